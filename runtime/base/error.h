@@ -1,7 +1,7 @@
 // The one exception type of fleetrun, and how it is shown to a person.
 //
-// "Cannot go on" is an Error; a result among others (a child's death, a bad data line that is skipped) is a value.
-// Errors are caught in two places only: main(), and the boundary to Python (fleetrun.Error).
+// "Cannot go on" is an Error; a result among others (a child's death, a bad data line that is skipped) is a
+// value. Errors are caught in two places only: main(), and the boundary to Python (fleetrun.Error).
 #pragma once
 
 #include <stdexcept>
@@ -17,8 +17,8 @@ enum class ErrorKind { usage, config, host, spawn, network, timeout, data };
 /// The kind's name as it is written in logs, JSON and Python (`Error.kind`).
 std::string_view to_string(ErrorKind kind) noexcept;
 
-/// `what` names the two things that disagree, in the user's words; `hint` is an action, or empty where there is
-/// none; `context` says what was being done, innermost first.
+/// `what` names the two things that disagree, in the user's words; `hint` is an action, or empty where there
+/// is none; `context` says what was being done, innermost first.
 class Error : public std::runtime_error {
  public:
   explicit Error(ErrorKind kind, const std::string& what, std::string hint = {});
@@ -53,7 +53,8 @@ decltype(auto) while_doing(std::string what, Action&& action) {
   }
 }
 
-/// Returns `result` of a system call, or throws Error with the call's name, what it was for and errno's text when it is -1.
+/// Returns `result` of a system call, or throws Error with the call's name, what it was for and errno's text
+/// when it is -1.
 int check_errno(int result, std::string_view call, std::string_view what, ErrorKind kind = ErrorKind::host);
 
 }  // namespace fleetrun

@@ -1,0 +1,62 @@
+// Streams batches out of text files: each file goes through its own pipe command, several reader threads
+// parse, and each reader has a bounded queue of batches.
+//
+// Threads: start() and stop() by one owner; next(r, …) by one consumer thread per reader r. A dataset may be
+// started again after it ended (an epoch each).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataset/batch.h"
+
+namespace fleetrun::dataset {
+
+struct QueueDatasetOptions {
+  std::vector<Slot> slots;
+  /// Run by `bash -c` with the file as standard input; "cat" and "" read the file directly. `.gz` files are
+  /// unpacked first.
+  std::string pipe_command = "cat";
+  std::size_t batch_size = 1;
+  /// Readers wanted; cut to the number of files.
+  std::size_t threads = 1;
+  std::vector<std::string> files;
+  /// Batches that a reader may be ahead of its consumer.
+  std::size_t queue_batches = 8;
+};
+
+class QueueDataset {
+ public:
+  /// Throws: Error(config) for no slots, an empty name, a width or batch size below 1.
+  explicit QueueDataset(QueueDatasetOptions options);
+  ~QueueDataset();
+  QueueDataset(const QueueDataset&) = delete;
+  QueueDataset& operator=(const QueueDataset&) = delete;
+
+  const QueueDatasetOptions& options() const noexcept;
+
+  /// Checks that every file can be read and starts the readers.
+  /// Throws: Error(data) for a file that is missing (all of them named), Error(config) for no files.
+  void start();
+
+  /// Readers that start() made: min(threads, files). Files are taken in order by whichever reader is free, so
+  /// with one reader the order is the list's.
+  std::size_t readers() const noexcept;
+
+  /// Moves the next batch of this reader into `batch`; false after its last one. The last batch may be short;
+  /// a batch never mixes files of different readers. Throws: Error(data) naming FILE:LINE and the slot for a
+  /// bad line; the file and the command's status or signal, with the last lines of its standard error, for a
+  /// pipe command that fails. After an error the other readers stop.
+  bool next(std::size_t reader, Batch& batch);
+
+  /// Ends the pass at once: kills the pipe commands that are left, joins the readers. Idempotent.
+  void stop() noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fleetrun::dataset

@@ -1,0 +1,110 @@
+// A trainer's view of all servers together: pull values, push gradients, meet the other trainers.
+//
+// Made by ps/rpc/connect.h (over gRPC) or ps/memory/in_process.h (servers in this process, for one-process
+// runs and tests); this header knows neither. Duplicate keys are fine everywhere: a pull fills each position,
+// a push adds the gradients of equal keys up before the one update.
+//
+// Threads: all calls may be made from several threads at once. Spans given to an *_async call must stay valid
+// until its Pending was waited for or destroyed (the destructor waits). Throws: Error(network) naming the
+// server ("server 0 at 127.0.0.1:40001 is gone …") within seconds when a server dies; Error(config) when a
+// server refuses because the two sides disagree (it names both).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/table_config.h"
+
+namespace fleetrun::ps {
+
+/// rows[keys.size(), width], row-major; an unknown key is created by the table's initializer.
+struct SparsePull {
+  std::uint32_t table = 0;
+  std::span<const std::uint64_t> keys;
+  std::span<float> rows;
+};
+/// values[width of the dense table].
+struct DensePull {
+  std::uint32_t table = 0;
+  std::span<float> values;
+};
+/// gradients[keys.size(), width].
+struct SparsePush {
+  std::uint32_t table = 0;
+  std::span<const std::uint64_t> keys;
+  std::span<const float> gradients;
+};
+struct DensePush {
+  std::uint32_t table = 0;
+  std::span<const float> gradients;
+};
+
+/// All tables of one step travel together: one request per server.
+struct Pull {
+  std::vector<SparsePull> sparse;
+  std::vector<DensePull> dense;
+};
+struct Push {
+  /// The trainer thread that pushes; in sync mode (trainer, thread) is the participant.
+  std::uint32_t thread = 0;
+  std::vector<SparsePush> sparse;
+  std::vector<DensePush> dense;
+};
+
+/// A call in flight.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  /// Blocks until every server has answered. Throws the call's error; may be called once.
+  virtual void wait() = 0;
+};
+
+struct ClientOptions {
+  std::uint32_t trainer = 0;
+  std::uint32_t trainers = 1;
+  Mode mode = Mode::async;
+  std::vector<TableConfig> tables;
+};
+
+class Client {
+ public:
+  virtual ~Client() = default;
+
+  virtual std::unique_ptr<Pending> pull_async(const Pull& request) = 0;
+  /// async mode: done when every server has applied it. sync mode: done when the step has been applied, that
+  /// is, when every participant of the pass has pushed it or left the pass.
+  virtual std::unique_ptr<Pending> push_async(const Push& request) = 0;
+  void pull(const Pull& request) { pull_async(request)->wait(); }
+  void push(const Push& request) { push_async(request)->wait(); }
+
+  /// First values of a dense table; the optimizer state is reset.
+  virtual void set_dense(std::uint32_t table, std::span<const float> values) = 0;
+
+  /// sync mode: a pass (an epoch) has a fixed set of participants, each trainer's threads 0 … threads-1.
+  /// begin_pass returns when every trainer that has not said goodbye has begun; leave_pass says that this
+  /// thread will push no more in it. async mode: both do nothing.
+  virtual void begin_pass(std::uint32_t threads) = 0;
+  virtual void leave_pass(std::uint32_t thread) = 0;
+
+  /// Returns when every trainer that has not said goodbye has called it as often as this one.
+  virtual void barrier() = 0;
+  /// Adds `values` up over all trainers, in trainer order, in place; a barrier. The sizes must agree.
+  virtual void all_reduce_sum(std::span<double> values) = 0;
+
+  /// Every server writes (reads) its part of all tables below `directory` on its own host; whole or not at
+  /// all. load takes what any number of servers has saved.
+  virtual void save(const std::string& directory) = 0;
+  virtual void load(const std::string& directory) = 0;
+
+  /// Rows of a sparse table over all servers.
+  virtual std::uint64_t rows(std::uint32_t table) = 0;
+
+  /// This trainer is done. When all have said so, the servers end by themselves.
+  virtual void goodbye() = 0;
+};
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,17 @@
+// A Client whose servers live in this process: one-process training and tests. No sockets, no copies through
+// a wire.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ps/client.h"
+
+namespace fleetrun::ps {
+
+/// `servers` parts, as a cluster would split the tables, and one client per trainer.
+std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, std::uint32_t trainers, Mode mode,
+                                                     const std::vector<TableConfig>& tables);
+
+}  // namespace fleetrun::ps

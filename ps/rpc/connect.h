@@ -1,0 +1,24 @@
+// A Client over gRPC.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ps/client.h"
+
+namespace fleetrun::ps {
+
+struct ConnectOptions {
+  /// How long to wait for servers that do not answer yet; says on stderr whom it waits for after 3 s.
+  std::chrono::milliseconds connect_timeout{std::chrono::minutes(5)};
+};
+
+/// Connects to all servers ("host:port", in rank order) and compares the tables with theirs.
+/// Throws: Error(network) naming the servers that did not answer in time, Error(config) when tables, mode or
+/// trainer counts disagree (both sides named).
+std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const ClientOptions& client,
+                                const ConnectOptions& options = {});
+
+}  // namespace fleetrun::ps

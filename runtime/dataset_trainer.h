@@ -1,0 +1,47 @@
+// train_from_dataset and infer_from_dataset: one trainer thread per reader thread, each with its own
+// executor, rows pulled by key and gradients pushed, the next batch parsed (and, in async mode, pulled) while
+// this one computes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "dataset/queue_dataset.h"
+#include "ps/client.h"
+#include "runtime/engine/executor.h"
+#include "runtime/table_plan.h"
+
+namespace fleetrun::runtime {
+
+struct PassOptions {
+  /// Variables to print, each with the text to print it under.
+  std::vector<std::string> fetch;
+  std::vector<std::string> fetch_info;
+  /// Batches of thread 0 between two printed lines; 0 prints nothing.
+  std::int64_t print_period = 100;
+  /// false: forward only, nothing is pushed and no dense parameter changes (infer_from_dataset).
+  bool train = true;
+  ps::Mode mode = ps::Mode::async;
+  /// Gets each line as it is made: "time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]".
+  std::function<void(const std::string&)> print;
+};
+
+/// What a pass did; losses of all threads are weighted by their examples.
+struct PassResult {
+  std::uint64_t examples = 0;
+  std::uint64_t batches = 0;
+  double seconds = 0;
+  /// Mean over all examples of each fetched variable that has one value per batch, in the order of `fetch`.
+  std::vector<double> fetch_means;
+};
+
+/// Runs `program` once over `dataset`. `client` may be null when the plan has no tables.
+/// The data variables of the program that are in the dataset's slots are fed by name.
+/// Throws: Error(data) from the readers, Error(network) from the servers, Error(config) when a data variable
+/// has no slot; all threads have ended by then, and the pipe commands too.
+PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::QueueDataset& dataset,
+                    const TablePlan& plan, ps::Client* client, const PassOptions& options);
+
+}  // namespace fleetrun::runtime

@@ -1,0 +1,69 @@
+// Runs a Program over a Scope.
+//
+// Threads: one run at a time per Executor; several executors may share a Scope (trainer threads do:
+// parameters are then updated without locks, as Hogwild does), each keeping its temporary tensors to itself.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/engine/program.h"
+#include "runtime/engine/tensor.h"
+
+namespace fleetrun::engine {
+
+/// Persistable tensors by name. Threads: adding a tensor is locked; tensors keep their address.
+class Scope {
+ public:
+  Scope();
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  /// The tensor of this name, made empty when it is not there.
+  Tensor& tensor(const std::string& name);
+  /// nullptr when there is none.
+  Tensor* find(const std::string& name) noexcept;
+  const Tensor* find(const std::string& name) const noexcept;
+  std::vector<std::string> names() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Where the rows of `sparse_embedding` come from (a parameter server, or one in this process), and where row
+/// gradients go. Implemented by runtime/parameter_exchange; the engine knows no server.
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  /// rows[keys.size(), width] of the table behind parameter `parameter`.
+  virtual void pull_rows(const std::string& parameter, std::span<const std::uint64_t> keys,
+                         std::span<float> rows) = 0;
+};
+
+class Executor {
+ public:
+  /// `rows` may be null when the program has no sparse_embedding.
+  Executor(const Program& program, Scope& scope, RowSource* rows = nullptr);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Feeds the `data` variables, runs every operator, and leaves all temporaries readable by tensor() until
+  /// the next run. Throws: Error(config) naming a data variable that is not fed or whose type or shape
+  /// disagrees.
+  void run(const std::map<std::string, const Tensor*>& feed);
+
+  /// A variable's value after run(): temporary, persistable or fed. Throws: Error(config) when there is none.
+  const Tensor& tensor(const std::string& name) const;
+  Tensor& tensor(const std::string& name);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fleetrun::engine
