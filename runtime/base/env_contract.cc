@@ -1,0 +1,206 @@
+// The table below is the whole contract: who gets a variable, what is written, how it is read back.
+#include "runtime/base/env_contract.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun {
+namespace {
+
+constexpr unsigned kCollective = 1, kServer = 2, kPsTrainer = 4;
+constexpr unsigned kPs = kServer | kPsTrainer, kTrainers = kCollective | kPsTrainer, kAll = kCollective | kPs;
+constexpr int kMostRanks = 1'000'000;
+
+enum class Need { required, optional, derived };  // derived: written for others, never read back
+
+struct Row {
+  const char* name;
+  const char* meaning;
+  unsigned who;
+  Need need;
+  std::optional<std::string> (*write)(const Identity&);  // nullopt: not set for this identity
+  void (*read)(Identity&, const std::string& value);     // nullptr exactly where need is derived
+};
+
+unsigned group_of(const Identity& id) noexcept {
+  if (id.mode == Mode::collective) return kCollective;
+  return id.role == Role::server ? kServer : kPsTrainer;
+}
+
+int parse_count_of(const std::string& value, int least) {
+  const auto number = parse_integer(value);
+  if (!number || *number < least || *number > kMostRanks)
+    throw Error(ErrorKind::config,
+                "'" + printable(value) + "' is not a whole number from " + std::to_string(least));
+  return static_cast<int>(*number);
+}
+
+std::string count_text(std::size_t count) {
+  return std::to_string(count);
+}
+std::string self_port(const Identity& id) {
+  return std::to_string(self_endpoint(id).port);
+}
+
+using Text = std::optional<std::string>;
+
+// clang-format off
+const Row kRows[] = {
+  {"PADDLE_PSERVERS_IP_PORT_LIST", "endpoints of the servers, by rank", kPs, Need::required,
+   [](const Identity& id) -> Text { return to_string(id.servers); },
+   [](Identity& id, const std::string& v) { id.servers = parse_endpoint_list(v); }},
+  {"PADDLE_TRAINER_ENDPOINTS", "endpoints of the trainers, by rank", kAll, Need::required,
+   [](const Identity& id) -> Text { return to_string(id.trainers); },
+   [](Identity& id, const std::string& v) { id.trainers = parse_endpoint_list(v); }},
+  {"PADDLE_TRAINERS_NUM", "number of trainers of the job", kAll, Need::required,
+   [](const Identity& id) -> Text { return count_text(id.trainers.size()); },
+   [](Identity& id, const std::string& v) {
+     const auto count = static_cast<std::size_t>(parse_count_of(v, 1));
+     if (count != id.trainers.size())
+       throw Error(ErrorKind::config, v + " trainers, but PADDLE_TRAINER_ENDPOINTS lists " + count_text(id.trainers.size()));
+   }},
+  {"PADDLE_TRAINER_ID", "rank of this trainer over the whole job", kTrainers, Need::required,
+   [](const Identity& id) -> Text { return std::to_string(id.rank); },
+   [](Identity& id, const std::string& v) { id.rank = parse_count_of(v, 0); }},
+
+  // Collective jobs.
+  {"PADDLE_MASTER", "where rank 0 opens the job's store", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return to_string(id.master); },
+   [](Identity& id, const std::string& v) { id.master = parse_endpoint(v); }},
+  {"PADDLE_GLOBAL_SIZE", "the same as PADDLE_TRAINERS_NUM", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return count_text(id.trainers.size()); }, nullptr},
+  {"PADDLE_LOCAL_SIZE", "number of trainers on this host", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return std::to_string(id.local_size); },
+   [](Identity& id, const std::string& v) { id.local_size = parse_count_of(v, 1); }},
+  {"PADDLE_GLOBAL_RANK", "the same as PADDLE_TRAINER_ID", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return std::to_string(id.rank); }, nullptr},
+  {"PADDLE_LOCAL_RANK", "rank of this trainer on this host", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return std::to_string(id.local_rank); },
+   [](Identity& id, const std::string& v) { id.local_rank = parse_count_of(v, 0); }},
+  {"PADDLE_RANK_IN_NODE", "the same as PADDLE_LOCAL_RANK", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return std::to_string(id.local_rank); }, nullptr},
+  {"PADDLE_CURRENT_ENDPOINT", "where this trainer listens", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return to_string(self_endpoint(id)); }, nullptr},
+  {"PADDLE_AUTO_CLUSTER", "value of --auto_cluster_config", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return id.auto_cluster; },
+   [](Identity& id, const std::string& v) { id.auto_cluster = v; }},
+  {"PADDLE_DISTRI_BACKEND", "gloo: the trainers run on the CPU", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return id.devices.empty() ? Text("gloo") : std::nullopt; }, nullptr},
+  {"FLAGS_selected_gpus", "the devices of this trainer: indices into the visible ones", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return id.devices.empty() ? std::nullopt : Text(join(id.devices, ",")); },
+   [](Identity& id, const std::string& v) { id.devices = split(v, ','); }},
+
+  // Parameter-server jobs.
+  {"TRAINING_ROLE", "TRAINER or PSERVER", kPs, Need::derived,
+   [](const Identity& id) -> Text { return id.role == Role::server ? "PSERVER" : "TRAINER"; }, nullptr},
+  {"PADDLE_ROLE", "the same as TRAINING_ROLE", kPs, Need::derived,
+   [](const Identity& id) -> Text { return id.role == Role::server ? "PSERVER" : "TRAINER"; }, nullptr},
+  {"POD_IP", "host of this process's endpoint", kPs, Need::derived,
+   [](const Identity& id) -> Text { return self_endpoint(id).host; }, nullptr},
+  {"PADDLE_PORT", "port of this process's endpoint", kPs, Need::derived,
+   [](const Identity& id) -> Text { return self_port(id); }, nullptr},
+  {"PADDLE_GLOO_RENDEZVOUS", "3: Gloo meets over HTTP", kPs, Need::derived,
+   [](const Identity&) -> Text { return "3"; }, nullptr},
+  {"PADDLE_GLOO_HTTP_ENDPOINT", "where server 0 serves Gloo's store", kPs, Need::optional,
+   [](const Identity& id) -> Text { return to_string(id.gloo.http); },
+   [](Identity& id, const std::string& v) { id.gloo.http = parse_endpoint(v); }},
+  {"PADDLE_GLOO_FS_PATH", "a path that nobody else uses", kPs, Need::optional,
+   [](const Identity& id) -> Text { return id.gloo.path; },
+   [](Identity& id, const std::string& v) { id.gloo.path = v; }},
+  {"PADDLE_WITH_GLOO", "0 no Gloo, 1 among the trainers, 2 among all", kPs, Need::optional,
+   [](const Identity& id) -> Text { return id.gloo.with_gloo; },
+   [](Identity& id, const std::string& v) { id.gloo.with_gloo = v; }},
+  {"FLEETRUN_LOCAL_RANK", "rank within its role on this host", kPs, Need::optional,
+   [](const Identity& id) -> Text { return std::to_string(id.local_rank); },
+   [](Identity& id, const std::string& v) { id.local_rank = parse_count_of(v, 0); }},
+
+  // Every process.
+  {"PADDLE_NNODES", "number of hosts of the job", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.hosts ? Text(std::to_string(*id.hosts)) : std::nullopt; },
+   [](Identity& id, const std::string& v) { id.hosts = parse_count_of(v, 1); }},
+  {"PADDLE_LOG_DIR", "directory of the logs, absolute", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.log_dir; },
+   [](Identity& id, const std::string& v) { id.log_dir = v; }},
+  {"POD_NAME", "the same as FLEETRUN_POD_NAME", kAll, Need::derived,
+   [](const Identity& id) -> Text { return id.pod_name; }, nullptr},
+  {"FLEETRUN_POD_NAME", "name of the pod: the processes of the job on this host", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.pod_name; },
+   [](Identity& id, const std::string& v) { id.pod_name = v; }},
+  {"FLEETRUN_JOB_ID", "value of --job_id", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.job_id; },
+   [](Identity& id, const std::string& v) { id.job_id = v; }},
+};
+// clang-format on
+
+[[noreturn]] void refuse_missing(std::string_view name) {
+  throw Error(ErrorKind::config, std::string(name) + " is not set",
+              "start the program with fleetrun, or set the variables of its role");
+}
+
+/// A server knows its rank by finding itself in the list: exact text, as scripts for Paddle's role maker do.
+int server_rank(const Identity& id, const Environ& environ) {
+  const std::string* host = environ.find("POD_IP");
+  const std::string* port = environ.find("PADDLE_PORT");
+  if (!host) refuse_missing("POD_IP");
+  if (!port) refuse_missing("PADDLE_PORT");
+  const Endpoint self = {*host, static_cast<std::uint16_t>(parse_count_of(*port, 1))};
+  const auto found = std::find(id.servers.begin(), id.servers.end(), self);
+  if (found == id.servers.end())
+    throw Error(ErrorKind::config,
+                "this server's endpoint " + to_string(self) + " is not in PADDLE_PSERVERS_IP_PORT_LIST (" +
+                    to_string(id.servers) + ")",
+                "set POD_IP and PADDLE_PORT to one of them");
+  return static_cast<int>(found - id.servers.begin());
+}
+
+Role role_from(const Environ& environ) {
+  const std::string* role = environ.find("TRAINING_ROLE");
+  if (!role) refuse_missing("TRAINING_ROLE");
+  if (*role == "PSERVER") return Role::server;
+  if (*role == "TRAINER") return Role::trainer;
+  throw Error(ErrorKind::config, "TRAINING_ROLE is '" + printable(*role) + "'",
+              "set it to TRAINER or PSERVER");
+}
+
+}  // namespace
+
+Environ to_environ(const Identity& identity) {
+  Environ environ;
+  for (const Row& row : kRows) {
+    if ((row.who & group_of(identity)) == 0) continue;
+    if (auto value = row.write(identity)) environ.set(row.name, std::move(*value));
+  }
+  return environ;
+}
+
+bool has_identity(const Environ& environ) {
+  return environ.has("PADDLE_PSERVERS_IP_PORT_LIST") || environ.has("PADDLE_TRAINER_ENDPOINTS");
+}
+
+Identity identity_from(const Environ& environ) {
+  Identity id;
+  id.mode = environ.has("PADDLE_PSERVERS_IP_PORT_LIST") ? Mode::ps : Mode::collective;
+  if (id.mode == Mode::ps) id.role = role_from(environ);
+  id.hosts.reset();
+  for (const Row& row : kRows) {
+    if ((row.who & group_of(id)) == 0 || row.need == Need::derived) continue;
+    const std::string* value = environ.find(row.name);
+    if (!value && row.need == Need::required) refuse_missing(row.name);
+    if (value) while_doing("reading " + std::string(row.name), [&] { row.read(id, *value); });
+  }
+  if (id.role == Role::server) id.rank = server_rank(id, environ);
+  if (id.role == Role::trainer && static_cast<std::size_t>(id.rank) >= id.trainers.size())
+    throw Error(ErrorKind::config, "PADDLE_TRAINER_ID is " + std::to_string(id.rank) + " and there are " +
+                                       count_text(id.trainers.size()) + " trainers");
+  return id;
+}
+
+std::vector<EnvVariable> env_variables() {
+  std::vector<EnvVariable> variables;
+  for (const Row& row : kRows) variables.push_back({row.name, row.meaning});
+  return variables;
+}
+
+}  // namespace fleetrun

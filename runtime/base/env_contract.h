@@ -1,0 +1,37 @@
+// Identity ↔ environment variables, by one table.
+//
+// The launcher writes the variables, the training process reads them; scripts written for Paddle's launcher
+// find every variable that they expect. Reading what was written gives the same Identity: a property test
+// walks every role.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/environ.h"
+#include "runtime/base/identity.h"
+
+namespace fleetrun {
+
+/// The variables of this process, and no others.
+Environ to_environ(const Identity& identity);
+
+/// Whether `environ` tells a process who it is: true under fleetrun or Paddle's launcher, false for `python
+/// train.py`.
+bool has_identity(const Environ& environ);
+
+/// Reads an identity back. Variables that only some launchers set have defaults (a pod name, the local rank,
+/// …). Throws: Error(config) that names the variable that is missing or makes no sense.
+Identity identity_from(const Environ& environ);
+
+/// One row of the contract, for documentation and its check.
+struct EnvVariable {
+  std::string_view name;
+  std::string_view meaning;
+};
+
+/// Every variable that to_environ() may set.
+std::vector<EnvVariable> env_variables();
+
+}  // namespace fleetrun

@@ -1,0 +1,64 @@
+// Who a process is within its job: its role, its rank, how many others there are, and where everybody
+// listens.
+//
+// The launcher decides it (launcher/plan), hands it over in environment variables
+// (runtime/base/env_contract), and the training process reads it back from there. It is a plain value; equal
+// identities are equal in every field.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/endpoint.h"
+
+namespace fleetrun {
+
+/// What kind of job it is: `collective` has trainers only, `ps` has servers and trainers.
+enum class Mode { collective, ps };
+enum class Role { trainer, server };
+
+std::string_view to_string(Mode mode) noexcept;
+std::string_view to_string(Role role) noexcept;
+
+/// How the trainers of a Paddle job find each other through Gloo. Only parameter-server jobs carry it.
+struct GlooSettings {
+  std::string with_gloo = "1";  // "0" off, "1" trainers only, "2" servers too
+  Endpoint http;                // served by server 0
+  std::string path;             // a path nobody else uses; not created
+
+  bool operator==(const GlooSettings&) const = default;
+};
+
+struct Identity {
+  Mode mode = Mode::collective;
+  Role role = Role::trainer;
+  int rank = 0;                  // within the role, over the whole job
+  int local_rank = 0;            // within the role, on this host
+  int local_size = 1;            // trainers of this host; collective jobs only
+  std::optional<int> hosts = 1;  // not told to jobs with user-written endpoint lists
+
+  std::vector<Endpoint> servers;   // by rank
+  std::vector<Endpoint> trainers;  // by rank
+  Endpoint master;                 // collective jobs: rank 0's store
+  GlooSettings gloo;               // parameter-server jobs
+
+  std::vector<std::string> devices;  // indices into the visible devices; empty: runs on the CPU
+  std::string auto_cluster = "0";
+
+  std::string job_id = "default";
+  std::string pod_name;
+  std::string log_dir;  // absolute
+
+  bool operator==(const Identity&) const = default;
+};
+
+/// Where this process itself listens: its entry of `servers` or `trainers`.
+const Endpoint& self_endpoint(const Identity& identity);
+
+/// "trainer 1"
+std::string process_name(Role role, int rank);
+
+}  // namespace fleetrun

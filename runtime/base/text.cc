@@ -1,0 +1,166 @@
+#include "runtime/base/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+namespace fleetrun {
+namespace {
+
+bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+void append_hex(std::string& out, unsigned char byte) {
+  constexpr char kHex[] = "0123456789abcdef";
+  out.append("\\x").push_back(kHex[byte >> 4]);
+  out.push_back(kHex[byte & 15]);
+}
+
+}  // namespace
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  if (text.empty()) return parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = text.find(separator, begin);
+    parts.emplace_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text.append(separator);
+    text.append(parts[i]);
+  }
+  return text;
+}
+
+std::optional<std::int64_t> parse_integer(std::string_view text) noexcept {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::int64_t> parse_duration_ms(std::string_view text) noexcept {
+  constexpr std::int64_t kLimitMs = std::int64_t{30} * 24 * 3600 * 1000;
+  std::int64_t unit_ms = 1000;
+  if (text.ends_with("ms")) {
+    unit_ms = 1;
+    text.remove_suffix(2);
+  } else if (text.ends_with("s")) {
+    text.remove_suffix(1);
+  }
+  const std::size_t dot = text.find('.');
+  const std::string_view whole = text.substr(0, dot);
+  const std::string_view fraction = dot == std::string_view::npos ? std::string_view() : text.substr(dot + 1);
+  if (whole.empty() || (dot != std::string_view::npos && fraction.empty()) || fraction.size() > 9)
+    return std::nullopt;
+  if (!std::all_of(whole.begin(), whole.end(), is_digit)) return std::nullopt;
+  if (!std::all_of(fraction.begin(), fraction.end(), is_digit)) return std::nullopt;
+  const auto seconds = parse_integer(whole);
+  if (!seconds || *seconds > kLimitMs) return std::nullopt;
+  std::int64_t value_ms = *seconds * unit_ms;
+  std::int64_t digit_ms = unit_ms;
+  for (const char c : fraction) {
+    digit_ms /= 10;
+    value_ms += (c - '0') * digit_ms;
+  }
+  if (value_ms > kLimitMs) return std::nullopt;
+  return value_ms;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), current(b.size() + 1);
+  std::iota(previous.begin(), previous.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    current[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) current[j] = std::min(current[j], before[j - 2] + 1);
+    }
+    before.swap(previous);
+    previous.swap(current);
+  }
+  return previous[b.size()];
+}
+
+std::optional<std::string> nearest(std::string_view text, std::span<const std::string> candidates) {
+  std::optional<std::string> best;
+  std::size_t best_distance = text.size() / 3 + 2;  // farther away than this is another word, not a slip
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(text, candidate);
+    if (distance >= best_distance) continue;
+    best_distance = distance;
+    best = candidate;
+  }
+  return best;
+}
+
+std::string shell_quoted(std::string_view text) {
+  constexpr std::string_view kBare =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=@%+";
+  if (!text.empty() && text.find_first_not_of(kBare) == std::string_view::npos) return std::string(text);
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'')
+      quoted.append("'\\''");
+    else
+      quoted.push_back(c);
+  }
+  quoted.push_back('\'');
+  return quoted;
+}
+
+std::string python_repr(std::string_view text) {
+  const char quote =
+      text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos ? '"' : '\'';
+  std::string out(1, quote);
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n')
+      out.append("\\n");
+    else if (c == '\t')
+      out.append("\\t");
+    else if (c == '\r')
+      out.append("\\r");
+    else if (c == '\\' || c == quote)
+      out.append(1, '\\').push_back(c);
+    else if (byte < 0x20 || byte == 0x7f)
+      append_hex(out, byte);
+    else
+      out.push_back(c);
+  }
+  out.push_back(quote);
+  return out;
+}
+
+std::string python_repr(std::span<const std::string> values) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) out.append(", ");
+    out.append(python_repr(values[i]));
+  }
+  return out + "]";
+}
+
+std::string printable(std::string_view text, std::size_t limit) {
+  std::string out;
+  for (const char c : text.substr(0, limit)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      append_hex(out, byte);
+    else
+      out.push_back(c);
+  }
+  if (text.size() > limit) out.append("…");
+  return out;
+}
+
+}  // namespace fleetrun
