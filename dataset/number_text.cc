@@ -1,0 +1,101 @@
+// The complete readers: every form, every limit. The fast ones in the header hand over what is not short and
+// plain.
+#include "dataset/number_text.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace fleetrun::dataset {
+namespace {
+
+bool is_digit(char byte) noexcept {
+  return byte >= '0' && byte <= '9';
+}
+
+/// `word` in lower case.
+bool equals_any_case(std::string_view text, std::string_view word) noexcept {
+  if (text.size() != word.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if ((text[i] | 0x20) != word[i]) return false;
+  return true;
+}
+
+/// Takes a leading sign off; true for '-'.
+bool take_sign(std::string_view& token) noexcept {
+  const bool negative = token.starts_with('-');
+  if (negative || token.starts_with('+')) token.remove_prefix(1);
+  return negative;
+}
+
+/// Whether a decimal that no float can hold is too large (true) or too near 0 (false): the place of its first
+/// digit that is not 0, moved by the exponent.
+bool is_large(std::string_view number) noexcept {
+  std::int64_t place = 0;
+  bool after_point = false;
+  bool counting = false;
+  std::size_t i = 0;
+  for (; i < number.size() && (number[i] | 0x20) != 'e'; ++i) {
+    if (number[i] == '.') {
+      after_point = true;
+    } else if (counting) {
+      place += after_point ? 0 : 1;
+    } else {
+      counting = number[i] != '0';
+      if (counting && !after_point) place = 1;
+      if (!counting && after_point) --place;
+    }
+  }
+  if (i == number.size()) return place > 0;
+  std::string_view exponent = number.substr(i + 1);
+  const bool negative = take_sign(exponent);
+  std::int64_t moved = 0;
+  for (const char digit : exponent)
+    if (moved < (std::int64_t{1} << 50)) moved = moved * 10 + (digit - '0');
+  return place + (negative ? -moved : moved) > 0;
+}
+
+}  // namespace
+
+NumberFault read_count(std::string_view token, std::uint64_t& value) noexcept {
+  if (token.empty() || !is_digit(token.front())) return NumberFault::not_a_number;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+  if (end != token.data() + token.size()) return NumberFault::not_a_number;
+  return error == std::errc{} ? NumberFault::none : NumberFault::out_of_range;
+}
+
+NumberFault read_id(std::string_view token, std::int64_t& value) noexcept {
+  const bool negative = take_sign(token);
+  std::uint64_t magnitude = 0;
+  const NumberFault fault = read_count(token, magnitude);
+  if (fault != NumberFault::none) return fault;
+  constexpr std::uint64_t lowest = std::uint64_t{1} << 63;
+  if (negative && magnitude > lowest) return NumberFault::out_of_range;
+  value = static_cast<std::int64_t>(negative ? 0 - magnitude : magnitude);
+  return NumberFault::none;
+}
+
+NumberFault read_float(std::string_view token, float& value) noexcept {
+  const bool negative = take_sign(token);
+  if (token.empty()) return NumberFault::not_a_number;
+  float magnitude = 0;
+  if (is_digit(token.front()) || token.front() == '.') {
+    const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), magnitude);
+    if (error == std::errc::invalid_argument || end != token.data() + token.size())
+      return NumberFault::not_a_number;
+    if (error == std::errc::result_out_of_range || std::isinf(magnitude)) {
+      if (is_large(token)) return NumberFault::out_of_range;
+      magnitude = 0;
+    }
+  } else if (equals_any_case(token, "nan")) {
+    magnitude = std::numeric_limits<float>::quiet_NaN();
+  } else if (equals_any_case(token, "inf") || equals_any_case(token, "infinity")) {
+    magnitude = std::numeric_limits<float>::infinity();
+  } else {
+    return NumberFault::not_a_number;
+  }
+  value = negative ? -magnitude : magnitude;
+  return NumberFault::none;
+}
+
+}  // namespace fleetrun::dataset
