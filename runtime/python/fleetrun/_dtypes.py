@@ -1,0 +1,49 @@
+"""The types a variable may have: float32, float64, int32, int64, bool."""
+
+from fleetrun._error import Error
+
+
+class DType:
+    """One type; equal to its name, so that `var.dtype == "float32"` holds too."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __eq__(self, other):
+        return self.name == (other.name if isinstance(other, DType) else _plain_name(other))
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __repr__(self):
+        return f"paddle.{self.name}"
+
+
+float32 = DType("float32")
+float64 = DType("float64")
+int32 = DType("int32")
+int64 = DType("int64")
+bool = DType("bool")  # noqa: A001, the name scripts use
+
+ALL = {dtype.name: dtype for dtype in (float32, float64, int32, int64, bool)}
+
+
+def _plain_name(dtype):
+    """ "float32" from a string, a numpy dtype or a numpy type, without importing numpy."""
+    if isinstance(dtype, str):
+        return dtype.removeprefix("paddle.")
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    return {"bool_": "bool", "float": "float64", "int": "int64"}.get(name, name)
+
+
+def name_of(dtype):
+    """The type's name. Throws: Error(config) for a type that fleetrun does not have."""
+    name = dtype.name if isinstance(dtype, DType) else _plain_name(dtype)
+    if name not in ALL:
+        raise Error("config", f"data type {dtype!r} is not supported", f"use one of {', '.join(ALL)}")
+    return name
+
+
+def of(dtype):
+    """The DType of anything that name_of() takes."""
+    return ALL[name_of(dtype)]

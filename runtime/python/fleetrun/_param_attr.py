@@ -1,0 +1,41 @@
+"""ParamAttr: what a script may say about a parameter."""
+
+from fleetrun._arguments import refuse
+from fleetrun._error import Error
+
+
+class ParamAttr:
+    """Name, initializer, regularizer and trainable of a parameter; the other arguments take their default only.
+
+    Throws: Error(config) naming an argument that fleetrun cannot honour.
+    """
+
+    def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
+                 do_model_average=True, need_clip=True):
+        refuse("paddle.ParamAttr", learning_rate=(learning_rate, 1.0))
+        # Both switches only matter to model averaging and gradient clipping, which do not exist here.
+        self.name = name
+        self.initializer = initializer
+        self.learning_rate = learning_rate
+        self.regularizer = regularizer
+        self.trainable = trainable
+        self.do_model_average = do_model_average
+        self.need_clip = need_clip
+
+
+def to_attr(attr, function):
+    """The ParamAttr that `attr` (None, a name, an initializer, a ParamAttr or False) stands for; False stays."""
+    from fleetrun.nn.initializer import Initializer
+    from fleetrun.regularizer import L2Decay
+
+    if attr is False or isinstance(attr, ParamAttr):
+        return attr
+    if attr is None or attr is True:
+        return ParamAttr()
+    if isinstance(attr, str):
+        return ParamAttr(name=attr)
+    if isinstance(attr, Initializer):
+        return ParamAttr(initializer=attr)
+    if isinstance(attr, L2Decay):
+        return ParamAttr(regularizer=attr)
+    raise Error("config", f"{function}: {attr!r} is no parameter attribute", "use paddle.ParamAttr(...)")

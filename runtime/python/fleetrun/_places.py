@@ -1,0 +1,79 @@
+"""Where a program runs. Always the CPU: other places are accepted, and say so once."""
+
+import sys
+
+from fleetrun._error import Error
+
+_said = set()
+
+
+class CPUPlace:
+    """The CPU."""
+
+    def __repr__(self):
+        return "Place(cpu)"
+
+
+class CUDAPlace(CPUPlace):
+    """Accepted so that scripts run unchanged; the program runs on the CPU. Warns once per process."""
+
+    def __init__(self, id=0):  # noqa: A002, Paddle's argument name
+        self.id = id
+        _warn_once(f"paddle.{type(self).__name__}({id}): fleetrun's engine runs on the CPU")
+
+
+class CUDAPinnedPlace(CPUPlace):
+    """Host memory like any other here."""
+
+
+def _warn_once(text):
+    if "place" not in _said:
+        _said.add("place")
+        print(f"fleetrun: warning: {text}", file=sys.stderr, flush=True)
+
+
+def check(place):
+    """Returns `place`, or the CPU for None. Throws: Error(config) for anything that is no place."""
+    if place is None:
+        return CPUPlace()
+    if isinstance(place, str):
+        set_device(place)
+        return CPUPlace()
+    if not isinstance(place, CPUPlace):
+        raise Error("config", f"{place!r} is not a place", "use paddle.CPUPlace()")
+    return place
+
+
+def is_compiled_with_cuda():
+    """False: the engine has no CUDA operators."""
+    return False
+
+
+def is_compiled_with_xpu():
+    """False."""
+    return False
+
+
+def is_compiled_with_rocm():
+    """False."""
+    return False
+
+
+def is_compiled_with_custom_device(device_type):
+    """False for every device type."""
+    return False
+
+
+def set_device(device):
+    """Takes "cpu"; "gpu" and "gpu:N" with the warning of CUDAPlace. Throws: Error(config) for others."""
+    kind = str(device).partition(":")[0]
+    if kind == "gpu":
+        _warn_once(f"paddle.set_device({device!r}): fleetrun's engine runs on the CPU")
+    elif kind != "cpu":
+        raise Error("config", f"paddle.set_device({device!r}): there is no such device", 'use "cpu"')
+    return CPUPlace()
+
+
+def get_device():
+    """ "cpu"."""
+    return "cpu"

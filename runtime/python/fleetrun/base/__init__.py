@@ -1,0 +1,10 @@
+"""paddle.base: the older names that scripts still use."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.base", {
+    "DatasetFactory": "distributed.dataset:DatasetFactory",
+    **_lazy.names("_places", "CPUPlace CUDAPlace"),
+    **_lazy.names("framework", "Program default_main_program default_startup_program program_guard global_scope"),
+    "Executor": "static.executor:Executor",
+})

@@ -1,0 +1,9 @@
+"""paddle.distributed: datasets, ranks, and fleet."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed", {
+    "fleet": "distributed.fleet",
+    "QueueDataset": "distributed.dataset:QueueDataset",
+    **_lazy.names("distributed.ranks", "get_rank get_world_size"),
+})

@@ -1,0 +1,100 @@
+"""QueueDataset: text files through a pipe command into batches, as the engine reads them.
+
+Source: document 003, section 1.2.4; the MultiSlot rules are those of dataset/queue_dataset.h.
+"""
+
+import math
+import os
+
+from fleetrun import _dtypes as dtypes
+from fleetrun._arguments import refuse
+from fleetrun._error import Error
+
+
+class QueueDataset:
+    """Streams `set_filelist` files through `pipe_command`, one process per file, into batches of `use_var`."""
+
+    def __init__(self):
+        self._slots = []
+        self._pipe_command = "cat"
+        self._batch_size = 1
+        self._threads = 1
+        self._files = []
+
+    def init(self, batch_size=1, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
+             download_cmd="cat"):
+        """Sets the dataset up.
+
+        use_var: the input variables in the order in which the pipe command prints their slots. batch_size:
+        examples. thread_num: reader threads, and trainer threads with them. pipe_command: run by bash with the
+        file as standard input, printing the MultiSlot text format.
+        Throws: Error(config) naming the argument; the files are looked at when a pass starts.
+        """
+        refuse("QueueDataset.init", input_type=(input_type, 0), fs_name=(fs_name, ""), fs_ugi=(fs_ugi, ""),
+               download_cmd=(download_cmd, "cat"))
+        self.set_batch_size(batch_size)
+        self.set_thread(thread_num)
+        self.set_use_var(use_var)
+        self.set_pipe_command(pipe_command)
+
+    def set_batch_size(self, batch_size):
+        """Examples per batch."""
+        self._batch_size = _count("batch_size", batch_size)
+
+    def set_thread(self, thread_num):
+        """Reader threads."""
+        self._threads = _count("thread_num", thread_num)
+
+    def set_pipe_command(self, pipe_command):
+        """The command that turns a file into MultiSlot text."""
+        self._pipe_command = str(pipe_command)
+
+    def set_use_var(self, var_list):
+        """The input variables, in slot order: float32 or int64, lod_level 0 (fixed width) or 1 (any number)."""
+        self._slots = [_slot(variable) for variable in var_list]
+
+    def set_filelist(self, filelist):
+        """The files of a pass. A str or a list of them."""
+        self._files = [filelist] if isinstance(filelist, str) else [os.fspath(name) for name in filelist]
+
+    def set_hdfs_config(self, fs_name, fs_ugi):
+        """Refused unless both are empty. Throws: Error(config)."""
+        refuse("QueueDataset.set_hdfs_config", fs_name=(fs_name, ""), fs_ugi=(fs_ugi, ""))
+
+    _set_batch_size = set_batch_size
+    _set_thread = set_thread
+    _set_pipe_command = set_pipe_command
+    _set_use_var = set_use_var
+
+    def native(self, threads=0):
+        """The engine's dataset; `threads` > 0 instead of thread_num. Throws: Error(config)."""
+        from fleetrun import _native
+
+        if not self._slots:
+            raise Error("config", "the dataset has no variables", "give it use_var=[...] in dataset.init")
+        return _native.QueueDataset(slots=self._slots, pipe_command=self._pipe_command, batch_size=self._batch_size,
+                                    threads=threads or self._threads, files=self._files)
+
+
+class DatasetFactory:
+    """The older way to make a dataset."""
+
+    def create_dataset(self, datafeed_class="QueueDataset"):
+        """A QueueDataset. Throws: Error(config) for another class."""
+        refuse("DatasetFactory.create_dataset", datafeed_class=(datafeed_class, "QueueDataset"))
+        return QueueDataset()
+
+
+def _count(name, value):
+    if int(value) != value or value < 1:
+        raise Error("config", f"QueueDataset: {name}={value!r}", "it is a number above 0")
+    return int(value)
+
+
+def _slot(variable):
+    """(name, type, dense, width) of an input variable."""
+    dtype = variable.dtype.name
+    if dtype not in (dtypes.float32.name, dtypes.int64.name):
+        raise Error("config", f"use_var: {variable.name} has the type {dtype}, a slot is float32 or int64")
+    width = math.prod(size for size in variable.shape if size > 0)
+    return (variable.name, dtype, variable.lod_level == 0, width)

@@ -1,0 +1,23 @@
+"""paddle.distributed.fleet: one Fleet per process, its calls as functions of this module.
+
+A pipe command takes MultiSlotDataGenerator from here, once per file, so nothing is loaded before it is used.
+Source: documents 002 and 003.
+"""
+
+from fleetrun import _lazy
+
+_CALLS = ("init is_server is_worker is_first_worker init_server run_server init_worker stop_worker worker_index "
+          "worker_num server_index server_num worker_endpoints server_endpoints rank world_size barrier_worker "
+          "distributed_optimizer minimize save_persistables load_model util")
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed.fleet", {
+    **_lazy.names("distributed.fleet.data_generator", "MultiSlotDataGenerator MultiSlotStringDataGenerator DataGenerator"),
+    **_lazy.names("distributed.fleet._role_maker", "UserDefinedRoleMaker PaddleCloudRoleMaker Role"),
+    **_lazy.names("distributed.dataset", "QueueDataset DatasetFactory"),
+    "DistributedStrategy": "distributed.fleet._strategy:DistributedStrategy",
+    "Fleet": "distributed.fleet._fleet:Fleet",
+    "UtilBase": "distributed.fleet._util:UtilBase",
+    "base": "distributed.fleet.base",
+    "fleet": "distributed.fleet._fleet:the_fleet",
+    **{name: f"distributed.fleet._calls:{name}" for name in _CALLS.split()},
+})

@@ -1,0 +1,26 @@
+"""The Fleet of this process, and its calls as functions: what `fleet.NAME` gives."""
+
+from fleetrun.distributed.fleet._fleet import the_fleet as _fleet
+
+init = _fleet.init
+is_server = _fleet.is_server
+is_worker = _fleet.is_worker
+is_first_worker = _fleet.is_first_worker
+init_server = _fleet.init_server
+run_server = _fleet.run_server
+init_worker = _fleet.init_worker
+stop_worker = _fleet.stop_worker
+worker_index = _fleet.worker_index
+worker_num = _fleet.worker_num
+server_index = _fleet.server_index
+server_num = _fleet.server_num
+worker_endpoints = _fleet.worker_endpoints
+server_endpoints = _fleet.server_endpoints
+rank = _fleet.worker_index
+world_size = _fleet.worker_num
+barrier_worker = _fleet.barrier_worker
+distributed_optimizer = _fleet.distributed_optimizer
+minimize = _fleet.minimize
+save_persistables = _fleet.save_persistables
+load_model = _fleet.load_model
+util = _fleet.util

@@ -1,0 +1,275 @@
+"""Fleet: this process's part in a job, as trainer, as server, or alone.
+
+The flow of every role: init, distributed_optimizer(...).minimize, then a server init_server and run_server, a
+trainer exe.run(start-up program), init_worker, training, stop_worker. Without servers the tables lie in this process
+and the same script trains alone. Source: documents 002 and 003.
+"""
+
+import atexit
+import signal
+import sys
+
+from fleetrun.distributed.fleet._role_maker import PaddleCloudRoleMaker, RoleMakerBase
+from fleetrun.distributed.fleet._strategy import DistributedStrategy
+from fleetrun.distributed.fleet._util import UtilBase
+from fleetrun._error import Error
+
+
+class Fleet:
+    """One per process (`the_fleet`); its calls are the functions of fleetrun.distributed.fleet."""
+
+    def __init__(self):
+        self.util = UtilBase(self)
+        self.training = None
+        self._role = None
+        self._strategy = None
+        self._optimizer = None
+        self._server = None
+
+    # ---- who this process is ----
+
+    def init(self, role_maker=None, is_collective=False, strategy=None, log_level="INFO"):
+        """Finds out which role this process has: from `role_maker`, else from the launcher's environment.
+
+        Without PADDLE_PSERVERS_IP_PORT_LIST the process is a job of one trainer. log_level: accepted.
+        Throws: Error(config) naming a missing or contradictory variable, and for is_collective=True with more than
+        one trainer.
+        """
+        if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
+            raise Error("config", f"fleet.init: {role_maker!r} is no role maker",
+                        "use fleet.PaddleCloudRoleMaker() or fleet.UserDefinedRoleMaker(...)")
+        self._role = role_maker or PaddleCloudRoleMaker(is_collective=is_collective)
+        self._role.check()
+        self._strategy = strategy or DistributedStrategy()
+
+    @property
+    def _role_maker(self):
+        return self._need_role("_role_maker")
+
+    def _need_role(self, call):
+        if self._role is None:
+            raise Error("config", f"fleet.{call} before fleet.init", "call fleet.init(...) first")
+        return self._role
+
+    def is_worker(self):
+        """Whether this process is a trainer."""
+        return self._need_role("is_worker").is_worker()
+
+    def is_server(self, model_dir=None):
+        """Whether this process is a server."""
+        return self._need_role("is_server").is_server()
+
+    def is_first_worker(self):
+        """Whether this process is trainer 0."""
+        return self.is_worker() and self._role.rank == 0
+
+    def worker_index(self):
+        """The trainer's rank; on a server its own, as in Paddle."""
+        return self._need_role("worker_index").rank
+
+    def worker_num(self):
+        """The number of trainers."""
+        return self._need_role("worker_num").trainers
+
+    def server_index(self):
+        """The server's rank. Throws: Error(config) on a trainer."""
+        self._need(server=True, call="server_index")
+        return self._role.rank
+
+    def server_num(self):
+        """The number of servers; 0 for a process that trains alone."""
+        return len(self._need_role("server_num").server_endpoints)
+
+    def worker_endpoints(self, to_string=False):
+        """The trainers' endpoints, a list or with to_string one text with commas; empty when the launcher names none."""
+        return _endpoints(self._need_role("worker_endpoints").worker_endpoints, to_string)
+
+    def server_endpoints(self, to_string=False):
+        """The servers' endpoints, a list or with to_string one text with commas."""
+        return _endpoints(self._need_role("server_endpoints").server_endpoints, to_string)
+
+    def _need(self, server, call):
+        if self._need_role(call).is_server() != server:
+            here, there = ("a trainer", "a server") if server else ("a server", "a trainer")
+            raise Error("config", f"fleet.{call} on {here}: it is for {there}", "ask fleet.is_server() first")
+
+    # ---- what is trained ----
+
+    def distributed_optimizer(self, optimizer, strategy=None):
+        """An optimizer whose minimize() puts the parameters where the job has them. Returns this Fleet."""
+        self._need_role("distributed_optimizer")
+        self._optimizer = optimizer
+        self._strategy = strategy or self._strategy
+        return self
+
+    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+        """Plans the tables of `loss`'s program and appends its backward operators; alone also the updates.
+
+        strategy.a_sync: True applies gradients as they come, False averages one step of all trainers.
+        Throws: Error(config), see paddle.optimizer.Optimizer.minimize.
+        """
+        if self._optimizer is None:
+            raise Error("config", "fleet.minimize without an optimizer", "call fleet.distributed_optimizer(...) first")
+        if isinstance(loss, (list, tuple)):
+            if len(loss) != 1:
+                raise Error("config", f"minimize of {len(loss)} losses is not supported", "add them up to one")
+            loss = loss[0]
+            startup_program = startup_program[0] if isinstance(startup_program, (list, tuple)) else startup_program
+        mode = "async" if self._strategy.a_sync else "sync"
+        result = self._optimizer.distribute(loss, startup_program, mode, self._role.distributed)
+        self.training = loss.program.training
+        return result
+
+    def __getattr__(self, name):
+        # The distributed optimizer is also the optimizer that it was made from.
+        optimizer = self.__dict__.get("_optimizer")
+        if optimizer is not None and not name.startswith("_") and hasattr(optimizer, name):
+            return getattr(optimizer, name)
+        from fleetrun._lazy import missing
+
+        raise AttributeError(missing("paddle.distributed.fleet", name, dir(type(self))))
+
+    def _need_training(self, call):
+        if self.training is None:
+            raise Error("config", f"fleet.{call} before an optimizer's minimize: the tables are not known yet",
+                        "call fleet.distributed_optimizer(...).minimize(loss) first, in every role")
+        return self.training
+
+    # ---- servers ----
+
+    def init_server(self, dirname=None, var_names=None):
+        """Makes this server's tables and binds its endpoint; with `dirname` it starts from what save_persistables wrote.
+
+        Throws: Error(network) when the port is taken, Error(data) for a directory that does not hold the tables.
+        """
+        from fleetrun import _native
+        from fleetrun._arguments import refuse
+
+        self._need(server=True, call="init_server")
+        refuse("fleet.init_server", var_names=(var_names, None))
+        training = self._need_training("init_server")
+        self._server = _native.RpcServer(rank=self._role.rank, servers=len(self._role.server_endpoints),
+                                         trainers=self._role.trainers, mode=training.mode,
+                                         tables=training.plan.tables(),
+                                         endpoint=self._role.server_endpoints[self._role.rank])
+        if dirname is not None:
+            self._server.load(str(dirname))
+
+    def run_server(self):
+        """Serves until all trainers have said goodbye or SIGTERM comes; then returns, so that the script ends with 0."""
+        self._need(server=True, call="run_server")
+        if self._server is None:
+            raise Error("config", "fleet.run_server before fleet.init_server", "call fleet.init_server() first")
+        before = signal.signal(signal.SIGTERM, lambda *_: self._server.stop())
+        try:
+            self._server.wait()
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            self._server = None
+
+    # ---- trainers ----
+
+    def init_worker(self, scopes=None):
+        """Connects to the servers; trainer 0 gives the dense tables their first values, and all start from them.
+
+        Throws: Error(network) naming the servers that do not answer, Error(config) when the tables of both sides
+        disagree or the start-up program has not run.
+        """
+        from fleetrun import _native, framework
+
+        self._need(server=False, call="init_worker")
+        training = self._need_training("init_worker")
+        if not training.distributed or training.connected:
+            return
+        scope = (scopes[0] if scopes else framework.global_scope()).native
+        for parameter, _, _ in training.dense_entries():
+            if not scope.has(parameter):
+                raise Error("config", f"fleet.init_worker: parameter {parameter} has no value",
+                            "run the start-up program first: exe.run(paddle.static.default_startup_program())")
+        client = _native.connect(self._role.server_endpoints, self._role.rank, self._role.trainers, training.mode,
+                                 training.plan.tables())
+        if self.is_first_worker():
+            for parameter, table, _ in training.dense_entries():
+                client.set_dense(table, scope.value(parameter).ravel())
+        client.barrier()
+        training.connect(client)
+        atexit.register(self._at_exit)
+        self._pull_dense(scope)
+
+    def _pull_dense(self, scope):
+        for parameter, table, width in self.training.dense_entries():
+            shape = self.training.main.native.variable(parameter).shape
+            scope.set_value(parameter, self.training.client.pull_dense(table, width).reshape(shape))
+
+    def stop_worker(self):
+        """Says goodbye to the servers, which end when all trainers have."""
+        self._need(server=False, call="stop_worker")
+        if self.training is None or not self.training.distributed or not self.training.connected:
+            return
+        client = self.training.client
+        self.training.connect(None)
+        client.goodbye()
+
+    def _at_exit(self):
+        # After an error the servers are not told that all is well; whoever started the job ends it.
+        if getattr(sys, "last_value", None) is None:
+            self.stop_worker()
+
+    def barrier_worker(self):
+        """Returns when every trainer has called it."""
+        self._need(server=False, call="barrier_worker")
+        if self._role.distributed:
+            self._need_training("barrier_worker").leave_pass()
+            self.training.client.barrier()
+
+    def sum_over_trainers(self, values):
+        """Adds float64 `values` up over all trainers, in place. A barrier."""
+        self._need(server=False, call="util")
+        if self._role.distributed:
+            self._need_training("util").leave_pass()
+            self.training.client.all_reduce_sum(values)
+
+    # ---- keeping ----
+
+    def save_persistables(self, executor, dirname, main_program=None, mode=0):
+        """Every server writes its tables below `dirname` on its own host; a process alone writes all it has there.
+
+        Called by one trainer, as a rule the first. Throws: Error(host) when `dirname` cannot be written.
+        """
+        from fleetrun._arguments import refuse
+        from fleetrun.distributed.fleet import _local_model as local_model
+
+        self._need(server=False, call="save_persistables")
+        refuse("fleet.save_persistables", mode=(mode, 0))
+        training = self._need_training("save_persistables")
+        training.leave_pass()
+        if self._role.distributed:
+            training.client.save(str(dirname))
+        else:
+            local_model.save(training, main_program, str(dirname))
+
+    def load_model(self, path, mode=0):
+        """Reads back what save_persistables wrote. With servers: called by one trainer, then a barrier.
+
+        Throws: Error(data) for a directory that does not hold the program's tables.
+        """
+        from fleetrun import framework
+        from fleetrun._arguments import refuse
+        from fleetrun.distributed.fleet import _local_model as local_model
+
+        self._need(server=False, call="load_model")
+        refuse("fleet.load_model", mode=(mode, 0))
+        training = self._need_training("load_model")
+        training.leave_pass()
+        if self._role.distributed:
+            training.client.load(str(path))
+            self._pull_dense(framework.global_scope().native)
+        else:
+            local_model.load(training, str(path))
+
+
+def _endpoints(endpoints, to_string):
+    return ",".join(endpoints) if to_string else list(endpoints)
+
+
+the_fleet = Fleet()

@@ -1,0 +1,45 @@
+"""Saving and loading of a process that trains alone: what the servers would hold, and what the scope holds.
+
+DIR/persistables.npz: every persistable variable by name (parameters, optimizer state, metrics).
+DIR/tables/: the rows of sparse_embedding, as servers write them (ps/).
+"""
+
+import os
+
+import numpy
+
+from fleetrun import framework
+from fleetrun._error import Error
+
+
+def save(training, program, dirname):
+    """Writes `training`'s tables and `program`'s (its main program's, when None) persistables below `dirname`."""
+    program = program or training.main
+    scope = framework.global_scope().native
+    values = {name: scope.value(name) for name in program.native.variable_names()
+              if program.native.variable(name).persistable and scope.has(name)}
+    path = os.path.join(dirname, "persistables.npz")
+    try:
+        os.makedirs(dirname, exist_ok=True)
+        with open(path + ".new", "wb") as file:
+            numpy.savez(file, **values)
+        os.replace(path + ".new", path)
+    except OSError as error:
+        raise Error("host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written") from error
+    if training.client is not None:
+        training.client.save(os.path.join(dirname, "tables"))
+
+
+def load(training, dirname):
+    """Reads back what save() wrote. Throws: Error(data)."""
+    path = os.path.join(dirname, "persistables.npz")
+    scope = framework.global_scope().native
+    try:
+        with numpy.load(path) as values:
+            for name in values.files:
+                scope.set_value(name, numpy.ascontiguousarray(values[name]))
+    except OSError as error:
+        raise Error("data", f"{path} cannot be read: {error.strerror}",
+                    "give the directory that a process without servers wrote with fleet.save_persistables") from error
+    if training.client is not None:
+        training.client.load(os.path.join(dirname, "tables"))

@@ -1,0 +1,182 @@
+"""Which part of a job this process is: from the launcher's environment, or as the script says.
+
+The variables (the environment contract; every one missing or contradictory is named in the error):
+  PADDLE_PSERVERS_IP_PORT_LIST  servers, "IP:PORT,…"; without it the process is a job of its own
+  PADDLE_TRAINERS_NUM           number of trainers
+  TRAINING_ROLE                 TRAINER or PSERVER
+  PADDLE_TRAINER_ID             a trainer's rank
+  POD_IP, PADDLE_PORT           a server's own endpoint, one of the list
+  PADDLE_TRAINER_ENDPOINTS      trainers' endpoints, for those who ask
+"""
+
+import os
+
+from fleetrun._error import Error
+
+
+class Role:
+    """What a process is."""
+
+    WORKER = 1
+    SERVER = 2
+
+
+class RoleMakerBase:
+    """A process's role, rank and peers. `distributed`: there are servers elsewhere."""
+
+    def __init__(self, is_collective=False):
+        self.is_collective = bool(is_collective)
+        self.role = Role.WORKER
+        self.rank = 0
+        self.trainers = 1
+        self.server_endpoints = []
+        self.worker_endpoints = []
+
+    @property
+    def distributed(self):
+        """Whether parameters live on servers."""
+        return bool(self.server_endpoints)
+
+    def is_server(self):
+        """Whether this process is a server."""
+        return self.role == Role.SERVER
+
+    def is_worker(self):
+        """Whether this process is a trainer."""
+        return self.role == Role.WORKER
+
+    # Paddle's spellings, used by scripts that ask the role maker itself.
+    _is_server = is_server
+    _is_worker = is_worker
+
+    def _is_first_worker(self):
+        return self.is_worker() and self.rank == 0
+
+    def _worker_index(self):
+        return self.rank
+
+    def _worker_num(self):
+        return self.trainers
+
+    def _server_num(self):
+        return len(self.server_endpoints)
+
+    def check(self):
+        """Throws: Error(config) when rank and counts disagree, or for trainers that need collectives."""
+        if self.is_collective and self.trainers > 1:
+            raise Error("config", f"is_collective=True with {self.trainers} trainers: there are no collectives yet",
+                        "use a parameter server (fleetrun --server_num=1 --trainer_num=2 and is_collective=False), "
+                        "or start one trainer")
+        if self.trainers < 1:
+            raise Error("config", f"{self.trainers} trainers: there must be at least one")
+        if self.is_worker() and not 0 <= self.rank < self.trainers:
+            raise Error("config", f"trainer rank {self.rank} with {self.trainers} trainers: ranks are below the count")
+        for endpoint in self.server_endpoints:
+            host, colon, port = endpoint.rpartition(":")
+            if not (host and colon and port.isdigit() and 0 < int(port) < 65536):
+                raise Error("config", f'server endpoint "{endpoint}" is not HOST:PORT')
+        if not self.distributed and not self.is_collective and self.trainers > 1:
+            raise Error("config", f"{self.trainers} trainers and no server",
+                        "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py")
+
+
+class PaddleCloudRoleMaker(RoleMakerBase):
+    """Reads the environment that the launcher sets (table above).
+
+    Throws: Error(config) naming the variable that is missing, malformed or contradicts another.
+    """
+
+    def __init__(self, is_collective=False, **kwargs):
+        super().__init__(is_collective)
+        if self.is_collective:
+            self._collective()
+        elif os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST"):
+            self._parameter_server()
+        else:
+            self._alone()
+
+    def _collective(self):
+        self.trainers = _number("PADDLE_TRAINERS_NUM", 1)
+        self.rank = _number("PADDLE_TRAINER_ID", 0)
+        self.worker_endpoints = _list("PADDLE_TRAINER_ENDPOINTS")
+
+    def _alone(self):
+        if os.environ.get("TRAINING_ROLE") == "PSERVER":
+            raise Error("config", "TRAINING_ROLE=PSERVER, but PADDLE_PSERVERS_IP_PORT_LIST is not set",
+                        "set it to all servers' IP:PORT, separated by commas; fleetrun --server_num does")
+        self.trainers = _number("PADDLE_TRAINERS_NUM", 1)
+        self.rank = _number("PADDLE_TRAINER_ID", 0)
+        if self.trainers > 1:
+            raise Error("config", f"PADDLE_TRAINERS_NUM={self.trainers}, but PADDLE_PSERVERS_IP_PORT_LIST is not set: "
+                        "several trainers need servers",
+                        "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py")
+
+    def _parameter_server(self):
+        self.server_endpoints = _list("PADDLE_PSERVERS_IP_PORT_LIST")
+        self.worker_endpoints = _list("PADDLE_TRAINER_ENDPOINTS")
+        self.trainers = _number("PADDLE_TRAINERS_NUM")
+        role = _required("TRAINING_ROLE")
+        if role == "TRAINER":
+            self.rank = _number("PADDLE_TRAINER_ID")
+            if not self.rank < self.trainers:
+                raise Error("config", f"PADDLE_TRAINER_ID={self.rank}, but PADDLE_TRAINERS_NUM={self.trainers}",
+                            "trainer ids count from 0")
+        elif role == "PSERVER":
+            self.role = Role.SERVER
+            own = f"{_required('POD_IP')}:{_number('PADDLE_PORT')}"
+            if own not in self.server_endpoints:
+                raise Error("config", f"POD_IP:PADDLE_PORT={own} is not one of PADDLE_PSERVERS_IP_PORT_LIST="
+                            f"{','.join(self.server_endpoints)}", "the two must be spelled the same")
+            self.rank = self.server_endpoints.index(own)
+        else:
+            raise Error("config", f"TRAINING_ROLE={role} is not a role", "set it to TRAINER or PSERVER")
+
+
+class UserDefinedRoleMaker(RoleMakerBase):
+    """The role as the script says: current_id, role (Role.WORKER or Role.SERVER), worker_num or worker_endpoints,
+    server_endpoints. Throws: Error(config) naming the argument that is missing or contradicts another."""
+
+    def __init__(self, is_collective=False, init_gloo=False, current_id=None, role=None, worker_num=0,
+                 worker_endpoints=(), server_endpoints=(), **kwargs):
+        super().__init__(is_collective)
+        if kwargs:
+            raise Error("config", f"UserDefinedRoleMaker has no argument {sorted(kwargs)[0]}",
+                        "it takes current_id, role, worker_num, worker_endpoints and server_endpoints")
+        if current_id is None:
+            raise Error("config", "UserDefinedRoleMaker: current_id is not given", "it is this process's rank in its role")
+        if role is None:
+            role = Role.WORKER if is_collective else None
+        if role not in (Role.WORKER, Role.SERVER):
+            raise Error("config", f"UserDefinedRoleMaker: role={role!r} is not a role", "use Role.WORKER or Role.SERVER")
+        self.role = role
+        self.rank = int(current_id)
+        self.worker_endpoints = list(worker_endpoints or ())
+        self.server_endpoints = list(server_endpoints or ())
+        self.trainers = int(worker_num) or len(self.worker_endpoints)
+        if self.trainers < 1:
+            raise Error("config", "UserDefinedRoleMaker: neither worker_num nor worker_endpoints is given")
+        if self.is_server() and not self.rank < len(self.server_endpoints):
+            raise Error("config", f"UserDefinedRoleMaker: server {self.rank}, but "
+                        f"{len(self.server_endpoints)} server_endpoints")
+
+
+def _required(name):
+    value = os.environ.get(name)
+    if not value:
+        raise Error("config", f"{name} is not set, but PADDLE_PSERVERS_IP_PORT_LIST is",
+                    "start the script with fleetrun --server_num=… --trainer_num=…, which sets all of them")
+    return value
+
+
+def _number(name, default=None):
+    value = os.environ.get(name)
+    if not value and default is not None:
+        return default
+    value = value or _required(name)
+    if not value.isdigit():
+        raise Error("config", f'{name}="{value}" is not a number')
+    return int(value)
+
+
+def _list(name):
+    return [endpoint.strip() for endpoint in os.environ.get(name, "").split(",") if endpoint.strip()]

@@ -1,0 +1,399 @@
+"""Programs and variables as a script sees them; each holds a program of the native engine.
+
+The default programs, the unique names and the global scope belong to the process, as in Paddle: a script
+builds into whatever program_guard, or else the process, says. Building is single-threaded.
+Source: documents 002 and 003.
+"""
+
+import contextlib
+
+from fleetrun import _native, _dtypes as dtypes
+from fleetrun._error import Error
+from fleetrun._param_attr import ParamAttr, to_attr
+
+_names = {}
+_scope = None
+_seed = 0
+_parameter_count = 0
+
+
+def unique_name(prefix):
+    """`prefix`_N, N counting from 0 per prefix: servers and trainers that run one script get the same names."""
+    number = _names.get(prefix, 0)
+    _names[prefix] = number + 1
+    return f"{prefix}_{number}"
+
+
+class Program:
+    """Variables and operators in order. `random_seed` 0: fresh random numbers in every run of a start-up program."""
+
+    def __init__(self, native=None):
+        self.native = native if native is not None else _native.Program()
+        self.native.random_seed = self.native.random_seed or _seed
+        self._variables = {}
+        self._parameters = {}
+        self._training = None
+        self._origin = None
+        # The executor's: what runs this program, and over which scope.
+        self.runner = None
+
+    @property
+    def training(self):
+        """The tables that an optimizer planned for this program or the one it was cloned from (static/training.py)."""
+        return self._training or (self._origin.training if self._origin else None)
+
+    @training.setter
+    def training(self, training):
+        self._training = training
+
+    @property
+    def random_seed(self):
+        """The seed of dropout and, for a start-up program, of the initial values; 0 for fresh numbers."""
+        return self.native.random_seed
+
+    @random_seed.setter
+    def random_seed(self, seed):
+        self.native.random_seed = int(seed)
+
+    def global_block(self):
+        """The one block that a program has: itself."""
+        return self
+
+    current_block = global_block
+
+    def var(self, name):
+        """The variable of this name. Throws: Error(config) naming the nearest one when there is none."""
+        known = self._variables.get(name)
+        if known is None:
+            self.native.variable(name)
+            known = self._variables[name] = Variable(self, name)
+        return known
+
+    def has_var(self, name):
+        """Whether there is a variable of this name."""
+        return self.native.has_variable(name)
+
+    @property
+    def vars(self):
+        """All variables by name."""
+        return {name: self.var(name) for name in self.native.variable_names()}
+
+    def list_vars(self):
+        """All variables, by name."""
+        return list(self.vars.values())
+
+    def all_parameters(self):
+        """The parameters in the order in which they were made."""
+        return list(self._parameters.values())
+
+    @property
+    def ops(self):
+        """The operators in order, each with .type, .inputs, .outputs and .attributes."""
+        return self.native.operators()
+
+    def clone(self, for_test=False):
+        """A copy; for_test drops backward and updates, and switches dropout off. Parameters are shared by name."""
+        copy = Program(self.native.clone_for_test() if for_test else self.native.copy())
+        copy._parameters = {name: copy._adopt(parameter) for name, parameter in self._parameters.items()}
+        copy._origin = self
+        return copy
+
+    def _adopt(self, parameter):
+        twin = Parameter(self, parameter.name, parameter.regularizer)
+        self._variables[parameter.name] = twin
+        return twin
+
+    def add_parameter(self, name, regularizer):
+        """Registers the native variable `name` as a parameter."""
+        parameter = Parameter(self, name, regularizer)
+        self._variables[name] = self._parameters[name] = parameter
+        return parameter
+
+    def __str__(self):
+        return str(self.native)
+
+    to_string = lambda self, throw_on_error=False, with_details=False: str(self)  # noqa: E731
+
+
+class Variable:
+    """A named tensor of a program. Arithmetic on it appends operators (fleetrun/tensor.py)."""
+
+    def __init__(self, program, name):
+        self.program = program
+        self.name = name
+
+    @property
+    def native(self):
+        """The engine's variable, as it is now."""
+        return self.program.native.variable(self.name)
+
+    @property
+    def shape(self):
+        """Sizes; -1 for one that is known only when the program runs."""
+        return tuple(self.native.shape)
+
+    @property
+    def ndim(self):
+        """Number of axes."""
+        return len(self.native.shape)
+
+    @property
+    def dtype(self):
+        """Its DType."""
+        return dtypes.of(self.native.type)
+
+    @property
+    def lod_level(self):
+        """1 for a slot with a variable number of values per example, else 0."""
+        return self.native.lod_level
+
+    @property
+    def persistable(self):
+        """Whether it keeps its value from one run to the next."""
+        return self.native.persistable
+
+    @property
+    def block(self):
+        """The program's block."""
+        return self.program
+
+    @property
+    def stop_gradient(self):
+        """True: no gradient flows through it."""
+        return self.native.stop_gradient
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop):
+        self.program.native.set_stop_gradient(self.name, bool(stop))
+
+    def __repr__(self):
+        return f"var {self.name} : shape{self.shape}, dtype={self.dtype.name}, stop_gradient={self.stop_gradient}"
+
+    def __bool__(self):
+        raise Error("config", f"variable {self.name} has no value while the program is being built",
+                    "fetch it with Executor.run and decide on the fetched array")
+
+    def __len__(self):
+        if not self.shape or self.shape[0] < 0:
+            raise Error("config", f"variable {self.name} has no fixed length, its shape is {list(self.shape)}")
+        return self.shape[0]
+
+    def __iter__(self):
+        return (self[index] for index in range(len(self)))
+
+    def __add__(self, other):
+        return _tensor().binary("add", self, other)
+
+    def __radd__(self, other):
+        return _tensor().binary("add", self, other)
+
+    def __sub__(self, other):
+        return _tensor().binary("subtract", self, other)
+
+    def __rsub__(self, other):
+        return _tensor().binary("subtract", other, self)
+
+    def __mul__(self, other):
+        return _tensor().binary("multiply", self, other)
+
+    def __rmul__(self, other):
+        return _tensor().binary("multiply", self, other)
+
+    def __truediv__(self, other):
+        return _tensor().binary("divide", self, other)
+
+    def __rtruediv__(self, other):
+        return _tensor().binary("divide", other, self)
+
+    def __neg__(self):
+        return _tensor().scale(self, -1.0)
+
+    def __matmul__(self, other):
+        return _tensor().matmul(self, other)
+
+    def __pow__(self, other):
+        return _tensor().pow(self, other)
+
+    def __getitem__(self, index):
+        return _tensor().index(self, index)
+
+    def __getattr__(self, name):
+        methods = _tensor().METHODS
+        if name in methods:
+            function = methods[name]
+            return lambda *args, **kwargs: function(self, *args, **kwargs)
+        from fleetrun._lazy import missing
+
+        raise AttributeError(missing("paddle.Tensor", name, set(methods) | set(dir(type(self)))))
+
+
+class Parameter(Variable):
+    """A variable that lives in the scope and that optimizers update."""
+
+    def __init__(self, program, name, regularizer=None):
+        super().__init__(program, name)
+        self.regularizer = regularizer
+
+    @property
+    def trainable(self):
+        """Whether optimizers update it."""
+        return self.native.trainable
+
+    def __repr__(self):
+        return "persist " + ("trainable " if self.trainable else "") + "param" + super().__repr__()[3:]
+
+
+def _tensor():
+    from fleetrun import tensor
+
+    return tensor
+
+
+class _Defaults:
+    main = None
+    startup = None
+
+
+def default_main_program():
+    """The program that calls build into; made on first use."""
+    if _Defaults.main is None:
+        _Defaults.main = Program()
+    return _Defaults.main
+
+
+def default_startup_program():
+    """The program that gives parameters their first values."""
+    if _Defaults.startup is None:
+        _Defaults.startup = Program()
+    return _Defaults.startup
+
+
+@contextlib.contextmanager
+def program_guard(main_program, startup_program=None):
+    """Within `with`, calls build into these programs instead."""
+    before = (default_main_program(), default_startup_program())
+    _Defaults.main = main_program
+    _Defaults.startup = startup_program or before[1]
+    try:
+        yield
+    finally:
+        _Defaults.main, _Defaults.startup = before
+
+
+@contextlib.contextmanager
+def name_scope(prefix=None):
+    """Accepted: names are unique without it."""
+    yield
+
+
+def global_scope():
+    """The process's scope: parameters and metrics by name, kept from run to run."""
+    global _scope
+    if _scope is None:
+        _scope = Scope()
+    return _scope
+
+
+class Scope:
+    """Values by name. find_var(name).get_tensor() gives the tensor; numpy.array(tensor) its values."""
+
+    def __init__(self):
+        self.native = _native.Scope()
+
+    def find_var(self, name):
+        """The value of this name, or None."""
+        return ScopeVariable(self.native, name) if self.native.has(name) else None
+
+    def var(self, name):
+        """The value of this name, made empty when it is not there."""
+        self.native.make(name)
+        return ScopeVariable(self.native, name)
+
+    def local_var_names(self):
+        """The names of all values."""
+        return self.native.names()
+
+
+class ScopeVariable:
+    """One value of a Scope: numpy reads it, set() replaces it."""
+
+    def __init__(self, scope, name):
+        self._scope = scope
+        self.name = name
+
+    def get_tensor(self):
+        """Itself: the tensor."""
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        value = self._scope.value(self.name)
+        return value if dtype is None else value.astype(dtype)
+
+    def shape(self):
+        """Sizes."""
+        return list(self._scope.value(self.name).shape)
+
+    def set(self, array, place=None):
+        """Copies `array` in; type and shape become the array's."""
+        import numpy
+
+        self._scope.set_value(self.name, numpy.ascontiguousarray(array))
+
+
+def seed(seed):  # noqa: A001, Paddle's argument name
+    """Seeds initial values and dropout of programs, those that exist and those to come; 0 for fresh numbers."""
+    global _seed
+    _seed = int(seed)
+    for program in (default_main_program(), default_startup_program()):
+        program.random_seed = _seed
+
+
+def append(kind, operator, inputs, attributes=None, outputs=None, program=None):
+    """Appends `operator` and returns its outputs as Variables: `outputs` (names), or one named `kind`_N.tmp_0."""
+    program = program or default_main_program()
+    if outputs is None:
+        outputs = [unique_name(unique_name(kind) + ".tmp")]
+    for variable in inputs:
+        if not isinstance(variable, Variable):
+            raise Error("config", f"paddle.{kind}: {variable!r} is no variable of a program",
+                        "inputs come from paddle.static.data, parameters or other calls")
+    program.native.append(operator, [variable.name for variable in inputs], outputs, attributes or {})
+    made = [program.var(name) for name in outputs]
+    return made[0] if len(made) == 1 else made
+
+
+def create_parameter(shape, dtype="float32", name=None, attr=None, is_bias=False, default_initializer=None):
+    """A parameter of `shape`, initialised by its attribute, else `default_initializer`, else XavierUniform (a bias: 0).
+
+    Throws: Error(config) for a type that is not float32 or a name taken by a parameter of another shape.
+    """
+    return make_parameter("create_parameter", shape, dtype, attr, is_bias, default_initializer, name)
+
+
+def make_parameter(layer, shape, dtype, attr, is_bias, default_initializer, name=None):
+    """create_parameter() with the name of the layer that wants it: the parameter becomes LAYER_N.w_0 or .b_0."""
+    from fleetrun.nn import initializer as initializers
+
+    attr = to_attr(attr, f"paddle.{layer}") or ParamAttr()
+    if dtypes.name_of(dtype) != "float32":
+        raise Error("config", f"paddle.{layer}: a parameter of type {dtypes.name_of(dtype)}", "parameters are float32")
+    name = name or attr.name
+    if name is None:
+        prefix = layer if layer[-1].isdigit() else unique_name(layer)
+        name = unique_name(prefix + (".b" if is_bias else ".w"))
+    main, startup = default_main_program(), default_startup_program()
+    shape = [int(size) for size in shape]
+    if name in main._parameters:
+        known = main._parameters[name]
+        if list(known.shape) != shape:
+            raise Error("config", f"parameter {name} has the shape {list(known.shape)}, and {shape} is asked for",
+                        "give one of the two another name in ParamAttr")
+        return known
+    for program in (main, startup):
+        program.native.add_variable(name, "float32", shape, persistable=True, trainable=bool(attr.trainable),
+                                    stop_gradient=not attr.trainable)
+    initializer = attr.initializer or default_initializer
+    if initializer is None:
+        initializer = initializers.Constant(0.0) if is_bias else initializers.XavierUniform()
+    initializer.append(startup, name, shape)
+    return main.add_parameter(name, attr.regularizer)

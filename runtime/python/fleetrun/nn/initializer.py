@@ -1,0 +1,131 @@
+"""First values of parameters. Each initializer appends one operator to the start-up program.
+
+Fans: a matrix [in, out] has fan_in = in and fan_out = out; a bias [n] has n for both.
+"""
+
+import math
+
+from fleetrun import _lazy
+from fleetrun._arguments import refuse
+from fleetrun._error import Error
+
+
+class Initializer:
+    """Base of all initializers."""
+
+    def append(self, program, name, shape):
+        """Appends the operator that fills `name` to the start-up program `program`."""
+        operator, attributes = self.operator(shape)
+        program.native.append(operator, [], [name], {"shape": list(shape), "dtype": "float32", **attributes})
+
+    def operator(self, shape):
+        """(operator, attributes) for a parameter of `shape`."""
+        raise NotImplementedError(type(self).__name__)
+
+    def __repr__(self):
+        fields = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({fields})"
+
+
+class Constant(Initializer):
+    """Every value is `value`."""
+
+    def __init__(self, value=0.0):
+        self.value = float(value)
+
+    def operator(self, shape):
+        return "fill_constant", {"value": self.value}
+
+
+class Uniform(Initializer):
+    """Uniform in [low, high)."""
+
+    def __init__(self, low=-1.0, high=1.0, name=None):
+        if not low < high:
+            raise Error("config", f"paddle.nn.initializer.Uniform: low={low} is not below high={high}")
+        self.low = float(low)
+        self.high = float(high)
+
+    def operator(self, shape):
+        return "uniform_random", {"min": self.low, "max": self.high}
+
+
+class Normal(Initializer):
+    """Normal with this mean and standard deviation."""
+
+    def __init__(self, mean=0.0, std=1.0, name=None):
+        self.mean = float(mean)
+        self.std = float(std)
+
+    def operator(self, shape):
+        return "gaussian_random", {"mean": self.mean, "std": self.std}
+
+
+class TruncatedNormal(Normal):
+    """Normal, drawn again beyond two standard deviations."""
+
+    def operator(self, shape):
+        return "truncated_gaussian_random", {"mean": self.mean, "std": self.std}
+
+
+def _fans(shape):
+    if len(shape) < 2:
+        size = shape[0] if shape else 1
+        return size, size
+    receptive = math.prod(shape[2:])
+    if len(shape) == 2:
+        return shape[0], shape[1]
+    return shape[1] * receptive, shape[0] * receptive
+
+
+class XavierUniform(Initializer):
+    """Uniform within ±sqrt(6 / (fan_in + fan_out)). Source: Glorot and Bengio, 2010."""
+
+    def __init__(self, fan_in=None, fan_out=None, name=None):
+        self.fan_in = fan_in
+        self.fan_out = fan_out
+
+    def _sum(self, shape):
+        fan_in, fan_out = _fans(shape)
+        return (fan_in if self.fan_in is None else self.fan_in) + (fan_out if self.fan_out is None else self.fan_out)
+
+    def operator(self, shape):
+        limit = math.sqrt(6.0 / self._sum(shape))
+        return "uniform_random", {"min": -limit, "max": limit}
+
+
+class XavierNormal(XavierUniform):
+    """Normal with a standard deviation of sqrt(2 / (fan_in + fan_out))."""
+
+    def operator(self, shape):
+        return "gaussian_random", {"mean": 0.0, "std": math.sqrt(2.0 / self._sum(shape))}
+
+
+class KaimingUniform(Initializer):
+    """Uniform within ±gain * sqrt(3 / fan_in). Source: He et al., 2015."""
+
+    def __init__(self, fan_in=None, negative_slope=0.0, nonlinearity="relu"):
+        refuse(f"paddle.nn.initializer.{type(self).__name__}", nonlinearity=(nonlinearity, "relu"))
+        self.fan_in = fan_in
+        self.negative_slope = negative_slope
+
+    def _deviation(self, shape):
+        fan_in = _fans(shape)[0] if self.fan_in is None else self.fan_in
+        # "relu" has the gain sqrt(2) whatever the slope, as in Paddle 2.6.
+        return math.sqrt(2.0 / fan_in)
+
+    def operator(self, shape):
+        limit = math.sqrt(3.0) * self._deviation(shape)
+        return "uniform_random", {"min": -limit, "max": limit}
+
+
+class KaimingNormal(KaimingUniform):
+    """Normal with a standard deviation of gain / sqrt(fan_in)."""
+
+    def operator(self, shape):
+        return "gaussian_random", {"mean": 0.0, "std": self._deviation(shape)}
+
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.nn.initializer", _lazy.names(
+    "nn.initializer", "Initializer Constant Uniform Normal TruncatedNormal XavierUniform XavierNormal "
+    "KaimingUniform KaimingNormal"))

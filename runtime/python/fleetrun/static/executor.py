@@ -1,0 +1,153 @@
+"""Executor: runs programs on arrays (run) and over datasets (train_from_dataset, infer_from_dataset).
+
+Source: documents 002 and 003; the engine is runtime/engine/executor.h and runtime/dataset_trainer.h.
+"""
+
+import numpy
+
+from fleetrun import _native, framework, _places as places
+from fleetrun._arguments import refuse
+from fleetrun._error import Error
+
+
+class Executor:
+    """Runs programs on the CPU. `last_pass` holds what the last pass over a dataset did: examples, batches, seconds
+    and fetch_means (a list, in the order of fetch_list)."""
+
+    def __init__(self, place=None):
+        self.place = places.check(place)
+        self.last_pass = None
+
+    def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
+            return_numpy=True, use_program_cache=False, use_prune=False):
+        """Runs `program` once and returns the values of fetch_list, a list of arrays in its order.
+
+        program: the default main program when not given. feed: {name: array}; an array has its variable's type,
+        a plain number or list is converted. fetch_list: variables or names. return_numpy=False gives arrays too.
+        Throws: Error(config) naming an input that is missing or disagrees, Error(network) when a server is gone.
+        """
+        refuse("Executor.run", use_prune=(use_prune, False))
+        program = _program(program)
+        scope = scope or framework.global_scope()
+        names = [_name(fetch) for fetch in fetch_list or ()]
+        runner = _runner(program, scope)
+        runner.run({name: _array(program, name, value) for name, value in (feed or {}).items()})
+        return [runner.value(name) for name in names]
+
+    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, fetch_handler=None):
+        """Trains `program` on every batch of `dataset` once.
+
+        thread: trainer and reader threads, 0 for the dataset's own. fetch_list, fetch_info: variables and the texts
+        to print them under, every print_period batches of the first thread, on stdout:
+        `time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]`. At the end of the pass one more line, which
+        Paddle has not: `examples: N, batches: N, seconds: S, examples/s: R`; the same figures are in `last_pass`.
+        debug: accepted, changes nothing. Returns None.
+        Throws: Error(data) naming file, line and slot, or the pipe command that failed; Error(network).
+        """
+        self._pass("train_from_dataset", True, program, dataset, scope, thread, fetch_list, fetch_info, print_period,
+                   fetch_handler)
+
+    def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
+                           fetch_info=None, print_period=100, fetch_handler=None):
+        """Like train_from_dataset, forward only: no parameter changes."""
+        self._pass("infer_from_dataset", False, program, dataset, scope, thread, fetch_list, fetch_info, print_period,
+                   fetch_handler)
+
+    def close(self):
+        """Accepted: nothing is held that the end of the process does not free."""
+
+    def _pass(self, call, train, program, dataset, scope, thread, fetch_list, fetch_info, print_period, fetch_handler):
+        refuse(f"Executor.{call}", fetch_handler=(fetch_handler, None))
+        if dataset is None:
+            raise Error("config", f"Executor.{call}: no dataset is given", "pass dataset=paddle.distributed.QueueDataset()")
+        program = _program(program)
+        names = [_name(fetch) for fetch in fetch_list or ()]
+        infos = list(fetch_info or names)
+        if len(infos) != len(names):
+            raise Error("config", f"Executor.{call}: {len(names)} in fetch_list and {len(infos)} in fetch_info",
+                        "give each fetched variable its text")
+        training = _training(program)
+        if training is not None:
+            training.leave_pass()
+        _lead_path()
+        scope = scope or framework.global_scope()
+        self.last_pass = _native.run_pass(
+            program.native, scope.native, dataset.native(int(thread)), training and training.plan,
+            training and training.client, fetch=names, fetch_info=infos, print_period=int(print_period), train=train,
+            mode=training.mode if training else "async", print_line=_print_line)
+        _print_line(_summary(self.last_pass))
+
+
+def _summary(result):
+    rate = result.examples / result.seconds if result.seconds > 0 else 0.0
+    return (f"examples: {result.examples}, batches: {result.batches}, seconds: {result.seconds:.3f}, "
+            f"examples/s: {rate:.1f}")
+
+
+def _print_line(line):
+    print(line, flush=True)
+
+
+def _lead_path():
+    """Lets `python` in a pipe command be this interpreter when it comes from a virtual environment, as under the
+    launcher: Debian has no `python`."""
+    import os
+    import sys
+
+    folder = os.path.dirname(sys.executable)
+    path = os.environ.get("PATH", os.defpath)
+    if sys.prefix != sys.base_prefix and folder not in path.split(os.pathsep):
+        os.environ["PATH"] = folder + os.pathsep + path
+
+
+def _program(program):
+    if program is None:
+        return framework.default_main_program()
+    if not isinstance(program, framework.Program):
+        raise Error("config", f"{program!r} is no program", "pass a paddle.static.Program")
+    return program
+
+
+def _name(fetch):
+    if isinstance(fetch, framework.Variable):
+        return fetch.name
+    if isinstance(fetch, str):
+        return fetch
+    raise Error("config", f"{fetch!r} in fetch_list is neither a variable nor a name")
+
+
+def _training(program):
+    """The program's own tables, or Fleet's for another program that looks rows up in them."""
+    if program.training is not None:
+        return program.training
+    if any(op.type == "sparse_embedding" for op in program.ops):
+        from fleetrun.distributed.fleet._fleet import the_fleet
+
+        return the_fleet.training
+    return None
+
+
+def _runner(program, scope):
+    """The native runner of `program` over `scope`; a new one when the program has grown since."""
+    training = _training(program)
+    client = training.client if training else None
+    key = (id(scope), id(client), program.native.operator_count())
+    if program.runner is not None and program.runner[0] == key:
+        return program.runner[1]
+    if training is None:
+        runner = _native.Executor(program.native, scope.native)
+    else:
+        training.leave_pass()
+        runner = _native.StepRunner(program.native, scope.native, training.plan, client, training.mode)
+        training.enter_steps(runner)
+    program.runner = (key, runner, scope)
+    return runner
+
+
+def _array(program, name, value):
+    if isinstance(value, numpy.ndarray):
+        return numpy.ascontiguousarray(value) if value.ndim else value
+    if isinstance(value, framework.ScopeVariable):
+        return numpy.asarray(value)
+    return numpy.asarray(value, dtype=program.var(name).dtype.name)

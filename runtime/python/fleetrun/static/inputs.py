@@ -1,0 +1,53 @@
+"""Inputs and kept values of a program."""
+
+from fleetrun import _dtypes as dtypes, framework
+from fleetrun._arguments import refuse
+from fleetrun._error import Error
+from fleetrun._places import CPUPlace
+
+
+def data(name, shape, dtype=None, lod_level=0):
+    """An input that is fed by name.
+
+    shape: None or -1 for a size known only when the program runs. dtype: float32 when not given.
+    lod_level: 1 for a slot with any number of values per example. Throws: Error(config).
+    """
+    program = framework.default_main_program()
+    sizes = [-1 if size is None else int(size) for size in shape]
+    program.native.add_variable(name, dtypes.name_of(dtype or "float32"), sizes, lod_level=int(lod_level), is_data=True)
+    return program.var(name)
+
+
+def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):
+    """A variable that the start-up program fills with `value`; no optimizer changes it."""
+    name = name or framework.unique_name("_generated_var")
+    main, startup = framework.default_main_program(), framework.default_startup_program()
+    for program in (main, startup):
+        program.native.add_variable(name, dtypes.name_of(dtype), [int(size) for size in shape], persistable=True)
+    startup.native.append("fill_constant", [], [name], {
+        "shape": [int(size) for size in shape], "value": float(value), "dtype": dtypes.name_of(dtype)})
+    return main.var(name)
+
+
+def cpu_places(device_count=None):
+    """`device_count` (1 when not given) times the CPU."""
+    return [CPUPlace() for _ in range(device_count or 1)]
+
+
+class InputSpec:
+    """Shape, type and name of an input, as value; `data()` makes the variable."""
+
+    def __init__(self, shape, dtype="float32", name=None, stop_gradient=False):
+        refuse("paddle.static.InputSpec", stop_gradient=(stop_gradient, False))
+        self.shape = tuple(-1 if size is None else int(size) for size in shape)
+        self.dtype = dtypes.of(dtype)
+        self.name = name
+
+    def create(self):
+        """The program's input of this name. Throws: Error(config) without a name."""
+        if not self.name:
+            raise Error("config", "InputSpec without a name cannot be fed", "give it name=…")
+        return data(self.name, self.shape, self.dtype)
+
+    def __repr__(self):
+        return f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name})"

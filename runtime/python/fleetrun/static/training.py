@@ -1,0 +1,53 @@
+"""What joins a minimized program with its tables: the plan, the mode, and the client that reaches them.
+
+An optimizer makes one and hangs it on the main program; the executor and Fleet use it.
+"""
+
+from fleetrun import _native
+from fleetrun._error import Error
+
+
+class Training:
+    """A program's tables. `distributed`: they lie on servers, and fleet.init_worker() connects to them; otherwise
+    they lie in this process and are made when first needed."""
+
+    def __init__(self, plan, mode, distributed, programs):
+        self.plan = plan
+        self.mode = mode
+        self.distributed = distributed
+        self.main, self.startup = programs
+        self._client = None
+        self._steps = None
+
+    @property
+    def client(self):
+        """The native client; None when there are no tables. Throws: Error(config) before fleet.init_worker()."""
+        if self._client is None and self.distributed:
+            raise Error("config", "the servers are not connected", "call fleet.init_worker() before training")
+        if self._client is None and self.plan.tables():
+            self._client = _native.make_in_process(self.mode, self.plan.tables())
+        return self._client
+
+    @property
+    def connected(self):
+        """Whether there is a client."""
+        return self._client is not None
+
+    def connect(self, client):
+        """Sets, or with None drops, the client."""
+        self.leave_pass()
+        self._client = client
+
+    def enter_steps(self, runner):
+        """Remembers the runner whose steps are part of a pass."""
+        self._steps = runner
+
+    def leave_pass(self):
+        """Ends the pass that Executor.run() began, so that other trainers do not wait for its next step."""
+        steps, self._steps = self._steps, None
+        if steps is not None:
+            steps.end_pass()
+
+    def dense_entries(self):
+        """(parameter, table id, width) of every dense table."""
+        return [(entry.parameter, entry.table_id, entry.width) for entry in self.plan.entries() if not entry.sparse]

@@ -1,0 +1,118 @@
+"""Who a process is: the environment contract and the role makers, and the strategy."""
+
+import pytest
+
+PRINT_ROLE = """
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+try:
+    fleet.init(is_collective=%s)
+    print(fleet.is_server(), fleet.is_worker(), fleet.worker_num(), fleet.server_num(),
+          fleet.server_index() if fleet.is_server() else fleet.worker_index(), fleet.is_first_worker(),
+          fleet.server_endpoints(to_string=True))
+except paddle.Error as error:
+    print(error)
+"""
+SERVERS = "127.0.0.1:6001,127.0.0.1:6002"
+TRAINER = {"PADDLE_PSERVERS_IP_PORT_LIST": SERVERS, "PADDLE_TRAINERS_NUM": "2", "TRAINING_ROLE": "TRAINER",
+           "PADDLE_TRAINER_ID": "1"}
+SERVER = {"PADDLE_PSERVERS_IP_PORT_LIST": SERVERS, "PADDLE_TRAINERS_NUM": "2", "TRAINING_ROLE": "PSERVER",
+          "POD_IP": "127.0.0.1", "PADDLE_PORT": "6002"}
+
+
+@pytest.mark.parametrize("variables, expected", [
+    ({}, "False True 1 0 0 True "),
+    (TRAINER, f"False True 2 2 1 False {SERVERS}"),
+    (SERVER, f"True False 2 2 1 False {SERVERS}"),
+])
+def test_the_environment_says_who_a_process_is(run, variables, expected):
+    assert run(PRINT_ROLE % False, **variables).stdout == expected + "\n"
+
+
+@pytest.mark.parametrize("variables, what, hint", [
+    ({**TRAINER, "PADDLE_TRAINER_ID": ""}, "PADDLE_TRAINER_ID is not set, but PADDLE_PSERVERS_IP_PORT_LIST is",
+     "start the script with fleetrun"),
+    ({**TRAINER, "PADDLE_TRAINERS_NUM": ""}, "PADDLE_TRAINERS_NUM is not set", "start the script with fleetrun"),
+    ({**TRAINER, "TRAINING_ROLE": ""}, "TRAINING_ROLE is not set", "start the script with fleetrun"),
+    ({**TRAINER, "TRAINING_ROLE": "BOSS"}, "TRAINING_ROLE=BOSS is not a role", "set it to TRAINER or PSERVER"),
+    ({**TRAINER, "PADDLE_TRAINER_ID": "2"}, "PADDLE_TRAINER_ID=2, but PADDLE_TRAINERS_NUM=2", "count from 0"),
+    ({**TRAINER, "PADDLE_TRAINER_ID": "one"}, 'PADDLE_TRAINER_ID="one" is not a number', ""),
+    ({**SERVER, "PADDLE_PORT": "6003"}, "POD_IP:PADDLE_PORT=127.0.0.1:6003 is not one of", "spelled the same"),
+    ({"TRAINING_ROLE": "PSERVER"}, "TRAINING_ROLE=PSERVER, but PADDLE_PSERVERS_IP_PORT_LIST is not set", "IP:PORT"),
+    ({"PADDLE_TRAINERS_NUM": "2", "PADDLE_TRAINER_ID": "0"}, "PADDLE_TRAINERS_NUM=2, but PADDLE_PSERVERS",
+     "fleetrun --server_num=1"),
+    ({**TRAINER, "PADDLE_PSERVERS_IP_PORT_LIST": "localhost"}, 'server endpoint "localhost" is not HOST:PORT', ""),
+])
+def test_a_missing_or_contradictory_variable_is_named(run, variables, what, hint):
+    said = run(PRINT_ROLE % False, **variables).stdout
+    assert what in said and hint in said
+
+
+def test_collective_training_takes_one_trainer(run):
+    several = {"PADDLE_TRAINERS_NUM": "2", "PADDLE_TRAINER_ID": "0"}
+    assert "is_collective=True with 2 trainers: there are no collectives yet" in run(PRINT_ROLE % True, **several).stdout
+    assert run(PRINT_ROLE % True, PADDLE_TRAINERS_NUM=1, PADDLE_TRAINER_ID=0).stdout == "False True 1 0 0 True \n"
+
+
+def test_a_script_may_say_who_it_is(run):
+    done = run("""
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+from fleetrun.distributed.fleet.base.role_maker import Role
+fleet.init(fleet.UserDefinedRoleMaker(current_id=1, role=Role.SERVER, worker_num=3,
+                                      server_endpoints=["127.0.0.1:36011", "127.0.0.1:36012"]))
+print(fleet.is_server(), fleet.server_index(), fleet.worker_num())
+for arguments in ({}, {"current_id": 0}, {"current_id": 0, "role": Role.WORKER}, {"current_id": 0, "rank": 1},
+                  {"current_id": 2, "role": Role.SERVER, "worker_num": 1, "server_endpoints": ["a:1"]}):
+    try:
+        fleet.UserDefinedRoleMaker(**arguments)
+    except paddle.Error as error:
+        print(error.what)
+""")
+    assert done.stdout.splitlines() == [
+        "True 1 3",
+        "UserDefinedRoleMaker: current_id is not given",
+        "UserDefinedRoleMaker: role=None is not a role",
+        "UserDefinedRoleMaker: neither worker_num nor worker_endpoints is given",
+        "UserDefinedRoleMaker has no argument rank",
+        "UserDefinedRoleMaker: server 2, but 1 server_endpoints",
+    ]
+
+
+def test_files_are_shared_out_in_contiguous_parts(run):
+    code = """
+import fleetrun.distributed.fleet as fleet
+fleet.init()
+print(*fleet.util.get_file_shard(list("abcde")), "|", *fleet.util.get_file_shard(["x"]))
+"""
+    shards = [run(code, **{**TRAINER, "PADDLE_TRAINER_ID": str(rank)}).stdout for rank in range(2)]
+    assert shards == ["a b c | x\n", "d e |\n"]
+    assert run(code, **SERVER).stdout == "|\n"
+
+
+def test_a_strategy_takes_what_is_documented_and_names_the_rest(run):
+    done = run("""
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = False
+strategy.a_sync_configs = {"launch_barrier": False, "k_steps": -1}
+print(strategy.a_sync, strategy.a_sync_configs["launch_barrier"], strategy.a_sync_configs["send_queue_size"])
+for change in (lambda: setattr(strategy, "amp", True), lambda: strategy.a_sinc, lambda: setattr(strategy, "a_sync", 1),
+               lambda: setattr(strategy, "a_sync_configs", {"k_steps": 100}),
+               lambda: setattr(strategy, "a_sync_configs", {"k_step": 100})):
+    try:
+        change()
+    except (AttributeError, paddle.Error) as error:
+        print(str(error).splitlines()[0])
+""")
+    owner = "paddle.distributed.fleet.DistributedStrategy"
+    assert done.stdout.splitlines() == [
+        "False False 16",
+        f"fleetrun has no {owner}.amp",
+        f"fleetrun has no {owner}.a_sinc; did you mean {owner}.a_sync?",
+        "DistributedStrategy.a_sync = 1 is not True or False",
+        "a_sync_configs k_steps=100: geo mode is not there yet",
+        "fleetrun has no DistributedStrategy.a_sync_configs.k_step; did you mean "
+        "DistributedStrategy.a_sync_configs.k_steps?",
+    ]
