@@ -17,7 +17,7 @@ struct Setting {
   std::string_view aliases;   // other flags for the same setting, separated by blanks
   std::string_view variable;  // environment variable, or ""
   std::string_view initial;   // default as Python would show it: "None", "", "1"
-  std::string_view value;     // placeholder in the help; "" for a flag without a value
+  std::string_view value;     // what the help writes for it; "" for a flag without a value
   Group group;
   std::string_view help;
   bool ours;  // not one of Paddle's: listed after them
