@@ -6,6 +6,8 @@
 
 #include <map>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,8 +48,11 @@ class RowSource {
 
 class Executor {
  public:
-  /// `rows` may be null when the program has no sparse_embedding.
-  Executor(const Program& program, Scope& scope, RowSource* rows = nullptr);
+  /// `rows` may be null when the program has no sparse_embedding. The program is copied. Persistable
+  /// variables named in `own` live in this executor instead of the scope (a trainer thread's copy of pulled
+  /// parameters).
+  Executor(const Program& program, Scope& scope, RowSource* rows = nullptr,
+           const std::set<std::string>& own = {});
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/engine/program.h"
@@ -26,6 +27,12 @@ struct OptimizerConfig {
 
   bool operator==(const OptimizerConfig&) const = default;
 };
+
+std::string_view to_string(OptimizerConfig::Kind kind) noexcept;
+
+/// Appends the update operator of one parameter to `main`, and the initial values of its state to `startup`.
+void append_update(Program& main, Program& startup, const ParameterGradient& gradient,
+                   const OptimizerConfig& config);
 
 /// Appends backward and update operators to `main`, and the initial values of the optimizer state to
 /// `startup`. A parameter of `sparse_embedding` gets no update operator: its row gradient is pushed by the

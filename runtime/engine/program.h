@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -83,6 +84,9 @@ class Program {
   std::map<std::string, std::int64_t> name_counters_;
 };
 
+/// The attribute that marks operators which are not part of the forward computation: "backward" or "update".
+inline constexpr std::string_view kRoleAttribute = "role";
+
 /// The program's variables and operators as text, for people.
 std::string to_string(const Program& program);
 
@@ -99,6 +103,10 @@ struct ParameterGradient {
   std::string parameter;
   std::string gradient;
   bool rows = false;
+  /// The variable with the keys of a row gradient: int64 [n].
+  std::string keys = {};
+
+  bool operator==(const ParameterGradient&) const = default;
 };
 std::vector<ParameterGradient> append_backward(Program& program, const std::string& loss);
 

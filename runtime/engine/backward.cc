@@ -1,0 +1,218 @@
+// append_backward: walks the operators from the loss to the parameters.
+//
+// A variable that is used k times gets k gradients, added up (add_n) just before its producer is
+// differentiated; the first is called v@GRAD and the sum is written over it. A parameter that is only looked
+// up, by lookups that ask for rows (sparse_embedding, embedding with is_sparse), gets one row gradient for
+// all of them: one `row_gradient` operator at the end.
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "runtime/engine/operators.h"
+#include "runtime/engine/program.h"
+
+namespace fleetrun::engine {
+
+namespace {
+
+bool is_row_lookup(const Operator& op) {
+  return op.type == "sparse_embedding" || (op.type == "embedding" && attribute(op, "is_sparse", false));
+}
+
+const std::string& parameter_of(const Operator& lookup) {
+  if (lookup.type == "embedding") return lookup.inputs[0];
+  return std::get<std::string>(lookup.attributes.at("parameter"));
+}
+
+struct RowLookups {
+  std::vector<std::string> values;
+  std::vector<std::string> ids;
+  std::int64_t padding = -1;
+};
+
+class Backward final : public GradientBuilder {
+ public:
+  Backward(Program& program, const std::string& loss) : program_(program), loss_(loss) {}
+
+  std::vector<ParameterGradient> run();
+
+  const Operator& op() const noexcept override { return op_; }
+  const Program& program() const noexcept override { return program_; }
+
+  std::string output_gradient(std::size_t index) const override {
+    const auto found = gradients_.find(op_.outputs[index]);
+    return found == gradients_.end() ? std::string() : found->second.front();
+  }
+
+  bool wants(std::size_t index) const override {
+    return index < op_.inputs.size() && wanted_.contains(op_.inputs[index]);
+  }
+
+  std::string input_gradient(std::size_t index) override {
+    return wants(index) ? new_gradient(op_.inputs[index]) : std::string();
+  }
+
+  bool row_gradient(const std::string& parameter, const std::string& values,
+                    const std::string& ids) override {
+    if (dense_.contains(parameter)) return false;
+    RowLookups& lookups = rows_[parameter];
+    lookups.values.push_back(values);
+    lookups.ids.push_back(ids);
+    lookups.padding = attribute(op_, "padding_idx", std::int64_t{-1});
+    return true;
+  }
+
+  void append(Operator op) override {
+    op.attributes[std::string(kRoleAttribute)] = std::string("backward");
+    program_.append(std::move(op));
+  }
+
+ private:
+  void mark_wanted(std::size_t operators);
+  void differentiate(const Operator& op);
+  void add_up(const std::string& name);
+  void append_row_gradient(const std::string& parameter, const RowLookups& lookups);
+  std::string new_gradient(const std::string& name);
+  void declare_gradient(const std::string& gradient, const Variable& of);
+
+  Program& program_;
+  const std::string& loss_;
+  Operator op_;
+  /// Variables that need a gradient: a trainable parameter is among their ancestors.
+  std::set<std::string> wanted_;
+  /// Parameters of lookups that are used in another way too.
+  std::set<std::string> dense_;
+  std::map<std::string, std::vector<std::string>> gradients_;
+  std::map<std::string, RowLookups> rows_;
+  std::map<std::string, std::int64_t> widths_;
+};
+
+void Backward::mark_wanted(std::size_t operators) {
+  for (const auto& [name, variable] : program_.variables()) {
+    if (variable.trainable && variable.type == DataType::float32) wanted_.insert(name);
+  }
+  std::map<std::string, std::pair<int, int>> uses;  // by row lookups, otherwise
+  for (std::size_t i = 0; i < operators; ++i) {
+    const Operator& op = program_.operators()[i];
+    const bool lookup = is_row_lookup(op);
+    if (lookup) uses[parameter_of(op)].first++;
+    bool wanted = op.type == "sparse_embedding";
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      if (!(lookup && op.type == "embedding" && k == 0)) uses[op.inputs[k]].second++;
+      wanted = wanted || wanted_.contains(op.inputs[k]);
+    }
+    const OperatorDefinition* definition = find_operator(op.type);
+    if (!wanted) continue;
+    for (const std::string& output : op.outputs) {
+      if (output.empty() || program_.variable(output).trainable) continue;
+      const Variable& variable = program_.variable(output);
+      if (definition->gradient == nullptr || variable.stop_gradient || variable.type != DataType::float32) {
+        continue;
+      }
+      wanted_.insert(output);
+    }
+  }
+  for (const auto& [name, count] : uses) {
+    if (count.first > 0 && count.second > 0) dense_.insert(name);
+  }
+}
+
+void Backward::declare_gradient(const std::string& gradient, const Variable& of) {
+  Variable variable;
+  variable.name = gradient;
+  variable.type = of.type;
+  variable.shape = of.shape;
+  program_.add_variable(std::move(variable));
+}
+
+std::string Backward::new_gradient(const std::string& name) {
+  std::vector<std::string>& all = gradients_[name];
+  std::string gradient = name + "@GRAD";
+  for (int k = 1; program_.has_variable(gradient); ++k) gradient = name + "@GRAD@" + std::to_string(k);
+  declare_gradient(gradient, program_.variable(name));
+  all.push_back(gradient);
+  return gradient;
+}
+
+void Backward::add_up(const std::string& name) {
+  const auto found = gradients_.find(name);
+  if (found == gradients_.end() || found->second.size() < 2) return;
+  append({.type = "add_n", .inputs = found->second, .outputs = {found->second.front()}, .attributes = {}});
+  found->second.resize(1);
+}
+
+void Backward::differentiate(const Operator& op) {
+  op_ = op;
+  bool reached = false;
+  for (const std::string& output : op_.outputs) {
+    if (!wanted_.contains(output)) continue;
+    add_up(output);
+    reached = reached || gradients_.contains(output);
+  }
+  if (!reached) return;
+  const OperatorDefinition* definition = find_operator(op_.type);
+  definition->gradient(*this);
+}
+
+void Backward::append_row_gradient(const std::string& parameter, const RowLookups& lookups) {
+  const std::string values = parameter + "@GRAD";
+  const std::string keys = values + "@KEYS";
+  const std::int64_t width = program_.variable(lookups.values.front()).shape.back();
+  program_.add_variable({.name = values, .type = DataType::float32, .shape = {-1, width}});
+  program_.add_variable({.name = keys, .type = DataType::int64, .shape = {-1}});
+  Operator op{.type = "row_gradient", .inputs = {}, .outputs = {values, keys}, .attributes = {}};
+  for (std::size_t i = 0; i < lookups.values.size(); ++i) {
+    op.inputs.push_back(lookups.values[i]);
+    op.inputs.push_back(lookups.ids[i]);
+  }
+  op.attributes["padding_idx"] = lookups.padding;
+  op.attributes["width"] = width;
+  append(std::move(op));
+}
+
+std::vector<ParameterGradient> Backward::run() {
+  const Variable& loss = program_.variable(loss_);
+  if (count(loss.shape) != 1) {
+    throw Error(ErrorKind::config, "the loss '" + loss_ + "' has the shape " + to_string(loss.shape),
+                "take its mean or its sum: a loss is one value");
+  }
+  const std::size_t operators = program_.operators().size();
+  mark_wanted(operators);
+  if (!wanted_.contains(loss_)) {
+    throw Error(
+        ErrorKind::config,
+        "the loss '" + loss_ + "' depends on no trainable parameter through differentiable operators");
+  }
+  const std::string seed = new_gradient(loss_);
+  append({.type = "fill_constant",
+          .inputs = {},
+          .outputs = {seed},
+          .attributes = {{"shape", program_.variable(loss_).shape}, {"value", 1.0}}});
+  for (std::size_t i = operators; i-- > 0;) differentiate(Operator(program_.operators()[i]));
+
+  std::vector<ParameterGradient> result;
+  std::vector<std::string> parameters;
+  for (const auto& [name, variable] : program_.variables()) {
+    if (variable.trainable) parameters.push_back(name);
+  }
+  for (const std::string& name : parameters) {
+    if (const auto rows = rows_.find(name); rows != rows_.end()) {
+      append_row_gradient(name, rows->second);
+      result.push_back(
+          {.parameter = name, .gradient = name + "@GRAD", .rows = true, .keys = name + "@GRAD@KEYS"});
+    } else if (gradients_.contains(name)) {
+      add_up(name);
+      result.push_back({.parameter = name, .gradient = gradients_[name].front(), .rows = false, .keys = {}});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<ParameterGradient> append_backward(Program& program, const std::string& loss) {
+  return Backward(program, loss).run();
+}
+
+}  // namespace fleetrun::engine

@@ -1,0 +1,140 @@
+// Every name is resolved to a tensor, and every operator to a kernel, when the executor is made; run() only
+// copies the feed in and calls the kernels in the program's order, which is a topological order because
+// append() requires inputs to exist. Temporaries keep their memory from run to run.
+
+#include "runtime/engine/executor.h"
+
+#include <cstring>
+#include <random>
+
+#include "runtime/base/error.h"
+#include "runtime/engine/operators.h"
+#include "runtime/engine/random.h"
+
+namespace fleetrun::engine {
+
+struct Executor::State {
+  struct Data {
+    const Variable* variable;
+    Tensor* tensor;
+  };
+
+  Program program;
+  Scope& scope;
+  std::map<std::string, Tensor> local;
+  std::map<std::string, Tensor*> resolved;
+  std::vector<Data> data;
+  /// Persistable inputs: they must have a value when a run begins.
+  std::vector<Data> needed;
+  std::vector<Kernel> kernels;
+
+  State(const Program& original, Scope& in_scope, RowSource* rows, const std::set<std::string>& own);
+  Tensor* resolve(const std::string& name, const std::set<std::string>& own);
+  void prepare(const Operator& op, std::uint64_t seed, RowSource* rows, const std::set<std::string>& own);
+};
+
+namespace {
+
+std::uint64_t run_seed(std::uint64_t program_seed) {
+  if (program_seed != 0) return program_seed;
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+void check_feed(const Variable& variable, const Tensor& fed) {
+  const auto refuse = [&variable, &fed](const std::string& hint) {
+    throw Error(ErrorKind::config,
+                "'" + variable.name + "' is declared " + std::string(to_string(variable.type)) + " " +
+                    to_string(variable.shape) + ", but was fed " + std::string(to_string(fed.type())) + " " +
+                    to_string(fed.shape()),
+                hint);
+  };
+  if (variable.type != fed.type()) refuse("convert the values to " + std::string(to_string(variable.type)));
+  if (variable.lod_level > 0 && fed.offsets.empty()) refuse("a variable with lod_level needs offsets");
+  bool same = variable.shape.size() == fed.shape().size();
+  for (std::size_t i = 0; same && i < fed.shape().size(); ++i) {
+    same = variable.shape[i] < 0 || variable.shape[i] == fed.shape()[i];
+  }
+  if (!same) refuse("reshape the values, or declare the variable as they are");
+}
+
+}  // namespace
+
+Executor::State::State(const Program& original, Scope& in_scope, RowSource* rows,
+                       const std::set<std::string>& own)
+    : program(original), scope(in_scope) {
+  const std::uint64_t seed = run_seed(program.random_seed);
+  kernels.reserve(program.operators().size());
+  for (const Operator& op : program.operators()) prepare(op, seed, rows, own);
+}
+
+Tensor* Executor::State::resolve(const std::string& name, const std::set<std::string>& own) {
+  if (name.empty()) return nullptr;
+  if (const auto found = resolved.find(name); found != resolved.end()) return found->second;
+  const Variable& variable = program.variable(name);
+  const bool shared = variable.persistable && !own.contains(name);
+  Tensor* tensor = shared ? &scope.tensor(name) : &local[name];
+  resolved.emplace(name, tensor);
+  if (variable.is_data) data.push_back({&variable, tensor});
+  return tensor;
+}
+
+void Executor::State::prepare(const Operator& op, std::uint64_t seed, RowSource* rows,
+                              const std::set<std::string>& own) {
+  const OperatorDefinition* definition = find_operator(op.type);
+  if (definition == nullptr) throw Error(ErrorKind::config, "there is no operator '" + op.type + "'");
+  std::vector<Tensor*> inputs, outputs;
+  for (const std::string& name : op.inputs) {
+    inputs.push_back(resolve(name, own));
+    if (name.empty()) continue;
+    const Variable& variable = program.variable(name);
+    if (variable.persistable && !variable.is_data) needed.push_back({&variable, inputs.back()});
+  }
+  for (const std::string& name : op.outputs) outputs.push_back(resolve(name, own));
+  Preparation preparation(op, std::move(inputs), std::move(outputs));
+  preparation.rows = rows;
+  const auto own_seed = static_cast<std::uint64_t>(attribute(op, "seed", std::int64_t{0}));
+  preparation.seed =
+      stream_seed(own_seed != 0 ? own_seed : seed, op.outputs.empty() ? op.type : op.outputs[0]);
+  kernels.push_back(definition->prepare(preparation));
+}
+
+Executor::Executor(const Program& program, Scope& scope, RowSource* rows, const std::set<std::string>& own)
+    : state_(std::make_unique<State>(program, scope, rows, own)) {}
+
+Executor::~Executor() = default;
+
+void Executor::run(const std::map<std::string, const Tensor*>& feed) {
+  for (const State::Data& data : state_->data) {
+    const auto found = feed.find(data.variable->name);
+    if (found == feed.end() || found->second == nullptr) {
+      throw Error(ErrorKind::config, "'" + data.variable->name + "' is not fed",
+                  "feed every data variable that the program reads");
+    }
+    const Tensor& fed = *found->second;
+    check_feed(*data.variable, fed);
+    data.tensor->resize(fed.type(), fed.shape());
+    data.tensor->offsets = fed.offsets;
+    if (fed.bytes() > 0) std::memcpy(data.tensor->data(), fed.data(), fed.bytes());
+  }
+  for (const State::Data& value : state_->needed) {
+    if (value.tensor->data() != nullptr) continue;
+    throw Error(ErrorKind::config, "'" + value.variable->name + "' has no value",
+                "run the startup program before the main program");
+  }
+  for (const Kernel& kernel : state_->kernels) kernel();
+}
+
+const Tensor& Executor::tensor(const std::string& name) const {
+  const auto found = state_->resolved.find(name);
+  if (found != state_->resolved.end()) return *found->second;
+  if (const Tensor* persistable = state_->scope.find(name)) return *persistable;
+  static_cast<void>(state_->program.variable(name));
+  throw Error(ErrorKind::config, "no operator of the program reads or makes '" + name + "'");
+}
+
+Tensor& Executor::tensor(const std::string& name) {
+  return const_cast<Tensor&>(static_cast<const Executor*>(this)->tensor(name));
+}
+
+}  // namespace fleetrun::engine

@@ -1,0 +1,235 @@
+// What all operators share: the table of definitions, attributes, shape inference and its messages.
+
+#include "runtime/engine/operators.h"
+
+#include <array>
+#include <map>
+
+#include "runtime/base/error.h"
+
+namespace fleetrun::engine {
+
+namespace {
+
+const std::map<std::string_view, const OperatorDefinition*>& table() {
+  static const std::map<std::string_view, const OperatorDefinition*> definitions = [] {
+    std::map<std::string_view, const OperatorDefinition*> all;
+    for (const auto group :
+         {elementwise_operators(), unary_operators(), matrix_operators(), lookup_operators(),
+          join_operators(), layout_operators(), reduce_operators(), loss_operators(), metric_operators(),
+          initializer_operators(), update_operators()}) {
+      for (const OperatorDefinition& definition : group) all.emplace(definition.type, &definition);
+    }
+    return all;
+  }();
+  return definitions;
+}
+
+constexpr std::array kTypeNames{
+    std::pair{DataType::float32, std::string_view("float32")},
+    std::pair{DataType::float64, std::string_view("float64")},
+    std::pair{DataType::int32, std::string_view("int32")},
+    std::pair{DataType::int64, std::string_view("int64")},
+    std::pair{DataType::boolean, std::string_view("bool")},
+};
+
+template <class T>
+bool convert(const Attribute& attribute, T& value) {
+  if (const T* same = std::get_if<T>(&attribute)) {
+    value = *same;
+    return true;
+  }
+  if constexpr (std::is_arithmetic_v<T>) {
+    if (const bool* number = std::get_if<bool>(&attribute)) return value = static_cast<T>(*number), true;
+    if (const auto* number = std::get_if<std::int64_t>(&attribute)) {
+      return value = static_cast<T>(*number), true;
+    }
+    if (std::is_same_v<T, double>) return false;
+    if (const auto* number = std::get_if<double>(&attribute)) {
+      value = static_cast<T>(*number);
+      return static_cast<double>(value) == *number;
+    }
+  }
+  if constexpr (std::is_same_v<T, std::vector<double>>) {
+    if (const auto* numbers = std::get_if<std::vector<std::int64_t>>(&attribute)) {
+      value.assign(numbers->begin(), numbers->end());
+      return true;
+    }
+  }
+  if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+    if (const auto* number = std::get_if<std::int64_t>(&attribute)) return value = {*number}, true;
+    // An empty Python list has no element type.
+    if (const auto* numbers = std::get_if<std::vector<double>>(&attribute); numbers && numbers->empty()) {
+      return value.clear(), true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view to_string(DataType type) noexcept {
+  for (const auto& [value, name] : kTypeNames) {
+    if (value == type) return name;
+  }
+  return "unknown";
+}
+
+DataType parse_data_type(std::string_view name) {
+  for (const auto& [value, spelled] : kTypeNames) {
+    if (spelled == name) return value;
+  }
+  throw Error(ErrorKind::config, "no tensor type is called '" + std::string(name) + "'",
+              "use float32, float64, int32, int64 or bool");
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (const std::int64_t dimension : shape) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(dimension);
+  }
+  return text + "]";
+}
+
+std::int64_t count(std::span<const std::int64_t> shape) noexcept {
+  std::int64_t product = 1;
+  for (const std::int64_t dimension : shape) {
+    if (dimension < 0) return -1;
+    product *= dimension;
+  }
+  return product;
+}
+
+template <class T>
+T attribute(const Operator& op, const std::string& name, T fallback) {
+  const auto found = op.attributes.find(name);
+  if (found == op.attributes.end()) return fallback;
+  T value{};
+  if (!convert(found->second, value)) fail(op, "attribute '" + name + "' has the wrong type");
+  return value;
+}
+
+template <class T>
+T attribute(const Operator& op, const std::string& name) {
+  if (!op.attributes.contains(name)) fail(op, "attribute '" + name + "' is missing");
+  return attribute<T>(op, name, T{});
+}
+
+template bool attribute(const Operator&, const std::string&, bool);
+template std::int64_t attribute(const Operator&, const std::string&, std::int64_t);
+template double attribute(const Operator&, const std::string&, double);
+template std::string attribute(const Operator&, const std::string&, std::string);
+template std::vector<std::int64_t> attribute(const Operator&, const std::string&, std::vector<std::int64_t>);
+template std::vector<double> attribute(const Operator&, const std::string&, std::vector<double>);
+template std::vector<std::string> attribute(const Operator&, const std::string&, std::vector<std::string>);
+template bool attribute(const Operator&, const std::string&);
+template std::int64_t attribute(const Operator&, const std::string&);
+template double attribute(const Operator&, const std::string&);
+template std::string attribute(const Operator&, const std::string&);
+template std::vector<std::int64_t> attribute(const Operator&, const std::string&);
+template std::vector<double> attribute(const Operator&, const std::string&);
+template std::vector<std::string> attribute(const Operator&, const std::string&);
+
+void fail(const Operator& op, const std::string& what, const std::string& hint) {
+  std::string text = op.type + "(";
+  for (const std::string& input : op.inputs) {
+    if (text.back() != '(') text += ", ";
+    text += input;
+  }
+  throw Error(ErrorKind::config, text + "): " + what, hint);
+}
+
+Inference::Inference(Program& program, const Operator& op) : program_(program), op_(op) {}
+
+const Variable& Inference::input(std::size_t index) const {
+  if (index >= op_.inputs.size()) fail("input " + std::to_string(index) + " is missing");
+  return program_.variable(op_.inputs[index]);
+}
+
+void Inference::expect_inputs(std::size_t least, std::size_t most) const {
+  const std::size_t inputs = op_.inputs.size();
+  if (inputs >= least && inputs <= most) return;
+  const std::string wanted = most == static_cast<std::size_t>(-1) ? std::to_string(least) + " or more"
+                             : least == most                      ? std::to_string(least)
+                                             : std::to_string(least) + " to " + std::to_string(most);
+  fail("takes " + wanted + " inputs, has " + std::to_string(inputs));
+}
+
+void Inference::expect_outputs(std::size_t least, std::size_t most) const {
+  const std::size_t outputs = op_.outputs.size();
+  if (outputs >= least && outputs <= most) return;
+  fail("makes " + std::to_string(least) + (least == most ? "" : " to " + std::to_string(most)) +
+       " outputs, " + std::to_string(outputs) + " are named");
+}
+
+void Inference::expect_type(std::size_t index, DataType type) const {
+  if (input(index).type == type) return;
+  fail("input '" + op_.inputs[index] + "' is " + std::string(to_string(input(index).type)) + ", not " +
+           std::string(to_string(type)),
+       "cast it to " + std::string(to_string(type)));
+}
+
+void Inference::set_output(std::size_t index, DataType type, const Shape& shape, int lod_level) {
+  if (index >= op_.outputs.size()) fail("output " + std::to_string(index) + " is missing");
+  const std::string& name = op_.outputs[index];
+  if (name.empty()) return;
+  if (!program_.has_variable(name)) {
+    Variable made;
+    made.name = name;
+    made.type = type;
+    made.shape = shape;
+    made.lod_level = lod_level;
+    program_.add_variable(std::move(made));
+    return;
+  }
+  Variable& there = program_.variable(name);
+  if (!there.persistable && !there.is_data) {
+    there.type = type;
+    there.shape = shape;
+    there.lod_level = lod_level;
+    return;
+  }
+  const std::int64_t wanted = count(there.shape), made = count(shape);
+  if (there.type != type || (wanted >= 0 && made >= 0 && wanted != made)) {
+    fail("makes " + std::string(to_string(type)) + " " + to_string(shape) + ", but '" + name + "' is " +
+         std::string(to_string(there.type)) + " " + to_string(there.shape));
+  }
+}
+
+void Inference::declare(Variable variable) {
+  if (!program_.has_variable(variable.name)) program_.add_variable(std::move(variable));
+}
+
+void Inference::fail(const std::string& what, const std::string& hint) const {
+  std::string text = op_.type + ": " + what;
+  const char* separator = ": ";
+  for (const std::string& name : op_.inputs) {
+    if (name.empty() || !program_.has_variable(name)) continue;
+    const Variable& variable = program_.variable(name);
+    text += separator + name + " " + std::string(to_string(variable.type)) + " " + to_string(variable.shape);
+    separator = ", ";
+  }
+  throw Error(ErrorKind::config, text, hint);
+}
+
+const OperatorDefinition* find_operator(std::string_view type) noexcept {
+  const auto found = table().find(type);
+  return found == table().end() ? nullptr : found->second;
+}
+
+std::vector<std::string_view> operator_types() {
+  std::vector<std::string_view> types;
+  for (const auto& [type, definition] : table()) types.push_back(type);
+  return types;
+}
+
+void infer_gradient(Inference& inference) {
+  for (const std::string& name : inference.op().outputs) {
+    if (!name.empty() && !inference.program().has_variable(name)) {
+      inference.fail("gradient operators are added by append_backward");
+    }
+  }
+}
+
+}  // namespace fleetrun::engine

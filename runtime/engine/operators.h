@@ -1,0 +1,140 @@
+// The operators of a Program: how each checks its inputs, computes, and is differentiated.
+//
+// The table of operators with inputs, outputs and attributes is at the top of each group's source file:
+// elementwise_operators.cc, unary_operators.cc, matrix_operators.cc, lookup_operators.cc, join_operators.cc,
+// layout_operators.cc, reduce_operators.cc, loss_operators.cc, metric_operators.cc, initializer_operators.cc
+// and update_operators.cc each open with theirs. Names and meanings are Paddle's. The gradient operator of
+// `x` is `x_grad`; the gradient of a variable v is named v@GRAD.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/engine/executor.h"
+#include "runtime/engine/program.h"
+#include "runtime/engine/tensor.h"
+
+namespace fleetrun::engine {
+
+std::string_view to_string(DataType type) noexcept;
+/// Throws: Error(config) for a name that is no type.
+DataType parse_data_type(std::string_view name);
+/// "[-1, 400]".
+std::string to_string(const Shape& shape);
+/// The product of all dimensions; -1 when one is unknown.
+std::int64_t count(std::span<const std::int64_t> shape) noexcept;
+
+/// The attribute as T, converted between bool, integer and floating point; `fallback` when it is not there.
+/// T: bool, std::int64_t, double, std::string, or a vector of the latter three. Throws: Error(config).
+template <class T>
+T attribute(const Operator& op, const std::string& name, T fallback);
+/// The same for an attribute that must be there.
+template <class T>
+T attribute(const Operator& op, const std::string& name);
+
+/// An operator that is being appended: its inputs are there, its outputs get their types and shapes.
+class Inference {
+ public:
+  Inference(Program& program, const Operator& op);
+
+  const Operator& op() const noexcept { return op_; }
+  const Program& program() const noexcept { return program_; }
+  const Variable& input(std::size_t index) const;
+  /// Throws when the number of inputs (outputs) is not within [least, most].
+  void expect_inputs(std::size_t least, std::size_t most) const;
+  void expect_outputs(std::size_t least, std::size_t most) const;
+  void expect_type(std::size_t index, DataType type) const;
+  /// Makes the output variable, or checks the one that is there.
+  void set_output(std::size_t index, DataType type, const Shape& shape, int lod_level = 0);
+  /// Declares a variable that the operator needs without reading it (the parameter of sparse_embedding).
+  void declare(Variable variable);
+  /// Error(config): "OPERATOR: WHAT: NAME float32 [2, 3], NAME int64 [1]".
+  [[noreturn]] void fail(const std::string& what, const std::string& hint = {}) const;
+
+ private:
+  Program& program_;
+  const Operator& op_;
+};
+
+/// Computes one operator. Made once for an executor; pointers into tensors are taken anew in every call,
+/// because sizes change from batch to batch.
+using Kernel = std::function<void()>;
+
+/// What a kernel is made from. Tensors and the operator live as long as the executor.
+class Preparation {
+ public:
+  Preparation(const Operator& op, std::vector<Tensor*> inputs, std::vector<Tensor*> outputs)
+      : op(op), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+
+  const Operator& op;
+  RowSource* rows = nullptr;
+  /// Seed of this operator's random numbers.
+  std::uint64_t seed = 0;
+
+  std::size_t inputs() const noexcept { return inputs_.size(); }
+  std::size_t outputs() const noexcept { return outputs_.size(); }
+  /// nullptr where the name is empty or missing (an optional input, a gradient nobody wants).
+  const Tensor* input(std::size_t index) const noexcept {
+    return index < inputs_.size() ? inputs_[index] : nullptr;
+  }
+  Tensor* output(std::size_t index) const noexcept {
+    return index < outputs_.size() ? outputs_[index] : nullptr;
+  }
+
+ private:
+  std::vector<Tensor*> inputs_;
+  std::vector<Tensor*> outputs_;
+};
+
+/// Error(config) of a running kernel: "OPERATOR(inputs): WHAT".
+[[noreturn]] void fail(const Operator& op, const std::string& what, const std::string& hint = {});
+
+/// Appends the gradient operators of one operator.
+class GradientBuilder {
+ public:
+  virtual ~GradientBuilder() = default;
+  virtual const Operator& op() const noexcept = 0;
+  virtual const Program& program() const noexcept = 0;
+  /// The gradient of an output; empty when the loss does not depend on it.
+  virtual std::string output_gradient(std::size_t index) const = 0;
+  virtual bool wants(std::size_t index) const = 0;
+  /// A new gradient of an input, to be written by the next appended operator; empty when not wanted.
+  virtual std::string input_gradient(std::size_t index) = 0;
+  /// Says that rows `ids` of parameter `parameter` get the gradient `values`; false when the parameter's
+  /// gradient is dense.
+  virtual bool row_gradient(const std::string& parameter, const std::string& values,
+                            const std::string& ids) = 0;
+  virtual void append(Operator op) = 0;
+};
+
+struct OperatorDefinition {
+  std::string_view type;
+  void (*infer)(Inference&) = nullptr;
+  Kernel (*prepare)(const Preparation&) = nullptr;
+  /// nullptr: not differentiable.
+  void (*gradient)(GradientBuilder&) = nullptr;
+};
+
+std::span<const OperatorDefinition> elementwise_operators();
+std::span<const OperatorDefinition> unary_operators();
+std::span<const OperatorDefinition> matrix_operators();
+std::span<const OperatorDefinition> lookup_operators();
+std::span<const OperatorDefinition> join_operators();
+std::span<const OperatorDefinition> layout_operators();
+std::span<const OperatorDefinition> reduce_operators();
+std::span<const OperatorDefinition> loss_operators();
+std::span<const OperatorDefinition> metric_operators();
+std::span<const OperatorDefinition> initializer_operators();
+std::span<const OperatorDefinition> update_operators();
+
+/// nullptr when there is no such operator.
+const OperatorDefinition* find_operator(std::string_view type) noexcept;
+std::vector<std::string_view> operator_types();
+
+/// For gradient operators, whose outputs backward.cc has declared: nothing to infer.
+void infer_gradient(Inference& inference);
+
+}  // namespace fleetrun::engine

@@ -1,0 +1,264 @@
+// Operators that add values up, float32 (add_n and sum also int64).
+//
+//   mean   (X) -> Out; axis = [] (all), keepdim = false
+//   sum    the same
+//   max    the same; the gradient goes to the first value that reaches it (reduce over one axis or all)
+//   add_n  (X1, X2, …) -> Out, of one shape; Out may be X1
+//
+// A result without dimensions has the shape [1], as in Paddle 2.3.
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/engine/axes.h"
+#include "runtime/engine/operators.h"
+#include "runtime/engine/vector_math.h"
+
+namespace fleetrun::engine {
+
+namespace {
+
+enum class Reduction { sum, mean, max };
+
+Reduction reduction_of(const Operator& op) {
+  if (op.type.starts_with("mean")) return Reduction::mean;
+  return op.type.starts_with("max") ? Reduction::max : Reduction::sum;
+}
+
+std::vector<bool> reduced_axes(const Operator& op, std::size_t dimensions) {
+  const auto axes = attribute(op, "axis", std::vector<std::int64_t>());
+  std::vector<bool> reduced(dimensions, axes.empty());
+  for (const std::int64_t axis : axes) reduced[axis_of(op, axis, dimensions)] = true;
+  return reduced;
+}
+
+Shape reduced_shape(const Operator& op, const Shape& x, const std::vector<bool>& reduced) {
+  const bool keep = attribute(op, "keepdim", false);
+  Shape shape;
+  for (std::size_t d = 0; d < x.size(); ++d) {
+    if (!reduced[d])
+      shape.push_back(x[d]);
+    else if (keep)
+      shape.push_back(1);
+  }
+  if (shape.empty()) shape.push_back(1);
+  return shape;
+}
+
+void infer_reduce(Inference& inference) {
+  inference.expect_inputs(1, 1);
+  inference.expect_outputs(1, 1);
+  const Variable& x = inference.input(0);
+  if (reduction_of(inference.op()) != Reduction::sum || x.type != DataType::int64) {
+    inference.expect_type(0, DataType::float32);
+  }
+  const auto reduced = reduced_axes(inference.op(), x.shape.size());
+  inference.set_output(0, x.type, reduced_shape(inference.op(), x.shape, reduced));
+}
+
+/// Dimensions of X joined to stretches that are reduced or kept as a whole: [outer…, inner].
+struct Walk {
+  std::vector<std::pair<std::size_t, bool>> stretches;
+  /// Reduced values that make one result.
+  std::size_t values = 1;
+
+  void plan(const Shape& x, const std::vector<bool>& reduced) {
+    stretches.clear();
+    values = 1;
+    for (std::size_t d = 0; d < x.size(); ++d) {
+      const auto size = static_cast<std::size_t>(x[d]);
+      if (reduced[d]) values *= size;
+      if (!stretches.empty() && stretches.back().second == reduced[d])
+        stretches.back().first *= size;
+      else
+        stretches.emplace_back(size, reduced[d]);
+    }
+    if (stretches.empty()) stretches.emplace_back(1, true);
+  }
+
+  /// body(first value of X, values, first result, whether the inner stretch is reduced)
+  template <class Body>
+  void for_each(const Body& body) const {
+    std::size_t at = 0;
+    visit(0, 0, at, body);
+  }
+
+ private:
+  template <class Body>
+  void visit(std::size_t level, std::size_t result, std::size_t& at, const Body& body) const {
+    const auto [size, is_reduced] = stretches[level];
+    if (level + 1 == stretches.size()) {
+      body(at, size, result * (is_reduced ? 1 : size), is_reduced);
+      at += size;
+      return;
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      visit(level + 1, is_reduced ? result : result * size + i, at, body);
+    }
+  }
+};
+
+template <class T>
+void sum_values(const Walk& walk, const T* from, T* to) {
+  walk.for_each([&](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
+    const T* x = from + at;
+    T* out = to + result;
+    if constexpr (std::is_same_v<T, float>) {
+      vectorized([=]() __attribute__((always_inline)) {
+        if (reduced) {
+          *out += sum_of(x, size);
+        } else {
+          for (std::size_t k = 0; k < size; ++k) out[k] += x[k];
+        }
+      });
+    } else {
+      for (std::size_t k = 0; k < size; ++k) out[reduced ? 0 : k] += x[k];
+    }
+  });
+}
+
+void max_values(const Walk& walk, const float* from, float* to) {
+  walk.for_each([&](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
+    for (std::size_t k = 0; k < size; ++k) {
+      float& out = to[result + (reduced ? 0 : k)];
+      out = std::max(out, from[at + k]);
+    }
+  });
+}
+
+Kernel prepare_reduce(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), out = p.output(0), kind = reduction_of(p.op), walk = Walk()]() mutable {
+    const auto reduced = reduced_axes(*op, x->shape().size());
+    walk.plan(x->shape(), reduced);
+    out->resize(x->type(), reduced_shape(*op, x->shape(), reduced));
+    if (x->type() == DataType::int64) {
+      const auto to = out->values<std::int64_t>();
+      std::fill(to.begin(), to.end(), 0);
+      return sum_values(walk, x->values<std::int64_t>().data(), to.data());
+    }
+    const auto to = out->values<float>();
+    const bool max = kind == Reduction::max;
+    std::fill(to.begin(), to.end(), max ? -std::numeric_limits<float>::infinity() : 0.0f);
+    if (max) return max_values(walk, x->values<float>().data(), to.data());
+    sum_values(walk, x->values<float>().data(), to.data());
+    if (kind == Reduction::mean) {
+      for (float& value : to) value /= static_cast<float>(walk.values);
+    }
+  };
+}
+
+/// (X, Out, dOut) -> dX
+Kernel prepare_reduce_gradient(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), y = p.input(1), g = p.input(2), dx = p.output(0),
+          kind = reduction_of(p.op), walk = Walk(), given = std::vector<bool>()]() mutable {
+    walk.plan(x->shape(), reduced_axes(*op, x->shape().size()));
+    dx->resize(DataType::float32, x->shape());
+    const float* value = x->values<float>().data();
+    const float* most = y->values<float>().data();
+    const float* from = g->values<float>().data();
+    float* to = dx->values<float>().data();
+    if (kind == Reduction::max) {
+      given.assign(y->size(), false);
+      walk.for_each([&](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
+        for (std::size_t k = 0; k < size; ++k) {
+          const std::size_t r = result + (reduced ? 0 : k);
+          const bool takes = !given[r] && value[at + k] == most[r];
+          if (takes) given[r] = true;
+          to[at + k] = takes ? from[r] : 0.0f;
+        }
+      });
+      return;
+    }
+    const float factor = kind == Reduction::mean ? 1.0f / static_cast<float>(walk.values) : 1.0f;
+    walk.for_each([&](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
+      for (std::size_t k = 0; k < size; ++k) to[at + k] = from[result + (reduced ? 0 : k)] * factor;
+    });
+  };
+}
+
+void reduce_gradient(GradientBuilder& builder) {
+  const Operator& op = builder.op();
+  builder.append({.type = op.type + "_grad",
+                  .inputs = {op.inputs[0], op.outputs[0], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(0)},
+                  .attributes = op.attributes});
+}
+
+void infer_add_n(Inference& inference) {
+  inference.expect_inputs(1, static_cast<std::size_t>(-1));
+  inference.expect_outputs(1, 1);
+  const Variable first = inference.input(0);
+  if (first.type != DataType::int64) inference.expect_type(0, DataType::float32);
+  Shape shape = first.shape;
+  for (std::size_t i = 1; i < inference.op().inputs.size(); ++i) {
+    const Variable& next = inference.input(i);
+    bool same = next.type == first.type && next.shape.size() == shape.size();
+    for (std::size_t d = 0; same && d < shape.size(); ++d) {
+      same = shape[d] < 0 || next.shape[d] < 0 || shape[d] == next.shape[d];
+      if (shape[d] < 0) shape[d] = next.shape[d];
+    }
+    if (!same) inference.fail("its inputs differ");
+  }
+  inference.set_output(0, first.type, shape, first.lod_level);
+}
+
+template <class T>
+void add_up(const std::vector<const Tensor*>& inputs, Tensor& out) {
+  T* to = out.values<T>().data();
+  const std::size_t size = out.size();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const T* from = inputs[i]->values<T>().data();
+    if (from == to) continue;
+    vectorized([=]() __attribute__((always_inline)) {
+      if (i == 0) {
+        for (std::size_t k = 0; k < size; ++k) to[k] = from[k];
+      } else {
+        for (std::size_t k = 0; k < size; ++k) to[k] += from[k];
+      }
+    });
+  }
+}
+
+Kernel prepare_add_n(const Preparation& p) {
+  std::vector<const Tensor*> inputs;
+  for (std::size_t i = 0; i < p.inputs(); ++i) inputs.push_back(p.input(i));
+  return [op = &p.op, inputs = std::move(inputs), out = p.output(0)] {
+    for (const Tensor* input : inputs) {
+      if (input->shape() == inputs[0]->shape()) continue;
+      fail(*op, "its inputs are " + to_string(inputs[0]->shape()) + " and " + to_string(input->shape()));
+    }
+    if (inputs[0] != out) {
+      out->resize(inputs[0]->type(), inputs[0]->shape());
+      out->offsets = inputs[0]->offsets;
+    }
+    if (out->type() == DataType::int64) return add_up<std::int64_t>(inputs, *out);
+    add_up<float>(inputs, *out);
+  };
+}
+
+void add_n_gradient(GradientBuilder& builder) {
+  for (std::size_t i = 0; i < builder.op().inputs.size(); ++i) {
+    if (!builder.wants(i)) continue;
+    builder.append({.type = "assign",
+                    .inputs = {builder.output_gradient(0)},
+                    .outputs = {builder.input_gradient(i)},
+                    .attributes = {}});
+  }
+}
+
+}  // namespace
+
+std::span<const OperatorDefinition> reduce_operators() {
+  static constexpr OperatorDefinition all[] = {
+      {"mean", infer_reduce, prepare_reduce, reduce_gradient},
+      {"mean_grad", infer_gradient, prepare_reduce_gradient, nullptr},
+      {"sum", infer_reduce, prepare_reduce, reduce_gradient},
+      {"sum_grad", infer_gradient, prepare_reduce_gradient, nullptr},
+      {"max", infer_reduce, prepare_reduce, reduce_gradient},
+      {"max_grad", infer_gradient, prepare_reduce_gradient, nullptr},
+      {"add_n", infer_add_n, prepare_add_n, add_n_gradient},
+  };
+  return all;
+}
+
+}  // namespace fleetrun::engine

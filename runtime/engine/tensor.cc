@@ -1,0 +1,93 @@
+#include "runtime/engine/tensor.h"
+
+#include <new>
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/engine/operators.h"
+
+namespace fleetrun::engine {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+template <class T>
+constexpr DataType type_of() {
+  if constexpr (std::is_same_v<T, float>) return DataType::float32;
+  if constexpr (std::is_same_v<T, double>) return DataType::float64;
+  if constexpr (std::is_same_v<T, std::int32_t>) return DataType::int32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return DataType::int64;
+  if constexpr (std::is_same_v<T, bool>) return DataType::boolean;
+}
+
+void check_type(DataType wanted, DataType is) {
+  if (wanted == is) return;
+  throw Error(ErrorKind::config,
+              "a tensor of " + std::string(to_string(is)) + " was read as " + std::string(to_string(wanted)));
+}
+
+}  // namespace
+
+std::size_t size_of(DataType type) noexcept {
+  switch (type) {
+    case DataType::float32:
+    case DataType::int32:
+      return 4;
+    case DataType::float64:
+    case DataType::int64:
+      return 8;
+    case DataType::boolean:
+      return 1;
+  }
+  return 0;
+}
+
+void Tensor::Free::operator()(std::byte* pointer) const noexcept {
+  ::operator delete[](pointer, kAlignment);
+}
+
+void Tensor::resize(DataType type, const Shape& shape) {
+  std::size_t size = 1;
+  for (const std::int64_t dimension : shape) {
+    if (dimension < 0) {
+      throw Error(ErrorKind::config, "a tensor cannot have the shape " + to_string(shape));
+    }
+    size *= static_cast<std::size_t>(dimension);
+  }
+  const std::size_t bytes = size * size_of(type);
+  if (bytes > capacity_bytes_) {
+    buffer_.reset();
+    capacity_bytes_ = 0;
+    buffer_.reset(static_cast<std::byte*>(::operator new[](bytes, kAlignment)));
+    capacity_bytes_ = bytes;
+  }
+  type_ = type;
+  if (&shape != &shape_) shape_ = shape;
+  size_ = size;
+}
+
+template <class T>
+std::span<T> Tensor::values() {
+  check_type(type_of<T>(), type_);
+  return {reinterpret_cast<T*>(buffer_.get()), size_};
+}
+
+template <class T>
+std::span<const T> Tensor::values() const {
+  check_type(type_of<T>(), type_);
+  return {reinterpret_cast<const T*>(buffer_.get()), size_};
+}
+
+template std::span<float> Tensor::values<float>();
+template std::span<double> Tensor::values<double>();
+template std::span<std::int32_t> Tensor::values<std::int32_t>();
+template std::span<std::int64_t> Tensor::values<std::int64_t>();
+template std::span<bool> Tensor::values<bool>();
+template std::span<const float> Tensor::values<float>() const;
+template std::span<const double> Tensor::values<double>() const;
+template std::span<const std::int32_t> Tensor::values<std::int32_t>() const;
+template std::span<const std::int64_t> Tensor::values<std::int64_t>() const;
+template std::span<const bool> Tensor::values<bool>() const;
+
+}  // namespace fleetrun::engine

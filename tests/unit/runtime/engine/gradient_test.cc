@@ -1,0 +1,296 @@
+// Every differentiable operator against central differences: one table row for each.
+
+#include <cmath>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "runtime/engine/operators.h"
+#include "runtime/engine/random.h"
+#include "tests/support/engine_program.h"
+
+using namespace fleetrun::engine;
+using namespace fleetrun::tests;
+
+namespace {
+
+struct Input {
+  Shape shape;
+  /// Values are drawn from here; int64 when `labels` is above 0 (drawn from 0 … labels-1, not
+  /// differentiated).
+  double low = -1.5;
+  double high = 1.5;
+  std::int64_t labels = 0;
+  bool differentiated = true;
+  int lod_level = 0;
+  std::vector<std::size_t> offsets = {};
+  bool boolean = false;
+};
+
+struct Row {
+  std::string type;
+  std::vector<Input> inputs;
+  std::map<std::string, Attribute> attributes = {};
+  std::size_t outputs = 1;
+};
+
+const Input kLabels3{.shape = {4, 1}, .labels = 3, .differentiated = false};
+const Input kTarget{.shape = {4, 1}, .low = 0.0, .high = 1.0, .differentiated = false};
+
+std::vector<Row> binary_rows() {
+  std::vector<Row> rows;
+  for (const char* type : {"elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div",
+                           "elementwise_max", "elementwise_min"}) {
+    const Input right{.shape = {3, 4}, .low = 0.6, .high = 2.0};
+    rows.push_back({type, {{.shape = {3, 4}}, right}});
+    rows.push_back({type, {{.shape = {3, 37}}, {.shape = {37}, .low = 0.6, .high = 2.0}}});
+    rows.push_back({type, {{.shape = {3, 37}}, {.shape = {3, 1}, .low = 0.6, .high = 2.0}}});
+    rows.push_back({type, {{.shape = {3, 1}}, {.shape = {1, 4}, .low = 0.6, .high = 2.0}}});
+    rows.push_back({type, {{.shape = {1}}, right}});
+    rows.push_back(
+        {type, {{.shape = {2, 3, 4}}, {.shape = {3}, .low = 0.6, .high = 2.0}}, {{"axis", std::int64_t{1}}}});
+    rows.push_back({type, {{.shape = {2, 1, 4}}, {.shape = {2, 3, 1}, .low = 0.6, .high = 2.0}}});
+  }
+  rows.push_back(
+      {"elementwise_pow", {{.shape = {3, 4}, .low = 0.5}, {.shape = {4}, .low = 0.5, .high = 2.0}}});
+  return rows;
+}
+
+std::vector<Row> unary_rows() {
+  std::vector<Row> rows;
+  const Input any{.shape = {5, 7}}, positive{.shape = {5, 7}, .low = 0.4, .high = 2.0};
+  for (const char* type : {"relu", "leaky_relu", "sigmoid", "tanh", "exp", "square", "abs", "softsign"}) {
+    rows.push_back({type, {any}});
+  }
+  for (const char* type : {"log", "log1p", "sqrt", "rsqrt", "reciprocal"}) rows.push_back({type, {positive}});
+  rows.push_back({"pow", {positive}, {{"factor", 2.5}}});
+  rows.push_back({"scale", {any}, {{"scale", 3.0}, {"bias", 0.5}}});
+  rows.push_back({"scale", {any}, {{"scale", 3.0}, {"bias", 0.5}, {"bias_after_scale", false}}});
+  rows.push_back({"clip", {any}, {{"min", -0.5}, {"max", 0.7}}});
+  rows.push_back({"dropout", {any}, {{"is_test", true}, {"mode", std::string("downscale_in_infer")}}, 2});
+  rows.push_back({"cast", {any}, {{"dtype", std::string("float32")}}});
+  rows.push_back({"assign", {any}});
+  return rows;
+}
+
+std::vector<Row> layout_rows() {
+  using Axes = std::vector<std::int64_t>;
+  const Input cube{.shape = {2, 3, 4}};
+  return {
+      {"concat", {{.shape = {2, 3}}, {.shape = {2, 5}}, {.shape = {2, 1}}}, {{"axis", std::int64_t{1}}}},
+      {"concat", {{.shape = {2, 3}}, {.shape = {1, 3}}}},
+      {"stack", {{.shape = {2, 3}}, {.shape = {2, 3}}}, {{"axis", std::int64_t{1}}}},
+      {"split", {{.shape = {2, 6}}}, {{"axis", std::int64_t{1}}}, 3},
+      {"split", {{.shape = {5, 2}}}, {{"sections", Axes{1, -1, 2}}}, 3},
+      {"reshape", {cube}, {{"shape", Axes{0, -1}}}},
+      {"flatten", {cube}, {{"start_axis", std::int64_t{1}}}},
+      {"squeeze", {{.shape = {2, 1, 3}}}, {{"axes", Axes{1}}}},
+      {"unsqueeze", {cube}, {{"axes", Axes{1}}}},
+      {"transpose", {cube}, {{"perm", Axes{2, 0, 1}}}},
+      {"slice", {cube}, {{"axes", Axes{1, 2}}, {"starts", Axes{1, -3}}, {"ends", Axes{3, 100}}}},
+      {"where",
+       {{.shape = {2, 3}, .differentiated = false, .boolean = true}, {.shape = {2, 3}}, {.shape = {2, 3}}}},
+  };
+}
+
+std::vector<Row> reduce_rows() {
+  using Axes = std::vector<std::int64_t>;
+  std::vector<Row> rows;
+  const Input cube{.shape = {3, 4, 19}};
+  for (const char* type : {"sum", "mean"}) {
+    rows.push_back({type, {cube}});
+    rows.push_back({type, {cube}, {{"axis", Axes{1}}}});
+    rows.push_back({type, {cube}, {{"axis", Axes{0, 2}}, {"keepdim", true}}});
+    rows.push_back({type, {cube}, {{"axis", Axes{-1}}}});
+  }
+  rows.push_back({"max", {{.shape = {3, 4}}}, {{"axis", Axes{1}}}});
+  rows.push_back({"max", {{.shape = {3, 4}}}, {{"axis", Axes{0}}}});
+  rows.push_back({"add_n", {{.shape = {3, 4}}, {.shape = {3, 4}}, {.shape = {3, 4}}}});
+  return rows;
+}
+
+std::vector<Row> matrix_rows() {
+  return {
+      {"linear", {{.shape = {5, 4}}, {.shape = {4, 3}}, {.shape = {3}}}},
+      {"linear", {{.shape = {2, 5, 4}}, {.shape = {4, 3}}}},
+      {"matmul", {{.shape = {5, 4}}, {.shape = {4, 3}}}},
+      {"matmul", {{.shape = {4, 5}}, {.shape = {4, 3}}}, {{"transpose_x", true}}},
+      {"matmul", {{.shape = {5, 4}}, {.shape = {3, 4}}}, {{"transpose_y", true}}},
+      {"matmul", {{.shape = {4, 5}}, {.shape = {3, 4}}}, {{"transpose_x", true}, {"transpose_y", true}}},
+      {"matmul", {{.shape = {2, 5, 4}}, {.shape = {4, 3}}}},
+      {"matmul", {{.shape = {2, 5, 4}}, {.shape = {2, 4, 3}}}},
+      {"matmul",
+       {{.shape = {2, 4, 5}}, {.shape = {2, 3, 4}}},
+       {{"transpose_x", true}, {"transpose_y", true}}},
+  };
+}
+
+std::vector<Row> lookup_and_loss_rows() {
+  const Input sequences{.shape = {6, 3}, .lod_level = 1, .offsets = {0, 2, 2, 5, 6}};
+  std::vector<Row> rows = {
+      {"embedding", {{.shape = {6, 3}}, {.shape = {5, 1}, .labels = 6, .differentiated = false}}},
+      {"embedding",
+       {{.shape = {6, 3}}, {.shape = {5, 2}, .labels = 3, .differentiated = false}},
+       {{"padding_idx", std::int64_t{1}}}},
+      {"softmax", {{.shape = {4, 3}}}},
+      {"cross_entropy", {{.shape = {4, 3}}, kLabels3}},
+      {"cross_entropy", {{.shape = {4, 3}}, {.shape = {4}, .labels = 3, .differentiated = false}}},
+      {"cross_entropy", {{.shape = {4, 3}}, kLabels3}, {{"ignore_index", std::int64_t{1}}}},
+      {"cross_entropy", {{.shape = {4, 3}, .low = 0.2, .high = 0.9}, kLabels3}, {{"use_softmax", false}}},
+      {"cross_entropy",
+       {{.shape = {4, 3}}, {.shape = {4, 3}, .low = 0.0, .high = 1.0, .differentiated = false}},
+       {{"soft_label", true}}},
+      {"log_loss", {{.shape = {4, 1}, .low = 0.2, .high = 0.8}, kTarget}},
+      {"sigmoid_cross_entropy_with_logits", {{.shape = {4, 1}}, kTarget}},
+      {"square_error_cost", {{.shape = {4, 1}}, {.shape = {4, 1}}}},
+  };
+  for (const char* pool : {"sum", "average", "sqrt", "max"}) {
+    rows.push_back({"sequence_pool", {sequences}, {{"pool_type", std::string(pool)}}});
+  }
+  return rows;
+}
+
+std::vector<Row> all_rows() {
+  std::vector<Row> rows;
+  for (const auto& group :
+       {binary_rows(), unary_rows(), layout_rows(), reduce_rows(), matrix_rows(), lookup_and_loss_rows()}) {
+    rows.insert(rows.end(), group.begin(), group.end());
+  }
+  return rows;
+}
+
+/// loss = Σ over outputs and values of weight * output, with random weights: its gradient by the inputs is
+/// what append_backward is asked for, and what differences of the outputs are weighted with.
+struct Harness {
+  Program program;
+  Scope scope;
+  std::map<std::string, Tensor> fed;
+  std::vector<std::string> differentiated;
+  std::vector<std::string> outputs;
+  std::vector<ParameterGradient> gradients;
+
+  explicit Harness(const Row& row);
+  std::map<std::string, const Tensor*> feed() const {
+    std::map<std::string, const Tensor*> pointers;
+    for (const auto& [name, tensor] : fed) pointers[name] = &tensor;
+    return pointers;
+  }
+  double weighted(const Executor& executor) const {
+    double total = 0;
+    for (const std::string& output : outputs) {
+      const auto values = executor.tensor(output).values<float>();
+      const auto weights = fed.at(output + "_weights").values<float>();
+      for (std::size_t i = 0; i < values.size(); ++i) total += static_cast<double>(values[i]) * weights[i];
+    }
+    return total;
+  }
+};
+
+Harness::Harness(const Row& row) {
+  std::vector<std::string> inputs;
+  for (std::size_t i = 0; i < row.inputs.size(); ++i) {
+    const Input& input = row.inputs[i];
+    std::string name = "x";
+    name += std::to_string(i);
+    inputs.push_back(name);
+    const auto size = static_cast<std::size_t>(count(input.shape));
+    const auto draw = [&](std::size_t k) { return uniform(stream_seed(7, row.type + name), k); };
+    if (input.labels > 0) {
+      std::vector<std::int64_t> values(size);
+      for (std::size_t k = 0; k < size; ++k)
+        values[k] = static_cast<std::int64_t>(draw(k) * double(input.labels));
+      add_data(program, name, DataType::int64, input.shape);
+      fed.emplace(name, ints(input.shape, values));
+      continue;
+    }
+    if (input.boolean) {
+      Tensor condition(DataType::boolean, input.shape);
+      for (std::size_t k = 0; k < size; ++k) condition.values<bool>()[k] = draw(k) < 0.5;
+      add_data(program, name, DataType::boolean, input.shape);
+      fed.emplace(name, std::move(condition));
+      continue;
+    }
+    std::vector<float> values(size);
+    for (std::size_t k = 0; k < size; ++k) {
+      values[k] = static_cast<float>(input.low + (input.high - input.low) * draw(k));
+      // Away from the corners of relu, abs and clip, and of max and min, where there is no derivative.
+      for (const float corner : {0.0f, -0.5f, 0.7f}) {
+        if (std::abs(values[k] - corner) < 0.03f) values[k] += 0.06f;
+      }
+      if (row.type.starts_with("elementwise_m")) {
+        values[k] = 0.1f * std::round(values[k] / 0.1f) + 0.05f * static_cast<float>(i);
+      }
+    }
+    if (!input.differentiated) {
+      add_data(program, name, DataType::float32, input.shape);
+      fed.emplace(name, floats(input.shape, values));
+      continue;
+    }
+    add_parameter(program, scope, name, floats(input.shape, values));
+    program.variable(name).lod_level = input.lod_level;
+    scope.tensor(name).offsets = input.offsets;
+    differentiated.push_back(name);
+  }
+  for (std::size_t i = 0; i < row.outputs; ++i) outputs.push_back(std::string("y").append(std::to_string(i)));
+  program.append({row.type, inputs, outputs, row.attributes});
+  if (row.type == "dropout") outputs.pop_back();
+  Executor once(program, scope);
+  once.run(feed());
+  std::vector<std::string> parts;
+  for (const std::string& output : outputs) {
+    const Shape shape = once.tensor(output).shape();
+    const std::string weights = output + "_weights";
+    std::vector<float> values(once.tensor(output).size());
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      values[k] = static_cast<float>(uniform(stream_seed(3, weights), k) - 0.5);
+    }
+    add_data(program, weights, DataType::float32, shape);
+    fed.emplace(weights, floats(shape, values));
+    const std::string weighted = add(program, "elementwise_mul", {output, weights}, output + "_weighted");
+    parts.push_back(add(program, "sum", {weighted}, output + "_sum"));
+  }
+  const std::string loss = add(program, "add_n", parts, "loss");
+  gradients = append_backward(program, loss);
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of every operator is that of central differences") {
+  for (const Row& row : all_rows()) {
+    Harness harness(row);
+    Executor executor(harness.program, harness.scope);
+    executor.run(harness.feed());
+    REQUIRE(harness.gradients.size() == harness.differentiated.size());
+    for (const ParameterGradient& gradient : harness.gradients) {
+      const std::vector<float> computed = floats_of(executor.tensor(gradient.gradient));
+      Tensor& parameter = harness.scope.tensor(gradient.parameter);
+      CHECK(executor.tensor(gradient.gradient).shape() == parameter.shape());
+      Executor forward(clone_for_test(harness.program), harness.scope);
+      for (std::size_t k = 0; k < parameter.size(); ++k) {
+        constexpr float kStep = 4e-3f;
+        float& value = parameter.values<float>()[k];
+        const float before = value;
+        value = before + kStep;
+        const double width = static_cast<double>(value);
+        forward.run(harness.feed());
+        const double above = harness.weighted(forward);
+        value = before - kStep;
+        forward.run(harness.feed());
+        const double difference = (above - harness.weighted(forward)) / (width - static_cast<double>(value));
+        value = before;
+        INFO(row.type << " by " << gradient.parameter << "[" << k << "]");
+        CHECK(computed[k] == doctest::Approx(difference).epsilon(2e-3).scale(1.0));
+      }
+    }
+  }
+}
+
+TEST_CASE("the table above has every operator that has a gradient") {
+  std::set<std::string> covered = {"sparse_embedding"};  // its gradient is rows: lookup_operators_test.cc
+  for (const Row& row : all_rows()) covered.insert(row.type);
+  for (const std::string_view type : operator_types()) {
+    if (find_operator(type)->gradient == nullptr) continue;
+    INFO(type);
+    CHECK(covered.contains(std::string(type)));
+  }
+}
