@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "ps/outcome.h"
 #include "ps/table_config.h"
+#include "ps/wire.h"
 
 namespace fleetrun::ps {
 
@@ -17,6 +20,34 @@ struct ServerOptions {
   std::uint32_t trainers = 1;
   Mode mode = Mode::async;
   std::vector<TableConfig> tables;
+};
+
+/// Threads: all calls may be made from several threads at once.
+class Server {
+ public:
+  /// `all_done` is called once all trainers have said goodbye, from the thread of the last one.
+  /// Throws: Error(config) for options that cannot work.
+  explicit Server(
+      const ServerOptions& options, std::function<void()> all_done = [] {});
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Answers one request by calling `respond` once: at once, or, when it waits for other trainers, later and
+  /// from the thread of the last of them. `body` is what read_header() left; its bytes must live until then.
+  /// Never blocks on other trainers. A request that is wrong is answered with an Error; it changes nothing.
+  void handle(const wire::Header& header, Reader body, Respond respond) noexcept;
+
+  /// The connection of a trainer ended without a goodbye. Whoever waits for it gets Error(network).
+  void lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept;
+  /// Fails whatever waits, and every later meeting: the server is stopping.
+  void close() noexcept;
+  /// Restores what save wrote. Throws: Error(data); the tables are unchanged then.
+  void load(const std::string& directory);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace fleetrun::ps

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fleetrun::ps {
@@ -57,5 +58,18 @@ struct TableConfig {
 /// async: a push is applied when it arrives. sync: the pushes of one step, one of every participant, are
 /// averaged in the order (trainer, thread) and applied together, so that two runs give the same bits.
 enum class Mode { async, sync };
+
+std::string_view to_string(UpdateRule::Kind kind) noexcept;
+std::string_view to_string(Initializer::Kind kind) noexcept;
+std::string_view to_string(TableConfig::Kind kind) noexcept;
+std::string_view to_string(Mode mode) noexcept;
+
+/// Everything about a table in one line: the fingerprint that servers and trainers compare, and what an error
+/// shows when they differ. Equal texts mean equal tables.
+std::string describe(const TableConfig& table);
+
+/// Throws: Error(config) naming the table whose width, rule or initializer cannot work, or two tables that
+/// have the same id or name.
+void check_tables(const std::vector<TableConfig>& tables);
 
 }  // namespace fleetrun::ps

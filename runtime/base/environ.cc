@@ -26,6 +26,13 @@ std::string Environ::value_or(std::string_view name, std::string_view fallback) 
   return value ? *value : std::string(fallback);
 }
 
+std::vector<std::string> Environ::entries() const {
+  std::vector<std::string> texts;
+  texts.reserve(values_.size());
+  for (const auto& [name, value] : values_) texts.push_back(name + "=" + value);
+  return texts;
+}
+
 void Environ::erase(std::string_view name) {
   const auto entry = values_.find(name);
   if (entry != values_.end()) values_.erase(entry);

@@ -34,6 +34,9 @@ class Environ {
   /// All of it, by name.
   const std::map<std::string, std::string, std::less<>>& values() const noexcept { return values_; }
 
+  /// "NAME=VALUE" for each, as execve() wants it.
+  std::vector<std::string> entries() const;
+
   bool operator==(const Environ&) const = default;
 
  private:

@@ -1,0 +1,78 @@
+// Usage and examples first, then the flags of launcher/settings by group.
+#include "cli/help.h"
+
+#include "launcher/settings.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+using launcher::Group;
+
+constexpr const char* kHead = R"(usage: fleetrun [FLAGS] SCRIPT [ARGUMENTS OF THE SCRIPT]
+
+Starts the processes of a distributed training job, watches them, and ends them together. Each process finds its role,
+rank and peers in environment variables, as scripts for Paddle's Fleet expect them. Everything after SCRIPT is the
+script's own. A .py runs in a Python interpreter, anything else directly.
+
+examples:
+  fleetrun --server_num=1 --trainer_num=2 train.py    a parameter server and two trainers on this host
+  fleetrun --nproc_per_node=4 train.py --epochs=3     four trainers that talk to each other (collective)
+  fleetrun --gpus=0,1 train.py                        one trainer per GPU
+  fleetrun --dry-run --server_num=1 train.py          show what would be started, and start nothing
+  fleetrun --compat=paddle --server_num=1 train.py    a script that says `import paddle`, unchanged
+
+Logs are in log/workerlog.N (trainers) and log/serverlog.N; the first trainer's is shown on standard output too. When a
+process fails, the others are stopped, and fleetrun's exit status is that process's own.
+)";
+
+constexpr const char* kTail = R"(
+exit status: 0 all well; the first failing process's own, or 128 + its signal; 130, 143 or 129 after Ctrl-C, SIGTERM or
+SIGHUP; 127 the script is not there, 126 it cannot be started; 125 any other refusal of fleetrun itself.
+
+A flag may be written with '-' for '_', and wins over its variable in the environment. man fleetrun says more.
+)";
+
+struct Heading {
+  Group group;
+  const char* text;
+};
+
+constexpr Heading kHeadings[] = {
+    {Group::processes, "what to start"},
+    {Group::hosts, "where"},
+    {Group::logs, "logs and names"},
+    {Group::run, "how to run"},
+    {Group::restart, "restart and elasticity"},
+    {Group::accepted, "accepted for scripts written for Paddle's launcher"},
+};
+
+void append_flag(const launcher::Setting& row, std::string& text) {
+  constexpr std::size_t kIndent = 6;
+  text.append("  --").append(row.key);
+  for (const std::string& alias : split(row.aliases, ' ')) text.append(", --").append(alias);
+  text.append(" ").append(row.value);
+  text.append("\n").append(kIndent, ' ').append(row.help);
+  std::string notes;
+  if (!row.variable.empty()) notes.append("variable ").append(row.variable);
+  if (row.initial != "None" && !row.initial.empty())
+    notes.append(notes.empty() ? "" : ", ").append("default ").append(row.initial);
+  if (!notes.empty()) text.append(" (").append(notes).append(")");
+  text.append("\n");
+}
+
+}  // namespace
+
+std::string help_text() {
+  std::string text = kHead;
+  for (const Heading& heading : kHeadings) {
+    text.append("\n").append(heading.text).append(":\n");
+    for (const launcher::Setting& row : launcher::settings()) {
+      if (row.group == heading.group) append_flag(row, text);
+    }
+  }
+  text.append("\nothers:\n  -h, --help\n      show this\n  --version\n      show the version\n");
+  return text.append(kTail);
+}
+
+}  // namespace fleetrun::cli

@@ -1,0 +1,92 @@
+#include "cli/launch_log.h"
+
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+using launcher::LogLevel;
+using launcher::Plan;
+using launcher::ProcessSpec;
+using launcher::Report;
+
+/// "2022-05-18 11:27:17,761", local time.
+std::string time_stamp() {
+  timeval now = {};
+  ::gettimeofday(&now, nullptr);
+  tm local = {};
+  ::localtime_r(&now.tv_sec, &local);
+  char date[32], text[48];
+  ::strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
+  std::snprintf(text, sizeof text, "%s,%03d", date, static_cast<int>(now.tv_usec / 1000));
+  return text;
+}
+
+std::string pod_line(const char* what, const Plan& plan, const char* status) {
+  return std::string(what) + " Pod: " + plan.pod_name + ", replicas " +
+         std::to_string(plan.processes.size()) + ", status " + status;
+}
+
+}  // namespace
+
+void LaunchLog::raw(const std::string& text) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t count = ::write(fd_, text.data() + sent, text.size() - sent);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    sent += static_cast<std::size_t>(count);
+  }
+}
+
+void LaunchLog::write(LogLevel level, const std::string& text) {
+  if (level < least_) return;
+  raw("LAUNCH " + std::string(to_string(level)) + " " + time_stamp() + " " + text + "\n");
+}
+
+void LaunchLog::show_start(const launcher::JobConfig& config, const Plan& plan) {
+  if (least_ <= LogLevel::info) {
+    const std::string head = "LAUNCH INFO " + time_stamp() + " ";
+    std::string block = head + "-----------  Configuration  ----------------------\n";
+    for (const launcher::ListedSetting& setting : config.listing)
+      block.append(head).append(setting.key).append(": ").append(printable(setting.value, 4000)).append("\n");
+    block.append(head).append("--------------------------------------------------\n");
+    block.append(head).append("Job: " + plan.job_id + ", mode " + std::string(to_string(plan.mode)) +
+                              ", replicas 1[1:1], elastic False\n");
+    block.append(head).append(pod_line("Run", plan, "ready")).append("\n");
+    raw(block);
+  }
+  for (const std::string& note : config.notes) warning(note);
+}
+
+void LaunchLog::show_end(const Report& report, const Plan& plan, const std::string& last_lines) {
+  if (!report.failed) {
+    if (report.exit_status == 0)
+      info("Pod completed");
+    else
+      error(report.cause);
+    info("Exit code " + std::to_string(report.exit_status));
+    return;
+  }
+  const ProcessSpec& process = plan.processes[*report.failed];
+  const std::string log = plan.log_dir_shown + "/" + process.log_name;
+  info("Pod failed");
+  error("Container failed !!!\nContainer rank " + std::to_string(*report.failed) + " status failed cmd " +
+        python_repr(process.argv) + " code " + std::to_string(report.shown_code) + " log " + log);
+  error(report.cause + " (first failure; log " + log + ")" +
+        (report.hint.empty() ? "" : "\n  hint: " + report.hint));
+  if (!last_lines.empty()) {
+    const std::string dashes(25, '-');
+    raw(dashes + " ERROR LOG DETAIL " + dashes + "\n" + last_lines +
+        (last_lines.ends_with('\n') ? "" : "\n"));
+  }
+  info("Exit code " + std::to_string(report.exit_status));
+}
+
+}  // namespace fleetrun::cli

@@ -1,0 +1,39 @@
+// The LAUNCH lines that Paddle's launcher prints, on standard error:
+//
+//   LAUNCH INFO 2022-05-18 11:27:17,761 Job: default, mode ps, replicas 1[1:1], elastic False
+#pragma once
+
+#include <string>
+
+#include "launcher/job_config.h"
+#include "launcher/plan.h"
+#include "launcher/report.h"
+
+namespace fleetrun::cli {
+
+class LaunchLog {
+ public:
+  LaunchLog(int fd, launcher::LogLevel least) : fd_(fd), least_(least) {}
+
+  /// One line per line of `text`, the first one with level and time, as Paddle prints them.
+  void write(launcher::LogLevel level, const std::string& text);
+  void debug(const std::string& text) { write(launcher::LogLevel::debug, text); }
+  void info(const std::string& text) { write(launcher::LogLevel::info, text); }
+  void warning(const std::string& text) { write(launcher::LogLevel::warning, text); }
+  void error(const std::string& text) { write(launcher::LogLevel::error, text); }
+
+  /// Bytes as they are, whatever the level.
+  void raw(const std::string& text);
+
+  /// The "Configuration" block and the lines about the job.
+  void show_start(const launcher::JobConfig& config, const launcher::Plan& plan);
+
+  /// How it ended: the first failure, its cause, the end of its log.
+  void show_end(const launcher::Report& report, const launcher::Plan& plan, const std::string& last_lines);
+
+ private:
+  int fd_;
+  launcher::LogLevel least_;
+};
+
+}  // namespace fleetrun::cli

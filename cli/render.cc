@@ -1,0 +1,53 @@
+#include "cli/render.h"
+
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+using launcher::Plan;
+using launcher::ProcessSpec;
+
+std::string command_line(const std::vector<std::string>& argv) {
+  std::string line;
+  for (const std::string& word : argv) line.append(line.empty() ? "" : " ").append(shell_quoted(word));
+  return line;
+}
+
+}  // namespace
+
+std::string to_text(const Plan& plan) {
+  std::string text = "job " + plan.job_id + ", mode " + std::string(to_string(plan.mode)) + ", pod " +
+                     plan.pod_name + ", " + std::to_string(plan.processes.size()) + " processes\n";
+  for (const ProcessSpec& process : plan.processes) {
+    text.append("\n").append(process_name(process.identity.role, process.identity.rank));
+    text.append(" at ").append(to_string(self_endpoint(process.identity))).append("\n");
+    text.append("  command  ").append(command_line(process.argv)).append("\n");
+    text.append("  program  ").append(process.program).append("\n");
+    text.append("  log      ").append(plan.log_dir_shown).append("/").append(process.log_name);
+    text.append(" = ").append(process.log_alias).append("\n");
+    for (const auto& [name, value] : process.environment.values())
+      text.append("  env      ").append(name).append("=").append(shell_quoted(value)).append("\n");
+  }
+  return text;
+}
+
+std::string to_shell(const Plan& plan) {
+  std::string text = "#!/bin/sh\n# Job " + plan.job_id + ", mode " + std::string(to_string(plan.mode)) +
+                     ": starts what fleetrun would start. It neither watches nor stops anything.\nmkdir -p " +
+                     shell_quoted(plan.log_dir) + "\n";
+  for (const ProcessSpec& process : plan.processes) {
+    text.append("\n# ").append(process_name(process.identity.role, process.identity.rank)).append("\n(\n");
+    text.append("  cd ").append(shell_quoted(process.cwd)).append(" || exit\n");
+    for (const auto& [name, value] : process.environment.values())
+      text.append("  export ").append(name).append("=").append(shell_quoted(value)).append("\n");
+    std::vector<std::string> argv = process.argv;
+    argv.front() = process.program;
+    text.append("  exec ").append(command_line(argv)).append("\n) </dev/null ");
+    text.append(plan.log_overwrite ? ">" : ">>").append(shell_quoted(plan.log_dir + "/" + process.log_name));
+    text.append(" 2>&1 &\n");
+  }
+  return text.append("\nwait\n");
+}
+
+}  // namespace fleetrun::cli

@@ -1,0 +1,16 @@
+// A plan as text or as a shell script. Pure.
+#pragma once
+
+#include <string>
+
+#include "launcher/plan.h"
+
+namespace fleetrun::cli {
+
+/// For people: who is started, where it listens, its command, its variables.
+std::string to_text(const launcher::Plan& plan);
+
+/// A shell script that starts the same processes with the same variables and logs, and waits for them.
+std::string to_shell(const launcher::Plan& plan);
+
+}  // namespace fleetrun::cli

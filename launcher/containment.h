@@ -1,0 +1,40 @@
+// How the processes of a pod are held so that none outlives it: a cgroup of their own where one can be made,
+// and the fact that a subreaper inherits every orphan below it.
+//
+// Used by fleetrun-init, and by fleetrun for the case that init itself was killed. Single-threaded. Nothing
+// throws.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "runtime/base/unique_fd.h"
+
+namespace fleetrun::launcher {
+
+/// A leaf of the cgroup v2 tree, below the caller's own cgroup. Empty when none can be made (no v2 mount,
+/// read-only, not ours): that is an ordinary result.
+struct CgroupLeaf {
+  std::string path;
+  UniqueFd directory;  // for CLONE_INTO_CGROUP
+};
+
+CgroupLeaf make_cgroup_leaf(const std::string& name);
+
+/// SIGKILL to everything in the cgroup at `path`, at once, by the kernel. False when that is not possible.
+bool kill_cgroup(const std::string& path);
+
+/// Removes the empty cgroup; retries for as long as the kernel needs to see that it is empty.
+void remove_cgroup(const std::string& path);
+
+/// Every living descendant of the process `root`, as /proc shows them now. Zombies are left out.
+std::vector<pid_t> descendants_of(pid_t root);
+
+/// One pass of killing everything below this process: the cgroup at once (if `cgroup_path` is not empty), and
+/// every descendant by pid. A pass may miss a process that is being forked meanwhile, so callers repeat it
+/// until waitpid() says ECHILD: a subreaper without children has no descendants.
+void kill_everything_below(const std::string& cgroup_path);
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,108 @@
+// What fleetrun and fleetrun-init say to each other over the lifeline, a stream socket between the two.
+//
+//   frame := u32 length of what follows | u8 type | fields      (numbers in the machine's own byte order)
+//   string := u32 length | bytes          list := u32 count | strings
+//
+//   to init:    setup → start* → signal* → finish        from init:    contained, then started | failed |
+//   exited, emptied
+//
+// `start` carries open descriptors beside its bytes (SCM_RIGHTS): the log, then standard input where it has
+// one. They arrive in order with the bytes. End of file on the lifeline means that the other side is gone,
+// which for init is the order to kill everything. Encoding and decoding are pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace fleetrun::launcher {
+
+constexpr std::uint32_t kEveryProcess = 0xffffffff;
+
+/// The first frame: what to name, and what to remove when the pod is gone.
+struct SetupFrame {
+  std::string pod_name;
+  std::vector<std::string> remove_files;        // then
+  std::vector<std::string> remove_directories;  // in this order, only if empty
+  bool operator==(const SetupFrame&) const = default;
+};
+
+struct StartFrame {
+  std::uint32_t index = 0;
+  std::string program;  // a path; no search
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;  // NAME=VALUE, over what init inherited
+  std::string cwd;                       // empty: init's own
+  bool has_stdin = false;                // a second descriptor comes along; otherwise /dev/null
+  bool operator==(const StartFrame&) const = default;
+};
+
+/// Sends `number` to the process's group, or to all groups; `resume` sends SIGCONT after it, for stopped
+/// processes.
+struct SignalFrame {
+  std::uint32_t index = kEveryProcess;
+  std::int32_t number = 0;
+  bool resume = false;
+  bool operator==(const SignalFrame&) const = default;
+};
+
+/// Kill what is left, prove that nothing is, and end.
+struct FinishFrame {
+  bool operator==(const FinishFrame&) const = default;
+};
+
+/// How the pod is held: "cgroup2" with its directory, or "subreaper".
+struct ContainedFrame {
+  std::string level;
+  std::string cgroup;
+  bool operator==(const ContainedFrame&) const = default;
+};
+
+struct StartedFrame {
+  std::uint32_t index = 0;
+  std::int32_t pid = 0;
+  bool operator==(const StartedFrame&) const = default;
+};
+
+/// The process could not be started: which step failed, with errno.
+struct FailedFrame {
+  std::uint32_t index = 0;
+  std::string stage;
+  std::int32_t error = 0;
+  bool operator==(const FailedFrame&) const = default;
+};
+
+struct ExitedFrame {
+  std::uint32_t index = 0;
+  std::int32_t wait_status = 0;
+  std::int64_t time_ns = 0;  // CLOCK_MONOTONIC, when init saw it
+  bool operator==(const ExitedFrame&) const = default;
+};
+
+/// No process of the pod exists any more.
+struct EmptiedFrame {
+  bool operator==(const EmptiedFrame&) const = default;
+};
+
+using Frame = std::variant<SetupFrame, StartFrame, SignalFrame, FinishFrame, ContainedFrame, StartedFrame,
+                           FailedFrame, ExitedFrame, EmptiedFrame>;
+
+std::string encode(const Frame& frame);
+
+/// Takes bytes as they arrive and gives whole frames.
+class FrameDecoder {
+ public:
+  void append(std::string_view bytes) { buffer_.append(bytes); }
+
+  /// The next whole frame, or nullopt until more bytes have come.
+  /// Throws: Error(data) when the bytes are not frames of this protocol.
+  std::optional<Frame> next();
+
+ private:
+  std::string buffer_;
+};
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,82 @@
+// What is the same in both modes: command, working directory, names of the logs, and the variables beside the
+// identity's.
+#include "launcher/plan.h"
+
+#include "runtime/base/env_contract.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+std::string joined_path(const std::string& head, const std::string& tail) {
+  if (head.empty()) return tail;
+  return tail.empty() ? head : head + ":" + tail;
+}
+
+/// The variables that are not part of a process's identity: threads per process, module path, where `python`
+/// is.
+void add_surroundings(const Program& program, const HostFacts& facts, Environ& environ) {
+  if (!facts.has_omp_num_threads) environ.set("OMP_NUM_THREADS", "1");
+  if (!facts.has_cpu_num) environ.set("CPU_NUM", "1");
+  if (!program.interpreter.empty()) {
+    const std::string path = joined_path(directory_of(program.interpreter), facts.base_path);
+    environ.set("PATH", joined_path(facts.python_directory, path));
+  }
+  if (!facts.compat_directory.empty()) {
+    environ.set("PYTHONPATH", joined_path(facts.compat_directory, facts.base_python_path));
+    environ.set("FLEETRUN_COMPAT", "paddle");
+  }
+}
+
+std::string log_name(const Identity& identity) {
+  return (identity.role == Role::server ? "serverlog." : "workerlog.") + std::to_string(identity.local_rank);
+}
+
+/// The names of the Fleet documentation: JOB.POD.ps.N.log and JOB.POD.trainer.N.log.
+std::string log_alias(const Identity& identity) {
+  return identity.job_id + "." + identity.pod_name + (identity.role == Role::server ? ".ps." : ".trainer.") +
+         std::to_string(identity.local_rank) + ".log";
+}
+
+}  // namespace
+
+Plan make_plan(const JobConfig& config, const Program& program, const HostFacts& facts) {
+  Plan plan;
+  plan.mode = config.mode;
+  plan.job_id = config.job_id;
+  plan.pod_name = facts.pod_name;
+  plan.log_dir_shown = config.log_dir;
+  plan.log_dir =
+      config.log_dir.starts_with('/') ? config.log_dir : facts.working_directory + "/" + config.log_dir;
+  plan.log_overwrite = config.log_overwrite;
+  plan.ready_timeout = config.ready_timeout;
+  plan.grace = config.grace;
+  if (config.mode == Mode::ps)
+    plan_ps(config, facts, plan);
+  else
+    plan_collective(config, facts, plan);
+
+  for (ProcessSpec& process : plan.processes) {
+    process.identity.mode = plan.mode;
+    process.identity.job_id = plan.job_id;
+    process.identity.pod_name = plan.pod_name;
+    process.identity.log_dir = plan.log_dir;
+    process.program = program.path;
+    process.argv = program.argv;
+    process.cwd = facts.working_directory;
+    process.log_name = log_name(process.identity);
+    process.log_alias = log_alias(process.identity);
+    process.environment = to_environ(process.identity);
+    add_surroundings(program, facts, process.environment);
+  }
+  return plan;
+}
+
+std::vector<std::size_t> processes_of(const Plan& plan, Role role) {
+  std::vector<std::size_t> indices;
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+    if (plan.processes[i].identity.role == role) indices.push_back(i);
+  }
+  return indices;
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,28 @@
+// Collective mode: trainers only, one per device, or as many as asked for on the CPU. A trainer that is alone
+// gets all devices. Rank 0 opens the job's store at the meeting endpoint, so that port is held for it.
+#include "launcher/plan.h"
+
+namespace fleetrun::launcher {
+
+void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+  const DevicePlan devices = plan_devices(config, facts.devices, facts.devices_source);
+  for (int rank = 0; rank < devices.trainers; ++rank) {
+    ProcessSpec process;
+    Identity& identity = process.identity;
+    identity.role = Role::trainer;
+    identity.rank = identity.local_rank = rank;
+    identity.local_size = devices.trainers;
+    identity.trainers = facts.trainers;
+    identity.master = facts.meeting;
+    identity.auto_cluster = config.auto_cluster;
+    if (devices.trainers == 1)
+      identity.devices = devices.indices;
+    else if (!devices.indices.empty())
+      identity.devices = {devices.indices[static_cast<std::size_t>(rank)]};
+    process.ports = {facts.trainers[static_cast<std::size_t>(rank)]};
+    if (rank == 0) process.ports.push_back(facts.meeting);
+    plan.processes.push_back(std::move(process));
+  }
+}
+
+}  // namespace fleetrun::launcher

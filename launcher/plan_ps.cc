@@ -1,0 +1,36 @@
+// Parameter-server mode: servers, then trainers. Where the user wrote both lists, nobody is told the number
+// of hosts (Paddle's form A). Server 0 serves Gloo's store at the meeting endpoint, so that port is held for
+// it.
+#include "launcher/plan.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+ProcessSpec make_process(Role role, int rank, const JobConfig& config, const HostFacts& facts,
+                         const Plan& plan) {
+  ProcessSpec process;
+  Identity& identity = process.identity;
+  identity.role = role;
+  identity.rank = identity.local_rank = rank;
+  identity.servers = facts.servers;
+  identity.trainers = facts.trainers;
+  if (!config.servers.empty() && !config.trainers.empty()) identity.hosts.reset();
+  identity.gloo.with_gloo = config.with_gloo;
+  identity.gloo.http = facts.meeting;
+  identity.gloo.path = plan.log_dir + "/.gloo-" + plan.pod_name;
+  process.ports = {self_endpoint(identity)};
+  if (role == Role::server && rank == 0) process.ports.push_back(facts.meeting);
+  return process;
+}
+
+}  // namespace
+
+void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+  for (const Role role : {Role::server, Role::trainer}) {
+    const auto count = static_cast<int>((role == Role::server ? facts.servers : facts.trainers).size());
+    for (int rank = 0; rank < count; ++rank)
+      plan.processes.push_back(make_process(role, rank, config, facts, plan));
+  }
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,141 @@
+#include "launcher/port_lease.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+constexpr int kLowestPort = 10'000, kHighestPort = 65'535;
+
+struct Address {
+  sockaddr_storage storage = {};
+  socklen_t length = 0;
+};
+
+/// The first address of `endpoint.host`. An address is used as it is; only a name asks the resolver.
+std::optional<Address> resolve(const Endpoint& endpoint) {
+  addrinfo wanted = {};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_NUMERICSERV | AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(endpoint.port);
+  if (::getaddrinfo(endpoint.host.c_str(), port.c_str(), &wanted, &found) != 0) return std::nullopt;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  Address address;
+  address.length = found->ai_addrlen;
+  std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
+  return address;
+}
+
+/// A socket bound to `address`, not listening; empty with errno set when it cannot be bound.
+UniqueFd bound(const Address& address, bool reuse) {
+  UniqueFd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return fd;
+  const int on = 1;
+  if (reuse) ::setsockopt(fd.value(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(fd.value(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0) return fd;
+  const int error = errno;
+  fd.reset();
+  errno = error;
+  return fd;
+}
+
+unsigned random_number() {
+  unsigned number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number)
+    number = static_cast<unsigned>(::getpid()) * 2654435761u;
+  return number;
+}
+
+std::string read_port_range() {
+  char text[64] = {};
+  const UniqueFd fd(::open("/proc/sys/net/ipv4/ip_local_port_range", O_RDONLY | O_CLOEXEC));
+  if (fd && ::read(fd.value(), text, sizeof text - 1) <= 0) text[0] = 0;
+  return text;
+}
+
+[[noreturn]] void refuse_address(const std::string& host) {
+  throw Error(ErrorKind::host, "'" + printable(host) + "' is not an address of this host",
+              "use an address of this host: a job is not on more than one host yet");
+}
+
+}  // namespace
+
+std::optional<std::pair<int, int>> parse_port_range(const std::string& text) {
+  const std::size_t tab = text.find('\t');
+  const std::size_t end = text.find('\n');
+  if (tab == std::string::npos) return std::nullopt;
+  const auto low = parse_integer(std::string_view(text).substr(0, tab));
+  const auto high =
+      parse_integer(std::string_view(text).substr(tab + 1, end == std::string::npos ? end : end - tab - 1));
+  if (!low || !high || *low < 1 || *high > 65'535 || *low > *high) return std::nullopt;
+  return std::pair(static_cast<int>(*low), static_cast<int>(*high));
+}
+
+bool is_this_host(const std::string& host) {
+  const auto address = resolve({host, 0});
+  return address && (bound(*address, false) || errno != EADDRNOTAVAIL);
+}
+
+Endpoint PortLeases::lease_free(const std::string& host) {
+  const auto outgoing = parse_port_range(read_port_range());
+  const auto is_outgoing = [&](int port) {
+    return outgoing && port >= outgoing->first && port <= outgoing->second;
+  };
+  auto address = resolve({host, 0});
+  if (!address) refuse_address(host);
+  // First every port outside the kernel's range, from a random one on; if all of them are taken, any other.
+  constexpr int kPorts = kHighestPort - kLowestPort + 1;
+  const int start = static_cast<int>(random_number() % kPorts);
+  for (const bool outgoing_too : {false, true}) {
+    for (int i = 0; i < kPorts; ++i) {
+      const int port = kLowestPort + (start + i) % kPorts;
+      if (is_outgoing(port) != outgoing_too) continue;
+      const Endpoint endpoint = {host, static_cast<std::uint16_t>(port)};
+      if (held_.contains(endpoint)) continue;
+      if (address->storage.ss_family == AF_INET6)
+        reinterpret_cast<sockaddr_in6&>(address->storage).sin6_port = htons(endpoint.port);
+      else
+        reinterpret_cast<sockaddr_in&>(address->storage).sin_port = htons(endpoint.port);
+      UniqueFd fd = bound(*address, false);  // without reuse, so that two leases exclude each other
+      if (fd) {
+        held_[endpoint] = std::move(fd);
+        return endpoint;
+      }
+      if (errno == EADDRNOTAVAIL) refuse_address(host);
+      if (errno != EADDRINUSE && errno != EACCES) check_errno(-1, "bind", "leasing a port at " + host);
+    }
+  }
+  throw Error(ErrorKind::host, "no port is free at " + host, "end other programs that hold ports");
+}
+
+bool PortLeases::lease(const Endpoint& endpoint) {
+  const auto address = resolve(endpoint);
+  if (!address) refuse_address(endpoint.host);
+  UniqueFd fd = bound(*address, false);
+  if (!fd && errno == EADDRINUSE)
+    fd = bound(*address, true);  // connections of a past run may still linger on it
+  if (!fd && errno == EADDRINUSE) return false;
+  if (!fd && errno == EADDRNOTAVAIL) refuse_address(endpoint.host);
+  if (!fd && errno == EACCES)
+    throw Error(ErrorKind::host,
+                "port " + std::to_string(endpoint.port) + " of " + to_string(endpoint) + " is only for root",
+                "use a port above 1023");
+  check_errno(fd ? 0 : -1, "bind", "leasing " + to_string(endpoint));
+  held_[endpoint] = std::move(fd);
+  return true;
+}
+
+}  // namespace fleetrun::launcher

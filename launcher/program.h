@@ -1,0 +1,50 @@
+// What is run: the script with its interpreter, or a program of its own.
+//
+// The interpreter of a .py is --python, else the active virtual environment's ($VIRTUAL_ENV), else the one
+// beside fleetrun (installed in an environment), else python3 on PATH. Other programs are executed directly,
+// found on PATH.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launcher/job_config.h"
+#include "runtime/base/environ.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::launcher {
+
+constexpr int kNotFound = 127, kNotStartable = 126;  // exit statuses, as shells use them
+
+struct Program {
+  std::string path;               // of the file to execute
+  std::vector<std::string> argv;  // argv[0] as the user wrote it
+  std::string interpreter;        // absolute; empty when none was needed
+
+  bool operator==(const Program&) const = default;
+};
+
+/// The script is not there (127) or cannot be executed (126).
+struct ProgramRefusal {
+  int exit_status = kNotFound;
+  Error error;
+};
+
+/// Looks at the file system. `fleetrun_directory` is where the running fleetrun lies.
+std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, const Environ& environ,
+                                                   const std::string& fleetrun_directory);
+
+/// The directory that holds the modules of --compat=paddle, asked from `interpreter` itself.
+/// Throws: Error(config) when that interpreter has no package fleetrun, Error(spawn) when it cannot be asked.
+std::string find_compat_directory(const std::string& interpreter, const std::string& script_directory,
+                                  const Environ& environ);
+
+/// The absolute path of `name` as execvp() would find it; nullopt when there is no executable file.
+std::optional<std::string> find_on_path(const std::string& name, const std::string& path);
+
+std::string directory_of(const std::string& path);
+std::string absolute_path(const std::string& path);
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,35 @@
+#include "ps/gathering.h"
+
+#include <utility>
+
+namespace fleetrun::ps {
+
+void Gathering::arrive(std::uint32_t trainer, Entry entry) {
+  for (Round& round : rounds_) {
+    if (round.contains(trainer)) continue;
+    round.emplace(trainer, std::move(entry));
+    return;
+  }
+  rounds_.emplace_back().emplace(trainer, std::move(entry));
+}
+
+std::optional<Gathering::Round> Gathering::take_complete(const Roster& roster) {
+  if (rounds_.empty()) return std::nullopt;
+  for (std::uint32_t trainer = 0; trainer < roster.trainers(); ++trainer) {
+    if (!roster.is_done(trainer) && !rounds_.front().contains(trainer)) return std::nullopt;
+  }
+  std::optional<Round> out(std::move(rounds_.front()));
+  rounds_.pop_front();
+  return out;
+}
+
+std::vector<Respond> Gathering::give_up() {
+  std::vector<Respond> waiting;
+  for (Round& round : rounds_) {
+    for (auto& [trainer, entry] : round) waiting.push_back(std::move(entry.respond));
+  }
+  rounds_.clear();
+  return waiting;
+}
+
+}  // namespace fleetrun::ps

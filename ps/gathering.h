@@ -1,0 +1,36 @@
+// Rounds in which every trainer takes part once: barriers, sums over all trainers, the start of a pass.
+// Pure bookkeeping; ps/meeting.h holds the lock.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "ps/outcome.h"
+#include "ps/roster.h"
+
+namespace fleetrun::ps {
+
+class Gathering {
+ public:
+  struct Entry {
+    std::vector<double> values;
+    Respond respond;
+  };
+  /// By trainer.
+  using Round = std::map<std::uint32_t, Entry>;
+
+  /// A trainer's n-th arrival belongs to the n-th round that it sees.
+  void arrive(std::uint32_t trainer, Entry entry);
+  /// The oldest round, once every trainer that is not done has arrived in it.
+  std::optional<Round> take_complete(const Roster& roster);
+  /// Everyone who waits, in all rounds; the gathering is empty then.
+  std::vector<Respond> give_up();
+
+ private:
+  std::deque<Round> rounds_;
+};
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,25 @@
+// First values of sparse rows: a pure function of (seed, table name, key, column), so that a row starts the
+// same on any server, in any order of first pulls, and again after a restart.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ps/table_config.h"
+
+namespace fleetrun::ps {
+
+/// Threads: fill() may be called from several at once.
+class RowInitializer {
+ public:
+  RowInitializer(const Initializer& initializer, std::string_view table_name) noexcept;
+
+  void fill(std::uint64_t key, std::span<float> values) const noexcept;
+
+ private:
+  Initializer initializer_;
+  std::uint64_t base_;
+};
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,29 @@
+// Which server holds what: sparse rows by the hash of their key, dense tables in contiguous blocks. Pure;
+// both sides compute it, and it must never change between a save and a load by the same number of servers.
+#pragma once
+
+#include <cstdint>
+
+#include "ps/hash.h"
+
+namespace fleetrun::ps {
+
+/// The rank of the server that holds `key`. Keys with a common stride spread as evenly as random ones.
+constexpr std::uint32_t server_of(std::uint64_t key, std::uint32_t servers) noexcept {
+  const std::uint64_t high = mix(key + kGoldenGamma) >> 32;
+  return static_cast<std::uint32_t>((high * servers) >> 32);
+}
+
+struct Block {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+
+  std::uint64_t size() const noexcept { return end - begin; }
+  bool operator==(const Block&) const = default;
+};
+
+/// The floats [begin, end) of a dense table of `width` floats that the server `rank` holds. Sizes differ by
+/// at most one; with more servers than floats some blocks are empty.
+Block dense_block(std::uint64_t width, std::uint32_t servers, std::uint32_t rank) noexcept;
+
+}  // namespace fleetrun::ps

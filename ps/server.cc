@@ -1,0 +1,313 @@
+// Requests to tables and meetings. Who may ask: hello is open to all, everything else needs the incarnation
+// that said hello, so that a restarted server cannot serve a trainer that believes in its old tables.
+#include "ps/server.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "ps/meeting.h"
+#include "ps/snapshot.h"
+#include "ps/sync_step.h"
+#include "ps/table_set.h"
+
+namespace fleetrun::ps {
+namespace {
+
+constexpr std::uint32_t kMostThreads = 65536;
+
+std::string name_of(const ServerOptions& options) {
+  return "server " + std::to_string(options.rank);
+}
+
+void check_options(const ServerOptions& options) {
+  check_tables(options.tables);
+  if (options.rank >= options.servers) {
+    throw Error(ErrorKind::config, "server rank " + std::to_string(options.rank) + " among " +
+                                       std::to_string(options.servers) + " servers");
+  }
+  if (options.trainers == 0) throw Error(ErrorKind::config, "a parameter server for 0 trainers");
+}
+
+template <class T>
+Message message_of(const T& value) {
+  Message out(sizeof value);
+  Writer(out).value(value);
+  return out;
+}
+
+}  // namespace
+
+struct Server::State {
+  ServerOptions options;
+  ServerPlace place;
+  Meeting meeting;
+  mutable std::mutex mutex;  // guards what follows
+  // Owned by the server and by the requests that are using it, so that a load can replace it.
+  std::shared_ptr<TableSet> tables;
+  std::shared_ptr<TableSet> loaded;     // load_prepare, not committed yet
+  std::optional<std::uint32_t> saving;  // the trainer whose save is under way
+
+  State(const ServerOptions& wanted, std::function<void()> all_done)
+      : options(wanted),
+        place{wanted.rank, wanted.servers},
+        meeting(name_of(wanted), wanted.trainers,
+                {[this](const std::vector<Contribution>& step) { apply_averaged(step, *current()); },
+                 std::move(all_done)}),
+        tables(std::make_shared<TableSet>(wanted.tables, place)) {}
+
+  std::shared_ptr<TableSet> current() const {
+    const std::lock_guard lock(mutex);
+    return tables;
+  }
+
+  void dispatch(const wire::Header& header, Reader& body, Respond& respond);
+  bool dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond);
+  Message answer(const wire::Header& header, Reader& body);
+  void hello(const wire::Header& header, Reader& body);
+  void compare(const std::string& what, const std::string& here, const std::string& there) const;
+  void push(const wire::Header& header, Reader& body, Respond& respond);
+  Message save(const wire::Header& header, Reader& body);
+  void commit_save(Reader& body);
+  void clean_save(Reader& body);
+  Message prepare_load(Reader& body);
+  void commit_load();
+  Message set_dense(Reader& body);
+};
+
+Server::Server(const ServerOptions& options, std::function<void()> all_done) {
+  check_options(options);
+  state_ = std::make_unique<State>(options, std::move(all_done));
+}
+
+Server::~Server() {
+  close();
+}
+
+void Server::handle(const wire::Header& header, Reader body, Respond respond) noexcept {
+  // A request that was handed on to the meeting leaves no respond behind, so each is answered once.
+  Respond mine = std::move(respond);
+  const std::string doing = std::string(wire::to_string(header.method)) + " on " + name_of(state_->options);
+  try {
+    state_->dispatch(header, body, mine);
+  } catch (Error& error) {
+    error.while_doing(doing);
+    if (mine) mine(std::move(error));
+  } catch (const std::exception& error) {
+    if (mine) mine(Error(ErrorKind::host, doing + " failed: " + error.what()));
+  }
+}
+
+void Server::lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept {
+  state_->meeting.lost(trainer, incarnation);
+}
+
+void Server::close() noexcept {
+  state_->meeting.close();
+}
+
+void Server::load(const std::string& directory) {
+  const Manifest manifest = read_manifest(directory);
+  std::shared_ptr<TableSet> loaded = load_tables(directory, manifest, state_->place, state_->options.tables);
+  const std::lock_guard lock(state_->mutex);
+  state_->tables = std::move(loaded);
+}
+
+void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond) {
+  if (header.method == wire::Method::hello) {
+    hello(header, body);
+  } else {
+    meeting.require(header.trainer, header.incarnation);
+    if (dispatch_meeting(header, body, respond)) return;
+  }
+  Message reply = answer(header, body);
+  std::exchange(respond, nullptr)(std::move(reply));
+}
+
+// The requests that may wait for other trainers; false for all others.
+bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond) {
+  const auto gather = [&](Meeting::Kind kind, std::vector<double> values) {
+    wire::expect_end(body);
+    meeting.gather(kind, header.trainer, std::move(values), std::exchange(respond, nullptr));
+    return true;
+  };
+  switch (header.method) {
+    case wire::Method::attend:
+      meeting.attend(header.trainer, std::exchange(respond, nullptr));
+      return true;
+    case wire::Method::push:
+      push(header, body, respond);
+      return true;
+    case wire::Method::barrier:
+      return gather(Meeting::Kind::barrier, {});
+    case wire::Method::begin_pass: {
+      const auto threads = body.value<std::uint32_t>();
+      if (threads > kMostThreads) {
+        throw Error(ErrorKind::config, "begin_pass with " + std::to_string(threads) + " threads; at most " +
+                                           std::to_string(kMostThreads) + " fit");
+      }
+      return gather(Meeting::Kind::begin_pass, {static_cast<double>(threads)});
+    }
+    case wire::Method::all_reduce: {
+      const auto count = body.value<std::uint64_t>();
+      Message copy;
+      const auto values = body.array<double>(count, copy);
+      return gather(Meeting::Kind::all_reduce, {values.begin(), values.end()});
+    }
+    default:
+      return false;
+  }
+}
+
+Message Server::State::answer(const wire::Header& header, Reader& body) {
+  switch (header.method) {
+    case wire::Method::pull:
+      return current()->pull(wire::read_pull(body));
+    case wire::Method::set_dense:
+      return set_dense(body);
+    case wire::Method::goodbye:
+      meeting.goodbye(header.trainer);
+      return {};
+    case wire::Method::leave_pass:
+      meeting.leave_pass({header.trainer, header.thread});
+      return {};
+    case wire::Method::rows:
+      return message_of(current()->sparse(body.value<std::uint32_t>()).rows());
+    case wire::Method::save_part:
+      return save(header, body);
+    case wire::Method::save_commit:
+      commit_save(body);
+      return {};
+    case wire::Method::save_clean:
+      clean_save(body);
+      return {};
+    case wire::Method::load_prepare:
+      return prepare_load(body);
+    case wire::Method::load_commit:
+      commit_load();
+      return {};
+    case wire::Method::load_abort: {
+      const std::lock_guard lock(mutex);
+      loaded.reset();
+      return {};
+    }
+    default:
+      return {};
+  }
+}
+
+void Server::State::compare(const std::string& what, const std::string& here,
+                            const std::string& there) const {
+  if (here == there) return;
+  throw Error(ErrorKind::config,
+              name_of(options) + " and the trainer disagree on " + what + ": the server has " + here +
+                  ", the trainer has " + there,
+              "start servers and trainers with the same program and the same job");
+}
+
+void Server::State::hello(const wire::Header& header, Reader& body) {
+  const auto mode = body.value<std::uint32_t>();
+  compare("the mode", std::string(to_string(options.mode)),
+          mode <= 1 ? std::string(to_string(static_cast<Mode>(mode))) : "an unknown one");
+  compare("the number of trainers", std::to_string(options.trainers),
+          std::to_string(body.value<std::uint32_t>()));
+  compare("the number of servers", std::to_string(options.servers),
+          std::to_string(body.value<std::uint32_t>()));
+  compare("the server's rank", std::to_string(options.rank), std::to_string(body.value<std::uint32_t>()));
+  const auto tables_there = body.value<std::uint32_t>();
+  std::vector<std::string> there;
+  for (std::uint32_t i = 0; i < tables_there; ++i) there.push_back(wire::read_text(body));
+  wire::expect_end(body);
+  for (std::size_t i = 0; i < std::max(there.size(), options.tables.size()); ++i) {
+    compare("the tables", i < options.tables.size() ? describe(options.tables[i]) : "no such table",
+            i < there.size() ? there[i] : "no such table");
+  }
+  meeting.hello(header.trainer, header.incarnation);
+}
+
+void Server::State::push(const wire::Header& header, Reader& body, Respond& respond) {
+  auto request = std::make_unique<wire::PushRequest>(wire::read_push(body));
+  const std::shared_ptr<TableSet> set = current();
+  set->check(*request);
+  if (options.mode == Mode::async) {
+    set->apply(*request);
+    std::exchange(respond, nullptr)(Message());
+    return;
+  }
+  // A copy: when the push is refused, handle() answers.
+  meeting.push({{header.trainer, header.thread}, std::move(request), respond});
+  respond = nullptr;
+}
+
+Message Server::State::set_dense(Reader& body) {
+  const wire::Floats block = wire::read_floats(body);
+  Message copy;
+  const auto values = body.array<float>(block.floats, copy);
+  wire::expect_end(body);
+  current()->set_dense(block, values);
+  return {};
+}
+
+Message Server::State::save(const wire::Header& header, Reader& body) {
+  const std::string directory = wire::read_text(body);
+  const auto save = body.value<std::uint64_t>();
+  {
+    const std::lock_guard lock(mutex);
+    if (saving && *saving != header.trainer && meeting.is_here(*saving)) {
+      throw Error(ErrorKind::config,
+                  "trainer " + std::to_string(header.trainer) + " wants to save while trainer " +
+                      std::to_string(*saving) + " does",
+                  "let one trainer save");
+    }
+    saving = header.trainer;
+  }
+  const SavedPart part = save_part(directory, save, place, options.tables, *current());
+  Message out(sizeof part.bytes + sizeof part.checksum);
+  Writer writer(out);
+  writer.value(part.bytes);
+  writer.value(part.checksum);
+  return out;
+}
+
+void Server::State::commit_save(Reader& body) {
+  const std::string directory = wire::read_text(body);
+  Manifest manifest;
+  manifest.save = body.value<std::uint64_t>();
+  const auto parts = body.value<std::uint32_t>();
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    SavedPart part;
+    part.bytes = body.value<std::uint64_t>();
+    part.checksum = body.value<std::uint32_t>();
+    manifest.parts.push_back(part);
+  }
+  wire::expect_end(body);
+  write_manifest(directory, manifest, place);
+}
+
+void Server::State::clean_save(Reader& body) {
+  const std::string directory = wire::read_text(body);
+  {
+    const std::lock_guard lock(mutex);
+    saving.reset();
+  }
+  remove_other_parts(directory);
+}
+
+Message Server::State::prepare_load(Reader& body) {
+  const std::string directory = wire::read_text(body);
+  const Manifest manifest = read_manifest(directory);
+  std::shared_ptr<TableSet> set = load_tables(directory, manifest, place, options.tables);
+  const std::lock_guard lock(mutex);
+  loaded = std::move(set);
+  return message_of(manifest.save);
+}
+
+void Server::State::commit_load() {
+  const std::lock_guard lock(mutex);
+  if (!loaded) throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over");
+  tables = std::move(loaded);
+  loaded.reset();
+}
+
+}  // namespace fleetrun::ps

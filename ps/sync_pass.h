@@ -1,0 +1,58 @@
+// The participants of a pass in sync mode and what they have pushed in the current step.
+//
+//   away     takes no part (any more)
+//   thinking in the pass, has not pushed this step
+//   waiting  has pushed; the step is complete when no participant is thinking
+//   applying its push is being applied; thinking again afterwards
+//
+// Pure bookkeeping; ps/meeting.h holds the lock.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "ps/outcome.h"
+#include "ps/wire.h"
+
+namespace fleetrun::ps {
+
+struct Participant {
+  std::uint32_t trainer = 0;
+  std::uint32_t thread = 0;
+
+  auto operator<=>(const Participant&) const = default;
+};
+
+struct Contribution {
+  Participant from;
+  std::unique_ptr<wire::PushRequest> push;
+  Respond respond;
+};
+
+class SyncPass {
+ public:
+  /// Starts over with threads[trainer] threads of each trainer.
+  void begin(const std::map<std::uint32_t, std::uint32_t>& threads);
+  void leave(const Participant& participant) { participants_.erase(participant); }
+  void leave_all(std::uint32_t trainer);
+  /// Throws: Error(config) when the participant takes no part, or its last push has not been applied yet.
+  void push(Contribution contribution);
+  /// The pushes of a complete step in the order (trainer, thread), or nothing. They are being applied until
+  /// finish() is called with them.
+  std::vector<Contribution> take_complete();
+  void finish(const std::vector<Contribution>& step);
+  /// Everyone who waits; the pass is over then.
+  std::vector<Respond> give_up();
+
+ private:
+  struct State {
+    bool applying = false;
+    std::unique_ptr<Contribution> waiting;
+  };
+  std::map<Participant, State> participants_;
+};
+
+}  // namespace fleetrun::ps

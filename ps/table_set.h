@@ -1,0 +1,55 @@
+// All tables of one server, and what a request may ask of them. A request is checked as a whole before
+// anything is changed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ps/dense_table.h"
+#include "ps/message.h"
+#include "ps/sparse_table.h"
+#include "ps/table_config.h"
+#include "ps/wire.h"
+
+namespace fleetrun::ps {
+
+/// Where a server stands among all of them.
+struct ServerPlace {
+  std::uint32_t rank = 0;
+  std::uint32_t servers = 1;
+};
+
+/// Threads: all calls may be made from several threads at once.
+class TableSet {
+ public:
+  TableSet(const std::vector<TableConfig>& tables, ServerPlace place);
+
+  /// Throw: Error(config) for an id that is not there or of the other kind, naming it.
+  SparseTable& sparse(std::uint32_t id) const;
+  DenseTable& dense(std::uint32_t id) const;
+
+  /// The reply to a pull. Throws: Error(config) naming the table when the request and it disagree, or when a
+  /// dense table has no values yet.
+  Message pull(const wire::PullRequest& request) const;
+  /// Throws: as pull, and Error(data) for a gradient that is not a finite number.
+  void check(const wire::PushRequest& request) const;
+  /// Applies a push that check() has passed.
+  void apply(const wire::PushRequest& request);
+  /// First values of this server's block of a dense table.
+  void set_dense(const wire::Floats& block, std::span<const float> values);
+
+ private:
+  void check(const wire::Sections& sections) const;
+
+  ServerPlace place_;
+  std::map<std::uint32_t, std::unique_ptr<SparseTable>> sparse_;
+  std::map<std::uint32_t, std::unique_ptr<DenseTable>> dense_;
+};
+
+/// True when none is NaN or infinite.
+bool are_finite(std::span<const float> values) noexcept;
+
+}  // namespace fleetrun::ps

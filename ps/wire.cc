@@ -1,0 +1,191 @@
+#include "ps/wire.h"
+
+#include <array>
+
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps::wire {
+namespace {
+
+struct RawHeader {
+  std::uint32_t magic = kMagic;
+  std::uint16_t version = kVersion;
+  std::uint16_t method = 0;
+  std::uint32_t trainer = 0;
+  std::uint32_t thread = 0;
+  std::uint64_t incarnation = 0;
+};
+static_assert(sizeof(RawHeader) == 24 && sizeof(Rows) == 16 && sizeof(Floats) == 16);
+
+constexpr std::array<std::string_view, 17> kMethods = {
+    "hello",       "attend",     "goodbye",      "pull",        "push",      "set_dense",
+    "begin_pass",  "leave_pass", "barrier",      "all_reduce",  "rows",      "save_part",
+    "save_commit", "save_clean", "load_prepare", "load_commit", "load_abort"};
+
+Error malformed(const std::string& what) {
+  return Error(ErrorKind::data, what);
+}
+
+std::size_t key_bytes(const Sections& sections) {
+  std::size_t keys = 0;
+  for (const Rows& rows : sections.sparse) keys += rows.keys;
+  return keys * sizeof(std::uint64_t);
+}
+
+std::size_t section_bytes(const Sections& sections) {
+  return 2 * sizeof(std::uint32_t) + sections.sparse.size() * sizeof(Rows) +
+         sections.dense.size() * sizeof(Floats);
+}
+
+void write_sections(Writer& writer, const Sections& sections) {
+  writer.value(static_cast<std::uint32_t>(sections.sparse.size()));
+  writer.value(static_cast<std::uint32_t>(sections.dense.size()));
+  writer.array(std::span<const Rows>(sections.sparse));
+  writer.array(std::span<const Floats>(sections.dense));
+}
+
+template <class T>
+std::vector<T> read_list(Reader& reader, std::uint32_t count) {
+  Message copy;
+  const auto items = reader.array<T>(count, copy);
+  return {items.begin(), items.end()};
+}
+
+Sections read_sections(Reader& reader) {
+  const auto sparse = reader.value<std::uint32_t>();
+  const auto dense = reader.value<std::uint32_t>();
+  Sections out;
+  out.sparse = read_list<Rows>(reader, sparse);
+  out.dense = read_list<Floats>(reader, dense);
+  return out;
+}
+
+template <class T>
+std::span<const T> read_array(Reader& reader, std::size_t count, std::vector<Message>& copies) {
+  Message copy;
+  const auto out = reader.array<T>(count, copy);
+  if (copy.size() != 0) copies.push_back(std::move(copy));
+  return out;
+}
+
+std::vector<std::span<const std::uint64_t>> read_keys(Reader& reader, const Sections& sections,
+                                                      std::vector<Message>& copies) {
+  std::vector<std::span<const std::uint64_t>> keys;
+  keys.reserve(sections.sparse.size());
+  for (const Rows& rows : sections.sparse) {
+    keys.push_back(read_array<std::uint64_t>(reader, rows.keys, copies));
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::string_view to_string(Method method) noexcept {
+  const auto index = static_cast<std::size_t>(method);
+  return index < kMethods.size() ? kMethods[index] : "an unknown method";
+}
+
+Draft draft(const Header& header, std::size_t body) {
+  const std::size_t size = sizeof(RawHeader) + body;
+  if (size > kLongestMessage) {
+    throw Error(ErrorKind::data,
+                std::string(to_string(header.method)) + " needs a message of " + std::to_string(size) +
+                    " bytes; the longest one is " + std::to_string(kLongestMessage),
+                "use a smaller batch, or more servers");
+  }
+  Message message(size);
+  Writer writer(message);
+  RawHeader raw;
+  raw.method = static_cast<std::uint16_t>(header.method);
+  raw.trainer = header.trainer;
+  raw.thread = header.thread;
+  raw.incarnation = header.incarnation;
+  writer.value(raw);
+  return {std::move(message), writer};
+}
+
+PullDraft draft_pull(const Header& header, const Sections& sections) {
+  Draft started = draft(header, section_bytes(sections) + key_bytes(sections));
+  write_sections(started.writer, sections);
+  PullDraft out{std::move(started.message), {}};
+  for (const Rows& rows : sections.sparse) {
+    out.keys.push_back(started.writer.room<std::uint64_t>(rows.keys));
+  }
+  return out;
+}
+
+PushDraft draft_push(const Header& header, const Sections& sections) {
+  std::size_t floats = 0;
+  for (const Rows& rows : sections.sparse) floats += rows.keys * rows.width;
+  for (const Floats& block : sections.dense) floats += block.floats;
+  Draft started = draft(header, section_bytes(sections) + key_bytes(sections) + floats * sizeof(float));
+  write_sections(started.writer, sections);
+  PushDraft out{std::move(started.message), {}, {}, {}};
+  for (const Rows& rows : sections.sparse) {
+    out.keys.push_back(started.writer.room<std::uint64_t>(rows.keys));
+  }
+  for (const Rows& rows : sections.sparse) {
+    out.gradients.push_back(started.writer.room<float>(rows.keys * rows.width));
+  }
+  for (const Floats& block : sections.dense) out.dense.push_back(started.writer.room<float>(block.floats));
+  return out;
+}
+
+void write_text(Writer& writer, std::string_view text) {
+  writer.value(static_cast<std::uint32_t>(text.size()));
+  writer.array(std::span<const char>(text.data(), text.size()));
+}
+
+Header read_header(Reader& reader) {
+  const auto raw = reader.value<RawHeader>();
+  if (raw.magic != kMagic) throw malformed("not a request to a fleetrun parameter server");
+  if (raw.version != kVersion) {
+    throw Error(ErrorKind::config,
+                "the request has protocol version " + std::to_string(raw.version) + ", this server speaks " +
+                    std::to_string(kVersion),
+                "run the same fleetrun on all hosts");
+  }
+  if (raw.method >= kMethods.size()) throw malformed("unknown method " + std::to_string(raw.method));
+  return {static_cast<Method>(raw.method), raw.trainer, raw.thread, raw.incarnation};
+}
+
+PullRequest read_pull(Reader& reader) {
+  PullRequest out;
+  out.sections = read_sections(reader);
+  out.keys = read_keys(reader, out.sections, out.copies);
+  expect_end(reader);
+  return out;
+}
+
+PushRequest read_push(Reader& reader) {
+  PushRequest out;
+  out.sections = read_sections(reader);
+  out.keys = read_keys(reader, out.sections, out.copies);
+  for (const Rows& rows : out.sections.sparse) {
+    // keys was read, so it is small enough for the product not to wrap.
+    out.gradients.push_back(read_array<float>(reader, rows.keys * rows.width, out.copies));
+  }
+  for (const Floats& block : out.sections.dense) {
+    out.dense.push_back(read_array<float>(reader, block.floats, out.copies));
+  }
+  expect_end(reader);
+  return out;
+}
+
+Floats read_floats(Reader& reader) {
+  return reader.value<Floats>();
+}
+
+std::string read_text(Reader& reader) {
+  const auto length = reader.value<std::uint32_t>();
+  Message copy;
+  const auto bytes = reader.array<char>(length, copy);
+  return {bytes.begin(), bytes.end()};
+}
+
+void expect_end(const Reader& reader) {
+  if (reader.remaining() == 0) return;
+  throw malformed("the message is " + std::to_string(reader.remaining()) + " bytes longer than it announces");
+}
+
+}  // namespace fleetrun::ps::wire

@@ -1,0 +1,147 @@
+// What travels between a client and a server. Little-endian, arrays contiguous, nothing aligned by the
+// reader's luck: headers are multiples of 8 bytes, 64-bit arrays come before 32-bit ones.
+//
+//   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 |
+//   body
+//
+//   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64}
+//              | dense x {table u32, 0 u32, floats u64} | keys u64[] of every sparse section
+//     reply    rows f32[keys, width] of every sparse section | values f32[] of every dense section
+//   push       as pull | gradients f32[keys, width] of every sparse section | f32[] of every dense section
+//   set_dense  table u32, 0 u32, floats u64 | values f32[]
+//   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables
+//   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
+//   all_reduce count u64 | f64[]   reply f64[]
+//   save_part  directory text, save u64       reply size u64, checksum u32
+//   save_commit directory text, save u64, parts u32 | parts x {size u64, checksum u32}
+//   save_clean directory text
+//   load_prepare directory text    reply save u64
+//   rows       table u32           reply u64
+//   text       length u32 | bytes
+//
+// The keys of one section of a push are distinct. A client's incarnation is a random number: it tells a
+// trainer that came back from the one before it.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ps/message.h"
+
+namespace fleetrun::ps::wire {
+
+static_assert(std::endian::native == std::endian::little, "messages are written as they lie in memory");
+
+inline constexpr std::uint32_t kMagic = 0x53504c46;  // "FLPS"
+inline constexpr std::uint16_t kVersion = 1;
+/// Longest message either side takes: 1 GiB. A batch of a million keys of width 64 is a quarter of it.
+inline constexpr std::size_t kLongestMessage = std::size_t{1} << 30;
+
+enum class Method : std::uint16_t {
+  hello,
+  attend,
+  goodbye,
+  pull,
+  push,
+  set_dense,
+  begin_pass,
+  leave_pass,
+  barrier,
+  all_reduce,
+  rows,
+  save_part,
+  save_commit,
+  save_clean,
+  load_prepare,
+  load_commit,
+  load_abort,
+};
+std::string_view to_string(Method method) noexcept;
+
+struct Header {
+  Method method = Method::hello;
+  std::uint32_t trainer = 0;
+  std::uint32_t thread = 0;
+  std::uint64_t incarnation = 0;
+
+  bool operator==(const Header&) const = default;
+};
+
+/// One sparse section: `keys` rows of `width` floats.
+struct Rows {
+  std::uint32_t table = 0;
+  std::uint32_t width = 0;
+  std::uint64_t keys = 0;
+
+  bool operator==(const Rows&) const = default;
+};
+/// One dense section: the floats of one server's block.
+struct Floats {
+  std::uint32_t table = 0;
+  std::uint32_t unused = 0;
+  std::uint64_t floats = 0;
+
+  bool operator==(const Floats&) const = default;
+};
+struct Sections {
+  std::vector<Rows> sparse;
+  std::vector<Floats> dense;
+
+  bool empty() const noexcept { return sparse.empty() && dense.empty(); }
+};
+
+/// A request being made, header and sections written; the caller fills what is left.
+struct PullDraft {
+  Message message;
+  std::vector<std::span<std::uint64_t>> keys;
+};
+struct PushDraft {
+  Message message;
+  std::vector<std::span<std::uint64_t>> keys;
+  std::vector<std::span<float>> gradients;
+  std::vector<std::span<float>> dense;
+};
+/// Throw: Error(data) when the message would be longer than kLongestMessage.
+PullDraft draft_pull(const Header& header, const Sections& sections);
+PushDraft draft_push(const Header& header, const Sections& sections);
+/// A request with room for a body of `body` bytes, and the writer that stands at its start.
+struct Draft {
+  Message message;
+  Writer writer;
+};
+Draft draft(const Header& header, std::size_t body);
+
+void write_text(Writer& writer, std::string_view text);
+inline std::size_t text_size(std::string_view text) noexcept {
+  return sizeof(std::uint32_t) + text.size();
+}
+
+/// Reads the header. Throws: Error(data) for anything that is not a request of this version.
+Header read_header(Reader& reader);
+
+struct PullRequest {
+  Sections sections;
+  std::vector<std::span<const std::uint64_t>> keys;
+  std::vector<Message> copies;
+};
+struct PushRequest {
+  Sections sections;
+  std::vector<std::span<const std::uint64_t>> keys;
+  std::vector<std::span<const float>> gradients;
+  std::vector<std::span<const float>> dense;
+  std::vector<Message> copies;
+};
+/// Views into the reader's pieces where they allow it. Throw: Error(data) when the sizes announced and the
+/// bytes there disagree.
+PullRequest read_pull(Reader& reader);
+PushRequest read_push(Reader& reader);
+Floats read_floats(Reader& reader);
+std::string read_text(Reader& reader);
+/// Throws: Error(data) when bytes are left over.
+void expect_end(const Reader& reader);
+
+}  // namespace fleetrun::ps::wire
