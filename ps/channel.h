@@ -2,6 +2,7 @@
 // over it.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
@@ -22,6 +23,8 @@ class Endings {
   void ended(bool failed) noexcept;
   /// Returns when `calls` have ended or one has failed.
   void wait(std::size_t calls);
+  /// Returns when more than `seen` have ended, or at the deadline; how many have.
+  std::size_t wait_for_more(std::size_t seen, std::chrono::steady_clock::time_point deadline);
 
  private:
   std::mutex mutex_;

@@ -1,0 +1,19 @@
+// What both ends of a connection agree on beside the bytes (ps/wire.h).
+#pragma once
+
+namespace fleetrun::ps {
+
+/// The one gRPC method: which request it is, the request's own header says.
+inline constexpr const char* kRpcMethod = "/fleetrun.ParameterServer/Call";
+
+/// A silent peer is asked for a sign of life this often …
+inline constexpr int kKeepaliveMs = 5000;
+/// … and is gone when none came for this long. A host under load answers late, so it is longer than the
+/// first.
+inline constexpr int kKeepaliveTimeoutMs = 10000;
+/// HTTP/2 frames and the window of a stream: a request of a few MB goes out without waiting for the other
+/// side.
+inline constexpr int kFrameBytes = 1 << 20;
+inline constexpr int kWindowBytes = 16 << 20;
+
+}  // namespace fleetrun::ps
