@@ -26,9 +26,10 @@ _TABLE = {
                   "is_compiled_with_rocm is_compiled_with_custom_device set_device get_device"),
     **_lazy.names("_mode", "enable_static disable_static in_dynamic_mode get_default_dtype set_default_dtype"),
     **_lazy.names("_dtypes", "float32 float64 int32 int64 bool"),
-    **_lazy.names("tensor", "concat reshape cast mean sum add subtract multiply divide matmul add_n scale square "
-                  "tanh unsqueeze squeeze flatten transpose slice split clip sqrt exp log abs full ones zeros "
-                  "full_like ones_like zeros_like maximum minimum pow stack assign"),
+    **_lazy.names("tensor", "add subtract multiply divide maximum minimum pow scale tanh exp log log1p sqrt rsqrt "
+                  "square abs reciprocal clip cast assign matmul bmm mean sum max add_n concat stack split reshape "
+                  "flatten squeeze unsqueeze transpose slice full ones zeros full_like ones_like zeros_like equal "
+                  "not_equal less_than less_equal greater_than greater_equal logical_and logical_or where"),
 }
 
 __getattr__, __dir__ = _lazy.attach(__name__, "paddle", _TABLE)

@@ -326,12 +326,14 @@ class ScopeVariable:
         return self
 
     def __array__(self, dtype=None, copy=None):
-        value = self._scope.value(self.name)
+        import numpy
+
+        value = numpy.asarray(self._scope.value(self.name))
         return value if dtype is None else value.astype(dtype)
 
     def shape(self):
         """Sizes."""
-        return list(self._scope.value(self.name).shape)
+        return list(self.__array__().shape)
 
     def set(self, array, place=None):
         """Copies `array` in; type and shape become the array's."""
@@ -348,11 +350,12 @@ def seed(seed):  # noqa: A001, Paddle's argument name
         program.random_seed = _seed
 
 
-def append(kind, operator, inputs, attributes=None, outputs=None, program=None):
-    """Appends `operator` and returns its outputs as Variables: `outputs` (names), or one named `kind`_N.tmp_0."""
-    program = program or default_main_program()
+def append(kind, operator, inputs, attributes=None, outputs=None, layer=None):
+    """Appends `operator` and returns its outputs as Variables: `outputs` (names), or one named LAYER.tmp_0, the layer
+    being `kind`_N when none is given."""
+    program = default_main_program()
     if outputs is None:
-        outputs = [unique_name(unique_name(kind) + ".tmp")]
+        outputs = [unique_name((layer or unique_name(kind)) + ".tmp")]
     for variable in inputs:
         if not isinstance(variable, Variable):
             raise Error("config", f"paddle.{kind}: {variable!r} is no variable of a program",
@@ -370,8 +373,8 @@ def create_parameter(shape, dtype="float32", name=None, attr=None, is_bias=False
     return make_parameter("create_parameter", shape, dtype, attr, is_bias, default_initializer, name)
 
 
-def make_parameter(layer, shape, dtype, attr, is_bias, default_initializer, name=None):
-    """create_parameter() with the name of the layer that wants it: the parameter becomes LAYER_N.w_0 or .b_0."""
+def make_parameter(layer, shape, dtype, attr, is_bias, default_initializer, name=None, named=False):
+    """create_parameter() for a layer: the parameter becomes LAYER_N.w_0 or .b_0, LAYER.w_0 when it is already `named`."""
     from fleetrun.nn import initializer as initializers
 
     attr = to_attr(attr, f"paddle.{layer}") or ParamAttr()
@@ -379,7 +382,7 @@ def make_parameter(layer, shape, dtype, attr, is_bias, default_initializer, name
         raise Error("config", f"paddle.{layer}: a parameter of type {dtypes.name_of(dtype)}", "parameters are float32")
     name = name or attr.name
     if name is None:
-        prefix = layer if layer[-1].isdigit() else unique_name(layer)
+        prefix = layer if named else unique_name(layer)
         name = unique_name(prefix + (".b" if is_bias else ".w"))
     main, startup = default_main_program(), default_startup_program()
     shape = [int(size) for size in shape]

@@ -29,7 +29,8 @@ class Layer:
 
     def create_parameter(self, shape, attr=None, dtype="float32", is_bias=False, default_initializer=None):
         """A parameter named after this layer; see paddle.create_parameter."""
-        return framework.make_parameter(self._full_name, shape, dtype or "float32", attr, is_bias, default_initializer)
+        return framework.make_parameter(self._full_name, shape, dtype or "float32", attr, is_bias, default_initializer,
+                                        named=True)
 
     def add_sublayer(self, name, sublayer):
         """Registers `sublayer` under `name` and returns it."""

@@ -17,7 +17,7 @@ class Optimizer:
             raise Error("config", f"{function}(learning_rate={learning_rate!r}) is not supported",
                         "give the learning rate as a number")
         refuse(function, **{name: (value, default) for name, (value, default) in refused.items()})
-        self.config = {"kind": self.kind, "learning_rate": float(learning_rate),
+        self.config = {"learning_rate": float(learning_rate),
                        "l2_decay": regularizer.coefficient(weight_decay, function), **config}
 
     def get_lr(self):
@@ -38,12 +38,18 @@ class Optimizer:
         """minimize() with the parameters' place: servers (True) or this process."""
         main = loss.program
         startup = startup_program or framework.default_startup_program()
-        config = dict(self.config)
-        target, config["l2_decay"] = _with_decay(loss, main, config["l2_decay"])
-        plan = _native.distribute(main.native, startup.native, target.name, config, servers)
+        target, l2_decay = _with_decay(loss, main, self.config["l2_decay"])
+        plan = _native.distribute(main.native, startup.native, target.name, self._native_config(l2_decay), servers)
         main.training = Training(plan, mode, servers, (main, startup))
         return [], [(parameter, parameter.name + "@GRAD") for parameter in main.all_parameters()
                     if main.has_var(parameter.name + "@GRAD")]
+
+    def _native_config(self, l2_decay):
+        config = _native.OptimizerConfig()
+        for name, value in {**self.config, "l2_decay": l2_decay}.items():
+            setattr(config, name, value)
+        config.kind = getattr(_native.OptimizerConfig.Kind, self.kind)
+        return config
 
 
 def _with_decay(loss, main, weight_decay):
@@ -55,8 +61,8 @@ def _with_decay(loss, main, weight_decay):
            for parameter in main.all_parameters() if parameter.regularizer is not None}
     if not any(own.values()):
         return loss, weight_decay
-    looked_up = {name for op in main.ops if op.type in ("embedding", "sparse_embedding", "lookup_table_v2")
-                 for name in [*op.inputs, *map(str, op.attributes.values())]}
+    looked_up = {op.inputs[0] if op.type == "embedding" else op.attributes["parameter"]
+                 for op in main.ops if op.type in ("embedding", "sparse_embedding")}
     for parameter in main.all_parameters():
         coefficient = own.get(parameter.name, weight_decay)
         if not coefficient:

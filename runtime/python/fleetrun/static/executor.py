@@ -32,7 +32,7 @@ class Executor:
         names = [_name(fetch) for fetch in fetch_list or ()]
         runner = _runner(program, scope)
         runner.run({name: _array(program, name, value) for name, value in (feed or {}).items()})
-        return [runner.value(name) for name in names]
+        return [_fetched(numpy.asarray(runner.value(name))) for name in names]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None):
@@ -73,8 +73,8 @@ class Executor:
         _lead_path()
         scope = scope or framework.global_scope()
         self.last_pass = _native.run_pass(
-            program.native, scope.native, dataset.native(int(thread)), training and training.plan,
-            training and training.client, fetch=names, fetch_info=infos, print_period=int(print_period), train=train,
+            program.native, scope.native, dataset.native(int(thread)), training.plan if training else _native.TablePlan(),
+            training.client if training else None, fetch=names, fetch_info=infos, print_period=int(print_period), train=train,
             mode=training.mode if training else "async", print_line=_print_line)
         _print_line(_summary(self.last_pass))
 
@@ -121,7 +121,7 @@ def _training(program):
     """The program's own tables, or Fleet's for another program that looks rows up in them."""
     if program.training is not None:
         return program.training
-    if any(op.type == "sparse_embedding" for op in program.ops):
+    if program.native.has_operator("sparse_embedding"):
         from fleetrun.distributed.fleet._fleet import the_fleet
 
         return the_fleet.training
@@ -145,9 +145,31 @@ def _runner(program, scope):
     return runner
 
 
+class SingleValue(numpy.ndarray):
+    """An array of one value, as losses and metrics are, that converts to a number: NumPy 2.4 refuses to convert
+    arrays with axes, and scripts write `"cost=%f" % cost_val[0]`."""
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __format__(self, spec):
+        return format(self.item() if spec else numpy.asarray(self), spec)
+
+    def __repr__(self):
+        return repr(numpy.asarray(self))
+
+
+def _fetched(array):
+    return array.view(SingleValue) if array.shape == (1,) else array
+
+
 def _array(program, name, value):
+    variable = program.var(name)
     if isinstance(value, numpy.ndarray):
         return numpy.ascontiguousarray(value) if value.ndim else value
     if isinstance(value, framework.ScopeVariable):
         return numpy.asarray(value)
-    return numpy.asarray(value, dtype=program.var(name).dtype.name)
+    return numpy.asarray(value, dtype=variable.dtype.name)

@@ -50,4 +50,5 @@ class Training:
 
     def dense_entries(self):
         """(parameter, table id, width) of every dense table."""
-        return [(entry.parameter, entry.table_id, entry.width) for entry in self.plan.entries() if not entry.sparse]
+        return [(entry.parameter, entry.table.id, entry.table.width) for entry in self.plan.entries()
+                if not entry.table.sparse]

@@ -190,16 +190,18 @@ class Fleet:
                                  training.plan.tables())
         if self.is_first_worker():
             for parameter, table, _ in training.dense_entries():
-                client.set_dense(table, scope.value(parameter).ravel())
+                client.set_dense(table, scope.value(parameter))
         client.barrier()
         training.connect(client)
         atexit.register(self._at_exit)
         self._pull_dense(scope)
 
     def _pull_dense(self, scope):
+        import numpy
+
         for parameter, table, width in self.training.dense_entries():
             shape = self.training.main.native.variable(parameter).shape
-            scope.set_value(parameter, self.training.client.pull_dense(table, width).reshape(shape))
+            scope.set_value(parameter, numpy.asarray(self.training.client.pull_dense(table, width)).reshape(shape))
 
     def stop_worker(self):
         """Says goodbye to the servers, which end when all trainers have."""
@@ -223,11 +225,14 @@ class Fleet:
             self.training.client.barrier()
 
     def sum_over_trainers(self, values):
-        """Adds float64 `values` up over all trainers, in place. A barrier."""
+        """The sums of float64 `values` over all trainers. A barrier."""
         self._need(server=False, call="util")
         if self._role.distributed:
             self._need_training("util").leave_pass()
-            self.training.client.all_reduce_sum(values)
+            import numpy
+
+            return numpy.asarray(self.training.client.all_reduce_sum(values))
+        return values
 
     # ---- keeping ----
 

@@ -16,7 +16,7 @@ def save(training, program, dirname):
     """Writes `training`'s tables and `program`'s (its main program's, when None) persistables below `dirname`."""
     program = program or training.main
     scope = framework.global_scope().native
-    values = {name: scope.value(name) for name in program.native.variable_names()
+    values = {name: numpy.asarray(scope.value(name)) for name in program.native.variable_names()
               if program.native.variable(name).persistable and scope.has(name)}
     path = os.path.join(dirname, "persistables.npz")
     try:

@@ -60,5 +60,4 @@ class UtilBase:
         refuse("fleet.util", comm_world=(comm_world, "worker"))
         parts = numpy.zeros((self._fleet.worker_num(), len(values)))
         parts[self._fleet.worker_index()] = values
-        self._fleet.sum_over_trainers(parts.reshape(-1))
-        return parts
+        return self._fleet.sum_over_trainers(parts)

@@ -1,0 +1,144 @@
+// Programs, scopes, and the executor of a program without tables.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/engine/executor.h"
+#include "runtime/engine/operators.h"
+#include "runtime/engine/program.h"
+#include "runtime/python/bindings.h"
+#include "runtime/python/feed.h"
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;
+using engine::Operator;
+using engine::Program;
+using engine::Scope;
+using engine::Variable;
+
+void add_variable(Program& program, std::string name, const std::string& type, engine::Shape shape,
+                  int lod_level, bool persistable, bool trainable, bool stop_gradient, bool is_data) {
+  program.add_variable({std::move(name), engine::parse_data_type(type), std::move(shape), lod_level,
+                        persistable, trainable, stop_gradient, is_data});
+}
+
+std::vector<std::string> variable_names(const Program& program) {
+  std::vector<std::string> names;
+  for (const auto& [name, variable] : program.variables()) names.push_back(name);
+  return names;
+}
+
+bool has_operator(const Program& program, const std::string& type) {
+  return std::ranges::any_of(program.operators(), [&](const Operator& op) { return op.type == type; });
+}
+
+void bind_program(py::module_& module) {
+  py::class_<Variable>(module, "Variable")
+      .def_readonly("name", &Variable::name)
+      .def_property_readonly("type", [](const Variable& self) { return std::string(to_string(self.type)); })
+      .def_readonly("shape", &Variable::shape)
+      .def_readonly("lod_level", &Variable::lod_level)
+      .def_readonly("persistable", &Variable::persistable)
+      .def_readonly("trainable", &Variable::trainable)
+      .def_readonly("stop_gradient", &Variable::stop_gradient)
+      .def_readonly("is_data", &Variable::is_data);
+  py::class_<Operator>(module, "Operator")
+      .def_readonly("type", &Operator::type)
+      .def_readonly("inputs", &Operator::inputs)
+      .def_readonly("outputs", &Operator::outputs)
+      .def_readonly("attributes", &Operator::attributes);
+  py::class_<Program, std::shared_ptr<Program>>(module, "Program")
+      .def(py::init<>())
+      .def_readwrite("random_seed", &Program::random_seed)
+      .def("copy", [](const Program& self) { return Program(self); })
+      .def("clone_for_test", &engine::clone_for_test)
+      .def("add_variable", add_variable, "name"_a, "type"_a, "shape"_a, "lod_level"_a = 0,
+           "persistable"_a = false, "trainable"_a = false, "stop_gradient"_a = true, "is_data"_a = false)
+      .def("variable", [](const Program& self, const std::string& name) { return self.variable(name); })
+      .def("has_variable", &Program::has_variable)
+      .def("variable_names", variable_names)
+      .def("set_stop_gradient", [](Program& self, const std::string& name,
+                                   bool stop) { self.variable(name).stop_gradient = stop; })
+      .def("append",
+           [](Program& self, std::string type, std::vector<std::string> inputs,
+              std::vector<std::string> outputs, std::map<std::string, engine::Attribute> attributes) {
+             self.append({std::move(type), std::move(inputs), std::move(outputs), std::move(attributes)});
+           })
+      .def("operators", [](const Program& self) { return self.operators(); })
+      .def("operator_count", [](const Program& self) { return self.operators().size(); })
+      .def("has_operator", has_operator)
+      .def("__str__", [](const Program& self) { return to_string(self); });
+}
+
+std::shared_ptr<engine::Tensor> scope_value(const Scope& scope, const std::string& name) {
+  const engine::Tensor* tensor = scope.find(name);
+  if (tensor == nullptr) {
+    throw Error(ErrorKind::config, "the scope has no value called " + name, "run the start-up program first");
+  }
+  return copy_of(*tensor);
+}
+
+void bind_scope(py::module_& module) {
+  py::class_<Scope, std::shared_ptr<Scope>>(module, "Scope")
+      .def(py::init<>())
+      .def("has", [](const Scope& self, const std::string& name) { return self.find(name) != nullptr; })
+      .def("make", [](Scope& self, const std::string& name) { self.tensor(name); })
+      .def("names", &Scope::names)
+      .def("value", scope_value)
+      .def("set_value", [](Scope& self, const std::string& name, const py::buffer& value) {
+        assign(self.tensor(name), value);
+      });
+}
+
+/// An executor with the tensors that were fed to it last.
+class FedExecutor {
+ public:
+  FedExecutor(const Program& program, Scope& scope) : executor_(program, scope) {}
+
+  void run(const std::map<std::string, py::buffer>& arrays) {
+    const Feed::Tensors tensors = feed_.take(arrays);
+    const py::gil_scoped_release release;
+    executor_.run(tensors);
+  }
+  std::shared_ptr<engine::Tensor> value(const std::string& name) const {
+    return copy_of(executor_.tensor(name));
+  }
+
+ private:
+  engine::Executor executor_;
+  Feed feed_;
+};
+
+}  // namespace
+
+Feed::Tensors Feed::take(const std::map<std::string, py::buffer>& arrays) {
+  Tensors tensors;
+  for (const auto& [name, array] : arrays) {
+    assign(storage_[name], array);
+    tensors[name] = &storage_[name];
+  }
+  return tensors;
+}
+
+void bind_engine(py::module_& module) {
+  bind_program(module);
+  bind_scope(module);
+  py::class_<FedExecutor>(module, "Executor")
+      .def(py::init<const Program&, Scope&>(), py::keep_alive<1, 2>(), py::keep_alive<1, 3>())
+      .def("run", &FedExecutor::run)
+      .def("value", &FedExecutor::value);
+}
+
+}  // namespace fleetrun::python

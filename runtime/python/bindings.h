@@ -1,0 +1,30 @@
+// The parts of the native module `fleetrun._native`, one per source file, and what they share.
+//
+// Bindings are thin: one call here is one call in C++. What a script sees, its defaults and its checks are in
+// the Python files beside this one.
+#pragma once
+
+#include <memory>
+
+#include "runtime/engine/tensor.h"
+
+// pybind11 is included by source files only.
+namespace pybind11 __attribute__((visibility("hidden"))) {
+  class module_;
+  class buffer;
+}  // namespace )
+
+namespace fleetrun::python {
+
+void bind_arrays(pybind11::module_& module);
+void bind_engine(pybind11::module_& module);
+void bind_training(pybind11::module_& module);
+void bind_ps(pybind11::module_& module);
+
+/// What Python gets of a tensor: a copy, which numpy.asarray() takes as it is.
+std::shared_ptr<engine::Tensor> copy_of(const engine::Tensor& tensor);
+/// Copies an array. Throws: Error(config) naming an element type that tensors do not have, or for an array
+/// that is not C-contiguous.
+void assign(engine::Tensor& tensor, const pybind11::buffer& values);
+
+}  // namespace fleetrun::python

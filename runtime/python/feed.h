@@ -1,0 +1,22 @@
+// The fed arrays of a step as tensors, which keep their memory from step to step.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "runtime/python/bindings.h"
+
+namespace fleetrun::python {
+
+class Feed {
+ public:
+  using Tensors = std::map<std::string, const engine::Tensor*>;
+
+  /// Copies the arrays; the tensors are valid until the next call.
+  Tensors take(const std::map<std::string, pybind11::buffer>& arrays);
+
+ private:
+  std::map<std::string, engine::Tensor> storage_;
+};
+
+}  // namespace fleetrun::python

@@ -1,0 +1,43 @@
+// fleetrun._native: the module, and how a C++ error becomes fleetrun.Error.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <exception>
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/python/bindings.h"
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+
+void raise_in_python(const Error& error) {
+  const py::object type = py::module_::import("fleetrun._error").attr("Error");
+  const py::object instance =
+      type(std::string(to_string(error.kind())), std::string(error.what()), error.hint(), error.context());
+  PyErr_SetObject(type.ptr(), instance.ptr());
+}
+
+void translate(std::exception_ptr raised) {
+  try {
+    if (raised) std::rethrow_exception(raised);
+  } catch (const Error& error) {
+    raise_in_python(error);
+  }
+}
+
+}  // namespace
+
+}  // namespace fleetrun::python
+
+PYBIND11_MODULE(_native, module) {
+  module.doc() =
+      "The engine, the dataset readers and the parameter server. Used by the Python files beside it.";
+  pybind11::register_exception_translator(fleetrun::python::translate);
+  fleetrun::python::bind_arrays(module);
+  fleetrun::python::bind_engine(module);
+}
