@@ -1,0 +1,224 @@
+// One thread per reader: take the next file, feed its bytes to the parser, queue each full batch. A batch
+// goes on from one file of a reader to its next. The first error stops all readers; what they had queued is
+// dropped.
+#include "dataset/queue_dataset.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "dataset/batch_queue.h"
+#include "dataset/byte_source.h"
+#include "dataset/multi_slot_parser.h"
+#include "runtime/base/environ.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+#include "runtime/base/unique_fd.h"
+
+namespace fleetrun::dataset {
+namespace {
+
+void check_options(const QueueDatasetOptions& options) {
+  if (options.slots.empty())
+    throw Error(ErrorKind::config, "a dataset without slots", "give the input variables as use_var");
+  for (const Slot& slot : options.slots) {
+    if (slot.name.empty()) throw Error(ErrorKind::config, "a slot without a name");
+    if (slot.width < 1)
+      throw Error(ErrorKind::config,
+                  "slot '" + slot.name + "' has a width of " + std::to_string(slot.width) + ", less than 1");
+  }
+  if (options.batch_size < 1) throw Error(ErrorKind::config, "a batch size of 0, less than 1");
+  if (options.threads < 1) throw Error(ErrorKind::config, "a thread count of 0, less than 1");
+  if (options.queue_batches < 1) throw Error(ErrorKind::config, "a queue of 0 batches, less than 1");
+}
+
+/// A thread that no signal is delivered to: those are the main thread's business.
+template <class Function>
+std::thread quiet_thread(Function function) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::exception_ptr failure;
+  std::thread thread;
+  try {
+    thread = std::thread(std::move(function));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (failure) std::rethrow_exception(failure);
+  return thread;
+}
+
+struct Reader {
+  explicit Reader(std::size_t queue_batches) : queue(queue_batches) {}
+  BatchQueue queue;
+  std::thread thread;
+};
+
+}  // namespace
+
+/// A pass over the files, and what its readers share.
+struct QueueDataset::State {
+  explicit State(QueueDatasetOptions wanted) : options(std::move(wanted)) {}
+
+  void begin();
+  void end() noexcept;
+  void run(Reader& reader) noexcept;
+  void read_files(Reader& reader);
+  void read_file(const std::string& file, Reader& reader, MultiSlotParser& parser, Batch& batch);
+  void fail(std::exception_ptr cause) noexcept;
+  void throw_first_error();
+
+  const QueueDatasetOptions options;
+  std::vector<std::unique_ptr<Reader>> readers;
+  std::vector<std::string> environment;  // read once: a reader's thread must not race with a setenv()
+  std::atomic<std::size_t> next_file = 0;
+  UniqueFd stop_event;
+  std::mutex error_mutex;
+  std::exception_ptr first_error;
+};
+
+void QueueDataset::State::begin() {
+  if (options.files.empty())
+    throw Error(ErrorKind::config, "a dataset without files", "call set_filelist() with the data files");
+  check_files(options.files);
+  environment.clear();
+  const Environ own = Environ::of_process();
+  for (const auto& [name, value] : own.values()) environment.emplace_back(name).append("=").append(value);
+  next_file = 0;
+  first_error = nullptr;
+  readers.clear();
+  stop_event.reset(check_errno(::eventfd(0, EFD_CLOEXEC), "eventfd", "cannot start the readers"));
+  for (std::size_t i = 0; i < std::min(options.threads, options.files.size()); ++i)
+    readers.push_back(std::make_unique<Reader>(options.queue_batches));
+  try {
+    for (const auto& reader : readers)
+      reader->thread = quiet_thread([this, target = reader.get()] { run(*target); });
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+void QueueDataset::State::end() noexcept {
+  const std::uint64_t one = 1;
+  if (stop_event) [[maybe_unused]]
+    const auto written = ::write(stop_event.value(), &one, sizeof one);
+  for (const auto& reader : readers) reader->queue.abandon();
+  for (const auto& reader : readers)
+    if (reader->thread.joinable()) reader->thread.join();
+}
+
+void QueueDataset::State::run(Reader& reader) noexcept {
+  try {
+    read_files(reader);
+    reader.queue.finish();
+  } catch (const StopRequested&) {
+    reader.queue.abandon();
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+void QueueDataset::State::read_files(Reader& reader) {
+  MultiSlotParser parser(options.slots);
+  Batch batch;
+  parser.begin_batch(batch, options.batch_size);
+  for (std::size_t index = next_file++; index < options.files.size(); index = next_file++)
+    read_file(options.files[index], reader, parser, batch);
+  if (parser.end_batch() > 0 && !reader.queue.push(batch)) throw StopRequested();
+}
+
+void QueueDataset::State::read_file(const std::string& file, Reader& reader, MultiSlotParser& parser,
+                                    Batch& batch) {
+  const auto source = open_byte_source({.file = file,
+                                        .command = options.pipe_command,
+                                        .environment = environment,
+                                        .stop_fd = stop_event.value()});
+  parser.begin_input();
+  for (bool ended = false;;) {
+    switch (parser.parse()) {
+      case MultiSlotParser::Outcome::full:
+        parser.end_batch();
+        if (!reader.queue.push(batch)) throw StopRequested();
+        parser.begin_batch(batch, options.batch_size);
+        continue;
+      case MultiSlotParser::Outcome::bad: {
+        Error error(ErrorKind::data, file + ":" + to_string(parser.fault()));
+        if (options.pipe_command != "cat" && !options.pipe_command.empty())
+          error.while_doing("reading the output of the pipe command '" + printable(options.pipe_command) +
+                            "'");
+        throw error;
+      }
+      case MultiSlotParser::Outcome::more:
+        break;
+    }
+    if (ended) return;
+    const std::size_t bytes = source->read(parser.room());
+    parser.commit(bytes);
+    ended = bytes == 0;
+    if (ended) parser.end_input();
+  }
+}
+
+void QueueDataset::State::fail(std::exception_ptr cause) noexcept {
+  {
+    const std::lock_guard lock(error_mutex);
+    if (!first_error) first_error = std::move(cause);
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(stop_event.value(), &one, sizeof one);
+  for (const auto& other : readers) other->queue.abandon();
+}
+
+void QueueDataset::State::throw_first_error() {
+  const std::lock_guard lock(error_mutex);
+  if (!first_error) return;
+  try {
+    std::rethrow_exception(first_error);
+  } catch (const Error& error) {
+    throw Error(error);  // a copy: several consumers may add their context
+  }
+}
+
+QueueDataset::QueueDataset(QueueDatasetOptions options) {
+  check_options(options);
+  state_ = std::make_unique<State>(std::move(options));
+}
+
+QueueDataset::~QueueDataset() {
+  stop();
+}
+
+const QueueDatasetOptions& QueueDataset::options() const noexcept {
+  return state_->options;
+}
+
+void QueueDataset::start() {
+  stop();
+  state_->begin();
+}
+
+std::size_t QueueDataset::readers() const noexcept {
+  return state_->readers.size();
+}
+
+bool QueueDataset::next(std::size_t reader, Batch& batch) {
+  if (state_->readers.at(reader)->queue.take(batch)) return true;
+  state_->throw_first_error();
+  return false;
+}
+
+void QueueDataset::stop() noexcept {
+  state_->end();
+}
+
+}  // namespace fleetrun::dataset

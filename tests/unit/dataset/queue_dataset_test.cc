@@ -1,0 +1,173 @@
+#include "dataset/queue_dataset.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <thread>
+
+#include "runtime/base/error.h"
+#include "tests/support/temp_dir.h"
+
+namespace fleetrun::dataset {
+namespace {
+
+QueueDatasetOptions options_for(std::vector<std::string> files) {
+  return {.slots = {{.name = "s", .type = SlotType::int64, .dense = false, .width = 1}},
+          .batch_size = 2,
+          .files = std::move(files)};
+}
+
+/// All ids of one reader, batch by batch.
+std::vector<std::vector<std::int64_t>> drain(QueueDataset& dataset, std::size_t reader) {
+  std::vector<std::vector<std::int64_t>> batches;
+  Batch batch;
+  while (dataset.next(reader, batch)) batches.push_back(batch.slots[0].ints);
+  return batches;
+}
+
+void check_config_error(const QueueDatasetOptions& options, const std::string& what,
+                        const std::string& hint) {
+  try {
+    QueueDataset dataset(options);
+    dataset.start();
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::config);
+    CHECK(error.what() == what);
+    CHECK(error.hint() == hint);
+  }
+}
+
+using Batches = std::vector<std::vector<std::int64_t>>;
+
+TEST_CASE("one reader takes the files in order; batches go on over files and the last may be short") {
+  const tests::TempDir directory;
+  QueueDataset dataset(options_for(
+      {directory.write("a", "1 1\n1 2\n1 3\n"), directory.write("b", ""), directory.write("c", "1 4\n1 5")}));
+  dataset.start();
+  CHECK(dataset.readers() == 1);
+  CHECK(drain(dataset, 0) == Batches{{1, 2}, {3, 4}, {5}});
+}
+
+TEST_CASE("a dataset can be read again, also after it was stopped halfway") {
+  const tests::TempDir directory;
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text.append("1 7\n");
+  QueueDataset dataset(options_for({directory.write("a", text)}));
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    dataset.start();
+    CHECK(drain(dataset, 0).size() == 500);
+  }
+  dataset.start();
+  Batch batch;
+  REQUIRE(dataset.next(0, batch));
+  dataset.stop();
+  dataset.stop();
+  CHECK_FALSE(dataset.next(0, batch));
+  dataset.start();
+  CHECK(drain(dataset, 0).size() == 500);
+}
+
+TEST_CASE("several readers share the files: every example once") {
+  const tests::TempDir directory;
+  std::vector<std::string> files;
+  for (int file = 0; file < 7; ++file) {
+    std::string text;
+    for (int line = 0; line < 101; ++line)
+      text.append("1 ").append(std::to_string(file * 1000 + line)).append("\n");
+    files.push_back(directory.write("part-" + std::to_string(file), text));
+  }
+  QueueDatasetOptions options = options_for(files);
+  options.threads = 3;
+  options.queue_batches = 1;
+  QueueDataset dataset(options);
+  dataset.start();
+  REQUIRE(dataset.readers() == 3);
+  std::vector<Batches> seen(3);
+  {
+    std::vector<std::jthread> consumers;
+    for (std::size_t reader = 0; reader < 3; ++reader)
+      consumers.emplace_back([&, reader] { seen[reader] = drain(dataset, reader); });
+  }
+  std::multiset<std::int64_t> ids;
+  for (const Batches& batches : seen)
+    for (const auto& batch : batches) ids.insert(batch.begin(), batch.end());
+  CHECK(ids.size() == 707);
+  for (int file = 0; file < 7; ++file)
+    for (int line = 0; line < 101; ++line) REQUIRE(ids.count(file * 1000 + line) == 1);
+}
+
+TEST_CASE("there are never more readers than files") {
+  const tests::TempDir directory;
+  QueueDatasetOptions options = options_for({directory.write("a", "1 1\n"), directory.write("b", "1 2\n")});
+  options.threads = 16;
+  QueueDataset dataset(options);
+  dataset.start();
+  CHECK(dataset.readers() == 2);
+}
+
+TEST_CASE("a bad line ends the pass with file, line, column and slot, for every reader and every call") {
+  const tests::TempDir directory;
+  std::string endless;
+  for (int i = 0; i < 100000; ++i) endless.append("1 7\n");
+  const std::string bad = directory.write("bad", "1 1\n1 2\n1 x\n");
+  QueueDatasetOptions options = options_for({directory.write("endless", endless), bad});
+  options.threads = 2;
+  QueueDataset dataset(options);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    dataset.start();
+    for (const std::size_t reader : {1, 0, 1}) {
+      try {
+        drain(dataset, reader);
+        FAIL("no error");
+      } catch (const Error& error) {
+        CHECK(error.kind() == ErrorKind::data);
+        CHECK(error.what() == bad + ":3:3: slot 's': 'x' is not a whole number");
+        CHECK(error.hint().empty());
+        CHECK(error.context().empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("missing files are refused before anything starts") {
+  const tests::TempDir directory;
+  QueueDataset dataset(options_for({directory.write("a", "1 1\n"), directory.file("gone")}));
+  try {
+    dataset.start();
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::data);
+    CHECK(std::string(error.what()).starts_with("1 of 2 files cannot be read: " + directory.file("gone")));
+  }
+  CHECK(dataset.readers() == 0);
+}
+
+TEST_CASE("options that make no sense") {
+  const tests::TempDir directory;
+  const QueueDatasetOptions good = options_for({directory.write("a", "1 1\n")});
+  QueueDatasetOptions options = good;
+  options.slots.clear();
+  check_config_error(options, "a dataset without slots", "give the input variables as use_var");
+  options = good;
+  options.slots[0].name.clear();
+  check_config_error(options, "a slot without a name", "");
+  options = good;
+  options.slots[0].width = 0;
+  check_config_error(options, "slot 's' has a width of 0, less than 1", "");
+  options = good;
+  options.batch_size = 0;
+  check_config_error(options, "a batch size of 0, less than 1", "");
+  options = good;
+  options.threads = 0;
+  check_config_error(options, "a thread count of 0, less than 1", "");
+  options = good;
+  options.queue_batches = 0;
+  check_config_error(options, "a queue of 0 batches, less than 1", "");
+  options = good;
+  options.files.clear();
+  check_config_error(options, "a dataset without files", "call set_filelist() with the data files");
+}
+
+}  // namespace
+}  // namespace fleetrun::dataset
