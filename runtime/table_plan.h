@@ -12,30 +12,39 @@
 
 namespace fleetrun::runtime {
 
+/// Which parameters go to servers. one_process: only those of sparse_embedding (their tables live in this
+/// process); server: all of them, and an `embedding` with is_sparse becomes a sparse table.
+enum class Placement { one_process, server };
+
 struct TablePlan {
   struct Entry {
     std::string parameter;
+    /// Empty when the loss does not depend on the parameter: its rows are read only.
     std::string gradient;
+    /// The variable with the keys of a row gradient; empty for a dense table.
+    std::string keys;
     ps::TableConfig table;
 
     bool operator==(const Entry&) const = default;
   };
-  /// In parameter order; table ids count from 0.
+  /// In the order of parameter names; table ids count from 0.
   std::vector<Entry> entries;
+  /// one_process: pulls never run ahead of pushes, so that training is exactly the optimizer that was
+  /// written.
+  Placement placement = Placement::one_process;
 
   std::vector<ps::TableConfig> tables() const;
   bool operator==(const TablePlan&) const = default;
 };
 
-/// Which parameters go to servers. one_process: only those of sparse_embedding (their tables live in this
-/// process); server: all of them, and an `embedding` with is_sparse becomes a sparse table.
-enum class Placement { one_process, server };
-
 /// Appends the backward operators to `main` and plans the tables; with Placement::one_process the update
 /// operators of the other parameters too. Initial values of sparse tables are taken from the startup
 /// program's operator for the parameter (which is removed where the parameter no longer lives in the
-/// trainer), optimizer and rule from `config`. Throws: Error(config) for an initializer or optimizer that a
-/// table cannot honour, naming it.
+/// trainer); their seed is the operator's, else the startup program's random_seed, also when that is 0:
+/// servers and trainers agree on it without talking. Rule and rates come from `config`; adam in a sparse
+/// table always counts its steps per row, as with lazy_rows. L2 decay is added to the gradients of dense
+/// tables by the trainer; a sparse table cannot honour it. Throws: Error(config) for an initializer or
+/// optimizer that a table cannot honour, naming it.
 TablePlan distribute(engine::Program& main, engine::Program& startup, const std::string& loss,
                      const engine::OptimizerConfig& config, Placement placement);
 

@@ -85,7 +85,6 @@ class Backward final : public GradientBuilder {
   std::set<std::string> dense_;
   std::map<std::string, std::vector<std::string>> gradients_;
   std::map<std::string, RowLookups> rows_;
-  std::map<std::string, std::int64_t> widths_;
 };
 
 void Backward::mark_wanted(std::size_t operators) {
@@ -97,12 +96,12 @@ void Backward::mark_wanted(std::size_t operators) {
     const Operator& op = program_.operators()[i];
     const bool lookup = is_row_lookup(op);
     if (lookup) uses[parameter_of(op)].first++;
-    bool wanted = op.type == "sparse_embedding";
+    const OperatorDefinition* definition = find_operator(op.type);
+    bool wanted = definition->has_parameter;
     for (std::size_t k = 0; k < op.inputs.size(); ++k) {
       if (!(lookup && op.type == "embedding" && k == 0)) uses[op.inputs[k]].second++;
       wanted = wanted || wanted_.contains(op.inputs[k]);
     }
-    const OperatorDefinition* definition = find_operator(op.type);
     if (!wanted) continue;
     for (const std::string& output : op.outputs) {
       if (output.empty() || program_.variable(output).trainable) continue;

@@ -309,7 +309,7 @@ std::span<const OperatorDefinition> lookup_operators() {
   static constexpr OperatorDefinition all[] = {
       {"embedding", infer_embedding, prepare_embedding, embedding_gradient},
       {"embedding_grad", infer_gradient, prepare_embedding_gradient, nullptr},
-      {"sparse_embedding", infer_sparse_embedding, prepare_sparse_embedding, sparse_embedding_gradient},
+      {"sparse_embedding", infer_sparse_embedding, prepare_sparse_embedding, sparse_embedding_gradient, true},
       {"row_gradient", infer_gradient, prepare_row_gradient, nullptr},
       {"sequence_pool", infer_sequence_pool, prepare_sequence_pool, sequence_pool_gradient},
       {"sequence_pool_grad", infer_gradient, prepare_sequence_pool_gradient, nullptr},

@@ -116,6 +116,8 @@ struct OperatorDefinition {
   Kernel (*prepare)(const Preparation&) = nullptr;
   /// nullptr: not differentiable.
   void (*gradient)(GradientBuilder&) = nullptr;
+  /// Depends on a trainable parameter that is not among its inputs.
+  bool has_parameter = false;
 };
 
 std::span<const OperatorDefinition> elementwise_operators();

@@ -111,7 +111,7 @@ const Operator& Program::append(Operator op) {
     throw Error(ErrorKind::config, "there is no operator '" + op.type + "'",
                 hint_for(nearest(op.type, operator_types())));
   }
-  bool differentiable = false;
+  bool differentiable = definition->has_parameter;
   for (const std::string& name : op.inputs) {
     if (!name.empty() && !variable(name).stop_gradient) differentiable = true;
   }

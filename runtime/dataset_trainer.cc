@@ -1,0 +1,366 @@
+// One trainer thread per reader, each with its own executor and exchange; the caller's thread waits, and
+// stops the dataset when a thread fails, so that threads that wait for a slow pipe end too.
+//
+// async mode on servers: the pull for batch n+1 starts before batch n computes, and two pushes may be under
+// way. sync mode and one process: a pull follows the push before it, and nothing runs ahead but the reader.
+
+#include "runtime/dataset_trainer.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/engine/operators.h"
+#include "runtime/parameter_exchange.h"
+
+namespace fleetrun::runtime {
+
+namespace {
+
+using engine::Tensor;
+
+/// A slot of the dataset and the data variable that it feeds.
+struct Input {
+  std::size_t slot;
+  const engine::Variable* variable;
+};
+
+std::vector<Input> inputs_of(const engine::Program& program, const dataset::QueueDatasetOptions& options) {
+  std::set<std::string> read;
+  for (const engine::Operator& op : program.operators()) read.insert(op.inputs.begin(), op.inputs.end());
+  std::vector<Input> inputs;
+  for (const auto& [name, variable] : program.variables()) {
+    if (!variable.is_data || !read.contains(name)) continue;
+    std::size_t slot = 0;
+    while (slot < options.slots.size() && options.slots[slot].name != name) ++slot;
+    if (slot == options.slots.size()) {
+      throw Error(ErrorKind::config, "the program reads '" + name + "', which is no slot of the dataset",
+                  "add it to the dataset's use_var");
+    }
+    const dataset::Slot& from = options.slots[slot];
+    const auto type =
+        from.type == dataset::SlotType::int64 ? engine::DataType::int64 : engine::DataType::float32;
+    if (variable.type != type || (variable.lod_level == 0) != from.dense) {
+      throw Error(ErrorKind::config, "slot '" + name + "' has " + (from.dense ? "dense " : "sparse ") +
+                                         std::string(engine::to_string(type)) + " values, the variable is " +
+                                         std::string(engine::to_string(variable.type)) + " with lod_level " +
+                                         std::to_string(variable.lod_level));
+    }
+    inputs.push_back({slot, &variable});
+  }
+  return inputs;
+}
+
+/// A batch as tensors; buffers are kept from batch to batch.
+class FeedBuffer {
+ public:
+  explicit FeedBuffer(const std::vector<Input>& inputs) : inputs_(inputs), tensors_(inputs.size()) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) feed_[inputs[i].variable->name] = &tensors_[i];
+  }
+  FeedBuffer(const FeedBuffer&) = delete;
+  FeedBuffer& operator=(const FeedBuffer&) = delete;
+
+  const Feed& feed() const noexcept { return feed_; }
+  std::size_t rows() const noexcept { return batch_.rows; }
+
+  /// Reads the next batch; false when there is none.
+  bool read(dataset::QueueDataset& dataset, std::size_t reader) {
+    if (!dataset.next(reader, batch_)) return false;
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      fill(inputs_[i], batch_.slots[inputs_[i].slot], tensors_[i]);
+    return true;
+  }
+
+ private:
+  void fill(const Input& input, const dataset::SlotValues& values, Tensor& tensor) {
+    const bool ids = input.variable->type == engine::DataType::int64;
+    const std::size_t size = ids ? values.ints.size() : values.floats.size();
+    engine::Shape shape = input.variable->shape;
+    if (shape.empty()) shape.push_back(-1);
+    const std::size_t width =
+        size / std::max<std::size_t>(input.variable->lod_level > 0 ? size : batch_.rows, 1);
+    // The first dimension is the batch (or the values of all its examples); the others as declared.
+    shape[0] = static_cast<std::int64_t>(input.variable->lod_level > 0 ? size : batch_.rows);
+    std::int64_t known = 1;
+    for (std::size_t d = 1; d < shape.size(); ++d) known *= std::max<std::int64_t>(shape[d], 1);
+    for (std::size_t d = 1; d < shape.size(); ++d) {
+      if (shape[d] < 0) shape[d] = static_cast<std::int64_t>(width) / known;
+    }
+    if (engine::count(shape) != static_cast<std::int64_t>(size)) {
+      throw Error(ErrorKind::config, "slot '" + input.variable->name + "' has " + std::to_string(width) +
+                                         " values per example, the variable's shape is " +
+                                         engine::to_string(input.variable->shape));
+    }
+    tensor.resize(input.variable->type, shape);
+    tensor.offsets = values.offsets;
+    const void* from = ids ? static_cast<const void*>(values.ints.data()) : values.floats.data();
+    if (size > 0) std::memcpy(tensor.data(), from, tensor.bytes());
+  }
+
+  const std::vector<Input>& inputs_;
+  dataset::Batch batch_;
+  std::vector<Tensor> tensors_;
+  Feed feed_;
+};
+
+double value_of(const Tensor& tensor, std::size_t i) {
+  switch (tensor.type()) {
+    case engine::DataType::float32:
+      return static_cast<double>(tensor.values<float>()[i]);
+    case engine::DataType::float64:
+      return tensor.values<double>()[i];
+    case engine::DataType::int32:
+      return tensor.values<std::int32_t>()[i];
+    case engine::DataType::int64:
+      return static_cast<double>(tensor.values<std::int64_t>()[i]);
+    case engine::DataType::boolean:
+      return tensor.values<bool>()[i] ? 1.0 : 0.0;
+  }
+  return 0.0;
+}
+
+/// "loss[1]:[0.666739]": the number of values, then the values.
+std::string text_of(const std::string& name, const Tensor& tensor) {
+  std::string text = name + "[" + std::to_string(tensor.size()) + "]:[";
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    if (i > 0) text += ",";
+    if (tensor.type() == engine::DataType::int64) {
+      text += std::to_string(tensor.values<std::int64_t>()[i]);
+      continue;
+    }
+    char number[32];
+    std::snprintf(number, sizeof number, "%.6g", value_of(tensor, i));
+    text += number;
+  }
+  return text + "]";
+}
+
+std::string now() {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
+}
+
+/// What threads tell each other and the caller.
+class Meeting {
+ public:
+  explicit Meeting(std::size_t threads) : running_(threads) {}
+
+  void failed(std::exception_ptr error) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    changed_.notify_all();
+  }
+  void ended() noexcept {
+    const std::lock_guard lock(mutex_);
+    --running_;
+    changed_.notify_all();
+  }
+  bool has_failed() const {
+    const std::lock_guard lock(mutex_);
+    return error_ != nullptr;
+  }
+  /// Returns when all threads have ended, or one has failed.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return running_ == 0 || error_; });
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t running_;
+  std::exception_ptr error_;
+};
+
+struct Pass {
+  const engine::Program& program;
+  engine::Scope& scope;
+  dataset::QueueDataset& dataset;
+  const TablePlan& plan;
+  ps::Client* client;
+  const PassOptions& options;
+  std::vector<Input> inputs;
+
+  bool runs_ahead() const { return options.mode == ps::Mode::async && plan.placement == Placement::server; }
+};
+
+class TrainerThread {
+ public:
+  TrainerThread(const Pass& pass, std::uint32_t thread)
+      : pass_(pass),
+        thread_(thread),
+        exchange_(
+            pass.program, pass.plan, pass.client,
+            {.thread = thread, .train = pass.options.train, .pushes_in_flight = pass.runs_ahead() ? 2u : 0u}),
+        executor_(pass.program, pass.scope, pass.plan.entries.empty() ? nullptr : &exchange_,
+                  exchange_.dense_parameters()),
+        sums_(pass.options.fetch.size(), 0.0) {
+    exchange_.attach(executor_);
+  }
+
+  void run(const Meeting& meeting);
+
+  std::uint64_t examples() const noexcept { return examples_; }
+  std::uint64_t batches() const noexcept { return batches_; }
+  /// Sums over examples of the fetched values.
+  const std::vector<double>& sums() const noexcept { return sums_; }
+
+ private:
+  void account(std::size_t rows);
+
+  const Pass& pass_;
+  std::uint32_t thread_;
+  ParameterExchange exchange_;
+  engine::Executor executor_;
+  std::uint64_t examples_ = 0;
+  std::uint64_t batches_ = 0;
+  std::vector<double> sums_;
+};
+
+void TrainerThread::run(const Meeting& meeting) {
+  FeedBuffer first(pass_.inputs), second(pass_.inputs);
+  FeedBuffer* now_fed = &first;
+  FeedBuffer* next_fed = &second;
+  const bool ahead = pass_.runs_ahead();
+  bool more = now_fed->read(pass_.dataset, thread_);
+  if (more && ahead) exchange_.begin_pull(now_fed->feed());
+  while (more && !meeting.has_failed()) {
+    if (!ahead) exchange_.begin_pull(now_fed->feed());
+    exchange_.finish_pull();
+    bool next_more = false;
+    if (ahead) {
+      next_more = next_fed->read(pass_.dataset, thread_);
+      if (next_more) exchange_.begin_pull(next_fed->feed());
+    }
+    executor_.run(now_fed->feed());
+    exchange_.push();
+    account(now_fed->rows());
+    more = ahead ? next_more : next_fed->read(pass_.dataset, thread_);
+    std::swap(now_fed, next_fed);
+  }
+  exchange_.drain();
+}
+
+void TrainerThread::account(std::size_t rows) {
+  const PassOptions& options = pass_.options;
+  examples_ += rows;
+  ++batches_;
+  const auto count = static_cast<std::int64_t>(batches_);
+  const bool prints =
+      thread_ == 0 && options.print && options.print_period > 0 && count % options.print_period == 0;
+  std::string line;
+  if (prints) line = "time: [" + now() + "], batch: [" + std::to_string(count) + "]";
+  for (std::size_t i = 0; i < options.fetch.size(); ++i) {
+    const Tensor& value = executor_.tensor(options.fetch[i]);
+    sums_[i] += value.size() == 1 ? value_of(value, 0) * static_cast<double>(rows)
+                                  : std::numeric_limits<double>::quiet_NaN();
+    if (prints) {
+      line += ", " + text_of(i < options.fetch_info.size() ? options.fetch_info[i] : options.fetch[i], value);
+    }
+  }
+  if (prints) options.print(line);
+}
+
+/// The thread's work, from entering the pass to leaving it; never throws.
+void work(const Pass& pass, std::uint32_t thread, std::optional<TrainerThread>& trainer,
+          Meeting& meeting) noexcept {
+  try {
+    trainer.emplace(pass, thread);
+    trainer->run(meeting);
+  } catch (...) {
+    meeting.failed(std::current_exception());
+  }
+  if (pass.client != nullptr && pass.options.train) {
+    // Also after a failure: the others must not wait for this thread's next step.
+    try {
+      pass.client->leave_pass(thread);
+    } catch (...) {
+      meeting.failed(std::current_exception());
+    }
+  }
+  meeting.ended();
+}
+
+/// The newest dense values, for whoever reads the scope after the pass.
+void refresh_scope(const Pass& pass) {
+  ps::Pull request;
+  for (const TablePlan::Entry& entry : pass.plan.entries) {
+    if (entry.table.kind != ps::TableConfig::Kind::dense) continue;
+    Tensor& tensor = pass.scope.tensor(entry.parameter);
+    tensor.resize(engine::DataType::float32, pass.program.variable(entry.parameter).shape);
+    request.dense.push_back({entry.table.id, tensor.values<float>()});
+  }
+  if (!request.dense.empty()) pass.client->pull(request);
+}
+
+class Running {
+ public:
+  explicit Running(dataset::QueueDataset& dataset) : dataset_(dataset) { dataset_.start(); }
+  ~Running() { dataset_.stop(); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  dataset::QueueDataset& dataset_;
+};
+
+PassResult run_threads(const Pass& pass) {
+  const auto start = std::chrono::steady_clock::now();
+  const Running running(pass.dataset);
+  const std::size_t threads = pass.dataset.readers();
+  if (pass.client != nullptr && pass.options.train) {
+    pass.client->begin_pass(static_cast<std::uint32_t>(threads));
+  }
+  Meeting meeting(threads);
+  std::vector<std::optional<TrainerThread>> trainers(threads);
+  {
+    std::vector<std::jthread> all;
+    for (std::size_t t = 0; t < threads; ++t) {
+      all.emplace_back([&, t] { work(pass, static_cast<std::uint32_t>(t), trainers[t], meeting); });
+    }
+    meeting.wait();
+    if (meeting.has_failed()) pass.dataset.stop();
+  }
+  meeting.rethrow();
+  if (pass.options.train) refresh_scope(pass);
+
+  PassResult result;
+  result.fetch_means.assign(pass.options.fetch.size(), 0.0);
+  for (const auto& trainer : trainers) {
+    result.examples += trainer->examples();
+    result.batches += trainer->batches();
+    for (std::size_t i = 0; i < result.fetch_means.size(); ++i) result.fetch_means[i] += trainer->sums()[i];
+  }
+  for (double& mean : result.fetch_means)
+    mean /= static_cast<double>(std::max<std::uint64_t>(result.examples, 1));
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace
+
+PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::QueueDataset& dataset,
+                    const TablePlan& plan, ps::Client* client, const PassOptions& options) {
+  const engine::Program forward = options.train ? engine::Program() : engine::clone_for_test(program);
+  const engine::Program& used = options.train ? program : forward;
+  for (const std::string& name : options.fetch) static_cast<void>(used.variable(name));
+  return run_threads({used, scope, dataset, plan, client, options, inputs_of(used, dataset.options())});
+}
+
+}  // namespace fleetrun::runtime

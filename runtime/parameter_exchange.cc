@@ -1,0 +1,288 @@
+// Buffers: a pull fills its own buffers, and two pulls exist at most (the step that computes, the step that
+// follows), so the two sets change places. Dense values and gradients are not copied: their tensors are
+// swapped between executor and buffers.
+
+#include "runtime/parameter_exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/engine/operators.h"
+
+namespace fleetrun::runtime {
+
+namespace {
+
+using engine::attribute;
+using engine::Operator;
+using engine::Tensor;
+
+/// One use of a sparse table: whose ids, and the id that is no key.
+struct Lookup {
+  std::string ids;
+  std::int64_t padding = -1;
+};
+
+struct SparseTable {
+  const TablePlan::Entry* entry;
+  std::vector<Lookup> lookups;
+  /// All ids are fed, so that keys are known before the step runs.
+  bool known_ahead = true;
+};
+
+struct DenseTable {
+  const TablePlan::Entry* entry;
+  engine::Shape shape;
+};
+
+/// The values of one pull.
+struct Pulled {
+  struct Rows {
+    std::vector<std::uint64_t> keys;
+    std::vector<float> values;
+    /// Keys that lookups have taken so far.
+    std::size_t taken = 0;
+  };
+  std::vector<Rows> rows;
+  std::vector<Tensor> dense;
+  bool has_dense = false;
+  std::unique_ptr<ps::Pending> pending;
+};
+
+/// The gradients of one push, until it is done.
+struct Flight {
+  std::vector<Tensor> gradients;
+  std::vector<Tensor> keys;
+  std::unique_ptr<ps::Pending> pending;
+};
+
+/// The fed variable that holds the same ids in the same order; empty when there is none.
+std::string fed_ids(const engine::Program& program, std::string name) {
+  const auto& operators = program.operators();
+  for (std::size_t i = operators.size(); i-- > 0 && !program.variable(name).is_data;) {
+    const Operator& op = operators[i];
+    if (op.outputs.size() != 1 || op.outputs[0] != name) continue;
+    const bool same = op.type == "reshape" || op.type == "squeeze" || op.type == "unsqueeze" ||
+                      op.type == "flatten" || op.type == "assign" || op.type == "cast";
+    if (!same || op.inputs.size() != 1 || program.variable(op.inputs[0]).type != engine::DataType::int64) {
+      return {};
+    }
+    name = op.inputs[0];
+  }
+  return program.variable(name).is_data ? name : std::string();
+}
+
+std::span<const std::uint64_t> as_keys(const Tensor& ids) {
+  const auto values = ids.values<std::int64_t>();
+  return {reinterpret_cast<const std::uint64_t*>(values.data()), values.size()};
+}
+
+}  // namespace
+
+struct ParameterExchange::State {
+  const TablePlan& plan;
+  ps::Client* client;
+  ExchangeOptions options;
+  engine::Executor* executor = nullptr;
+  std::vector<SparseTable> sparse;
+  std::vector<DenseTable> dense;
+  bool has_gradients = false;
+  bool has_dense_values = false;
+  /// The step that computes, and those begun but not finished.
+  Pulled current;
+  std::deque<Pulled> coming;
+  std::vector<Pulled> spare;
+  std::deque<Flight> flights;
+  std::vector<Flight> spare_flights;
+
+  State(const engine::Program& program, const TablePlan& in_plan, ps::Client* in_client,
+        const ExchangeOptions& in_options);
+  void collect_keys(const SparseTable& table, const Feed& feed, Pulled::Rows& rows) const;
+  SparseTable& table_of(const std::string& parameter);
+};
+
+ParameterExchange::State::State(const engine::Program& program, const TablePlan& in_plan,
+                                ps::Client* in_client, const ExchangeOptions& in_options)
+    : plan(in_plan), client(in_client), options(in_options) {
+  if (client == nullptr && !plan.entries.empty()) {
+    throw Error(ErrorKind::config,
+                "parameter '" + plan.entries.front().parameter + "' is in a table, and there is no server",
+                "call fleet.init_worker() first");
+  }
+  for (const TablePlan::Entry& entry : plan.entries) {
+    if (options.train && !entry.gradient.empty()) {
+      has_gradients = has_gradients || program.has_variable(entry.gradient);
+    }
+    if (entry.table.kind == ps::TableConfig::Kind::dense) {
+      dense.push_back({&entry, program.variable(entry.parameter).shape});
+      continue;
+    }
+    SparseTable table{&entry, {}, true};
+    for (const Operator& op : program.operators()) {
+      if (op.type != "sparse_embedding" || attribute<std::string>(op, "parameter") != entry.parameter)
+        continue;
+      table.lookups.push_back(
+          {fed_ids(program, op.inputs[0]), attribute(op, "padding_idx", std::int64_t{-1})});
+      table.known_ahead = table.known_ahead && !table.lookups.back().ids.empty();
+    }
+    sparse.push_back(std::move(table));
+  }
+  // A test clone keeps the variables of its gradients, not the operators that make them.
+  has_gradients = has_gradients &&
+                  std::any_of(program.operators().begin(), program.operators().end(), [](const Operator& op) {
+                    return attribute(op, std::string(engine::kRoleAttribute), std::string()) == "backward";
+                  });
+}
+
+void ParameterExchange::State::collect_keys(const SparseTable& table, const Feed& feed,
+                                            Pulled::Rows& rows) const {
+  rows.keys.clear();
+  rows.taken = 0;
+  if (!table.known_ahead) return;
+  for (const Lookup& lookup : table.lookups) {
+    const auto found = feed.find(lookup.ids);
+    if (found == feed.end() || found->second == nullptr) {
+      throw Error(ErrorKind::config, "'" + lookup.ids + "' is not fed",
+                  "feed every data variable that the program reads");
+    }
+    const auto keys = as_keys(*found->second);
+    if (lookup.padding < 0) {
+      rows.keys.insert(rows.keys.end(), keys.begin(), keys.end());
+    } else {
+      std::copy_if(keys.begin(), keys.end(), std::back_inserter(rows.keys), [&lookup](std::uint64_t key) {
+        return key != static_cast<std::uint64_t>(lookup.padding);
+      });
+    }
+  }
+  rows.values.resize(rows.keys.size() * table.entry->table.width);
+}
+
+SparseTable& ParameterExchange::State::table_of(const std::string& parameter) {
+  for (SparseTable& table : sparse) {
+    if (table.entry->parameter == parameter) return table;
+  }
+  throw Error(ErrorKind::config, "sparse parameter '" + parameter + "' has no table",
+              "minimize the loss with the optimizer that fleet.distributed_optimizer returned");
+}
+
+ParameterExchange::ParameterExchange(const engine::Program& program, const TablePlan& plan,
+                                     ps::Client* client, const ExchangeOptions& options)
+    : state_(std::make_unique<State>(program, plan, client, options)) {}
+
+ParameterExchange::~ParameterExchange() = default;
+
+std::set<std::string> ParameterExchange::dense_parameters() const {
+  std::set<std::string> names;
+  for (const DenseTable& table : state_->dense) names.insert(table.entry->parameter);
+  return names;
+}
+
+void ParameterExchange::attach(engine::Executor& executor) {
+  state_->executor = &executor;
+}
+
+void ParameterExchange::begin_pull(const Feed& feed) {
+  Pulled pulled;
+  if (!state_->spare.empty()) {
+    pulled = std::move(state_->spare.back());
+    state_->spare.pop_back();
+  }
+  pulled.rows.resize(state_->sparse.size());
+  ps::Pull request;
+  for (std::size_t i = 0; i < state_->sparse.size(); ++i) {
+    Pulled::Rows& rows = pulled.rows[i];
+    state_->collect_keys(state_->sparse[i], feed, rows);
+    if (!rows.keys.empty()) {
+      request.sparse.push_back({state_->sparse[i].entry->table.id, rows.keys, rows.values});
+    }
+  }
+  pulled.has_dense = state_->options.train || !std::exchange(state_->has_dense_values, true);
+  pulled.dense.resize(state_->dense.size());
+  for (std::size_t i = 0; pulled.has_dense && i < state_->dense.size(); ++i) {
+    pulled.dense[i].resize(engine::DataType::float32, state_->dense[i].shape);
+    request.dense.push_back({state_->dense[i].entry->table.id, pulled.dense[i].values<float>()});
+  }
+  if (!request.sparse.empty() || !request.dense.empty()) {
+    pulled.pending = state_->client->pull_async(request);
+  }
+  state_->coming.push_back(std::move(pulled));
+}
+
+void ParameterExchange::finish_pull() {
+  Pulled& next = state_->coming.front();
+  if (next.pending) next.pending->wait();
+  next.pending.reset();
+  state_->spare.push_back(std::exchange(state_->current, std::move(next)));
+  state_->coming.pop_front();
+  if (!state_->current.has_dense) return;
+  for (std::size_t i = 0; i < state_->dense.size(); ++i) {
+    std::swap(state_->executor->tensor(state_->dense[i].entry->parameter), state_->current.dense[i]);
+  }
+}
+
+void ParameterExchange::pull_rows(const std::string& parameter, std::span<const std::uint64_t> keys,
+                                  std::span<float> rows) {
+  const SparseTable& table = state_->table_of(parameter);
+  const auto index = static_cast<std::size_t>(&table - state_->sparse.data());
+  if (table.known_ahead && index < state_->current.rows.size()) {
+    Pulled::Rows& pulled = state_->current.rows[index];
+    const std::size_t width = table.entry->table.width;
+    const bool expected =
+        pulled.taken + keys.size() <= pulled.keys.size() &&
+        std::equal(keys.begin(), keys.end(), pulled.keys.begin() + std::ptrdiff_t(pulled.taken));
+    if (expected) {
+      if (!rows.empty())
+        std::memcpy(rows.data(), pulled.values.data() + pulled.taken * width, rows.size_bytes());
+      pulled.taken += keys.size();
+      return;
+    }
+  }
+  ps::Pull request;
+  request.sparse.push_back({table.entry->table.id, keys, rows});
+  state_->client->pull(request);
+}
+
+void ParameterExchange::push() {
+  if (!state_->has_gradients) return;
+  Flight flight;
+  if (!state_->spare_flights.empty()) {
+    flight = std::move(state_->spare_flights.back());
+    state_->spare_flights.pop_back();
+  }
+  const auto& entries = state_->plan.entries;
+  flight.gradients.resize(entries.size());
+  flight.keys.resize(entries.size());
+  ps::Push request;
+  request.thread = state_->options.thread;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].gradient.empty()) continue;
+    std::swap(state_->executor->tensor(entries[i].gradient), flight.gradients[i]);
+    const auto values = std::as_const(flight.gradients[i]).values<float>();
+    if (entries[i].keys.empty()) {
+      request.dense.push_back({entries[i].table.id, values});
+      continue;
+    }
+    std::swap(state_->executor->tensor(entries[i].keys), flight.keys[i]);
+    request.sparse.push_back({entries[i].table.id, as_keys(flight.keys[i]), values});
+  }
+  flight.pending = state_->client->push_async(request);
+  state_->flights.push_back(std::move(flight));
+  while (state_->flights.size() > state_->options.pushes_in_flight) {
+    state_->flights.front().pending->wait();
+    state_->flights.front().pending.reset();
+    state_->spare_flights.push_back(std::move(state_->flights.front()));
+    state_->flights.pop_front();
+  }
+}
+
+void ParameterExchange::drain() {
+  while (!state_->flights.empty()) {
+    state_->flights.front().pending->wait();
+    state_->flights.pop_front();
+  }
+}
+
+}  // namespace fleetrun::runtime

@@ -1,0 +1,68 @@
+// What one trainer thread exchanges with the tables around each step: the rows and dense parameters that the
+// step reads, and the gradients that it made.
+//
+//   begin_pull(feed) ──▶ finish_pull() ──▶ executor.run(feed) ──▶ push()      one step
+//                        begin_pull(next feed) may come before run: pulls run ahead of computing by one step
+//
+// Rows: all lookups of one table make one key list, in program order, and one pull; a lookup whose ids are
+// computed from other values (not a fed variable, reshaped at most) is pulled when the program reaches it.
+//
+// Threads: one; several exchanges share a client, whose calls may be made from any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/client.h"
+#include "runtime/engine/executor.h"
+#include "runtime/table_plan.h"
+
+namespace fleetrun::runtime {
+
+using Feed = std::map<std::string, const engine::Tensor*>;
+
+struct ExchangeOptions {
+  std::uint32_t thread = 0;
+  /// false: nothing is pushed and dense parameters are pulled once.
+  bool train = true;
+  /// Pushes that may be under way when push() returns.
+  std::size_t pushes_in_flight = 0;
+};
+
+class ParameterExchange final : public engine::RowSource {
+ public:
+  /// `client` may be null when the plan has no tables. Borrows its arguments.
+  ParameterExchange(const engine::Program& program, const TablePlan& plan, ps::Client* client,
+                    const ExchangeOptions& options);
+  ~ParameterExchange() override;
+  ParameterExchange(const ParameterExchange&) = delete;
+  ParameterExchange& operator=(const ParameterExchange&) = delete;
+
+  /// Parameters of dense tables: each pull replaces their values in the executor.
+  std::set<std::string> dense_parameters() const;
+  /// The executor of the steps, made with this exchange as its row source. Borrowed.
+  void attach(engine::Executor& executor);
+
+  void begin_pull(const Feed& feed);
+  /// Waits for the pull begun first, and puts its dense values into the executor.
+  void finish_pull();
+  /// Takes the step's gradients out of the executor and pushes them; waits until at most
+  /// `pushes_in_flight` are under way. Nothing when the program has no gradients.
+  void push();
+  /// Waits for all pushes.
+  void drain();
+
+  void pull_rows(const std::string& parameter, std::span<const std::uint64_t> keys,
+                 std::span<float> rows) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fleetrun::runtime

@@ -1,0 +1,54 @@
+#include "runtime/step_runner.h"
+
+#include "runtime/parameter_exchange.h"
+
+namespace fleetrun::runtime {
+
+struct StepRunner::State {
+  ps::Client* client;
+  ps::Mode mode;
+  ParameterExchange exchange;
+  engine::Executor executor;
+  bool in_pass = false;
+  bool has_tables;
+
+  State(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* in_client,
+        ps::Mode in_mode)
+      : client(in_client),
+        mode(in_mode),
+        exchange(program, plan, in_client, {}),
+        executor(program, scope, plan.entries.empty() ? nullptr : &exchange),
+        has_tables(!plan.entries.empty()) {
+    exchange.attach(executor);
+  }
+};
+
+StepRunner::StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
+                       ps::Client* client, ps::Mode mode)
+    : state_(std::make_unique<State>(program, scope, plan, client, mode)) {}
+
+StepRunner::~StepRunner() = default;
+
+void StepRunner::run(const std::map<std::string, const engine::Tensor*>& feed) {
+  if (!state_->has_tables) return state_->executor.run(feed);
+  if (state_->mode == ps::Mode::sync && !state_->in_pass) {
+    state_->client->begin_pass(1);
+    state_->in_pass = true;
+  }
+  state_->exchange.begin_pull(feed);
+  state_->exchange.finish_pull();
+  state_->executor.run(feed);
+  state_->exchange.push();
+}
+
+const engine::Tensor& StepRunner::tensor(const std::string& name) const {
+  return state_->executor.tensor(name);
+}
+
+void StepRunner::end_pass() {
+  if (!state_->in_pass) return;
+  state_->in_pass = false;
+  state_->client->leave_pass(0);
+}
+
+}  // namespace fleetrun::runtime

@@ -1,0 +1,189 @@
+#include "runtime/table_plan.h"
+
+#include <map>
+#include <set>
+
+#include "runtime/base/error.h"
+#include "runtime/engine/operators.h"
+
+namespace fleetrun::runtime {
+
+namespace {
+
+using engine::attribute;
+using engine::Operator;
+using engine::OptimizerConfig;
+using engine::Program;
+
+/// Parameters whose every use is a lookup that asks for rows.
+std::set<std::string> row_parameters(const Program& program) {
+  std::set<std::string> by_rows, otherwise;
+  for (const Operator& op : program.operators()) {
+    const bool lookup = op.type == "embedding" && attribute(op, "is_sparse", false);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      (lookup && i == 0 ? by_rows : otherwise).insert(op.inputs[i]);
+    }
+  }
+  for (const std::string& name : otherwise) by_rows.erase(name);
+  std::erase_if(by_rows, [&program](const std::string& name) { return !program.variable(name).trainable; });
+  return by_rows;
+}
+
+/// embedding(W, ids) with is_sparse becomes sparse_embedding(ids) of parameter W.
+void move_lookups_to_servers(Program& program) {
+  const auto parameters = row_parameters(program);
+  for (Operator& op : program.operators()) {
+    if (op.type != "embedding" || !parameters.contains(op.inputs[0])) continue;
+    const std::string parameter = op.inputs[0];
+    const std::int64_t width = program.variable(parameter).shape.back();
+    op.attributes = {{"parameter", parameter},
+                     {"width", width},
+                     {"padding_idx", attribute(op, "padding_idx", std::int64_t{-1})}};
+    op.type = "sparse_embedding";
+    op.inputs = {op.inputs[1]};
+  }
+}
+
+/// Parameter to width of every sparse_embedding.
+std::map<std::string, std::uint64_t> sparse_parameters(const Program& program) {
+  std::map<std::string, std::uint64_t> widths;
+  for (const Operator& op : program.operators()) {
+    if (op.type != "sparse_embedding") continue;
+    widths[attribute<std::string>(op, "parameter")] =
+        static_cast<std::uint64_t>(attribute<std::int64_t>(op, "width"));
+  }
+  return widths;
+}
+
+ps::UpdateRule rule_of(const OptimizerConfig& config) {
+  ps::UpdateRule rule;
+  switch (config.kind) {
+    case OptimizerConfig::Kind::sgd:
+      rule.kind = ps::UpdateRule::Kind::sgd;
+      break;
+    case OptimizerConfig::Kind::adagrad:
+      rule.kind = ps::UpdateRule::Kind::adagrad;
+      break;
+    case OptimizerConfig::Kind::adam:
+      rule.kind = ps::UpdateRule::Kind::adam;
+      break;
+  }
+  rule.learning_rate = static_cast<float>(config.learning_rate);
+  rule.beta1 = static_cast<float>(config.beta1);
+  rule.beta2 = static_cast<float>(config.beta2);
+  rule.epsilon = static_cast<float>(config.epsilon);
+  rule.initial_accumulator = static_cast<float>(config.initial_accumulator);
+  return rule;
+}
+
+ps::Initializer initializer_of(const Operator& op, std::uint64_t program_seed) {
+  ps::Initializer initializer;
+  const auto seed = static_cast<std::uint64_t>(attribute(op, "seed", std::int64_t{0}));
+  initializer.seed = seed != 0 ? seed : program_seed;
+  const auto set = [&](ps::Initializer::Kind kind, double a, double b) {
+    initializer.kind = kind;
+    initializer.a = a;
+    initializer.b = b;
+    return initializer;
+  };
+  if (op.type == "fill_constant") {
+    return set(ps::Initializer::Kind::constant, attribute(op, "value", 0.0), 0.0);
+  }
+  if (op.type == "uniform_random") {
+    return set(ps::Initializer::Kind::uniform, attribute(op, "min", -1.0), attribute(op, "max", 1.0));
+  }
+  const double mean = attribute(op, "mean", 0.0), deviation = attribute(op, "std", 1.0);
+  if (op.type == "gaussian_random") return set(ps::Initializer::Kind::normal, mean, deviation);
+  if (op.type == "truncated_gaussian_random") {
+    return set(ps::Initializer::Kind::truncated_normal, mean, deviation);
+  }
+  throw Error(ErrorKind::config,
+              "sparse parameter '" + op.outputs[0] + "' is initialized by " + op.type +
+                  ", which a table cannot do row by row",
+              "use Constant, Uniform, Normal or TruncatedNormal");
+}
+
+/// Takes the operator that fills `parameter` out of the startup program.
+ps::Initializer take_initializer(Program& startup, const std::string& parameter) {
+  auto& operators = startup.operators();
+  for (auto op = operators.begin(); op != operators.end(); ++op) {
+    if (op->outputs != std::vector<std::string>{parameter}) continue;
+    const ps::Initializer initializer = initializer_of(*op, startup.random_seed);
+    operators.erase(op);
+    return initializer;
+  }
+  throw Error(ErrorKind::config, "the startup program has no initial values for '" + parameter + "'",
+              "append an initializer for it");
+}
+
+/// gradient + coefficient * parameter, as a new variable.
+std::string add_decay(Program& main, const engine::ParameterGradient& gradient, double coefficient) {
+  const std::map<std::string, engine::Attribute> role = {
+      {std::string(engine::kRoleAttribute), std::string("backward")}};
+  auto scaled = role;
+  scaled["scale"] = coefficient;
+  const std::string decay = gradient.gradient + "@DECAY", sum = gradient.gradient + "@DECAYED";
+  main.append({.type = "scale", .inputs = {gradient.parameter}, .outputs = {decay}, .attributes = scaled});
+  main.append({.type = "elementwise_add",
+               .inputs = {gradient.gradient, decay},
+               .outputs = {sum},
+               .attributes = role});
+  return sum;
+}
+
+}  // namespace
+
+std::vector<ps::TableConfig> TablePlan::tables() const {
+  std::vector<ps::TableConfig> tables;
+  for (const Entry& entry : entries) tables.push_back(entry.table);
+  return tables;
+}
+
+TablePlan distribute(Program& main, Program& startup, const std::string& loss, const OptimizerConfig& config,
+                     Placement placement) {
+  if (placement == Placement::server) move_lookups_to_servers(main);
+  const auto gradients = engine::append_backward(main, loss);
+  const auto sparse = sparse_parameters(main);
+
+  std::map<std::string, TablePlan::Entry> entries;
+  for (const auto& [parameter, width] : sparse) {
+    if (config.l2_decay != 0.0) {
+      throw Error(
+          ErrorKind::config,
+          "sparse parameter '" + parameter + "' cannot have L2Decay: only the rows of a batch are seen",
+          "give the optimizer no weight_decay, or make the embedding dense");
+    }
+    TablePlan::Entry& entry = entries[parameter];
+    entry.parameter = parameter;
+    entry.table.kind = ps::TableConfig::Kind::sparse;
+    entry.table.width = width;
+    entry.table.initializer = take_initializer(startup, parameter);
+  }
+  for (const engine::ParameterGradient& gradient : gradients) {
+    if (sparse.contains(gradient.parameter)) {
+      entries[gradient.parameter].gradient = gradient.gradient;
+      entries[gradient.parameter].keys = gradient.keys;
+    } else if (placement == Placement::one_process) {
+      engine::append_update(main, startup, gradient, config);
+    } else {
+      TablePlan::Entry& entry = entries[gradient.parameter];
+      entry.parameter = gradient.parameter;
+      entry.gradient =
+          config.l2_decay == 0.0 ? gradient.gradient : add_decay(main, gradient, config.l2_decay);
+      entry.table.kind = ps::TableConfig::Kind::dense;
+      entry.table.width = static_cast<std::uint64_t>(engine::count(main.variable(gradient.parameter).shape));
+    }
+  }
+
+  TablePlan plan;
+  plan.placement = placement;
+  for (auto& [parameter, entry] : entries) {
+    entry.table.id = static_cast<std::uint32_t>(plan.entries.size());
+    entry.table.name = parameter;
+    entry.table.rule = rule_of(config);
+    plan.entries.push_back(std::move(entry));
+  }
+  return plan;
+}
+
+}  // namespace fleetrun::runtime

@@ -1,0 +1,257 @@
+// Whole steps of distributed programs against tables in this process, compared with numbers worked out by
+// hand and with the same model trained by update operators.
+
+#include "runtime/step_runner.h"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "ps/memory/in_process.h"
+#include "runtime/base/error.h"
+#include "tests/support/engine_program.h"
+
+using namespace fleetrun;
+using namespace fleetrun::engine;
+using namespace fleetrun::runtime;
+using namespace fleetrun::tests;
+
+namespace {
+
+void parameter(Program& main, Program& startup, const std::string& name, const Shape& shape, double value) {
+  Variable variable;
+  variable.name = name;
+  variable.shape = shape;
+  variable.persistable = variable.trainable = true;
+  variable.stop_gradient = false;
+  main.add_variable(variable);
+  startup.add_variable(variable);
+  startup.append({"fill_constant", {}, {name}, {{"shape", shape}, {"value", value}}});
+}
+
+enum class Lookups { embedding, rows, tables };
+
+/// Sum-pooled ids times w, square error: the model whose losses Paddle 2.6.2 prints as 6.5 and 0.1352 with
+/// SGD(0.1).
+struct PooledModel {
+  Program main, startup;
+
+  explicit PooledModel(Lookups lookups) {
+    parameter(main, startup, "emb", {100, 4}, 0.5);
+    parameter(main, startup, "w", {4, 1}, 1.0);
+    add_data(main, "ids", DataType::int64, {-1, 1}, 1);
+    add_data(main, "label", DataType::float32, {-1, 1});
+    if (lookups == Lookups::tables) {
+      add(main, "sparse_embedding", {"ids"}, "rows",
+          {{"parameter", std::string("emb")}, {"width", std::int64_t{4}}});
+    } else {
+      add(main, "embedding", {"emb", "ids"}, "rows", {{"is_sparse", lookups == Lookups::rows}});
+    }
+    add(main, "sequence_pool", {"rows"}, "pooled", {{"pool_type", std::string("sum")}});
+    add(main, "reshape", {"pooled"}, "flat", {{"shape", std::vector<std::int64_t>{-1, 4}}});
+    add(main, "matmul", {"flat", "w"}, "out");
+    add(main, "square_error_cost", {"out", "label"}, "error");
+    add(main, "mean", {"error"}, "loss");
+  }
+};
+
+struct PooledBatch {
+  Tensor ids, label;
+
+  PooledBatch(const std::vector<std::int64_t>& in_ids, std::vector<std::size_t> offsets,
+              const std::vector<float>& labels)
+      : ids(ints({static_cast<std::int64_t>(in_ids.size()), 1}, in_ids)), label(floats({2, 1}, labels)) {
+    ids.offsets = std::move(offsets);
+  }
+  std::map<std::string, const Tensor*> feed() const { return {{"ids", &ids}, {"label", &label}}; }
+};
+
+// `2 1 2 1 1.0 / 1 3 1 0.0 / 2 2 3 1 1.0 / 1 1 1 0.0`, two lines a batch.
+std::vector<PooledBatch> pooled_batches() {
+  std::vector<PooledBatch> batches;
+  batches.emplace_back(std::vector<std::int64_t>{1, 2, 3}, std::vector<std::size_t>{0, 2, 3},
+                       std::vector<float>{1.0f, 0.0f});
+  batches.emplace_back(std::vector<std::int64_t>{2, 3, 1}, std::vector<std::size_t>{0, 2, 3},
+                       std::vector<float>{1.0f, 0.0f});
+  return batches;
+}
+
+}  // namespace
+
+TEST_CASE("local SGD gives the losses and weights that Paddle gives") {
+  for (const Lookups lookups : {Lookups::embedding, Lookups::rows, Lookups::tables}) {
+    PooledModel model(lookups);
+    Scope scope;
+    const TablePlan plan =
+        distribute(model.main, model.startup, "loss", {.learning_rate = 0.1}, Placement::one_process);
+    CHECK(plan.entries.size() == (lookups == Lookups::tables ? 1u : 0u));
+    Executor(model.startup, scope).run({});
+    auto clients = ps::make_in_process(1, 1, ps::Mode::async, plan.tables());
+    StepRunner runner(model.main, scope, plan, clients[0].get(), ps::Mode::async);
+    std::vector<float> losses;
+    for (const PooledBatch& batch : pooled_batches()) {
+      runner.run(batch.feed());
+      losses.push_back(floats_of(runner.tensor("loss"))[0]);
+    }
+    CHECK(losses[0] == doctest::Approx(6.5));
+    CHECK(losses[1] == doctest::Approx(0.1352).epsilon(1e-3));
+    for (const float w : floats_of(scope.tensor("w"))) CHECK(w == doctest::Approx(0.5804).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("tables on two servers, in both modes, train as update operators do") {
+  for (const ps::Mode mode : {ps::Mode::async, ps::Mode::sync}) {
+    PooledModel model(Lookups::rows);
+    Scope scope;
+    const TablePlan plan =
+        distribute(model.main, model.startup, "loss", {.learning_rate = 0.1}, Placement::server);
+    REQUIRE(plan.entries.size() == 2);
+    Executor(model.startup, scope).run({});
+    auto clients = ps::make_in_process(2, 1, mode, plan.tables());
+    // Rows start at 0.5 by the table's initializer; the dense table by the trainer.
+    clients[0]->set_dense(1, scope.tensor("w").values<float>());
+    StepRunner runner(model.main, scope, plan, clients[0].get(), mode);
+    std::vector<float> losses;
+    for (const PooledBatch& batch : pooled_batches()) {
+      runner.run(batch.feed());
+      losses.push_back(floats_of(runner.tensor("loss"))[0]);
+    }
+    runner.end_pass();
+    CHECK(losses[0] == doctest::Approx(6.5));
+    CHECK(losses[1] == doctest::Approx(0.1352).epsilon(1e-3));
+    std::vector<float> w(4);
+    ps::Pull pull;
+    pull.dense.push_back({1, w});
+    clients[0]->pull(pull);
+    for (const float value : w) CHECK(value == doctest::Approx(0.5804).epsilon(1e-4));
+    CHECK(clients[0]->rows(0) == 3);
+  }
+}
+
+namespace {
+
+/// Counts what passes to the tables.
+class CountingClient final : public ps::Client {
+ public:
+  explicit CountingClient(ps::Client& inner) : inner_(inner) {}
+
+  std::unique_ptr<ps::Pending> pull_async(const ps::Pull& request) override {
+    ++pulls;
+    sparse_pulls += request.sparse.size();
+    for (const ps::SparsePull& sparse : request.sparse) keys += sparse.keys.size();
+    return inner_.pull_async(request);
+  }
+  std::unique_ptr<ps::Pending> push_async(const ps::Push& request) override {
+    ++pushes;
+    sparse_pushes += request.sparse.size();
+    return inner_.push_async(request);
+  }
+  void set_dense(std::uint32_t table, std::span<const float> values) override {
+    inner_.set_dense(table, values);
+  }
+  void begin_pass(std::uint32_t threads) override { inner_.begin_pass(threads); }
+  void leave_pass(std::uint32_t thread) override { inner_.leave_pass(thread); }
+  void barrier() override { inner_.barrier(); }
+  void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }
+  void save(const std::string& directory) override { inner_.save(directory); }
+  void load(const std::string& directory) override { inner_.load(directory); }
+  std::uint64_t rows(std::uint32_t table) override { return inner_.rows(table); }
+  void goodbye() override { inner_.goodbye(); }
+
+  int pulls = 0, pushes = 0;
+  std::size_t sparse_pulls = 0, sparse_pushes = 0, keys = 0;
+
+ private:
+  ps::Client& inner_;
+};
+
+/// `lookups` slots that share one parameter; with `padding`, id 0 is none.
+struct SharedModel {
+  Program main, startup;
+
+  SharedModel(int lookups, std::int64_t padding) {
+    parameter(main, startup, "shared", {10, 2}, 1.0);
+    std::vector<std::string> rows;
+    for (int i = 0; i < lookups; ++i) {
+      const std::string slot = std::string("slot").append(std::to_string(i));
+      add_data(main, slot, DataType::int64, {-1, 1});
+      rows.push_back(
+          add(main, "sparse_embedding", {slot}, slot + "_rows",
+              {{"parameter", std::string("shared")}, {"width", std::int64_t{2}}, {"padding_idx", padding}}));
+    }
+    add(main, "concat", rows, "joined", {{"axis", std::int64_t{-1}}});
+    add(main, "sum", {"joined"}, "loss");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("lookups that share a parameter are one pull and one push; padding is neither pulled nor pushed") {
+  SharedModel model(3, 0);
+  Scope scope;
+  const TablePlan plan =
+      distribute(model.main, model.startup, "loss", {.learning_rate = 0.5}, Placement::server);
+  REQUIRE(plan.entries.size() == 1);
+  auto clients = ps::make_in_process(1, 1, ps::Mode::async, plan.tables());
+  CountingClient client(*clients[0]);
+  StepRunner runner(model.main, scope, plan, &client, ps::Mode::async);
+  const Tensor a = ints({2, 1}, {1, 2}), b = ints({2, 1}, {2, 0}), c = ints({2, 1}, {0, 5});
+  const std::map<std::string, const Tensor*> feed = {{"slot0", &a}, {"slot1", &b}, {"slot2", &c}};
+  runner.run(feed);
+  CHECK(client.pulls == 1);
+  CHECK(client.sparse_pulls == 1);
+  CHECK(client.keys == 4);
+  CHECK(client.pushes == 1);
+  CHECK(client.sparse_pushes == 1);
+  CHECK(clients[0]->rows(0) == 3);
+  CHECK(floats_of(runner.tensor("slot1_rows")) == std::vector<float>{1, 1, 0, 0});
+  CHECK(floats_of(runner.tensor("loss"))[0] == 8.0f);
+  // Row 2 was looked up twice: its gradient is 2, the others' 1.
+  runner.run(feed);
+  CHECK(floats_of(runner.tensor("slot0_rows")) == std::vector<float>{0.5, 0.5, 0, 0});
+}
+
+TEST_CASE("ids that are computed are pulled when the program reaches them") {
+  Program main, startup;
+  parameter(main, startup, "emb", {10, 2}, 1.0);
+  add_data(main, "ids", DataType::int64, {-1, 1});
+  add(main, "scale", {"ids"}, "shifted", {{"bias", 3.0}});
+  add(main, "sparse_embedding", {"shifted"}, "rows",
+      {{"parameter", std::string("emb")}, {"width", std::int64_t{2}}});
+  add(main, "sum", {"rows"}, "loss");
+  Scope scope;
+  const TablePlan plan = distribute(main, startup, "loss", {.learning_rate = 0.5}, Placement::server);
+  auto clients = ps::make_in_process(1, 1, ps::Mode::async, plan.tables());
+  StepRunner runner(main, scope, plan, clients[0].get(), ps::Mode::async);
+  const Tensor ids = ints({2, 1}, {1, 1});
+  runner.run({{"ids", &ids}});
+  runner.run({{"ids", &ids}});
+  CHECK(floats_of(runner.tensor("loss"))[0] == 0.0f);
+  CHECK(clients[0]->rows(0) == 1);
+}
+
+TEST_CASE("a test clone pulls and pushes nothing") {
+  SharedModel model(1, -1);
+  Scope scope;
+  const TablePlan plan = distribute(model.main, model.startup, "loss", {}, Placement::server);
+  auto clients = ps::make_in_process(1, 1, ps::Mode::async, plan.tables());
+  CountingClient client(*clients[0]);
+  StepRunner runner(clone_for_test(model.main), scope, plan, &client, ps::Mode::async);
+  const Tensor ids = ints({1, 1}, {4});
+  runner.run({{"slot0", &ids}});
+  CHECK(client.pushes == 0);
+  CHECK(floats_of(runner.tensor("loss"))[0] == 2.0f);
+}
+
+TEST_CASE("a plan with tables needs a client") {
+  SharedModel model(1, -1);
+  Scope scope;
+  const TablePlan plan = distribute(model.main, model.startup, "loss", {}, Placement::server);
+  try {
+    StepRunner runner(model.main, scope, plan, nullptr, ps::Mode::async);
+    FAIL("no error was thrown");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()) == "parameter 'shared' is in a table, and there is no server");
+    CHECK(error.hint() == "call fleet.init_worker() first");
+  }
+}

@@ -1,0 +1,121 @@
+#include "runtime/table_plan.h"
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/error.h"
+#include "tests/support/engine_program.h"
+
+using namespace fleetrun;
+using namespace fleetrun::engine;
+using namespace fleetrun::runtime;
+using namespace fleetrun::tests;
+
+namespace {
+
+/// embedding(W) -> linear(fc.w, fc.b) -> loss, with first values in `startup`.
+struct Model {
+  Program main, startup;
+  Scope scope;
+
+  explicit Model(bool is_sparse, const std::string& initializer = "uniform_random") {
+    startup.random_seed = 5;
+    parameter("emb", {100, 4}, initializer, {{"min", -0.5}, {"max", 0.5}});
+    parameter("fc.b", {1}, "fill_constant", {{"value", 0.0}});
+    parameter("fc.w", {4, 1}, "gaussian_random", {{"std", 0.1}});
+    add_data(main, "ids", DataType::int64, {-1, 1});
+    add(main, "embedding", {"emb", "ids"}, "rows",
+        {{"is_sparse", is_sparse}, {"padding_idx", std::int64_t{7}}});
+    add(main, "linear", {"rows", "fc.w", "fc.b"}, "out");
+    add(main, "mean", {"out"}, "loss");
+  }
+
+  void parameter(const std::string& name, const Shape& shape, const std::string& type,
+                 std::map<std::string, Attribute> attributes) {
+    Variable variable;
+    variable.name = name;
+    variable.shape = shape;
+    variable.persistable = variable.trainable = true;
+    variable.stop_gradient = false;
+    main.add_variable(variable);
+    startup.add_variable(variable);
+    attributes["shape"] = shape;
+    startup.append({type, {}, {name}, attributes});
+  }
+
+  bool fills(const std::string& name) const {
+    for (const Operator& op : startup.operators()) {
+      if (op.outputs[0] == name) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("on servers every trainable parameter is a table, and a sparse embedding's has rows") {
+  Model model(true);
+  OptimizerConfig config{.kind = OptimizerConfig::Kind::adagrad, .learning_rate = 0.25, .epsilon = 1e-6};
+  const TablePlan plan = distribute(model.main, model.startup, "loss", config, Placement::server);
+  REQUIRE(plan.entries.size() == 3);
+  CHECK(plan.placement == Placement::server);
+  const TablePlan::Entry& rows = plan.entries[0];
+  CHECK(rows.parameter == "emb");
+  CHECK(rows.gradient == "emb@GRAD");
+  CHECK(rows.keys == "emb@GRAD@KEYS");
+  CHECK(rows.table.kind == ps::TableConfig::Kind::sparse);
+  CHECK(rows.table.width == 4);
+  CHECK(rows.table.rule.kind == ps::UpdateRule::Kind::adagrad);
+  CHECK(rows.table.rule.learning_rate == 0.25f);
+  CHECK(rows.table.rule.epsilon == 1e-6f);
+  CHECK(rows.table.initializer == ps::Initializer{ps::Initializer::Kind::uniform, -0.5, 0.5, 5});
+  CHECK(plan.entries[1].table.width == 1);
+  CHECK(plan.entries[2].table.width == 4);
+  CHECK(plan.entries[2].table.kind == ps::TableConfig::Kind::dense);
+  CHECK(plan.entries[2].table.id == 2);
+  CHECK_FALSE(model.fills("emb"));
+  CHECK(model.fills("fc.w"));
+  CHECK(model.main.operators()[0].type == "sparse_embedding");
+  CHECK(std::get<std::int64_t>(model.main.operators()[0].attributes.at("padding_idx")) == 7);
+}
+
+TEST_CASE("the plan of a second process is the same") {
+  Model one(true), other(true);
+  const OptimizerConfig config{.kind = OptimizerConfig::Kind::adam};
+  CHECK(distribute(one.main, one.startup, "loss", config, Placement::server) ==
+        distribute(other.main, other.startup, "loss", config, Placement::server));
+  CHECK(one.main == other.main);
+}
+
+TEST_CASE("a dense embedding on servers is a dense table") {
+  Model model(false);
+  const TablePlan plan = distribute(model.main, model.startup, "loss", {}, Placement::server);
+  CHECK(plan.entries[0].table.kind == ps::TableConfig::Kind::dense);
+  CHECK(plan.entries[0].table.width == 400);
+  CHECK(model.fills("emb"));
+}
+
+TEST_CASE("in one process ordinary parameters get update operators and no table") {
+  Model model(true);
+  const TablePlan plan = distribute(model.main, model.startup, "loss", {}, Placement::one_process);
+  CHECK(plan.entries.empty());
+  int updates = 0;
+  for (const Operator& op : model.main.operators()) updates += op.type == "sgd" ? 1 : 0;
+  CHECK(updates == 3);
+}
+
+TEST_CASE("L2 decay is added to dense gradients and refused for rows") {
+  Model dense(false);
+  const TablePlan plan = distribute(dense.main, dense.startup, "loss", {.l2_decay = 0.5}, Placement::server);
+  CHECK(plan.entries[2].gradient == "fc.w@GRAD@DECAYED");
+  Model sparse(true);
+  CHECK_THROWS_WITH_AS(distribute(sparse.main, sparse.startup, "loss", {.l2_decay = 0.5}, Placement::server),
+                       "sparse parameter 'emb' cannot have L2Decay: only the rows of a batch are seen",
+                       Error);
+}
+
+TEST_CASE("a sparse parameter needs initial values that a table can make") {
+  Model model(true);
+  model.startup.operators().erase(model.startup.operators().begin());
+  CHECK_THROWS_WITH_AS(distribute(model.main, model.startup, "loss", {}, Placement::server),
+                       "the startup program has no initial values for 'emb'", Error);
+}
