@@ -9,10 +9,10 @@
 #include "runtime/engine/tensor.h"
 
 // pybind11 is included by source files only.
-namespace pybind11 __attribute__((visibility("hidden"))) {
-  class module_;
-  class buffer;
-}  // namespace )
+namespace pybind11 {
+class module_;
+class buffer;
+}  // namespace pybind11
 
 namespace fleetrun::python {
 

@@ -34,6 +34,7 @@ class Program:
         self._parameters = {}
         self._training = None
         self._origin = None
+        self._cloned_at = 0
         # The executor's: what runs this program, and over which scope.
         self.runner = None
 
@@ -45,6 +46,11 @@ class Program:
     @training.setter
     def training(self, training):
         self._training = training
+
+    @property
+    def is_trained(self):
+        """Whether minimize() was called on this very program."""
+        return self._training is not None
 
     @property
     def random_seed(self):
@@ -96,7 +102,15 @@ class Program:
         copy = Program(self.native.clone_for_test() if for_test else self.native.copy())
         copy._parameters = {name: copy._adopt(parameter) for name, parameter in self._parameters.items()}
         copy._origin = self
+        copy._cloned_at = copy.native.operator_count() if for_test else 0
         return copy
+
+    def follow_origin(self):
+        """Takes over what minimize() changed in the program that this one was cloned from for test: lookups whose
+        rows moved to servers. Left as it is when operators were added since."""
+        if self._cloned_at and self._cloned_at == self.native.operator_count():
+            self.native = self._origin.native.clone_for_test()
+        self._cloned_at = 0
 
     def _adopt(self, parameter):
         twin = Parameter(self, parameter.name, parameter.regularizer)

@@ -70,12 +70,16 @@ class Executor:
         training = _training(program)
         if training is not None:
             training.leave_pass()
+            if training.distributed and not program.is_trained:
+                program.follow_origin()
         _lead_path()
         scope = scope or framework.global_scope()
         self.last_pass = _native.run_pass(
             program.native, scope.native, dataset.native(int(thread)), training.plan if training else _native.TablePlan(),
             training.client if training else None, fetch=names, fetch_info=infos, print_period=int(print_period), train=train,
             mode=training.mode if training else "async", print_line=_print_line)
+        if train and training is not None and training.distributed:
+            training.pull_dense(scope.native)
         _print_line(_summary(self.last_pass))
 
 
@@ -132,11 +136,16 @@ def _runner(program, scope):
     """The native runner of `program` over `scope`; a new one when the program has grown since."""
     training = _training(program)
     client = training.client if training else None
+    if training is not None and training.distributed and not program.is_trained:
+        program.follow_origin()
     key = (id(scope), id(client), program.native.operator_count())
     if program.runner is not None and program.runner[0] == key:
         return program.runner[1]
     if training is None:
         runner = _native.Executor(program.native, scope.native)
+    elif not program.is_trained:
+        # Evaluation pushes nothing, so it must not be a participant whose pushes others wait for.
+        runner = _native.StepRunner(program.native, scope.native, training.plan, client, "async")
     else:
         training.leave_pass()
         runner = _native.StepRunner(program.native, scope.native, training.plan, client, training.mode)

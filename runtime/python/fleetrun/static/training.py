@@ -48,6 +48,14 @@ class Training:
         if steps is not None:
             steps.end_pass()
 
+    def pull_dense(self, scope):
+        """Puts the dense tables' values into the native scope, where fetches and saves read them."""
+        import numpy
+
+        for parameter, table, width in self.dense_entries():
+            shape = self.main.native.variable(parameter).shape
+            scope.set_value(parameter, numpy.asarray(self.client.pull_dense(table, width)).reshape(shape))
+
     def dense_entries(self):
         """(parameter, table id, width) of every dense table."""
         return [(entry.parameter, entry.table.id, entry.table.width) for entry in self.plan.entries()

@@ -194,14 +194,7 @@ class Fleet:
         client.barrier()
         training.connect(client)
         atexit.register(self._at_exit)
-        self._pull_dense(scope)
-
-    def _pull_dense(self, scope):
-        import numpy
-
-        for parameter, table, width in self.training.dense_entries():
-            shape = self.training.main.native.variable(parameter).shape
-            scope.set_value(parameter, numpy.asarray(self.training.client.pull_dense(table, width)).reshape(shape))
+        training.pull_dense(scope)
 
     def stop_worker(self):
         """Says goodbye to the servers, which end when all trainers have."""
@@ -268,7 +261,7 @@ class Fleet:
         training.leave_pass()
         if self._role.distributed:
             training.client.load(str(path))
-            self._pull_dense(framework.global_scope().native)
+            training.pull_dense(framework.global_scope().native)
         else:
             local_model.load(training, str(path))
 

@@ -1,0 +1,126 @@
+// Parameter servers: the client of a trainer, in this process or over gRPC, and a server.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ps/client.h"
+#include "ps/memory/in_process.h"
+#include "ps/rpc/connect.h"
+#include "ps/rpc/rpc_server.h"
+#include "ps/server.h"
+#include "runtime/python/bindings.h"
+#include "runtime/python/interrupt.h"
+#include "runtime/python/mode.h"
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;
+using Client = ps::Client;
+using ClientPtr = std::shared_ptr<Client>;
+using engine::DataType;
+using engine::Tensor;
+
+std::shared_ptr<Tensor> tensor_of(const py::buffer& values) {
+  auto tensor = std::make_shared<Tensor>();
+  assign(*tensor, values);
+  return tensor;
+}
+
+// A call that is left behind after Ctrl-C must own its buffers and the client: hence the shared tensors.
+
+void set_dense(ClientPtr client, std::uint32_t table, const py::buffer& values) {
+  run_interruptibly(
+      [=, tensor = tensor_of(values)] { client->set_dense(table, std::as_const(*tensor).values<float>()); });
+}
+
+std::shared_ptr<Tensor> pull_dense(ClientPtr client, std::uint32_t table, std::int64_t width) {
+  auto tensor = std::make_shared<Tensor>(DataType::float32, engine::Shape{width});
+  run_interruptibly([=] { client->pull({.sparse = {}, .dense = {{table, tensor->values<float>()}}}); });
+  return tensor;
+}
+
+std::shared_ptr<Tensor> pull_rows(ClientPtr client, std::uint32_t table,
+                                  const std::vector<std::uint64_t>& keys, std::int64_t width) {
+  auto tensor = std::make_shared<Tensor>(DataType::float32,
+                                         engine::Shape{static_cast<std::int64_t>(keys.size()), width});
+  run_interruptibly([=] { client->pull({.sparse = {{table, keys, tensor->values<float>()}}, .dense = {}}); });
+  return tensor;
+}
+
+std::shared_ptr<Tensor> all_reduce_sum(ClientPtr client, const py::buffer& values) {
+  auto tensor = tensor_of(values);
+  run_interruptibly([=] { client->all_reduce_sum(tensor->values<double>()); });
+  return tensor;
+}
+
+ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t trainer, std::uint32_t trainers,
+                  const std::string& mode, std::vector<ps::TableConfig> tables) {
+  const auto client = std::make_shared<ClientPtr>();
+  run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, parse_mode(mode), std::move(tables)}] {
+    *client = ps::connect(endpoints, options);
+  });
+  return *client;
+}
+
+void bind_client(py::module_& module) {
+  py::class_<Client, ClientPtr>(module, "Client")
+      .def("set_dense", set_dense)
+      .def("pull_dense", pull_dense)
+      .def("pull_rows", pull_rows)
+      .def("all_reduce_sum", all_reduce_sum)
+      .def("barrier", [](ClientPtr self) { run_interruptibly([=] { self->barrier(); }); })
+      .def("save", [](ClientPtr self,
+                      const std::string& directory) { run_interruptibly([=] { self->save(directory); }); })
+      .def("load", [](ClientPtr self,
+                      const std::string& directory) { run_interruptibly([=] { self->load(directory); }); })
+      .def("rows",
+           [](ClientPtr self, std::uint32_t table) {
+             const auto count = std::make_shared<std::uint64_t>();
+             run_interruptibly([=] { *count = self->rows(table); });
+             return *count;
+           })
+      .def("goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); });
+  module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a);
+  module.def("make_in_process", [](const std::string& mode, const std::vector<ps::TableConfig>& tables) {
+    return ClientPtr(std::move(ps::make_in_process(1, 1, parse_mode(mode), tables).front()));
+  });
+}
+
+}  // namespace
+
+void bind_ps(py::module_& module) {
+  using Server = ps::RpcServer;
+  py::class_<ps::TableConfig>(module, "TableConfig")
+      .def_readonly("id", &ps::TableConfig::id)
+      .def_readonly("name", &ps::TableConfig::name)
+      .def_readonly("width", &ps::TableConfig::width)
+      .def_property_readonly(
+          "sparse", [](const ps::TableConfig& self) { return self.kind == ps::TableConfig::Kind::sparse; });
+  bind_client(module);
+  py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer")
+      .def(py::init([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
+                       const std::string& mode, std::vector<ps::TableConfig> tables,
+                       const std::string& endpoint) {
+             return std::make_shared<Server>(
+                 ps::ServerOptions{rank, servers, trainers, parse_mode(mode), std::move(tables)}, endpoint);
+           }),
+           "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a)
+      .def("load", [](std::shared_ptr<Server> self,
+                      const std::string& directory) { run_interruptibly([=] { self->load(directory); }); })
+      .def("wait",
+           [](std::shared_ptr<Server> self) {
+             run_interruptibly([=] { self->wait(); }, [=] { self->stop(); });
+           })
+      .def("stop", [](Server& self) { self.stop(); });
+}
+
+}  // namespace fleetrun::python

@@ -1,0 +1,180 @@
+// Training: which parameter becomes which table, datasets, one step on fed arrays, a pass over a dataset.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dataset/queue_dataset.h"
+#include "runtime/dataset_trainer.h"
+#include "runtime/engine/optimizer.h"
+#include "runtime/python/bindings.h"
+#include "runtime/python/feed.h"
+#include "runtime/python/interrupt.h"
+#include "runtime/python/mode.h"
+#include "runtime/step_runner.h"
+#include "runtime/table_plan.h"
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;
+using dataset::QueueDataset;
+using engine::OptimizerConfig;
+using runtime::PassResult;
+using runtime::TablePlan;
+using ClientPtr = std::shared_ptr<ps::Client>;
+using ProgramPtr = std::shared_ptr<engine::Program>;
+using ScopePtr = std::shared_ptr<engine::Scope>;
+using PlanPtr = std::shared_ptr<TablePlan>;
+
+void bind_plan(py::module_& module) {
+  using Entry = TablePlan::Entry;
+  py::class_<OptimizerConfig> config(module, "OptimizerConfig");
+  py::enum_<OptimizerConfig::Kind>(config, "Kind")
+      .value("sgd", OptimizerConfig::Kind::sgd)
+      .value("adagrad", OptimizerConfig::Kind::adagrad)
+      .value("adam", OptimizerConfig::Kind::adam);
+  config.def(py::init<>())
+      .def_readwrite("kind", &OptimizerConfig::kind)
+      .def_readwrite("learning_rate", &OptimizerConfig::learning_rate)
+      .def_readwrite("beta1", &OptimizerConfig::beta1)
+      .def_readwrite("beta2", &OptimizerConfig::beta2)
+      .def_readwrite("epsilon", &OptimizerConfig::epsilon)
+      .def_readwrite("initial_accumulator", &OptimizerConfig::initial_accumulator)
+      .def_readwrite("lazy_rows", &OptimizerConfig::lazy_rows)
+      .def_readwrite("l2_decay", &OptimizerConfig::l2_decay);
+  py::class_<Entry>(module, "TablePlanEntry")
+      .def_readonly("parameter", &Entry::parameter)
+      .def_readonly("gradient", &Entry::gradient)
+      .def_readonly("table", &Entry::table);
+  py::class_<TablePlan, std::shared_ptr<TablePlan>>(module, "TablePlan")
+      .def(py::init<>())
+      .def("entries", [](const TablePlan& self) { return self.entries; })
+      .def("tables", &TablePlan::tables);
+  module.def("distribute", [](engine::Program& main, engine::Program& startup, const std::string& loss,
+                              const OptimizerConfig& optimizer, bool servers) {
+    return runtime::distribute(main, startup, loss, optimizer,
+                               servers ? runtime::Placement::server : runtime::Placement::one_process);
+  });
+}
+
+using SlotTuple = std::tuple<std::string, std::string, bool, std::int64_t>;
+
+std::shared_ptr<QueueDataset> make_dataset(const std::vector<SlotTuple>& slots, std::string pipe_command,
+                                           std::size_t batch_size, std::size_t threads,
+                                           std::vector<std::string> files) {
+  dataset::QueueDatasetOptions options;
+  for (const auto& [name, type, dense, width] : slots) {
+    options.slots.push_back(
+        {name, type == "float32" ? dataset::SlotType::float32 : dataset::SlotType::int64, dense, width});
+  }
+  options.pipe_command = std::move(pipe_command);
+  options.batch_size = batch_size;
+  options.threads = threads;
+  options.files = std::move(files);
+  return std::make_shared<QueueDataset>(std::move(options));
+}
+
+/// A step runner with the tensors that were fed to it last, and everything it needs alive.
+class FedStepRunner {
+ public:
+  FedStepRunner(ProgramPtr program, ScopePtr scope, PlanPtr plan, ClientPtr client, const std::string& mode)
+      : program_(std::move(program)),
+        scope_(std::move(scope)),
+        plan_(std::move(plan)),
+        client_(std::move(client)),
+        runner_(*program_, *scope_, *plan_, client_.get(), parse_mode(mode)) {}
+
+  Feed& feed() { return feed_; }
+  runtime::StepRunner& runner() { return runner_; }
+  bool may_block() const { return client_ != nullptr; }
+
+ private:
+  ProgramPtr program_;
+  ScopePtr scope_;
+  PlanPtr plan_;
+  ClientPtr client_;
+  runtime::StepRunner runner_;
+  Feed feed_;
+};
+
+void run_step(const std::shared_ptr<FedStepRunner>& self, const std::map<std::string, py::buffer>& arrays) {
+  const Feed::Tensors tensors = self->feed().take(arrays);
+  if (self->may_block()) {
+    run_interruptibly([self, tensors] { self->runner().run(tensors); });
+  } else {
+    const py::gil_scoped_release release;
+    self->runner().run(tensors);
+  }
+}
+
+void bind_step_runner(py::module_& module) {
+  py::class_<FedStepRunner, std::shared_ptr<FedStepRunner>>(module, "StepRunner")
+      .def(py::init<ProgramPtr, ScopePtr, PlanPtr, ClientPtr, const std::string&>())
+      .def("run", run_step)
+      .def("value",
+           [](FedStepRunner& self, const std::string& name) { return copy_of(self.runner().tensor(name)); })
+      .def("end_pass", [](std::shared_ptr<FedStepRunner> self) {
+        run_interruptibly([self] { self->runner().end_pass(); });
+      });
+}
+
+/// Calls back into Python from a trainer thread. A failing print (a closed pipe) does not end the training.
+std::function<void(const std::string&)> printer(const py::function& print_line) {
+  // Released under the GIL, whichever thread lets go of it last.
+  const std::shared_ptr<py::function> print(new py::function(print_line), [](const py::function* function) {
+    const py::gil_scoped_acquire acquire;
+    delete function;
+  });
+  return [print](const std::string& line) {
+    const py::gil_scoped_acquire acquire;
+    try {
+      (*print)(line);
+    } catch (py::error_already_set& error) {
+      error.discard_as_unraisable("printing a line of a pass");
+    }
+  };
+}
+
+PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<QueueDataset> dataset, PlanPtr plan,
+                    ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
+                    std::int64_t print_period, bool train, const std::string& mode,
+                    const py::function& print_line) {
+  runtime::PassOptions options;
+  options.fetch = std::move(fetch);
+  options.fetch_info = std::move(fetch_info);
+  options.print_period = print_period;
+  options.train = train;
+  options.mode = parse_mode(mode);
+  options.print = printer(print_line);
+  const auto result = std::make_shared<PassResult>();
+  run_interruptibly(
+      [=] { *result = runtime::run_pass(*program, *scope, *dataset, *plan, client.get(), options); },
+      [dataset] { dataset->stop(); });
+  return *result;
+}
+
+}  // namespace
+
+void bind_training(py::module_& module) {
+  bind_plan(module);
+  bind_step_runner(module);
+  py::class_<QueueDataset, std::shared_ptr<QueueDataset>>(module, "QueueDataset")
+      .def(py::init(&make_dataset), "slots"_a, "pipe_command"_a, "batch_size"_a, "threads"_a, "files"_a);
+  py::class_<PassResult>(module, "PassResult")
+      .def_readonly("examples", &PassResult::examples)
+      .def_readonly("batches", &PassResult::batches)
+      .def_readonly("seconds", &PassResult::seconds)
+      .def_readonly("fetch_means", &PassResult::fetch_means);
+  module.def("run_pass", run_pass, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a, "fetch"_a,
+             "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a);
+}
+
+}  // namespace fleetrun::python
