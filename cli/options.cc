@@ -84,7 +84,14 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   }
 
   std::vector<std::string> words;
-  for (const std::string& argument : arguments) words.push_back(normalized(argument));
+  for (const std::string& argument : arguments) {
+    words.push_back(normalized(argument));
+    // CLI11 takes the next word as the value of "--flag="; written apart, the empty value stays one.
+    if (words.back().starts_with("--") && words.back().find('=') == words.back().size() - 1) {
+      words.back().pop_back();
+      words.emplace_back();
+    }
+  }
   std::vector<std::string> reversed(words.rbegin(), words.rend());  // CLI11 takes words from the end
   try {
     app.parse(reversed);

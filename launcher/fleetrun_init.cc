@@ -65,10 +65,12 @@ class Init {
         if (ready[i].data.u64 == kSignalTag) on_signals();
         if (ready[i].data.u64 == kLifelineTag) on_lifeline();
       }
+      flush();
     }
     kill_until_empty();
     remove_leftovers();
     send(EmptiedFrame{});
+    flush();
   }
 
  private:
@@ -114,7 +116,7 @@ class Init {
   /// Reads what there is, descriptors included. False at the end of the lifeline.
   bool receive() {
     char bytes[16384];
-    alignas(cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
     iovec part = {bytes, sizeof bytes};
     msghdr message = {};
     message.msg_iov = &part;
@@ -242,14 +244,17 @@ class Init {
     for (const std::string& path : setup_.remove_directories) ::rmdir(path.c_str());
   }
 
-  void send(const Frame& frame) {
-    const std::string bytes = encode(frame);
-    for (std::size_t sent = 0; sent < bytes.size();) {
-      const ssize_t count = ::send(lifeline_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+  /// Frames are collected, so that a burst of them wakes fleetrun once.
+  void send(const Frame& frame) { outgoing_.append(encode(frame)); }
+
+  void flush() {
+    for (std::size_t sent = 0; sent < outgoing_.size();) {
+      const ssize_t count = ::send(lifeline_, outgoing_.data() + sent, outgoing_.size() - sent, MSG_NOSIGNAL);
       if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return;  // fleetrun is gone; the end of the lifeline says so too
+      if (count <= 0) break;  // fleetrun is gone; the end of the lifeline says so too
       sent += static_cast<std::size_t>(count);
     }
+    outgoing_.clear();
   }
 
   int lifeline_;
@@ -261,6 +266,7 @@ class Init {
   CgroupLeaf cgroup_;
   StartContext context_ = {.base_environment = environment_, .cgroup_directory = -1, .init_pid = ::getpid()};
   FrameDecoder decoder_;
+  std::string outgoing_;
   std::deque<UniqueFd> descriptors_;
   std::map<std::uint32_t, Process> processes_;
   std::map<pid_t, std::uint32_t> index_of_;

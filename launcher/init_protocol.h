@@ -21,6 +21,7 @@
 namespace fleetrun::launcher {
 
 constexpr std::uint32_t kEveryProcess = 0xffffffff;
+constexpr std::size_t kMostDescriptors = 250;  // in one message; the kernel's limit is 253
 
 /// The first frame: what to name, and what to remove when the pod is gone.
 struct SetupFrame {

@@ -27,6 +27,9 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::chrono::seconds kPatience{10};  // with a reader that takes nothing, once the job is over
+// Closing an inotify descriptor takes the kernel several timer ticks, so a job that is over at once does not
+// open one.
+constexpr std::chrono::milliseconds kWatchDelay{30};
 constexpr std::chrono::milliseconds kPollPause{100};  // where there is no inotify
 
 class Follower final : public LogFollower {
@@ -40,10 +43,13 @@ class Follower final : public LogFollower {
         poll_(loop),
         patience_(loop) {
     open_output(output);
-    const int notify = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (notify >= 0) changes_.assign(notify);
-    if (notify >= 0 && ::inotify_add_watch(notify, path.c_str(), IN_MODIFY) < 0) changes_.close();
-    await_change();
+    poll_.expires_after(kWatchDelay);
+    poll_.async_wait([this, path](const error_code& error) {
+      if (error || on_drained_) return;
+      watch(path);
+      advance();
+      await_change();
+    });
   }
 
   void drain(std::function<void()> on_done) override {
@@ -67,6 +73,12 @@ class Follower final : public LogFollower {
     if (!output_) output_.reset(::fcntl(output, F_DUPFD_CLOEXEC, 3));
     gone_ = !output_;
     may_wait_ = !gone_ && !S_ISREG(info.st_mode);
+  }
+
+  void watch(const std::string& path) {
+    const int notify = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (notify >= 0) changes_.assign(notify);
+    if (notify >= 0 && ::inotify_add_watch(notify, path.c_str(), IN_MODIFY) < 0) changes_.close();
   }
 
   void await_change() {

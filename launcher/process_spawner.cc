@@ -16,6 +16,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/process/v2/posix/bind_fd.hpp>
 #include <boost/process/v2/process.hpp>
 #include <boost/process/v2/src.hpp>
@@ -74,17 +75,16 @@ class InitPod final : public Pod {
       init_.detach();  // a process that SIGKILL does not end keeps init; neither keeps us
   }
 
-  void send(const Frame& frame, std::vector<int> descriptors = {}) {
-    const std::string bytes = encode(frame);
-    std::size_t sent = send_first(bytes, descriptors);
-    while (sent < bytes.size()) {
-      const ssize_t count =
-          ::send(lifeline_.native_handle(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (count > 0)
-        sent += static_cast<std::size_t>(count);
-      else if (!wait_writable())
-        return;  // init is gone, which the read side reports
-    }
+  /// Frames of one turn of the loop leave together: one wake-up of init starts all processes.
+  void send(const Frame& frame, const std::vector<int>& descriptors = {}) {
+    if (pending_descriptors_.size() + descriptors.size() > kMostDescriptors) flush();
+    pending_.append(encode(frame));
+    pending_descriptors_.insert(pending_descriptors_.end(), descriptors.begin(), descriptors.end());
+    if (std::exchange(flush_posted_, true)) return;
+    asio::post(lifeline_.get_executor(), [this] {
+      flush_posted_ = false;
+      flush();
+    });
   }
 
   void start(std::size_t index, const ProcessSpec& spec, int log_fd, int stdin_fd) override {
@@ -106,27 +106,41 @@ class InitPod final : public Pod {
   void finish() override { send(FinishFrame{}); }
 
  private:
-  /// The first bytes of a frame carry its descriptors.
-  std::size_t send_first(const std::string& bytes, const std::vector<int>& descriptors) {
-    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
-    iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
+  void flush() {
+    std::size_t sent = send_first();
+    pending_descriptors_.clear();
+    while (sent < pending_.size()) {
+      const ssize_t count =
+          ::send(lifeline_.native_handle(), pending_.data() + sent, pending_.size() - sent, MSG_NOSIGNAL);
+      if (count > 0)
+        sent += static_cast<std::size_t>(count);
+      else if (!wait_writable())
+        break;  // init is gone, which the read side reports
+    }
+    pending_.clear();
+  }
+
+  /// The descriptors go with the first bytes.
+  std::size_t send_first() {
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+    iovec part = {pending_.data(), pending_.size()};
     msghdr message = {};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    if (!descriptors.empty()) {
-      const std::size_t length = descriptors.size() * sizeof(int);
+    if (!pending_descriptors_.empty()) {
+      const std::size_t length = pending_descriptors_.size() * sizeof(int);
       message.msg_control = control;
       message.msg_controllen = CMSG_SPACE(length);
       cmsghdr* header = CMSG_FIRSTHDR(&message);
       header->cmsg_level = SOL_SOCKET;
       header->cmsg_type = SCM_RIGHTS;
       header->cmsg_len = CMSG_LEN(length);
-      std::memcpy(CMSG_DATA(header), descriptors.data(), length);
+      std::memcpy(CMSG_DATA(header), pending_descriptors_.data(), length);
     }
     for (;;) {
       const ssize_t count = ::sendmsg(lifeline_.native_handle(), &message, MSG_NOSIGNAL);
-      if (count > 0) return static_cast<std::size_t>(count);
-      if (!wait_writable()) return bytes.size();
+      if (count >= 0) return static_cast<std::size_t>(count);
+      if (!wait_writable()) return pending_.size();
     }
   }
 
@@ -175,6 +189,9 @@ class InitPod final : public Pod {
   FrameDecoder decoder_;
   std::string cgroup_;
   bool ended_ = false;
+  std::string pending_;
+  std::vector<int> pending_descriptors_;
+  bool flush_posted_ = false;
   char bytes_[8192];
 };
 

@@ -24,7 +24,7 @@ class PodListener {
 class Pod {
  public:
   virtual ~Pod() = default;
-  /// `log_fd` is borrowed for the call. `stdin_fd` is -1 for /dev/null.
+  /// `log_fd` and `stdin_fd` stay open as long as the pod lives. `stdin_fd` is -1 for /dev/null.
   virtual void start(std::size_t index, const ProcessSpec& spec, int log_fd, int stdin_fd) = 0;
   /// Sends SIGTERM to the process's group and wakes what is stopped in it.
   virtual void ask_to_stop(std::size_t index) = 0;

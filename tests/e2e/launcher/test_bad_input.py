@@ -1,0 +1,179 @@
+"""Each wrong wish is one error that names it and says what to do. Nothing is started, no log directory is made."""
+
+import os
+import socket
+
+import pytest
+
+from conftest import clean_environment
+
+
+def refused(work, *arguments, status=125, says, environment=None, **options):
+    before = sorted(os.listdir(work.directory))
+    job = work.run(*arguments, environment=environment, **options)
+    assert job.status == status, job.err
+    assert job.err.startswith("fleetrun: error: "), job.err
+    assert job.err.count("error:") == 1 and "LAUNCH" not in job.err
+    assert says in job.err, job.err
+    assert job.out == ""
+    assert sorted(os.listdir(work.directory)) == before
+    return job
+
+
+def test_no_script(work):
+    assert "hint: write it last" in refused(work, says="no script is given").err
+    refused(work, "--server_num=1", says="no script is given")
+
+
+def test_script_that_is_not_there(work):
+    refused(work, "nosuch.py", status=127, says="script 'nosuch.py' is not there")
+    refused(work, "./nosuch", status=127, says="program './nosuch' is not there")
+    refused(work, "nosuchprogram", status=127, says="program 'nosuchprogram' is not on PATH")
+    refused(work, "", status=127, says="name is empty")
+
+
+def test_script_that_cannot_be_started(work):
+    (work.directory / "dir.py").mkdir()
+    (work.directory / "dir").mkdir()
+    work.script("plain.sh", "echo")
+    refused(work, "dir.py", status=126, says="script 'dir.py' is a directory")
+    refused(work, "./dir", status=126, says="program './dir' is a directory")
+    job = refused(work, "./plain.sh", status=126, says="program './plain.sh' is not executable")
+    assert "chmod +x" in job.err
+    assert "write ./plain.sh" in refused(work, "plain.sh", status=127, says="is not on PATH").err
+    refused(work, "--python=/nosuch/python", "dir.py/../plain.py", status=127, says="is not there")
+
+
+def test_a_file_without_a_usable_interpreter_line(work):
+    for name, text, status in (("none", "echo hello\n", 126), ("wrong", "#!/nosuch/sh\n", 127)):
+        path = work.script(name, text, 0o755)
+        job = work.run(path)
+        assert job.status == status and "could not be started" in job.err and "#! line" in job.err
+
+
+COUNTS = ["0", "-1", "", " 4", "4 ", "+4", "0x4", "4.0", "1e3", "abc", "999999999", "99999999999999999999", "\u0663", "4\n"]
+
+
+@pytest.mark.parametrize("flag", ["--server_num", "--trainer_num", "--nproc_per_node"])
+@pytest.mark.parametrize("count", COUNTS)
+def test_counts(work, flag, count):
+    job = refused(work, f"{flag}={count}", "/bin/true", says=f"{flag} is '")
+    assert "whole number from 1" in job.err
+
+
+def test_counts_in_the_environment_are_named_by_their_variable(work):
+    refused(work, "/bin/true", environment=clean_environment(PADDLE_SERVER_NUM="two"), says="PADDLE_SERVER_NUM is 'two'")
+
+
+ENDPOINTS = ["127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:-1", "a:80:80", "http://a:80", ",", "a b:80", "::1:80"]
+
+
+@pytest.mark.parametrize("flag", ["--servers", "--trainers"])
+@pytest.mark.parametrize("text", ENDPOINTS)
+def test_endpoints(work, flag, text):
+    job = refused(work, f"{flag}={text}", "/bin/true", says="is not an endpoint")
+    assert f"while: reading {flag}" in job.err and "HOST:PORT" in job.err
+
+
+def test_endpoints_that_do_not_fit(work):
+    refused(work, "--servers=127.0.0.1:7000,127.0.0.1:7000", "/bin/true", says="in the list twice")
+    refused(work, "--servers=127.0.0.1:7000", "--trainers=127.0.0.1:7000", "/bin/true", says="both a server's and a trainer's")
+    refused(work, "--servers=127.0.0.1:7000", "--server_num=2", "/bin/true", says="--server_num is 2, but --servers lists 1")
+    refused(work, "--servers=192.0.2.1:7000", "/bin/true", says="is not an address of this host")
+    refused(work, "--host=192.0.2.1", "/bin/true", says="is not an address of this host")
+    refused(work, "--servers=", "/bin/true", says="a list of endpoints is needed")
+
+
+def test_a_port_in_use(work):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        job = refused(work, f"--servers=127.0.0.1:{port}", "/bin/true", says=f"127.0.0.1:{port} is in use")
+        assert "hint:" in job.err
+        refused(work, "--start_port", port, "/bin/true", says="is in use")
+
+
+def test_log_directories_that_cannot_be_written(work):
+    (work.directory / "file").write_text("")
+    refused(work, "--log_dir=file", "/bin/true", says="log directory file cannot be opened")
+    refused(work, "--log_dir=file/log", "/bin/true", says="cannot be made: Not a directory")
+    refused(work, "--log_dir=/proc/nosuch", "/bin/true", says="cannot be made")
+    refused(work, "--log_dir=" + "x" * 300, "/bin/true", says="cannot be made")
+
+
+def test_a_log_that_is_a_link_or_a_pipe_is_refused(work):
+    log = work.directory / "log"
+    log.mkdir()
+    (work.directory / "precious").write_text("precious")
+    (log / "workerlog.0").symlink_to(work.directory / "precious")
+    refused(work, "/bin/echo", "x", says="log/workerlog.0 cannot be opened")
+    assert (work.directory / "precious").read_text() == "precious"
+    (log / "workerlog.0").unlink()
+    os.mkfifo(log / "workerlog.0")
+    refused(work, "/bin/echo", "x", says="log/workerlog.0")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root becomes another user here")
+def test_a_read_only_log_directory(work):
+    (work.directory / "log").mkdir(mode=0o555)
+    for parent in list(work.directory.parents)[:3]:
+        if str(parent).startswith("/tmp/"):
+            parent.chmod(0o755)
+    refused(work, "/bin/true", says="Permission denied", preexec_fn=lambda: os.setuid(54321))
+
+
+FLAGS = [("--sever_num=1", "--server_num"), ("--server-nun", "--server_num"), ("--nproc", "--help lists"), ("--gpu=0", "--gpus"), ("-x", "--help lists")]
+
+
+@pytest.mark.parametrize("flag, hint", FLAGS)
+def test_unknown_flags(work, flag, hint):
+    job = refused(work, flag, "/bin/true", says="unknown flag " + flag.split("=")[0])
+    assert hint in job.err
+
+
+def test_flags_that_are_wrong_in_other_ways(work):
+    refused(work, "--server_num=1", "--server_num=2", "/bin/true", says="--server_num is given twice")
+    refused(work, "--log_dir", says="--log_dir")
+    refused(work, "--run_mode=rpc", "/bin/true", says="--run_mode is 'rpc'")
+    refused(work, "--log_level=LOUD", "/bin/true", says="--log_level is 'LOUD'")
+    refused(work, "--grace=-1", "/bin/true", says="--grace is '-1'")
+    refused(work, "--ready-timeout=soon", "/bin/true", says="--ready-timeout is 'soon'")
+    refused(work, "--compat=torch", "/bin/true", says="--compat is 'torch'")
+    refused(work, "--dry-run=xml", "/bin/true", says="--dry-run is 'xml'")
+    refused(work, "--log_overwrite=maybe", "/bin/true", says="--log_overwrite is 'maybe'")
+    refused(work, "--start_port=70000", "/bin/true", says="--start_port is '70000'")
+    refused(work, "--with_gloo=3", "/bin/true", says="--with_gloo is '3'")
+    refused(work, "--auto_tuner_json=x", "/bin/true", says="no tuner")
+
+
+HOSTS = ["--nnodes=2", "--nnodes=1:2", "--rank=1", "--ips=10.0.0.1,10.0.0.2", "--master=etcd://127.0.0.1:2379"]
+
+
+@pytest.mark.parametrize("flag", [f for f in HOSTS if f != "--nnodes=1:2"])
+def test_what_needs_more_than_one_host(work, flag):
+    refused(work, flag, "/bin/true", says="not on more than one host yet")
+
+
+@pytest.mark.parametrize("nodes", ["2:1", "0:0", "1:", ":2", "1:2:3", "-1:2", "0", "x"])
+def test_numbers_of_hosts(work, nodes):
+    refused(work, f"--nnodes={nodes}", "/bin/true", says="--nnodes is '")
+
+
+NAMES = ["", ".", "..", "../x", "/abs", "a/b", "a\nb", "-x", "x" * 65, "\U0001f600", "%2e%2e", "a b", "$(id)", "*", ".hidden"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_job_ids(work, name):
+    refused(work, f"--job_id={name}", "/bin/true", says="--job_id is '")
+
+
+def test_devices_on_a_host_without_any(work):
+    if [d for d in os.listdir("/dev") if d.startswith("nvidia") and d[6:].isdigit()]:
+        pytest.skip("this host has devices")
+    job = refused(work, "--devices", "0,1", "/bin/true", says="device 0 of --devices is not there: this host has no devices")
+    assert job.err.count("\n") == 2 and "leave --devices out" in job.err
+    env = clean_environment(CUDA_VISIBLE_DEVICES="0,1")
+    refused(work, "--gpus", "2", "/bin/true", environment=env, says="the visible devices are 0,1")
+    refused(work, "--gpus", "0,0", "/bin/true", environment=env, says="in the list twice")
+    refused(work, "--gpus", "0,1", "--nproc_per_node=3", "/bin/true", environment=env, says="3 trainers asked for, 2 devices given")

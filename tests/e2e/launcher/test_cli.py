@@ -1,0 +1,113 @@
+"""Help, version, spellings, and what --dry-run prints."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from conftest import ROOT, clean_environment
+
+GOLDEN = ROOT / "tests" / "golden" / "launcher"
+FIXED = ["--job_id=ctr", "--server_num=1", "--trainer_num=1", "--grace=5"]
+
+
+def normalized(text, work):
+    """What differs from run to run is replaced by what it is."""
+    text = text.replace(str(work.directory), "DIRECTORY")
+    for pod in set(re.findall(r"\bPOD_NAME\W+([a-z]{6})\b", text)):
+        text = re.sub(rf"\b{pod}\b", "PODNAM", text)
+    ports = {}
+    return re.sub(r"127\.0\.0\.1:(\d+)|(?<=PADDLE_PORT=)(\d+)|(?<=PADDLE_PORT\": \")(\d+)", lambda m: port_name(m, ports), text)
+
+
+def port_name(match, ports):
+    port = next(g for g in match.groups() if g)
+    name = f"PORT{ports.setdefault(port, len(ports))}"
+    return match.group(0).replace(port, name)
+
+
+def check_golden(name, text):
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sh"])
+def test_dry_run_prints_the_plan_and_starts_nothing(work, form):
+    job = work.run(f"--dry-run={form}", *FIXED, "/bin/echo", "it's", "$HOME")
+    assert job.status == 0 and job.err == ""
+    assert os.listdir(work.directory) == []
+    check_golden(f"dry_run_ps.{form}", normalized(job.out, work))
+
+
+def test_dry_run_without_a_form_is_text_and_does_not_take_the_script(work):
+    job = work.run("--dry-run", *FIXED, "/bin/echo", "it's", "$HOME")
+    assert normalized(job.out, work) == (GOLDEN / "dry_run_ps.text").read_text()
+
+
+def test_the_shell_script_of_a_dry_run_does_the_same(work):
+    shell = work.run("--dry-run=sh", "--nproc_per_node=2", "/bin/sh", "-c", 'echo "$PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM"').out
+    subprocess.run(["/bin/sh"], input=shell, text=True, check=True, env=clean_environment(), timeout=20)
+    assert (work.directory / "log" / "workerlog.1").read_text() == "1 of 2\n"
+
+
+def test_the_json_of_a_dry_run_is_the_plan_that_is_run(work):
+    plan = json.loads(work.run("--dry-run=json", "--nproc_per_node=2", "--start_port=23400", "/usr/bin/env").out)
+    job = work.run("--nproc_per_node=2", "--start_port=23400", "/usr/bin/env")
+    assert job.status == 0, job.err
+    seen = dict(line.split("=", 1) for line in job.log("workerlog.1").splitlines() if "=" in line)
+    for name, value in plan["processes"][1]["environment"].items():
+        if name not in ("POD_NAME", "FLEETRUN_POD_NAME"):
+            assert seen[name] == value
+    assert seen["PADDLE_CURRENT_ENDPOINT"] == "127.0.0.1:23401"
+
+
+def test_flags_are_written_in_every_documented_way(work):
+    ways = [["--trainer_num=2"], ["--trainer-num", "2"], ["--worker_num", "2"], ["--worker-num=2"]]
+    for way in ways:
+        plan = json.loads(work.run("--dry-run=json", "--server_num", "1", *way, "/bin/true", "--server_num", "9").out)
+        assert [p["role"] for p in plan["processes"]] == ["server", "trainer", "trainer"]
+        assert plan["processes"][0]["argv"] == ["/bin/true", "--server_num", "9"]
+
+
+def test_accepted_flags_of_paddle_change_nothing(work):
+    flags = ["--legacy=0", "--sort_ip", "1", "--enable_gpu_log=False", "--rank=-1", "--rank=0", "--nnodes=1", "--master=127.0.0.1:6768"]
+    for flag in [["--sort_ip", "1"] if f == "1" else [f] for f in flags if f != "--sort_ip"]:
+        job = work.run(*flag, "--max_restart=2", "--elastic_level", "1", "/bin/true")
+        assert job.status == 0, job.err
+    assert "max_restart: 2" in job.err
+
+
+def test_help_teaches_and_names_every_flag(work):
+    for flag in ("--help", "-h"):
+        job = work.run(flag)
+        assert job.status == 0 and job.err == ""
+        for text in ("usage: fleetrun", "examples:", "--server_num", "--worker_num", "--ready_timeout", "exit status", "125"):
+            assert text in job.out
+        assert max(map(len, job.out.splitlines())) <= 140
+
+
+def test_the_man_page_has_the_flags_of_the_help(work):
+    help_flags = set(re.findall(r"^  (?:-h, )?(--\w+)", work.run("--help").out, re.M))
+    page = (ROOT / "man" / "fleetrun.1").read_text().replace("\\-", "-")
+    page_flags = set(re.findall(r"^\.B[IR]? \"?(?:-h, )?(--\w+)", page, re.M))
+    assert page_flags == help_flags
+
+
+def test_version(work):
+    job = work.run("--version")
+    assert job.status == 0 and re.fullmatch(r"fleetrun \d+\.\d+\.\d+\n", job.out)
+    meson = (ROOT / "meson.build").read_text()
+    assert f"version: '{job.out.split()[1]}'" in meson
+
+
+def test_it_needs_no_library_but_the_c_library(work):
+    from conftest import find_fleetrun
+
+    linked = subprocess.run(["ldd", find_fleetrun()], capture_output=True, text=True).stdout
+    assert not re.search("boost|stdc|grpc|proto|python|cuda|nccl|spdlog", linked), linked
+    assert pathlib.Path(find_fleetrun()).exists()

@@ -1,0 +1,174 @@
+"""Nothing outlives the job, however it ends."""
+
+import os
+import shutil
+import signal
+import time
+
+import pytest
+
+from conftest import wait_until
+
+# A trainer with children that ignore SIGTERM, left its session, were orphaned, and are stopped.
+STUBBORN = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+sleep = ["/bin/sh", "-c", "trap '' TERM HUP INT; while :; do sleep 1000; done"]
+subprocess.Popen(sleep, start_new_session=True)
+subprocess.Popen(sleep)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        subprocess.Popen(sleep)
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+stopped = subprocess.Popen(sleep, start_new_session=True)
+os.kill(stopped.pid, signal.SIGSTOP)
+print("up", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def stubborn(work, python):
+    work.script("stubborn.py", STUBBORN)
+
+    def start(*flags):
+        shutil.rmtree(work.directory / "log", ignore_errors=True)
+        job = work.start("--python", python, *flags, "--nproc_per_node=2", "stubborn.py")
+        job.wait_for_log("workerlog.0", "up")
+        job.wait_for_log("workerlog.1", "up")
+        assert len(job.survivors()) >= 13  # init, two trainers, and their children
+        return job
+
+    return start
+
+
+def init_pid(job):
+    with os.popen(f"ps -o pid= --ppid {job.process.pid}") as out:
+        return int(out.read())
+
+
+def test_sigkill_of_fleetrun_leaves_nothing_alive_a_second_later(stubborn):
+    for _ in range(3):
+        job = stubborn()
+        job.process.kill()
+        killed = time.monotonic()
+        wait_until(lambda: not job.survivors(), "the end of the tree", seconds=1)
+        assert time.monotonic() - killed < 1
+
+
+def test_sigkill_of_init_leaves_nothing_alive_and_is_said(stubborn):
+    job = stubborn()
+    os.kill(init_pid(job), signal.SIGKILL)
+    job.finish()
+    assert job.status == 125 and "fleetrun-init" in job.err
+    assert not job.survivors()
+
+
+def test_sigterm_of_init_leaves_nothing_alive(stubborn):
+    job = stubborn()
+    os.kill(init_pid(job), signal.SIGTERM)
+    job.finish()
+    assert job.status == 137 and not job.survivors()
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_stops_the_job_in_order(stubborn, number, status):
+    job = stubborn("--grace=0.3")
+    job.signal(number)
+    job.finish()
+    assert job.status == status
+    assert f"fleetrun got {number.name}" in job.err
+    assert not job.survivors()
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_grace(stubborn):
+    job = stubborn("--grace=100")
+    job.signal(signal.SIGINT)
+    wait_until(lambda: b"Terminating with signal 2" in os.read(job.process.stderr.fileno(), 65536), "the first")
+    job.signal(signal.SIGINT)
+    job.finish(seconds=10)
+    assert job.status == 130 and not job.survivors()
+
+
+def test_processes_are_asked_all_at_once_and_have_the_grace_to_end(work):
+    script = work.script("polite.sh", "#!/bin/sh\ntrap 'sleep 0.2; echo saved; exit 0' TERM\necho up\nwhile :; do sleep 0.01; done\n", 0o755)
+    job = work.start("--nproc_per_node=8", script)
+    for i in range(8):
+        job.wait_for_log(f"workerlog.{i}", "up")
+    job.signal(signal.SIGTERM)
+    job.finish(seconds=10)
+    assert job.status == 143
+    assert all(job.log(f"workerlog.{i}").endswith("saved\n") for i in range(8))
+
+
+def test_a_stopped_process_is_woken_to_hear_the_request(work):
+    script = work.script("polite.sh", "#!/bin/sh\ntrap 'echo saved; exit 0' TERM\necho $$\nwhile :; do sleep 0.01; done\n", 0o755)
+    job = work.start("--grace=20", script)
+    job.wait_for_log("workerlog.0", "\n")
+    os.kill(int(job.log("workerlog.0")), signal.SIGSTOP)
+    job.signal(signal.SIGTERM)
+    job.finish(seconds=10)
+    assert job.status == 143 and job.log("workerlog.0").endswith("saved\n")
+
+
+def test_nohup_is_respected(work):
+    script = work.script("wait.sh", "#!/bin/sh\necho up\nwhile [ ! -e go ]; do sleep 0.01; done\n", 0o755)
+    job = work.start(script, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    job.wait_for_log("workerlog.0", "up")
+    job.signal(signal.SIGHUP)
+    (work.directory / "go").touch()
+    assert job.finish().status == 0
+
+
+def test_children_start_with_default_signals_whatever_fleetrun_inherited(work, python):
+    def spoil():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE, signal.SIGUSR1):
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR2])
+
+    job = work.run("/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status", preexec_fn=spoil)
+    assert job.status == 0, job.err
+    assert [line.split()[1] for line in job.out.splitlines()] == ["0" * 16, "0" * 16]
+
+
+def test_children_have_no_other_descriptor(work):
+    os.set_inheritable(keep := os.open("/dev/null", os.O_RDONLY), True)
+    job = work.run("/bin/ls", "/proc/self/fd", close_fds=False)
+    os.close(keep)
+    assert job.out.split() == ["0", "1", "2", "3"]  # 3 is ls's own
+
+
+def test_closed_standard_descriptors_do_no_harm(work):
+    job = work.run("/bin/echo", "hello", preexec_fn=lambda: (os.close(0), os.close(1)))
+    assert job.status == 0 and job.log("workerlog.0") == "hello\n"
+
+
+def test_no_cgroup_is_left_behind(work):
+    job = work.run("/bin/true")
+    pod = job.err.split("Run Pod: ")[1].split(",")[0]
+    for root, directories, _ in os.walk("/sys/fs/cgroup"):
+        assert not [d for d in directories if pod in d], root
+
+
+def test_the_job_fails_when_a_process_cannot_be_forked(work):
+    """A limit on processes below what is needed. It does not bind root, so another user runs it."""
+    if os.getuid() != 0:
+        pytest.skip("needs root to become a user without other processes")
+    work.directory.chmod(0o777)
+    for parent in list(work.directory.parents)[:3]:
+        if str(parent).startswith("/tmp/"):
+            parent.chmod(0o755)
+
+    def limit():
+        import resource
+
+        os.setgid(54321)
+        os.setuid(54321)
+        resource.setrlimit(resource.RLIMIT_NPROC, (6, 6))
+
+    job = work.run("--nproc_per_node=16", "/bin/sleep", "100", preexec_fn=limit)
+    assert job.status == 126 and "could not be started" in job.err and "(fork)" in job.err
+    assert not job.survivors()

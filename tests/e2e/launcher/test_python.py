@@ -1,0 +1,94 @@
+"""Which interpreter runs a .py, and what `python` means in its pipe commands."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import clean_environment, find_fleetrun
+
+SHOW = """
+import subprocess, sys
+print(sys.executable, sys.prefix)
+for name in ("python", "python3"):
+    print(subprocess.check_output([name, "-c", "import sys; print(sys.prefix)"], text=True).strip())
+"""
+
+
+@pytest.fixture
+def environment_directory(tmp_path):
+    path = tmp_path / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(path)], check=True)
+    return path
+
+
+def test_the_active_virtual_environment_is_used(work, environment_directory):
+    work.script("show.py", SHOW)
+    job = work.run("show.py", environment=clean_environment(VIRTUAL_ENV=str(environment_directory)))
+    assert job.status == 0, job.err
+    prefix = str(environment_directory)
+    assert job.out.splitlines() == [f"{prefix}/bin/python {prefix}", prefix, prefix]
+
+
+def test_python_means_the_same_interpreter_where_there_is_no_python(work, environment_directory):
+    """As on Debian: the directory of the interpreter has python3 and no python. It stays in its virtual environment."""
+    (environment_directory / "bin" / "python").unlink()
+    target = os.path.realpath(sys.executable)
+    for name in ("python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"):
+        path = environment_directory / "bin" / name
+        path.unlink(missing_ok=True)
+        path.symlink_to(target)
+    work.script("show.py", SHOW)
+    interpreter = environment_directory / "bin" / "python3"
+    job = work.run("--python", interpreter, "show.py")
+    assert job.status == 0, job.err
+    prefix = str(environment_directory)
+    assert job.out.splitlines() == [f"{interpreter} {prefix}", prefix, prefix]
+    assert sorted(p.name for p in (work.directory / "log").iterdir() if p.name.startswith(".")) == []
+
+
+def test_the_private_python_is_gone_after_sigkill_too(work, tmp_path):
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    (directory / "python3").symlink_to(os.path.realpath(sys.executable))
+    work.script("wait.py", "import time\nprint('up', flush=True)\ntime.sleep(100)\n")
+    job = work.start("--python", directory / "python3", "wait.py")
+    job.wait_for_log("workerlog.0", "up")
+    assert [p for p in (work.directory / "log").iterdir() if p.name.startswith(".python-")]
+    job.process.kill()
+    job.finish()
+    from conftest import wait_until
+
+    wait_until(lambda: not [p for p in (work.directory / "log").iterdir() if p.name.startswith(".")], "the removal")
+
+
+def test_an_interpreter_beside_fleetrun_comes_before_the_one_on_path(work, tmp_path):
+    prefix = tmp_path / "prefix"
+    prefix.mkdir()
+    binary = find_fleetrun()
+    init = next(
+        p for p in (os.path.join(os.path.dirname(binary), n) for n in ("fleetrun-init", "../launcher/fleetrun-init")) if os.path.exists(p)
+    )
+    shutil.copy(binary, prefix / "fleetrun")
+    shutil.copy(init, prefix / "fleetrun-init")
+    (prefix / "python3").write_text('#!/bin/sh\necho beside "$@"\n')
+    (prefix / "python3").chmod(0o755)
+    work.script("x.py", "")
+    done = subprocess.run([prefix / "fleetrun", "x.py", "a"], cwd=work.directory, env=clean_environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "beside -u x.py a\n"), done.stderr
+
+
+def test_compat_puts_the_package_alias_first(work, python, tmp_path):
+    package = tmp_path / "site" / "fleetrun" / "_compat" / "paddle"
+    package.mkdir(parents=True)
+    (package.parent.parent / "__init__.py").write_text("raise SystemExit('it is asked for, not imported')")
+    (package / "__init__.py").write_text("name = 'ours'")
+    work.script("train.py", "import os, paddle\nprint(paddle.name, os.environ['FLEETRUN_COMPAT'])\n")
+    env = clean_environment(PYTHONPATH=str(tmp_path / "site"))
+    job = work.run("--python", python, "--compat=paddle", "train.py", environment=env)
+    assert (job.status, job.out) == (0, "ours paddle\n"), job.err
+    alone = work.run("--python", python, "--compat=paddle", "train.py")
+    assert alone.status == 125 and "--compat=paddle needs the Python package fleetrun" in alone.err
+    assert "pip install" in alone.err

@@ -1,0 +1,45 @@
+#include "cli/render.h"
+
+#include <doctest/doctest.h>
+
+using namespace fleetrun;
+
+namespace {
+
+launcher::Plan small_plan() {
+  launcher::Plan plan;
+  plan.job_id = "ctr";
+  plan.pod_name = "abcdef";
+  plan.log_dir = "/my logs";
+  plan.log_dir_shown = "../my logs";
+  launcher::ProcessSpec process;
+  process.identity.trainers = {{"127.0.0.1", 8000}};
+  process.program = "/bin/echo";
+  process.argv = {"echo", "it's", "$HOME"};
+  process.cwd = "/";
+  process.log_name = "workerlog.0";
+  process.log_alias = "ctr.abcdef.trainer.0.log";
+  process.environment.set("A", "b c");
+  plan.processes.push_back(process);
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("as text, a plan says who runs what where") {
+  CHECK(cli::to_text(small_plan()) ==
+        "job ctr, mode collective, pod abcdef, 1 processes\n"
+        "\n"
+        "trainer 0 at 127.0.0.1:8000\n"
+        "  command  echo 'it'\\''s' '$HOME'\n"
+        "  program  /bin/echo\n"
+        "  log      ../my logs/workerlog.0 = ctr.abcdef.trainer.0.log\n"
+        "  env      A='b c'\n");
+}
+
+TEST_CASE("as a shell script, every word is quoted where it has to be") {
+  const std::string script = cli::to_shell(small_plan());
+  CHECK(script.find("mkdir -p '/my logs'\n") != std::string::npos);
+  CHECK(script.find("  export A='b c'\n  exec /bin/echo 'it'\\''s' '$HOME'\n) </dev/null >>'/my "
+                    "logs/workerlog.0' 2>&1 &\n") != std::string::npos);
+}

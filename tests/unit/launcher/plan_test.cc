@@ -1,0 +1,113 @@
+#include "launcher/plan.h"
+
+#include <doctest/doctest.h>
+
+#include "launcher/plan_json.h"
+#include "runtime/base/env_contract.h"
+
+using namespace fleetrun;
+using namespace fleetrun::launcher;
+
+namespace {
+
+HostFacts facts(int servers, int trainers) {
+  HostFacts result;
+  result.pod_name = "abcdef";
+  result.working_directory = "/work";
+  for (int i = 0; i < servers; ++i)
+    result.servers.push_back({"127.0.0.1", static_cast<std::uint16_t>(7000 + i)});
+  for (int i = 0; i < trainers; ++i)
+    result.trainers.push_back({"127.0.0.1", static_cast<std::uint16_t>(8000 + i)});
+  result.meeting = {"127.0.0.1", 9000};
+  result.base_path = "/usr/bin";
+  return result;
+}
+
+JobConfig config(Mode mode) {
+  JobConfig result;
+  result.mode = mode;
+  result.job_id = "ctr";
+  result.log_dir = "log";
+  result.with_gloo = "1";
+  result.auto_cluster = "0";
+  return result;
+}
+
+Program program() {
+  return {"/venv/bin/python3", {"/venv/bin/python3", "-u", "train.py"}, "/venv/bin/python3"};
+}
+
+}  // namespace
+
+TEST_CASE("servers come first, with the documented log names and the ports that are held for them") {
+  const Plan plan = make_plan(config(Mode::ps), program(), facts(1, 2));
+  REQUIRE(plan.processes.size() == 3);
+  CHECK(processes_of(plan, Role::server) == std::vector<std::size_t>{0});
+  CHECK(processes_of(plan, Role::trainer) == std::vector<std::size_t>{1, 2});
+  CHECK(plan.processes[0].log_name == "serverlog.0");
+  CHECK(plan.processes[0].log_alias == "ctr.abcdef.ps.0.log");
+  CHECK(plan.processes[2].log_name == "workerlog.1");
+  CHECK(plan.processes[2].log_alias == "ctr.abcdef.trainer.1.log");
+  CHECK(to_string(plan.processes[0].ports) == "127.0.0.1:7000,127.0.0.1:9000");
+  CHECK(to_string(plan.processes[2].ports) == "127.0.0.1:8001");
+  CHECK(plan.log_dir == "/work/log");
+  CHECK(plan.processes[1].cwd == "/work");
+}
+
+TEST_CASE("a process of a plan reads its own identity back from its environment") {
+  for (const Mode mode : {Mode::ps, Mode::collective}) {
+    JobConfig wanted = config(mode);
+    wanted.nproc_per_node = 3;
+    for (const ProcessSpec& process : make_plan(wanted, program(), facts(2, 3)).processes)
+      CHECK(identity_from(process.environment) == process.identity);
+  }
+}
+
+TEST_CASE("rank 0 of a collective job holds the master's port, and devices are spread") {
+  JobConfig wanted = config(Mode::collective);
+  HostFacts host = facts(0, 2);
+  host.devices = {"3", "5"};
+  const Plan plan = make_plan(wanted, program(), host);
+  REQUIRE(plan.processes.size() == 2);
+  CHECK(to_string(plan.processes[0].ports) == "127.0.0.1:8000,127.0.0.1:9000");
+  CHECK(*plan.processes[1].environment.find("FLAGS_selected_gpus") == "1");
+  CHECK(*plan.processes[1].environment.find("PADDLE_MASTER") == "127.0.0.1:9000");
+  wanted.nproc_per_node = 1;
+  CHECK(*make_plan(wanted, program(), facts(0, 1)).processes[0].environment.find("PADDLE_DISTRI_BACKEND") ==
+        "gloo");
+  host.trainers.resize(1);
+  CHECK(*make_plan(wanted, program(), host).processes[0].environment.find("FLAGS_selected_gpus") == "0,1");
+}
+
+TEST_CASE("the interpreter's directory leads PATH, behind the job's own python if there is one") {
+  HostFacts host = facts(0, 1);
+  CHECK(*make_plan(config(Mode::collective), program(), host).processes[0].environment.find("PATH") ==
+        "/venv/bin:/usr/bin");
+  host.python_directory = "/work/log/.python-abcdef";
+  CHECK(*make_plan(config(Mode::collective), program(), host).processes[0].environment.find("PATH") ==
+        "/work/log/.python-abcdef:/venv/bin:/usr/bin");
+  const Program direct = {"/bin/true", {"true"}, ""};
+  CHECK_FALSE(make_plan(config(Mode::collective), direct, host).processes[0].environment.has("PATH"));
+}
+
+TEST_CASE("thread counts of the user stay, and compat leads the module path") {
+  HostFacts host = facts(0, 1);
+  Environ environ = make_plan(config(Mode::collective), program(), host).processes[0].environment;
+  CHECK(*environ.find("OMP_NUM_THREADS") == "1");
+  CHECK(*environ.find("CPU_NUM") == "1");
+  CHECK_FALSE(environ.has("PYTHONPATH"));
+  host.has_omp_num_threads = true;
+  host.compat_directory = "/site/fleetrun/_compat";
+  host.base_python_path = "/mine";
+  environ = make_plan(config(Mode::collective), program(), host).processes[0].environment;
+  CHECK_FALSE(environ.has("OMP_NUM_THREADS"));
+  CHECK(*environ.find("PYTHONPATH") == "/site/fleetrun/_compat:/mine");
+  CHECK(*environ.find("FLEETRUN_COMPAT") == "paddle");
+}
+
+TEST_CASE("the same wish and the same facts give the same plan, another fact gives another") {
+  const Plan plan = make_plan(config(Mode::ps), program(), facts(1, 2));
+  CHECK(plan == make_plan(config(Mode::ps), program(), facts(1, 2)));
+  CHECK_FALSE(plan == make_plan(config(Mode::ps), program(), facts(1, 3)));
+  CHECK(to_json(plan).find("\"schema\": 1") != std::string::npos);
+}
