@@ -11,9 +11,9 @@ inline constexpr int kKeepaliveMs = 5000;
 /// … and is gone when none came for this long. A host under load answers late, so it is longer than the
 /// first.
 inline constexpr int kKeepaliveTimeoutMs = 10000;
-/// HTTP/2 frames and the window of a stream: a request of a few MB goes out without waiting for the other
-/// side.
-inline constexpr int kFrameBytes = 1 << 20;
+/// The longest HTTP/2 frame there is, and the window of a stream: a request of a few MB goes out without
+/// waiting for the other side. side.
+inline constexpr int kFrameBytes = (1 << 24) - 1;
 inline constexpr int kWindowBytes = 16 << 20;
 
 }  // namespace fleetrun::ps

@@ -1,0 +1,103 @@
+#include "ps/block_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/support/ps_tables.h"
+#include "tests/support/temp_dir.h"
+
+using namespace fleetrun::ps;
+using fleetrun::tests::text_of;
+
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// Three blocks and some.
+std::vector<std::uint32_t> numbers() {
+  std::vector<std::uint32_t> out(800000);
+  for (std::uint32_t i = 0; i < out.size(); ++i) out[i] = i;
+  return out;
+}
+
+BlockWriter::Written write_numbers(const std::string& path, const std::vector<std::uint32_t>& values) {
+  BlockWriter out(path);
+  for (const std::uint32_t value : values) out.value(value);
+  return out.finish();
+}
+
+}  // namespace
+
+TEST_CASE("what is written over several blocks is read again") {
+  const fleetrun::tests::TempDir dir;
+  const auto values = numbers();
+  const auto written = write_numbers(dir.file("f"), values);
+  CHECK(std::filesystem::file_size(dir.file("f")) == written.bytes);
+  BlockReader in(dir.file("f"), written.bytes);
+  std::vector<std::uint32_t> again(values.size());
+  in.read(again.data(), again.size() * sizeof(std::uint32_t));
+  CHECK(again == values);
+  in.expect_end(written.checksum);
+  CHECK(text_of([&] { in.value<char>(); }) == dir.file("f") + ": the tables in it end too soon");
+}
+
+TEST_CASE("a file appears when it is finished, and not at all otherwise") {
+  const fleetrun::tests::TempDir dir;
+  {
+    BlockWriter out(dir.file("f"));
+    out.value(1);
+    CHECK(!std::filesystem::exists(dir.file("f")));
+  }
+  CHECK(std::filesystem::is_empty(dir.path().string()));
+}
+
+TEST_CASE("what does not fit the manifest is named") {
+  const fleetrun::tests::TempDir dir;
+  const std::string path = dir.file("f");
+  const auto written = write_numbers(path, {1, 2, 3});
+  CHECK(text_of([&] { BlockReader(dir.file("g"), 1); }) == dir.file("g") + ": the file is not there");
+  CHECK(text_of([&] { BlockReader(path, 5); }) ==
+        path + ": it has " + std::to_string(written.bytes) + " bytes, the manifest says 5");
+  BlockReader early(path, written.bytes);
+  CHECK(text_of([&] { early.expect_end(written.checksum); }) ==
+        path + ": there is more in it than its tables");
+  BlockReader other(path, written.bytes);
+  for (int i = 0; i < 3; ++i) other.value<std::uint32_t>();
+  CHECK(text_of([&] { other.expect_end(written.checksum + 1); }) ==
+        path + ": its checksum is not the one in the manifest");
+}
+
+TEST_CASE("two blocks that changed places are found") {
+  const fleetrun::tests::TempDir dir;
+  const std::string path = dir.file("f");
+  const auto values = numbers();
+  const auto written = write_numbers(path, values);
+  std::string text = read_text(path);
+  const std::size_t block = (1 << 20) + 8;
+  std::swap_ranges(text.begin(), text.begin() + block, text.begin() + block);
+  write_text(path, text);
+  BlockReader in(path, written.bytes);
+  CHECK(text_of([&] { in.value<std::uint32_t>(); }) == path + ": block 0 is damaged: its checksum differs");
+}
+
+TEST_CASE("a directory that is not there is named") {
+  CHECK(text_of([] { BlockWriter("/no/such/place/f"); }).find("/no/such/place/f.tmp") != std::string::npos);
+}
+
+TEST_CASE("a text file is replaced whole") {
+  const fleetrun::tests::TempDir dir;
+  write_file_atomically(dir.file("m"), dir.file("m.tmp"), "one");
+  write_file_atomically(dir.file("m"), dir.file("m.tmp"), "two\n");
+  CHECK(read_text(dir.file("m")) == "two\n");
+  CHECK(!std::filesystem::exists(dir.file("m.tmp")));
+}

@@ -1,0 +1,34 @@
+#include "ps/crc32c.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using fleetrun::ps::crc32c;
+
+namespace {
+
+std::uint32_t of(const std::string& text) {
+  return crc32c(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+}  // namespace
+
+TEST_CASE("the checksums of RFC 3720 come out") {
+  CHECK(of("123456789") == 0xe3069283u);
+  CHECK(of(std::string(32, '\0')) == 0x8a9136aau);
+  CHECK(of(std::string(32, '\xff')) == 0x62a8ab43u);
+  std::string counting(32, '\0');
+  for (std::size_t i = 0; i < 32; ++i) counting[i] = static_cast<char>(i);
+  CHECK(of(counting) == 0x46dd794eu);
+  CHECK(of("") == 0);
+}
+
+TEST_CASE("a checksum can be taken in parts") {
+  const std::string text = "the quick brown fox jumps over the lazy dog";
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    CHECK(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))) == of(text));
+  }
+}

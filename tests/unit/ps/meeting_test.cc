@@ -1,0 +1,131 @@
+#include "ps/meeting.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/ps_tables.h"
+
+using namespace fleetrun::ps;
+using fleetrun::Error;
+using fleetrun::ErrorKind;
+
+namespace {
+
+// Remembers what was answered.
+struct Answer {
+  std::string text = "nothing";
+
+  Respond respond() {
+    return [this](Outcome outcome) {
+      const Error* error = std::get_if<Error>(&outcome);
+      text = error != nullptr ? error->what() : "ok";
+    };
+  }
+};
+
+struct Two {
+  int done = 0;
+  std::vector<std::size_t> steps;
+  std::string failure;
+  Meeting meeting{"server 0",
+                  2,
+                  {[this](const std::vector<Contribution>& step) {
+                     steps.push_back(step.size());
+                     if (!failure.empty()) throw Error(ErrorKind::data, failure);
+                   },
+                   [this] { ++done; }}};
+
+  Two() {
+    meeting.hello(0, 10);
+    meeting.hello(1, 11);
+  }
+  void push(std::uint32_t trainer, Answer& answer) {
+    meeting.push({{trainer, 0}, std::make_unique<wire::PushRequest>(), answer.respond()});
+  }
+  void begin() {
+    Answer ignored;
+    for (const std::uint32_t t : {0u, 1u})
+      meeting.gather(Meeting::Kind::begin_pass, t, {1.0}, ignored.respond());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the last to arrive answers all") {
+  Two two;
+  Answer a;
+  Answer b;
+  two.meeting.gather(Meeting::Kind::barrier, 0, {}, a.respond());
+  CHECK(a.text == "nothing");
+  two.meeting.gather(Meeting::Kind::barrier, 1, {}, b.respond());
+  CHECK(a.text == "ok");
+  CHECK(b.text == "ok");
+}
+
+TEST_CASE("a goodbye completes what others wait for, and the last one is told") {
+  Two two;
+  Answer attended;
+  Answer waiting;
+  two.begin();
+  two.meeting.attend(1, attended.respond());
+  two.push(0, waiting);
+  CHECK(waiting.text == "nothing");
+  two.meeting.goodbye(1);
+  CHECK(waiting.text == "ok");
+  CHECK(attended.text == "ok");
+  CHECK(two.steps == std::vector<std::size_t>{1});
+  CHECK(two.done == 0);
+  two.meeting.goodbye(0);
+  CHECK(two.done == 1);
+}
+
+TEST_CASE("a lost trainer fails those who wait and those who would have to") {
+  Two two;
+  two.begin();
+  Answer push;
+  Answer barrier;
+  Answer attended;
+  const std::string gone = "trainer 1 is gone: its connection to server 0 ended without a goodbye";
+  two.meeting.attend(1, attended.respond());
+  two.push(0, push);
+  two.meeting.lost(1, 99);
+  CHECK(push.text == "nothing");
+  two.meeting.lost(1, 11);
+  CHECK(push.text == gone);
+  CHECK(attended.text == gone);
+  two.meeting.gather(Meeting::Kind::barrier, 0, {}, barrier.respond());
+  CHECK(barrier.text == gone);
+  CHECK(two.steps.empty());
+}
+
+TEST_CASE("a step that cannot be applied fails for all who pushed it") {
+  Two two;
+  two.begin();
+  two.failure = "too large";
+  Answer a;
+  Answer b;
+  two.push(0, a);
+  two.push(1, b);
+  CHECK(a.text == "too large");
+  CHECK(b.text == "too large");
+  two.failure.clear();
+  two.push(1, b);
+  two.push(0, a);
+  CHECK(a.text == "ok");
+  CHECK(b.text == "ok");
+}
+
+TEST_CASE("closing tells everyone, now and later") {
+  Two two;
+  Answer attended;
+  Answer barrier;
+  Answer later;
+  two.meeting.attend(0, attended.respond());
+  two.meeting.gather(Meeting::Kind::barrier, 0, {}, barrier.respond());
+  two.meeting.close();
+  CHECK(attended.text == "server 0 is stopping");
+  CHECK(barrier.text == "server 0 is stopping");
+  two.meeting.gather(Meeting::Kind::all_reduce, 1, {1.0}, later.respond());
+  CHECK(later.text == "server 0 is stopping");
+  two.meeting.attend(1, later.respond());
+  CHECK(later.text == "server 0 no longer attends to this connection");
+}

@@ -1,0 +1,55 @@
+#include "ps/sync_pass.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/ps_tables.h"
+
+using namespace fleetrun::ps;
+using fleetrun::tests::text_of;
+
+namespace {
+
+void push(SyncPass& pass, std::uint32_t trainer, std::uint32_t thread) {
+  pass.push({{trainer, thread}, std::make_unique<wire::PushRequest>(), [](Outcome) {}});
+}
+
+}  // namespace
+
+TEST_CASE("a step holds the pushes in the order of trainers and threads") {
+  SyncPass pass;
+  pass.begin({{0, 2}, {2, 1}});
+  push(pass, 2, 0);
+  push(pass, 0, 1);
+  CHECK(pass.take_complete().empty());
+  push(pass, 0, 0);
+  const auto step = pass.take_complete();
+  REQUIRE(step.size() == 3);
+  CHECK(step[0].from == Participant{0, 0});
+  CHECK(step[1].from == Participant{0, 1});
+  CHECK(step[2].from == Participant{2, 0});
+  CHECK(text_of([&] { push(pass, 0, 1); }) == "trainer 0, thread 1 pushes twice in one step");
+  pass.finish(step);
+  push(pass, 0, 1);
+}
+
+TEST_CASE("those who left are not waited for, and an empty pass has no steps") {
+  SyncPass pass;
+  CHECK(pass.take_complete().empty());
+  pass.begin({{0, 1}, {1, 2}});
+  push(pass, 0, 0);
+  pass.leave({1, 0});
+  CHECK(pass.take_complete().empty());
+  pass.leave_all(1);
+  CHECK(pass.take_complete().size() == 1);
+  CHECK(text_of([&] { push(pass, 1, 0); }) == "trainer 1, thread 0 pushes, but takes no part in the pass");
+  pass.leave({0, 0});
+  CHECK(pass.take_complete().empty());
+}
+
+TEST_CASE("giving up returns those who wait and ends the pass") {
+  SyncPass pass;
+  pass.begin({{0, 2}});
+  push(pass, 0, 0);
+  CHECK(pass.give_up().size() == 1);
+  CHECK(text_of([&] { push(pass, 0, 0); }) == "trainer 0, thread 0 pushes, but takes no part in the pass");
+}
