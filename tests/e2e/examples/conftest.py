@@ -1,0 +1,41 @@
+"""What the tests of the examples share: a copy to run in, and commands as a user types them."""
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+# The command and the interpreter that were installed together.
+FLEETRUN = Path(sys.executable).parent / "fleetrun"
+DEADLINE = 300
+
+
+@pytest.fixture
+def example(tmp_path):
+    """copy(NAME): a copy of the example, without what earlier runs left in it; where tests run it."""
+    def copy(name):
+        return shutil.copytree(EXAMPLES / name, tmp_path / name,
+                               ignore=shutil.ignore_patterns("data", "log", "model", "__pycache__"))
+    return copy
+
+
+@pytest.fixture
+def run():
+    """run(FOLDER, COMMAND...): the finished process, its output as text."""
+    def start(folder, *command):
+        return subprocess.run(list(map(str, command)), cwd=folder, text=True, capture_output=True, timeout=DEADLINE)
+    return start
+
+
+@pytest.fixture
+def fleetrun(run):
+    """fleetrun(FOLDER, ARGUMENT...): a finished job."""
+    return lambda folder, *arguments: run(folder, FLEETRUN, *arguments)
+
+
+@pytest.fixture
+def python(run):
+    """python(FOLDER, SCRIPT, ARGUMENT...): a finished script, without a launcher."""
+    return lambda folder, *arguments: run(folder, sys.executable, "-B", *arguments)
