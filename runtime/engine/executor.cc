@@ -4,6 +4,7 @@
 
 #include "runtime/engine/executor.h"
 
+#include <chrono>
 #include <cstring>
 #include <random>
 
@@ -104,7 +105,7 @@ Executor::Executor(const Program& program, Scope& scope, RowSource* rows, const 
 
 Executor::~Executor() = default;
 
-void Executor::run(const std::map<std::string, const Tensor*>& feed) {
+void Executor::accept(const std::map<std::string, const Tensor*>& feed) {
   for (const State::Data& data : state_->data) {
     const auto found = feed.find(data.variable->name);
     if (found == feed.end() || found->second == nullptr) {
@@ -122,7 +123,21 @@ void Executor::run(const std::map<std::string, const Tensor*>& feed) {
     throw Error(ErrorKind::config, "'" + value.variable->name + "' has no value",
                 "run the startup program before the main program");
   }
+}
+
+void Executor::run(const std::map<std::string, const Tensor*>& feed) {
+  accept(feed);
   for (const Kernel& kernel : state_->kernels) kernel();
+}
+
+void Executor::run(const std::map<std::string, const Tensor*>& feed, const Observer& observer) {
+  accept(feed);
+  for (std::size_t i = 0; i < state_->kernels.size(); ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    state_->kernels[i]();
+    observer(state_->program.operators()[i],
+             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
 }
 
 const Tensor& Executor::tensor(const std::string& name) const {

@@ -4,6 +4,7 @@
 // parameters are then updated without locks, as Hogwild does), each keeping its temporary tensors to itself.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -61,6 +62,9 @@ class Executor {
   /// the next run. Throws: Error(config) naming a data variable that is not fed or whose type or shape
   /// disagrees.
   void run(const std::map<std::string, const Tensor*>& feed);
+  /// The same, and tells how many seconds each operator took.
+  using Observer = std::function<void(const Operator&, double)>;
+  void run(const std::map<std::string, const Tensor*>& feed, const Observer& observer);
 
   /// A variable's value after run(): temporary, persistable or fed. Throws: Error(config) when there is none.
   const Tensor& tensor(const std::string& name) const;
@@ -68,6 +72,8 @@ class Executor {
 
  private:
   struct State;
+  void accept(const std::map<std::string, const Tensor*>& feed);
+
   std::unique_ptr<State> state_;
 };
 
