@@ -34,7 +34,7 @@ class Meeting {
 
   Meeting(std::string server, std::uint32_t trainers, Hooks hooks);
 
-  /// Throw: Error(config), see Roster.
+  /// Throw: as Roster does.
   void hello(std::uint32_t trainer, std::uint64_t incarnation);
   void require(std::uint32_t trainer, std::uint64_t incarnation) const;
   bool is_here(std::uint32_t trainer) const;

@@ -36,8 +36,8 @@ void Roster::require(std::uint32_t trainer, std::uint64_t incarnation) const {
       throw Error(ErrorKind::network, server_ + " has lost its connection to " + name);
     }
   }
-  throw Error(ErrorKind::config, name + " is not known to " + server_ + "; was the server started again?",
-              "connect before anything else");
+  throw Error(ErrorKind::network, name + " is not known to " + server_ + "; was the server started again?",
+              "restart the job: what this trainer knew of is gone with the old server");
 }
 
 void Roster::goodbye(std::uint32_t trainer) {

@@ -22,7 +22,8 @@ class Roster {
 
   /// Throws: Error(config) for a rank beyond the trainers, or one that another incarnation holds.
   void hello(std::uint32_t trainer, std::uint64_t incarnation);
-  /// Throws: Error(config) unless this incarnation of the trainer is here.
+  /// Throws unless this incarnation of the trainer is here: Error(config) after its goodbye, Error(network)
+  /// when it was lost or never came, as after a restart of the server.
   void require(std::uint32_t trainer, std::uint64_t incarnation) const;
   void goodbye(std::uint32_t trainer);
   /// True when that incarnation was here; it is lost now.

