@@ -2,6 +2,7 @@
 // the one place that catches errors, and the exit status.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <climits>
@@ -28,6 +29,8 @@ using cli::LaunchLog;
 
 constexpr int kRefused = 125;
 constexpr std::size_t kTailBytes = 3000;
+constexpr std::chrono::milliseconds kPatience{
+    200};  // with a terminal that takes no LAUNCH lines while the job runs
 
 /// Tells the user about the milestones of a job.
 class Narrator final : public launcher::JobListener {
@@ -61,6 +64,16 @@ void settle_process() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+/// Every process of the job costs fleetrun a log and a port: it takes as many descriptors as it may. Returns
+/// the limit that it had, which is the processes'.
+std::uint64_t raise_open_files() {
+  rlimit files = {};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+  const rlim_t inherited = files.rlim_cur;
+  files.rlim_cur = files.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &files) == 0 ? inherited : 0;
+}
+
 std::string own_directory() {
   char path[PATH_MAX];
   const ssize_t length = check_errno(static_cast<int>(::readlink("/proc/self/exe", path, sizeof path)),
@@ -80,9 +93,7 @@ int refuse(const Error& error, int status) {
 
 int run_plan(const launcher::JobConfig& config, const launcher::Plan& plan,
              const launcher::PythonDirectory& python, const launcher::Program& program,
-             launcher::PortLeases& leases, const std::string& directory) {
-  launcher::RunSettings settings;
-  settings.init.program = launcher::find_init(directory);
+             launcher::PortLeases& leases, launcher::RunSettings settings) {
   settings.init.setup.pod_name = plan.pod_name;
   settings.init.setup.remove_files = python.files;
   if (!python.path.empty()) settings.init.setup.remove_directories = {python.path};
@@ -92,7 +103,9 @@ int run_plan(const launcher::JobConfig& config, const launcher::Plan& plan,
   LaunchLog log(STDERR_FILENO, config.log_level);
   log.show_start(config, plan);
   Narrator narrator(log, plan);
+  log.set_patience(kPatience);
   const launcher::JobState state = launcher::run_job(plan, logs, leases, settings, narrator);
+  log.set_patience(std::nullopt);
   launcher::remove_python_directory(python);
   const launcher::Report report = launcher::make_report(state, plan);
   log.show_end(report, plan, report.failed ? launcher::last_lines(logs[*report.failed], kTailBytes) : "");
@@ -106,6 +119,9 @@ int launch(const launcher::JobConfig& config, const Environ& environment) {
     return refuse(refusal->error, refusal->exit_status);
   const auto& program = std::get<launcher::Program>(found);
 
+  launcher::RunSettings settings;
+  settings.init.program = launcher::find_init(directory);
+  settings.init.setup.open_files = raise_open_files();
   launcher::PortLeases leases;
   launcher::HostFacts facts = launcher::probe_host(config, program, environment, leases);
   const std::string log_dir = launcher::absolute_path(config.log_dir);
@@ -124,7 +140,7 @@ int launch(const launcher::JobConfig& config, const Environ& environment) {
     case launcher::DryRun::no:
       break;
   }
-  return run_plan(config, plan, python, program, leases, directory);
+  return run_plan(config, plan, python, program, leases, std::move(settings));
 }
 
 int run(int argc, char** argv) {

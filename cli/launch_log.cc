@@ -1,9 +1,12 @@
 #include "cli/launch_log.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -37,8 +40,12 @@ std::string pod_line(const char* what, const Plan& plan, const char* status) {
 }  // namespace
 
 void LaunchLog::raw(const std::string& text) {
+  // A pipe that poll() calls writable takes PIPE_BUF bytes without blocking.
+  const std::size_t piece = patience_ ? PIPE_BUF : text.size();
   for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t count = ::write(fd_, text.data() + sent, text.size() - sent);
+    pollfd ready = {fd_, POLLOUT, 0};
+    if (patience_ && ::poll(&ready, 1, static_cast<int>(patience_->count())) <= 0) return;
+    const ssize_t count = ::write(fd_, text.data() + sent, std::min(piece, text.size() - sent));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return;
     sent += static_cast<std::size_t>(count);

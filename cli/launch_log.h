@@ -3,6 +3,8 @@
 //   LAUNCH INFO 2022-05-18 11:27:17,761 Job: default, mode ps, replicas 1[1:1], elastic False
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 
 #include "launcher/job_config.h"
@@ -22,6 +24,10 @@ class LaunchLog {
   void warning(const std::string& text) { write(launcher::LogLevel::warning, text); }
   void error(const std::string& text) { write(launcher::LogLevel::error, text); }
 
+  /// How long a line may wait for a reader that does not read; what is still left then is dropped. nullopt:
+  /// for ever.
+  void set_patience(std::optional<std::chrono::milliseconds> patience) { patience_ = patience; }
+
   /// Bytes as they are, whatever the level.
   void raw(const std::string& text);
 
@@ -34,6 +40,7 @@ class LaunchLog {
  private:
   int fd_;
   launcher::LogLevel least_;
+  std::optional<std::chrono::milliseconds> patience_;
 };
 
 }  // namespace fleetrun::cli

@@ -142,6 +142,7 @@ class Init {
     setup_ = std::move(setup);
     cgroup_ = make_cgroup_leaf("fleetrun-" + setup_.pod_name + "-" + std::to_string(::getpid()));
     context_.cgroup_directory = cgroup_.directory ? cgroup_.directory.value() : -1;
+    context_.open_files = setup_.open_files;
     send(ContainedFrame{cgroup_.path.empty() ? "subreaper" : "cgroup2", cgroup_.path});
   }
 
@@ -264,7 +265,8 @@ class Init {
   const Environ environment_ = Environ::of_process();
   SetupFrame setup_;
   CgroupLeaf cgroup_;
-  StartContext context_ = {.base_environment = environment_, .cgroup_directory = -1, .init_pid = ::getpid()};
+  StartContext context_ = {
+      .base_environment = environment_, .cgroup_directory = -1, .init_pid = ::getpid(), .open_files = 0};
   FrameDecoder decoder_;
   std::string outgoing_;
   std::deque<UniqueFd> descriptors_;

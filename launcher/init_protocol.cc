@@ -68,6 +68,7 @@ void write(Writer& out, const SetupFrame& f) {
   out.text(f.pod_name);
   out.list(f.remove_files);
   out.list(f.remove_directories);
+  out.number(f.open_files);
 }
 void write(Writer& out, const StartFrame& f) {
   out.number(f.index);
@@ -110,7 +111,7 @@ Frame read(std::uint8_t type, Reader& in) {
   using I32 = std::int32_t;
   switch (type) {
     case 0:
-      return SetupFrame{in.text(), in.list(), in.list()};
+      return SetupFrame{in.text(), in.list(), in.list(), in.number<std::uint64_t>()};
     case 1:
       return StartFrame{in.number<U32>(), in.text(), in.list(),
                         in.list(),        in.text(), in.number<std::uint8_t>() != 0};

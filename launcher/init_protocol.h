@@ -28,6 +28,7 @@ struct SetupFrame {
   std::string pod_name;
   std::vector<std::string> remove_files;        // then
   std::vector<std::string> remove_directories;  // in this order, only if empty
+  std::uint64_t open_files = 0;                 // soft RLIMIT_NOFILE of the processes; 0: as init's own
   bool operator==(const SetupFrame&) const = default;
 };
 

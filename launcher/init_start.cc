@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ struct ChildPlan {
   int log_fd;
   int stdin_fd;
   pid_t init_pid;
+  rlim_t open_files;
   ExecFault* fault;
 };
 
@@ -46,6 +48,11 @@ struct ChildPlan {
   // Everything init opens is close-on-exec already; this is for what it inherited. Kernels before 5.11 lack
   // it.
   ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+  rlimit files;
+  if (plan.open_files != 0 && ::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = plan.open_files;
+    if (::setrlimit(RLIMIT_NOFILE, &files) != 0) give_up(plan, kDescriptors);
+  }
   if (plan.cwd != nullptr && ::chdir(plan.cwd) != 0) give_up(plan, kDirectory);
   sigset_t none;
   ::sigemptyset(&none);
@@ -135,6 +142,7 @@ StartedProcess start_process(const StartFrame& spec, int log_fd, int stdin_fd, S
                           .log_fd = log_fd,
                           .stdin_fd = stdin_fd,
                           .init_pid = context.init_pid,
+                          .open_files = context.open_files,
                           .fault = started.fault};
   started.pid = fork_with_patience(context, started.pidfd);
   if (started.pid == 0) become_program(plan);

@@ -35,6 +35,7 @@ struct StartContext {
   const Environ& base_environment;
   int cgroup_directory = -1;  // -1: none. Set to -1 by start_process when the kernel refuses it
   pid_t init_pid = 0;
+  std::uint64_t open_files = 0;  // soft RLIMIT_NOFILE of the child; 0: unchanged
 };
 
 /// `stdin_fd` and `log_fd` are borrowed. Single-threaded callers only; all signals must be blocked.

@@ -68,11 +68,11 @@ class Job:
         name, _, value = self.mark.partition("=")
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stdin", subprocess.DEVNULL)
+        popen.setdefault("stderr", subprocess.PIPE)
         self.process = subprocess.Popen(
             [find_fleetrun(), *arguments],
             cwd=directory,
             env={**environment, name: value},
-            stderr=subprocess.PIPE,
             **popen,
         )
 

@@ -46,8 +46,10 @@ def stubborn(work, python):
 
 
 def init_pid(job):
-    with os.popen(f"ps -o pid= --ppid {job.process.pid}") as out:
-        return int(out.read())
+    for pid in job.survivors():
+        with open(f"/proc/{pid}/stat") as file:
+            if int(file.read().rpartition(")")[2].split()[1]) == job.process.pid:
+                return pid
 
 
 def test_sigkill_of_fleetrun_leaves_nothing_alive_a_second_later(stubborn):
@@ -172,3 +174,33 @@ def test_the_job_fails_when_a_process_cannot_be_forked(work):
     job = work.run("--nproc_per_node=16", "/bin/sleep", "100", preexec_fn=limit)
     assert job.status == 126 and "could not be started" in job.err and "(fork)" in job.err
     assert not job.survivors()
+
+
+def test_a_reader_that_takes_no_launch_lines_does_not_delay_the_stop(work):
+    """Standard error is a pipe that is full once the job runs, and nobody reads it until the processes are gone."""
+    script = work.script("wait.sh", "#!/bin/sh\necho up\nexec sleep 100\n", 0o755)
+    reading, writing = os.pipe()
+    job = work.start(script, stderr=writing)
+    job.wait_for_log("workerlog.0", "up")
+    os.set_blocking(writing, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 4096)
+    os.close(writing)
+    job.signal(signal.SIGTERM)
+    wait_until(lambda: not job.survivors(), "the end of the processes", seconds=10)
+    with open(reading, "rb") as rest:
+        rest.read()
+    job.process.communicate()
+    assert job.process.returncode == 143
+
+
+def test_more_processes_than_descriptors_in_the_soft_limit(work):
+    import resource
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+    job = work.run("--nproc_per_node=150", "/bin/sh", "-c", "ulimit -n", preexec_fn=limit)
+    assert job.status == 0, job.err
+    assert job.log("workerlog.149") == "64\n"

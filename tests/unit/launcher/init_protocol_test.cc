@@ -10,7 +10,7 @@ using namespace fleetrun::launcher;
 namespace {
 
 std::vector<Frame> one_of_each() {
-  return {SetupFrame{"abcdef", {"/a", "/b"}, {"/c"}},
+  return {SetupFrame{"abcdef", {"/a", "/b"}, {"/c"}, 1024},
           StartFrame{7, "/bin/sh", {"sh", "-c", std::string("x\0y", 3)}, {"A=1", "B="}, "/tmp", true},
           SignalFrame{3, 15, true},
           FinishFrame{},
