@@ -17,15 +17,15 @@ namespace fleetrun::runtime {
 
 struct PassOptions {
   /// Variables to print, each with the text to print it under.
-  std::vector<std::string> fetch;
-  std::vector<std::string> fetch_info;
+  std::vector<std::string> fetch = {};
+  std::vector<std::string> fetch_info = {};
   /// Batches of thread 0 between two printed lines; 0 prints nothing.
   std::int64_t print_period = 100;
   /// false: forward only, nothing is pushed and no dense parameter changes (infer_from_dataset).
   bool train = true;
   ps::Mode mode = ps::Mode::async;
   /// Gets each line as it is made: "time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]".
-  std::function<void(const std::string&)> print;
+  std::function<void(const std::string&)> print = {};
 };
 
 /// What a pass did; losses of all threads are weighted by their examples.

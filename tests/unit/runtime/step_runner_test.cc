@@ -9,7 +9,9 @@
 
 #include "ps/memory/in_process.h"
 #include "runtime/base/error.h"
+#include "tests/support/counting_client.h"
 #include "tests/support/engine_program.h"
+#include "tests/support/pooled_model.h"
 
 using namespace fleetrun;
 using namespace fleetrun::engine;
@@ -17,43 +19,6 @@ using namespace fleetrun::runtime;
 using namespace fleetrun::tests;
 
 namespace {
-
-void parameter(Program& main, Program& startup, const std::string& name, const Shape& shape, double value) {
-  Variable variable;
-  variable.name = name;
-  variable.shape = shape;
-  variable.persistable = variable.trainable = true;
-  variable.stop_gradient = false;
-  main.add_variable(variable);
-  startup.add_variable(variable);
-  startup.append({"fill_constant", {}, {name}, {{"shape", shape}, {"value", value}}});
-}
-
-enum class Lookups { embedding, rows, tables };
-
-/// Sum-pooled ids times w, square error: the model whose losses Paddle 2.6.2 prints as 6.5 and 0.1352 with
-/// SGD(0.1).
-struct PooledModel {
-  Program main, startup;
-
-  explicit PooledModel(Lookups lookups) {
-    parameter(main, startup, "emb", {100, 4}, 0.5);
-    parameter(main, startup, "w", {4, 1}, 1.0);
-    add_data(main, "ids", DataType::int64, {-1, 1}, 1);
-    add_data(main, "label", DataType::float32, {-1, 1});
-    if (lookups == Lookups::tables) {
-      add(main, "sparse_embedding", {"ids"}, "rows",
-          {{"parameter", std::string("emb")}, {"width", std::int64_t{4}}});
-    } else {
-      add(main, "embedding", {"emb", "ids"}, "rows", {{"is_sparse", lookups == Lookups::rows}});
-    }
-    add(main, "sequence_pool", {"rows"}, "pooled", {{"pool_type", std::string("sum")}});
-    add(main, "reshape", {"pooled"}, "flat", {{"shape", std::vector<std::int64_t>{-1, 4}}});
-    add(main, "matmul", {"flat", "w"}, "out");
-    add(main, "square_error_cost", {"out", "label"}, "error");
-    add(main, "mean", {"error"}, "loss");
-  }
-};
 
 struct PooledBatch {
   Tensor ids, label;
@@ -130,41 +95,6 @@ TEST_CASE("tables on two servers, in both modes, train as update operators do") 
 
 namespace {
 
-/// Counts what passes to the tables.
-class CountingClient final : public ps::Client {
- public:
-  explicit CountingClient(ps::Client& inner) : inner_(inner) {}
-
-  std::unique_ptr<ps::Pending> pull_async(const ps::Pull& request) override {
-    ++pulls;
-    sparse_pulls += request.sparse.size();
-    for (const ps::SparsePull& sparse : request.sparse) keys += sparse.keys.size();
-    return inner_.pull_async(request);
-  }
-  std::unique_ptr<ps::Pending> push_async(const ps::Push& request) override {
-    ++pushes;
-    sparse_pushes += request.sparse.size();
-    return inner_.push_async(request);
-  }
-  void set_dense(std::uint32_t table, std::span<const float> values) override {
-    inner_.set_dense(table, values);
-  }
-  void begin_pass(std::uint32_t threads) override { inner_.begin_pass(threads); }
-  void leave_pass(std::uint32_t thread) override { inner_.leave_pass(thread); }
-  void barrier() override { inner_.barrier(); }
-  void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }
-  void save(const std::string& directory) override { inner_.save(directory); }
-  void load(const std::string& directory) override { inner_.load(directory); }
-  std::uint64_t rows(std::uint32_t table) override { return inner_.rows(table); }
-  void goodbye() override { inner_.goodbye(); }
-
-  int pulls = 0, pushes = 0;
-  std::size_t sparse_pulls = 0, sparse_pushes = 0, keys = 0;
-
- private:
-  ps::Client& inner_;
-};
-
 /// `lookups` slots that share one parameter; with `padding`, id 0 is none.
 struct SharedModel {
   Program main, startup;
@@ -198,10 +128,9 @@ TEST_CASE("lookups that share a parameter are one pull and one push; padding is 
   const Tensor a = ints({2, 1}, {1, 2}), b = ints({2, 1}, {2, 0}), c = ints({2, 1}, {0, 5});
   const std::map<std::string, const Tensor*> feed = {{"slot0", &a}, {"slot1", &b}, {"slot2", &c}};
   runner.run(feed);
-  CHECK(client.pulls == 1);
+  CHECK(client.calls == std::vector<std::string>{"pull", "push"});
   CHECK(client.sparse_pulls == 1);
   CHECK(client.keys == 4);
-  CHECK(client.pushes == 1);
   CHECK(client.sparse_pushes == 1);
   CHECK(clients[0]->rows(0) == 3);
   CHECK(floats_of(runner.tensor("slot1_rows")) == std::vector<float>{1, 1, 0, 0});
@@ -239,7 +168,7 @@ TEST_CASE("a test clone pulls and pushes nothing") {
   StepRunner runner(clone_for_test(model.main), scope, plan, &client, ps::Mode::async);
   const Tensor ids = ints({1, 1}, {4});
   runner.run({{"slot0", &ids}});
-  CHECK(client.pushes == 0);
+  CHECK(client.calls == std::vector<std::string>{"pull"});
   CHECK(floats_of(runner.tensor("loss"))[0] == 2.0f);
 }
 

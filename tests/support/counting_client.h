@@ -1,0 +1,54 @@
+// A parameter server client that writes down what passes through it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ps/client.h"
+
+namespace fleetrun::tests {
+
+/// Threads: as Client.
+class CountingClient final : public ps::Client {
+ public:
+  explicit CountingClient(ps::Client& inner) : inner_(inner) {}
+
+  std::unique_ptr<ps::Pending> pull_async(const ps::Pull& request) override {
+    const std::lock_guard lock(mutex_);
+    calls.emplace_back("pull");
+    sparse_pulls += request.sparse.size();
+    for (const ps::SparsePull& sparse : request.sparse) keys += sparse.keys.size();
+    return inner_.pull_async(request);
+  }
+  std::unique_ptr<ps::Pending> push_async(const ps::Push& request) override {
+    {
+      const std::lock_guard lock(mutex_);
+      calls.emplace_back("push");
+      sparse_pushes += request.sparse.size();
+    }
+    return inner_.push_async(request);
+  }
+  void set_dense(std::uint32_t table, std::span<const float> values) override {
+    inner_.set_dense(table, values);
+  }
+  void begin_pass(std::uint32_t threads) override { inner_.begin_pass(threads); }
+  void leave_pass(std::uint32_t thread) override { inner_.leave_pass(thread); }
+  void barrier() override { inner_.barrier(); }
+  void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }
+  void save(const std::string& directory) override { inner_.save(directory); }
+  void load(const std::string& directory) override { inner_.load(directory); }
+  std::uint64_t rows(std::uint32_t table) override { return inner_.rows(table); }
+  void goodbye() override { inner_.goodbye(); }
+
+  /// "pull" and "push", in order.
+  std::vector<std::string> calls;
+  std::size_t sparse_pulls = 0, sparse_pushes = 0, keys = 0;
+
+ private:
+  ps::Client& inner_;
+  std::mutex mutex_;
+};
+
+}  // namespace fleetrun::tests
