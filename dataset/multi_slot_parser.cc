@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
 constexpr std::size_t kLeastRoom = std::size_t{64} << 10;
-constexpr std::size_t kFirstRows = std::size_t{1} << 16;
+constexpr std::size_t kFirstRows = 1024;
 
 /// 'token', with every byte but printable ASCII as \xNN (a byte order mark or a no-break space would not
 /// show), and cut where it is long.

@@ -1,0 +1,108 @@
+// Any bytes, as MultiSlot text: no crash, no more memory than the text is worth, the same result however it
+// is cut, and what was read, printed, reads the same.
+//
+// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; multi_slot_replay runs it over the corpus in
+// every build. The first byte chooses the slots, the second the cut.
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "dataset/multi_slot_parser.h"
+
+using namespace fleetrun::dataset;
+
+namespace {
+
+std::vector<Slot> slots_of(unsigned choice) {
+  std::vector<Slot> slots;
+  for (unsigned i = 0; i <= choice % 4; ++i) {
+    const unsigned bits = choice >> (2 + i);
+    slots.push_back({.name = std::string(1, static_cast<char>('a' + i)),
+                     .type = bits & 1 ? SlotType::float32 : SlotType::int64,
+                     .dense = (bits & 2) != 0,
+                     .width = (bits & 2) != 0 ? 1 + choice % 3 : 1});
+  }
+  return slots;
+}
+
+[[noreturn]] void broken(const char* what) {
+  std::fprintf(stderr, "multi_slot_fuzz: %s\n", what);
+  std::abort();
+}
+
+/// Bits, so that a nan equals itself.
+bool same(const Batch& a, const Batch& b) {
+  if (a.rows != b.rows || a.slots.size() != b.slots.size()) return false;
+  for (std::size_t i = 0; i < a.slots.size(); ++i) {
+    const SlotValues &x = a.slots[i], &y = b.slots[i];
+    if (x.ints != y.ints || x.offsets != y.offsets || x.floats.size() != y.floats.size()) return false;
+    if (!x.floats.empty() &&
+        std::memcmp(x.floats.data(), y.floats.data(), x.floats.size() * sizeof(float)) != 0)
+      return false;
+  }
+  return true;
+}
+
+std::string parse_in_pieces(const std::vector<Slot>& slots, std::string_view text, std::size_t piece,
+                            Batch& batch) {
+  MultiSlotParser parser(slots);
+  parser.begin_batch(batch, SIZE_MAX / 2);
+  auto outcome = MultiSlotParser::Outcome::more;
+  while (!text.empty() && outcome == MultiSlotParser::Outcome::more) {
+    const std::string_view next = text.substr(0, piece);
+    std::memcpy(parser.room().data(), next.data(), next.size());
+    parser.commit(next.size());
+    text.remove_prefix(next.size());
+    outcome = parser.parse();
+  }
+  if (outcome == MultiSlotParser::Outcome::more) {
+    parser.end_input();
+    outcome = parser.parse();
+  }
+  parser.end_batch();
+  return outcome == MultiSlotParser::Outcome::bad ? to_string(parser.fault()) : "";
+}
+
+std::string print(const std::vector<Slot>& slots, const Batch& batch) {
+  std::string text;
+  char word[64];
+  for (std::size_t row = 0; row < batch.rows; ++row) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const auto width = static_cast<std::size_t>(slots[i].width);
+      const SlotValues& values = batch.slots[i];
+      const std::size_t first = slots[i].dense ? row * width : values.offsets[row];
+      const std::size_t last = slots[i].dense ? first + width : values.offsets[row + 1];
+      text.append(std::to_string(last - first));
+      for (std::size_t at = first; at < last; ++at) {
+        if (slots[i].type == SlotType::int64)
+          std::snprintf(word, sizeof word, " %" PRId64, values.ints[at]);
+        else
+          std::snprintf(word, sizeof word, " %.9g", static_cast<double>(values.floats[at]));
+        text.append(word);
+      }
+      text.append(i + 1 < slots.size() ? " " : "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  const std::vector<Slot> slots = slots_of(data[0]);
+  const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
+  Batch whole, pieces, again;
+  const auto fault = parse_multi_slot(slots, text, whole);
+  if (parse_in_pieces(slots, text, 1 + data[1] % 64, pieces) != (fault ? to_string(*fault) : ""))
+    broken("the fault depends on the cut");
+  if (!same(whole, pieces)) broken("the values depend on the cut");
+  if (parse_multi_slot(slots, print(slots, whole), again)) broken("what was printed does not read");
+  if (!same(whole, again)) broken("what was printed reads as something else");
+  return 0;
+}
