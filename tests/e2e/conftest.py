@@ -1,130 +1,15 @@
-"""What every end-to-end test shares: where fleetrun is, and how to run it in a directory of its own."""
+"""What every end-to-end test shares: a place to run fleetrun in, and an interpreter."""
 
 import os
 import pathlib
-import signal
-import subprocess
 import sys
-import time
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-DEADLINE = 30  # seconds after which a test that waits has failed
+# tests/support holds what tests import; pytest does not look there by itself.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-
-def find_fleetrun():
-    path = pathlib.Path(os.environ.get("FLEETRUN_BIN", ROOT / "build" / "cli" / "fleetrun"))
-    if not path.exists():
-        pytest.exit(f"fleetrun is not at {path}; build it or set FLEETRUN_BIN", returncode=2)
-    return str(path)
-
-
-def clean_environment(**more):
-    """This process's environment without what would change a job."""
-    prefixes = ("PADDLE_", "FLEETRUN_", "FLAGS_", "TRAINING_ROLE", "POD_")
-    names = {"VIRTUAL_ENV", "OMP_NUM_THREADS", "CPU_NUM", "CUDA_VISIBLE_DEVICES", "PYTHONPATH"}
-    kept = {k: v for k, v in os.environ.items() if k not in names and not k.startswith(prefixes)}
-    kept.update(more)
-    return kept
-
-
-def wait_until(condition, what, seconds=DEADLINE):
-    """Returns the first true value of condition(); fails with `what` when there is none in time."""
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        assert time.monotonic() < end, f"in vain: {what}"
-        time.sleep(0.01)
-
-
-def marked_pids(mark):
-    """Living processes whose environment holds `mark`: the ones a test started, however they were re-parented."""
-    found = set()
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            with open(f"/proc/{entry}/environ", "rb") as file:
-                if mark.encode() not in file.read().split(b"\0"):
-                    continue
-            with open(f"/proc/{entry}/stat") as file:
-                state = file.read().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state not in "ZX":
-            found.add(int(entry))
-    return found
-
-
-class Job:
-    """One running fleetrun."""
-
-    def __init__(self, arguments, directory, environment, **popen):
-        self.directory = directory
-        self.mark = f"TEST_MARK={os.getpid()}-{time.monotonic_ns()}"
-        name, _, value = self.mark.partition("=")
-        popen.setdefault("stdout", subprocess.PIPE)
-        popen.setdefault("stdin", subprocess.DEVNULL)
-        popen.setdefault("stderr", subprocess.PIPE)
-        self.process = subprocess.Popen(
-            [find_fleetrun(), *arguments],
-            cwd=directory,
-            env={**environment, name: value},
-            **popen,
-        )
-
-    def finish(self, seconds=DEADLINE):
-        out, err = self.process.communicate(timeout=seconds)
-        self.status = self.process.returncode
-        self.out = out.decode(errors="replace") if out is not None else ""
-        self.err = err.decode(errors="replace")
-        return self
-
-    def signal(self, number):
-        os.kill(self.process.pid, number)
-
-    def survivors(self):
-        return marked_pids(self.mark) - {self.process.pid}
-
-    def log(self, name):
-        return (self.directory / "log" / name).read_text()
-
-    def wait_for_log(self, name, text):
-        path = self.directory / "log" / name
-        wait_until(lambda: path.exists() and text in path.read_text(), f"{text!r} in {name}")
-
-
-class Workplace:
-    """A directory with scripts, and fleetrun to run them."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        self.jobs = []
-
-    def script(self, name, text, mode=0o644):
-        path = self.directory / name
-        path.write_text(text)
-        path.chmod(mode)
-        return path
-
-    def start(self, *arguments, environment=None, **popen):
-        job = Job([str(a) for a in arguments], self.directory, environment or clean_environment(), **popen)
-        self.jobs.append(job)
-        return job
-
-    def run(self, *arguments, seconds=DEADLINE, **options):
-        return self.start(*arguments, **options).finish(seconds)
-
-    def close(self):
-        for job in self.jobs:
-            if job.process.poll() is None:
-                job.process.kill()
-                job.process.communicate()
-            for pid in job.survivors():
-                os.kill(pid, signal.SIGKILL)
+from fleetrun_job import Workplace  # noqa: E402
 
 
 @pytest.fixture

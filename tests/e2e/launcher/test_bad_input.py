@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from conftest import clean_environment
+from fleetrun_job import clean_environment
 
 
 def refused(work, *arguments, status=125, says, environment=None, **options):

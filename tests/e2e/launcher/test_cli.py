@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, clean_environment
+from fleetrun_job import ROOT, clean_environment
 
 GOLDEN = ROOT / "tests" / "golden" / "launcher"
 FIXED = ["--job_id=ctr", "--server_num=1", "--trainer_num=1", "--grace=5"]
@@ -106,7 +106,7 @@ def test_version(work):
 
 
 def test_it_needs_no_library_but_the_c_library(work):
-    from conftest import find_fleetrun
+    from fleetrun_job import find_fleetrun
 
     linked = subprocess.run(["ldd", find_fleetrun()], capture_output=True, text=True).stdout
     assert not re.search("boost|stdc|grpc|proto|python|cuda|nccl|spdlog", linked), linked

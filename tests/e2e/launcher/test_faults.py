@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import wait_until
+from fleetrun_job import wait_until
 
 # A trainer with children that ignore SIGTERM, left its session, were orphaned, and are stopped.
 STUBBORN = """

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import clean_environment, wait_until
+from fleetrun_job import clean_environment, wait_until
 
 DUMP = "import json, os, sys; json.dump([dict(os.environ), sys.argv, os.getcwd(), os.getsid(0) == os.getpid()], sys.stdout)"
 SERVE = """

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import clean_environment, find_fleetrun
+from fleetrun_job import clean_environment, find_fleetrun, wait_until
 
 SHOW = """
 import subprocess, sys
@@ -59,8 +59,6 @@ def test_the_private_python_is_gone_after_sigkill_too(work, tmp_path):
     assert [p for p in (work.directory / "log").iterdir() if p.name.startswith(".python-")]
     job.process.kill()
     job.finish()
-    from conftest import wait_until
-
     wait_until(lambda: not [p for p in (work.directory / "log").iterdir() if p.name.startswith(".")], "the removal")
 
 
