@@ -11,7 +11,7 @@
 namespace fleetrun::tests {
 
 /// Threads: as Client.
-class CountingClient final : public ps::Client {
+class CountingClient : public ps::Client {
  public:
   explicit CountingClient(ps::Client& inner) : inner_(inner) {}
 
