@@ -30,7 +30,7 @@ Message copy_of(const Message& message) {
 }
 
 Outcome copy_of(const Outcome& outcome) {
-  if (const Error* error = std::get_if<Error>(&outcome)) return *error;
+  if (const Error* error = std::get_if<Error>(&outcome)) return separate_copy(*error);
   return copy_of(std::get<Message>(outcome));
 }
 
@@ -83,7 +83,7 @@ void Meeting::lost(std::uint32_t trainer, std::uint64_t incarnation) {
   Answers answers;
   const Error error = *obstacle();
   if (auto attended = attending_.extract(trainer); !attended.empty()) {
-    answers.push_back([respond = std::move(attended.mapped()), error] { respond(error); });
+    answers.push_back([respond = std::move(attended.mapped()), error] { respond(separate_copy(error)); });
   }
   fail_waiting(error, answers);
   settle(lock, std::move(answers));
@@ -122,7 +122,7 @@ void Meeting::close() {
   const Error error = *obstacle();
   fail_waiting(error, answers);
   for (auto& [trainer, respond] : std::exchange(attending_, {})) {
-    answers.push_back([respond = std::move(respond), error] { respond(error); });
+    answers.push_back([respond = std::move(respond), error] { respond(separate_copy(error)); });
   }
   settle(lock, std::move(answers));
 }
@@ -144,7 +144,7 @@ void Meeting::fail_waiting(const Error& error, Answers& answers) {
     for (Respond& respond : gathering.give_up()) waiting.push_back(std::move(respond));
   }
   for (Respond& respond : waiting) {
-    answers.push_back([respond = std::move(respond), error] { respond(error); });
+    answers.push_back([respond = std::move(respond), error] { respond(separate_copy(error)); });
   }
 }
 
@@ -189,7 +189,7 @@ void Meeting::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
     pass_.finish(step);
     lock.unlock();
     for (const Contribution& contribution : step) {
-      contribution.respond(failure ? Outcome(*failure) : Outcome(Message()));
+      contribution.respond(failure ? Outcome(separate_copy(*failure)) : Outcome(Message()));
     }
     lock.lock();
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <variant>
 
 #include "ps/message.h"
@@ -13,5 +14,13 @@ using Outcome = std::variant<Message, Error>;
 
 /// Called once, from any thread; must not throw.
 using Respond = std::function<void(Outcome)>;
+
+/// A copy for another thread. Copies of a std::exception share one text, whose references libstdc++ counts
+/// where a race detector cannot see it; this one shares nothing.
+inline Error separate_copy(const Error& error) {
+  Error copy(error.kind(), std::string(error.what()), error.hint());
+  for (const std::string& context : error.context()) copy.while_doing(context);
+  return copy;
+}
 
 }  // namespace fleetrun::ps

@@ -32,7 +32,7 @@ class MemoryCall : public Call {
 
   Reader result() override {
     const std::lock_guard lock(exchange_->mutex);
-    if (const Error* error = std::get_if<Error>(&exchange_->outcome)) throw Error(*error);
+    if (const Error* error = std::get_if<Error>(&exchange_->outcome)) throw separate_copy(*error);
     return Reader(std::get<Message>(exchange_->outcome).bytes());
   }
 

@@ -18,6 +18,7 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include "ps/channel_client.h"
+#include "ps/outcome.h"
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/settings.h"
 #include "runtime/base/error.h"
@@ -37,9 +38,9 @@ class Fate {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = error;
   }
-  std::optional<Error> error() const {
+  void check() const {
     const std::lock_guard lock(mutex_);
-    return error_;
+    if (error_) throw separate_copy(*error_);
   }
 
  private:
@@ -184,7 +185,7 @@ class RpcChannel : public Channel {
 
   std::unique_ptr<Call> start(const wire::Header&, Message request,
                               std::shared_ptr<Endings> endings) override {
-    if (const auto error = fate_->error()) throw Error(*error);
+    fate_->check();
     auto exchange = make_exchange(std::move(endings));
     send(exchange, std::move(request));
     return std::make_unique<RpcCall>(std::move(exchange));
