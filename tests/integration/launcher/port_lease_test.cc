@@ -1,0 +1,53 @@
+#include "launcher/port_lease.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/error.h"
+
+using namespace fleetrun;
+using namespace fleetrun::launcher;
+
+namespace {
+
+/// Whether an ordinary server could bind `endpoint` now.
+bool can_bind(const Endpoint& endpoint) {
+  const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(endpoint.port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return ::bind(fd.value(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a leased port is nobody else's until it is released") {
+  PortLeases mine, theirs;
+  const Endpoint endpoint = mine.lease_free("127.0.0.1");
+  CHECK(endpoint.host == "127.0.0.1");
+  CHECK_FALSE(can_bind(endpoint));
+  CHECK_FALSE(theirs.lease(endpoint));
+  mine.release(endpoint);
+  CHECK(can_bind(endpoint));
+  CHECK(theirs.lease(endpoint));
+  CHECK_FALSE(can_bind(endpoint));
+}
+
+TEST_CASE("many leases are all different") {
+  PortLeases leases;
+  std::vector<Endpoint> all;
+  for (int i = 0; i < 300; ++i) all.push_back(leases.lease_free("127.0.0.1"));
+  CHECK(parse_endpoint_list(to_string(all)).size() == 300);
+}
+
+TEST_CASE("an address of another host, and a name that is none, are refused") {
+  PortLeases leases;
+  CHECK_THROWS_WITH_AS(leases.lease_free("192.0.2.1"), "'192.0.2.1' is not an address of this host", Error);
+  CHECK_THROWS_AS(leases.lease({"no_such.invalid", 8000}), Error);
+  CHECK(is_this_host("127.0.0.1"));
+  CHECK(is_this_host("localhost"));
+  CHECK_FALSE(is_this_host("192.0.2.1"));
+}
