@@ -81,6 +81,7 @@ class MultiSlotParser {
  private:
   struct Column;
   const char* parse_row(const char* text);
+  bool take_one_id(Column& column, const char*& text, std::size_t row) noexcept;
   const char* parse_count(const Column& column, const char* text, std::uint64_t& count);
   template <auto read, class T>
   const char* parse_values(Column& column, T* const& values, const char* text, std::uint64_t count);

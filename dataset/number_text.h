@@ -85,21 +85,25 @@ inline const char* read_short_id(const char* text, std::int64_t& value) noexcept
   return text;
 }
 
-/// Reads a float written as up to 7 digits, '.' and more digits, 19 in all, without exponent, that ends
-/// before a separator or line feed, rounded as strtof() rounds; the end, or nullptr for anything else (which
-/// read_float() then judges).
-inline const char* read_short_float(const char* text, float& value) noexcept {
+/// read_short_float() without a sign.
+inline const char* read_plain_float(const char* text, float& value) noexcept {
   constexpr double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
                               1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
   constexpr std::uint64_t scale[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-  const bool negative = *text == '-';
-  text += negative;
-  DigitRun run = leading_digits(text);
-  if (run.digits == 8) return nullptr;
-  unsigned digits = run.digits;
+  unsigned digits = 1;
   unsigned fraction = 0;
-  std::uint64_t mantissa = run.digits == 0 ? 0 : value_of(run);
-  text += run.digits;
+  std::uint64_t mantissa = static_cast<unsigned char>(text[0] - '0');
+  DigitRun run{};
+  if (mantissa <= 9 &&
+      text[1] == '.') {  // the usual "0.": where the fraction starts is known without counting
+    text += 1;
+  } else {
+    run = leading_digits(text);
+    if (run.digits == 8) return nullptr;
+    digits = run.digits;
+    mantissa = run.digits == 0 ? 0 : value_of(run);
+    text += run.digits;
+  }
   if (*text == '.') {
     ++text;
     do {
@@ -119,8 +123,18 @@ inline const char* read_short_float(const char* text, float& value) noexcept {
   const double quotient = static_cast<double>(mantissa) / power[fraction];
   const std::uint64_t beyond_float = std::bit_cast<std::uint64_t>(quotient) & 0x1FFFFFFF;
   if (beyond_float - (0x10000000 - 2) <= 4) return nullptr;
-  value = static_cast<float>(negative ? -quotient : quotient);
+  value = static_cast<float>(quotient);
   return text;
+}
+
+/// Reads a float written as up to 7 digits, '.' and more digits, 19 in all, without exponent, that ends
+/// before a separator or line feed, rounded as strtof() rounds; the end, or nullptr for anything else (which
+/// read_float() then judges).
+inline const char* read_short_float(const char* text, float& value) noexcept {
+  if (*text != '-') return read_plain_float(text, value);
+  const char* end = read_plain_float(text + 1, value);
+  value = -value;
+  return end;
 }
 
 }  // namespace fleetrun::dataset
