@@ -17,7 +17,7 @@ LIMIT = 120  # seconds that any one process may take; nothing waits for less
 def environment(**variables):
     """The environment of a script: no variable of a job is inherited, `variables` are added."""
     clean = {name: value for name, value in os.environ.items()
-             if not name.startswith(("PADDLE_", "TRAINING_ROLE", "POD_", "FLEETRUN_"))}
+             if not name.startswith(("PADDLE_", "TRAINING_ROLE", "POD_", "FLEETRUN_")) and name != "PYTHONPATH"}
     if folder := os.environ.get("FLEETRUN_PYTHONPATH"):
         clean["PYTHONPATH"] = folder
     clean["PATH"] = os.path.dirname(sys.executable) + os.pathsep + clean.get("PATH", os.defpath)

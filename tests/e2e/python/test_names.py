@@ -6,10 +6,8 @@ def test_importing_a_generator_loads_neither_numpy_nor_native_code(run):
 import sys
 import fleetrun
 import fleetrun.distributed.fleet as fleet
-try:
-    fleet.MultiSlotDataGenerator
-except ModuleNotFoundError as error:
-    assert error.name == "fleetrun.distributed.fleet.data_generator", error
+class Reader(fleet.MultiSlotDataGenerator):
+    pass
 print(sorted({"numpy", "fleetrun._native", "difflib", "subprocess"} & set(sys.modules)))
 """)
     assert done.stdout == "[]\n"

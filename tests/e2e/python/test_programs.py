@@ -18,8 +18,6 @@ def test_every_listed_name_is_there(run):
 import importlib
 def walk(module):
     for name in dir(module):
-        if name.endswith("DataGenerator"):
-            continue
         value = getattr(module, name)
         if type(value).__name__ == "module" and value.__name__.startswith("fleetrun.") and "._" not in value.__name__:
             if value.__name__ not in seen:

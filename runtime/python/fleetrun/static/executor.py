@@ -78,8 +78,6 @@ class Executor:
             program.native, scope.native, dataset.native(int(thread)), training.plan if training else _native.TablePlan(),
             training.client if training else None, fetch=names, fetch_info=infos, print_period=int(print_period), train=train,
             mode=training.mode if training else "async", print_line=_print_line)
-        if train and training is not None and training.distributed:
-            training.pull_dense(scope.native)
         _print_line(_summary(self.last_pass))
 
 
