@@ -82,6 +82,7 @@ struct QueueDataset::State {
   std::vector<std::string> environment;  // read once: a reader's thread must not race with a setenv()
   std::atomic<std::size_t> next_file = 0;
   UniqueFd stop_event;
+  std::mutex owner_mutex;  // start() and stop(), which may come from several threads
   std::mutex error_mutex;
   std::exception_ptr first_error;
 };
@@ -203,7 +204,8 @@ const QueueDatasetOptions& QueueDataset::options() const noexcept {
 }
 
 void QueueDataset::start() {
-  stop();
+  const std::lock_guard lock(state_->owner_mutex);
+  state_->end();
   state_->begin();
 }
 
@@ -218,6 +220,7 @@ bool QueueDataset::next(std::size_t reader, Batch& batch) {
 }
 
 void QueueDataset::stop() noexcept {
+  const std::lock_guard lock(state_->owner_mutex);
   state_->end();
 }
 

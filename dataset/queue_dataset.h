@@ -1,8 +1,8 @@
 // Streams batches out of text files: each file goes through its own pipe command, several reader threads
 // parse, and each reader has a bounded queue of batches.
 //
-// Threads: start() and stop() by one owner; next(r, …) by one consumer thread per reader r. A dataset may be
-// started again after it ended (an epoch each).
+// Threads: start() by one owner, stop() by any thread; next(r, …) by one consumer thread per reader r. A
+// dataset may be started again after it ended (an epoch each).
 #pragma once
 
 #include <cstddef>

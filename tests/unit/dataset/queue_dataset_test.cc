@@ -68,6 +68,22 @@ TEST_CASE("a dataset can be read again, also after it was stopped halfway") {
   CHECK(drain(dataset, 0).size() == 500);
 }
 
+TEST_CASE("several threads may stop a dataset at once") {
+  const tests::TempDir directory;
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text.append("1 7\n");
+  const std::string file = directory.write("a", text);
+  for (int round = 0; round < 50; ++round) {
+    QueueDataset dataset(options_for({file}));
+    dataset.start();
+    std::thread other([&] { dataset.stop(); });
+    dataset.stop();
+    other.join();
+    Batch batch;
+    CHECK_FALSE(dataset.next(0, batch));
+  }
+}
+
 TEST_CASE("several readers share the files: every example once") {
   const tests::TempDir directory;
   std::vector<std::string> files;
