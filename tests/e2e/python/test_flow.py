@@ -133,8 +133,8 @@ def test_ctrl_c_ends_a_trainer_that_waits(tmp_path, start, ports):
     flow.write(tmp_path)
     port = ports(1)[0]
     server = start([sys.executable, "train.py", "1", "sync"], **flow.server_environment(port))
-    train = (tmp_path / "train.py").read_text().replace("    fleet.init_worker()\n", "    WAIT\n    fleet.init_worker()\n")
-    train = train.replace("    WAIT\n", INTERRUPT_IN_BARRIER)
+    train = (tmp_path / "train.py").read_text().replace("    fleet.init_worker()\n",
+                                                        INTERRUPT_IN_BARRIER + "    fleet.init_worker()\n")
     (tmp_path / "train.py").write_text(train)
     trainer = start([sys.executable, "train.py", "1", "sync"], **flow.trainer_environment(port, 0))
     output, _ = trainer.communicate(timeout=LIMIT)

@@ -152,6 +152,8 @@ class Fleet:
                                          trainers=self._role.trainers, mode=training.mode,
                                          tables=training.plan.tables(),
                                          endpoint=self._role.server_endpoints[self._role.rank])
+        # From here on being asked to stop is a normal end.
+        signal.signal(signal.SIGTERM, lambda *_: self._server.stop())
         if dirname is not None:
             self._server.load(str(dirname))
 
@@ -160,12 +162,9 @@ class Fleet:
         self._need(server=True, call="run_server")
         if self._server is None:
             raise Error("config", "fleet.run_server before fleet.init_server", "call fleet.init_server() first")
-        before = signal.signal(signal.SIGTERM, lambda *_: self._server.stop())
-        try:
-            self._server.wait()
-        finally:
-            signal.signal(signal.SIGTERM, before)
-            self._server = None
+        self._server.wait()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        self._server = None
 
     # ---- trainers ----
 
