@@ -41,6 +41,7 @@ std::string to_shell(const Plan& plan) {
     text.append("  cd ").append(shell_quoted(process.cwd)).append(" || exit\n");
     for (const auto& [name, value] : process.environment.values())
       text.append("  export ").append(name).append("=").append(shell_quoted(value)).append("\n");
+    text.append("  unset ").append(join(process.unset, " ")).append("\n");
     std::vector<std::string> argv = process.argv;
     argv.front() = process.program;
     text.append("  exec ").append(command_line(argv)).append("\n) </dev/null ");

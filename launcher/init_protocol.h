@@ -36,9 +36,10 @@ struct StartFrame {
   std::uint32_t index = 0;
   std::string program;  // a path; no search
   std::vector<std::string> argv;
-  std::vector<std::string> environment;  // NAME=VALUE, over what init inherited
-  std::string cwd;                       // empty: init's own
-  bool has_stdin = false;                // a second descriptor comes along; otherwise /dev/null
+  std::vector<std::string>
+      environment;         // NAME=VALUE, over what init inherited; NAME alone is taken out of it
+  std::string cwd;         // empty: init's own
+  bool has_stdin = false;  // a second descriptor comes along; otherwise /dev/null
   bool operator==(const StartFrame&) const = default;
 };
 

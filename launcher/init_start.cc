@@ -113,7 +113,10 @@ std::vector<std::string> merged_environment(const Environ& base, const std::vect
   Environ merged = base;
   for (const std::string& entry : additions) {
     const std::size_t equals = entry.find('=');
-    merged.set(entry.substr(0, equals), entry.substr(equals + 1));
+    if (equals == std::string::npos)
+      merged.erase(entry);
+    else
+      merged.set(entry.substr(0, equals), entry.substr(equals + 1));
   }
   return merged.entries();
 }

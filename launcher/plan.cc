@@ -66,6 +66,7 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
     process.log_name = log_name(process.identity);
     process.log_alias = log_alias(process.identity);
     process.environment = to_environ(process.identity);
+    process.unset = foreign_variables(process.identity);
     add_surroundings(program, facts, process.environment);
   }
   return plan;

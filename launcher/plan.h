@@ -22,7 +22,8 @@ struct ProcessSpec {
   Identity identity;
   std::string program;  // the file to execute
   std::vector<std::string> argv;
-  Environ environment;  // over what fleetrun itself has
+  Environ environment;             // over what fleetrun itself has
+  std::vector<std::string> unset;  // of what fleetrun itself has
   std::string cwd;
   std::string log_name;         // "workerlog.0", in the plan's log_dir
   std::string log_alias;        // another name of the same file: "default.abcdef.trainer.0.log"

@@ -18,6 +18,7 @@ Json to_json(const ProcessSpec& process) {
           {"program", process.program},
           {"argv", process.argv},
           {"environment", std::move(environment)},
+          {"unset", process.unset},
           {"cwd", process.cwd},
           {"devices", process.identity.devices},
           {"ports", std::move(ports)},

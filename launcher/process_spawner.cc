@@ -93,6 +93,7 @@ class InitPod final : public Pod {
     frame.program = spec.program;
     frame.argv = spec.argv;
     frame.environment = spec.environment.entries();
+    frame.environment.insert(frame.environment.end(), spec.unset.begin(), spec.unset.end());
     frame.has_stdin = stdin_fd >= 0;
     std::vector<int> descriptors = {log_fd};
     if (stdin_fd >= 0) descriptors.push_back(stdin_fd);

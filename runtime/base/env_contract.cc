@@ -175,6 +175,15 @@ Environ to_environ(const Identity& identity) {
   return environ;
 }
 
+std::vector<std::string> foreign_variables(const Identity& identity) {
+  std::vector<std::string> names;
+  for (const Row& row : kRows) {
+    const bool flag = std::string_view(row.name).starts_with("FLAGS_");  // the user's to set
+    if ((row.who & group_of(identity)) == 0 && !flag) names.emplace_back(row.name);
+  }
+  return names;
+}
+
 bool has_identity(const Environ& environ) {
   return environ.has("PADDLE_PSERVERS_IP_PORT_LIST") || environ.has("PADDLE_TRAINER_ENDPOINTS");
 }

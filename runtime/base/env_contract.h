@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,10 @@ namespace fleetrun {
 
 /// The variables of this process, and no others.
 Environ to_environ(const Identity& identity);
+
+/// The variables by which other roles or modes are recognized, and which this process must therefore not
+/// inherit from whoever started the job.
+std::vector<std::string> foreign_variables(const Identity& identity);
 
 /// Whether `environ` tells a process who it is: true under fleetrun or Paddle's launcher, false for `python
 /// train.py`.

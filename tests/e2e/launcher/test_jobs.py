@@ -274,3 +274,13 @@ def test_environment_variables_set_what_flags_do_not(work):
     assert sorted(p.name for p in (work.directory / "here").glob("workerlog.*")) == ["workerlog.0", "workerlog.1", "workerlog.2"]
     assert not (work.directory / "elsewhere").exists()
     assert "LAUNCH WARNING" in job.err and "--log_dir here is used, not PADDLE_LOG_DIR=elsewhere" in job.err
+
+
+def test_variables_of_another_job_are_not_inherited(work, python):
+    work.script("dump.py", DUMP)
+    left = clean_environment(PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:1", TRAINING_ROLE="PSERVER", PADDLE_PORT="1", FLAGS_mine="2")
+    job = work.run("--python", python, "dump.py", environment=left)
+    env = dumped(job, "workerlog.0")[0]
+    assert not {"PADDLE_PSERVERS_IP_PORT_LIST", "TRAINING_ROLE", "PADDLE_PORT"} & set(env) and env["FLAGS_mine"] == "2"
+    env = dumped(work.run("--python", python, "--server_num=1", "--log_overwrite=1", "dump.py", environment={**left, "PADDLE_TRAINER_ID": "7"}), "serverlog.0")[0]
+    assert "PADDLE_TRAINER_ID" not in env

@@ -20,6 +20,7 @@ launcher::Plan small_plan() {
   process.log_name = "workerlog.0";
   process.log_alias = "ctr.abcdef.trainer.0.log";
   process.environment.set("A", "b c");
+  process.unset = {"B", "C"};
   plan.processes.push_back(process);
   return plan;
 }
@@ -40,6 +41,6 @@ TEST_CASE("as text, a plan says who runs what where") {
 TEST_CASE("as a shell script, every word is quoted where it has to be") {
   const std::string script = cli::to_shell(small_plan());
   CHECK(script.find("mkdir -p '/my logs'\n") != std::string::npos);
-  CHECK(script.find("  export A='b c'\n  exec /bin/echo 'it'\\''s' '$HOME'\n) </dev/null >>'/my "
+  CHECK(script.find("  export A='b c'\n  unset B C\n  exec /bin/echo 'it'\\''s' '$HOME'\n) </dev/null >>'/my "
                     "logs/workerlog.0' 2>&1 &\n") != std::string::npos);
 }

@@ -167,3 +167,18 @@ TEST_CASE("every variable of the contract has a meaning and is there once") {
   }
   CHECK(seen.size() == 28);
 }
+
+TEST_CASE("what another job left in the environment does not change who a process is") {
+  Environ left;  // both modes at once, as a process would inherit them
+  const auto add = [](const Environ& from, Environ& to) {
+    for (const auto& [name, value] : from.values()) to.set(name, value);
+  };
+  const Identity server = ps_identity(Role::server, 1), trainer = ps_identity(Role::trainer, 2);
+  for (const Identity& other : {server, trainer, collective_identity(1, 4)}) add(to_environ(other), left);
+  for (const Identity& id : {server, trainer, collective_identity(0, 2)}) {
+    Environ environ = left;
+    for (const std::string& name : foreign_variables(id)) environ.erase(name);
+    add(to_environ(id), environ);
+    CHECK(identity_from(environ) == id);
+  }
+}
