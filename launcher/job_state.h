@@ -1,11 +1,11 @@
 // What happens in a job, decided: a pure reducer from events to actions.
 //
-//   phase      what it is                          leaves when
-//   preparing  servers run, trainers wait           every server listens (or has ended well), or
-//   ready_timeout passes running    all run                              the trainers have ended well, or the
-//   first process fails stopping   all were asked to stop (SIGTERM)     all have ended, or the grace passes
-//   killing    all were made to stop (SIGKILL)      all have ended
-//   done       nothing runs                         -
+//   phase      what it is                              leaves when
+//   preparing  servers run, trainers wait              every server listens (or has ended well), or ready_timeout passes
+//   running    all run                                 the trainers have ended well, or the first process fails
+//   stopping   all were asked to stop (SIGTERM)        all have ended, or the grace passes
+//   killing    all were made to stop (SIGKILL)         all have ended
+//   done       nothing runs                            -
 //
 // A collective job begins in `running`. The first failure decides the outcome, and the ones after it are
 // consequences. A server that ends well while trainers run is no failure; one that does not is.

@@ -1,8 +1,7 @@
 // What travels between a client and a server. Little-endian, arrays contiguous, nothing aligned by the
 // reader's luck: headers are multiples of 8 bytes, 64-bit arrays come before 32-bit ones.
 //
-//   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 |
-//   body
+//   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 | body
 //
 //   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64}
 //              | dense x {table u32, 0 u32, floats u64} | keys u64[] of every sparse section
