@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 
 import pytest
@@ -27,6 +28,19 @@ def port_name(match, ports):
     port = next(g for g in match.groups() if g)
     name = f"PORT{ports.setdefault(port, len(ports))}"
     return match.group(0).replace(port, name)
+
+
+def two_free_ports():
+    """A port that is free together with the next one."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+            return port
 
 
 def check_golden(name, text):
@@ -56,14 +70,15 @@ def test_the_shell_script_of_a_dry_run_does_the_same(work):
 
 
 def test_the_json_of_a_dry_run_is_the_plan_that_is_run(work):
-    plan = json.loads(work.run("--dry-run=json", "--nproc_per_node=2", "--start_port=23400", "/usr/bin/env").out)
-    job = work.run("--nproc_per_node=2", "--start_port=23400", "/usr/bin/env")
+    flags = ["--nproc_per_node=2", f"--start_port={(start := two_free_ports())}", "/usr/bin/env"]
+    plan = json.loads(work.run("--dry-run=json", *flags).out)
+    job = work.run(*flags)
     assert job.status == 0, job.err
     seen = dict(line.split("=", 1) for line in job.log("workerlog.1").splitlines() if "=" in line)
     for name, value in plan["processes"][1]["environment"].items():
         if name not in ("POD_NAME", "FLEETRUN_POD_NAME"):
             assert seen[name] == value
-    assert seen["PADDLE_CURRENT_ENDPOINT"] == "127.0.0.1:23401"
+    assert seen["PADDLE_CURRENT_ENDPOINT"] == f"127.0.0.1:{start + 1}"
 
 
 def test_flags_are_written_in_every_documented_way(work):
