@@ -4,6 +4,11 @@
 // runs and tests); this header knows neither. Duplicate keys are fine everywhere: a pull fills each position,
 // a push adds the gradients of equal keys up before the one update.
 //
+// Nothing is silent: a gradient that is NaN or infinite is Error(data) and nothing of that push is sent; a
+// dense table that nobody has set or loaded is Error(config) on pull and push, not zeros; a trainer that goes
+// without goodbye() (its client is destroyed, its process dies) fails every barrier, sum, pass and
+// synchronous step that waits for it, with Error(network) naming it.
+//
 // Threads: all calls may be made from several threads at once. Spans given to an *_async call must stay valid
 // until its Pending was waited for or destroyed (the destructor waits). Throws: Error(network) naming the
 // server ("server 0 at 127.0.0.1:40001 is gone …") within seconds when a server dies; Error(config) when a
@@ -76,7 +81,8 @@ class Client {
 
   virtual std::unique_ptr<Pending> pull_async(const Pull& request) = 0;
   /// async mode: done when every server has applied it. sync mode: done when the step has been applied, that
-  /// is, when every participant of the pass has pushed it or left the pass.
+  /// is, when every participant of the pass has pushed it or left the pass; one push at a time per
+  /// participant.
   virtual std::unique_ptr<Pending> push_async(const Push& request) = 0;
   void pull(const Pull& request) { pull_async(request)->wait(); }
   void push(const Push& request) { push_async(request)->wait(); }
@@ -96,7 +102,9 @@ class Client {
   virtual void all_reduce_sum(std::span<double> values) = 0;
 
   /// Every server writes (reads) its part of all tables below `directory` on its own host; whole or not at
-  /// all. load takes what any number of servers has saved.
+  /// all. load takes what any number of servers has saved. Meant for moments when nobody pushes: a save
+  /// beside pushes holds whole rows, but not one moment of all of them. Throws: Error(host) when a file
+  /// cannot be written, Error(data) naming the file that is missing, damaged or of other tables.
   virtual void save(const std::string& directory) = 0;
   virtual void load(const std::string& directory) = 0;
 

@@ -12,7 +12,7 @@ inline constexpr int kKeepaliveMs = 5000;
 /// first.
 inline constexpr int kKeepaliveTimeoutMs = 10000;
 /// The longest HTTP/2 frame there is, and the window of a stream: a request of a few MB goes out without
-/// waiting for the other side. side.
+/// waiting for the other side.
 inline constexpr int kFrameBytes = (1 << 24) - 1;
 inline constexpr int kWindowBytes = 16 << 20;
 

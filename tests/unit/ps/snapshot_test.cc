@@ -170,13 +170,13 @@ TEST_CASE("a second save into a directory replaces the first one whole") {
   CHECK(rows == std::vector<float>(3, 2.0f));
 }
 
-TEST_CASE("a save that fails leaves the one before it, and no parts of its own") {
+TEST_CASE("a save that fails leaves the one before it whole") {
   const std::vector<TableConfig> tables{sparse_table(0, "t", 1)};
   const TempDir dir;
   const auto client = one_client(2, tables);
   client->save(dir.path().string());
   const auto before = files_in(dir.path().string());
-  // A directory in the way of the manifest's temporary name.
+  // Directories in the way of the manifest and of one server's temporary name for it.
   std::filesystem::create_directory(dir.file("manifest-1.tmp"));
   std::filesystem::rename(dir.file("manifest"), dir.file("kept"));
   std::filesystem::create_directory(dir.file("manifest"));
