@@ -5,6 +5,8 @@
 
 import random
 
+LIMIT = 120  # seconds that any one process may take; nothing waits for less
+
 IMPORTS = {
     "fleetrun": "import fleetrun as paddle\nimport fleetrun.distributed.fleet as fleet\nimport fleetrun.nn.functional as F\n",
     "paddle": "import paddle\nimport paddle.distributed.fleet as fleet\nimport paddle.nn.functional as F\n",

@@ -7,7 +7,7 @@ import sys
 
 import flow
 import pytest
-from conftest import LIMIT
+from flow import LIMIT
 
 PERIOD = re.compile(r"time: \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\], batch: \[\d+\], loss\[1\]:\[([\d.e-]+)\], auc\[1\]:\[([\d.e-]+)\]")
 
@@ -25,10 +25,10 @@ INTERRUPT_IN_BARRIER = """    import linecache, signal, threading
 
 
 def figures(text):
-    """(first loss, last loss, last auc) of the printed lines."""
+    """(last loss, last auc) of the printed lines. The first loss says little: another trainer may have trained before."""
     found = [(float(match[1]), float(match[2])) for match in PERIOD.finditer(text)]
     assert found, text
-    return found[0][0], found[-1][0], found[-1][1]
+    return found[-1]
 
 
 def finish(process, status=0):
@@ -57,8 +57,8 @@ def test_one_server_and_two_trainers_learn(tmp_path, job, mode):
     server, *trainers = job("8", mode)
     for trainer in trainers:
         output = finish(trainer)
-        first, last, auc = figures(output)
-        assert first > 0.6 and last < 0.5 and auc > 0.75, output
+        last, auc = figures(output)
+        assert last < 0.5 and auc > 0.75, output
         assert output.count("examples: 400, batches: 20, ") == 8
     assert "running server with rank id: 0, endpoint: 127.0.0.1:" in finish(server)
 
@@ -66,8 +66,8 @@ def test_one_server_and_two_trainers_learn(tmp_path, job, mode):
 def test_the_script_runs_alone_and_unchanged_as_paddle(tmp_path, start, package):
     flow.write(tmp_path, package="paddle")
     output = finish(start([sys.executable, "train.py", "6", "async"], PYTHONPATH=package + "/_compat"))
-    first, last, auc = figures(output)
-    assert first > 0.6 and last < 0.4 and auc > 0.8, output
+    last, auc = figures(output)
+    assert last < 0.4 and auc > 0.8, output
 
 
 def test_synchronous_runs_with_one_seed_are_the_same(tmp_path, job):
@@ -167,3 +167,28 @@ def test_a_server_that_dies_is_named_by_its_trainers(tmp_path, job):
     for trainer in trainers:
         output = finish(trainer, status=1)
         assert "fleetrun.Error: " in output and "server 0" in output
+
+
+@pytest.mark.parametrize("package_name, flags", [("fleetrun", []), ("paddle", ["--compat=paddle"])])
+def test_fleetrun_starts_the_whole_job(tmp_path, start, package_name, flags):
+    from fleetrun_job import find_fleetrun
+
+    flow.write(tmp_path, package=package_name)
+    output = finish(start([find_fleetrun(), "--server_num=1", "--trainer_num=2", "--python", sys.executable, *flags,
+                           "train.py", "8", "async"]))
+    last, auc = figures(output)
+    assert last < 0.5 and auc > 0.75, output
+    server, other = ((tmp_path / "log" / name).read_text() for name in ("serverlog.0", "workerlog.1"))
+    assert "running server with rank id: 0, endpoint: 127.0.0.1:" in server
+    assert other.count("examples: 400, batches: 20, ") == 8
+
+
+def test_fleetrun_passes_a_failing_pipe_on(tmp_path, start):
+    from fleetrun_job import find_fleetrun
+
+    flow.write(tmp_path)
+    with open(tmp_path / "data" / "part3", "a") as file:
+        file.write("1\tnot a number\n")
+    output = finish(start([find_fleetrun(), "--server_num=1", "--trainer_num=2", "--python", sys.executable, "train.py",
+                           "1", "async"]), status=1)
+    assert "part3" in output and "could not convert string to float" in output

@@ -148,14 +148,20 @@ class Fleet:
         self._need(server=True, call="init_server")
         refuse("fleet.init_server", var_names=(var_names, None))
         training = self._need_training("init_server")
+        # Being asked to stop is a server's normal end, from before it says that it runs until the process is gone.
+        signal.signal(signal.SIGTERM, self._end_server)
+        atexit.register(signal.signal, signal.SIGTERM, signal.SIG_IGN)
         self._server = _native.RpcServer(rank=self._role.rank, servers=len(self._role.server_endpoints),
                                          trainers=self._role.trainers, mode=training.mode,
                                          tables=training.plan.tables(),
                                          endpoint=self._role.server_endpoints[self._role.rank])
-        # From here on being asked to stop is a normal end.
-        signal.signal(signal.SIGTERM, lambda *_: self._server.stop())
         if dirname is not None:
             self._server.load(str(dirname))
+
+    def _end_server(self, *_):
+        if self._server is None:
+            sys.exit(0)
+        self._server.stop()
 
     def run_server(self):
         """Serves until all trainers have said goodbye or SIGTERM comes; then returns, so that the script ends with 0."""
@@ -163,7 +169,6 @@ class Fleet:
         if self._server is None:
             raise Error("config", "fleet.run_server before fleet.init_server", "call fleet.init_server() first")
         self._server.wait()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         self._server = None
 
     # ---- trainers ----
