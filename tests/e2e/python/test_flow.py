@@ -90,13 +90,17 @@ def test_a_model_saved_on_a_server_comes_back(tmp_path, job):
             "print_period=0); print('mean', round(exe.last_pass.fetch_means[0], 5), flush=True)")
     flow.write(tmp_path, after=f"fleet.is_first_worker() and fleet.save_persistables(exe, 'model'); {show}")
     saved = [finish(process) for process in job("4", "sync")][1:]
-    train = (tmp_path / "train.py").read_text().replace("fleet.is_first_worker() and fleet.save_persistables(exe, 'model');",
-                                                        "fleet.is_first_worker() and fleet.load_model('model', mode=0); "
-                                                        "fleet.barrier_worker();")
-    (tmp_path / "train.py").write_text(train)
-    loaded = [finish(process) for process in job("0", "sync")][1:]
-    means = [re.search(r"mean (\S+)", output)[1] for output in (*saved, *loaded)]
-    assert means[:2] == means[2:] and float(means[0]) < 0.5
+    train = (tmp_path / "train.py").read_text()
+    save = "fleet.is_first_worker() and fleet.save_persistables(exe, 'model');"
+    load = "fleet.is_first_worker() and fleet.load_model('model', mode=0); fleet.barrier_worker();"
+    # By a trainer, and by the server before trainers come.
+    for script in (train.replace(save, load),
+                   train.replace(save, "0;").replace("fleet.init_server()", "fleet.init_server('model')")):
+        assert script != train
+        (tmp_path / "train.py").write_text(script)
+        loaded = [finish(process) for process in job("0", "sync")][1:]
+        means = [re.search(r"mean (\S+)", output)[1] for output in (*saved, *loaded)]
+        assert means[:2] == means[2:] and float(means[0]) < 0.5
 
 
 def test_a_trainer_that_forgets_to_say_goodbye_says_it_at_its_end(tmp_path, job):

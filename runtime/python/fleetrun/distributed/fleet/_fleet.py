@@ -176,6 +176,7 @@ class Fleet:
     def init_worker(self, scopes=None):
         """Connects to the servers; trainer 0 gives the dense tables their first values, and all start from them.
 
+        Servers that were started from a saved model, init_server(dirname), keep its values.
         Throws: Error(network) naming the servers that do not answer, Error(config) when the tables of both sides
         disagree or the start-up program has not run.
         """
@@ -193,8 +194,8 @@ class Fleet:
         client = _native.connect(self._role.server_endpoints, self._role.rank, self._role.trainers, training.mode,
                                  training.plan.tables())
         if self.is_first_worker():
-            for parameter, table, _ in training.dense_entries():
-                client.set_dense(table, scope.value(parameter))
+            for parameter, table, width in training.dense_entries():
+                _set_if_empty(client, table, width, scope.value(parameter))
         client.barrier()
         training.connect(client)
         atexit.register(self._at_exit)
@@ -268,6 +269,17 @@ class Fleet:
             training.pull_dense(framework.global_scope().native)
         else:
             local_model.load(training, str(path))
+
+
+def _set_if_empty(client, table, width, values):
+    """Sets a dense table that has no values yet: the one reason for which a server that has agreed on the tables
+    refuses a pull."""
+    try:
+        client.pull_dense(table, width)
+    except Error as error:
+        if error.kind != "config":
+            raise
+        client.set_dense(table, values)
 
 
 def _endpoints(endpoints, to_string):
