@@ -1,7 +1,7 @@
 // A training program as data: variables, and operators over them in order.
 //
 // Built from Python or C++ one operator at a time; append_backward adds the gradient operators, minimize
-// (optimizer.h) the updates. Programs are run by an Executor (executor.h) over a Scope (scope.h); nothing
+// (optimizer.h) the updates. Programs are run by an Executor (executor.h) over a Scope; nothing
 // here computes. Threads: building is single-threaded; a finished Program may be read by any number of
 // threads.
 #pragma once
