@@ -76,12 +76,15 @@ struct Exchange {
   // attend: any end of the call is the end of the connection.
   bool attending = false;
   std::atomic<bool> ended{false};
+  // Cancelled from here, because another server refused its part: says nothing about this server.
+  std::atomic<bool> abandoned{false};
   std::shared_ptr<Exchange> self;
 
   void complete() {
     const std::shared_ptr<Exchange> keep = std::move(self);
     const bool is_ours = error_from({status.error_message(), status.error_details()}).has_value();
-    if (!status.ok() && (attending || (!is_ours && is_transport_failure(status.error_code())))) {
+    if (!status.ok() && !abandoned &&
+        (attending || (!is_ours && is_transport_failure(status.error_code())))) {
       fate->seal(error_of(status, server));
     }
     ended = true;
@@ -93,7 +96,9 @@ class RpcCall : public Call {
  public:
   explicit RpcCall(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
   ~RpcCall() override {
-    if (!exchange_->ended) exchange_->context.TryCancel();
+    if (exchange_->ended) return;
+    exchange_->abandoned = true;
+    exchange_->context.TryCancel();
   }
 
   bool has_ended() const override { return exchange_->ended; }
