@@ -196,3 +196,21 @@ def test_fleetrun_passes_a_failing_pipe_on(tmp_path, start):
     output = finish(start([find_fleetrun(), "--server_num=1", "--trainer_num=2", "--python", sys.executable, "train.py",
                            "1", "async"]), status=1)
     assert "part3" in output and "could not convert string to float" in output
+
+
+def test_trainers_add_up_over_two_servers(tmp_path, start):
+    from fleetrun_job import find_fleetrun
+
+    flow.write(tmp_path, after="""rank = fleet.worker_index()
+    import numpy as np
+    print("sum", fleet.util.all_reduce(np.array([rank + 1, 0.1])).tolist(), fleet.util.all_reduce(rank, "max"),
+          fleet.util.all_reduce(rank, "min"), fleet.util.all_gather(10 + rank), fleet.server_num(),
+          len(fleet.worker_endpoints()), paddle.distributed.get_world_size(), flush=True)""")
+    output = finish(start([find_fleetrun(), "--server_num=2", "--trainer_num=3", "--python", sys.executable, "train.py",
+                           "2", "sync"]))
+    expected = "sum [6.0, 0.30000000000000004] 2 0 [10, 11, 12] 2 3 3"
+    assert expected in output
+    for rank in (1, 2):
+        assert expected in (tmp_path / "log" / f"workerlog.{rank}").read_text()
+    for server in range(2):
+        assert f"running server with rank id: {server}, " in (tmp_path / "log" / f"serverlog.{server}").read_text()
