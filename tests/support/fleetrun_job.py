@@ -21,6 +21,20 @@ def find_fleetrun():
     return path
 
 
+def reachable_fleetrun(work):
+    """A copy of fleetrun that any user may run, though the checkout may lie in root's home; opens the way to `work` too."""
+    folder = work.directory.with_name(work.directory.name + "-bin")
+    folder.mkdir()
+    program = pathlib.Path(find_fleetrun()).resolve()
+    places = (program.with_name("fleetrun-init"), program.parents[1] / "launcher" / "fleetrun-init")
+    for source in (program, next(place for place in places if place.exists())):
+        shutil.copy(source, folder)
+    for directory in (folder, *list(work.directory.parents)[:3]):
+        if str(directory).startswith("/tmp/"):
+            directory.chmod(0o755)
+    return folder / "fleetrun"
+
+
 def clean_environment(**more):
     """This process's environment without what would change a job."""
     prefixes = ("PADDLE_", "FLEETRUN_", "FLAGS_", "TRAINING_ROLE", "POD_")

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from fleetrun_job import clean_environment
+from fleetrun_job import clean_environment, reachable_fleetrun
 
 
 def refused(work, *arguments, status=125, says, environment=None, **options):
@@ -117,10 +117,8 @@ def test_a_log_that_is_a_link_or_a_pipe_is_refused(work):
 @pytest.mark.skipif(os.getuid() != 0, reason="root becomes another user here")
 def test_a_read_only_log_directory(work):
     (work.directory / "log").mkdir(mode=0o555)
-    for parent in list(work.directory.parents)[:3]:
-        if str(parent).startswith("/tmp/"):
-            parent.chmod(0o755)
-    refused(work, "/bin/true", says="Permission denied", preexec_fn=lambda: os.setuid(54321))
+    refused(work, "/bin/true", says="Permission denied", executable=reachable_fleetrun(work),
+            preexec_fn=lambda: os.setuid(54321))
 
 
 FLAGS = [("--sever_num=1", "--server_num"), ("--server-nun", "--server_num"), ("--nproc", "--help lists"), ("--gpu=0", "--gpus"), ("-x", "--help lists")]

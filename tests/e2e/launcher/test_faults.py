@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fleetrun_job import wait_until
+from fleetrun_job import reachable_fleetrun, wait_until
 
 # A trainer with children that ignore SIGTERM, left its session, were orphaned, and are stopped.
 STUBBORN = """
@@ -160,9 +160,6 @@ def test_the_job_fails_when_a_process_cannot_be_forked(work):
     if os.getuid() != 0:
         pytest.skip("needs root to become a user without other processes")
     work.directory.chmod(0o777)
-    for parent in list(work.directory.parents)[:3]:
-        if str(parent).startswith("/tmp/"):
-            parent.chmod(0o755)
 
     def limit():
         import resource
@@ -171,7 +168,7 @@ def test_the_job_fails_when_a_process_cannot_be_forked(work):
         os.setuid(54321)
         resource.setrlimit(resource.RLIMIT_NPROC, (6, 6))
 
-    job = work.run("--nproc_per_node=16", "/bin/sleep", "100", preexec_fn=limit)
+    job = work.run("--nproc_per_node=16", "/bin/sleep", "100", executable=reachable_fleetrun(work), preexec_fn=limit)
     assert job.status == 126 and "could not be started" in job.err and "(fork)" in job.err
     assert not job.survivors()
 

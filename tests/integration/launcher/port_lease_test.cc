@@ -1,5 +1,6 @@
 #include "launcher/port_lease.h"
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -48,6 +49,10 @@ TEST_CASE("an address of another host, and a name that is none, are refused") {
   CHECK_THROWS_WITH_AS(leases.lease_free("192.0.2.1"), "'192.0.2.1' is not an address of this host", Error);
   CHECK_THROWS_AS(leases.lease({"no_such.invalid", 8000}), Error);
   CHECK(is_this_host("127.0.0.1"));
-  CHECK(is_this_host("localhost"));
+  // A root without /etc/hosts does not know the name.
+  addrinfo* found = nullptr;
+  const bool known = ::getaddrinfo("localhost", nullptr, nullptr, &found) == 0;
+  if (known) ::freeaddrinfo(found);
+  CHECK(is_this_host("localhost") == known);
   CHECK_FALSE(is_this_host("192.0.2.1"));
 }
