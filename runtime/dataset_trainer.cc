@@ -1,8 +1,8 @@
 // One trainer thread per reader, each with its own executor and exchange; the caller's thread waits, and
 // stops the dataset when a thread fails, so that threads that wait for a slow pipe end too.
 //
-// async mode on servers: the pull for batch n+1 starts before batch n computes, and two pushes may be under
-// way. sync mode and one process: a pull follows the push before it, and nothing runs ahead but the reader.
+// async mode on servers: while batch n computes, the push of batch n-1 and then the pull for batch n+1 are under way.
+// sync mode and one process: a pull follows the push before it, and nothing runs ahead but the reader.
 
 #include "runtime/dataset_trainer.h"
 
@@ -205,9 +205,8 @@ class TrainerThread {
   TrainerThread(const Pass& pass, std::uint32_t thread)
       : pass_(pass),
         thread_(thread),
-        exchange_(
-            pass.program, pass.plan, pass.client,
-            {.thread = thread, .train = pass.options.train, .pushes_in_flight = pass.runs_ahead() ? 2u : 0u}),
+        exchange_(pass.program, pass.plan, pass.client,
+                  {.thread = thread, .train = pass.options.train, .runs_ahead = pass.runs_ahead()}),
         executor_(pass.program, pass.scope, pass.plan.entries.empty() ? nullptr : &exchange_,
                   exchange_.dense_parameters()),
         sums_(pass.options.fetch.size(), 0.0) {

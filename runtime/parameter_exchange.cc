@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
+#include "runtime/exchange_queue.h"
 
 namespace fleetrun::runtime {
 
@@ -97,6 +99,8 @@ struct ParameterExchange::State {
   std::vector<Pulled> spare;
   std::deque<Flight> flights;
   std::vector<Flight> spare_flights;
+  /// Only when it runs ahead. Last: it ends before the buffers that it fills.
+  std::optional<ExchangeQueue> queue;
 
   State(const engine::Program& program, const TablePlan& in_plan, ps::Client* in_client,
         const ExchangeOptions& in_options);
@@ -112,6 +116,7 @@ ParameterExchange::State::State(const engine::Program& program, const TablePlan&
                 "parameter '" + plan.entries.front().parameter + "' is in a table, and there is no server",
                 "call fleet.init_worker() first");
   }
+  if (options.runs_ahead && client != nullptr) queue.emplace(*client);
   for (const TablePlan::Entry& entry : plan.entries) {
     if (options.train && !entry.gradient.empty()) {
       has_gradients = has_gradients || program.has_variable(entry.gradient);
@@ -206,7 +211,7 @@ void ParameterExchange::begin_pull(const Feed& feed) {
     request.dense.push_back({state_->dense[i].entry->table.id, pulled.dense[i].values<float>()});
   }
   if (!request.sparse.empty() || !request.dense.empty()) {
-    pulled.pending = state_->client->pull_async(request);
+    pulled.pending = state_->queue ? state_->queue->pull_async(request) : state_->client->pull_async(request);
   }
   state_->coming.push_back(std::move(pulled));
 }
@@ -268,9 +273,10 @@ void ParameterExchange::push() {
     std::swap(state_->executor->tensor(entries[i].keys), flight.keys[i]);
     request.sparse.push_back({entries[i].table.id, as_keys(flight.keys[i]), values});
   }
-  flight.pending = state_->client->push_async(request);
+  flight.pending = state_->queue ? state_->queue->push_async(request) : state_->client->push_async(request);
   state_->flights.push_back(std::move(flight));
-  while (state_->flights.size() > state_->options.pushes_in_flight) {
+  const std::size_t under_way = state_->queue ? 1 : 0;
+  while (state_->flights.size() > under_way) {
     state_->flights.front().pending->wait();
     state_->flights.front().pending.reset();
     state_->spare_flights.push_back(std::move(state_->flights.front()));

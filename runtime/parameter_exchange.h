@@ -4,6 +4,9 @@
 //   begin_pull(feed) ──▶ finish_pull() ──▶ executor.run(feed) ──▶ push()      one step
 //                        begin_pull(next feed) may come before run: pulls run ahead of computing by one step
 //
+// With runs_ahead, pulls and pushes are done in order by a thread of their own (exchange_queue.h). A step then sees every
+// push of this exchange but the last one: that is the whole staleness that one trainer thread adds.
+//
 // Rows: all lookups of one table make one key list, in program order, and one pull; a lookup whose ids are
 // computed from other values (not a fed variable, reshaped at most) is pulled when the program reaches it.
 //
@@ -30,8 +33,8 @@ struct ExchangeOptions {
   std::uint32_t thread = 0;
   /// false: nothing is pushed and dense parameters are pulled once.
   bool train = true;
-  /// Pushes that may be under way when push() returns.
-  std::size_t pushes_in_flight = 0;
+  /// push() returns at once, and a pull may be begun a step ahead. false: push() returns when it was applied.
+  bool runs_ahead = false;
 };
 
 class ParameterExchange final : public engine::RowSource {
@@ -51,8 +54,7 @@ class ParameterExchange final : public engine::RowSource {
   void begin_pull(const Feed& feed);
   /// Waits for the pull begun first, and puts its dense values into the executor.
   void finish_pull();
-  /// Takes the step's gradients out of the executor and pushes them; waits until at most
-  /// `pushes_in_flight` are under way. Nothing when the program has no gradients.
+  /// Takes the step's gradients out of the executor and pushes them. Nothing when the program has no gradients.
   void push();
   /// Waits for all pushes.
   void drain();
