@@ -1,6 +1,6 @@
-// Buffers: a pull fills its own buffers, and two pulls exist at most (the step that computes, the step that
-// follows), so the two sets change places. Dense values and gradients are not copied: their tensors are
-// swapped between executor and buffers.
+// Buffers: a pull fills its own buffers, and two exist at most (the step that computes, the step that follows), so the
+// two sets change places. Dense values and gradients are not copied: their tensors are swapped between executor and
+// buffers.
 
 #include "runtime/parameter_exchange.h"
 
@@ -40,7 +40,7 @@ struct DenseTable {
   engine::Shape shape;
 };
 
-/// The values of one pull.
+/// The rows of one step.
 struct Pulled {
   struct Rows {
     std::vector<std::uint64_t> keys;
@@ -49,16 +49,27 @@ struct Pulled {
     std::size_t taken = 0;
   };
   std::vector<Rows> rows;
-  std::vector<Tensor> dense;
-  bool has_dense = false;
   std::unique_ptr<ps::Pending> pending;
 };
 
-/// The gradients of one push, until it is done.
+/// The dense values of the step that follows.
+struct PulledDense {
+  std::vector<Tensor> values;
+  bool coming = false;
+  /// Empty when they travel with the rows.
+  std::unique_ptr<ps::Pending> pending;
+};
+
+/// The gradients of one step, until their pushes are done.
 struct Flight {
   std::vector<Tensor> gradients;
   std::vector<Tensor> keys;
-  std::unique_ptr<ps::Pending> pending;
+  std::vector<std::unique_ptr<ps::Pending>> pending;
+
+  void wait() {
+    for (const auto& push : pending) push->wait();
+    pending.clear();
+  }
 };
 
 /// The fed variable that holds the same ids in the same order; empty when there is none.
@@ -93,6 +104,7 @@ struct ParameterExchange::State {
   std::vector<DenseTable> dense;
   bool has_gradients = false;
   bool has_dense_values = false;
+  PulledDense next_dense;
   /// The step that computes, and those begun but not finished.
   Pulled current;
   std::deque<Pulled> coming;
@@ -106,6 +118,9 @@ struct ParameterExchange::State {
         const ExchangeOptions& in_options);
   void collect_keys(const SparseTable& table, const Feed& feed, Pulled::Rows& rows) const;
   SparseTable& table_of(const std::string& parameter);
+  void ask_for_dense(ps::Pull& request);
+  void begin_dense_pull();
+  void start_push(const ps::Push& request, Flight& flight);
 };
 
 ParameterExchange::State::State(const engine::Program& program, const TablePlan& in_plan,
@@ -173,6 +188,25 @@ SparseTable& ParameterExchange::State::table_of(const std::string& parameter) {
               "minimize the loss with the optimizer that fleet.distributed_optimizer returned");
 }
 
+void ParameterExchange::State::ask_for_dense(ps::Pull& request) {
+  next_dense.values.resize(dense.size());
+  for (std::size_t i = 0; i < dense.size(); ++i) {
+    next_dense.values[i].resize(engine::DataType::float32, dense[i].shape);
+    request.dense.push_back({dense[i].entry->table.id, next_dense.values[i].values<float>()});
+  }
+  next_dense.coming = !dense.empty();
+}
+
+void ParameterExchange::State::begin_dense_pull() {
+  ps::Pull request;
+  ask_for_dense(request);
+  if (next_dense.coming) next_dense.pending = queue->pull_async(std::move(request));
+}
+
+void ParameterExchange::State::start_push(const ps::Push& request, Flight& flight) {
+  flight.pending.push_back(queue ? queue->push_async(request) : client->push_async(request));
+}
+
 ParameterExchange::ParameterExchange(const engine::Program& program, const TablePlan& plan,
                                      ps::Client* client, const ExchangeOptions& options)
     : state_(std::make_unique<State>(program, plan, client, options)) {}
@@ -204,12 +238,9 @@ void ParameterExchange::begin_pull(const Feed& feed) {
       request.sparse.push_back({state_->sparse[i].entry->table.id, rows.keys, rows.values});
     }
   }
-  pulled.has_dense = state_->options.train || !std::exchange(state_->has_dense_values, true);
-  pulled.dense.resize(state_->dense.size());
-  for (std::size_t i = 0; pulled.has_dense && i < state_->dense.size(); ++i) {
-    pulled.dense[i].resize(engine::DataType::float32, state_->dense[i].shape);
-    request.dense.push_back({state_->dense[i].entry->table.id, pulled.dense[i].values<float>()});
-  }
+  const bool first = !std::exchange(state_->has_dense_values, true);
+  if (state_->queue && first) state_->begin_dense_pull();
+  if (!state_->queue && (first || state_->options.train)) state_->ask_for_dense(request);
   if (!request.sparse.empty() || !request.dense.empty()) {
     pulled.pending = state_->queue ? state_->queue->pull_async(request) : state_->client->pull_async(request);
   }
@@ -222,9 +253,12 @@ void ParameterExchange::finish_pull() {
   next.pending.reset();
   state_->spare.push_back(std::exchange(state_->current, std::move(next)));
   state_->coming.pop_front();
-  if (!state_->current.has_dense) return;
+  PulledDense& dense = state_->next_dense;
+  if (!std::exchange(dense.coming, false)) return;
+  if (dense.pending) dense.pending->wait();
+  dense.pending.reset();
   for (std::size_t i = 0; i < state_->dense.size(); ++i) {
-    std::swap(state_->executor->tensor(state_->dense[i].entry->parameter), state_->current.dense[i]);
+    std::swap(state_->executor->tensor(state_->dense[i].entry->parameter), dense.values[i]);
   }
 }
 
@@ -273,12 +307,17 @@ void ParameterExchange::push() {
     std::swap(state_->executor->tensor(entries[i].keys), flight.keys[i]);
     request.sparse.push_back({entries[i].table.id, as_keys(flight.keys[i]), values});
   }
-  flight.pending = state_->queue ? state_->queue->push_async(request) : state_->client->push_async(request);
+  if (state_->queue && !request.dense.empty()) {
+    // The next step waits for the dense values, so they go first.
+    state_->start_push({request.thread, {}, std::move(request.dense)}, flight);
+    state_->begin_dense_pull();
+    request.dense.clear();
+  }
+  state_->start_push(request, flight);
   state_->flights.push_back(std::move(flight));
   const std::size_t under_way = state_->queue ? 1 : 0;
   while (state_->flights.size() > under_way) {
-    state_->flights.front().pending->wait();
-    state_->flights.front().pending.reset();
+    state_->flights.front().wait();
     state_->spare_flights.push_back(std::move(state_->flights.front()));
     state_->flights.pop_front();
   }
@@ -286,7 +325,7 @@ void ParameterExchange::push() {
 
 void ParameterExchange::drain() {
   while (!state_->flights.empty()) {
-    state_->flights.front().pending->wait();
+    state_->flights.front().wait();
     state_->flights.pop_front();
   }
 }

@@ -4,8 +4,10 @@
 //   begin_pull(feed) ──▶ finish_pull() ──▶ executor.run(feed) ──▶ push()      one step
 //                        begin_pull(next feed) may come before run: pulls run ahead of computing by one step
 //
-// With runs_ahead, pulls and pushes are done in order by a thread of their own (exchange_queue.h). A step then sees every
-// push of this exchange but the last one: that is the whole staleness that one trainer thread adds.
+// With runs_ahead, pulls and pushes are done in order by a thread of their own (exchange_queue.h), so that nothing of one
+// trainer thread races: a step computes with the dense values that all its earlier pushes made, and with rows that lack
+// at most the step before it. Dense values are pulled as soon as their gradients are pushed, before the row gradients
+// go: one step of delay in them was measured to make Adam overshoot, in rows it was not.
 //
 // Rows: all lookups of one table make one key list, in program order, and one pull; a lookup whose ids are
 // computed from other values (not a fed variable, reshaped at most) is pulled when the program reaches it.

@@ -17,7 +17,7 @@ class CountingClient : public ps::Client {
 
   std::unique_ptr<ps::Pending> pull_async(const ps::Pull& request) override {
     const std::lock_guard lock(mutex_);
-    calls.emplace_back("pull");
+    calls.push_back("pull" + what(request));
     sparse_pulls += request.sparse.size();
     for (const ps::SparsePull& sparse : request.sparse) keys += sparse.keys.size();
     return inner_.pull_async(request);
@@ -25,7 +25,7 @@ class CountingClient : public ps::Client {
   std::unique_ptr<ps::Pending> push_async(const ps::Push& request) override {
     {
       const std::lock_guard lock(mutex_);
-      calls.emplace_back("push");
+      calls.push_back("push" + what(request));
       sparse_pushes += request.sparse.size();
     }
     return inner_.push_async(request);
@@ -42,11 +42,15 @@ class CountingClient : public ps::Client {
   std::uint64_t rows(std::uint32_t table) override { return inner_.rows(table); }
   void goodbye() override { inner_.goodbye(); }
 
-  /// "pull" and "push", in order.
+  /// "pull rows", "push dense", "pull rows dense" …, in order.
   std::vector<std::string> calls;
   std::size_t sparse_pulls = 0, sparse_pushes = 0, keys = 0;
 
  private:
+  static std::string what(const auto& request) {
+    return std::string(request.sparse.empty() ? "" : " rows") + (request.dense.empty() ? "" : " dense");
+  }
+
   ps::Client& inner_;
   std::mutex mutex_;
 };

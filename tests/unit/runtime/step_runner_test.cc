@@ -128,7 +128,7 @@ TEST_CASE("lookups that share a parameter are one pull and one push; padding is 
   const Tensor a = ints({2, 1}, {1, 2}), b = ints({2, 1}, {2, 0}), c = ints({2, 1}, {0, 5});
   const std::map<std::string, const Tensor*> feed = {{"slot0", &a}, {"slot1", &b}, {"slot2", &c}};
   runner.run(feed);
-  CHECK(client.calls == std::vector<std::string>{"pull", "push"});
+  CHECK(client.calls == std::vector<std::string>{"pull rows", "push rows"});
   CHECK(client.sparse_pulls == 1);
   CHECK(client.keys == 4);
   CHECK(client.sparse_pushes == 1);
@@ -168,7 +168,7 @@ TEST_CASE("a test clone pulls and pushes nothing") {
   StepRunner runner(clone_for_test(model.main), scope, plan, &client, ps::Mode::async);
   const Tensor ids = ints({1, 1}, {4});
   runner.run({{"slot0", &ids}});
-  CHECK(client.calls == std::vector<std::string>{"pull"});
+  CHECK(client.calls == std::vector<std::string>{"pull rows"});
   CHECK(floats_of(runner.tensor("loss"))[0] == 2.0f);
 }
 
