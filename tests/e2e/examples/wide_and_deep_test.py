@@ -76,5 +76,6 @@ def test_a_line_that_is_no_flight_fails_the_job_and_names_the_file(folder, fleet
         file.write("this is no flight\n")
     run = fleetrun(folder, "--server_num=1", "--trainer_num=2", "train.py", "--epochs", 1)
     assert run.returncode not in (0, 124)
-    # The second half of the four files is trainer 1's.
+    # The second half of the four files is trainer 1's; trainer 0 fails of that too, but is not the cause.
+    assert "trainer 1 exited with 1 (first failure" in run.stdout + run.stderr
     assert "part-03.txt" in (folder / "log" / "workerlog.1").read_text()

@@ -211,9 +211,15 @@ class Fleet:
         client.goodbye()
 
     def _at_exit(self):
-        # After an error the servers are not told that all is well; whoever started the job ends it.
+        # After an error the servers are not told that all is well; whoever started the job ends it. The client is kept
+        # until the process is gone: if its connection ended earlier, the other trainers would fail of that, perhaps
+        # end before this process does, and be taken for the cause.
         if getattr(sys, "last_value", None) is None:
             self.stop_worker()
+        elif self.training is not None and self.training.connected:
+            import ctypes
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.training.client))
 
     def barrier_worker(self):
         """Returns when every trainer has called it."""
