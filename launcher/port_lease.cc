@@ -97,8 +97,12 @@ Endpoint PortLeases::lease_free(const std::string& host) {
   auto address = resolve({host, 0});
   if (!address) refuse_address(host);
   // First every port outside the kernel's range, from a random one on; if all of them are taken, any other.
+  // Drawn again while it falls into that range: else most jobs would start with the first port above it, and one could
+  // take it from another between the release and the process's own bind.
   constexpr int kPorts = kHighestPort - kLowestPort + 1;
-  const int start = static_cast<int>(random_number() % kPorts);
+  int start = static_cast<int>(random_number() % kPorts);
+  for (int draw = 0; draw < 100 && is_outgoing(kLowestPort + start); ++draw)
+    start = static_cast<int>(random_number() % kPorts);
   for (const bool outgoing_too : {false, true}) {
     for (int i = 0; i < kPorts; ++i) {
       const int port = kLowestPort + (start + i) % kPorts;
