@@ -7,7 +7,6 @@
 #include "ps/rpc/connect.h"
 
 #include <atomic>
-#include <cstdio>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -22,6 +21,7 @@
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/settings.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -265,7 +265,7 @@ class Introduction {
       if (missing().empty()) return;
       if (Clock::now() >= deadline) fail();
       if (!said && Clock::now() >= started_ + kSayWhoIsMissing) {
-        std::fprintf(stderr, "fleetrun: trainer %u waits for %s\n", client_.trainer, missing().c_str());
+        log::warning("trainer " + std::to_string(client_.trainer) + " waits for " + missing());
         said = true;
       }
       auto until = said ? deadline : std::min(deadline, started_ + kSayWhoIsMissing);

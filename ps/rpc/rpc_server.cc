@@ -16,7 +16,6 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -29,9 +28,9 @@
 #include <grpcpp/server_builder.h>
 
 #include "ps/rpc/error_status.h"
-#include "ps/rpc/serving_line.h"
 #include "ps/rpc/settings.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -364,9 +363,9 @@ RpcServer::RpcServer(const ServerOptions& options, const std::string& endpoint)
   gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
   state_->listen();
   state_->start_threads();
-  const std::string line = serving_line(std::chrono::system_clock::now(), static_cast<int>(::gettid()),
-                                        options.rank, state_->endpoint);
-  std::fprintf(stderr, "%s\n", line.c_str());
+  // The text is document 003's: scripts and people look for it.
+  log::info("running server with rank id: " + std::to_string(options.rank) +
+            ", endpoint: " + state_->endpoint);
 }
 
 RpcServer::~RpcServer() {

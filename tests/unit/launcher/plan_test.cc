@@ -13,7 +13,7 @@ namespace {
 HostFacts facts(int servers, int trainers) {
   HostFacts result;
   result.pod_name = "abcdef";
-  result.working_directory = "/work";
+  result.working_directory = "/jobs";
   for (int i = 0; i < servers; ++i)
     result.servers.push_back({"127.0.0.1", static_cast<std::uint16_t>(7000 + i)});
   for (int i = 0; i < trainers; ++i)
@@ -50,8 +50,8 @@ TEST_CASE("servers come first, with the documented log names and the ports that 
   CHECK(plan.processes[2].log_alias == "ctr.abcdef.trainer.1.log");
   CHECK(to_string(plan.processes[0].ports) == "127.0.0.1:7000,127.0.0.1:9000");
   CHECK(to_string(plan.processes[2].ports) == "127.0.0.1:8001");
-  CHECK(plan.log_dir == "/work/log");
-  CHECK(plan.processes[1].cwd == "/work");
+  CHECK(plan.log_dir == "/jobs/log");
+  CHECK(plan.processes[1].cwd == "/jobs");
 }
 
 TEST_CASE("a process of a plan reads its own identity back from its environment") {
@@ -83,9 +83,9 @@ TEST_CASE("the interpreter's directory leads PATH, behind the job's own python i
   HostFacts host = facts(0, 1);
   CHECK(*make_plan(config(Mode::collective), program(), host).processes[0].environment.find("PATH") ==
         "/venv/bin:/usr/bin");
-  host.python_directory = "/work/log/.python-abcdef";
+  host.python_directory = "/jobs/log/.python-abcdef";
   CHECK(*make_plan(config(Mode::collective), program(), host).processes[0].environment.find("PATH") ==
-        "/work/log/.python-abcdef:/venv/bin:/usr/bin");
+        "/jobs/log/.python-abcdef:/venv/bin:/usr/bin");
   const Program direct = {"/bin/true", {"true"}, ""};
   CHECK_FALSE(make_plan(config(Mode::collective), direct, host).processes[0].environment.has("PATH"));
 }
