@@ -72,6 +72,8 @@ class ChannelClient : public Client {
   void ask_all(Header header) {
     ask_all(header, [&](std::uint32_t) { return wire::draft(header, 0).message; });
   }
+  /// A number that no save in the directory has, on any server's host.
+  std::uint64_t next_save(const std::string& directory);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> save_parts(const std::string& directory,
                                                                   std::uint64_t save);
   Message directory_request(const Header& header, const std::string& directory, std::size_t more = 0,
@@ -322,8 +324,17 @@ std::vector<std::pair<std::uint64_t, std::uint32_t>> ChannelClient::save_parts(c
   return parts;
 }
 
+std::uint64_t ChannelClient::next_save(const std::string& directory) {
+  const Header head = header(Method::save_next);
+  std::uint64_t save = 0;
+  ask_all(
+      head, [&](std::uint32_t) { return directory_request(head, directory); },
+      [&](std::uint32_t, Reader answer) { save = std::max(save, answer.value<std::uint64_t>()); });
+  return save;
+}
+
 void ChannelClient::save(const std::string& directory) {
-  const std::uint64_t save = make_incarnation();
+  const std::uint64_t save = next_save(directory);
   const Header clean = header(Method::save_clean);
   const auto make_clean = [&](std::uint32_t) { return directory_request(clean, directory); };
   try {

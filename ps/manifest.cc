@@ -5,6 +5,7 @@
 //   part 0 bytes 4096 checksum 89abcdef
 //   part 1 bytes 4112 checksum 01234567
 //   end 76543210                                  crc32c of all lines before
+#include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <cstdio>
@@ -94,6 +95,18 @@ Manifest read_manifest(const std::string& directory) {
     throw Error(ErrorKind::data, path + ": the manifest is damaged", "use another save");
   }
   return manifest;
+}
+
+std::uint64_t next_save(const std::string& directory) {
+  std::uint64_t last = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string();
+    std::uint64_t save = 0;
+    if (is_part_name(name) && std::sscanf(name.c_str(), "part-%16" SCNx64, &save) == 1)
+      last = std::max(last, save);
+  }
+  return last + 1;
 }
 
 void remove_other_parts(const std::string& directory) {

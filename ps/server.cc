@@ -174,6 +174,11 @@ Message Server::State::answer(const wire::Header& header, Reader& body) {
       return {};
     case wire::Method::rows:
       return message_of(current()->sparse(body.value<std::uint32_t>()).rows());
+    case wire::Method::save_next: {
+      const std::string directory = wire::read_text(body);
+      wire::expect_end(body);
+      return message_of(next_save(directory));
+    }
     case wire::Method::save_part:
       return save(header, body);
     case wire::Method::save_commit:

@@ -38,6 +38,8 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
+/// A number that no part in the directory has: 1 in a new one, so that equal tables give equal files.
+std::uint64_t next_save(const std::string& directory);
 /// Writes this server's part, durably. Makes the directory. Throws: Error(host) naming the file.
 SavedPart save_part(const std::string& directory, std::uint64_t save, ServerPlace place,
                     const std::vector<TableConfig>& tables, const TableSet& contents);

@@ -11,6 +11,7 @@
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
+//   save_next  directory text      reply save u64
 //   save_part  directory text, save u64       reply size u64, checksum u32
 //   save_commit directory text, save u64, parts u32 | parts x {size u64, checksum u32}
 //   save_clean directory text
@@ -52,6 +53,7 @@ enum class Method : std::uint16_t {
   barrier,
   all_reduce,
   rows,
+  save_next,
   save_part,
   save_commit,
   save_clean,
