@@ -247,7 +247,11 @@ void TrainerThread::run(const Meeting& meeting) {
       next_more = next_fed->read(pass_.dataset, thread_);
       if (next_more) exchange_.begin_pull(next_fed->feed());
     }
-    executor_.run(now_fed->feed());
+    if (ahead) {
+      executor_.run(now_fed->feed(), [this](const engine::Operator&, double) { exchange_.after_operator(); });
+    } else {
+      executor_.run(now_fed->feed());
+    }
     exchange_.push();
     account(now_fed->rows());
     more = ahead ? next_more : next_fed->read(pass_.dataset, thread_);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/dense_exchange.h"
 #include "runtime/engine/operators.h"
 #include "runtime/exchange_queue.h"
 
@@ -40,7 +41,7 @@ struct DenseTable {
   engine::Shape shape;
 };
 
-/// The rows of one step.
+/// The rows of one step, and its dense values where these travel with them.
 struct Pulled {
   struct Rows {
     std::vector<std::uint64_t> keys;
@@ -49,27 +50,16 @@ struct Pulled {
     std::size_t taken = 0;
   };
   std::vector<Rows> rows;
+  std::vector<Tensor> dense;
+  bool has_dense = false;
   std::unique_ptr<ps::Pending> pending;
 };
 
-/// The dense values of the step that follows.
-struct PulledDense {
-  std::vector<Tensor> values;
-  bool coming = false;
-  /// Empty when they travel with the rows.
-  std::unique_ptr<ps::Pending> pending;
-};
-
-/// The gradients of one step, until their pushes are done.
+/// The gradients of one step, until their push is done.
 struct Flight {
   std::vector<Tensor> gradients;
   std::vector<Tensor> keys;
-  std::vector<std::unique_ptr<ps::Pending>> pending;
-
-  void wait() {
-    for (const auto& push : pending) push->wait();
-    pending.clear();
-  }
+  std::unique_ptr<ps::Pending> pending;
 };
 
 /// The fed variable that holds the same ids in the same order; empty when there is none.
@@ -104,13 +94,14 @@ struct ParameterExchange::State {
   std::vector<DenseTable> dense;
   bool has_gradients = false;
   bool has_dense_values = false;
-  PulledDense next_dense;
   /// The step that computes, and those begun but not finished.
   Pulled current;
   std::deque<Pulled> coming;
   std::vector<Pulled> spare;
   std::deque<Flight> flights;
   std::vector<Flight> spare_flights;
+  /// Only when it runs ahead.
+  std::optional<DenseExchange> dense_ahead;
   /// Only when it runs ahead. Last: it ends before the buffers that it fills.
   std::optional<ExchangeQueue> queue;
 
@@ -118,9 +109,7 @@ struct ParameterExchange::State {
         const ExchangeOptions& in_options);
   void collect_keys(const SparseTable& table, const Feed& feed, Pulled::Rows& rows) const;
   SparseTable& table_of(const std::string& parameter);
-  void ask_for_dense(ps::Pull& request);
-  void begin_dense_pull();
-  void start_push(const ps::Push& request, Flight& flight);
+  void ask_for_dense(Pulled& pulled, ps::Pull& request);
 };
 
 ParameterExchange::State::State(const engine::Program& program, const TablePlan& in_plan,
@@ -131,7 +120,10 @@ ParameterExchange::State::State(const engine::Program& program, const TablePlan&
                 "parameter '" + plan.entries.front().parameter + "' is in a table, and there is no server",
                 "call fleet.init_worker() first");
   }
-  if (options.runs_ahead && client != nullptr) queue.emplace(*client);
+  if (options.runs_ahead && client != nullptr) {
+    queue.emplace(*client);
+    dense_ahead.emplace(program, plan, *queue, options.thread, options.train);
+  }
   for (const TablePlan::Entry& entry : plan.entries) {
     if (options.train && !entry.gradient.empty()) {
       has_gradients = has_gradients || program.has_variable(entry.gradient);
@@ -188,23 +180,14 @@ SparseTable& ParameterExchange::State::table_of(const std::string& parameter) {
               "minimize the loss with the optimizer that fleet.distributed_optimizer returned");
 }
 
-void ParameterExchange::State::ask_for_dense(ps::Pull& request) {
-  next_dense.values.resize(dense.size());
+void ParameterExchange::State::ask_for_dense(Pulled& pulled, ps::Pull& request) {
+  pulled.has_dense = !queue && (options.train || !std::exchange(has_dense_values, true));
+  if (!pulled.has_dense) return;
+  pulled.dense.resize(dense.size());
   for (std::size_t i = 0; i < dense.size(); ++i) {
-    next_dense.values[i].resize(engine::DataType::float32, dense[i].shape);
-    request.dense.push_back({dense[i].entry->table.id, next_dense.values[i].values<float>()});
+    pulled.dense[i].resize(engine::DataType::float32, dense[i].shape);
+    request.dense.push_back({dense[i].entry->table.id, pulled.dense[i].values<float>()});
   }
-  next_dense.coming = !dense.empty();
-}
-
-void ParameterExchange::State::begin_dense_pull() {
-  ps::Pull request;
-  ask_for_dense(request);
-  if (next_dense.coming) next_dense.pending = queue->pull_async(std::move(request));
-}
-
-void ParameterExchange::State::start_push(const ps::Push& request, Flight& flight) {
-  flight.pending.push_back(queue ? queue->push_async(request) : client->push_async(request));
 }
 
 ParameterExchange::ParameterExchange(const engine::Program& program, const TablePlan& plan,
@@ -238,9 +221,8 @@ void ParameterExchange::begin_pull(const Feed& feed) {
       request.sparse.push_back({state_->sparse[i].entry->table.id, rows.keys, rows.values});
     }
   }
-  const bool first = !std::exchange(state_->has_dense_values, true);
-  if (state_->queue && first) state_->begin_dense_pull();
-  if (!state_->queue && (first || state_->options.train)) state_->ask_for_dense(request);
+  if (state_->dense_ahead && !std::exchange(state_->has_dense_values, true)) state_->dense_ahead->begin();
+  state_->ask_for_dense(pulled, request);
   if (!request.sparse.empty() || !request.dense.empty()) {
     pulled.pending = state_->queue ? state_->queue->pull_async(request) : state_->client->pull_async(request);
   }
@@ -253,13 +235,15 @@ void ParameterExchange::finish_pull() {
   next.pending.reset();
   state_->spare.push_back(std::exchange(state_->current, std::move(next)));
   state_->coming.pop_front();
-  PulledDense& dense = state_->next_dense;
-  if (!std::exchange(dense.coming, false)) return;
-  if (dense.pending) dense.pending->wait();
-  dense.pending.reset();
+  if (state_->dense_ahead) state_->dense_ahead->finish(*state_->executor);
+  if (!state_->current.has_dense) return;
   for (std::size_t i = 0; i < state_->dense.size(); ++i) {
-    std::swap(state_->executor->tensor(state_->dense[i].entry->parameter), dense.values[i]);
+    std::swap(state_->executor->tensor(state_->dense[i].entry->parameter), state_->current.dense[i]);
   }
+}
+
+void ParameterExchange::after_operator() {
+  if (state_->dense_ahead && state_->has_gradients) state_->dense_ahead->after_operator(*state_->executor);
 }
 
 void ParameterExchange::pull_rows(const std::string& parameter, std::span<const std::uint64_t> keys,
@@ -285,6 +269,7 @@ void ParameterExchange::pull_rows(const std::string& parameter, std::span<const 
 }
 
 void ParameterExchange::push() {
+  if (state_->dense_ahead) state_->dense_ahead->end_step();
   if (!state_->has_gradients) return;
   Flight flight;
   if (!state_->spare_flights.empty()) {
@@ -297,27 +282,24 @@ void ParameterExchange::push() {
   ps::Push request;
   request.thread = state_->options.thread;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i].gradient.empty()) continue;
+    const bool is_dense = entries[i].keys.empty();
+    if (entries[i].gradient.empty() || (is_dense && state_->dense_ahead)) continue;
     std::swap(state_->executor->tensor(entries[i].gradient), flight.gradients[i]);
     const auto values = std::as_const(flight.gradients[i]).values<float>();
-    if (entries[i].keys.empty()) {
+    if (is_dense) {
       request.dense.push_back({entries[i].table.id, values});
       continue;
     }
     std::swap(state_->executor->tensor(entries[i].keys), flight.keys[i]);
     request.sparse.push_back({entries[i].table.id, as_keys(flight.keys[i]), values});
   }
-  if (state_->queue && !request.dense.empty()) {
-    // The next step waits for the dense values, so they go first.
-    state_->start_push({request.thread, {}, std::move(request.dense)}, flight);
-    state_->begin_dense_pull();
-    request.dense.clear();
-  }
-  state_->start_push(request, flight);
+  if (state_->queue && request.sparse.empty()) return;
+  flight.pending = state_->queue ? state_->queue->push_async(request) : state_->client->push_async(request);
   state_->flights.push_back(std::move(flight));
   const std::size_t under_way = state_->queue ? 1 : 0;
   while (state_->flights.size() > under_way) {
-    state_->flights.front().wait();
+    state_->flights.front().pending->wait();
+    state_->flights.front().pending.reset();
     state_->spare_flights.push_back(std::move(state_->flights.front()));
     state_->flights.pop_front();
   }
@@ -325,9 +307,10 @@ void ParameterExchange::push() {
 
 void ParameterExchange::drain() {
   while (!state_->flights.empty()) {
-    state_->flights.front().wait();
+    state_->flights.front().pending->wait();
     state_->flights.pop_front();
   }
+  if (state_->dense_ahead) state_->dense_ahead->drain();
 }
 
 }  // namespace fleetrun::runtime
