@@ -16,7 +16,7 @@ def installed():
     plans = [plan for folder in folders if (plan := folder / "meson-info" / "intro-install_plan.json").exists()]
     if not plans:
         pytest.skip("there is no build folder in this checkout")
-    kinds = json.loads(plans[-1].read_text())
+    kinds = json.loads(max(plans, key=lambda plan: plan.stat().st_mtime).read_text())
     return [(file["tag"], file["destination"]) for files in kinds.values() for file in files.values()]
 
 
