@@ -106,9 +106,10 @@ Kernel prepare_concat_gradient(const Preparation& p) {
   };
 }
 
-void concat_gradient(GradientBuilder& builder) {
+/// For concat and stack: the gradient of the whole, cut as the inputs are.
+void join_gradient(GradientBuilder& builder) {
   const Operator& op = builder.op();
-  Operator gradient{.type = "concat_grad",
+  Operator gradient{.type = op.type + "_grad",
                     .inputs = {builder.output_gradient(0)},
                     .outputs = {},
                     .attributes = op.attributes};
@@ -176,19 +177,6 @@ Kernel prepare_stack_gradient(const Preparation& p) {
     auto* whole = static_cast<std::byte*>(const_cast<void*>(g->data()));
     copy_parts<false>(whole, parts, product(shape, 0, axis));
   };
-}
-
-void stack_gradient(GradientBuilder& builder) {
-  const Operator& op = builder.op();
-  Operator gradient{.type = "stack_grad",
-                    .inputs = {builder.output_gradient(0)},
-                    .outputs = {},
-                    .attributes = op.attributes};
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    gradient.inputs.push_back(op.inputs[i]);
-    gradient.outputs.push_back(builder.input_gradient(i));
-  }
-  builder.append(std::move(gradient));
 }
 
 /// The sizes of a split along an axis of `size`.
@@ -283,9 +271,9 @@ void split_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> join_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"concat", infer_concat, prepare_concat, concat_gradient},
+      {"concat", infer_concat, prepare_concat, join_gradient},
       {"concat_grad", infer_gradient, prepare_concat_gradient, nullptr},
-      {"stack", infer_stack, prepare_stack, stack_gradient},
+      {"stack", infer_stack, prepare_stack, join_gradient},
       {"stack_grad", infer_gradient, prepare_stack_gradient, nullptr},
       {"split", infer_split, prepare_split, split_gradient},
       {"split_grad", infer_gradient, prepare_split_gradient, nullptr},
