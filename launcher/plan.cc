@@ -49,7 +49,6 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
       config.log_dir.starts_with('/') ? config.log_dir : facts.working_directory + "/" + config.log_dir;
   plan.log_overwrite = config.log_overwrite;
   plan.ready_timeout = config.ready_timeout;
-  plan.grace = config.grace;
   if (config.mode == Mode::ps)
     plan_ps(config, facts, plan);
   else
@@ -60,6 +59,7 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
     process.identity.job_id = plan.job_id;
     process.identity.pod_name = plan.pod_name;
     process.identity.log_dir = plan.log_dir;
+    process.name = process_name(process.identity.role, process.identity.rank);
     process.program = program.path;
     process.argv = program.argv;
     process.cwd = facts.working_directory;
@@ -72,10 +72,10 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
   return plan;
 }
 
-std::vector<std::size_t> processes_of(const Plan& plan, Role role) {
+std::vector<std::size_t> processes_of(const Plan& plan, std::size_t role) {
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
-    if (plan.processes[i].identity.role == role) indices.push_back(i);
+    if (plan.processes[i].role == role) indices.push_back(i);
   }
   return indices;
 }

@@ -4,6 +4,8 @@
 // (launcher/supervisor); `--dry-run` and a real run have the same one.
 #pragma once
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -13,21 +15,47 @@
 #include "launcher/host.h"
 #include "launcher/job_config.h"
 #include "launcher/program.h"
+#include "launcher/restart_policy.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/identity.h"
 
 namespace fleetrun::launcher {
 
+/// When a role counts as ready, for the roles that wait for it.
+struct Readiness {
+  enum class Kind { none, port, log_line, descriptor };
+
+  Kind kind = Kind::none;
+  std::string text;  // of log_line: a regular expression
+  bool operator==(const Readiness&) const = default;
+};
+
+struct RolePlan {
+  std::string name;     // "trainer", "server", or the job file's own
+  bool serves = false;  // nobody waits for it: it ends with the others
+  RestartScope restart = RestartScope::nobody;
+  std::chrono::milliseconds grace{};
+  int stop_signal = SIGTERM;
+  Readiness ready;
+  std::vector<std::size_t> after;  // roles that are ready before this one starts
+
+  bool operator==(const RolePlan&) const = default;
+};
+
 struct ProcessSpec {
+  std::size_t role = 0;  // in Plan::roles
+  std::string name;      // "trainer 1": how people are told about it
   Identity identity;
   std::string program;  // the file to execute
   std::vector<std::string> argv;
   Environ environment;             // over what fleetrun itself has
   std::vector<std::string> unset;  // of what fleetrun itself has
   std::string cwd;
-  std::string log_name;         // "workerlog.0", in the plan's log_dir
-  std::string log_alias;        // another name of the same file: "default.abcdef.trainer.0.log"
-  std::vector<Endpoint> ports;  // held for it until it starts
+  std::string log_name;                 // "workerlog.0", in the plan's log_dir
+  std::string log_alias;                // another name of the same file: "default.abcdef.trainer.0.log"
+  std::vector<Endpoint> ports;          // held for it until it starts
+  std::vector<Endpoint> own_ports;      // held as long as the job, and handed over
+  std::vector<int> cpus, memory_nodes;  // that it is bound to; empty: as fleetrun itself
 
   bool operator==(const ProcessSpec&) const = default;
 };
@@ -38,8 +66,11 @@ struct Plan {
   std::string log_dir;        // absolute
   std::string log_dir_shown;  // as the user wrote it
   bool log_overwrite = false;
-  std::chrono::milliseconds ready_timeout{}, grace{};
-  std::vector<ProcessSpec> processes;  // servers, then trainers: also the order of starting
+  std::chrono::milliseconds ready_timeout{};
+  std::optional<std::chrono::milliseconds> timeout;  // of the whole job
+  RestartRules restart;
+  std::vector<RolePlan> roles;
+  std::vector<ProcessSpec> processes;  // by role; also the order of starting
 
   bool operator==(const Plan&) const = default;
 };
@@ -51,7 +82,7 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
 void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan);
 void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan);
 
-/// The processes of `role`, as indices into plan.processes.
-std::vector<std::size_t> processes_of(const Plan& plan, Role role);
+/// The processes of a role, as indices into plan.processes.
+std::vector<std::size_t> processes_of(const Plan& plan, std::size_t role);
 
 }  // namespace fleetrun::launcher

@@ -5,6 +5,10 @@
 namespace fleetrun::launcher {
 
 void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+  RolePlan& trainers = plan.roles.emplace_back();
+  trainers.name = "trainer";
+  trainers.restart = RestartScope::group;
+  trainers.grace = config.grace;
   const DevicePlan devices = plan_devices(config, facts.devices, facts.devices_source);
   for (int rank = 0; rank < devices.trainers; ++rank) {
     ProcessSpec process;

@@ -6,9 +6,12 @@
 namespace fleetrun::launcher {
 namespace {
 
+constexpr std::size_t kServers = 0, kTrainers = 1;  // in Plan::roles
+
 ProcessSpec make_process(Role role, int rank, const JobConfig& config, const HostFacts& facts,
                          const Plan& plan) {
   ProcessSpec process;
+  process.role = role == Role::server ? kServers : kTrainers;
   Identity& identity = process.identity;
   identity.role = role;
   identity.rank = identity.local_rank = rank;
@@ -26,6 +29,16 @@ ProcessSpec make_process(Role role, int rank, const JobConfig& config, const Hos
 }  // namespace
 
 void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+  RolePlan& servers = plan.roles.emplace_back();
+  servers.name = "server";
+  servers.serves = true;
+  servers.restart = RestartScope::process;
+  servers.ready.kind = Readiness::Kind::port;
+  RolePlan& trainers = plan.roles.emplace_back();
+  trainers.name = "trainer";
+  trainers.restart = RestartScope::group;
+  trainers.after = {kServers};
+  for (RolePlan& role : plan.roles) role.grace = config.grace;
   for (const Role role : {Role::server, Role::trainer}) {
     const auto count = static_cast<int>((role == Role::server ? facts.servers : facts.trainers).size());
     for (int rank = 0; rank < count; ++rank)

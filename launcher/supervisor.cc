@@ -128,7 +128,7 @@ class Supervisor final : public PodListener {
 
   void perform_one(const ArmGrace&) {
     if (gate_) gate_->stop();
-    grace_.expires_after(plan_.grace);
+    grace_.expires_after(plan_.roles.front().grace);
     grace_.async_wait([this](const error_code& error) {
       if (!error) handle(GraceElapsed{});
     });

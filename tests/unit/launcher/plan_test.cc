@@ -42,8 +42,8 @@ Program program() {
 TEST_CASE("servers come first, with the documented log names and the ports that are held for them") {
   const Plan plan = make_plan(config(Mode::ps), program(), facts(1, 2));
   REQUIRE(plan.processes.size() == 3);
-  CHECK(processes_of(plan, Role::server) == std::vector<std::size_t>{0});
-  CHECK(processes_of(plan, Role::trainer) == std::vector<std::size_t>{1, 2});
+  CHECK(processes_of(plan, 0) == std::vector<std::size_t>{0});
+  CHECK(processes_of(plan, 1) == std::vector<std::size_t>{1, 2});
   CHECK(plan.processes[0].log_name == "serverlog.0");
   CHECK(plan.processes[0].log_alias == "ctr.abcdef.ps.0.log");
   CHECK(plan.processes[2].log_name == "workerlog.1");
