@@ -97,11 +97,13 @@ int run_plan(const launcher::JobConfig& config, const launcher::Plan& plan,
   settings.init.setup.pod_name = plan.pod_name;
   settings.init.setup.remove_files = python.files;
   if (!python.path.empty()) settings.init.setup.remove_directories = {python.path};
-  const auto logs = launcher::open_log_files(plan);
+  std::vector<std::string> notes;
+  const auto logs = launcher::open_first_logs(plan, [&](const std::string& note) { notes.push_back(note); });
   launcher::make_python_directory(python, program.interpreter);
 
   LaunchLog log(STDERR_FILENO, config.log_level);
   log.show_start(config, plan);
+  for (const std::string& note : notes) log.warning(note);
   Narrator narrator(log, plan);
   log.set_patience(kPatience);
   const launcher::JobState state = launcher::run_job(plan, logs, leases, settings, narrator);

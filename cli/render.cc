@@ -1,5 +1,6 @@
 #include "cli/render.h"
 
+#include "launcher/log_files.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -33,9 +34,10 @@ std::string to_text(const Plan& plan) {
 }
 
 std::string to_shell(const Plan& plan) {
+  const std::string directory = launcher::attempt_directory(plan, 0);
   std::string text = "#!/bin/sh\n# Job " + plan.job_id + ", mode " + std::string(to_string(plan.mode)) +
                      ": starts what fleetrun would start. It neither watches nor stops anything.\nmkdir -p " +
-                     shell_quoted(plan.log_dir) + "\n";
+                     shell_quoted(directory) + "\n";
   for (const ProcessSpec& process : plan.processes) {
     text.append("\n# ").append(process_name(process.identity.role, process.identity.rank)).append("\n(\n");
     text.append("  cd ").append(shell_quoted(process.cwd)).append(" || exit\n");
@@ -45,7 +47,7 @@ std::string to_shell(const Plan& plan) {
     std::vector<std::string> argv = process.argv;
     argv.front() = process.program;
     text.append("  exec ").append(command_line(argv)).append("\n) </dev/null ");
-    text.append(plan.log_overwrite ? ">" : ">>").append(shell_quoted(plan.log_dir + "/" + process.log_name));
+    text.append(">").append(shell_quoted(directory + "/" + process.log_name));
     text.append(" 2>&1 &\n");
   }
   return text.append("\nwait\n");

@@ -37,7 +37,7 @@ constexpr Setting kSettings[] = {
 
   {"log_dir", "", "PADDLE_LOG_DIR", "log", "DIR", Group::logs, "directory of the logs", false},
   {"log_overwrite", "", "PADDLE_LOG_OVERWRITE", "False", "BOOL", Group::logs,
-   "start logs anew instead of appending to them", false},
+   "no effect: each attempt has logs of its own", false},
   {"log_level", "", "PADDLE_LOG_LEVEL", "INFO", "LEVEL", Group::logs,
    "of the LAUNCH lines: DEBUG, INFO, WARNING, ERROR or CRITICAL", false},
   {"job_id", "", "PADDLE_JOB_ID", "default", "NAME", Group::logs,

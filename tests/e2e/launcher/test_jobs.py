@@ -73,22 +73,25 @@ def test_visible_devices_are_handed_out(work, python):
     assert all("PADDLE_DISTRI_BACKEND" not in e for e in envs)
 
 
-def test_logs_have_both_names_are_private_and_are_appended_to(work):
+def test_logs_have_three_names_are_private_and_outlive_the_next_run(work):
     first = work.run("--server_num=1", "--trainer_num=2", "--job_id=ctr", "/bin/echo", "hello")
     assert first.status == 0, first.err
     pod = re.search(r"Run Pod: (\w+), replicas 3", first.err).group(1)
     log = work.directory / "log"
     names = {p.name for p in log.iterdir()}
-    assert names == {"serverlog.0", "workerlog.0", "workerlog.1"} | {
+    assert names == {pod, "serverlog.0", "workerlog.0", "workerlog.1"} | {
         f"ctr.{pod}.{name}.log" for name in ("ps.0", "trainer.0", "trainer.1")
     }
     for mine, theirs in (("serverlog.0", "ps.0"), ("workerlog.1", "trainer.1")):
         assert os.path.samefile(log / mine, log / f"ctr.{pod}.{theirs}.log")
+        assert os.path.samefile(log / mine, log / pod / "0" / mine)
         assert (log / mine).stat().st_mode & 0o777 == 0o600
-    work.run("/bin/echo", "again")
-    assert (log / "workerlog.0").read_text() == "hello\nagain\n"
+    assert all(d.stat().st_mode & 0o777 == 0o700 for d in (log / pod, log / pod / "0"))
+    assert work.run("/bin/echo", "again").out == "again\n"
+    assert (log / "workerlog.0").read_text() == "again\n"
     assert work.run("--log_overwrite=True", "/bin/echo", "anew").out == "anew\n"
-    assert (log / "workerlog.0").read_text() == "anew\n"
+    assert (log / "workerlog.0").read_text() == "anew\n" and (log / pod / "0" / "workerlog.0").read_text() == "hello\n"
+    assert not [p for p in log.iterdir() if p.name.startswith(".")]
 
 
 def test_nothing_of_the_environment_is_written_to_disk(work):

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Job ctr, mode ps: starts what fleetrun would start. It neither watches nor stops anything.
-mkdir -p DIRECTORY/log
+mkdir -p DIRECTORY/log/PODNAM/0
 
 # server 0
 (
@@ -26,7 +26,7 @@ mkdir -p DIRECTORY/log
   export TRAINING_ROLE=PSERVER
   unset PADDLE_TRAINER_ID PADDLE_MASTER PADDLE_GLOBAL_SIZE PADDLE_LOCAL_SIZE PADDLE_GLOBAL_RANK PADDLE_LOCAL_RANK PADDLE_RANK_IN_NODE PADDLE_CURRENT_ENDPOINT PADDLE_AUTO_CLUSTER PADDLE_DISTRI_BACKEND
   exec /bin/echo 'it'\''s' '$HOME'
-) </dev/null >>DIRECTORY/log/serverlog.0 2>&1 &
+) </dev/null >DIRECTORY/log/PODNAM/0/serverlog.0 2>&1 &
 
 # trainer 0
 (
@@ -53,6 +53,6 @@ mkdir -p DIRECTORY/log
   export TRAINING_ROLE=TRAINER
   unset PADDLE_MASTER PADDLE_GLOBAL_SIZE PADDLE_LOCAL_SIZE PADDLE_GLOBAL_RANK PADDLE_LOCAL_RANK PADDLE_RANK_IN_NODE PADDLE_CURRENT_ENDPOINT PADDLE_AUTO_CLUSTER PADDLE_DISTRI_BACKEND
   exec /bin/echo 'it'\''s' '$HOME'
-) </dev/null >>DIRECTORY/log/workerlog.0 2>&1 &
+) </dev/null >DIRECTORY/log/PODNAM/0/workerlog.0 2>&1 &
 
 wait

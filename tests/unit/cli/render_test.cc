@@ -40,7 +40,7 @@ TEST_CASE("as text, a plan says who runs what where") {
 
 TEST_CASE("as a shell script, every word is quoted where it has to be") {
   const std::string script = cli::to_shell(small_plan());
-  CHECK(script.find("mkdir -p '/my logs'\n") != std::string::npos);
-  CHECK(script.find("  export A='b c'\n  unset B C\n  exec /bin/echo 'it'\\''s' '$HOME'\n) </dev/null >>'/my "
-                    "logs/workerlog.0' 2>&1 &\n") != std::string::npos);
+  CHECK(script.find("mkdir -p '/my logs/abcdef/0'\n") != std::string::npos);
+  CHECK(script.find("  export A='b c'\n  unset B C\n  exec /bin/echo 'it'\\''s' '$HOME'\n) </dev/null >'/my "
+                    "logs/abcdef/0/workerlog.0' 2>&1 &\n") != std::string::npos);
 }
