@@ -89,8 +89,11 @@ const Row kRows[] = {
   {"PADDLE_DISTRI_BACKEND", "gloo: the trainers run on the CPU", kCollective, Need::derived,
    [](const Identity& id) -> Text { return id.devices.empty() ? Text("gloo") : std::nullopt; }, nullptr},
   {"FLAGS_selected_gpus", "the devices of this trainer: indices into the visible ones", kCollective, Need::optional,
-   [](const Identity& id) -> Text { return id.devices.empty() ? std::nullopt : Text(join(id.devices, ",")); },
+   [](const Identity& id) -> Text { return id.devices.empty() || id.on_xpus ? std::nullopt : Text(join(id.devices, ",")); },
    [](Identity& id, const std::string& v) { id.devices = split(v, ','); }},
+  {"FLAGS_selected_xpus", "the same where the devices are XPUs", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return id.devices.empty() || !id.on_xpus ? std::nullopt : Text(join(id.devices, ",")); },
+   [](Identity& id, const std::string& v) { id.devices = split(v, ','), id.on_xpus = true; }},
 
   // Parameter-server jobs.
   {"TRAINING_ROLE", "TRAINER or PSERVER", kPs, Need::derived,

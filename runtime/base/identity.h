@@ -46,6 +46,7 @@ struct Identity {
   GlooSettings gloo;               // parameter-server jobs
 
   std::vector<std::string> devices;  // indices into the visible devices; empty: runs on the CPU
+  bool on_xpus = false;              // the devices are Kunlun XPUs, not GPUs
   std::string auto_cluster = "0";
 
   std::string job_id = "default";
