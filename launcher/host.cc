@@ -1,11 +1,8 @@
 #include "launcher/host.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/random.h>
-
-#include <algorithm>
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -19,32 +16,6 @@ std::string random_pod_name() {
   std::string name;
   for (const unsigned char byte : bytes) name.push_back(static_cast<char>('a' + byte % 26));
   return name;
-}
-
-/// /dev/nvidia0, /dev/nvidia1, …: their number without asking a driver.
-std::size_t count_device_files() {
-  DIR* directory = ::opendir("/dev");
-  if (directory == nullptr) return 0;
-  std::size_t count = 0;
-  while (const dirent* entry = ::readdir(directory)) {
-    const std::string_view name = entry->d_name;
-    if (name.starts_with("nvidia") && parse_integer(name.substr(6))) ++count;
-  }
-  ::closedir(directory);
-  return count;
-}
-
-void find_devices(const Environ& environ, HostFacts& facts) {
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "XPU_VISIBLE_DEVICES"}) {
-    if (const std::string* visible = environ.find(name)) {
-      facts.devices = parse_visible_devices(*visible);
-      facts.devices_source = std::string(name) + " (=" + *visible + ")";
-      return;
-    }
-  }
-  const std::size_t count = count_device_files();
-  for (std::size_t i = 0; i < count; ++i) facts.devices.push_back(std::to_string(i));
-  facts.devices_source = "/dev/nvidia*";
 }
 
 void lease_named(const Endpoint& endpoint, const char* what, PortLeases& leases) {
@@ -113,57 +84,18 @@ void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& l
 
 }  // namespace
 
-std::vector<std::string> parse_visible_devices(const std::string& text) {
-  std::vector<std::string> devices = split(text, ',');
-  const auto end = std::find_if(devices.begin(), devices.end(),
-                                [](const std::string& d) { return d.empty() || d == "-1"; });
-  devices.erase(end, devices.end());
-  return devices;
-}
-
-DevicePlan plan_devices(const JobConfig& config, const std::vector<std::string>& visible,
-                        const std::string& source) {
-  DevicePlan plan;
-  if (config.devices) {
-    for (const std::string& device : *config.devices) {
-      const auto found = std::find(visible.begin(), visible.end(), device);
-      if (found == visible.end())
-        throw Error(ErrorKind::host,
-                    "device " + printable(device) + " of --devices is not there: " +
-                        (visible.empty() ? "this host has no devices"
-                                         : "the visible devices are " + join(visible, ",")) +
-                        ", says " + source,
-                    visible.empty() ? "leave --devices out to run on the CPU" : "name visible devices only");
-      plan.indices.push_back(std::to_string(found - visible.begin()));
-    }
-  } else {
-    for (std::size_t i = 0; i < visible.size(); ++i) plan.indices.push_back(std::to_string(i));
-  }
-  const int devices = static_cast<int>(plan.indices.size());
-  plan.trainers = config.nproc_per_node.value_or(std::max(devices, 1));
-  if (plan.trainers <= devices || devices == 0) return plan;
-  if (config.devices)
-    throw Error(
-        ErrorKind::host,
-        std::to_string(plan.trainers) + " trainers asked for, " + std::to_string(devices) + " devices given",
-        "leave --nproc_per_node out, or name more --devices");
-  plan.indices
-      .clear();  // more trainers than devices, and nobody asked for devices: all of them run on the CPU
-  return plan;
-}
-
 HostFacts probe_host(const JobConfig& config, const Program& program, const Environ& environ,
                      PortLeases& leases) {
   HostFacts facts;
   facts.pod_name = random_pod_name();
   facts.working_directory = absolute_path("");
   facts.working_directory.pop_back();
-  find_devices(environ, facts);
+  facts.devices = visible_devices(environ, read_device_files(""));
   if (config.mode == Mode::ps)
     lease_ps_ports(config, leases, facts);
   else
-    lease_collective_ports(config, plan_devices(config, facts.devices, facts.devices_source).trainers, leases,
-                           facts);
+    lease_collective_ports(
+        config, plan_devices({config.devices, config.nproc_per_node}, facts.devices).trainers, leases, facts);
   if (config.compat_paddle)
     facts.compat_directory =
         find_compat_directory(program.interpreter, absolute_path(directory_of(config.script)), environ);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/devices.h"
 #include "launcher/job_config.h"
 #include "launcher/port_lease.h"
 #include "launcher/program.h"
@@ -14,10 +15,9 @@
 namespace fleetrun::launcher {
 
 struct HostFacts {
-  std::string pod_name;              // six random letters, as Paddle's
-  std::string working_directory;     // absolute
-  std::vector<std::string> devices;  // visible, in their order; a process is told indices into this list
-  std::string devices_source;        // "CUDA_VISIBLE_DEVICES (=0,1)", "/dev/nvidia*"
+  std::string pod_name;           // six random letters, as Paddle's
+  std::string working_directory;  // absolute
+  DeviceList devices;
 
   // Endpoints with leased ports, as many as the config asks for and the user has not named.
   std::vector<Endpoint> servers, trainers;
@@ -36,17 +36,5 @@ struct HostFacts {
 /// Throws: Error(host) for a port in use, an address that is not ours, devices that are not there.
 HostFacts probe_host(const JobConfig& config, const Program& program, const Environ& environ,
                      PortLeases& leases);
-
-/// "CUDA_VISIBLE_DEVICES" text → tokens; the list ends at the first "-1", as CUDA reads it. Pure.
-std::vector<std::string> parse_visible_devices(const std::string& text);
-
-/// How many trainers a collective job starts on this host, and with which devices (empty: on the CPU). Pure.
-/// Throws: Error(host) when devices were asked for that are not visible.
-struct DevicePlan {
-  int trainers = 1;
-  std::vector<std::string> indices;  // into the visible devices
-};
-DevicePlan plan_devices(const JobConfig& config, const std::vector<std::string>& visible,
-                        const std::string& source);
 
 }  // namespace fleetrun::launcher

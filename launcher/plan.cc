@@ -65,7 +65,9 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
     process.cwd = facts.working_directory;
     process.log_name = log_name(process.identity);
     process.log_alias = log_alias(process.identity);
+    const Environ of_mode = std::move(process.environment);
     process.environment = to_environ(process.identity);
+    for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
     process.unset = foreign_variables(process.identity);
     add_surroundings(program, facts, process.environment);
   }

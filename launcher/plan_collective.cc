@@ -9,7 +9,7 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan
   trainers.name = "trainer";
   trainers.restart = RestartScope::group;
   trainers.grace = config.grace;
-  const DevicePlan devices = plan_devices(config, facts.devices, facts.devices_source);
+  const DevicePlan devices = plan_devices({config.devices, config.nproc_per_node}, facts.devices);
   for (int rank = 0; rank < devices.trainers; ++rank) {
     ProcessSpec process;
     Identity& identity = process.identity;
@@ -19,10 +19,12 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan
     identity.trainers = facts.trainers;
     identity.master = facts.meeting;
     identity.auto_cluster = config.auto_cluster;
-    if (devices.trainers == 1)
-      identity.devices = devices.indices;
-    else if (!devices.indices.empty())
-      identity.devices = {devices.indices[static_cast<std::size_t>(rank)]};
+    if (!devices.processes.empty()) {
+      const ProcessDevices& own = devices.processes[static_cast<std::size_t>(rank)];
+      identity.devices = own.indices;
+      identity.on_xpus = facts.devices.kind == DeviceKind::xpu;
+      if (!own.visible.empty()) process.environment.set(facts.devices.variable, own.visible);
+    }
     process.ports = {facts.trainers[static_cast<std::size_t>(rank)]};
     if (rank == 0) process.ports.push_back(facts.meeting);
     plan.processes.push_back(std::move(process));

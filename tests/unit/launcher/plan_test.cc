@@ -66,7 +66,7 @@ TEST_CASE("a process of a plan reads its own identity back from its environment"
 TEST_CASE("rank 0 of a collective job holds the master's port, and devices are spread") {
   JobConfig wanted = config(Mode::collective);
   HostFacts host = facts(0, 2);
-  host.devices = {"3", "5"};
+  host.devices.tokens = {"3", "5"};
   const Plan plan = make_plan(wanted, program(), host);
   REQUIRE(plan.processes.size() == 2);
   CHECK(to_string(plan.processes[0].ports) == "127.0.0.1:8000,127.0.0.1:9000");
@@ -77,6 +77,20 @@ TEST_CASE("rank 0 of a collective job holds the master's port, and devices are s
         "gloo");
   host.trainers.resize(1);
   CHECK(*make_plan(wanted, program(), host).processes[0].environment.find("FLAGS_selected_gpus") == "0,1");
+}
+
+TEST_CASE("MIG devices are shown one to a trainer, and XPUs have a flag of their own") {
+  JobConfig wanted = config(Mode::collective);
+  HostFacts host = facts(0, 2);
+  host.devices.tokens = {"MIG-a", "MIG-b"};
+  Environ environ = make_plan(wanted, program(), host).processes[1].environment;
+  CHECK(*environ.find("CUDA_VISIBLE_DEVICES") == "MIG-b");
+  CHECK(*environ.find("FLAGS_selected_gpus") == "0");
+  host.devices = visible_devices({{"XPU_VISIBLE_DEVICES", "4,5"}}, {});
+  environ = make_plan(wanted, program(), host).processes[1].environment;
+  CHECK(*environ.find("FLAGS_selected_xpus") == "1");
+  CHECK_FALSE(environ.has("FLAGS_selected_gpus"));
+  CHECK_FALSE(environ.has("XPU_VISIBLE_DEVICES"));
 }
 
 TEST_CASE("the interpreter's directory leads PATH, behind the job's own python if there is one") {
