@@ -3,6 +3,7 @@
 #include "launcher/job_config.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "launcher/settings.h"
@@ -233,6 +234,22 @@ void read_network(const Values& values, JobConfig& config) {
     refuse(values["with_gloo"], "0, 1 or 2 is needed");
 }
 
+void read_faults(const Values& values, JobConfig& config) {
+  config.hang.timeout = duration(values["hang_timeout"]);
+  if (values.given("hang_by")) {
+    const auto signs = parse_hang_signs(values["hang_by"].text);
+    if (!signs)
+      refuse(values["hang_by"], "a list of heartbeat, log and cpu is needed", "write for example log,cpu");
+    if (config.hang.timeout.count() == 0)
+      refuse(values["hang_by"], "nobody looks for signs of life", "add for example --hang_timeout=600");
+    config.hang.by = *signs;
+  }
+  if (values.given("inject")) config.inject = parse_injections(values["inject"].text);
+  if (values.given("inject_seed"))
+    config.inject_seed = static_cast<std::uint64_t>(
+        whole_number(values["inject_seed"], 0, std::numeric_limits<std::int64_t>::max()));
+}
+
 void read_run(const Values& values, JobConfig& config) {
   if (values.given("python")) config.python = values["python"].text;
   if (values.given("compat")) {
@@ -302,6 +319,7 @@ JobConfig make_job_config(const Options& options, const Environ& environ) {
   read_network(values, config);
   read_logs(values, config);
   read_run(values, config);
+  read_faults(values, config);
   config.auto_cluster = truth(values["auto_cluster_config"]) ? "1" : "0";
   config.listing = make_listing(values, config);
   return config;

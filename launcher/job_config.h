@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/hang_rules.h"
+#include "launcher/injection.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/identity.h"
@@ -59,6 +61,9 @@ struct JobConfig {
   std::optional<std::string> python;
   bool compat_paddle = false;
   std::chrono::milliseconds ready_timeout{}, grace{};
+  HangRules hang;
+  std::vector<Injection> inject;
+  std::optional<std::uint64_t> inject_seed;  // nullopt: not chosen
   DryRun dry_run = DryRun::no;
   int max_restart = 0;
 

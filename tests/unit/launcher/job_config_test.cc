@@ -116,3 +116,24 @@ TEST_CASE("every setting is in the table once, and every default is accepted") {
     }
   }
 }
+
+TEST_CASE("hangs are looked for when a timeout says so, by the signs that are asked for") {
+  CHECK(make_job_config(options({}), {}).hang == HangRules{});
+  CHECK(make_job_config(options({{"hang_timeout", "2.5"}, {"hang_by", "log,cpu"}}), {}).hang ==
+        HangRules{std::chrono::milliseconds(2500), {.heartbeat = false, .log = true, .cpu = true}});
+  CHECK(refusal(options({{"hang_timeout", "soon"}})) ==
+        "--hang_timeout is 'soon': a number of seconds is needed");
+  CHECK(refusal(options({{"hang_timeout", "5"}, {"hang_by", "logs"}})) ==
+        "--hang_by is 'logs': a list of heartbeat, log and cpu is needed");
+  CHECK(refusal(options({{"hang_by", "log"}})) == "--hang_by is 'log': nobody looks for signs of life");
+}
+
+TEST_CASE("failures on purpose are read with the other flags") {
+  const JobConfig config =
+      make_job_config(options({{"inject", "kill rank=1 at=2s"}, {"inject_seed", "7"}}), {});
+  CHECK(config.inject == parse_injections("kill rank=1 at=2s"));
+  CHECK(config.inject_seed == 7);
+  CHECK(refusal(options({{"inject", "kil rank=1"}})) == "--inject 'kil rank=1': there is no action 'kil'");
+  CHECK(refusal(options({{"inject_seed", "-1"}})) ==
+        "--inject_seed is '-1': a whole number from 0 to 9223372036854775807 is needed");
+}
