@@ -145,12 +145,20 @@ class InitPod final : public Pod {
     }
   }
 
-  /// After a send that failed: true when it is worth trying again.
+  /// After a send that failed: true when it is worth trying again. What init says meanwhile is taken in, and
+  /// handed on in the next turn: two sides that only write would wait for each other for ever.
   bool wait_writable() {
     if (errno == EINTR) return true;
     if (errno != EAGAIN) return false;
-    pollfd ready = {lifeline_.native_handle(), POLLOUT, 0};
-    return ::poll(&ready, 1, -1) >= 0 || errno == EINTR;
+    pollfd ready = {lifeline_.native_handle(), POLLIN | POLLOUT, 0};
+    if (::poll(&ready, 1, -1) < 0) return errno == EINTR;
+    if ((ready.revents & POLLIN) == 0) return true;
+    char bytes[8192];
+    const ssize_t count = ::recv(ready.fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EINTR);
+    decoder_.append({bytes, static_cast<std::size_t>(count)});
+    asio::post(lifeline_.get_executor(), [this] { deliver(); });
+    return true;
   }
 
   void read_on() {
@@ -158,17 +166,20 @@ class InitPod final : public Pod {
                               [this](const boost::system::error_code& error, std::size_t count) {
                                 if (error == asio::error::operation_aborted) return;
                                 decoder_.append({bytes_, error ? 0 : count});
-                                while (auto frame = decoder_.next()) {
-                                  if (const auto* contained = std::get_if<ContainedFrame>(&*frame))
-                                    cgroup_ = contained->cgroup;
-                                  ended_ = ended_ || std::holds_alternative<EmptiedFrame>(*frame);
-                                  listener_.on_frame(*frame);
-                                }
+                                deliver();
                                 if (!error)
                                   read_on();
                                 else if (!ended_)
                                   on_end();
                               });
+  }
+
+  void deliver() {
+    while (auto frame = decoder_.next()) {
+      if (const auto* contained = std::get_if<ContainedFrame>(&*frame)) cgroup_ = contained->cgroup;
+      ended_ = ended_ || std::holds_alternative<EmptiedFrame>(*frame);
+      listener_.on_frame(*frame);
+    }
   }
 
   /// The lifeline ended. What init was holding is ours now, because fleetrun is the next subreaper.
