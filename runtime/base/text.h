@@ -44,4 +44,7 @@ std::string python_repr(std::span<const std::string> values);
 /// `limit` is cut.
 std::string printable(std::string_view text, std::size_t limit = 200);
 
+/// How many bytes at the beginning of `text` are one character of UTF-8; 0 when they are none.
+std::size_t utf8_length(std::string_view text) noexcept;
+
 }  // namespace fleetrun

@@ -62,3 +62,13 @@ TEST_CASE("control bytes do not reach an error message") {
   CHECK(printable("a\nb\x1b[0m") == "a\\x0ab\\x1b[0m");
   CHECK(printable("abcdef", 3) == "abc…");
 }
+
+TEST_CASE("the length of a character of UTF-8 is known, and broken ones are told") {
+  CHECK(utf8_length("a") == 1);
+  CHECK(utf8_length("\xc3\xa9x") == 2);
+  CHECK(utf8_length("\xe2\x82\xac") == 3);
+  CHECK(utf8_length("\xf0\x9f\x98\x80") == 4);
+  for (const char* text : {"", "\x80", "\xc0\xaf", "\xc3", "\xc3(", "\xe0\x80\x80", "\xed\xa0\x80",
+                           "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xe2\x82"})
+    CHECK_MESSAGE(utf8_length(text) == 0, text);
+}
