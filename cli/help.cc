@@ -44,21 +44,44 @@ constexpr Heading kHeadings[] = {
     {Group::logs, "logs and names"},
     {Group::run, "how to run"},
     {Group::restart, "restart and elasticity"},
-    {Group::accepted, "accepted for scripts written for Paddle's launcher"},
+    {Group::watch, "watching and ending"},
+    {Group::accepted, "accepted for those who come from Paddle's launcher or torchrun"},
 };
 
-void append_flag(const launcher::Setting& row, std::string& text) {
-  constexpr std::size_t kIndent = 6;
-  text.append("  --").append(row.key);
-  for (const std::string& alias : split(row.aliases, ' ')) text.append(", --").append(alias);
-  text.append(" ").append(row.value);
-  text.append("\n").append(kIndent, ' ').append(row.help);
-  std::string notes;
-  if (!row.variable.empty()) notes.append("variable ").append(row.variable);
-  if (row.initial != "None" && !row.initial.empty())
-    notes.append(notes.empty() ? "" : ", ").append("default ").append(row.initial);
-  if (!notes.empty()) text.append(" (").append(notes).append(")");
+/// `words` in lines of at most `kWidth` bytes, each indented.
+void append_wrapped(const std::string& words, std::string& text) {
+  constexpr std::size_t kIndent = 6, kWidth = 118;
+  std::size_t column = kWidth;
+  for (const std::string& word : split(words, ' ')) {
+    if (column + 1 + word.size() > kWidth) {
+      text.append(text.ends_with('\n') ? "" : "\n").append(kIndent, ' ');
+      column = kIndent;
+    } else {
+      text.append(" ");
+      ++column;
+    }
+    text.append(word);
+    column += word.size();
+  }
   text.append("\n");
+}
+
+void append_flag(const launcher::Setting& row, std::string& text) {
+  text.append("  --").append(row.key);
+  for (const std::string& alias : split(row.aliases, ' '))
+    text.append(alias.starts_with('-') ? ", " : ", --").append(alias);
+  if (row.kind == launcher::Kind::optional_value)
+    text.append("[=").append(row.value).append("]");
+  else if (!row.value.empty())
+    text.append(" ").append(row.value);
+  text.append("\n");
+  std::string notes;
+  const std::vector<std::string> variables = split(row.variables, ' ');
+  if (!variables.empty())
+    notes.append(variables.size() > 1 ? "variables " : "variable ").append(join(variables, ", "));
+  if (row.initial != "None" && !row.initial.empty() && row.kind != launcher::Kind::flag)
+    notes.append(notes.empty() ? "" : ", ").append("default ").append(row.initial);
+  append_wrapped(std::string(row.help) + (notes.empty() ? "" : " (" + notes + ")"), text);
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
-// CLI11 reads the flags that launcher/settings lists. It stops at the first word that is not one of them
-// (prefix_command), which is the script or an unknown flag.
+// The flags are those of launcher/settings. They are read one by one until the script: what is the script's
+// is never looked at.
 #include "cli/options.h"
-
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "launcher/settings.h"
 #include "runtime/base/error.h"
@@ -14,103 +13,134 @@
 namespace fleetrun::cli {
 namespace {
 
-/// "--log-dir=a-b" → "--log_dir=a-b". A flag whose value may be left out gets it written out.
-std::string normalized(const std::string& argument) {
-  if (!argument.starts_with("--")) return argument;
-  std::string text = argument;
-  const std::size_t equals = std::min(text.find('='), text.size());
-  std::replace(text.begin() + 2, text.begin() + static_cast<std::ptrdiff_t>(equals), '-', '_');
-  if (text == "--dry_run") return "--dry_run=text";
-  return text;
-}
+using launcher::From;
+using launcher::Kind;
+using launcher::Setting;
 
-std::string flag_name(const std::string& argument) {
-  return argument.substr(0, argument.find('='));
-}
+/// A word of the command line that is a flag: "--log-dir=a-b" → name "--log_dir", written "--log-dir", value
+/// "a-b".
+struct Flag {
+  std::string name, written;
+  std::optional<std::string> value;
+};
 
-[[noreturn]] void refuse_unknown(const std::string& flag) {
-  std::vector<std::string> known = {"help", "version"};
-  for (const launcher::Setting& row : launcher::settings()) {
-    known.emplace_back(row.key);
-    for (std::string& alias : split(row.aliases, ' ')) known.push_back(std::move(alias));
+class Flags {
+ public:
+  Flags() {
+    for (const Setting& row : launcher::settings()) {
+      rows_.emplace("--" + std::string(row.key), &row);
+      for (const std::string& alias : split(row.aliases, ' '))
+        rows_.emplace(alias.starts_with('-') ? alias : "--" + alias, &row);
+    }
   }
-  const std::string written = flag_name(flag);
-  const std::string name =
-      normalized(written).substr(std::min<std::size_t>(written.size(), written.starts_with("--") ? 2 : 1));
-  const auto meant = nearest(name, known);
-  throw Error(ErrorKind::usage, "unknown flag " + printable(written),
+
+  const Setting* find(const std::string& name) const {
+    const auto found = rows_.find(name);
+    return found == rows_.end() ? nullptr : found->second;
+  }
+
+  /// The flags that `name` is the beginning of, of those that may be abbreviated.
+  std::vector<std::string> beginning_with(const std::string& name) const {
+    std::vector<std::string> names;
+    for (auto row = rows_.lower_bound(name); row != rows_.end() && row->first.starts_with(name); ++row) {
+      if (row->second->from != From::fleetrun) names.push_back(row->first);
+    }
+    return names;
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names = {"help", "version"};
+    for (const auto& [name, row] : rows_) {
+      if (name.starts_with("--")) names.push_back(name.substr(2));
+    }
+    return names;
+  }
+
+ private:
+  std::map<std::string, const Setting*, std::less<>> rows_;
+};
+
+Flag cut(const std::string& word, const Flags& flags) {
+  const std::size_t equals = word.find('=');
+  Flag flag;
+  flag.written = flag.name = word.substr(0, equals);
+  if (equals != std::string::npos) flag.value = word.substr(equals + 1);
+  if (word.starts_with("--")) {
+    std::replace(flag.name.begin() + 2, flag.name.end(), '-', '_');
+  } else if (word.size() > 2 && word[2] != '=' && flags.find(word.substr(0, 2))) {
+    flag.name = flag.written = word.substr(0, 2);
+    flag.value = word.substr(2);
+  }
+  return flag;
+}
+
+[[noreturn]] void refuse_unknown(const Flag& flag, const Flags& flags) {
+  const std::string name = flag.name.substr(flag.name.starts_with("--") ? 2 : 1);
+  const auto meant = nearest(name, flags.names());
+  throw Error(ErrorKind::usage, "unknown flag " + printable(flag.written),
               meant ? "did you mean --" + *meant + "?"
                     : "fleetrun --help lists the flags; the script's own flags come after the script");
 }
 
-/// What CLI11 found wrong, in our words.
-[[noreturn]] void refuse_parse(const CLI::ParseError& error, const std::vector<std::string>& arguments) {
-  std::map<std::string, int> times;
-  for (const std::string& argument : arguments) {
-    if (argument.starts_with("--") && ++times[flag_name(argument)] == 2)
-      throw Error(ErrorKind::usage, flag_name(argument) + " is given twice", "give it once");
+/// The row of an abbreviation, whose flag is then written out.
+const Setting& abbreviated(Flag& flag, const Flags& flags, std::vector<std::string>& notes) {
+  constexpr std::size_t kShortest = 4;  // "--" and two letters
+  const std::vector<std::string> names =
+      flag.name.size() < kShortest ? std::vector<std::string>() : flags.beginning_with(flag.name);
+  if (names.empty()) refuse_unknown(flag, flags);
+  const Setting* row = flags.find(names.front());
+  for (const std::string& name : names) {
+    if (flags.find(name) != row)
+      throw Error(ErrorKind::usage, printable(flag.written) + " may be " + join(names, " or "),
+                  "write the flag out");
   }
-  throw Error(ErrorKind::usage, error.what(), "fleetrun --help lists the flags and their values");
+  notes.push_back(flag.written + " is read as " + names.front());
+  flag.name = flag.written = names.front();
+  return *row;
 }
 
-/// How each setting was spelled, for messages about its value.
-void remember_spelling(const std::vector<std::string>& arguments, std::size_t flags_end,
-                       launcher::Options& options) {
-  std::map<std::string, std::string> key_of;
-  for (const launcher::Setting& row : launcher::settings()) {
-    key_of["--" + std::string(row.key)] = row.key;
-    for (const std::string& alias : split(row.aliases, ' ')) key_of["--" + alias] = row.key;
-  }
-  for (std::size_t i = 0; i < flags_end; ++i) {
-    const auto key = key_of.find(flag_name(normalized(arguments[i])));
-    if (key != key_of.end()) options.spelled.emplace(key->second, flag_name(arguments[i]));
-  }
+/// The value of `flag`, from behind its '=' or from the next word.
+std::string value_of(const Flag& flag, const Setting& row, const std::vector<std::string>& arguments,
+                     std::size_t& next, const Flags& flags) {
+  if (flag.value) return *flag.value;
+  if (row.kind == Kind::flag || row.kind == Kind::optional_value) return std::string(row.implied);
+  const bool another = next < arguments.size() && arguments[next].starts_with("--") &&
+                       flags.find(cut(arguments[next], flags).name);
+  if (next == arguments.size() || another)
+    throw Error(ErrorKind::usage, flag.written + " has no value",
+                "write it as " + flag.written + "=" + std::string(row.value));
+  return arguments[next++];
 }
 
 }  // namespace
 
 CommandLine parse_command_line(const std::vector<std::string>& arguments) {
+  const Flags flags;
   CommandLine line;
-  CLI::App app;
-  app.prefix_command();
-  app.set_help_flag();
-  app.add_flag("-h,--help", line.help);
-  app.add_flag("--version", line.version);
-  std::map<std::string_view, std::string> values;
-  for (const launcher::Setting& row : launcher::settings()) {
-    std::string names = "--" + std::string(row.key);
-    for (const std::string& alias : split(row.aliases, ' ')) names.append(",--").append(alias);
-    app.add_option(names, values[row.key]);
-  }
-
-  std::vector<std::string> words;
-  for (const std::string& argument : arguments) {
-    words.push_back(normalized(argument));
-    // CLI11 takes the next word as the value of "--flag="; written apart, the empty value stays one.
-    if (words.back().starts_with("--") && words.back().find('=') == words.back().size() - 1) {
-      words.back().pop_back();
-      words.emplace_back();
+  std::size_t next = 0;
+  while (next < arguments.size() && arguments[next].size() > 1 && arguments[next].starts_with('-')) {
+    const std::string& word = arguments[next++];
+    if (word == "--") break;
+    if (word == "-h" || word == "--help") line.help = true;
+    if (word == "--version") line.version = true;
+    if (line.help || line.version) return line;
+    Flag flag = cut(word, flags);
+    const Setting* row = flags.find(flag.name);
+    if (!row) row = &abbreviated(flag, flags, line.options.notes);
+    const std::string key(row->key);
+    std::string value = value_of(flag, *row, arguments, next, flags);
+    if (!line.options.values.emplace(key, std::move(value)).second) {
+      const std::string& first = line.options.spelled.at(key);
+      throw Error(ErrorKind::usage,
+                  first == flag.written ? first + " is given twice"
+                                        : first + " and " + flag.written + " are the same flag, given twice",
+                  "give it once");
     }
+    line.options.spelled.emplace(key, flag.written);
   }
-  std::vector<std::string> reversed(words.rbegin(), words.rend());  // CLI11 takes words from the end
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    refuse_parse(error, words);
-  }
-  if (line.help || line.version) return line;
-
-  const std::size_t flags_end = arguments.size() - app.remaining_size();
-  for (const launcher::Setting& row : launcher::settings()) {
-    if (app.get_option("--" + std::string(row.key))->count() > 0)
-      line.options.values.emplace(row.key, std::move(values[row.key]));
-  }
-  remember_spelling(arguments, flags_end, line.options);
-  if (flags_end == arguments.size()) return line;
-  if (arguments[flags_end].starts_with("-")) refuse_unknown(arguments[flags_end]);
-  line.options.script = arguments[flags_end];
-  line.options.script_args.assign(arguments.begin() + static_cast<std::ptrdiff_t>(flags_end) + 1,
-                                  arguments.end());
+  if (next == arguments.size()) return line;
+  line.options.script = arguments[next];
+  line.options.script_args.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next) + 1, arguments.end());
   return line;
 }
 

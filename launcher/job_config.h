@@ -1,6 +1,7 @@
 // What the user wants, from the command line and the environment, checked and typed. Pure.
 //
 // A flag wins over the environment; where the two disagree there is a note, which is shown as a warning.
+// Settings are read by group, in the job_config_*.cc.
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,7 @@
 
 #include "launcher/hang_rules.h"
 #include "launcher/injection.h"
+#include "launcher/restart_policy.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/identity.h"
@@ -24,11 +26,58 @@ struct Options {
   std::map<std::string, std::string, std::less<>> spelled;  // the flag as the user wrote it: "--gpus"
   std::optional<std::string> script;
   std::vector<std::string> script_args;
+  std::vector<std::string> notes;  // abbreviations that were understood
 };
 
 enum class Source { standard, environment, flag };
 enum class DryRun { no, text, json, sh };
 enum class LogLevel { debug, info, warning, error, critical };
+enum class Containment { automatic, subreaper, cgroup2, pidns };  // each holds what the one before it does
+enum class Bind { automatic, none, core, numa };
+enum class Color { automatic, always, never };
+enum class TrainersBy { number, automatic, gpu, cpu };  // --nproc_per_node N|auto|gpu|cpu
+
+/// A value that a role may have of its own.
+template <class Value>
+struct ByRole {
+  Value all{};
+  std::map<std::string, Value, std::less<>> roles;
+
+  const Value& of(std::string_view role) const {
+    const auto own = roles.find(role);
+    return own == roles.end() ? all : own->second;
+  }
+  bool operator==(const ByRole&) const = default;
+};
+
+/// Restarts that each cause may use up; unset: as many as max_restart.
+struct RestartBudget {
+  std::optional<int> crash, oom, preemption, hang;
+  bool operator==(const RestartBudget&) const = default;
+};
+
+/// Whose output the terminal shows.
+struct Show {
+  enum class Kind { first, all, failed, none, chosen } kind = Kind::first;
+  std::vector<int> trainers;       // chosen by rank
+  std::vector<std::string> roles;  // chosen with all their processes
+  bool operator==(const Show&) const = default;
+};
+
+/// Who gets fleetrun's standard input.
+struct StandardInput {
+  enum class Kind { lone, none, trainer } kind = Kind::lone;  // lone: the only process of the job
+  int rank = 0;
+  bool operator==(const StandardInput&) const = default;
+};
+
+/// How the script is run.
+enum class ScriptKind {
+  by_name,  // a .py or .pyxes by Python, others directly
+  module,   // -m: the name of a Python module
+  python,   // by Python, whatever its name
+  direct,   // directly, whatever its name
+};
 
 /// One line of the LAUNCH INFO listing.
 struct ListedSetting {
@@ -42,33 +91,58 @@ struct JobConfig {
   std::string job_id;
   std::string script;
   std::vector<std::string> script_args;
+  ScriptKind script_kind = ScriptKind::by_name;
 
   std::optional<int> server_num, trainer_num, nproc_per_node;
+  TrainersBy trainers_by = TrainersBy::number;
   std::vector<Endpoint> servers, trainers;  // as the user wrote them; empty: chosen by the planner
   std::optional<std::vector<std::string>> devices;
 
   std::string host = "127.0.0.1";
   std::optional<std::uint16_t> start_port;  // only when the user chose it
+  std::string master_addr;                  // of a collective job's store; empty: `host`
+  std::optional<std::uint16_t> master_port;
   std::string with_gloo;
   std::uint16_t gloo_port = 0;
   bool gloo_port_chosen = false;
   std::string auto_cluster;
+  std::string role_name, run_id, signals_to_handle;  // passed on, as torchrun does
 
   std::string log_dir;
   bool log_overwrite = false;
   LogLevel log_level = LogLevel::info;
+  bool log_through = false;
+  std::optional<std::uint64_t> log_cap;  // bytes
+  int log_keep = 0;
+  Show show;
+  Color color = Color::automatic;
 
   std::optional<std::string> python;
   bool compat_paddle = false;
-  std::chrono::milliseconds ready_timeout{}, grace{};
+  Bind bind = Bind::automatic;
+  StandardInput standard_input;
+  bool detach = false;
+  DryRun dry_run = DryRun::no;
+
+  std::chrono::milliseconds ready_timeout{};
+  ByRole<std::chrono::milliseconds> grace;
+  std::optional<std::chrono::milliseconds> timeout;
   HangRules hang;
+  std::vector<std::pair<std::string, std::string>> signal_map;  // "USR1" and "forward", as written
+  Containment containment = Containment::automatic;
+  std::optional<Containment> require_containment;
+  std::optional<std::string> metrics;
   std::vector<Injection> inject;
   std::optional<std::uint64_t> inject_seed;  // nullopt: not chosen
-  DryRun dry_run = DryRun::no;
-  int max_restart = 0;
 
-  std::vector<ListedSetting> listing;  // Paddle's keys, then ours, each in alphabetical order
-  std::vector<std::string> notes;      // what was understood differently from what was asked
+  std::optional<int> max_restart;                            // unset: nothing is ever restarted
+  std::map<std::string, RestartScope, std::less<>> restart;  // by role, where the user said so
+  RestartBudget restart_budget;
+  std::chrono::milliseconds restart_backoff{}, healthy_after{};
+
+  std::vector<ListedSetting>
+      listing;  // Paddle's keys, then the others that were given, each in alphabetical order
+  std::vector<std::string> notes;  // what was understood differently from what was asked
 };
 
 /// Throws: Error(usage) for a flag, Error(config) for an environment variable; the message names it and its
@@ -76,6 +150,14 @@ struct JobConfig {
 JobConfig make_job_config(const Options& options, const Environ& environ);
 
 std::string_view to_string(LogLevel level) noexcept;
+std::string_view to_string(Containment level) noexcept;
+
+/// Who is started again when a process of `role` fails: the user's choice, or `standard`.
+RestartScope restart_scope(const JobConfig& config, std::string_view role, RestartScope standard);
+
+/// How often, by kind of failure: the budget where the user gave one, else max_restart. What could not be
+/// started is never started again.
+RestartRules restart_rules(const JobConfig& config);
 
 /// The number of servers and trainers that are to run, all of them on this host.
 int servers_of(const JobConfig& config) noexcept;

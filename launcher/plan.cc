@@ -49,6 +49,8 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
       config.log_dir.starts_with('/') ? config.log_dir : facts.working_directory + "/" + config.log_dir;
   plan.log_overwrite = config.log_overwrite;
   plan.ready_timeout = config.ready_timeout;
+  plan.timeout = config.timeout;
+  plan.restart = restart_rules(config);
   if (config.mode == Mode::ps)
     plan_ps(config, facts, plan);
   else

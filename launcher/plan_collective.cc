@@ -7,8 +7,8 @@ namespace fleetrun::launcher {
 void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan) {
   RolePlan& trainers = plan.roles.emplace_back();
   trainers.name = "trainer";
-  trainers.restart = RestartScope::group;
-  trainers.grace = config.grace;
+  trainers.restart = restart_scope(config, trainers.name, RestartScope::group);
+  trainers.grace = config.grace.of(trainers.name);
   const DevicePlan devices = plan_devices({config.devices, config.nproc_per_node}, facts.devices);
   for (int rank = 0; rank < devices.trainers; ++rank) {
     ProcessSpec process;

@@ -38,7 +38,10 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan) {
   trainers.name = "trainer";
   trainers.restart = RestartScope::group;
   trainers.after = {kServers};
-  for (RolePlan& role : plan.roles) role.grace = config.grace;
+  for (RolePlan& role : plan.roles) {
+    role.restart = restart_scope(config, role.name, role.restart);
+    role.grace = config.grace.of(role.name);
+  }
   for (const Role role : {Role::server, Role::trainer}) {
     const auto count = static_cast<int>((role == Role::server ? facts.servers : facts.trainers).size());
     for (int rank = 0; rank < count; ++rank)

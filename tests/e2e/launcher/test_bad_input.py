@@ -121,7 +121,7 @@ def test_a_read_only_log_directory(work):
             preexec_fn=lambda: os.setuid(54321))
 
 
-FLAGS = [("--sever_num=1", "--server_num"), ("--server-nun", "--server_num"), ("--nproc", "--help lists"), ("--gpu=0", "--gpus"), ("-x", "--help lists")]
+FLAGS = [("--sever_num=1", "--server_num"), ("--server-nun", "--server_num"), ("--gups=0", "--gpus"), ("-x", "--help lists")]
 
 
 @pytest.mark.parametrize("flag, hint", FLAGS)

@@ -52,8 +52,70 @@ TEST_CASE("an unknown flag comes with the nearest known one") {
     CHECK(std::string(error.what()) == "unknown flag --sever-num");
     CHECK(error.hint() == "did you mean --server_num?");
   }
-  CHECK_THROWS_WITH_AS(parse_command_line({"--log_dir=a", "--log-dir=b", "x"}), "--log_dir is given twice",
-                       Error);
-  CHECK_THROWS_AS(parse_command_line({"--log_dir"}), Error);
+  CHECK_THROWS_WITH_AS(parse_command_line({"-x", "x"}), "unknown flag -x", Error);
   CHECK_FALSE(parse_command_line({}).options.script);
+  CHECK_FALSE(parse_command_line({"-"}).options.script == "x");
+}
+
+TEST_CASE("a flag is given once, and with its value") {
+  const auto refusal = [](const std::vector<std::string>& arguments) -> std::string {
+    try {
+      parse_command_line(arguments);
+    } catch (const Error& error) {
+      return std::string(error.what()) + "; " + error.hint();
+    }
+    return "accepted";
+  };
+  CHECK(refusal({"--log-dir=a", "--log-dir=b", "x"}) == "--log-dir is given twice; give it once");
+  CHECK(refusal({"--gpus=0", "--devices=0", "x"}) ==
+        "--gpus and --devices are the same flag, given twice; give it once");
+  CHECK(refusal({"--log_dir"}) == "--log_dir has no value; write it as --log_dir=DIR");
+  CHECK(refusal({"--server_num", "--trainer_num=2", "x"}) ==
+        "--server_num has no value; write it as --server_num=N");
+}
+
+TEST_CASE("flags without a value take none, and one in '=' if it is there") {
+  const CommandLine line = parse_command_line({"--standalone", "--no-python", "--detach=false", "x", "y"});
+  CHECK(line.options.values.at("standalone") == "True");
+  CHECK(line.options.values.at("no_python") == "True");
+  CHECK(line.options.values.at("detach") == "false");
+  CHECK(line.options.script == "x");
+  CHECK(parse_command_line({"--require-containment", "x"}).options.values.at("require_containment") ==
+        "pidns");
+  CHECK(parse_command_line({"--require-containment=cgroup2", "x"}).options.values.at("require_containment") ==
+        "cgroup2");
+}
+
+TEST_CASE("torchrun's letters take their value apart, behind '=' or right behind them") {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"-r", "3"}, std::vector<std::string>{"-r3"},
+        std::vector<std::string>{"-r=3"}}) {
+    std::vector<std::string> arguments = {"-m"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    arguments.push_back("package.train");
+    const CommandLine line = parse_command_line(arguments);
+    CHECK(line.options.values.at("redirects") == "3");
+    CHECK(line.options.values.at("module") == "True");
+    CHECK(line.options.spelled.at("module") == "-m");
+    CHECK(line.options.script == "package.train");
+  }
+}
+
+TEST_CASE("the beginning of a flag of Paddle's or torchrun's stands for it where nothing else begins so") {
+  const CommandLine line = parse_command_line({"--nproc-per=2", "--gpu", "0", "x"});
+  CHECK(line.options.values.at("nproc_per_node") == "2");
+  CHECK(line.options.values.at("devices") == "0");
+  CHECK(line.options.spelled.at("devices") == "--gpus");
+  CHECK(line.options.notes ==
+        std::vector<std::string>{"--nproc-per is read as --nproc_per_node", "--gpu is read as --gpus"});
+  CHECK_THROWS_WITH_AS(parse_command_line({"--server=1", "x"}), "--server may be --server_num or --servers",
+                       Error);
+  CHECK_THROWS_WITH_AS(parse_command_line({"--detac", "x"}), "unknown flag --detac", Error);
+  CHECK_THROWS_WITH_AS(parse_command_line({"--n", "x"}), "unknown flag --n", Error);
+}
+
+TEST_CASE("what follows the script is never looked at, and -- ends the flags") {
+  CHECK(parse_command_line({"x", "--y=", "--server_num"}).options.script_args ==
+        std::vector<std::string>{"--y=", "--server_num"});
+  CHECK(parse_command_line({"--server_num=1", "--", "-x", "y"}).options.script == "-x");
 }

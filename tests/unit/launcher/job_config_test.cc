@@ -6,6 +6,7 @@
 
 #include "launcher/settings.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 using namespace fleetrun;
 using namespace fleetrun::launcher;
@@ -45,12 +46,17 @@ TEST_CASE("with nothing but a script it is a collective job with Paddle's defaul
   CHECK(config.host == "127.0.0.1");
   CHECK_FALSE(config.start_port);
   CHECK(config.ready_timeout == std::chrono::seconds(30));
-  CHECK(config.grace == std::chrono::seconds(30));
+  CHECK(config.grace.of("trainer") == std::chrono::seconds(30));
+  CHECK(config.script_kind == ScriptKind::by_name);
+  CHECK(config.show == Show());
+  CHECK_FALSE(config.max_restart);
   CHECK(config.notes.empty());
   CHECK(listed(config, "run_mode") == "collective");
   CHECK(listed(config, "server_num") == "None");
   CHECK(listed(config, "servers") == "");
-  CHECK(config.listing.size() == settings().size() + 2);
+  const auto paddles = std::count_if(settings().begin(), settings().end(),
+                                     [](const Setting& row) { return row.from == From::paddle; });
+  CHECK(config.listing.size() == static_cast<std::size_t>(paddles) + 2);
 }
 
 TEST_CASE("servers or trainers make it a ps job, whatever run_mode says, with a note") {
@@ -105,16 +111,145 @@ TEST_CASE("what needs another host is refused by name") {
 }
 
 TEST_CASE("every setting is in the table once, and every default is accepted") {
-  std::vector<std::string_view> keys;
+  std::vector<std::string> names, variables;
+  const auto add = [](std::vector<std::string>& seen, const std::string& name) {
+    CAPTURE(name);
+    CHECK(std::find(seen.begin(), seen.end(), name) == seen.end());
+    seen.push_back(name);
+  };
   for (const Setting& row : settings()) {
-    CHECK(std::find(keys.begin(), keys.end(), row.key) == keys.end());
-    keys.push_back(row.key);
+    add(names, std::string(row.key));
+    for (const std::string& alias : split(row.aliases, ' ')) add(names, alias);
+    for (const std::string& variable : split(row.variables, ' ')) add(variables, variable);
     CHECK_FALSE(row.help.empty());
+    CHECK((row.kind == Kind::value) == row.implied.empty());
+    CHECK((row.kind == Kind::flag) == (row.initial == "False" && row.value.empty()));
     if (row.initial != "None" && !row.initial.empty()) {
       CAPTURE(row.key);
       CHECK(refusal(options({{std::string(row.key), std::string(row.initial)}})) == "accepted");
     }
   }
+}
+
+TEST_CASE("what fleetrun cannot do is refused by its flag or variable, before anything else") {
+  Options wanted = options({{"heter_workers", "127.0.0.1:1"}});
+  wanted.spelled["heter_workers"] = "--heter_worker_num";
+  wanted.script.reset();
+  CHECK(refusal(wanted) ==
+        "--heter_worker_num is '127.0.0.1:1': trainers on different kinds of machines (heter) are not "
+        "supported");
+  CHECK(refusal(options({}), {{"PADDLE_AUTO_PARALLEL_CONFIG", "x"}}) ==
+        "PADDLE_AUTO_PARALLEL_CONFIG is 'x': fleetrun has no tuner");
+}
+
+TEST_CASE("a variable of torchrun's counts where none of Paddle's is set, and a flag before both") {
+  CHECK(make_job_config(options({}), {{"PET_NPROC_PER_NODE", "3"}}).nproc_per_node == 3);
+  const Environ both = {{"PET_NPROC_PER_NODE", "3"}, {"PADDLE_NPROC_PER_NODE", "2"}};
+  CHECK(make_job_config(options({}), both).nproc_per_node == 2);
+  CHECK(make_job_config(options({{"nproc_per_node", "4"}}), both).nproc_per_node == 4);
+  CHECK(make_job_config(options({{"nproc_per_node", "auto"}}), {}).trainers_by == TrainersBy::automatic);
+  CHECK(make_job_config(options({}), {{"PET_NPROC_PER_NODE", "gpu"}}).trainers_by == TrainersBy::gpu);
+  CHECK(make_job_config(options({}), {{"PET_STANDALONE", "1"}, {"PET_NO_PYTHON", "1"}}).script_kind ==
+        ScriptKind::direct);
+}
+
+TEST_CASE("nothing is restarted unless the user asks for it, in one of the ways there are") {
+  const auto restarts = [](std::map<std::string, std::string, std::less<>> values) {
+    return make_job_config(options(std::move(values)), {}).max_restart;
+  };
+  CHECK_FALSE(restarts({}));
+  CHECK_FALSE(restarts({{"elastic_level", "-1"}, {"restart", "trainer=never"}}));
+  CHECK(restarts({{"max_restart", "0"}}) == 0);
+  CHECK(restarts({{"max_restart", "5"}}) == 5);
+  CHECK(restarts({{"elastic_level", "0"}}) == 3);
+  CHECK(restarts({{"restart", "trainer=group"}}) == 3);
+  CHECK(restarts({{"restart_budget", "oom=1"}}) == 3);
+  CHECK(make_job_config(options({}), {{"PET_MAX_RESTARTS", "2"}}).max_restart == 2);
+}
+
+TEST_CASE("restarts are chosen by role and limited by cause") {
+  const JobConfig config = make_job_config(options({{"server_num", "1"},
+                                                    {"restart", "server=process,trainer=never"},
+                                                    {"restart_budget", "oom=0,hang=2"},
+                                                    {"restart_backoff", "0.5"}}),
+                                           {});
+  CHECK(config.restart.at("server") == RestartScope::process);
+  CHECK(config.restart.at("trainer") == RestartScope::nobody);
+  CHECK(config.restart_budget == RestartBudget{std::nullopt, 0, std::nullopt, 2});
+  const RestartRules rules = restart_rules(config);
+  CHECK(rules.budgets == std::array{3, 0, 3, 2, 0});
+  CHECK(rules.backoff == std::chrono::milliseconds(500));
+  CHECK_FALSE(restart_rules(make_job_config(options({}), {})).any());
+  CHECK(restart_scope(config, "server", RestartScope::group) == RestartScope::process);
+  CHECK(restart_scope(config, "reader", RestartScope::group) == RestartScope::group);
+  CHECK(refusal(options({{"restart", "server=process"}})) ==
+        "--restart is 'server=process': the job has no role 'server'");
+  CHECK(refusal(options({{"restart", "trainer=always"}})) ==
+        "--restart is 'always': there is no such choice");
+  CHECK(refusal(options({{"restart", "trainer"}})) == "--restart is 'trainer': 'trainer' is not NAME=VALUE");
+  CHECK(refusal(options({{"restart", "trainer=group,trainer=never"}})) ==
+        "--restart is 'trainer=group,trainer=never': trainer is in the list twice");
+  CHECK(refusal(options({{"restart_budget", "bug=1"}})) ==
+        "--restart_budget is 'bug': there is no such choice");
+}
+
+TEST_CASE("grace may differ by role, and roles of a job file have any name") {
+  const auto grace =
+      make_job_config(options({{"server_num", "1"}, {"grace", "server=60,trainer=0.5"}}), {}).grace;
+  CHECK(grace.of("server") == std::chrono::seconds(60));
+  CHECK(grace.of("trainer") == std::chrono::milliseconds(500));
+  CHECK(grace.of("other") == std::chrono::seconds(30));
+  Options file = options({{"grace", "reader=5"}});
+  CHECK(refusal(file) == "--grace is 'reader=5': the job has no role 'reader'");
+  file.script = "job.toml";
+  CHECK(make_job_config(file, {}).grace.of("reader") == std::chrono::seconds(5));
+  CHECK(refusal(options({{"timeout", "0"}})) == "--timeout is '0': a time above 0 is needed");
+}
+
+TEST_CASE("what is shown is chosen in our words or in torchrun's") {
+  const auto show = [](std::map<std::string, std::string, std::less<>> values) {
+    return make_job_config(options(std::move(values)), {}).show;
+  };
+  using Kind = launcher::Show::Kind;
+  CHECK(show({{"show", "all"}}) == Show{Kind::all, {}, {}});
+  CHECK(show({{"show", "fail"}}) == Show{Kind::failed, {}, {}});
+  CHECK(show({{"show", "0,3-5"}}) == Show{Kind::chosen, {0, 3, 4, 5}, {}});
+  CHECK(show({{"show", "server,1"}, {"server_num", "1"}}) == Show{Kind::chosen, {1}, {"server"}});
+  CHECK(show({{"tee", "3"}}) == Show{Kind::all, {}, {}});
+  CHECK(show({{"tee", "0:3,2:1,3:0"}}) == Show{Kind::chosen, {0, 2}, {}});
+  CHECK(show({{"redirects", "3"}}) == Show{Kind::none, {}, {}});
+  CHECK(show({{"redirects", "3"}, {"tee", "1"}}) == Show{Kind::all, {}, {}});
+  CHECK(show({{"local_ranks_filter", "0,1"}}) == Show{Kind::chosen, {0, 1}, {}});
+  CHECK(refusal(options({{"show", "server"}})) == "--show is 'server': the job has no role 'server'");
+  CHECK(refusal(options({{"show", "3-1"}})) == "--show is '3-1': '3-1' is not a rank");
+  CHECK(refusal(options({{"tee", "4"}})) == "--tee is '4': a number of streams is needed");
+  CHECK(refusal(options({{"tee", "0:3,1"}})) == "--tee is '0:3,1': a rank is needed for every part");
+}
+
+TEST_CASE("sizes, signs of life, signals, containment and standard input are typed") {
+  const JobConfig config = make_job_config(options({{"log_cap", "64M"},
+                                                    {"log_through", "True"},
+                                                    {"signal_map", "USR1=forward,USR2=TERM"},
+                                                    {"require_containment", "pidns"},
+                                                    {"numa_binding", "node"},
+                                                    {"stdin", "2"}}),
+                                           {});
+  CHECK(config.log_cap == 64u << 20);
+  CHECK(config.signal_map ==
+        std::vector<std::pair<std::string, std::string>>{{"USR1", "forward"}, {"USR2", "TERM"}});
+  CHECK(config.require_containment == Containment::pidns);
+  CHECK(config.bind == Bind::numa);
+  CHECK(config.standard_input == StandardInput{StandardInput::Kind::trainer, 2});
+  for (const char* size : {"", "M", "0", "-1M", "64X", "1.5M", "64MB", "99999999999G"}) {
+    CAPTURE(size);
+    CHECK(refusal(options({{"log_cap", size}, {"log_through", "1"}})) ==
+          "--log_cap is '" + std::string(size) + "': a size is needed");
+  }
+  CHECK(refusal(options({{"log_cap", "1M"}})) == "--log_cap is '1M': only a log with a writer can be capped");
+  CHECK(refusal(options({{"module", "True"}, {"no_python", "True"}})) ==
+        "--no_python is 'True': a module needs Python");
+  CHECK(refusal(options({{"detach", "True"}, {"stdin", "0"}})) ==
+        "--stdin is '0': a detached job has no standard input");
 }
 
 TEST_CASE("hangs are looked for when a timeout says so, by the signs that are asked for") {

@@ -1,0 +1,68 @@
+// Who is started again, and how often. Nothing is, unless the user asks: by --max_restart, --restart,
+// --restart_budget, or an elastic level of 0 or more, which is how Paddle's launcher is asked.
+#include <algorithm>
+
+#include "launcher/job_config_values.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+constexpr int kMostRestarts = 1'000'000;
+
+void read_budget(const Value& value, RestartBudget& budget) {
+  for (const auto& [cause, text] : read_pairs(value, "crash=3,oom=1,preemption=10,hang=2")) {
+    std::optional<int>* field =
+        read_word<std::optional<int>*>(part_of(value, cause), {{"crash", &budget.crash},
+                                                               {"oom", &budget.oom},
+                                                               {"preemption", &budget.preemption},
+                                                               {"hang", &budget.hang}});
+    *field = static_cast<int>(read_whole_number(part_of(value, text), 0, kMostRestarts));
+  }
+}
+
+}  // namespace
+
+void read_restart(const Values& values, JobConfig& config) {
+  if (values.given("restart")) {
+    for (const auto& [role, what] : read_pairs(values["restart"], "server=process,trainer=group")) {
+      check_role(values["restart"], role, config);
+      config.restart[role] =
+          read_word<RestartScope>(part_of(values["restart"], what), {{"group", RestartScope::group},
+                                                                     {"process", RestartScope::process},
+                                                                     {"never", RestartScope::nobody}});
+    }
+  }
+  if (values.given("restart_budget")) read_budget(values["restart_budget"], config.restart_budget);
+  const auto most = static_cast<int>(read_whole_number(values["max_restart"], 0, kMostRestarts));
+  const bool elastic = read_whole_number(values["elastic_level"], -1, 2) >= 0;
+  const bool scoped = std::any_of(config.restart.begin(), config.restart.end(),
+                                  [](const auto& role) { return role.second != RestartScope::nobody; });
+  if (values.given("max_restart") || values.given("restart_budget") || elastic || scoped)
+    config.max_restart = most;
+  config.restart_backoff = read_duration(values["restart_backoff"]);
+  config.healthy_after = read_duration(values["healthy_after"]);
+  read_whole_number(values["elastic_timeout"], 0, 1'000'000);
+}
+
+RestartScope restart_scope(const JobConfig& config, std::string_view role, RestartScope standard) {
+  const auto chosen = config.restart.find(role);
+  return chosen == config.restart.end() ? standard : chosen->second;
+}
+
+RestartRules restart_rules(const JobConfig& config) {
+  RestartRules rules;
+  rules.backoff = config.restart_backoff;
+  rules.longest_backoff = std::max(rules.longest_backoff, rules.backoff);
+  rules.healthy_after = config.healthy_after;
+  if (!config.max_restart) return rules;
+  const auto set = [&](FailureKind kind, std::optional<int> budget) {
+    rules.budgets[static_cast<std::size_t>(kind)] = budget.value_or(*config.max_restart);
+  };
+  set(FailureKind::crash, config.restart_budget.crash);
+  set(FailureKind::out_of_memory, config.restart_budget.oom);
+  set(FailureKind::preemption, config.restart_budget.preemption);
+  set(FailureKind::hang, config.restart_budget.hang);
+  return rules;
+}
+
+}  // namespace fleetrun::launcher
