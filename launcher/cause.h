@@ -1,10 +1,23 @@
-// Why a process failed, as a value: what kind of failure it was and how to say it. Pure.
+// Why a process failed, in words and as a kind that a restart policy can go by. Pure: launcher/evidence.h
+// reads the machine.
+//
+//   kind           when
+//   out_of_memory  the kernel counted an out-of-memory kill in its cgroup (never just because it was a SIGKILL)
+//   preemption     exit code 75, or a SIGTERM that fleetrun did not send
+//   hang           fleetrun ended it because it hung
+//   not_started    it never ran: no such file, no permission, no process left
+//   crash          everything else
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "runtime/base/exit_reason.h"
+
 namespace fleetrun::launcher {
+
+struct Evidence;
 
 /// What the restart rules tell apart; each kind has a budget of its own.
 enum class FailureKind { crash, out_of_memory, preemption, hang, not_started };
@@ -15,14 +28,26 @@ constexpr std::string_view to_string(FailureKind kind) noexcept {
   return kNames[static_cast<int>(kind)];
 }
 
+constexpr int kRequeueCode = 75;  // of a process that wants to be run again: it was preempted
+
 struct Cause {
   FailureKind kind = FailureKind::crash;
-  std::string text;       // one sentence without its subject: "was killed by SIGKILL"
-  std::string detail;     // the numbers, the block of the log
+  std::string text;       // one sentence without its subject: "was killed by SIGKILL: out of memory, …"
+  std::string detail;     // what is known beside it, numbers for the most part: one fact per line
   std::string signature;  // equal for the same crash: numbers, addresses and pids are folded
-  std::string hint;
+  std::string hint;       // an action, or empty
+  std::string block{};    // the lines of its log that tell it; empty when none do
 
   bool operator==(const Cause&) const = default;
 };
+
+Cause explain(const Evidence& evidence, const ExitReason& reason);
+
+/// Why `program` could not be started: `stage` is the step that failed ("exec", "fork", "directory"), with
+/// errno.
+Cause explain_start(const std::string& program, const std::string& stage, int error);
+
+/// "512 B", "64.0 MiB", "31.3 GiB".
+std::string shown_bytes(std::uint64_t bytes);
 
 }  // namespace fleetrun::launcher
