@@ -11,22 +11,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cerrno>
 #include <cstring>
-#include <unordered_map>
+#include <string_view>
+
+#include "launcher/process_table.h"
 
 namespace fleetrun::launcher {
 namespace {
-
-std::string read_whole(const char* path) {
-  std::string text;
-  const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
-  if (!fd) return text;
-  char block[8192];
-  for (ssize_t got; (got = ::read(fd.value(), block, sizeof block)) > 0;)
-    text.append(block, static_cast<std::size_t>(got));
-  return text;
-}
 
 /// Calls `use(line)` for each line of `text` until it returns true.
 template <class Use>
@@ -70,34 +62,24 @@ std::string own_cgroup_directory() {
   return mount_point + (own == "/" ? "" : own);
 }
 
-struct Ancestry {
-  pid_t parent = 0;
-  char state = '?';
-};
-
-/// "1234 (any name) S 1 …"
-bool parse_stat(const std::string& text, Ancestry& ancestry) {
-  const std::size_t close = text.rfind(')');
-  if (close == std::string::npos || close + 4 >= text.size()) return false;
-  ancestry.state = text[close + 2];
-  ancestry.parent = static_cast<pid_t>(std::strtol(text.c_str() + close + 4, nullptr, 10));
-  return true;
-}
-
 }  // namespace
 
 CgroupLeaf make_cgroup_leaf(const std::string& name) {
-  CgroupLeaf leaf;
   const std::string parent = own_cgroup_directory();
-  if (parent.empty()) return leaf;
-  const std::string path = parent + "/" + name;
-  if (::mkdir(path.c_str(), 0700) != 0) return leaf;
-  leaf.directory.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!leaf.directory) {
-    ::rmdir(path.c_str());
-    return leaf;
-  }
-  leaf.path = path;
+  if (!parent.empty()) return make_cgroup(parent + "/" + name);
+  CgroupLeaf none;
+  none.refusal = "no cgroup v2 is mounted";
+  return none;
+}
+
+CgroupLeaf make_cgroup(const std::string& path) {
+  CgroupLeaf leaf;
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST)
+    leaf.directory.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (leaf.directory)
+    leaf.path = path;
+  else
+    leaf.refusal = "no cgroup can be made at " + path + ": " + ::strerror(errno);
   return leaf;
 }
 
@@ -106,36 +88,21 @@ bool kill_cgroup(const std::string& path) {
   return fd && ::write(fd.value(), "1", 1) == 1;
 }
 
-void remove_cgroup(const std::string& path) {
-  constexpr timespec kPause = {0, 1'000'000};
-  for (int attempt = 0; attempt < 100 && ::rmdir(path.c_str()) != 0 && errno == EBUSY; ++attempt)
-    ::nanosleep(&kPause, nullptr);
+bool cgroup_is_empty(const std::string& path) {
+  return read_whole(path + "/cgroup.events").find("populated 1") == std::string::npos;
 }
 
-std::vector<pid_t> descendants_of(pid_t root) {
-  std::unordered_map<pid_t, Ancestry> processes;
-  DIR* proc = ::opendir("/proc");
-  if (proc == nullptr) return {};
-  while (const dirent* entry = ::readdir(proc)) {
-    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-    Ancestry ancestry;
-    const std::string path = std::string("/proc/") + entry->d_name + "/stat";
-    if (parse_stat(read_whole(path.c_str()), ancestry))
-      processes.emplace(static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10)), ancestry);
-  }
-  ::closedir(proc);
-
-  std::vector<pid_t> found;
-  for (const auto& [pid, ancestry] : processes) {
-    if (ancestry.state == 'Z' || ancestry.state == 'X') continue;
-    pid_t above = ancestry.parent;
-    for (std::size_t depth = 0; above > 1 && above != root && depth <= processes.size(); ++depth) {
-      const auto parent = processes.find(above);
-      above = parent == processes.end() ? 0 : parent->second.parent;
+void remove_cgroup(const std::string& path) {
+  constexpr timespec kPause = {0, 1'000'000};
+  if (::rmdir(path.c_str()) == 0) return;
+  if (DIR* directory = ::opendir(path.c_str())) {
+    while (const dirent* entry = ::readdir(directory)) {
+      if (entry->d_type == DT_DIR && entry->d_name[0] != '.') remove_cgroup(path + "/" + entry->d_name);
     }
-    if (above == root) found.push_back(pid);
+    ::closedir(directory);
   }
-  return found;
+  for (int attempt = 0; attempt < 100 && ::rmdir(path.c_str()) != 0 && errno == EBUSY; ++attempt)
+    ::nanosleep(&kPause, nullptr);
 }
 
 void kill_everything_below(const std::string& cgroup_path) {

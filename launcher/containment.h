@@ -6,31 +6,35 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include <sys/types.h>
-
+#include "launcher/init_protocol.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
 
-/// A leaf of the cgroup v2 tree, below the caller's own cgroup. Empty when none can be made (no v2 mount,
-/// read-only, not ours): that is an ordinary result.
+/// A leaf of the cgroup v2 tree. Empty when none can be made (no v2 mount, read-only, not ours): that is an
+/// ordinary result.
 struct CgroupLeaf {
   std::string path;
-  UniqueFd directory;  // for CLONE_INTO_CGROUP
+  UniqueFd directory;   // for CLONE_INTO_CGROUP
+  std::string refusal;  // why it is empty: "no cgroup v2 is mounted"
 };
 
+/// A leaf below the caller's own cgroup.
 CgroupLeaf make_cgroup_leaf(const std::string& name);
+
+/// The leaf at `path`.
+CgroupLeaf make_cgroup(const std::string& path);
 
 /// SIGKILL to everything in the cgroup at `path`, at once, by the kernel. False when that is not possible.
 bool kill_cgroup(const std::string& path);
 
-/// Removes the empty cgroup; retries for as long as the kernel needs to see that it is empty.
-void remove_cgroup(const std::string& path);
+/// Is there no process in the cgroup at `path` or below it?
+bool cgroup_is_empty(const std::string& path);
 
-/// Every living descendant of the process `root`, as /proc shows them now. Zombies are left out.
-std::vector<pid_t> descendants_of(pid_t root);
+/// Removes the empty cgroup and those below it; retries for as long as the kernel needs to see that it is
+/// empty.
+void remove_cgroup(const std::string& path);
 
 /// One pass of killing everything below this process: the cgroup at once (if `cgroup_path` is not empty), and
 /// every descendant by pid. A pass may miss a process that is being forked meanwhile, so callers repeat it

@@ -7,6 +7,7 @@
 namespace fleetrun::launcher {
 namespace {
 
+constexpr int kLevels = 3;
 constexpr std::uint32_t kMostBytes = 64u << 20;  // above any argument list that execve accepts
 
 class Writer {
@@ -22,6 +23,15 @@ class Writer {
   void list(const std::vector<std::string>& values) {
     number(static_cast<std::uint32_t>(values.size()));
     for (const std::string& value : values) text(value);
+  }
+  void numbers(const std::vector<std::int32_t>& values) {
+    number(static_cast<std::uint32_t>(values.size()));
+    for (const std::int32_t value : values) number(value);
+  }
+  void flag(bool value) { number(static_cast<std::uint8_t>(value)); }
+  /// 0: nullopt; else the level and 1.
+  void level(const std::optional<ContainmentLevel>& value) {
+    number(static_cast<std::uint8_t>(value ? static_cast<int>(*value) + 1 : 0));
   }
   std::string take() { return std::move(bytes_); }
 
@@ -47,6 +57,20 @@ class Reader {
     for (std::uint32_t i = 0; i < count; ++i) values.push_back(text());
     return values;
   }
+  std::vector<std::int32_t> numbers() {
+    const auto count = number<std::uint32_t>();
+    if (count > bytes_.size() / sizeof(std::int32_t)) refuse();
+    std::vector<std::int32_t> values;
+    for (std::uint32_t i = 0; i < count; ++i) values.push_back(number<std::int32_t>());
+    return values;
+  }
+  bool flag() { return number<std::uint8_t>() != 0; }
+  std::optional<ContainmentLevel> level() {
+    const auto value = number<std::uint8_t>();
+    if (value > kLevels) refuse();
+    if (value == 0) return std::nullopt;
+    return static_cast<ContainmentLevel>(value - 1);
+  }
   void end() const {
     if (!bytes_.empty()) refuse();
   }
@@ -69,6 +93,8 @@ void write(Writer& out, const SetupFrame& f) {
   out.list(f.remove_files);
   out.list(f.remove_directories);
   out.number(f.open_files);
+  out.level(f.containment);
+  out.level(f.required);
 }
 void write(Writer& out, const StartFrame& f) {
   out.number(f.index);
@@ -76,21 +102,31 @@ void write(Writer& out, const StartFrame& f) {
   out.list(f.argv);
   out.list(f.environment);
   out.text(f.cwd);
-  out.number(static_cast<std::uint8_t>(f.has_stdin));
+  out.flag(f.has_stdin);
+  out.numbers(f.passed);
+  out.numbers(f.cpus);
+  out.numbers(f.memory_nodes);
+  out.flag(f.alone);
 }
 void write(Writer& out, const SignalFrame& f) {
   out.number(f.index);
   out.number(f.number);
-  out.number(static_cast<std::uint8_t>(f.resume));
+  out.flag(f.resume);
+}
+void write(Writer& out, const SweepFrame& f) {
+  out.number(f.index);
 }
 void write(Writer&, const FinishFrame&) {}
 void write(Writer& out, const ContainedFrame& f) {
   out.text(f.level);
   out.text(f.cgroup);
+  out.text(f.reason);
+  out.number(f.init_pid);
 }
 void write(Writer& out, const StartedFrame& f) {
   out.number(f.index);
   out.number(f.pid);
+  out.number(f.time_ns);
 }
 void write(Writer& out, const FailedFrame& f) {
   out.number(f.index);
@@ -99,8 +135,18 @@ void write(Writer& out, const FailedFrame& f) {
 }
 void write(Writer& out, const ExitedFrame& f) {
   out.number(f.index);
+  out.number(f.pid);
   out.number(f.wait_status);
   out.number(f.time_ns);
+}
+void write(Writer& out, const SweptFrame& f) {
+  out.number(f.index);
+}
+void write(Writer& out, const UnkillableFrame& f) {
+  out.number(f.pid);
+  out.text(f.name);
+  out.text(f.state);
+  out.text(f.where);
 }
 void write(Writer&, const EmptiedFrame&) {}
 
@@ -109,25 +155,32 @@ void write(Writer&, const EmptiedFrame&) {}
 Frame read(std::uint8_t type, Reader& in) {
   using U32 = std::uint32_t;
   using I32 = std::int32_t;
+  using I64 = std::int64_t;
   switch (type) {
     case 0:
-      return SetupFrame{in.text(), in.list(), in.list(), in.number<std::uint64_t>()};
+      return SetupFrame{in.text(), in.list(), in.list(), in.number<std::uint64_t>(), in.level(), in.level()};
     case 1:
-      return StartFrame{in.number<U32>(), in.text(), in.list(),
-                        in.list(),        in.text(), in.number<std::uint8_t>() != 0};
+      return StartFrame{in.number<U32>(), in.text(),    in.list(),    in.list(),    in.text(),
+                        in.flag(),        in.numbers(), in.numbers(), in.numbers(), in.flag()};
     case 2:
-      return SignalFrame{in.number<U32>(), in.number<I32>(), in.number<std::uint8_t>() != 0};
+      return SignalFrame{in.number<U32>(), in.number<I32>(), in.flag()};
     case 3:
-      return FinishFrame{};
+      return SweepFrame{in.number<U32>()};
     case 4:
-      return ContainedFrame{in.text(), in.text()};
+      return FinishFrame{};
     case 5:
-      return StartedFrame{in.number<U32>(), in.number<I32>()};
+      return ContainedFrame{in.text(), in.text(), in.text(), in.number<I32>()};
     case 6:
-      return FailedFrame{in.number<U32>(), in.text(), in.number<I32>()};
+      return StartedFrame{in.number<U32>(), in.number<I32>(), in.number<I64>()};
     case 7:
-      return ExitedFrame{in.number<U32>(), in.number<I32>(), in.number<std::int64_t>()};
+      return FailedFrame{in.number<U32>(), in.text(), in.number<I32>()};
     case 8:
+      return ExitedFrame{in.number<U32>(), in.number<I32>(), in.number<I32>(), in.number<I64>()};
+    case 9:
+      return SweptFrame{in.number<U32>()};
+    case 10:
+      return UnkillableFrame{in.number<I32>(), in.text(), in.text(), in.text()};
+    case 11:
       return EmptiedFrame{};
     default:
       Reader::refuse();
@@ -135,6 +188,19 @@ Frame read(std::uint8_t type, Reader& in) {
 }
 
 }  // namespace
+
+std::string_view to_string(ContainmentLevel level) noexcept {
+  constexpr std::string_view kNames[kLevels] = {"subreaper", "cgroup2", "pidns"};
+  return kNames[static_cast<int>(level)];
+}
+
+std::optional<ContainmentLevel> parse_containment_level(std::string_view text) noexcept {
+  for (int i = 0; i < kLevels; ++i) {
+    const auto level = static_cast<ContainmentLevel>(i);
+    if (text == to_string(level)) return level;
+  }
+  return std::nullopt;
+}
 
 std::string encode(const Frame& frame) {
   Writer body;

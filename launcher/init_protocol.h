@@ -3,12 +3,14 @@
 //   frame := u32 length of what follows | u8 type | fields      (numbers in the machine's own byte order)
 //   string := u32 length | bytes          list := u32 count | strings
 //
-//   to init:    setup → start* → signal* → finish        from init:    contained, then started | failed |
-//   exited, emptied
+//   to init:    setup, then start | signal | sweep, then finish
+//   from init:  contained, then started | failed | exited | swept | unkillable, then emptied
 //
 // `start` carries open descriptors beside its bytes (SCM_RIGHTS): the log, then standard input where it has
-// one. They arrive in order with the bytes. End of file on the lifeline means that the other side is gone,
-// which for init is the order to kill everything. Encoding and decoding are pure.
+// one, then those that are passed on. They arrive in order with the bytes. End of file on the lifeline means
+// that the other side is gone, which for init is the order to kill everything. Encoding and decoding are pure.
+//
+// Pids are those that fleetrun sees. Times are CLOCK_MONOTONIC nanoseconds, when init saw it.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +25,20 @@ namespace fleetrun::launcher {
 constexpr std::uint32_t kEveryProcess = 0xffffffff;
 constexpr std::size_t kMostDescriptors = 250;  // in one message; the kernel's limit is 253
 
-/// The first frame: what to name, and what to remove when the pod is gone.
+/// How tightly a pod is held; a higher one includes what the lower ones give.
+enum class ContainmentLevel : std::uint8_t { subreaper, cgroup2, pidns };
+
+std::string_view to_string(ContainmentLevel level) noexcept;
+std::optional<ContainmentLevel> parse_containment_level(std::string_view text) noexcept;
+
+/// The first frame: what to name, how to hold the pod, and what to remove when it is gone.
 struct SetupFrame {
   std::string pod_name;
   std::vector<std::string> remove_files;        // then
   std::vector<std::string> remove_directories;  // in this order, only if empty
   std::uint64_t open_files = 0;                 // soft RLIMIT_NOFILE of the processes; 0: as init's own
+  std::optional<ContainmentLevel> containment;  // the wish; nullopt: the best that costs nothing
+  std::optional<ContainmentLevel> required;     // below it, init starts nothing and ends
   bool operator==(const SetupFrame&) const = default;
 };
 
@@ -37,9 +47,13 @@ struct StartFrame {
   std::string program;  // a path; no search
   std::vector<std::string> argv;
   std::vector<std::string>
-      environment;         // NAME=VALUE, over what init inherited; NAME alone is taken out of it
-  std::string cwd;         // empty: init's own
-  bool has_stdin = false;  // a second descriptor comes along; otherwise /dev/null
+      environment;                   // NAME=VALUE, over what init inherited; NAME alone is taken out of it
+  std::string cwd;                   // empty: init's own
+  bool has_stdin = false;            // a second descriptor comes along; otherwise /dev/null
+  std::vector<std::int32_t> passed;  // descriptors passed on: the number of each in the process, 3 and up
+  std::vector<std::int32_t> cpus;    // sched_setaffinity(); empty: as init
+  std::vector<std::int32_t> memory_nodes;  // preferred, see memory_policy(); empty: as init
+  bool alone = false;  // it may be restarted alone: a cgroup of its own, where there are any
   bool operator==(const StartFrame&) const = default;
 };
 
@@ -52,21 +66,31 @@ struct SignalFrame {
   bool operator==(const SignalFrame&) const = default;
 };
 
+/// Kill what one process left behind (itself too, if it lives), or everything below init; `swept` follows when
+/// that is gone. Nothing that is being swept may be started before.
+struct SweepFrame {
+  std::uint32_t index = kEveryProcess;
+  bool operator==(const SweepFrame&) const = default;
+};
+
 /// Kill what is left, prove that nothing is, and end.
 struct FinishFrame {
   bool operator==(const FinishFrame&) const = default;
 };
 
-/// How the pod is held: "cgroup2" with its directory, or "subreaper".
+/// How the pod is held.
 struct ContainedFrame {
-  std::string level;
-  std::string cgroup;
+  std::string level;   // to_string(ContainmentLevel)
+  std::string cgroup;  // the directory of its cgroup; empty: none
+  std::string reason;  // why the level is not higher; empty: it is the highest, or was wished
+  std::int32_t init_pid = 0;
   bool operator==(const ContainedFrame&) const = default;
 };
 
 struct StartedFrame {
   std::uint32_t index = 0;
   std::int32_t pid = 0;
+  std::int64_t time_ns = 0;
   bool operator==(const StartedFrame&) const = default;
 };
 
@@ -80,9 +104,25 @@ struct FailedFrame {
 
 struct ExitedFrame {
   std::uint32_t index = 0;
+  std::int32_t pid = 0;
   std::int32_t wait_status = 0;
-  std::int64_t time_ns = 0;  // CLOCK_MONOTONIC, when init saw it
+  std::int64_t time_ns = 0;
   bool operator==(const ExitedFrame&) const = default;
+};
+
+/// What the sweep of `index` was to kill is gone.
+struct SweptFrame {
+  std::uint32_t index = kEveryProcess;
+  bool operator==(const SweptFrame&) const = default;
+};
+
+/// A process that was killed seconds ago and still exists. Init goes on waiting for it.
+struct UnkillableFrame {
+  std::int32_t pid = 0;
+  std::string name;   // of its program, as the kernel knows it
+  std::string state;  // one letter of /proc/PID/stat: "D" waits inside the kernel
+  std::string where;  // the kernel function it waits in; empty: not known
+  bool operator==(const UnkillableFrame&) const = default;
 };
 
 /// No process of the pod exists any more.
@@ -90,8 +130,8 @@ struct EmptiedFrame {
   bool operator==(const EmptiedFrame&) const = default;
 };
 
-using Frame = std::variant<SetupFrame, StartFrame, SignalFrame, FinishFrame, ContainedFrame, StartedFrame,
-                           FailedFrame, ExitedFrame, EmptiedFrame>;
+using Frame = std::variant<SetupFrame, StartFrame, SignalFrame, SweepFrame, FinishFrame, ContainedFrame,
+                           StartedFrame, FailedFrame, ExitedFrame, SweptFrame, UnkillableFrame, EmptiedFrame>;
 
 std::string encode(const Frame& frame);
 

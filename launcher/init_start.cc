@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,12 +14,29 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace fleetrun::launcher {
 namespace {
 
-enum Stage : std::int32_t { kNone, kFork, kSession, kDescriptors, kDirectory, kExec };
+enum Stage : std::int32_t {
+  kNone,
+  kFork,
+  kSession,
+  kDescriptors,
+  kCpus,
+  kMemoryNodes,
+  kDirectory,
+  kExec,
+};
+
+/// A set of numbers as sched_setaffinity() and set_mempolicy() want it.
+using Mask = std::vector<unsigned long>;
+
+// Modes of set_mempolicy(), as in linux/mempolicy.h.
+constexpr int kPreferOne = 1, kBind = 2, kPreferSeveral = 5;
 
 struct ChildPlan {
   const char* program;
@@ -27,15 +45,53 @@ struct ChildPlan {
   const char* cwd;  // nullptr: stay
   int log_fd;
   int stdin_fd;
+  int* passed;  // what becomes the descriptors `numbers`
+  const int* numbers;
+  std::size_t passed_count;
+  int above_numbers;  // no descriptor from here on is in `numbers`
+  const Mask* cpus;
+  const Mask* memory_nodes;
+  std::size_t memory_node_count;
   pid_t init_pid;
   rlim_t open_files;
-  ExecFault* fault;
+  StartSlot* slot;
 };
 
 [[noreturn]] void give_up(const ChildPlan& plan, Stage stage) noexcept {
-  plan.fault->error = errno;
-  plan.fault->stage = stage;
+  plan.slot->fault().error = errno;
+  plan.slot->fault().stage = stage;
   ::_exit(127);
+}
+
+void place_descriptors(const ChildPlan& plan) noexcept {
+  if (::dup2(plan.stdin_fd, 0) == -1 || ::dup2(plan.log_fd, 1) == -1 || ::dup2(plan.log_fd, 2) == -1)
+    give_up(plan, kDescriptors);
+  // Everything init opens is close-on-exec already; this is for what it inherited. Kernels before 5.11 lack
+  // it.
+  ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+  // First out of the way of each other's numbers, then to them.
+  for (std::size_t i = 0; i < plan.passed_count; ++i) {
+    plan.passed[i] = ::fcntl(plan.passed[i], F_DUPFD_CLOEXEC, plan.above_numbers);
+    if (plan.passed[i] == -1) give_up(plan, kDescriptors);
+  }
+  for (std::size_t i = 0; i < plan.passed_count; ++i) {
+    if (::dup2(plan.passed[i], plan.numbers[i]) == -1) give_up(plan, kDescriptors);
+  }
+  rlimit files;
+  if (plan.open_files != 0 && ::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = plan.open_files;
+    if (::setrlimit(RLIMIT_NOFILE, &files) != 0) give_up(plan, kDescriptors);
+  }
+}
+
+/// Memory of other nodes is taken when these have none left: a preference, since a bound process would be
+/// killed there. A kernel without the call, or a container that forbids it, leaves the process as it is.
+bool prefer_memory_nodes(const Mask& nodes, std::size_t count) noexcept {
+  const unsigned long bits = nodes.size() * sizeof(unsigned long) * 8 + 1;
+  long result = ::syscall(SYS_set_mempolicy, count == 1 ? kPreferOne : kPreferSeveral, nodes.data(), bits);
+  if (result != 0 && errno == EINVAL && count > 1)  // before Linux 5.15
+    result = ::syscall(SYS_set_mempolicy, kBind, nodes.data(), bits);
+  return result == 0 || errno == EPERM || errno == ENOSYS;
 }
 
 /// Between clone and exec: system calls only.
@@ -43,17 +99,14 @@ struct ChildPlan {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(plan, kSession);
   if (::getppid() != plan.init_pid) ::_exit(127);  // init died before the line above
   if (::setsid() == -1) give_up(plan, kSession);
-  if (::dup2(plan.stdin_fd, 0) == -1 || ::dup2(plan.log_fd, 1) == -1 || ::dup2(plan.log_fd, 2) == -1)
-    give_up(plan, kDescriptors);
-  // Everything init opens is close-on-exec already; this is for what it inherited. Kernels before 5.11 lack
-  // it.
-  ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
-  rlimit files;
-  if (plan.open_files != 0 && ::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = plan.open_files;
-    if (::setrlimit(RLIMIT_NOFILE, &files) != 0) give_up(plan, kDescriptors);
-  }
+  place_descriptors(plan);
+  if (!plan.cpus->empty() &&
+      ::syscall(SYS_sched_setaffinity, 0, plan.cpus->size() * sizeof(unsigned long), plan.cpus->data()) < 0)
+    give_up(plan, kCpus);
+  if (!plan.memory_nodes->empty() && !prefer_memory_nodes(*plan.memory_nodes, plan.memory_node_count))
+    give_up(plan, kMemoryNodes);
   if (plan.cwd != nullptr && ::chdir(plan.cwd) != 0) give_up(plan, kDirectory);
+  plan.slot->wait_at_gate();
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -101,6 +154,18 @@ pid_t fork_with_patience(StartContext& context, UniqueFd& pidfd) {
   }
 }
 
+/// Numbers that no machine has are left to the kernel to refuse.
+Mask mask_of(const std::vector<std::int32_t>& numbers) {
+  constexpr int kBits = sizeof(unsigned long) * 8, kMost = 1 << 14;
+  Mask mask;
+  for (const std::int32_t number : numbers) {
+    const auto bit = static_cast<std::size_t>(number < 0 ? kMost : std::min(number, kMost));
+    mask.resize(std::max(mask.size(), bit / kBits + 1));
+    mask[bit / kBits] |= 1ul << bit % kBits;
+  }
+  return mask;
+}
+
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
@@ -124,32 +189,71 @@ std::vector<std::string> merged_environment(const Environ& base, const std::vect
 }  // namespace
 
 const char* exec_stage_name(std::int32_t stage) noexcept {
-  constexpr const char* kNames[] = {"", "fork", "session", "descriptors", "directory", "exec"};
+  constexpr const char* kNames[] = {"",     "fork",         "session",   "descriptors",
+                                    "cpus", "memory nodes", "directory", "exec"};
   return stage >= kNone && stage <= kExec ? kNames[stage] : "";
 }
 
-StartedProcess start_process(const StartFrame& spec, int log_fd, int stdin_fd, StartContext& context) {
-  StartedProcess started;
-  void* shared =
-      ::mmap(nullptr, sizeof(ExecFault), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) return started;
-  started.fault = new (shared) ExecFault();
+std::optional<StartSlot> StartSlot::make() noexcept {
+  void* page = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return std::nullopt;
+  return StartSlot(new (page) Shared());
+}
 
+StartSlot::StartSlot(StartSlot&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
+
+StartSlot& StartSlot::operator=(StartSlot&& other) noexcept {
+  std::swap(shared_, other.shared_);
+  return *this;
+}
+
+StartSlot::~StartSlot() {
+  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+}
+
+void StartSlot::open_gate() noexcept {
+  shared_->open.store(1);
+  ::syscall(SYS_futex, &shared_->open, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void StartSlot::wait_at_gate() noexcept {
+  while (shared_->open.load() == 0) ::syscall(SYS_futex, &shared_->open, FUTEX_WAIT, 0, nullptr, nullptr, 0);
+}
+
+StartedProcess start_process(const StartFrame& spec, const StartDescriptors& descriptors,
+                             StartContext& context) {
+  StartedProcess started;
+  started.slot = StartSlot::make();
+  if (!started.slot) {
+    started.fault = {kFork, errno};
+    return started;
+  }
   std::vector<std::string> argv_texts = spec.argv;
   std::vector<std::string> env_texts = merged_environment(context.base_environment, spec.environment);
   const std::vector<char*> argv = pointers_to(argv_texts), envp = pointers_to(env_texts);
+  const Mask cpus = mask_of(spec.cpus), memory_nodes = mask_of(spec.memory_nodes);
+  std::vector<int> passed;
+  for (const UniqueFd& fd : descriptors.passed) passed.push_back(fd.value());
+  const auto highest = std::max_element(spec.passed.begin(), spec.passed.end());
   const ChildPlan plan = {.program = spec.program.c_str(),
                           .argv = argv.data(),
                           .envp = envp.data(),
                           .cwd = spec.cwd.empty() ? nullptr : spec.cwd.c_str(),
-                          .log_fd = log_fd,
-                          .stdin_fd = stdin_fd,
+                          .log_fd = descriptors.log,
+                          .stdin_fd = descriptors.input,
+                          .passed = passed.data(),
+                          .numbers = spec.passed.data(),
+                          .passed_count = passed.size(),
+                          .above_numbers = highest == spec.passed.end() ? 3 : *highest + 1,
+                          .cpus = &cpus,
+                          .memory_nodes = &memory_nodes,
+                          .memory_node_count = spec.memory_nodes.size(),
                           .init_pid = context.init_pid,
                           .open_files = context.open_files,
-                          .fault = started.fault};
+                          .slot = &*started.slot};
   started.pid = fork_with_patience(context, started.pidfd);
   if (started.pid == 0) become_program(plan);
-  if (started.pid == -1) *started.fault = {kFork, errno};
+  if (started.pid == -1) started.fault = {kFork, errno};
   return started;
 }
 

@@ -1,14 +1,19 @@
 // Starts one process of the pod, from inside fleetrun-init.
 //
 // The child gets a session of its own, default signal dispositions and an empty mask, the log as standard
-// output and error, and no other descriptor. It dies with init (PR_SET_PDEATHSIG). Nothing waits for exec:
-// when it fails, the child writes the step and errno into a shared slot and ends, and whoever reaps it looks
-// there. So a child that ends at once is not lost, and a slow exec holds nobody up.
+// output and error, the descriptors that are passed to it, and no other. It dies with init
+// (PR_SET_PDEATHSIG). It waits at a gate before it becomes its program, until init has recorded it: a child
+// that ends at once is not lost. Nothing waits for exec: when it fails, the child writes the step and errno
+// into a shared slot and ends, and whoever reaps it looks there, so a slow exec holds nobody up.
 #pragma once
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "launcher/init_protocol.h"
 #include "runtime/base/environ.h"
@@ -16,29 +21,64 @@
 
 namespace fleetrun::launcher {
 
-/// Shared memory, one per process: written by a child that could not become its program.
+/// What a child writes when it could not become its program.
 struct ExecFault {
-  std::int32_t stage = 0;  // 0: no fault; else a kExecStages index
+  std::int32_t stage = 0;  // 0: no fault; else see exec_stage_name()
   std::int32_t error = 0;
 };
 
-/// "", "fork", "session", "descriptors", "directory", "exec"
+/// "", "fork", "session", "descriptors", "cpus", "memory nodes", "directory", "exec"
 const char* exec_stage_name(std::int32_t stage) noexcept;
 
+/// One page of memory shared with one child: the gate that it waits at, and its fault.
+class StartSlot {
+ public:
+  /// Empty when there is no memory left.
+  static std::optional<StartSlot> make() noexcept;
+  StartSlot(StartSlot&& other) noexcept;
+  StartSlot& operator=(StartSlot&& other) noexcept;
+  ~StartSlot();
+
+  void open_gate() noexcept;
+  /// In the child. Returns when the gate is open; the death of init ends the child meanwhile.
+  void wait_at_gate() noexcept;
+
+  ExecFault& fault() noexcept { return shared_->fault; }
+
+ private:
+  struct Shared {
+    std::atomic<std::uint32_t> open = 0;
+    ExecFault fault;
+  };
+  explicit StartSlot(Shared* shared) noexcept : shared_(shared) {}
+
+  Shared* shared_;
+};
+
 struct StartedProcess {
-  pid_t pid = -1;  // -1: fork failed, errno in `fault`
-  UniqueFd pidfd;  // may be empty on an old kernel
-  ExecFault* fault = nullptr;
+  pid_t pid = -1;                 // -1: it could not be forked, see `fault`
+  UniqueFd pidfd;                 // may be empty on an old kernel
+  std::optional<StartSlot> slot;  // its gate is closed
+  ExecFault fault;                // of init, not of the child
 };
 
 struct StartContext {
   const Environ& base_environment;
-  int cgroup_directory = -1;  // -1: none. Set to -1 by start_process when the kernel refuses it
-  pid_t init_pid = 0;
+  int cgroup_directory = -1;     // -1: none. Set to -1 by start_process when the kernel refuses it
+  pid_t init_pid = 0;            // as the child's getppid() says it
   std::uint64_t open_files = 0;  // soft RLIMIT_NOFILE of the child; 0: unchanged
 };
 
-/// `stdin_fd` and `log_fd` are borrowed. Single-threaded callers only; all signals must be blocked.
-StartedProcess start_process(const StartFrame& spec, int log_fd, int stdin_fd, StartContext& context);
+/// The descriptors of one start, borrowed.
+struct StartDescriptors {
+  int log = -1;
+  int input = -1;
+  std::span<const UniqueFd> passed;  // in the order of StartFrame::passed
+};
+
+/// Single-threaded callers only; all signals must be blocked. The caller records the process and then opens
+/// its gate.
+StartedProcess start_process(const StartFrame& spec, const StartDescriptors& descriptors,
+                             StartContext& context);
 
 }  // namespace fleetrun::launcher

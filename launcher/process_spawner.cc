@@ -8,7 +8,9 @@
 #include "launcher/process_spawner.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -22,7 +24,10 @@
 #include <boost/process/v2/src.hpp>
 
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "launcher/containment.h"
 #include "runtime/base/error.h"
@@ -59,10 +64,26 @@ struct InitChild {
   }
 };
 
+UniqueFd copy_of(int fd) {
+  return UniqueFd(check_errno(::fcntl(fd, F_DUPFD_CLOEXEC, kInitLifeline), "fcntl",
+                              "passing a descriptor to a process", ErrorKind::spawn));
+}
+
+std::string current_directory() {
+  std::error_code error;
+  return std::filesystem::current_path(error).string();
+}
+
 class InitPod final : public Pod {
  public:
-  InitPod(asio::io_context& loop, process::process init, UniqueFd lifeline, PodListener& listener)
-      : init_(std::move(init)), lifeline_(loop, lifeline.release()), listener_(listener) {
+  InitPod(asio::io_context& loop, process::process init, UniqueFd lifeline, const SetupFrame& setup,
+          PodListener& listener)
+      : init_(std::move(init)),
+        lifeline_(loop, lifeline.release()),
+        directory_(current_directory()),
+        required_(setup.required),
+        listener_(listener) {
+    send(setup);
     read_on();
   }
 
@@ -76,10 +97,10 @@ class InitPod final : public Pod {
   }
 
   /// Frames of one turn of the loop leave together: one wake-up of init starts all processes.
-  void send(const Frame& frame, const std::vector<int>& descriptors = {}) {
+  void send(const Frame& frame, std::vector<UniqueFd> descriptors = {}) {
     if (pending_descriptors_.size() + descriptors.size() > kMostDescriptors) flush();
     pending_.append(encode(frame));
-    pending_descriptors_.insert(pending_descriptors_.end(), descriptors.begin(), descriptors.end());
+    std::move(descriptors.begin(), descriptors.end(), std::back_inserter(pending_descriptors_));
     if (std::exchange(flush_posted_, true)) return;
     asio::post(lifeline_.get_executor(), [this] {
       flush_posted_ = false;
@@ -87,23 +108,36 @@ class InitPod final : public Pod {
     });
   }
 
-  void start(std::size_t index, const ProcessSpec& spec, int log_fd, int stdin_fd) override {
+  void start(std::size_t index, const ProcessSpec& spec, const StartExtras& extras) override {
     StartFrame frame;
     frame.index = static_cast<std::uint32_t>(index);
     frame.program = spec.program;
     frame.argv = spec.argv;
     frame.environment = spec.environment.entries();
     frame.environment.insert(frame.environment.end(), spec.unset.begin(), spec.unset.end());
-    frame.has_stdin = stdin_fd >= 0;
-    std::vector<int> descriptors = {log_fd};
-    if (stdin_fd >= 0) descriptors.push_back(stdin_fd);
-    send(frame, descriptors);
+    frame.environment.insert(frame.environment.end(), extras.environment.begin(), extras.environment.end());
+    if (spec.cwd != directory_) frame.cwd = spec.cwd;  // where fleetrun is already, no permission is needed
+    frame.cpus.assign(spec.cpus.begin(), spec.cpus.end());
+    frame.memory_nodes.assign(spec.memory_nodes.begin(), spec.memory_nodes.end());
+    frame.alone = extras.alone;
+    std::vector<UniqueFd> descriptors;
+    descriptors.push_back(copy_of(extras.log_fd));
+    frame.has_stdin = extras.stdin_fd >= 0;
+    if (frame.has_stdin) descriptors.push_back(copy_of(extras.stdin_fd));
+    for (const PassedDescriptor& passed : extras.passed) {
+      frame.passed.push_back(passed.number);
+      descriptors.push_back(copy_of(passed.fd));
+    }
+    send(frame, std::move(descriptors));
   }
 
-  void ask_to_stop(std::size_t index) override {
-    send(SignalFrame{.index = static_cast<std::uint32_t>(index), .number = SIGTERM, .resume = true});
+  void signal(std::size_t index, int number, bool resume) override {
+    send(SignalFrame{.index = static_cast<std::uint32_t>(index), .number = number, .resume = resume});
   }
-  void kill() override { send(SignalFrame{.index = kEveryProcess, .number = SIGKILL, .resume = false}); }
+  void kill(std::size_t index) override { signal(index, SIGKILL, false); }
+  void kill() override { signal(kEveryProcess, SIGKILL, false); }
+  void sweep() override { send(SweepFrame{kEveryProcess}); }
+  void sweep(std::size_t index) override { send(SweepFrame{static_cast<std::uint32_t>(index)}); }
   void finish() override { send(FinishFrame{}); }
 
  private:
@@ -129,14 +163,16 @@ class InitPod final : public Pod {
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     if (!pending_descriptors_.empty()) {
-      const std::size_t length = pending_descriptors_.size() * sizeof(int);
+      std::vector<int> numbers;
+      for (const UniqueFd& fd : pending_descriptors_) numbers.push_back(fd.value());
+      const std::size_t length = numbers.size() * sizeof(int);
       message.msg_control = control;
       message.msg_controllen = CMSG_SPACE(length);
       cmsghdr* header = CMSG_FIRSTHDR(&message);
       header->cmsg_level = SOL_SOCKET;
       header->cmsg_type = SCM_RIGHTS;
       header->cmsg_len = CMSG_LEN(length);
-      std::memcpy(CMSG_DATA(header), pending_descriptors_.data(), length);
+      std::memcpy(CMSG_DATA(header), numbers.data(), length);
     }
     for (;;) {
       const ssize_t count = ::sendmsg(lifeline_.native_handle(), &message, MSG_NOSIGNAL);
@@ -176,10 +212,20 @@ class InitPod final : public Pod {
 
   void deliver() {
     while (auto frame = decoder_.next()) {
-      if (const auto* contained = std::get_if<ContainedFrame>(&*frame)) cgroup_ = contained->cgroup;
+      if (const auto* contained = std::get_if<ContainedFrame>(&*frame)) on_contained(*contained);
       ended_ = ended_ || std::holds_alternative<EmptiedFrame>(*frame);
       listener_.on_frame(*frame);
     }
+  }
+
+  void on_contained(const ContainedFrame& contained) {
+    cgroup_ = contained.cgroup;
+    const auto level = parse_containment_level(contained.level);
+    if (!required_ || (level && *level >= *required_)) return;
+    throw Error(ErrorKind::host,
+                "containment " + std::string(to_string(*required_)) + " is required, and only " +
+                    contained.level + " is possible here: " + contained.reason,
+                "leave out --require_containment, or ask for what is possible");
   }
 
   /// The lifeline ended. What init was holding is ours now, because fleetrun is the next subreaper.
@@ -197,12 +243,14 @@ class InitPod final : public Pod {
 
   process::process init_;
   asio::posix::stream_descriptor lifeline_;
+  std::string directory_;
+  std::optional<ContainmentLevel> required_;
   PodListener& listener_;
   FrameDecoder decoder_;
   std::string cgroup_;
   bool ended_ = false;
   std::string pending_;
-  std::vector<int> pending_descriptors_;
+  std::vector<UniqueFd> pending_descriptors_;  // copies: the caller may close its own
   bool flush_posted_ = false;
   char bytes_[8192];
 };
@@ -228,9 +276,7 @@ std::unique_ptr<Pod> start_pod(asio::io_context& loop, const InitSettings& setti
     throw Error(ErrorKind::spawn,
                 "fleetrun-init could not be started: " + settings.program + ": " + error.message(),
                 "install fleetrun again");
-  auto pod = std::make_unique<InitPod>(loop, std::move(init), std::move(ours), listener);
-  pod->send(settings.setup);
-  return pod;
+  return std::make_unique<InitPod>(loop, std::move(init), std::move(ours), settings.setup, listener);
 }
 
 std::string find_init(const std::string& fleetrun_directory) {

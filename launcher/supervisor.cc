@@ -111,10 +111,10 @@ class Supervisor final : public PodListener {
     const ProcessSpec& process = plan_.processes[action.index];
     for (const Endpoint& port : process.ports) leases_.release(port);
     const int input = plan_.processes.size() == 1 ? settings_.input : -1;
-    pod_->start(action.index, process, logs_[action.index].fd.value(), input);
+    pod_->start(action.index, process, {.log_fd = logs_[action.index].fd.value(), .stdin_fd = input});
   }
 
-  void perform_one(const AskToStop& action) { pod_->ask_to_stop(action.index); }
+  void perform_one(const AskToStop& action) { pod_->signal(action.index, SIGTERM, true); }
 
   void perform_one(const AwaitServers&) {
     gate_ =

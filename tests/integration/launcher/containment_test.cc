@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+#include "launcher/process_table.h"
+
 using namespace fleetrun;
 using namespace fleetrun::launcher;
 

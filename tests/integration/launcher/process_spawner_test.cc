@@ -44,6 +44,12 @@ struct Recorder final : PodListener {
   bool lost = false;
 };
 
+SetupFrame setup_of(const std::string& pod) {
+  SetupFrame setup;
+  setup.pod_name = pod;
+  return setup;
+}
+
 ProcessSpec shell(const std::string& script) {
   ProcessSpec spec;
   spec.program = "/bin/sh";
@@ -59,19 +65,17 @@ TEST_CASE("exits, signals and exec errors of a pod come back as they are") {
   const std::string init = Environ::of_process().value_or("FLEETRUN_INIT", "");
   REQUIRE_FALSE(init.empty());
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  auto pod = start_pod(
-      loop, {.program = init, .setup = {.pod_name = "testit", .remove_files = {}, .remove_directories = {}}},
-      recorder);
+  auto pod = start_pod(loop, {.program = init, .setup = setup_of("testit")}, recorder);
   ProcessSpec missing = shell("");
   missing.program = "/nosuch/program";
   ProcessSpec misplaced = shell("exit 0");
   misplaced.program = "/etc/passwd";
-  pod->start(0, shell("exit 3"), null.value(), -1);
-  pod->start(1, missing, null.value(), -1);
-  pod->start(2, shell("exec sleep 100"), null.value(), -1);
-  pod->start(3, misplaced, null.value(), -1);
+  pod->start(0, shell("exit 3"), {.log_fd = null.value()});
+  pod->start(1, missing, {.log_fd = null.value()});
+  pod->start(2, shell("exec sleep 100"), {.log_fd = null.value()});
+  pod->start(3, misplaced, {.log_fd = null.value()});
   recorder.on_started = [&](const StartedFrame& started) {
-    if (started.index == 2) pod->ask_to_stop(2);
+    if (started.index == 2) pod->signal(2, SIGTERM, true);
   };
   recorder.expected = 4;
   recorder.on_ended = [&] { pod->finish(); };

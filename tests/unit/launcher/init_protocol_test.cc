@@ -10,14 +10,33 @@ using namespace fleetrun::launcher;
 namespace {
 
 std::vector<Frame> one_of_each() {
-  return {SetupFrame{"abcdef", {"/a", "/b"}, {"/c"}, 1024},
-          StartFrame{7, "/bin/sh", {"sh", "-c", std::string("x\0y", 3)}, {"A=1", "B="}, "/tmp", true},
+  SetupFrame held;
+  held.containment = ContainmentLevel::pidns;
+  held.required = ContainmentLevel::subreaper;
+  StartFrame start;
+  start.index = 7;
+  start.program = "/bin/sh";
+  start.argv = {"sh", "-c", std::string("x\0y", 3)};
+  start.environment = {"A=1", "B="};
+  start.cwd = "/tmp";
+  start.has_stdin = true;
+  start.passed = {3, 17};
+  start.cpus = {0, 63, 64};
+  start.memory_nodes = {1};
+  start.alone = true;
+  return {SetupFrame{"abcdef", {"/a", "/b"}, {"/c"}, 1024, {}, {}},
+          held,
+          start,
+          StartFrame{},
           SignalFrame{3, 15, true},
+          SweepFrame{4},
           FinishFrame{},
-          ContainedFrame{"cgroup2", "/sys/fs/cgroup/x"},
-          StartedFrame{1, 4242},
+          ContainedFrame{"cgroup2", "/sys/fs/cgroup/x", "no namespaces", 77},
+          StartedFrame{1, 4242, 123456789012345},
           FailedFrame{2, "exec", 13},
-          ExitedFrame{5, 0x0900, 123456789012345},
+          ExitedFrame{5, 4242, 0x0900, 123456789012345},
+          SweptFrame{4},
+          UnkillableFrame{4243, "dd", "D", "nfs_wait"},
           EmptiedFrame{}};
 }
 
@@ -62,4 +81,13 @@ TEST_CASE("bytes that are not frames are refused, not believed") {
       }
     }
   }
+}
+
+TEST_CASE("containment levels are ordered, and each has a name") {
+  for (const auto level : {ContainmentLevel::subreaper, ContainmentLevel::cgroup2, ContainmentLevel::pidns})
+    CHECK(parse_containment_level(to_string(level)) == level);
+  CHECK_FALSE(parse_containment_level("auto"));
+  CHECK_FALSE(parse_containment_level(""));
+  CHECK(ContainmentLevel::subreaper < ContainmentLevel::cgroup2);
+  CHECK(ContainmentLevel::cgroup2 < ContainmentLevel::pidns);
 }

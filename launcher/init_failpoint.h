@@ -1,0 +1,20 @@
+// Windows that are made wider on purpose, so that a test can look into them.
+//
+//   FLEETRUN_FAILPOINT=NAME=DURATION[,…]      init-record-delay   after the fork, before init has recorded it
+//                                             init-report-delay   after its gate is open, before its report
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/base/environ.h"
+
+namespace fleetrun::launcher {
+
+/// How long the failpoint `name` waits, in milliseconds; 0 where the environment does not ask for it.
+std::int64_t failpoint_ms(const Environ& environment, std::string_view name);
+
+/// Does nothing for 0.
+void pause_at_failpoint(std::int64_t milliseconds) noexcept;
+
+}  // namespace fleetrun::launcher
