@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""usage: scripts/bench dataset | ps  [--repetitions=N] [--rows=N]
+
+Measures training beside Paddle 2.6.2, alternating, in one run.
+
+  dataset       rows/s of QueueDataset, one reader thread: as it is (cat) and through a real pipe
+  ps            examples/s of asynchronous training, one server and one trainer (tests/bench/ps/ctr_dnn.py)
+
+Both sides run the same script on the same files, one after the other, on the same two cores, with one thread for
+matrix products. A figure is the median over repetitions of the fastest pass of each, the first pass left out; the
+ratio is that of the two sides of one repetition: median, and the smallest and largest in brackets.
+Ours is .venv/bin/fleetrun; scripts/build makes it. Paddle is where `scripts/bench setup-peers paddle26` puts it.
+"""
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+import peers
+
+BENCH = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(BENCH))
+CACHE = os.path.join(ROOT, ".cache")
+OURS = os.path.join(ROOT, ".venv", "bin")
+PEERS = peers.folder_of("paddle26")
+LIMIT = 300  # seconds for one run
+
+
+def fail(text):
+    sys.exit(f"bench: error: {text}")
+
+
+def data(rows):
+    """A folder with `rows` lines in four files, the same for everybody."""
+    folder = os.path.join(CACHE, "bench", f"multislot-{rows}")
+    if not os.path.exists(os.path.join(folder, "done")):
+        subprocess.run([sys.executable, os.path.join(BENCH, "gen_multislot.py"), folder, f"--rows={rows}"], check=True)
+        open(os.path.join(folder, "done"), "w").close()
+    return folder
+
+
+def passes(argv, folder, bin_folder, more_path=()):
+    """Runs argv + [--data, --report] until the report is there; the seconds of each of its passes."""
+    work = os.path.join(CACHE, "bench", "run")
+    os.makedirs(work, exist_ok=True)
+    report, log = os.path.join(work, "report.json"), os.path.join(work, "output.txt")
+    if os.path.exists(report):
+        os.remove(report)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "FLEETRUN_"))}
+    clean.update(OMP_NUM_THREADS="1", GLOG_minloglevel="2", PATH=bin_folder + os.pathsep + clean["PATH"])
+    if more_path:
+        clean["PYTHONPATH"] = os.pathsep.join(more_path)
+    two_cores = sorted(os.sched_getaffinity(0))[:2]
+    with open(log, "w") as output:
+        process = subprocess.Popen([*argv, "--data", folder, "--report", report], cwd=work, env=clean, stdout=output,
+                                   stderr=subprocess.STDOUT, preexec_fn=lambda: os.sched_setaffinity(0, two_cores))
+    deadline = time.monotonic() + LIMIT
+    while process.poll() is None and not os.path.exists(report) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    try:  # Paddle's launcher never ends a parameter-server job by itself: ask it to
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+    if not os.path.exists(report):
+        fail(f"{' '.join(argv)} wrote no report (status {process.returncode}); its output: {log}, {work}/log")
+    with open(report) as file:
+        return json.load(file)
+
+
+def compare(name, rows, repetitions, ours, peer):
+    """Prints rows/s of both and their ratio."""
+    figures = []
+    for index in range(repetitions):
+        pair = [rows / min(side()[1:]) for side in ((ours, peer) if index % 2 == 0 else (peer, ours))]
+        figures.append(pair if index % 2 == 0 else pair[::-1])
+        print(f"{name} {index + 1}/{repetitions}: fleetrun {figures[-1][0]:,.0f}/s, Paddle 2.6.2 {figures[-1][1]:,.0f}/s",
+              flush=True)
+    ratios = [one / other for one, other in figures]
+    print(f"{name}: fleetrun {statistics.median(pair[0] for pair in figures):,.0f}/s, "
+          f"Paddle 2.6.2 {statistics.median(pair[1] for pair in figures):,.0f}/s, "
+          f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} .. {max(ratios):.2f})")
+
+
+def prepare_sides():
+    if not os.path.exists(os.path.join(OURS, "fleetrun")):
+        subprocess.run([os.path.join(ROOT, "scripts", "build")], check=True)
+    peers.make("paddle26")
+
+
+def bench_dataset(rows, repetitions):
+    prepare_sides()
+    folder, script = data(rows), os.path.join(BENCH, "dataset_pass.py")
+    alias = subprocess.run([os.path.join(OURS, "python"), "-c", "import fleetrun; print(fleetrun.__path__[0])"], text=True,
+                           capture_output=True, check=True).stdout.strip() + "/_compat"
+    for name, command in (("dataset, the file itself (cat)", "cat"), ("dataset, through a pipe (cat -u)", "cat -u")):
+        compare(name, rows, repetitions,
+                lambda: passes([os.path.join(OURS, "python"), script, "--pipe-command", command], folder, OURS, [alias]),
+                lambda: passes([os.path.join(PEERS, "bin", "python"), script, "--pipe-command", command], folder,
+                               os.path.join(PEERS, "bin")))
+
+
+def bench_ps(rows, repetitions):
+    prepare_sides()
+    folder, script = data(rows), os.path.join(BENCH, "ps", "ctr_dnn.py")
+    job = ["--server_num=1", "--trainer_num=1"]
+    compare("ps, async, 1 server, 1 trainer", rows, repetitions,
+            lambda: passes([os.path.join(OURS, "fleetrun"), *job, "--compat=paddle", script], folder, OURS),
+            lambda: passes([os.path.join(PEERS, "bin", "python"), "-m", "paddle.distributed.launch", *job, script], folder,
+                           os.path.join(PEERS, "bin")))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     usage=argparse.SUPPRESS)
+    parser.add_argument("what", choices=["dataset", "ps"], help=argparse.SUPPRESS)
+    parser.add_argument("--repetitions", type=int, default=5, help="runs of each side (5)")
+    parser.add_argument("--rows", type=int, help="examples in the data (dataset: 500000, ps: 100000)")
+    arguments = parser.parse_args()
+    bench, rows = {"dataset": (bench_dataset, 500_000), "ps": (bench_ps, 100_000)}[arguments.what]
+    bench(arguments.rows or rows, arguments.repetitions)
+
+
+if __name__ == "__main__":
+    main()
