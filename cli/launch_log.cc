@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "cli/render.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -67,9 +68,14 @@ void LaunchLog::show_start(const launcher::JobConfig& config, const Plan& plan) 
     block.append(head).append("Job: " + plan.job_id + ", mode " + std::string(to_string(plan.mode)) +
                               ", replicas 1[1:1], elastic False\n");
     block.append(head).append(pod_line("Run", plan, "ready")).append("\n");
+    for (const ProcessSpec& process : plan.processes) {
+      if (!process.cpus.empty())
+        block.append(head).append("Bound " + process.name + " to " + binding_line(process)).append("\n");
+    }
     raw(block);
   }
   for (const std::string& note : config.notes) warning(note);
+  for (const std::string& note : plan.notes) warning(note);
 }
 
 void LaunchLog::show_end(const Report& report, const Plan& plan, const std::string& last_lines) {

@@ -1,6 +1,7 @@
 #include "cli/render.h"
 
 #include "launcher/log_files.h"
+#include "launcher/topology.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -17,6 +18,11 @@ std::string command_line(const std::vector<std::string>& argv) {
 
 }  // namespace
 
+std::string binding_line(const ProcessSpec& process) {
+  return "cpus " + launcher::cpu_list(process.cpus) + ", memory node " +
+         launcher::cpu_list(process.memory_nodes);
+}
+
 std::string to_text(const Plan& plan) {
   std::string text = "job " + plan.job_id + ", mode " + std::string(to_string(plan.mode)) + ", pod " +
                      plan.pod_name + ", " + std::to_string(plan.processes.size()) + " processes\n";
@@ -27,6 +33,7 @@ std::string to_text(const Plan& plan) {
     text.append("  program  ").append(process.program).append("\n");
     text.append("  log      ").append(plan.log_dir_shown).append("/").append(process.log_name);
     text.append(" = ").append(process.log_alias).append("\n");
+    if (!process.cpus.empty()) text.append("  bound to ").append(binding_line(process)).append("\n");
     for (const auto& [name, value] : process.environment.values())
       text.append("  env      ").append(name).append("=").append(shell_quoted(value)).append("\n");
   }
@@ -46,6 +53,7 @@ std::string to_shell(const Plan& plan) {
     text.append("  unset ").append(join(process.unset, " ")).append("\n");
     std::vector<std::string> argv = process.argv;
     argv.front() = process.program;
+    if (!process.cpus.empty()) argv.insert(argv.begin(), {"taskset", "-c", launcher::cpu_list(process.cpus)});
     text.append("  exec ").append(command_line(argv)).append("\n) </dev/null ");
     text.append(">").append(shell_quoted(directory + "/" + process.log_name));
     text.append(" 2>&1 &\n");

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include <algorithm>
+
+#include "launcher/affinity.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -84,6 +87,19 @@ void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& l
 
 }  // namespace
 
+DevicePlan device_plan(const JobConfig& config, const HostFacts& facts) {
+  const int cpus = std::max(1, static_cast<int>(facts.cpus.allowed.size()));
+  if (config.trainers_by == TrainersBy::cpu) return {cpus, {}};
+  DevicePlan plan = plan_devices({config.devices, config.nproc_per_node}, facts.devices);
+  if (!plan.processes.empty() || config.trainers_by == TrainersBy::number) return plan;
+  if (config.trainers_by == TrainersBy::gpu)
+    throw Error(ErrorKind::host,
+                "--nproc_per_node=gpu, but this host has no devices, says " + facts.devices.source,
+                "use --nproc_per_node=auto, or a number");
+  plan.trainers = cpus;
+  return plan;
+}
+
 HostFacts probe_host(const JobConfig& config, const Program& program, const Environ& environ,
                      PortLeases& leases) {
   HostFacts facts;
@@ -91,11 +107,18 @@ HostFacts probe_host(const JobConfig& config, const Program& program, const Envi
   facts.working_directory = absolute_path("");
   facts.working_directory.pop_back();
   facts.devices = visible_devices(environ, read_device_files(""));
+  facts.cpus = read_cpu_facts("");
+  const DevicePlan devices = config.mode == Mode::ps ? DevicePlan() : device_plan(config, facts);
   if (config.mode == Mode::ps)
     lease_ps_ports(config, leases, facts);
   else
-    lease_collective_ports(
-        config, plan_devices({config.devices, config.nproc_per_node}, facts.devices).trainers, leases, facts);
+    lease_collective_ports(config, devices.trainers, leases, facts);
+  if (binds(config.bind, facts.cpus, facts.servers.size() + facts.trainers.size())) {
+    std::vector<std::string> pci;
+    for (const ProcessDevices& process : devices.processes)
+      pci.insert(pci.end(), process.pci.begin(), process.pci.end());
+    facts.topology = topology_for_binding(facts.cpus, pci);
+  }
   if (config.compat_paddle)
     facts.compat_directory =
         find_compat_directory(program.interpreter, absolute_path(directory_of(config.script)), environ);

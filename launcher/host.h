@@ -10,6 +10,7 @@
 #include "launcher/job_config.h"
 #include "launcher/port_lease.h"
 #include "launcher/program.h"
+#include "launcher/topology.h"
 #include "runtime/base/environ.h"
 
 namespace fleetrun::launcher {
@@ -18,6 +19,8 @@ struct HostFacts {
   std::string pod_name;           // six random letters, as Paddle's
   std::string working_directory;  // absolute
   DeviceList devices;
+  CpuFacts cpus;
+  std::optional<Topology> topology;  // only where processes are going to be bound
 
   // Endpoints with leased ports, as many as the config asks for and the user has not named.
   std::vector<Endpoint> servers, trainers;
@@ -36,5 +39,9 @@ struct HostFacts {
 /// Throws: Error(host) for a port in use, an address that is not ours, devices that are not there.
 HostFacts probe_host(const JobConfig& config, const Program& program, const Environ& environ,
                      PortLeases& leases);
+
+/// The devices of a collective job's trainers. Pure.
+/// Throws: Error(host), as plan_devices() does.
+DevicePlan device_plan(const JobConfig& config, const HostFacts& facts);
 
 }  // namespace fleetrun::launcher

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/affinity.h"
 #include "launcher/hang_rules.h"
 #include "launcher/injection.h"
 #include "launcher/restart_policy.h"
@@ -33,7 +34,6 @@ enum class Source { standard, environment, flag };
 enum class DryRun { no, text, json, sh };
 enum class LogLevel { debug, info, warning, error, critical };
 enum class Containment { automatic, subreaper, cgroup2, pidns };  // each holds what the one before it does
-enum class Bind { automatic, none, core, numa };
 enum class Color { automatic, always, never };
 enum class TrainersBy { number, automatic, gpu, cpu };  // --nproc_per_node N|auto|gpu|cpu
 

@@ -2,6 +2,7 @@
 // identity's.
 #include "launcher/plan.h"
 
+#include "launcher/affinity.h"
 #include "runtime/base/env_contract.h"
 
 namespace fleetrun::launcher {
@@ -14,8 +15,9 @@ std::string joined_path(const std::string& head, const std::string& tail) {
 
 /// The variables that are not part of a process's identity: threads per process, module path, where `python`
 /// is.
-void add_surroundings(const Program& program, const HostFacts& facts, Environ& environ) {
-  if (!facts.has_omp_num_threads) environ.set("OMP_NUM_THREADS", "1");
+void add_surroundings(const Program& program, const HostFacts& facts, int threads, Environ& environ) {
+  if (!facts.has_omp_num_threads) environ.set("OMP_NUM_THREADS", std::to_string(threads));
+  // The number of replicas of a Paddle program, which changes what it computes: never more than was asked for.
   if (!facts.has_cpu_num) environ.set("CPU_NUM", "1");
   if (!program.interpreter.empty()) {
     const std::string path = joined_path(directory_of(program.interpreter), facts.base_path);
@@ -25,6 +27,21 @@ void add_surroundings(const Program& program, const HostFacts& facts, Environ& e
     environ.set("PYTHONPATH", joined_path(facts.compat_directory, facts.base_python_path));
     environ.set("FLEETRUN_COMPAT", "paddle");
   }
+}
+
+void bind(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+  if (!facts.topology) return;
+  std::vector<std::vector<std::string>> pci(plan.processes.size());
+  if (config.mode == Mode::collective) {
+    const DevicePlan devices = device_plan(config, facts);
+    for (std::size_t i = 0; i < devices.processes.size(); ++i) pci[i] = devices.processes[i].pci;
+  }
+  Bindings bindings = bind_processes(config.bind, *facts.topology, pci);
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+    plan.processes[i].cpus = std::move(bindings.processes[i].cpus);
+    plan.processes[i].memory_nodes = std::move(bindings.processes[i].memory_nodes);
+  }
+  plan.notes.insert(plan.notes.end(), bindings.notes.begin(), bindings.notes.end());
 }
 
 std::string log_name(const Identity& identity) {
@@ -56,6 +73,8 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
   else
     plan_collective(config, facts, plan);
 
+  bind(config, facts, plan);
+  const int threads = threads_per_process(facts.cpus.cores, plan.processes.size());
   for (ProcessSpec& process : plan.processes) {
     process.identity.mode = plan.mode;
     process.identity.job_id = plan.job_id;
@@ -71,7 +90,7 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
     process.environment = to_environ(process.identity);
     for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
     process.unset = foreign_variables(process.identity);
-    add_surroundings(program, facts, process.environment);
+    add_surroundings(program, facts, threads, process.environment);
   }
   return plan;
 }

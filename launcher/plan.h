@@ -71,6 +71,7 @@ struct Plan {
   RestartRules restart;
   std::vector<RolePlan> roles;
   std::vector<ProcessSpec> processes;  // by role; also the order of starting
+  std::vector<std::string> notes;      // what the user should know before they start
 
   bool operator==(const Plan&) const = default;
 };

@@ -9,7 +9,7 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan
   trainers.name = "trainer";
   trainers.restart = restart_scope(config, trainers.name, RestartScope::group);
   trainers.grace = config.grace.of(trainers.name);
-  const DevicePlan devices = plan_devices({config.devices, config.nproc_per_node}, facts.devices);
+  const DevicePlan devices = device_plan(config, facts);
   for (int rank = 0; rank < devices.trainers; ++rank) {
     ProcessSpec process;
     Identity& identity = process.identity;

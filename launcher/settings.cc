@@ -61,7 +61,7 @@ constexpr Setting kSettings[] = {
   {"role", "", "PET_ROLE", "default", "NAME", Group::run,
    "ROLE_NAME of the trainers of a collective job", kTorchrun},
   {"bind", "", "", "auto", "auto|none|core|numa", Group::run,
-   "cores and memory that each process is bound to; auto: by its device's NUMA node where there is one"},
+   "bind processes to cores or memory nodes; auto: to nodes where the machine has several"},
   {"stdin", "", "", "None", "RANK|none", Group::run,
    "trainer that gets fleetrun's standard input; default: the only process of a job, else none"},
   {"dry_run", "", "", "None", "text|json|sh", Group::run,

@@ -38,6 +38,14 @@ TEST_CASE("as text, a plan says who runs what where") {
         "  env      A='b c'\n");
 }
 
+TEST_CASE("what a process is bound to is shown, and done by the shell script") {
+  launcher::Plan plan = small_plan();
+  plan.processes[0].cpus = {0, 1, 2, 8};
+  plan.processes[0].memory_nodes = {1};
+  CHECK(cli::to_text(plan).find("\n  bound to cpus 0-2,8, memory node 1\n") != std::string::npos);
+  CHECK(cli::to_shell(plan).find("\n  exec taskset -c 0-2,8 /bin/echo ") != std::string::npos);
+}
+
 TEST_CASE("as a shell script, every word is quoted where it has to be") {
   const std::string script = cli::to_shell(small_plan());
   CHECK(script.find("mkdir -p '/my logs/abcdef/0'\n") != std::string::npos);

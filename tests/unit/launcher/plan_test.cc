@@ -4,6 +4,7 @@
 
 #include "launcher/plan_json.h"
 #include "runtime/base/env_contract.h"
+#include "runtime/base/error.h"
 
 using namespace fleetrun;
 using namespace fleetrun::launcher;
@@ -117,6 +118,44 @@ TEST_CASE("thread counts of the user stay, and compat leads the module path") {
   CHECK_FALSE(environ.has("OMP_NUM_THREADS"));
   CHECK(*environ.find("PYTHONPATH") == "/site/fleetrun/_compat:/mine");
   CHECK(*environ.find("FLEETRUN_COMPAT") == "paddle");
+}
+
+TEST_CASE("a process computes with its share of the cores, and CPU_NUM is never guessed") {
+  HostFacts host = facts(1, 2);
+  host.cpus.cores = 13;
+  const Environ environ = make_plan(config(Mode::ps), program(), host).processes[0].environment;
+  CHECK(*environ.find("OMP_NUM_THREADS") == "4");
+  CHECK(*environ.find("CPU_NUM") == "1");
+}
+
+TEST_CASE("trainers may be as many as devices or CPUs, as torchrun counts them") {
+  HostFacts host = facts(0, 4);
+  host.cpus.allowed = {0, 1, 2};
+  JobConfig wanted = config(Mode::collective);
+  wanted.trainers_by = TrainersBy::automatic;
+  CHECK(device_plan(wanted, host).trainers == 3);
+  host.devices.tokens = {"0", "1"};
+  CHECK(device_plan(wanted, host).trainers == 2);
+  wanted.trainers_by = TrainersBy::cpu;
+  CHECK(device_plan(wanted, host).trainers == 3);
+  CHECK(device_plan(wanted, host).processes.empty());
+  wanted.trainers_by = TrainersBy::gpu;
+  CHECK(device_plan(wanted, host).trainers == 2);
+  host.devices = visible_devices({}, {});
+  CHECK_THROWS_WITH_AS(device_plan(wanted, host),
+                       "--nproc_per_node=gpu, but this host has no devices, says /dev/nvidia*", Error);
+}
+
+TEST_CASE("processes are bound where the facts hold a topology, and the user is told what is odd") {
+  HostFacts host = facts(1, 2);
+  CHECK(make_plan(config(Mode::ps), program(), host).processes[0].cpus.empty());
+  host.topology = Topology{{{{0}, 0}, {{1}, 1}}, {}};
+  JobConfig wanted = config(Mode::ps);
+  wanted.bind = Bind::core;
+  const Plan plan = make_plan(wanted, program(), host);
+  CHECK(plan.processes[1].cpus == std::vector<int>{1});
+  CHECK(plan.processes[1].memory_nodes == std::vector<int>{1});
+  CHECK(plan.notes == std::vector<std::string>{"--bind=core: 3 processes share 2 cores"});
 }
 
 TEST_CASE("the same wish and the same facts give the same plan, another fact gives another") {
