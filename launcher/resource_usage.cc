@@ -113,15 +113,19 @@ std::vector<ResourceUsage> sum_usage(const std::vector<pid_t>& pids, const std::
   return usage;
 }
 
-std::vector<ResourceUsage> read_usage(const std::vector<pid_t>& pids, const std::string& proc) {
+std::vector<ProcStat> read_processes(const std::string& proc) {
   std::vector<ProcStat> processes;
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(proc.c_str()), ::closedir);
-  if (!directory) return std::vector<ResourceUsage>(pids.size());
+  if (!directory) return processes;
   while (const dirent* entry = ::readdir(directory.get())) {
     if (!is_number(entry->d_name)) continue;
     if (const auto stat = read_stat(proc + "/" + entry->d_name + "/stat")) processes.push_back(*stat);
   }
-  return sum_usage(pids, processes);
+  return processes;
+}
+
+std::vector<ResourceUsage> read_usage(const std::vector<pid_t>& pids, const std::string& proc) {
+  return sum_usage(pids, read_processes(proc));
 }
 
 std::optional<std::uint64_t> start_ticks_of(pid_t pid, const std::string& proc) {

@@ -40,6 +40,9 @@ std::optional<ProcStat> parse_proc_stat(std::string_view text) noexcept;
 /// Cost: O((processes + pids) log(processes)).
 std::vector<ResourceUsage> sum_usage(const std::vector<pid_t>& pids, const std::vector<ProcStat>& processes);
 
+/// Every process that the files below `proc` tell of.
+std::vector<ProcStat> read_processes(const std::string& proc = "/proc");
+
 /// What each of `pids` uses now, by the files below `proc`.
 std::vector<ResourceUsage> read_usage(const std::vector<pid_t>& pids, const std::string& proc = "/proc");
 

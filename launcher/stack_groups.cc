@@ -167,6 +167,19 @@ void append_frames(std::string& text, const Frames& frames, const std::string& i
   if (frames.empty()) text += indent + "(no stack could be read)\n";
 }
 
+/// Each trouble once: "gdb: …" where all have it, else "trainer 1, trainer 2: gdb: …".
+std::vector<std::string> notes_of(const std::vector<const ProcessStacks*>& processes) {
+  std::map<std::string, std::vector<std::string>> by_trouble;
+  for (const ProcessStacks* process : processes) {
+    if (!process->trouble.empty())
+      by_trouble[printable(process->trouble)].push_back(process->role + " " + std::to_string(process->rank));
+  }
+  std::vector<std::string> notes;
+  for (const auto& [trouble, names] : by_trouble)
+    notes.push_back(names.size() == processes.size() ? trouble : join(names, ", ") + ": " + trouble);
+  return notes;
+}
+
 nlohmann::json frames_json(const Frames& frames) {
   nlohmann::json list = nlohmann::json::array();
   for (const StackFrame& frame : frames) list.push_back(printable(to_string(frame), 500));
@@ -193,11 +206,7 @@ StackReport group_stacks(const std::vector<ProcessStacks>& processes) {
     }
     group_role(members, report);
   }
-  for (const ProcessStacks* process : chosen) {
-    if (process->trouble.empty()) continue;
-    report.notes.push_back(process->role + " " + std::to_string(process->rank) + ": " +
-                           printable(process->trouble));
-  }
+  report.notes = notes_of(chosen);
   return report;
 }
 
