@@ -132,6 +132,12 @@ std::string find_core(const MachineRoots& roots, const Death& death) {
   return path.empty() ? existing_core(wanted) : path;
 }
 
+/// A SIGKILL that fleetrun did not send.
+bool is_foreign_kill(const Death& death) {
+  return death.reason.kind == ExitReason::Kind::signaled && death.reason.code == SIGKILL &&
+         death.sent_signal != SIGKILL;
+}
+
 std::optional<std::uint64_t> limit_of(__rlimit_resource_t resource, bool hard) {
   rlimit limit = {};
   if (::getrlimit(resource, &limit) != 0) return std::nullopt;
@@ -202,6 +208,17 @@ EvidenceCollector::Counter& EvidenceCollector::counter_of(const Home& home) {
   return counters_[key] = Counter{.before = count_kills(home).value_or(0)};
 }
 
+std::optional<EvidenceCollector::Home> EvidenceCollector::home_of_process(std::size_t index) const {
+  const auto own = homes_.find(index);
+  return own != homes_.end() ? own->second : home_;
+}
+
+void EvidenceCollector::note(const Death& death) {
+  noted_kills_.erase(death.index);
+  const auto home = home_of_process(death.index);
+  if (home && is_foreign_kill(death)) noted_kills_[death.index] = take_kills(*home, death);
+}
+
 void EvidenceCollector::look(std::size_t index, pid_t pid) {
   const auto home = home_of(std::to_string(pid));
   if (!home) return;  // it has ended
@@ -226,9 +243,7 @@ std::uint64_t EvidenceCollector::take_kills(const Home& home, const Death& death
     counter.seen_at = death.at;
   }
   const std::uint64_t free = since - counter.taken;
-  const bool killed =
-      death.reason == ExitReason{ExitReason::Kind::signaled, SIGKILL, death.reason.core_dumped};
-  if (killed && free > 0) ++counter.taken;
+  if (is_foreign_kill(death) && free > 0) ++counter.taken;
   return free;
 }
 
@@ -237,11 +252,11 @@ void EvidenceCollector::add_memory(const Death& death, Evidence& evidence) {
     const std::uint64_t now = keyed_number(*text, "oom_kill").value_or(0);
     evidence.machine_oom_kills = now - std::min(now, machine_kills_before_);
   }
-  const auto own = homes_.find(death.index);
-  const std::optional<Home> home = own != homes_.end() ? own->second : home_;
+  const auto home = home_of_process(death.index);
   if (!home) return;
   evidence.memory_counters = count_kills(*home).has_value();
-  evidence.oom_kills = take_kills(*home, death);
+  const auto noted = noted_kills_.find(death.index);
+  evidence.oom_kills = noted != noted_kills_.end() ? noted->second : take_kills(*home, death);
   for (Home level = *home;; level.path = parent_of(level.path)) {
     const std::string directory = directory_of(level);
     const bool v1 = level.version == 1;

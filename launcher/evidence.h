@@ -87,6 +87,10 @@ class EvidenceCollector {
   /// Notes the cgroup in which `pid` lives now, when it has moved. Costs some 10 µs; for a timer.
   void look(std::size_t index, pid_t pid);
 
+  /// Counts at once the kills that may be this death's, before others come to them; collect() then knows.
+  /// Reads one file, and that only after a SIGKILL from elsewhere.
+  void note(const Death& death);
+
   /// Everything that can be known about `death`. Reads at most 64 KiB of its log. Never throws for what
   /// cannot be read: it is then not part of the evidence.
   Evidence collect(const Death& death);
@@ -109,6 +113,7 @@ class EvidenceCollector {
 
   std::string directory_of(const Home& home) const;
   std::optional<Home> home_of(const std::string& pid) const;
+  std::optional<Home> home_of_process(std::size_t index) const;
   std::optional<std::uint64_t> count_kills(const Home& home) const;
   Counter& counter_of(const Home& home);
   std::uint64_t take_kills(const Home& home, const Death& death);
@@ -119,6 +124,7 @@ class EvidenceCollector {
   std::map<std::string, Counter> counters_;  // by version and path
   std::optional<Home> home_;                 // of fleetrun itself, where processes start
   std::map<std::size_t, Home> homes_;        // of processes that live elsewhere
+  std::map<std::size_t, std::uint64_t> noted_kills_;
 };
 
 }  // namespace fleetrun::launcher

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostBlockBytes = 8 * 1024;
 constexpr std::size_t kMostSummaryBytes = 300;
+constexpr std::size_t kLinesAfter = 20;  // at most, for what stands at the end of a log
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -239,6 +240,7 @@ std::optional<FailureText> find_failure(std::string_view log) {
                    short_summary(folded(believed->identity.empty() ? believed->summary : believed->identity));
   text.consequence = is_consequence(believed->origin.empty() ? believed->summary : believed->origin);
   text.out_of_memory = says_memory_ran_out(believed->summary);
+  text.at_end = lines.size() - believed->last <= kLinesAfter;
   return text;
 }
 

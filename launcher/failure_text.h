@@ -40,6 +40,7 @@ struct FailureText {
   bool consequence =
       false;  // it says that somebody else was gone: a connection reset, a broken pipe, a timeout
   bool out_of_memory = false;  // it says that memory ran out, of the host or of a device
+  bool at_end = false;         // little or nothing was written after it
 
   bool operator==(const FailureText&) const = default;
 };

@@ -1,0 +1,104 @@
+// What happened in a job, gathered from its events for those who explain its end: which processes ended,
+// when, how and of whose will, and what became of each attempt. Pure.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launcher/job_event.h"
+
+namespace fleetrun::launcher {
+
+/// A start that failed at `stage`, with errno.
+struct StartFailure {
+  std::string stage;
+  int error = 0;
+  bool operator==(const StartFailure&) const = default;
+};
+
+/// The end of one process in its last attempt.
+struct Ending {
+  std::size_t index = 0;
+  int attempt = 0;
+  pid_t pid = -1;
+  std::int64_t started_at = 0, at = 0;  // CLOCK_MONOTONIC, nanoseconds
+  bool asked = false;                   // fleetrun had told it to stop
+  bool killed = false;                  // fleetrun had sent it SIGKILL
+  bool hung = false;                    // fleetrun ended it because it hung
+  std::int64_t max_rss_kib = 0;
+  std::variant<ExitReason, StartFailure> how;
+
+  bool ok() const noexcept;
+  /// "exited with 3", "was killed by SIGPIPE", "could not be started".
+  std::string said() const;
+};
+
+/// A failure that was explained, and what was decided about it.
+struct AttemptStory {
+  int attempt = 0;
+  std::size_t index = 0;  // the process that failed first
+  Cause cause;
+  std::string decision;  // "crash, restart 1 of 3"; empty: nothing more was tried
+  bool restarted = false;
+};
+
+class JobStory final : public JobObserver {
+ public:
+  struct Start {
+    pid_t pid = -1;
+    std::int64_t at = 0;
+  };
+
+  void on_event(const JobEvent& event) override;
+
+  /// The ends of the current attempt's processes, in the order in which they came.
+  const std::vector<Ending>& endings() const noexcept { return endings_; }
+  const Ending* ending_of(std::size_t index) const;
+  const std::vector<AttemptStory>& attempts() const noexcept { return attempts_; }
+  const std::string& containment() const noexcept { return containment_; }
+  /// When the first process started; 0 before that.
+  std::int64_t began_at() const noexcept { return began_at_; }
+  /// The last number that was passed on to the processes on the user's behalf.
+  std::optional<int> forwarded() const noexcept { return forwarded_; }
+  const std::vector<std::string>& injected() const noexcept { return injected_; }
+  int restarts() const noexcept { return restarts_; }
+  /// The processes that live, by index.
+  const std::map<std::size_t, Start>& alive() const noexcept { return starts_; }
+
+ private:
+  void on(const event::Contained& event);
+  void on(const event::ProcessStarted& event);
+  void on(const event::ProcessExited& event);
+  void on(const event::ProcessNotStarted& event);
+  void on(const event::GraceElapsed& event);
+  void on(const event::SignalReceived& event);
+  void on(const event::SignalForwarded& event);
+  void on(const event::HangFound& event);
+  void on(const event::Injected& event);
+  void on(const event::FailureExplained& event);
+  void on(const event::RestartDecided& event);
+  void on(const event::GaveUp& event);
+  template <class Other>
+  void on(const Other&) {}
+
+  void add(Ending ending);
+
+  std::vector<Ending> endings_;
+  std::vector<AttemptStory> attempts_;
+  std::map<std::size_t, Start> starts_;  // of the processes that live
+  std::map<std::size_t, bool> killed_, hung_;
+  std::vector<std::string> injected_;
+  std::string containment_;
+  std::optional<int> forwarded_;
+  bool killed_all_ = false;
+  std::int64_t began_at_ = 0, last_at_ = 0;
+  int restarts_ = 0;
+};
+
+}  // namespace fleetrun::launcher
