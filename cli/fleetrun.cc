@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/render.h"
 #include "launcher/host.h"
+#include "launcher/log_choice.h"
 #include "launcher/log_files.h"
 #include "launcher/plan_json.h"
 #include "launcher/program.h"
@@ -142,6 +143,9 @@ int launch(const launcher::JobConfig& config, const Environ& environment) {
     case launcher::DryRun::no:
       break;
   }
+  settings.viewed = launcher::viewed_processes(plan, config.show);
+  settings.view.raw = launcher::is_raw(config.show);
+  settings.view.colour = launcher::use_colour(config.color, ::isatty(STDOUT_FILENO) == 1, environment);
   return run_plan(config, plan, python, program, leases, std::move(settings));
 }
 

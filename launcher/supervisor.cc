@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "launcher/log_follower.h"
 #include "launcher/server_gate.h"
 
 namespace fleetrun::launcher {
@@ -60,6 +59,7 @@ class Supervisor final : public PodListener {
       handle(NotStarted{failed->index, failed->stage, failed->error});
     if (const auto* exited = std::get_if<ExitedFrame>(&frame)) {
       const ExitReason reason = exit_reason_from(exited->wait_status);
+      if (view_) view_->ended(exited->index, !reason.ok() && state_.phase() < Phase::stopping);
       if (gate_ && reason.ok()) gate_->forget(self_endpoint(plan_.processes[exited->index].identity));
       handle(Exited{exited->index, reason});
     }
@@ -93,12 +93,12 @@ class Supervisor final : public PodListener {
   }
 
   void start_following() {
-    if (settings_.output < 0) return;
-    for (std::size_t i = 0; i < plan_.processes.size(); ++i) {
-      const Identity& identity = plan_.processes[i].identity;
-      if (identity.role != Role::trainer || identity.local_rank != 0) continue;
-      follower_ = follow_log(loop_, logs_[i].path, logs_[i].start, settings_.output);
-    }
+    const auto& viewed = settings_.viewed;
+    if (std::all_of(viewed.begin(), viewed.end(),
+                    [](const ViewedProcess& process) { return process.showing == Showing::never; }))
+      return;
+    view_ = view_logs(loop_, viewed, settings_.view);
+    for (std::size_t i = 0; i < logs_.size(); ++i) view_->attach(i, logs_[i].path, logs_[i].start);
   }
 
   void handle(const Event& event) { perform(state_.on(event)); }
@@ -171,8 +171,8 @@ class Supervisor final : public PodListener {
       handle(PodLost{});  // init ended on its own account
     grace_.cancel();
     last_resort_.cancel();
-    if (follower_)
-      follower_->drain([this] { loop_.stop(); });
+    if (view_)
+      view_->drain([this] { loop_.stop(); });
     else
       loop_.stop();
   }
@@ -188,7 +188,7 @@ class Supervisor final : public PodListener {
   asio::steady_timer grace_, last_resort_;
   std::unique_ptr<Pod> pod_;
   std::unique_ptr<ServerGate> gate_;
-  std::unique_ptr<LogFollower> follower_;
+  std::unique_ptr<LogView> view_;
   std::size_t started_ = 0;
   bool emptied_ = false;
 };

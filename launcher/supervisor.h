@@ -7,6 +7,7 @@
 
 #include "launcher/job_state.h"
 #include "launcher/log_files.h"
+#include "launcher/log_view.h"
 #include "launcher/plan.h"
 #include "launcher/port_lease.h"
 #include "launcher/process_spawner.h"
@@ -25,8 +26,9 @@ class JobListener {
 
 struct RunSettings {
   InitSettings init;
-  int output = 1;  // where trainer 0's log is shown; -1: nowhere
-  int input = 0;   // standard input of a process that is alone; -1: none
+  ViewSettings view;                  // how logs are shown,
+  std::vector<ViewedProcess> viewed;  // and whose, by index
+  int input = 0;                      // standard input of a process that is alone; -1: none
 };
 
 /// Runs `plan` to its end. `logs` are in the plan's order; `leases` are released process by process.

@@ -1,0 +1,59 @@
+"""What the terminal shows of the logs, and what the logs say afterwards."""
+
+import subprocess
+
+import pytest
+from fleetrun_job import clean_environment, find_fleetrun
+
+TALK = """#!/bin/sh
+echo "I am $TRAINING_ROLE ${PADDLE_TRAINER_ID:-$PADDLE_PORT}"
+[ "$PADDLE_TRAINER_ID" != 1 ] || { until [ -s log/workerlog.0 ]; do sleep 0.01; done; printf 'it broke\\nno newline'; exit 3; }
+[ "$TRAINING_ROLE" = TRAINER ] || exec sleep 100
+"""
+SHOWN = {
+    "first": "I am TRAINER 0\n",
+    "none": "",
+    "0": "trainer 0 | I am TRAINER 0\n",
+    "fail": "trainer 1 | I am TRAINER 1\ntrainer 1 | it broke\ntrainer 1 | no newline\n",
+    "1,0": "trainer 0 | I am TRAINER 0\ntrainer 1 | I am TRAINER 1\ntrainer 1 | it broke\ntrainer 1 | no newline\n",
+}
+
+
+@pytest.mark.parametrize("choice", SHOWN)
+def test_show(work, choice):
+    script = work.script("talk.sh", TALK, 0o755)
+    job = work.run("--server_num=1", "--trainer_num=2", f"--show={choice}", "--ready_timeout=0", script)
+    assert job.status == 3
+    assert sorted(job.out.splitlines()) == sorted(SHOWN[choice].splitlines())
+    assert job.log("workerlog.1") == "I am TRAINER 1\nit broke\nno newline"
+
+
+def test_names_are_aligned_and_coloured_when_asked(work):
+    job = work.run("--server_num=1", "--trainer_num=1", "--show=all", "--color=always", "/bin/echo", "hello")
+    assert job.status == 0, job.err
+    assert sorted(job.out.splitlines()) == ["\x1b[33mtrainer 0\x1b[0m | hello", "\x1b[36mserver 0 \x1b[0m | hello"]
+
+
+@pytest.mark.parametrize(
+    "flags, says",
+    [
+        (["--show=1.5"], "'1.5' is not a rank"),
+        (["--show=7"], "--show names trainer 7, and there are 1 of them"),
+        (["--show=driver"], "driver"),
+        (["--color=blue"], "--color is 'blue'"),
+    ],
+)
+def test_choices_that_are_none(work, flags, says):
+    job = work.run(*flags, "/bin/true")
+    assert job.status == 125 and says in job.err, job.err
+    assert not (work.directory / "log").exists()
+
+
+@pytest.mark.parametrize("choice", ["first", "all"])
+def test_a_reader_that_leaves_or_sleeps_costs_the_processes_nothing(work, choice):
+    for reader in ("head -1", "sleep 1"):
+        line = f"{find_fleetrun()} --show={choice} --log_level=ERROR --nproc_per_node=2 /bin/sh -c 'yes | head -c 3000000' | {reader}"
+        shell = ["/bin/bash", "-o", "pipefail", "-c", line]
+        result = subprocess.run(shell, cwd=work.directory, env=clean_environment(), capture_output=True, timeout=30)
+        assert result.returncode == 0, result.stderr
+        assert (work.directory / "log" / "workerlog.1").stat().st_size == 3000000
