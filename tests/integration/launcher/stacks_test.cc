@@ -201,12 +201,12 @@ TEST_CASE("the whole reading has a deadline, and the first targets are read firs
     children.emplace_back(sleep_for_ever);
     targets.push_back({i, "trainer", static_cast<int>(i), children.back().pid()});
   }
-  // The first four answer, the others never do.
-  write_script(
-      folder.path().string() + "/gdb",
-      "#!/bin/sh\nif mkdir '" + folder.path().string() + "/one' || mkdir '" + folder.path().string() +
-          "/two'; then\n" +
-          "echo 'Thread 1 (LWP 1 \"x\"):'; echo '#0  0x1 in f ()'; exit; fi 2>/dev/null\nexec sleep 86400\n");
+  // The first two answer, the others never do.
+  const std::string first = std::to_string(targets[0].pid), second = std::to_string(targets[1].pid);
+  write_script(folder.path().string() + "/gdb",
+               "#!/bin/sh\ncase \"$4\" in " + first + "|" + second +
+                   ") echo 'Thread 1 (LWP 1 \"x\"):'; echo '#0  0x1 in f ()'; exit;; esac\n"
+                   "exec sleep 86400\n");
   StackSettings settings = with_path(folder.path().string() + ":/usr/bin:/bin");
   settings.deadline = 500ms;
   settings.at_once = 2;

@@ -19,7 +19,7 @@ const std::vector<StackFrame> kBarrier = {library("futex_wait", "futex-internal.
                                           library("pthread_barrier_wait", "pthread_barrier_wait.c:184"),
                                           user("train", "train.c:31"), user("main", "train.c:50")};
 const std::vector<StackFrame> kSleep = {library("clock_nanosleep", "clock_nanosleep.c:48"),
-                                        library("sleep", "sleep.c:55"), user("load", "train.c:12"),
+                                        library("nap", "nap.c:55"), user("load", "train.c:12"),
                                         user("main", "train.c:49")};
 const std::vector<StackFrame> kIdle = {library("poll", "poll.c:29"), user("serve", "pool.cc:3")};
 
@@ -121,7 +121,7 @@ TEST_CASE("the one that is not where the others are is named") {
   REQUIRE(report.groups.size() == 2);
   CHECK(report.groups[0].ranks == std::vector<int>{0, 1, 3});
   CHECK(summary(report) ==
-        "3 trainers (0,1,3) in pthread_barrier_wait, called by train (train.c:31); trainer 2 in sleep, "
+        "3 trainers (0,1,3) in pthread_barrier_wait, called by train (train.c:31); trainer 2 in nap, "
         "called by load "
         "(train.c:12)");
   CHECK(to_text(report) ==
@@ -132,7 +132,7 @@ TEST_CASE("the one that is not where the others are is named") {
         "    main (train.c:50)\n"
         "trainer 2, not where the others are:\n"
         "    clock_nanosleep (clock_nanosleep.c:48)\n"
-        "    sleep (sleep.c:55)\n"
+        "    nap (nap.c:55)\n"
         "    load (train.c:12)\n"
         "    main (train.c:49)\n");
 }
@@ -168,8 +168,7 @@ TEST_CASE("where the main threads are alike the others decide") {
   CHECK(report.odd == std::vector<std::size_t>{1});
   CHECK(to_text(report).find("trainer 1, not where the others are:\n") != std::string::npos);
   CHECK(to_text(report).find("    and 2 threads in poll, called by serve (pool.cc:3)\n"
-                             "    and 1 thread in sleep, called by load (train.c:12)\n") !=
-        std::string::npos);
+                             "    and 1 thread in nap, called by load (train.c:12)\n") != std::string::npos);
 }
 
 TEST_CASE("stacks of different tools are compared by what /proc says of all") {
