@@ -11,6 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <string>
@@ -52,21 +53,55 @@ std::optional<SetupFrame> await_setup(InitLifeline& lifeline) {
   }
 }
 
+/// From the highest level that is wished down to the first that the kernel grants. Outer init of a pid
+/// namespace (`inner` is set) makes the cgroup too, since it outlives inner.
+struct Held {
+  ContainmentLevel level = ContainmentLevel::subreaper;
+  InitHolder::Means means;
+  std::string reason;  // why the level is not higher
+  pid_t inner = -1;
+};
+
+Held hold(const SetupFrame& setup) {
+  Held held;
+  const auto note = [&held](const std::string& refusal) {
+    if (!refusal.empty()) held.reason += (held.reason.empty() ? "" : "; ") + refusal;
+  };
+  const auto wish = std::max(setup.containment, setup.required);  // nullopt, for the best, is below any level
+  if (!setup.containment || wish > ContainmentLevel::subreaper) {
+    held.means.cgroup = make_cgroup_leaf("fleetrun-" + setup.pod_name + "-" + std::to_string(::getpid()));
+    if (!held.means.cgroup.path.empty()) held.level = ContainmentLevel::cgroup2;
+  }
+  if (wish == ContainmentLevel::pidns) {
+    NamespaceAttempt attempt = enter_pid_namespace();
+    held.inner = attempt.inner;
+    held.means.pid_namespace = std::move(attempt.inside);
+    if (held.means.pid_namespace) held.level = ContainmentLevel::pidns;
+    note(attempt.refusal);
+  }
+  if (held.level < ContainmentLevel::cgroup2) note(held.means.cgroup.refusal);
+  return held;
+}
+
 int hold_pod(InitLifeline& lifeline, int signals) {
   auto setup = await_setup(lifeline);
   if (!setup) return kRefused;
-  CgroupLeaf cgroup;
-  if (setup->containment != ContainmentLevel::subreaper)
-    cgroup = make_cgroup_leaf("fleetrun-" + setup->pod_name + "-" + std::to_string(::getpid()));
-  const ContainmentLevel level =
-      cgroup.path.empty() ? ContainmentLevel::subreaper : ContainmentLevel::cgroup2;
-  lifeline.send(ContainedFrame{std::string(to_string(level)), cgroup.path, cgroup.refusal, ::getpid()});
-  if (setup->required && level < *setup->required) {
+  const pid_t outermost = ::getpid();
+  Held held = hold(*setup);
+  if (held.inner != -1) {
+    lifeline.abandon();  // its end is inner's to see
+    const int status = await_inner_init(held.inner, signals);
+    if (!held.means.cgroup.path.empty()) remove_cgroup(held.means.cgroup.path);
+    return status;
+  }
+  lifeline.send(
+      ContainedFrame{std::string(to_string(held.level)), held.means.cgroup.path, held.reason, outermost});
+  if (setup->required && held.level < *setup->required) {
     lifeline.flush();
-    if (!cgroup.path.empty()) remove_cgroup(cgroup.path);
+    if (!held.means.cgroup.path.empty()) remove_cgroup(held.means.cgroup.path);
     return kRefused;
   }
-  InitHolder(lifeline, signals, std::move(*setup), std::move(cgroup)).run();
+  InitHolder(lifeline, signals, std::move(*setup), std::move(held.means)).run();
   return 0;
 }
 

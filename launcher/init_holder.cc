@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,11 +44,12 @@ bool is_mark(const std::string& entry) {
 
 }  // namespace
 
-InitHolder::InitHolder(InitLifeline& lifeline, int signals, SetupFrame setup, CgroupLeaf cgroup)
+InitHolder::InitHolder(InitLifeline& lifeline, int signals, SetupFrame setup, Means means)
     : lifeline_(lifeline),
       signals_(signals),
       setup_(std::move(setup)),
-      cgroup_(std::move(cgroup)),
+      cgroup_(std::move(means.cgroup)),
+      namespace_(std::move(means.pid_namespace)),
       null_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       record_delay_(failpoint_ms(environment_, "init-record-delay")),
@@ -156,19 +159,23 @@ InitHolder::Traces& InitHolder::trace(const StartFrame& frame) {
   return traces;
 }
 
+pid_t InitHolder::shown_pid(pid_t pid, int pidfd) const {
+  return namespace_ ? namespace_->host_pid(pidfd) : pid;
+}
+
 void InitHolder::record(const StartFrame& frame, StartedProcess started) {
   pause_at_failpoint(record_delay_);
   const std::int64_t now = monotonic_ns();
   if (started.pidfd) watch(started.pidfd.value(), frame.index, EPOLLIN);
   index_of_[started.pid] = frame.index;
   started.slot->open_gate();
-  const pid_t shown_pid = started.pid;
+  const pid_t shown = shown_pid(started.pid, started.pidfd.value());
   processes_.emplace(frame.index, Process{.pid = started.pid,
-                                          .shown_pid = shown_pid,
+                                          .shown_pid = shown,
                                           .pidfd = std::move(started.pidfd),
                                           .slot = std::move(*started.slot)});
   pause_at_failpoint(report_delay_);
-  lifeline_.send(StartedFrame{frame.index, shown_pid, now});
+  lifeline_.send(StartedFrame{frame.index, shown, now});
 }
 
 void InitHolder::on_frame(const SignalFrame& frame) {
@@ -194,7 +201,9 @@ void InitHolder::reap(std::uint32_t index) {
   const auto process = processes_.find(index);
   if (process == processes_.end()) return;
   int status = 0;
-  if (::waitpid(process->second.pid, &status, WNOHANG) == process->second.pid) report_exit(index, status);
+  rusage used = {};
+  if (::wait4(process->second.pid, &status, WNOHANG, &used) == process->second.pid)
+    report_exit(index, status, used.ru_maxrss);
 }
 
 /// Orphans have no pidfd. A child of ours that is met here died a moment ago and is next in the epoll set,
@@ -211,27 +220,28 @@ void InitHolder::reap_orphans() {
     else
       break;
   }
-  ::raise(SIGCHLD);  // blocked, so it stays pending: look for orphans again after the next round
+  ::kill(::getpid(), SIGCHLD);  // blocked, so it stays pending: look for orphans again after the next round
 }
 
 void InitHolder::reap_everything() {
   int status = 0;
-  for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+  rusage used = {};
+  for (pid_t pid; (pid = ::wait4(-1, &status, WNOHANG, &used)) > 0;) {
     const auto known = index_of_.find(pid);
-    if (known != index_of_.end()) report_exit(known->second, status);
+    if (known != index_of_.end()) report_exit(known->second, status, used.ru_maxrss);
   }
 }
 
-void InitHolder::report_exit(std::uint32_t index, int status) {
+void InitHolder::report_exit(std::uint32_t index, int status, std::int64_t max_rss_kib) {
   const auto process = processes_.find(index);
   const ExecFault fault = process->second.slot.fault();
-  const pid_t shown_pid = process->second.shown_pid;
+  const pid_t shown = process->second.shown_pid;
   index_of_.erase(process->second.pid);
   processes_.erase(process);
   if (fault.stage != 0)
     lifeline_.send(FailedFrame{index, exec_stage_name(fault.stage), fault.error});
   else
-    lifeline_.send(ExitedFrame{index, shown_pid, status, monotonic_ns()});
+    lifeline_.send(ExitedFrame{index, shown, status, monotonic_ns(), max_rss_kib});
 }
 
 void InitHolder::sweep_on() {
@@ -322,8 +332,10 @@ void InitHolder::name_unkillable(Sweep& sweep) {
   for (const pid_t pid : alive) {
     if (!sweep.told.insert(pid).second) continue;
     const ProcessState process = state_of(pid);
-    if (!process.name.empty())
-      lifeline_.send(UnkillableFrame{pid, process.name, process.state, process.where});
+    if (process.name.empty()) continue;
+    const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    lifeline_.send(
+        UnkillableFrame{shown_pid(pid, pidfd.value()), process.name, process.state, process.where});
   }
 }
 

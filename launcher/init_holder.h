@@ -17,6 +17,7 @@
 
 #include "launcher/containment.h"
 #include "launcher/init_lifeline.h"
+#include "launcher/init_namespace.h"
 #include "launcher/init_start.h"
 #include "runtime/base/environ.h"
 
@@ -24,8 +25,13 @@ namespace fleetrun::launcher {
 
 class InitHolder {
  public:
-  /// `lifeline` is borrowed, and so is `signals`, a signalfd of SIGCHLD and SIGTERM. `cgroup` may be empty.
-  InitHolder(InitLifeline& lifeline, int signals, SetupFrame setup, CgroupLeaf cgroup);
+  struct Means {
+    CgroupLeaf cgroup;  // may be empty
+    std::optional<PidNamespace> pid_namespace;
+  };
+
+  /// `lifeline` is borrowed, and so is `signals`, a signalfd of SIGCHLD and SIGTERM.
+  InitHolder(InitLifeline& lifeline, int signals, SetupFrame setup, Means means);
 
   /// Returns when the pod is empty and fleetrun knows it, or is gone.
   void run();
@@ -60,12 +66,13 @@ class InitHolder {
   void on_frame(const SignalFrame& frame);
   void on_frame(const SweepFrame& frame);
   Traces& trace(const StartFrame& frame);
+  pid_t shown_pid(pid_t pid, int pidfd) const;
   void record(const StartFrame& frame, StartedProcess started);
 
   void reap(std::uint32_t index);
   void reap_orphans();
   void reap_everything();
-  void report_exit(std::uint32_t index, int status);
+  void report_exit(std::uint32_t index, int status, std::int64_t max_rss_kib);
 
   void sweep_on();
   bool is_swept(const Sweep& sweep);
@@ -79,6 +86,7 @@ class InitHolder {
   int signals_;
   SetupFrame setup_;
   CgroupLeaf cgroup_;
+  std::optional<PidNamespace> namespace_;
   UniqueFd null_, events_;
   const Environ environment_ = Environ::of_process();
   const std::int64_t record_delay_, report_delay_;  // failpoints

@@ -1,6 +1,7 @@
 #include "launcher/init_lifeline.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -38,6 +39,11 @@ UniqueFd InitLifeline::take_descriptor() {
   UniqueFd fd = std::move(descriptors_.front());
   descriptors_.pop_front();
   return fd;
+}
+
+void InitLifeline::abandon() {
+  ::close(socket_);
+  descriptors_.clear();
 }
 
 void InitLifeline::flush() {

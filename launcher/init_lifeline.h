@@ -29,6 +29,9 @@ class InitLifeline {
   /// Frames are collected until flush(), so that a burst of them wakes fleetrun once.
   void send(const Frame& frame) { outgoing_.append(encode(frame)); }
 
+  /// Closes the socket and what was received over it: it is for another process that has both.
+  void abandon();
+
   /// Sends what was collected; what fleetrun, being gone, does not take is dropped.
   void flush();
 

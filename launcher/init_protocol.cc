@@ -138,6 +138,7 @@ void write(Writer& out, const ExitedFrame& f) {
   out.number(f.pid);
   out.number(f.wait_status);
   out.number(f.time_ns);
+  out.number(f.max_rss_kib);
 }
 void write(Writer& out, const SweptFrame& f) {
   out.number(f.index);
@@ -175,7 +176,8 @@ Frame read(std::uint8_t type, Reader& in) {
     case 7:
       return FailedFrame{in.number<U32>(), in.text(), in.number<I32>()};
     case 8:
-      return ExitedFrame{in.number<U32>(), in.number<I32>(), in.number<I32>(), in.number<I64>()};
+      return ExitedFrame{in.number<U32>(), in.number<I32>(), in.number<I32>(), in.number<I64>(),
+                         in.number<I64>()};
     case 9:
       return SweptFrame{in.number<U32>()};
     case 10:

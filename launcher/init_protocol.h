@@ -107,6 +107,7 @@ struct ExitedFrame {
   std::int32_t pid = 0;
   std::int32_t wait_status = 0;
   std::int64_t time_ns = 0;
+  std::int64_t max_rss_kib = 0;  // of it and of those children that it waited for
   bool operator==(const ExitedFrame&) const = default;
 };
 

@@ -1,120 +1,19 @@
 // What a pod can do with processes that live: pass descriptors, bind, sweep, start again.
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-
-#include <chrono>
-#include <functional>
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
-#include "launcher/process_spawner.h"
-#include "runtime/base/environ.h"
+#include "tests/integration/launcher/test_pod.h"
 
 using namespace fleetrun;
 using namespace fleetrun::launcher;
-
-namespace {
-
-constexpr std::chrono::seconds kDeadline{30};
-
-/// A pod with all its frames, and a pipe that its processes have as their standard output.
-class TestPod final : public PodListener {
- public:
-  explicit TestPod(SetupFrame setup = {}) {
-    setup.pod_name = "testit";
-    int ends[2];
-    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-    read_end_.reset(ends[0]);
-    write_end_.reset(ends[1]);
-    pod_ = start_pod(loop_, {.program = Environ::of_process().value_or("FLEETRUN_INIT", ""), .setup = setup},
-                     *this);
-  }
-
-  Pod* operator->() { return pod_.get(); }
-  const std::vector<Frame>& frames() const { return frames_; }
-
-  StartExtras extras() const { return {.log_fd = write_end_.value()}; }
-
-  void start(std::size_t index, const std::string& script, bool alone = false) {
-    StartExtras extra = extras();
-    extra.alone = alone;
-    extra.environment = {"FLEETRUN_POD=testit", "FLEETRUN_ROLE=trainer",
-                         "FLEETRUN_RANK=" + std::to_string(index)};
-    pod_->start(index, shell(script), extra);
-  }
-
-  static ProcessSpec shell(const std::string& script) {
-    ProcessSpec spec;
-    spec.program = "/bin/sh";
-    spec.argv = {"sh", "-c", script};
-    return spec;
-  }
-
-  /// Runs the loop until a frame of this type, which `fits`, has come after the last one that was waited for.
-  template <class Wanted>
-  Wanted await(const std::function<bool(const Wanted&)>& fits = [](const Wanted&) { return true; }) {
-    const auto deadline = std::chrono::steady_clock::now() + kDeadline;
-    for (;;) {
-      for (; seen_ < frames_.size();) {
-        const auto* wanted = std::get_if<Wanted>(&frames_[seen_++]);
-        if (wanted != nullptr && fits(*wanted)) return *wanted;
-      }
-      REQUIRE_FALSE(lost_);
-      REQUIRE(std::chrono::steady_clock::now() < deadline);
-      loop_.run_one_for(std::chrono::milliseconds(100));
-    }
-  }
-
-  /// The next line that a process wrote.
-  std::string read_line() {
-    const auto deadline = std::chrono::steady_clock::now() + kDeadline;
-    std::string line;
-    while (line.empty() || line.back() != '\n') {
-      REQUIRE(std::chrono::steady_clock::now() < deadline);
-      loop_.poll();
-      pollfd ready = {read_end_.value(), POLLIN, 0};
-      char byte = 0;
-      if (::poll(&ready, 1, 100) == 1 && ::read(read_end_.value(), &byte, 1) == 1) line += byte;
-    }
-    line.pop_back();
-    return line;
-  }
-
-  void finish() {
-    pod_->finish();
-    await<EmptiedFrame>();
-  }
-
-  void on_frame(const Frame& frame) override { frames_.push_back(frame); }
-  void on_lost() override { lost_ = true; }
-
- private:
-  boost::asio::io_context loop_;
-  UniqueFd read_end_, write_end_;
-  std::unique_ptr<Pod> pod_;
-  std::vector<Frame> frames_;
-  std::size_t seen_ = 0;
-  bool lost_ = false;
-};
-
-bool exists(pid_t pid) {
-  return ::kill(pid, 0) == 0;
-}
-
-/// A script that leaves a process in a session of its own behind, which ignores SIGTERM, says its pid, and
-/// goes on with `then`.
-std::string leaving(const std::string& then) {
-  return "setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 100; done' & " + then;
-}
-
-}  // namespace
 
 TEST_CASE("descriptors arrive under their numbers, whatever numbers they had") {
   TestPod pod;
@@ -234,4 +133,36 @@ TEST_CASE("a process that was never started is swept at once") {
   pod->sweep();
   CHECK(pod.await<SweptFrame>().index == kEveryProcess);
   pod.finish();
+}
+
+TEST_CASE("of children that end at once none is lost, however late init records and reports them") {
+  for (const char* failpoint : {"", "init-record-delay=2ms", "init-report-delay=2ms"}) {
+    CAPTURE(failpoint);
+    ::setenv("FLEETRUN_FAILPOINT", failpoint, 1);
+    TestPod pod;
+    ::unsetenv("FLEETRUN_FAILPOINT");
+    constexpr std::size_t kProcesses = 200;
+    ProcessSpec nothing;
+    nothing.program = "/bin/true";
+    nothing.argv = {"true"};
+    ProcessSpec missing;
+    missing.program = "/nosuch/program";
+    missing.argv = {"program"};
+    for (std::size_t i = 0; i < kProcesses; ++i) pod->start(i, i % 10 == 9 ? missing : nothing, pod.extras());
+    std::vector<int> started(kProcesses), ended(kProcesses);
+    for (std::size_t count = 0; count < kProcesses;) {
+      const Frame frame = pod.await_any();
+      if (const auto* begun = std::get_if<StartedFrame>(&frame)) ++started[begun->index];
+      const auto* exited = std::get_if<ExitedFrame>(&frame);
+      const auto* failed = std::get_if<FailedFrame>(&frame);
+      if (exited == nullptr && failed == nullptr) continue;
+      const std::size_t index = exited != nullptr ? exited->index : failed->index;
+      CHECK((failed != nullptr) == (index % 10 == 9));
+      CHECK(started[index] == 1);  // first that, then this
+      ++ended[index];
+      ++count;
+    }
+    CHECK(std::all_of(ended.begin(), ended.end(), [](int times) { return times == 1; }));
+    pod.finish();
+  }
 }

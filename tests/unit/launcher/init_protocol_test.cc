@@ -34,7 +34,7 @@ std::vector<Frame> one_of_each() {
           ContainedFrame{"cgroup2", "/sys/fs/cgroup/x", "no namespaces", 77},
           StartedFrame{1, 4242, 123456789012345},
           FailedFrame{2, "exec", 13},
-          ExitedFrame{5, 4242, 0x0900, 123456789012345},
+          ExitedFrame{5, 4242, 0x0900, 123456789012345, 5000000},
           SweptFrame{4},
           UnkillableFrame{4243, "dd", "D", "nfs_wait"},
           EmptiedFrame{}};
