@@ -27,8 +27,10 @@ std::string to_text(const Plan& plan) {
   std::string text = "job " + plan.job_id + ", mode " + std::string(to_string(plan.mode)) + ", pod " +
                      plan.pod_name + ", " + std::to_string(plan.processes.size()) + " processes\n";
   for (const ProcessSpec& process : plan.processes) {
-    text.append("\n").append(process_name(process.identity.role, process.identity.rank));
-    text.append(" at ").append(to_string(self_endpoint(process.identity))).append("\n");
+    text.append("\n").append(process.name);
+    if (!process.identity.servers.empty() || !process.identity.trainers.empty())
+      text.append(" at ").append(to_string(self_endpoint(process.identity)));
+    text.append("\n");
     text.append("  command  ").append(command_line(process.argv)).append("\n");
     text.append("  program  ").append(process.program).append("\n");
     text.append("  log      ").append(plan.log_dir_shown).append("/").append(process.log_name);
@@ -46,7 +48,7 @@ std::string to_shell(const Plan& plan) {
                      ": starts what fleetrun would start. It neither watches nor stops anything.\nmkdir -p " +
                      shell_quoted(directory) + "\n";
   for (const ProcessSpec& process : plan.processes) {
-    text.append("\n# ").append(process_name(process.identity.role, process.identity.rank)).append("\n(\n");
+    text.append("\n# ").append(process.name).append("\n(\n");
     text.append("  cd ").append(shell_quoted(process.cwd)).append(" || exit\n");
     for (const auto& [name, value] : process.environment.values())
       text.append("  export ").append(name).append("=").append(shell_quoted(value)).append("\n");

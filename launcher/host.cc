@@ -76,11 +76,16 @@ void lease_ps_ports(const JobConfig& config, PortLeases& leases, HostFacts& fact
 
 void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& leases, HostFacts& facts) {
   EndpointSource source(config, leases);
-  if (config.start_port) {
+  const std::string& store_host = config.master_addr.empty() ? config.host : config.master_addr;
+  if (config.master_port) {
+    facts.meeting = {store_host, *config.master_port};
+    lease_named(facts.meeting, "--master_port", leases);
+    facts.trainers = source.take(trainers);
+  } else if (config.start_port) {
     facts.trainers = source.take(trainers);
     facts.meeting = facts.trainers.front();
   } else {
-    facts.meeting = source.take();
+    facts.meeting = leases.lease_free(store_host);
     facts.trainers = source.take(trainers);
   }
 }
@@ -126,6 +131,7 @@ HostFacts probe_host(const JobConfig& config, const Program& program, const Envi
   facts.base_python_path = environ.value_or("PYTHONPATH", "");
   facts.has_omp_num_threads = environ.has("OMP_NUM_THREADS");
   facts.has_cpu_num = environ.has("CPU_NUM");
+  facts.has_nccl_error_handling = environ.has("TORCH_NCCL_ASYNC_ERROR_HANDLING");
   return facts;
 }
 

@@ -24,13 +24,14 @@ struct HostFacts {
 
   // Endpoints with leased ports, as many as the config asks for and the user has not named.
   std::vector<Endpoint> servers, trainers;
-  Endpoint meeting;  // PADDLE_MASTER of a collective job, Gloo's store of a ps job
+  Endpoint meeting;  // the store of a collective or rpc job, Gloo's store of a ps job
 
   std::string compat_directory;  // empty without --compat
   std::string python_directory;  // holds `python` for the children, made for this job; empty when not needed
   std::string base_path;         // PATH of fleetrun itself
   std::string base_python_path;  // PYTHONPATH of fleetrun itself
   bool has_omp_num_threads = false, has_cpu_num = false;
+  bool has_nccl_error_handling = false;
 
   bool operator==(const HostFacts&) const = default;
 };

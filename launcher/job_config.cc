@@ -1,5 +1,5 @@
 // Order of precedence: flag, environment, default. Mode: ps where run_mode says so or servers, trainers or
-// their numbers are given; collective otherwise.
+// their numbers are given; collective or rpc otherwise.
 #include "launcher/job_config.h"
 
 #include <algorithm>
@@ -25,7 +25,11 @@ Mode resolve_mode(const Values& values, std::vector<std::string>& notes) {
       notes.push_back("run_mode is ps, not collective, because " + values[reason].name + " is given");
     return reason ? Mode::ps : Mode::collective;
   }
-  refuse(asked, "there is no such mode", "use collective or ps");
+  if (asked.text == "rpc") {
+    if (reason) notes.push_back("run_mode is ps, not rpc, because " + values[reason].name + " is given");
+    return reason ? Mode::ps : Mode::rpc;
+  }
+  refuse(asked, "there is no such mode", "use collective, ps or rpc");
 }
 
 /// Paddle's settings as its launcher lists them, and of the others those that were given.

@@ -1,4 +1,4 @@
-// What is the same in both modes: command, working directory, names of the logs, and the variables beside the
+// What is the same in all modes: command, working directory, names of the logs, and the variables beside the
 // identity's.
 #include "launcher/plan.h"
 
@@ -70,6 +70,8 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
   plan.restart = restart_rules(config);
   if (config.mode == Mode::ps)
     plan_ps(config, facts, plan);
+  else if (config.mode == Mode::rpc)
+    plan_rpc(config, facts, plan);
   else
     plan_collective(config, facts, plan);
 
@@ -80,7 +82,7 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
     process.identity.job_id = plan.job_id;
     process.identity.pod_name = plan.pod_name;
     process.identity.log_dir = plan.log_dir;
-    process.name = process_name(process.identity.role, process.identity.rank);
+    process.name = process_name(process.identity);
     process.program = program.path;
     process.argv = program.argv;
     process.cwd = facts.working_directory;

@@ -79,9 +79,10 @@ struct Plan {
 /// Pure. Throws: Error(config) when the facts do not fit the configuration.
 Plan make_plan(const JobConfig& config, const Program& program, const HostFacts& facts);
 
-// The two modes, each in a file of its own. They fill `plan.processes` with identities, logs and ports.
+// The modes, each in a file of its own. They fill `plan.processes` with identities, logs and ports.
 void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan);
 void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan);
+void plan_rpc(const JobConfig& config, const HostFacts& facts, Plan& plan);
 
 /// The processes of a role, as indices into plan.processes.
 std::vector<std::size_t> processes_of(const Plan& plan, std::size_t role);

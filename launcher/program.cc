@@ -66,6 +66,37 @@ std::variant<std::string, ProgramRefusal> find_interpreter(const JobConfig& conf
                 "install python3, or name one with --python");
 }
 
+std::optional<ProgramRefusal> unreadable_script(const std::string& script) {
+  const std::string shown = quoted(script);
+  const FileKind kind = kind_of(script);
+  if (kind == FileKind::missing)
+    return refuse(kNotFound, "script " + shown + " is not there", "check the name and the current directory");
+  if (kind == FileKind::directory)
+    return refuse(kNotStartable, "script " + shown + " is a directory", "name the file to run");
+  if (::access(script.c_str(), R_OK) != 0)
+    return refuse(kNotStartable, "script " + shown + " cannot be read", "check its permissions");
+  return std::nullopt;
+}
+
+std::variant<std::string, ProgramRefusal> find_executable(const std::string& script,
+                                                          const std::string& path) {
+  if (auto found = find_on_path(script, path)) return *found;
+  const std::string shown = quoted(script);
+  const bool is_path = script.find('/') != std::string::npos;
+  const FileKind here = kind_of(script);
+  if (here == FileKind::directory)
+    return refuse(kNotStartable, "program " + shown + " is a directory", "name the file to run");
+  if (here == FileKind::missing || !is_path) {
+    const std::string hint =
+        here == FileKind::plain || here == FileKind::executable
+            ? "there is one in the current directory: write ./" + script
+            : "check the name" + std::string(is_path ? "" : "; programs are looked for on PATH");
+    return refuse(kNotFound, "program " + shown + " is not " + (is_path ? "there" : "on PATH"), hint);
+  }
+  return refuse(kNotStartable, "program " + shown + " is not executable",
+                "chmod +x it, or run it with its interpreter");
+}
+
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -141,46 +172,31 @@ std::optional<std::string> find_on_path(const std::string& name, const std::stri
 std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, const Environ& environ,
                                                    const std::string& fleetrun_directory) {
   const std::string& script = config.script;
-  const std::string shown = quoted(script);
   if (script.empty())
     return refuse(kNotFound, "the script's name is empty", "name a script, for example train.py");
-  Program program;
-  if (script.ends_with(".py")) {
-    const FileKind kind = kind_of(script);
-    if (kind == FileKind::missing)
-      return refuse(kNotFound, "script " + shown + " is not there",
-                    "check the name and the current directory");
-    if (kind == FileKind::directory)
-      return refuse(kNotStartable, "script " + shown + " is a directory", "name the file to run");
-    if (::access(script.c_str(), R_OK) != 0)
-      return refuse(kNotStartable, "script " + shown + " cannot be read", "check its permissions");
+  const bool pyxes = script.ends_with(".pyxes");
+  const bool by_python = config.script_kind == ScriptKind::module ||
+                         config.script_kind == ScriptKind::python ||
+                         (config.script_kind == ScriptKind::by_name && (pyxes || script.ends_with(".py")));
+  if (by_python && config.script_kind != ScriptKind::module) {
+    if (auto refusal = unreadable_script(script)) return std::move(*refusal);
   }
-  if (script.ends_with(".py") || config.compat_paddle) {
+  Program program;
+  if (by_python || config.compat_paddle) {
     auto interpreter = find_interpreter(config, environ, fleetrun_directory);
     if (auto* refusal = std::get_if<ProgramRefusal>(&interpreter)) return std::move(*refusal);
     program.interpreter = std::get<std::string>(interpreter);
   }
-  if (script.ends_with(".py")) {
+  if (by_python) {
     program.path = program.interpreter;
-    program.argv = {program.interpreter, "-u", script};
+    program.argv = {program.interpreter};
+    if (!pyxes) program.argv.push_back("-u");
+    if (config.script_kind == ScriptKind::module) program.argv.push_back("-m");
+    program.argv.push_back(script);
   } else {
-    const bool is_path = script.find('/') != std::string::npos;
-    auto found = find_on_path(script, environ.value_or("PATH", kDefaultPath));
-    if (!found) {
-      const FileKind here = kind_of(script);
-      if (here == FileKind::directory)
-        return refuse(kNotStartable, "program " + shown + " is a directory", "name the file to run");
-      if (here == FileKind::missing || !is_path) {
-        const std::string hint =
-            here == FileKind::plain || here == FileKind::executable
-                ? "there is one in the current directory: write ./" + script
-                : "check the name" + std::string(is_path ? "" : "; programs are looked for on PATH");
-        return refuse(kNotFound, "program " + shown + " is not " + (is_path ? "there" : "on PATH"), hint);
-      }
-      return refuse(kNotStartable, "program " + shown + " is not executable",
-                    "chmod +x it, or run it with its interpreter");
-    }
-    program.path = *found;
+    auto found = find_executable(script, environ.value_or("PATH", kDefaultPath));
+    if (auto* refusal = std::get_if<ProgramRefusal>(&found)) return std::move(*refusal);
+    program.path = std::get<std::string>(found);
     program.argv = {script};
   }
   program.argv.insert(program.argv.end(), config.script_args.begin(), config.script_args.end());

@@ -31,7 +31,7 @@ constexpr Setting kSettings[] = {
 
   {"host", "local_addr", "POD_IP PET_LOCAL_ADDR", "None", "ADDRESS", Group::hosts,
    "address of this host in the endpoints; default: 127.0.0.1, since the job is on one host", kPaddle},
-  {"start_port", "", "PADDLE_START_PORT", "6070", "PORT", Group::hosts,
+  {"start_port", "", "PADDLE_START_PORT FLAGS_START_PORT FLAGS_FIXED_PORT", "6070", "PORT", Group::hosts,
    "first of consecutive ports for the processes; default: free ports are found", kPaddle},
   {"with_gloo", "", "PADDLE_WITH_GLOO", "1", "0|1|2", Group::hosts,
    "Gloo among nobody (0), the trainers (1) or all (2) of a ps job", kPaddle},

@@ -9,8 +9,9 @@
 namespace fleetrun {
 namespace {
 
-constexpr unsigned kCollective = 1, kServer = 2, kPsTrainer = 4;
-constexpr unsigned kPs = kServer | kPsTrainer, kTrainers = kCollective | kPsTrainer, kAll = kCollective | kPs;
+constexpr unsigned kCollective = 1, kServer = 2, kPsTrainer = 4, kRpc = 8, kOwn = 16;
+constexpr unsigned kPs = kServer | kPsTrainer, kTrainers = kCollective | kPsTrainer | kRpc;
+constexpr unsigned kPaddle = kTrainers | kServer, kAll = kPaddle | kOwn;
 constexpr int kMostRanks = 1'000'000;
 
 enum class Need { required, optional, derived };  // derived: written for others, never read back
@@ -25,7 +26,16 @@ struct Row {
 };
 
 unsigned group_of(const Identity& id) noexcept {
-  if (id.mode == Mode::collective) return kCollective;
+  switch (id.mode) {
+    case Mode::collective:
+      return kCollective;
+    case Mode::rpc:
+      return kRpc;
+    case Mode::own:
+      return kOwn;
+    case Mode::ps:
+      break;
+  }
   return id.role == Role::server ? kServer : kPsTrainer;
 }
 
@@ -51,13 +61,17 @@ const Row kRows[] = {
   {"PADDLE_PSERVERS_IP_PORT_LIST", "endpoints of the servers, by rank", kPs, Need::required,
    [](const Identity& id) -> Text { return to_string(id.servers); },
    [](Identity& id, const std::string& v) { id.servers = parse_endpoint_list(v); }},
-  {"PADDLE_TRAINER_ENDPOINTS", "endpoints of the trainers, by rank", kAll, Need::required,
+  {"PADDLE_TRAINER_ENDPOINTS", "endpoints of the trainers, by rank", kCollective | kPs, Need::required,
    [](const Identity& id) -> Text { return to_string(id.trainers); },
    [](Identity& id, const std::string& v) { id.trainers = parse_endpoint_list(v); }},
-  {"PADDLE_TRAINERS_NUM", "number of trainers of the job", kAll, Need::required,
+  {"FLEETRUN_ENDPOINTS", "endpoints of the processes of this role, by rank, where no variable of Paddle's has them", kRpc | kOwn,
+   Need::optional, [](const Identity& id) -> Text { return id.trainers.empty() ? std::nullopt : Text(to_string(id.trainers)); },
+   [](Identity& id, const std::string& v) { id.trainers = parse_endpoint_list(v); }},
+  {"PADDLE_TRAINERS_NUM", "number of trainers of the job", kPaddle, Need::required,
    [](const Identity& id) -> Text { return count_text(id.trainers.size()); },
    [](Identity& id, const std::string& v) {
      const auto count = static_cast<std::size_t>(parse_count_of(v, 1));
+     if (id.mode == Mode::rpc && id.trainers.empty()) id.trainers.resize(count);  // Paddle's launcher does not list them
      if (count != id.trainers.size())
        throw Error(ErrorKind::config, v + " trainers, but PADDLE_TRAINER_ENDPOINTS lists " + count_text(id.trainers.size()));
    }},
@@ -65,7 +79,7 @@ const Row kRows[] = {
    [](const Identity& id) -> Text { return std::to_string(id.rank); },
    [](Identity& id, const std::string& v) { id.rank = parse_count_of(v, 0); }},
 
-  // Collective jobs.
+  // Collective jobs, as Paddle's launcher describes them.
   {"PADDLE_MASTER", "where rank 0 opens the job's store", kCollective, Need::optional,
    [](const Identity& id) -> Text { return to_string(id.master); },
    [](Identity& id, const std::string& v) { id.master = parse_endpoint(v); }},
@@ -95,6 +109,53 @@ const Row kRows[] = {
    [](const Identity& id) -> Text { return id.devices.empty() || !id.on_xpus ? std::nullopt : Text(join(id.devices, ",")); },
    [](Identity& id, const std::string& v) { id.devices = split(v, ','), id.on_xpus = true; }},
 
+  // Collective jobs, as torchrun describes them.
+  {"RANK", "the same as PADDLE_TRAINER_ID", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return std::to_string(id.rank); }, nullptr},
+  {"WORLD_SIZE", "the same as PADDLE_TRAINERS_NUM", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return count_text(id.trainers.size()); }, nullptr},
+  {"LOCAL_RANK", "the same as PADDLE_LOCAL_RANK", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return std::to_string(id.local_rank); }, nullptr},
+  {"LOCAL_WORLD_SIZE", "the same as PADDLE_LOCAL_SIZE", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return std::to_string(id.local_size); }, nullptr},
+  {"MASTER_ADDR", "host of PADDLE_MASTER", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return id.master.host; }, nullptr},
+  {"MASTER_PORT", "port of PADDLE_MASTER", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return std::to_string(id.master.port); }, nullptr},
+  {"GROUP_RANK", "rank of this host", kCollective, Need::derived, [](const Identity&) -> Text { return "0"; }, nullptr},
+  {"GROUP_WORLD_SIZE", "number of hosts of the job", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return std::to_string(id.hosts.value_or(1)); }, nullptr},
+  {"ROLE_NAME", "value of --role", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return id.torch.role_name; },
+   [](Identity& id, const std::string& v) { id.torch.role_name = v; }},
+  {"ROLE_RANK", "the same as RANK", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return std::to_string(id.rank); }, nullptr},
+  {"ROLE_WORLD_SIZE", "the same as WORLD_SIZE", kCollective, Need::derived,
+   [](const Identity& id) -> Text { return count_text(id.trainers.size()); }, nullptr},
+  {"TORCHELASTIC_RESTART_COUNT", "the same as FLEETRUN_ATTEMPT", kCollective, Need::derived,
+   [](const Identity&) -> Text { return "0"; }, nullptr},
+  {"TORCHELASTIC_MAX_RESTARTS", "value of --max_restart where it was given, or 0", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return std::to_string(id.torch.max_restarts); },
+   [](Identity& id, const std::string& v) { id.torch.max_restarts = parse_count_of(v, 0); }},
+  {"TORCHELASTIC_RUN_ID", "value of --rdzv_id, or of --job_id", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return id.torch.run_id; },
+   [](Identity& id, const std::string& v) { id.torch.run_id = v; }},
+  {"TORCHELASTIC_USE_AGENT_STORE", "False: rank 0 opens the store itself", kCollective, Need::derived,
+   [](const Identity&) -> Text { return "False"; }, nullptr},
+  {"TORCHELASTIC_SIGNALS_TO_HANDLE", "value of --signals_to_handle", kCollective, Need::optional,
+   [](const Identity& id) -> Text { return id.torch.signals; },
+   [](Identity& id, const std::string& v) { id.torch.signals = v; }},
+
+  // Jobs of remote procedure calls.
+  {"PADDLE_MASTER_ENDPOINT", "where rank 0 opens the job's store", kRpc, Need::required,
+   [](const Identity& id) -> Text { return to_string(id.master); },
+   [](Identity& id, const std::string& v) { id.master = parse_endpoint(v); }},
+  {"PADDLE_WORKER_ENDPOINT", "where this trainer listens", kRpc, Need::required,
+   [](const Identity& id) -> Text { return to_string(self_endpoint(id)); },
+   [](Identity& id, const std::string& v) {
+     if (static_cast<std::size_t>(id.rank) < id.trainers.size()) id.trainers[static_cast<std::size_t>(id.rank)] = parse_endpoint(v);
+   }},
+
   // Parameter-server jobs.
   {"TRAINING_ROLE", "TRAINER or PSERVER", kPs, Need::derived,
    [](const Identity& id) -> Text { return id.role == Role::server ? "PSERVER" : "TRAINER"; }, nullptr},
@@ -115,27 +176,58 @@ const Row kRows[] = {
   {"PADDLE_WITH_GLOO", "0 no Gloo, 1 among the trainers, 2 among all", kPs, Need::optional,
    [](const Identity& id) -> Text { return id.gloo.with_gloo; },
    [](Identity& id, const std::string& v) { id.gloo.with_gloo = v; }},
-  {"FLEETRUN_LOCAL_RANK", "rank within its role on this host", kPs, Need::optional,
-   [](const Identity& id) -> Text { return std::to_string(id.local_rank); },
-   [](Identity& id, const std::string& v) { id.local_rank = parse_count_of(v, 0); }},
 
   // Every process.
-  {"PADDLE_NNODES", "number of hosts of the job", kAll, Need::optional,
+  {"PADDLE_NNODES", "number of hosts of the job", kCollective | kPs, Need::optional,
    [](const Identity& id) -> Text { return id.hosts ? Text(std::to_string(*id.hosts)) : std::nullopt; },
    [](Identity& id, const std::string& v) { id.hosts = parse_count_of(v, 1); }},
-  {"PADDLE_LOG_DIR", "directory of the logs, absolute", kAll, Need::optional,
+  {"PADDLE_LOG_DIR", "the same as FLEETRUN_LOG_DIR", kPaddle, Need::optional,
    [](const Identity& id) -> Text { return id.log_dir; },
    [](Identity& id, const std::string& v) { id.log_dir = v; }},
-  {"POD_NAME", "the same as FLEETRUN_POD_NAME", kAll, Need::derived,
+  {"POD_NAME", "the same as FLEETRUN_POD", kPaddle, Need::derived,
    [](const Identity& id) -> Text { return id.pod_name; }, nullptr},
-  {"FLEETRUN_POD_NAME", "name of the pod: the processes of the job on this host", kAll, Need::optional,
-   [](const Identity& id) -> Text { return id.pod_name; },
-   [](Identity& id, const std::string& v) { id.pod_name = v; }},
   {"FLEETRUN_JOB_ID", "value of --job_id", kAll, Need::optional,
    [](const Identity& id) -> Text { return id.job_id; },
    [](Identity& id, const std::string& v) { id.job_id = v; }},
+  {"FLEETRUN_POD", "name of the pod: the processes of the job on this host", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.pod_name; },
+   [](Identity& id, const std::string& v) { id.pod_name = v; }},
+  {"FLEETRUN_ROLE", "trainer, server, or a job file's own", kAll, Need::optional,
+   [](const Identity& id) -> Text { return role_name(id); },
+   [](Identity& id, const std::string& v) { if (v != to_string(id.role)) id.own_name = v; }},
+  {"FLEETRUN_RANK", "rank within its role, over the whole job", kAll, Need::optional,
+   [](const Identity& id) -> Text { return std::to_string(id.rank); },
+   [](Identity& id, const std::string& v) { if (id.mode == Mode::own) id.rank = parse_count_of(v, 0); }},
+  {"FLEETRUN_SIZE", "number of processes of its role, over the whole job", kAll, Need::optional,
+   [](const Identity& id) -> Text { return std::to_string(role_size(id)); },
+   [](Identity& id, const std::string& v) { if (id.mode == Mode::own) id.size = parse_count_of(v, 1); }},
+  {"FLEETRUN_LOCAL_RANK", "rank within its role on this host", kAll, Need::optional,
+   [](const Identity& id) -> Text { return std::to_string(id.local_rank); },
+   [](Identity& id, const std::string& v) { id.local_rank = parse_count_of(v, 0); }},
+  {"FLEETRUN_ATTEMPT", "how often the job has been started again", kAll, Need::derived,
+   [](const Identity&) -> Text { return "0"; }, nullptr},
+  {"FLEETRUN_LOG_DIR", "directory of the logs, absolute", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.log_dir; },
+   [](Identity& id, const std::string& v) { id.log_dir = v; }},
 };
 // clang-format on
+
+/// Of other launchers, or of an outer fleetrun: never set here by the table, and wrong when inherited.
+constexpr const char* kStale[] = {
+    "FLEETRUN_HEARTBEAT_FD",
+    "FLEETRUN_LISTEN",
+    "FLEETRUN_READY_FD",
+    "PADDLE_ALL_HETER_TRAINER_IP_PORT_LIST",
+    "PADDLE_BACKUP_ENV_PATH",
+    "PADDLE_COORDINATOR_ENDPOINTS",
+    "PADDLE_LOCAL_DEVICE_IDS",
+    "PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST",
+    "PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST",
+    "PADDLE_TRAINING_ROLE",
+    "PADDLE_WORLD_DEVICE_IDS",
+    "PADDLE_XCCL_BACKEND",
+    "TORCHELASTIC_ERROR_FILE",
+};
 
 [[noreturn]] void refuse_missing(std::string_view name) {
   throw Error(ErrorKind::config, std::string(name) + " is not set",
@@ -167,6 +259,13 @@ Role role_from(const Environ& environ) {
               "set it to TRAINER or PSERVER");
 }
 
+Mode mode_from(const Environ& environ) {
+  if (environ.has("PADDLE_PSERVERS_IP_PORT_LIST")) return Mode::ps;
+  if (environ.has("PADDLE_TRAINER_ENDPOINTS")) return Mode::collective;
+  if (environ.has("PADDLE_WORKER_ENDPOINT")) return Mode::rpc;
+  return environ.has("FLEETRUN_ROLE") ? Mode::own : Mode::collective;
+}
+
 }  // namespace
 
 Environ to_environ(const Identity& identity) {
@@ -182,8 +281,10 @@ std::vector<std::string> foreign_variables(const Identity& identity) {
   std::vector<std::string> names;
   for (const Row& row : kRows) {
     const bool flag = std::string_view(row.name).starts_with("FLAGS_");  // the user's to set
-    if ((row.who & group_of(identity)) == 0 && !flag) names.emplace_back(row.name);
+    const bool set = (row.who & group_of(identity)) != 0 && row.write(identity);
+    if (!set && !flag) names.emplace_back(row.name);
   }
+  names.insert(names.end(), std::begin(kStale), std::end(kStale));
   return names;
 }
 
@@ -193,7 +294,7 @@ bool has_identity(const Environ& environ) {
 
 Identity identity_from(const Environ& environ) {
   Identity id;
-  id.mode = environ.has("PADDLE_PSERVERS_IP_PORT_LIST") ? Mode::ps : Mode::collective;
+  id.mode = mode_from(environ);
   if (id.mode == Mode::ps) id.role = role_from(environ);
   id.hosts.reset();
   for (const Row& row : kRows) {
@@ -203,7 +304,11 @@ Identity identity_from(const Environ& environ) {
     if (value) while_doing("reading " + std::string(row.name), [&] { row.read(id, *value); });
   }
   if (id.role == Role::server) id.rank = server_rank(id, environ);
-  if (id.role == Role::trainer && static_cast<std::size_t>(id.rank) >= id.trainers.size())
+  if (id.mode == Mode::own && id.rank >= id.size)
+    throw Error(ErrorKind::config, "FLEETRUN_RANK is " + std::to_string(id.rank) + " and FLEETRUN_SIZE is " +
+                                       std::to_string(id.size));
+  if (id.mode != Mode::own && id.role == Role::trainer &&
+      static_cast<std::size_t>(id.rank) >= id.trainers.size())
     throw Error(ErrorKind::config, "PADDLE_TRAINER_ID is " + std::to_string(id.rank) + " and there are " +
                                        count_text(id.trainers.size()) + " trainers");
   return id;

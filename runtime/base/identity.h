@@ -16,8 +16,9 @@
 
 namespace fleetrun {
 
-/// What kind of job it is: `collective` has trainers only, `ps` has servers and trainers.
-enum class Mode { collective, ps };
+/// What kind of job it is: `collective` and `rpc` have trainers only, `ps` has servers and trainers, and a job
+/// file may give a process a role of its `own`, which only the FLEETRUN_ variables tell of.
+enum class Mode { collective, ps, rpc, own };
 enum class Role { trainer, server };
 
 std::string_view to_string(Mode mode) noexcept;
@@ -32,18 +33,31 @@ struct GlooSettings {
   bool operator==(const GlooSettings&) const = default;
 };
 
+/// What torchrun tells its processes beside rank and size. Only collective jobs carry it.
+struct TorchSettings {
+  std::string role_name = "default";  // --role
+  std::string run_id = "default";
+  std::string signals = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
+  int max_restarts = 0;
+
+  bool operator==(const TorchSettings&) const = default;
+};
+
 struct Identity {
   Mode mode = Mode::collective;
   Role role = Role::trainer;
+  std::string own_name;          // of a job file's role; empty: as `role` is called
   int rank = 0;                  // within the role, over the whole job
+  int size = 1;                  // processes of a role of its own; the other modes count their endpoints
   int local_rank = 0;            // within the role, on this host
   int local_size = 1;            // trainers of this host; collective jobs only
   std::optional<int> hosts = 1;  // not told to jobs with user-written endpoint lists
 
   std::vector<Endpoint> servers;   // by rank
-  std::vector<Endpoint> trainers;  // by rank
-  Endpoint master;                 // collective jobs: rank 0's store
+  std::vector<Endpoint> trainers;  // by rank; of a role of its own: its processes, or nothing
+  Endpoint master;                 // collective and rpc jobs: rank 0's store
   GlooSettings gloo;               // parameter-server jobs
+  TorchSettings torch;             // collective jobs
 
   std::vector<std::string> devices;  // indices into the visible devices; empty: runs on the CPU
   bool on_xpus = false;              // the devices are Kunlun XPUs, not GPUs
@@ -59,7 +73,14 @@ struct Identity {
 /// Where this process itself listens: its entry of `servers` or `trainers`.
 const Endpoint& self_endpoint(const Identity& identity);
 
+/// "trainer", "server", or a job file's own.
+std::string role_name(const Identity& identity);
+
+/// Processes of its role, over the whole job.
+int role_size(const Identity& identity) noexcept;
+
 /// "trainer 1"
 std::string process_name(Role role, int rank);
+std::string process_name(const Identity& identity);
 
 }  // namespace fleetrun

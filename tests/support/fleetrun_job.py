@@ -37,8 +37,8 @@ def reachable_fleetrun(work):
 
 def clean_environment(**more):
     """This process's environment without what would change a job."""
-    prefixes = ("PADDLE_", "FLEETRUN_", "FLAGS_", "TRAINING_ROLE", "POD_")
-    names = {"VIRTUAL_ENV", "OMP_NUM_THREADS", "CPU_NUM", "CUDA_VISIBLE_DEVICES", "PYTHONPATH"}
+    prefixes = ("PADDLE_", "FLEETRUN_", "FLAGS_", "TRAINING_ROLE", "POD_", "PET_", "TORCH", "LOCAL_", "ROLE_", "MASTER_", "GROUP_")
+    names = {"VIRTUAL_ENV", "OMP_NUM_THREADS", "CPU_NUM", "CUDA_VISIBLE_DEVICES", "PYTHONPATH", "RANK", "WORLD_SIZE", "PORT_RANGE"}
     kept = {k: v for k, v in os.environ.items() if k not in names and not k.startswith(prefixes)}
     kept.update(more)
     return kept

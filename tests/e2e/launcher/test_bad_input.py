@@ -133,7 +133,7 @@ def test_unknown_flags(work, flag, hint):
 def test_flags_that_are_wrong_in_other_ways(work):
     refused(work, "--server_num=1", "--server_num=2", "/bin/true", says="--server_num is given twice")
     refused(work, "--log_dir", says="--log_dir")
-    refused(work, "--run_mode=rpc", "/bin/true", says="--run_mode is 'rpc'")
+    refused(work, "--run_mode=heter", "/bin/true", says="--run_mode is 'heter'")
     refused(work, "--log_level=LOUD", "/bin/true", says="--log_level is 'LOUD'")
     refused(work, "--grace=-1", "/bin/true", says="--grace is '-1'")
     refused(work, "--ready-timeout=soon", "/bin/true", says="--ready-timeout is 'soon'")

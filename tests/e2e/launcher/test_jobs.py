@@ -48,7 +48,7 @@ def test_ps_roles_find_their_environment(work, python):
         assert env["PADDLE_LOG_DIR"] == str(work.directory / "log")
         assert env["OMP_NUM_THREADS"] == "1" and env["CPU_NUM"] == "1"
         assert env["FLEETRUN_JOB_ID"] == "default"
-        assert env["POD_NAME"] == env["FLEETRUN_POD_NAME"] and re.fullmatch("[a-z]{6}", env["POD_NAME"])
+        assert env["POD_NAME"] == env["FLEETRUN_POD"] and re.fullmatch("[a-z]{6}", env["POD_NAME"])
 
 
 def test_collective_trainers_find_their_environment(work, python):

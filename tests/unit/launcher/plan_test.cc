@@ -56,7 +56,7 @@ TEST_CASE("servers come first, with the documented log names and the ports that 
 }
 
 TEST_CASE("a process of a plan reads its own identity back from its environment") {
-  for (const Mode mode : {Mode::ps, Mode::collective}) {
+  for (const Mode mode : {Mode::ps, Mode::collective, Mode::rpc}) {
     JobConfig wanted = config(mode);
     wanted.nproc_per_node = 3;
     for (const ProcessSpec& process : make_plan(wanted, program(), facts(2, 3)).processes)

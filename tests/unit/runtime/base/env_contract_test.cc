@@ -45,6 +45,33 @@ Identity collective_identity(int rank, int size) {
   return id;
 }
 
+Identity rpc_identity(int rank, int size) {
+  Identity id;
+  id.mode = Mode::rpc;
+  id.rank = rank;
+  id.local_rank = rank;
+  id.hosts.reset();
+  id.trainers = endpoints(size, 8000);
+  id.master = {"127.0.0.1", 7000};
+  id.pod_name = "abcdef";
+  id.log_dir = "/logs";
+  return id;
+}
+
+Identity own_identity(int rank, int size, int endpoint_count) {
+  Identity id;
+  id.mode = Mode::own;
+  id.own_name = "reader";
+  id.rank = rank;
+  id.local_rank = rank;
+  id.size = size;
+  id.hosts.reset();
+  id.trainers = endpoints(endpoint_count, 8000);
+  id.pod_name = "abcdef";
+  id.log_dir = "/logs";
+  return id;
+}
+
 std::set<std::string> names(const Environ& environ) {
   std::set<std::string> result;
   for (const auto& [name, value] : environ.values()) result.insert(name);
@@ -79,20 +106,42 @@ TEST_CASE(
       identities.back().devices = {"0", "1", "2"};
       identities.back().on_xpus = rank % 2 == 1;
       identities.push_back(collective_identity(rank, size));
+      identities.back().torch = {"learner", "run-7", "SIGTERM", 3};
+      identities.push_back(rpc_identity(rank, size));
+      identities.push_back(own_identity(rank, size, size));
+      identities.push_back(own_identity(rank, size, 0));
+      identities.push_back(collective_identity(rank, size));
+      identities.back().own_name = "learner";
     }
   }
-  CHECK(identities.size() == 60);
+  CHECK(identities.size() == 100);
   for (const Identity& id : identities) CHECK(identity_from(to_environ(id)) == id);
 }
 
 TEST_CASE("a server of a parameter-server job gets the contract's variables and no others") {
   const Environ environ = to_environ(ps_identity(Role::server, 1));
-  CHECK(names(environ) == std::set<std::string>{"FLEETRUN_JOB_ID", "FLEETRUN_LOCAL_RANK", "FLEETRUN_POD_NAME",
-                                                "PADDLE_GLOO_FS_PATH", "PADDLE_GLOO_HTTP_ENDPOINT",
-                                                "PADDLE_GLOO_RENDEZVOUS", "PADDLE_LOG_DIR", "PADDLE_NNODES",
-                                                "PADDLE_PORT", "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_ROLE",
-                                                "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS",
-                                                "PADDLE_WITH_GLOO", "POD_IP", "POD_NAME", "TRAINING_ROLE"});
+  CHECK(names(environ) == std::set<std::string>{"FLEETRUN_ATTEMPT",
+                                                "FLEETRUN_JOB_ID",
+                                                "FLEETRUN_LOCAL_RANK",
+                                                "FLEETRUN_LOG_DIR",
+                                                "FLEETRUN_POD",
+                                                "FLEETRUN_RANK",
+                                                "FLEETRUN_ROLE",
+                                                "FLEETRUN_SIZE",
+                                                "PADDLE_GLOO_FS_PATH",
+                                                "PADDLE_GLOO_HTTP_ENDPOINT",
+                                                "PADDLE_GLOO_RENDEZVOUS",
+                                                "PADDLE_LOG_DIR",
+                                                "PADDLE_NNODES",
+                                                "PADDLE_PORT",
+                                                "PADDLE_PSERVERS_IP_PORT_LIST",
+                                                "PADDLE_ROLE",
+                                                "PADDLE_TRAINERS_NUM",
+                                                "PADDLE_TRAINER_ENDPOINTS",
+                                                "PADDLE_WITH_GLOO",
+                                                "POD_IP",
+                                                "POD_NAME",
+                                                "TRAINING_ROLE"});
   CHECK(*environ.find("PADDLE_PSERVERS_IP_PORT_LIST") == "127.0.0.1:7000,127.0.0.1:7001");
   CHECK(*environ.find("PADDLE_PORT") == "7001");
   CHECK(*environ.find("POD_IP") == "127.0.0.1");
@@ -116,13 +165,48 @@ TEST_CASE(
 TEST_CASE("a collective trainer gets the contract's variables, and gloo exactly when it has no device") {
   Identity id = collective_identity(0, 2);
   const Environ environ = to_environ(id);
-  CHECK(names(environ) ==
-        std::set<std::string>{
-            "FLEETRUN_JOB_ID", "FLEETRUN_POD_NAME", "PADDLE_AUTO_CLUSTER", "PADDLE_CURRENT_ENDPOINT",
-            "PADDLE_DISTRI_BACKEND", "PADDLE_GLOBAL_RANK", "PADDLE_GLOBAL_SIZE", "PADDLE_LOCAL_RANK",
-            "PADDLE_LOCAL_SIZE", "PADDLE_LOG_DIR", "PADDLE_MASTER", "PADDLE_NNODES", "PADDLE_RANK_IN_NODE",
-            "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ENDPOINTS", "PADDLE_TRAINER_ID", "POD_NAME"});
+  CHECK(names(environ) == std::set<std::string>{"FLEETRUN_ATTEMPT",
+                                                "FLEETRUN_JOB_ID",
+                                                "FLEETRUN_LOCAL_RANK",
+                                                "FLEETRUN_LOG_DIR",
+                                                "FLEETRUN_POD",
+                                                "FLEETRUN_RANK",
+                                                "FLEETRUN_ROLE",
+                                                "FLEETRUN_SIZE",
+                                                "GROUP_RANK",
+                                                "GROUP_WORLD_SIZE",
+                                                "LOCAL_RANK",
+                                                "LOCAL_WORLD_SIZE",
+                                                "MASTER_ADDR",
+                                                "MASTER_PORT",
+                                                "PADDLE_AUTO_CLUSTER",
+                                                "PADDLE_CURRENT_ENDPOINT",
+                                                "PADDLE_DISTRI_BACKEND",
+                                                "PADDLE_GLOBAL_RANK",
+                                                "PADDLE_GLOBAL_SIZE",
+                                                "PADDLE_LOCAL_RANK",
+                                                "PADDLE_LOCAL_SIZE",
+                                                "PADDLE_LOG_DIR",
+                                                "PADDLE_MASTER",
+                                                "PADDLE_NNODES",
+                                                "PADDLE_RANK_IN_NODE",
+                                                "PADDLE_TRAINERS_NUM",
+                                                "PADDLE_TRAINER_ENDPOINTS",
+                                                "PADDLE_TRAINER_ID",
+                                                "POD_NAME",
+                                                "RANK",
+                                                "ROLE_NAME",
+                                                "ROLE_RANK",
+                                                "ROLE_WORLD_SIZE",
+                                                "TORCHELASTIC_MAX_RESTARTS",
+                                                "TORCHELASTIC_RESTART_COUNT",
+                                                "TORCHELASTIC_RUN_ID",
+                                                "TORCHELASTIC_SIGNALS_TO_HANDLE",
+                                                "TORCHELASTIC_USE_AGENT_STORE",
+                                                "WORLD_SIZE"});
   CHECK(*environ.find("PADDLE_DISTRI_BACKEND") == "gloo");
+  CHECK(*environ.find("MASTER_ADDR") + ":" + *environ.find("MASTER_PORT") == *environ.find("PADDLE_MASTER"));
+  CHECK(*environ.find("TORCHELASTIC_USE_AGENT_STORE") == "False");
   id.devices = {"1"};
   CHECK_FALSE(to_environ(id).has("PADDLE_DISTRI_BACKEND"));
   CHECK(*to_environ(id).find("FLAGS_selected_gpus") == "1");
@@ -166,7 +250,7 @@ TEST_CASE("every variable of the contract has a meaning and is there once") {
     CHECK(seen.insert(std::string(variable.name)).second);
     CHECK_FALSE(variable.meaning.empty());
   }
-  CHECK(seen.size() == 29);
+  CHECK(seen.size() == 53);
 }
 
 TEST_CASE("what another job left in the environment does not change who a process is") {
@@ -175,11 +259,31 @@ TEST_CASE("what another job left in the environment does not change who a proces
     for (const auto& [name, value] : from.values()) to.set(name, value);
   };
   const Identity server = ps_identity(Role::server, 1), trainer = ps_identity(Role::trainer, 2);
-  for (const Identity& other : {server, trainer, collective_identity(1, 4)}) add(to_environ(other), left);
-  for (const Identity& id : {server, trainer, collective_identity(0, 2)}) {
+  for (const Identity& other :
+       {server, trainer, collective_identity(1, 4), rpc_identity(1, 3), own_identity(0, 2, 2)})
+    add(to_environ(other), left);
+  left.set("TORCHELASTIC_ERROR_FILE", "/elsewhere");
+  for (const Identity& id :
+       {server, trainer, collective_identity(0, 2), rpc_identity(2, 3), own_identity(1, 2, 0)}) {
     Environ environ = left;
     for (const std::string& name : foreign_variables(id)) environ.erase(name);
     add(to_environ(id), environ);
     CHECK(identity_from(environ) == id);
+    CHECK(names(environ) == names(to_environ(id)));
   }
+}
+
+TEST_CASE("an rpc trainer has Paddle's four variables, and is read back from them alone") {
+  Environ environ = to_environ(rpc_identity(1, 2));
+  CHECK(names(environ) == std::set<std::string>{"FLEETRUN_ATTEMPT", "FLEETRUN_ENDPOINTS", "FLEETRUN_JOB_ID",
+                                                "FLEETRUN_LOCAL_RANK", "FLEETRUN_LOG_DIR", "FLEETRUN_POD",
+                                                "FLEETRUN_RANK", "FLEETRUN_ROLE", "FLEETRUN_SIZE",
+                                                "PADDLE_LOG_DIR", "PADDLE_MASTER_ENDPOINT",
+                                                "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID",
+                                                "PADDLE_WORKER_ENDPOINT", "POD_NAME"});
+  environ.erase("FLEETRUN_ENDPOINTS");
+  const Identity id = identity_from(environ);
+  CHECK(id.trainers.size() == 2);
+  CHECK(self_endpoint(id) == Endpoint{"127.0.0.1", 8001});
+  CHECK(role_size(id) == 2);
 }
