@@ -14,6 +14,7 @@ launcher::Plan small_plan() {
   plan.log_dir_shown = "../my logs";
   launcher::ProcessSpec process;
   process.identity.trainers = {{"127.0.0.1", 8000}};
+  process.name = "trainer 0";
   process.program = "/bin/echo";
   process.argv = {"echo", "it's", "$HOME"};
   process.cwd = "/";
