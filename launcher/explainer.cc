@@ -15,21 +15,14 @@ std::optional<FailureText> text_of(const LogFile& log, std::size_t most_bytes = 
   return find_failure(log_tail(log.path, log.start, most_bytes));
 }
 
-std::optional<int> sent_signal(const Ending& ending, int stop_signal, std::optional<int> forwarded) {
-  const auto* reason = std::get_if<ExitReason>(&ending.how);
-  if (!reason || reason->kind != ExitReason::Kind::signaled) return std::nullopt;
-  if (ended_as_told(ending, stop_signal) || ending.hung || forwarded == reason->code) return reason->code;
-  return std::nullopt;
-}
-
-Death death_of(const Ending& ending, const Plan& plan, const LogFile& log, std::optional<int> forwarded) {
+Death death_of(const Ending& ending, const Plan& plan, const LogFile& log) {
   const ProcessSpec& process = plan.processes[ending.index];
   Death death;
   death.index = ending.index;
   death.pid = ending.pid;
   if (const auto* reason = std::get_if<ExitReason>(&ending.how)) death.reason = *reason;
   death.at = ending.at;
-  death.sent_signal = sent_signal(ending, plan.roles[process.role].stop_signal, forwarded);
+  if (ending.by_our_signal()) death.sent_signal = death.reason.code;
   death.hung = ending.hung;
   if (ending.max_rss_kib > 0) death.peak_rss = static_cast<std::uint64_t>(ending.max_rss_kib) * 1024;
   death.cwd = process.cwd;
@@ -47,11 +40,12 @@ void Explainer::on_event(const JobEvent& event) {
 }
 
 void Explainer::note(const event::ProcessExited& event) {
+  const Ending* ending = story_.ending_of(event.index);
   Death death;
   death.index = event.index;
   death.reason = event.reason;
   death.at = event.at;
-  if (event.asked) death.sent_signal = SIGKILL;  // perhaps ours
+  if (ending && ending->by_our_signal()) death.sent_signal = event.reason.code;
   collector_.note(death);
 }
 
@@ -67,7 +61,7 @@ bool Explainer::only_follows(const LogFile& log) {
 Cause Explainer::cause_of(const Ending& ending, const Plan& plan, const LogFile& log) {
   if (const auto* start = std::get_if<StartFailure>(&ending.how))
     return explain_start(plan.processes[ending.index].program, start->stage, start->error);
-  const Death death = death_of(ending, plan, log, story_.forwarded());
+  const Death death = death_of(ending, plan, log);
   Cause cause = launcher::explain(collector_.collect(death), death.reason);
   if (!story_.injected().empty()) cause.detail += "injected before: " + story_.injected().back() + "\n";
   return cause;
@@ -76,9 +70,7 @@ Cause Explainer::cause_of(const Ending& ending, const Plan& plan, const LogFile&
 Explanation Explainer::explain(std::size_t index, bool alone, const Plan& plan,
                                const std::vector<LogFile>& logs) {
   if (!alone) {
-    const auto root = root_cause(
-        story_.endings(), [&](std::size_t i) { return text_of(logs[i]); },
-        [&](std::size_t i) { return plan.roles[plan.processes[i].role].stop_signal; });
+    const auto root = root_cause(story_.endings(), [&](std::size_t i) { return text_of(logs[i]); });
     index = root.value_or(index);
   }
   Explanation explanation;

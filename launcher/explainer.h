@@ -28,6 +28,9 @@ class Explainer final : public JobObserver {
 
   void on_event(const JobEvent& event) override;
 
+  /// fleetrun sent signal `number` to a process.
+  void note_signal(std::size_t index, int number) { story_.note_signal(index, number); }
+
   /// Notes where the processes that live have their memory accounted for, since they may move. For a timer;
   /// some 10 µs for each.
   void look();

@@ -9,6 +9,11 @@ bool Ending::ok() const noexcept {
   return reason && reason->ok();
 }
 
+bool Ending::by_our_signal() const noexcept {
+  const auto* reason = std::get_if<ExitReason>(&how);
+  return reason && reason->kind == ExitReason::Kind::signaled && (sent >> reason->code & 1) != 0;
+}
+
 std::string Ending::said() const {
   if (const auto* reason = std::get_if<ExitReason>(&how)) return to_string(*reason);
   return "could not be started";
@@ -24,6 +29,11 @@ const Ending* JobStory::ending_of(std::size_t index) const {
   return found == endings_.end() ? nullptr : &*found;
 }
 
+void JobStory::note_signal(std::size_t index, int number) {
+  const auto start = starts_.find(index);
+  if (start != starts_.end() && number > 0 && number < 64) start->second.sent |= std::uint64_t{1} << number;
+}
+
 void JobStory::on(const event::Contained& event) {
   containment_ = event.level;
 }
@@ -32,8 +42,7 @@ void JobStory::on(const event::ProcessStarted& event) {
   std::erase_if(endings_, [&](const Ending& ending) { return ending.index == event.index; });
   if (began_at_ == 0) began_at_ = event.at;
   last_at_ = std::max(last_at_, event.at);
-  starts_[event.index] = {event.pid, event.at};
-  killed_.erase(event.index);
+  starts_[event.index] = {event.pid, event.at, 0};
   hung_.erase(event.index);
 }
 
@@ -63,27 +72,15 @@ void JobStory::add(Ending ending) {
   const auto start = starts_.find(ending.index);
   ending.started_at = start == starts_.end() ? ending.at : start->second.at;
   if (start != starts_.end() && ending.pid <= 0) ending.pid = start->second.pid;
-  ending.killed = killed_all_ || killed_.contains(ending.index);
+  if (start != starts_.end()) ending.sent = start->second.sent;
   ending.hung = hung_.contains(ending.index);
   last_at_ = std::max(last_at_, ending.at);
   if (start != starts_.end()) starts_.erase(start);
   endings_.push_back(std::move(ending));
 }
 
-void JobStory::on(const event::GraceElapsed& event) {
-  for (const std::size_t index : event.still_alive) killed_[index] = true;
-}
-
-void JobStory::on(const event::SignalReceived& event) {
-  if (event.again) killed_all_ = true;
-}
-
-void JobStory::on(const event::SignalForwarded& event) {
-  forwarded_ = event.number;
-}
-
 void JobStory::on(const event::HangFound& event) {
-  for (const std::size_t index : event.silent) hung_[index] = true;
+  hung_.insert(event.silent.begin(), event.silent.end());
 }
 
 void JobStory::on(const event::Injected& event) {
@@ -96,7 +93,6 @@ void JobStory::on(const event::FailureExplained& event) {
 
 void JobStory::on(const event::RestartDecided& event) {
   ++restarts_;
-  killed_all_ = false;
   if (attempts_.empty()) return;
   attempts_.back().decision = event.why;
   attempts_.back().restarted = true;

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,12 +29,16 @@ struct Ending {
   pid_t pid = -1;
   std::int64_t started_at = 0, at = 0;  // CLOCK_MONOTONIC, nanoseconds
   bool asked = false;                   // fleetrun had told it to stop
-  bool killed = false;                  // fleetrun had sent it SIGKILL
   bool hung = false;                    // fleetrun ended it because it hung
+  std::uint64_t sent = 0;               // the signals that fleetrun sent to it: bit N for number N
   std::int64_t max_rss_kib = 0;
   std::variant<ExitReason, StartFailure> how;
 
   bool ok() const noexcept;
+  /// Did it die of a signal that fleetrun sent?
+  bool by_our_signal() const noexcept;
+  /// Did it end as fleetrun told it to?
+  bool as_told() const noexcept { return asked && !hung && by_our_signal(); }
   /// "exited with 3", "was killed by SIGPIPE", "could not be started".
   std::string said() const;
 };
@@ -53,9 +57,13 @@ class JobStory final : public JobObserver {
   struct Start {
     pid_t pid = -1;
     std::int64_t at = 0;
+    std::uint64_t sent = 0;
   };
 
   void on_event(const JobEvent& event) override;
+
+  /// fleetrun sent signal `number` to a process that lives.
+  void note_signal(std::size_t index, int number);
 
   /// The ends of the current attempt's processes, in the order in which they came.
   const std::vector<Ending>& endings() const noexcept { return endings_; }
@@ -64,8 +72,6 @@ class JobStory final : public JobObserver {
   const std::string& containment() const noexcept { return containment_; }
   /// When the first process started; 0 before that.
   std::int64_t began_at() const noexcept { return began_at_; }
-  /// The last number that was passed on to the processes on the user's behalf.
-  std::optional<int> forwarded() const noexcept { return forwarded_; }
   const std::vector<std::string>& injected() const noexcept { return injected_; }
   int restarts() const noexcept { return restarts_; }
   /// The processes that live, by index.
@@ -76,9 +82,6 @@ class JobStory final : public JobObserver {
   void on(const event::ProcessStarted& event);
   void on(const event::ProcessExited& event);
   void on(const event::ProcessNotStarted& event);
-  void on(const event::GraceElapsed& event);
-  void on(const event::SignalReceived& event);
-  void on(const event::SignalForwarded& event);
   void on(const event::HangFound& event);
   void on(const event::Injected& event);
   void on(const event::FailureExplained& event);
@@ -92,11 +95,9 @@ class JobStory final : public JobObserver {
   std::vector<Ending> endings_;
   std::vector<AttemptStory> attempts_;
   std::map<std::size_t, Start> starts_;  // of the processes that live
-  std::map<std::size_t, bool> killed_, hung_;
+  std::set<std::size_t> hung_;
   std::vector<std::string> injected_;
   std::string containment_;
-  std::optional<int> forwarded_;
-  bool killed_all_ = false;
   std::int64_t began_at_ = 0, last_at_ = 0;
   int restarts_ = 0;
 };

@@ -20,14 +20,14 @@ bool signaled(const Ending& ending) {
 }
 
 /// A signal that nobody of us sent, or that was never: reasons that need no words.
-bool speaks_for_itself(const Ending& ending, bool as_told) {
+bool speaks_for_itself(const Ending& ending) {
   if (std::holds_alternative<StartFailure>(ending.how) || ending.hung) return true;
-  return signaled(ending) && !as_told && !died_of(ending, SIGPIPE);
+  return signaled(ending) && !ending.as_told() && !died_of(ending, SIGPIPE);
 }
 
-Weight weigh(const Ending& ending, const TextOf& text_of, bool as_told) {
+Weight weigh(const Ending& ending, const TextOf& text_of) {
   if (ending.ok()) return Weight::none;
-  if (speaks_for_itself(ending, as_told)) return Weight::own;
+  if (speaks_for_itself(ending)) return Weight::own;
   const auto text = text_of(ending.index);
   if (ending.asked) {
     const bool strong =
@@ -41,28 +41,19 @@ Weight weigh(const Ending& ending, const TextOf& text_of, bool as_told) {
 
 }  // namespace
 
-bool ended_as_told(const Ending& ending, int stop_signal) {
-  if (died_of(ending, SIGKILL)) return ending.killed;
-  return ending.asked && (died_of(ending, stop_signal) || died_of(ending, SIGTERM));
-}
-
-std::optional<std::size_t> root_cause(std::span<const Ending> endings, const TextOf& text_of,
-                                      const std::function<int(std::size_t index)>& stop_signal) {
+std::optional<std::size_t> root_cause(std::span<const Ending> endings, const TextOf& text_of) {
   const Ending* first = nullptr;
   for (const Ending& ending : endings) {
     if (ending.ok() || (ending.asked && !ending.hung)) continue;
     if (!first || ending.at < first->at) first = &ending;
   }
   if (!first) return std::nullopt;
-  const auto weight_of = [&](const Ending& ending) {
-    return weigh(ending, text_of, ended_as_told(ending, stop_signal(ending.index)));
-  };
-  if (weight_of(*first) != Weight::follows) return first->index;
+  if (weigh(*first, text_of) != Weight::follows) return first->index;
   const Ending* best = first;
   Weight best_weight = Weight::follows;
   for (const Ending& ending : endings) {
     if (&ending == first || std::abs(ending.at - first->at) > kCascadeWindow) continue;
-    const Weight weight = weight_of(ending);
+    const Weight weight = weigh(ending, text_of);
     const bool better = weight > best_weight || (weight == best_weight && ending.asked < best->asked) ||
                         (weight == best_weight && ending.asked == best->asked && ending.at < best->at);
     if (weight <= Weight::follows || !better) continue;

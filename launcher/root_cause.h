@@ -31,12 +31,7 @@ constexpr std::int64_t kCascadeWindow = 2'000'000'000;  // nanoseconds
 /// What the end of a process's log says; called only for those where it matters.
 using TextOf = std::function<std::optional<FailureText>(std::size_t index)>;
 
-/// The index of the process that failed first; nullopt when none failed of itself. `stop_signal` gives the
-/// signal that a process gets when fleetrun tells it to stop.
-std::optional<std::size_t> root_cause(std::span<const Ending> endings, const TextOf& text_of,
-                                      const std::function<int(std::size_t index)>& stop_signal);
-
-/// Did it end as fleetrun told it to?
-bool ended_as_told(const Ending& ending, int stop_signal);
+/// The index of the process that failed first; nullopt when none failed of itself.
+std::optional<std::size_t> root_cause(std::span<const Ending> endings, const TextOf& text_of);
 
 }  // namespace fleetrun::launcher

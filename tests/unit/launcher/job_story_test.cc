@@ -30,27 +30,32 @@ TEST_CASE("the ends of an attempt are kept with their times, and forgotten when 
   REQUIRE(story.ending_of(1) != nullptr);
   CHECK(story.ending_of(1)->started_at == 20);
   CHECK(story.ending_of(1)->max_rss_kib == 64);
-  CHECK_FALSE(story.ending_of(1)->killed);
+  CHECK_FALSE(story.ending_of(1)->by_our_signal());
   CHECK(story.alive().size() == 1);
   story.on_event(event::ProcessStarted{1, 102, 1, 60});
   CHECK(story.ending_of(1) == nullptr);
 }
 
-TEST_CASE("who was killed by fleetrun, and why, is known") {
+TEST_CASE("who died of a signal of fleetrun, and who hung, is known") {
   JobStory story;
   for (std::size_t i = 0; i < 3; ++i) story.on_event(event::ProcessStarted{i, 100, 0, 1});
   story.on_event(event::HangFound{{0}, ""});
+  story.note_signal(0, SIGKILL);
   story.on_event(exited(0, 0, 5, true));
-  story.on_event(event::GraceElapsed{{1}});
+  story.note_signal(1, SIGTERM);
+  story.note_signal(1, SIGKILL);
   story.on_event(exited(1, 0, 6, true));
+  story.note_signal(2, SIGTERM);
   story.on_event(exited(2, 0, 7, true));
   CHECK(story.ending_of(0)->hung);
-  CHECK(story.ending_of(1)->killed);
-  CHECK_FALSE(story.ending_of(2)->killed);
-  JobStory hurried;
-  hurried.on_event(event::SignalReceived{SIGINT, true});
-  hurried.on_event(exited(0, 0, 5, true));
-  CHECK(hurried.ending_of(0)->killed);
+  CHECK_FALSE(story.ending_of(0)->as_told());
+  CHECK(story.ending_of(1)->as_told());
+  CHECK_FALSE(story.ending_of(2)->by_our_signal());
+  story.on_event(event::ProcessStarted{2, 103, 1, 8});
+  story.note_signal(2, SIGKILL);  // injected: nobody asked it to stop
+  story.on_event(exited(2, 1, 9));
+  CHECK(story.ending_of(2)->by_our_signal());
+  CHECK_FALSE(story.ending_of(2)->as_told());
 }
 
 TEST_CASE("each explained failure has the decision that followed it") {

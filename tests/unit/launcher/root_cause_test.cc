@@ -26,6 +26,7 @@ Ending exited(std::size_t index, std::int64_t at, int code, bool asked = false) 
 Ending killed(std::size_t index, std::int64_t at, int signal, bool asked = false) {
   Ending ending = exited(index, at, 0, asked);
   ending.how = ExitReason{ExitReason::Kind::signaled, signal, false};
+  if (asked) ending.sent = std::uint64_t{1} << SIGTERM;
   return ending;
 }
 
@@ -44,13 +45,10 @@ const FailureText kReset = says("ConnectionResetError", true);
 using Texts = std::map<std::size_t, FailureText>;
 
 std::optional<std::size_t> root_of(std::vector<Ending> endings, const Texts& texts) {
-  return root_cause(
-      endings,
-      [&](std::size_t index) {
-        const auto found = texts.find(index);
-        return found == texts.end() ? std::nullopt : std::optional<FailureText>(found->second);
-      },
-      [](std::size_t) { return SIGTERM; });
+  return root_cause(endings, [&](std::size_t index) {
+    const auto found = texts.find(index);
+    return found == texts.end() ? std::nullopt : std::optional<FailureText>(found->second);
+  });
 }
 
 }  // namespace
@@ -99,14 +97,15 @@ TEST_CASE("a signal from elsewhere needs no words, and a closed pipe is a conseq
   CHECK(root_of({killed(0, 1, SIGPIPE), killed(1, 5 * kMs, SIGSEGV)}, {}) == 1);
   CHECK(root_of({exited(0, 1, 1), killed(1, 5 * kMs, SIGKILL, true)}, {{0, kReset}}) == 1);
   Ending ours = killed(1, 5 * kMs, SIGKILL, true);
-  ours.killed = true;
+  ours.sent |= std::uint64_t{1} << SIGKILL;
   CHECK(root_of({exited(0, 1, 1), ours}, {{0, kReset}}) == 0);
   CHECK(root_of({killed(0, 1, SIGPIPE), killed(1, 5 * kMs, SIGPIPE)}, {}) == 0);
 }
 
 TEST_CASE("a process that hung, or was never started, is a root") {
   Ending hung = killed(2, 50 * kMs, SIGKILL, true);
-  hung.hung = hung.killed = true;
+  hung.hung = true;
+  hung.sent = std::uint64_t{1} << SIGKILL;
   CHECK(root_of({hung}, {}) == 2);
   Ending absent = exited(1, 5 * kMs, 0);
   absent.how = StartFailure{"exec", 2};
@@ -116,13 +115,10 @@ TEST_CASE("a process that hung, or was never started, is a root") {
 TEST_CASE("texts are read only where the order of death is in doubt") {
   int read = 0;
   const std::vector<Ending> endings = {exited(0, 1, 1), exited(1, 2, 1), exited(2, 3, 1)};
-  root_cause(
-      endings,
-      [&](std::size_t) {
-        ++read;
-        return std::optional<FailureText>(kRaised);
-      },
-      [](std::size_t) { return SIGTERM; });
+  root_cause(endings, [&](std::size_t) {
+    ++read;
+    return std::optional<FailureText>(kRaised);
+  });
   CHECK(read == 1);
 }
 
@@ -149,6 +145,7 @@ TEST_CASE("in ten thousand shuffled cascades the one that raised is named") {
     }
     for (Ending& ending : endings) {  // fleetrun stops the others at the first death, and some heed it
       ending.asked = ending.at > first;
+      if (ending.asked) ending.sent = std::uint64_t{1} << SIGTERM;
       if (ending.asked && draw(2) == 0) ending.how = ExitReason{ExitReason::Kind::signaled, SIGTERM, false};
     }
     std::shuffle(endings.begin(), endings.end(), random);
