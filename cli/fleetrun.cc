@@ -8,6 +8,7 @@
 #include <climits>
 #include <exception>
 
+#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/launch_log.h"
 #include "cli/options.h"
@@ -151,6 +152,9 @@ int launch(const launcher::JobConfig& config, const Environ& environment) {
 
 int run(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  constexpr std::string_view kCompletion = "--completion=";
+  if (arguments.size() == 1 && arguments[0].starts_with(kCompletion))
+    return print(cli::completion_script(std::string_view(arguments[0]).substr(kCompletion.size())));
   const cli::CommandLine line = cli::parse_command_line(arguments);
   if (line.help) return print(cli::help_text());
   if (line.version) return print("fleetrun " FLEETRUN_VERSION "\n");

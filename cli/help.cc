@@ -94,7 +94,8 @@ std::string help_text() {
       if (row.group == heading.group) append_flag(row, text);
     }
   }
-  text.append("\nothers:\n  -h, --help\n      show this\n  --version\n      show the version\n");
+  text.append("\nothers:\n  -h, --help\n      show this\n  --version\n      show the version\n"
+              "  --completion bash|zsh|fish\n      print the completion script of a shell\n");
   return text.append(kTail);
 }
 
