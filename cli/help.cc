@@ -94,8 +94,9 @@ std::string help_text() {
       if (row.group == heading.group) append_flag(row, text);
     }
   }
-  text.append("\nothers:\n  -h, --help\n      show this\n  --version\n      show the version\n"
-              "  --completion bash|zsh|fish\n      print the completion script of a shell\n");
+  text.append(
+      "\nothers:\n  -h, --help\n      show this\n  --version\n      show the version\n"
+      "  --completion bash|zsh|fish\n      print the completion script of a shell\n");
   return text.append(kTail);
 }
 
