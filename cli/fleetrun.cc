@@ -8,6 +8,7 @@
 #include <climits>
 #include <exception>
 
+#include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/launch_log.h"
@@ -155,6 +156,8 @@ int run(int argc, char** argv) {
   constexpr std::string_view kCompletion = "--completion=";
   if (arguments.size() == 1 && arguments[0].starts_with(kCompletion))
     return print(cli::completion_script(std::string_view(arguments[0]).substr(kCompletion.size())));
+  if (const cli::Command* command = cli::find_command(arguments))
+    return command->run({arguments.begin() + 1, arguments.end()}, Environ::of_process());
   const cli::CommandLine line = cli::parse_command_line(arguments);
   if (line.help) return print(cli::help_text());
   if (line.version) return print("fleetrun " FLEETRUN_VERSION "\n");

@@ -1,6 +1,9 @@
 // Usage and examples first, then the flags of launcher/settings by group.
 #include "cli/help.h"
 
+#include <algorithm>
+
+#include "cli/commands.h"
 #include "launcher/settings.h"
 #include "runtime/base/text.h"
 
@@ -10,6 +13,7 @@ namespace {
 using launcher::Group;
 
 constexpr const char* kHead = R"(usage: fleetrun [FLAGS] SCRIPT [ARGUMENTS OF THE SCRIPT]
+       fleetrun COMMAND …
 
 Starts the processes of a distributed training job, watches them, and ends them together. Each process finds its role,
 rank and peers in environment variables, as scripts for Paddle's Fleet expect them. Everything after SCRIPT is the
@@ -88,6 +92,12 @@ void append_flag(const launcher::Setting& row, std::string& text) {
 
 std::string help_text() {
   std::string text = kHead;
+  text.append("\ncommands (each has a --help):\n");
+  for (const Command& command : commands()) {
+    std::string head = "  fleetrun " + std::string(command.name);
+    head.resize(std::max<std::size_t>(head.size() + 2, 26), ' ');
+    text.append(head).append(command.summary).append("\n");
+  }
   for (const Heading& heading : kHeadings) {
     text.append("\n").append(heading.text).append(":\n");
     for (const launcher::Setting& row : launcher::settings()) {

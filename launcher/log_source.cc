@@ -106,6 +106,7 @@ off_t start_of_last_lines(const std::string& path, std::size_t lines, std::size_
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!fd) return 0;
   const off_t end = ::lseek(fd.value(), 0, SEEK_END);
+  if (lines == 0) return end;
   const off_t least = std::max<off_t>(0, end - static_cast<off_t>(most_bytes));
   std::vector<char> block(64 * 1024);
   off_t first_line = end;  // of the lines that were seen whole

@@ -62,6 +62,7 @@ class View final : public LogView {
   View(asio::io_context& loop, std::vector<ViewedProcess> processes, const ViewSettings& settings)
       : loop_(loop),
         raw_(settings.raw),
+        patient_(settings.waits_for_ever),
         output_(settings.output),
         formatter_(output_.is_terminal()),
         block_(kBlock, '\0'),
@@ -76,10 +77,10 @@ class View final : public LogView {
     }
     for (std::size_t i = 0; i < processes.size(); ++i) {
       std::string name = processes[i].name;
-      name.resize(std::max(widest, name.size()), ' ');
-      if (settings.colour)
+      if (!name.empty()) name.resize(std::max(widest, name.size()), ' ');
+      if (!name.empty() && settings.colour)
         name = std::string("\x1b[") + kColours[i % std::size(kColours)] + "m" + name + "\x1b[0m";
-      auto process = std::make_unique<Viewed>(name + " | ");
+      auto process = std::make_unique<Viewed>(name.empty() ? "" : name + " | ");
       process->showing = processes[i].showing;
       processes_.push_back(std::move(process));
     }
@@ -372,6 +373,7 @@ class View final : public LogView {
   }
 
   void arm_patience() {
+    if (patient_) return;
     patience_.expires_after(kPatience);
     patience_.async_wait([this](const error_code& error) {
       if (!error) give_up();
@@ -411,7 +413,7 @@ class View final : public LogView {
   }
 
   asio::io_context& loop_;
-  bool raw_;
+  bool raw_, patient_;
   LogOutput output_;
   LineFormatter formatter_;
   std::vector<std::unique_ptr<Viewed>> processes_;

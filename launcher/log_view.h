@@ -25,15 +25,16 @@ namespace fleetrun::launcher {
 enum class Showing { never, always, after_failure };
 
 struct ViewedProcess {
-  std::string name;  // "trainer 3"
+  std::string name;  // "trainer 3"; empty: its lines have nothing before them
   Showing showing = Showing::always;
   bool operator==(const ViewedProcess&) const = default;
 };
 
 struct ViewSettings {
-  int output = 1;       // borrowed while the view is made
-  bool raw = false;     // bytes as they are: for one process
-  bool colour = false;  // of the names
+  int output = 1;               // borrowed while the view is made
+  bool raw = false;             // bytes as they are: for one process
+  bool colour = false;          // of the names
+  bool waits_for_ever = false;  // for a reader that takes nothing, also when nothing is written any more
 };
 
 class LogView {

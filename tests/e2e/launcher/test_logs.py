@@ -57,3 +57,30 @@ def test_a_reader_that_leaves_or_sleeps_costs_the_processes_nothing(work, choice
         result = subprocess.run(shell, cwd=work.directory, env=clean_environment(), capture_output=True, timeout=30)
         assert result.returncode == 0, result.stderr
         assert (work.directory / "log" / "workerlog.1").stat().st_size == 3000000
+
+
+def test_logs_of_a_past_job(work):
+    for word in ("first", "second"):
+        job = work.run("--server_num=1", "--trainer_num=2", f"--job_id={word}", "--show=none", "/bin/echo", word)
+        assert job.status == 0, job.err
+    assert work.run("logs").out == "server 0  | second\ntrainer 0 | second\ntrainer 1 | second\n"
+    assert work.run("logs", "first", "--role", "trainer").out == "trainer 0 | first\ntrainer 1 | first\n"
+    assert work.run("logs", "-r1", "-n", "1", "--log-dir=log").out == "second\n"
+    for words, says in (
+        (["logs", "third"], "there are no logs of job third in log"),
+        (["logs", "--rank=9"], "there is no log of that role, rank or attempt in log/"),
+        (["logs", "--rank=x"], "--rank is 'x'"),
+        (["logs", "a", "b"], "logs shows one job, and 2 are named"),
+        (["logs", "--folow"], "unknown flag --folow of logs"),
+        (["logs", "--log_dir=elsewhere"], "there are no logs in elsewhere"),
+    ):
+        job = work.run(*words)
+        assert job.status == 125 and says in job.err, job.err
+    assert "--follow" in work.run("logs", "--help").out
+
+
+def test_logs_wait_for_a_reader_that_is_slow(work):
+    work.run("--show=none", "/bin/sh", "-c", "yes | head -c 300000")
+    line = f"{find_fleetrun()} logs | {{ sleep 0.3; wc -c; }}"
+    result = subprocess.run(["/bin/bash", "-c", line], cwd=work.directory, env=clean_environment(), capture_output=True, timeout=30)
+    assert result.stdout.strip() == b"300000", result.stderr

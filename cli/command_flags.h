@@ -1,0 +1,39 @@
+// The flags of a subcommand, split from its other words. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fleetrun::cli {
+
+struct CommandFlag {
+  std::string_view name;   // "follow": --follow, and --fol_low as --fol-low
+  char letter = 0;         // 'f': -f
+  std::string_view value;  // what the usage writes for it; "": it takes none
+  std::string_view help;
+};
+
+struct CommandWords {
+  std::map<std::string, std::string, std::less<>> flags;  // by name; "" for those without a value
+  std::vector<std::string> words;                         // the others
+
+  bool has(std::string_view name) const { return flags.find(name) != flags.end(); }
+  std::optional<std::string> value(std::string_view name) const;
+};
+
+/// `--` ends the flags. Throws: Error(usage) for an unknown flag, one that is there twice, one without its
+/// value or with one that it does not take; the hint names the command's help.
+CommandWords parse_command_words(std::string_view command, const std::vector<std::string>& arguments,
+                                 std::span<const CommandFlag> known);
+
+/// The value of a flag as a whole number. Throws: Error(usage) that names both.
+std::optional<int> whole_number(const CommandWords& words, std::string_view flag, int least);
+
+/// The flags as lines of a help text.
+std::string describe_flags(std::span<const CommandFlag> known);
+
+}  // namespace fleetrun::cli

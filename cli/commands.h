@@ -1,0 +1,26 @@
+// The subcommands: `fleetrun NAME …` for a NAME in the table. Any other first word is a flag or the script.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/environ.h"
+
+namespace fleetrun::cli {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;  // one line of the help text
+  /// Returns the exit status. `arguments` are those after the name. Throws: Error.
+  int (*run)(const std::vector<std::string>& arguments, const Environ& environment);
+};
+
+/// In the order of the help text.
+std::span<const Command> commands() noexcept;
+
+/// The command that `arguments` begin with, or nothing.
+const Command* find_command(const std::vector<std::string>& arguments) noexcept;
+
+}  // namespace fleetrun::cli

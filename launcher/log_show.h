@@ -1,0 +1,26 @@
+// Shows logs that lie in LOG_DIR/POD: of a past job, or of one that runs, as they grow.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fleetrun::launcher {
+
+struct LogWish {
+  std::string pod_directory;       // LOG_DIR/POD
+  std::vector<std::string> roles;  // none: all
+  std::vector<int> ranks;          // none: all
+  std::optional<int> attempt;      // unset: the newest that a process has a log of
+  bool all_attempts = false;
+  std::optional<int> lines;  // the last ones; unset: all
+  bool follow = false;       // until the job is over
+  int output = 1;            // borrowed
+  bool colour = false;       // of the names
+};
+
+/// Shows one process after the other, or follows them together. Blocks as long as the reader does.
+/// Throws: Error(host) when there is no such log.
+void show_logs(LogWish wish);
+
+}  // namespace fleetrun::launcher
