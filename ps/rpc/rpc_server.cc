@@ -267,10 +267,10 @@ std::string reason_not_to_bind(const std::string& endpoint) {
   return reason;
 }
 
-void set_up(grpc::ServerBuilder& builder) {
+void set_up(grpc::ServerBuilder& builder, bool held_by_launcher) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(wire::kLongestMessage));
-  // Two servers must not share a port without a word.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Two servers must not share a port without a word; the launcher's own socket never listens.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, held_by_launcher ? 1 : 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -287,6 +287,7 @@ void set_up(grpc::ServerBuilder& builder) {
 struct RpcServer::State {
   std::string endpoint;
   std::uint32_t rank;
+  bool held_by_launcher;
   int wake;  // an eventfd that is readable once the server has a reason to end
   Server server;
   SlowLane slow;
@@ -297,9 +298,10 @@ struct RpcServer::State {
   std::vector<std::thread> threads;
   std::once_flag shut_down_once;
 
-  State(const ServerOptions& options, const std::string& wanted)
+  State(const ServerOptions& options, const std::string& wanted, bool held)
       : endpoint(wanted),
         rank(options.rank),
+        held_by_launcher(held),
         wake(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "serve parameters")),
         server(options, [this] { ring(); }) {}
   ~State() { ::close(wake); }
@@ -314,7 +316,7 @@ struct RpcServer::State {
 
   void listen() {
     grpc::ServerBuilder builder;
-    set_up(builder);
+    set_up(builder, held_by_launcher);
     int port = 0;
     builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &port);
     builder.RegisterAsyncGenericService(&generic);
@@ -357,8 +359,8 @@ struct RpcServer::State {
   }
 };
 
-RpcServer::RpcServer(const ServerOptions& options, const std::string& endpoint)
-    : state_(std::make_unique<State>(options, endpoint)) {
+RpcServer::RpcServer(const ServerOptions& options, const std::string& endpoint, bool held_by_launcher)
+    : state_(std::make_unique<State>(options, endpoint, held_by_launcher)) {
   // gRPC's own lines would repeat, in other words, what our errors say.
   gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
   state_->listen();

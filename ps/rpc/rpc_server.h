@@ -11,9 +11,10 @@ namespace fleetrun::ps {
 class RpcServer {
  public:
   /// Binds `endpoint` ("host:port") and starts to serve; logs
-  /// "running server with rank id: R, endpoint: HOST:PORT" on stderr.
+  /// "running server with rank id: R, endpoint: HOST:PORT" on stderr. `held_by_launcher`: fleetrun keeps a socket
+  /// there that does not listen (FLEETRUN_LISTEN), and the server binds beside it.
   /// Throws: Error(network) when the port is taken, naming it; Error(config) for options that cannot work.
-  RpcServer(const ServerOptions& options, const std::string& endpoint);
+  RpcServer(const ServerOptions& options, const std::string& endpoint, bool held_by_launcher = false);
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,8 @@
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
 #include "ps/server.h"
+#include "runtime/base/environ.h"
+#include "runtime/base/text.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
 #include "runtime/python/mode.h"
@@ -95,6 +98,12 @@ void bind_client(py::module_& module) {
   });
 }
 
+/// Whether FLEETRUN_LISTEN, the endpoints that fleetrun holds for this process, names `endpoint`.
+bool is_held_by_launcher(const std::string& endpoint) {
+  const std::vector<std::string> held = split(Environ::of_process().value_or("FLEETRUN_LISTEN", ""), ',');
+  return std::find(held.begin(), held.end(), endpoint) != held.end();
+}
+
 }  // namespace
 
 void bind_ps(py::module_& module) {
@@ -111,7 +120,8 @@ void bind_ps(py::module_& module) {
                        const std::string& mode, std::vector<ps::TableConfig> tables,
                        const std::string& endpoint) {
              return std::make_shared<Server>(
-                 ps::ServerOptions{rank, servers, trainers, parse_mode(mode), std::move(tables)}, endpoint);
+                 ps::ServerOptions{rank, servers, trainers, parse_mode(mode), std::move(tables)}, endpoint,
+                 is_held_by_launcher(endpoint));
            }),
            "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a)
       .def("load", [](std::shared_ptr<Server> self,

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -85,12 +86,13 @@ std::vector<float> pull(Client& client, std::uint32_t id, const std::vector<std:
   return rows;
 }
 
-// A port of our own on which nobody listens yet. A server may bind it beside us: both say SO_REUSEADDR.
+// A port of our own on which nobody listens yet. A server may bind it beside us: both say SO_REUSEADDR, or, as
+// fleetrun holds its servers' ports, SO_REUSEPORT.
 class PortLease {
  public:
-  PortLease() : file_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit PortLease(int option = SO_REUSEADDR) : file_(::socket(AF_INET, SOCK_STREAM, 0)) {
     const int on = 1;
-    REQUIRE(::setsockopt(file_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0);
+    REQUIRE(::setsockopt(file_, SOL_SOCKET, option, &on, sizeof on) == 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -108,6 +110,48 @@ class PortLease {
  private:
   int file_;
   std::string endpoint_;
+};
+
+// Wants the port of `endpoint`: binds it the moment it is free, with and without SO_REUSEADDR, and listens there.
+class Squatter {
+ public:
+  explicit Squatter(const std::string& endpoint)
+      : port_(static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)))),
+        thread_([this] {
+          for (int i = 0; !stop_; ++i, ++tries_) got_ = got_ + (take(i % 2 == 0) ? 1 : 0);
+        }) {}
+  ~Squatter() {
+    stop_ = true;
+    thread_.join();
+  }
+  Squatter(const Squatter&) = delete;
+  Squatter& operator=(const Squatter&) = delete;
+
+  int got() const { return got_; }
+  /// Blocks until it has tried `count` times more.
+  void await_tries(int count) const {
+    for (const int end = tries_ + count; tries_ < end;) std::this_thread::yield();
+  }
+
+ private:
+  bool take(bool reuse) const {
+    const int file = ::socket(AF_INET, SOCK_STREAM, 0);
+    const int on = 1;
+    if (reuse) ::setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port_);
+    const bool taken = ::bind(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+                       ::listen(file, 1) == 0;
+    ::close(file);
+    return taken;
+  }
+
+  std::uint16_t port_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> got_ = 0, tries_ = 0;
+  std::thread thread_;
 };
 
 // A child that serves, until it is killed or the test ends.
@@ -156,6 +200,32 @@ int connect_socket(const std::string& endpoint) {
 }
 
 }  // namespace
+
+TEST_CASE(
+    "a server binds beside the socket by which fleetrun holds its port, again and again, and no squatter "
+    "gets in") {
+  const PortLease lease(SO_REUSEPORT);
+  const Squatter squatter(lease.endpoint());
+  const std::vector<TableConfig> tables{sum_table()};
+  const ServerOptions options{0, 1, 1, Mode::async, tables};
+  for (int start = 0; start < 3; ++start) {
+    squatter.await_tries(1000);
+    RpcServer server(options, lease.endpoint(), true);
+    const auto client = connect({lease.endpoint()}, {0, 1, Mode::async, tables});
+    CHECK(pull(*client, 0, {1}, 1) == std::vector<float>{0});
+    client->goodbye();
+    server.wait();
+  }
+  squatter.await_tries(1000);
+  CHECK(squatter.got() == 0);
+}
+
+TEST_CASE("a server that nobody holds a port for does not share it") {
+  const PortLease lease(SO_REUSEPORT);
+  const std::vector<TableConfig> tables{sum_table()};
+  const Error error = error_of([&] { RpcServer({0, 1, 1, Mode::async, tables}, lease.endpoint()); });
+  CHECK(error.kind() == ErrorKind::network);
+}
 
 TEST_CASE("training over gRPC gives the bits that it gives in one process") {
   TableConfig rows = table(0, "emb", TableConfig::Kind::sparse, 10, UpdateRule::Kind::adam);
