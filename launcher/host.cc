@@ -1,14 +1,17 @@
 #include "launcher/host.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "launcher/affinity.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -90,7 +93,44 @@ void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& l
   }
 }
 
+void lease_ports(const JobConfig& config, int trainers, PortLeases& leases, HostFacts& facts) {
+  if (config.mode == Mode::ps)
+    lease_ps_ports(config, leases, facts);
+  else
+    lease_collective_ports(config, trainers, leases, facts);
+}
+
+/// The first 64 KiB of a file; "" when it cannot be read.
+std::string beginning_of(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(fd ? 64 << 10 : 0, 0);
+  const ssize_t count = fd ? ::read(fd.value(), text.data(), text.size()) : 0;
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return text;
+}
+
 }  // namespace
+
+HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases) {
+  for (const Endpoint& endpoint : facts.servers) leases.release(endpoint);
+  for (const Endpoint& endpoint : facts.trainers) leases.release(endpoint);
+  leases.release(facts.meeting);
+  lease_ports(config, static_cast<int>(facts.trainers.size()), leases, facts);
+  return facts;
+}
+
+bool imports_fleetrun(const std::string& program_text) {
+  for (const std::string& line : split(program_text, '\n')) {
+    std::string_view rest = line;
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+    for (const std::string_view start : {"import fleetrun", "from fleetrun"}) {
+      if (!rest.starts_with(start)) continue;
+      const char next = rest.size() > start.size() ? rest[start.size()] : ' ';
+      if (next != '_' && !std::isalnum(static_cast<unsigned char>(next))) return true;
+    }
+  }
+  return false;
+}
 
 DevicePlan device_plan(const JobConfig& config, const HostFacts& facts) {
   const int cpus = std::max(1, static_cast<int>(facts.cpus.allowed.size()));
@@ -114,10 +154,9 @@ HostFacts probe_host(const JobConfig& config, const Program& program, const Envi
   facts.devices = visible_devices(environ, read_device_files(""));
   facts.cpus = read_cpu_facts("");
   const DevicePlan devices = config.mode == Mode::ps ? DevicePlan() : device_plan(config, facts);
-  if (config.mode == Mode::ps)
-    lease_ps_ports(config, leases, facts);
-  else
-    lease_collective_ports(config, devices.trainers, leases, facts);
+  lease_ports(config, devices.trainers, leases, facts);
+  facts.own_servers = config.mode == Mode::ps && !program.interpreter.empty() &&
+                      (config.compat_paddle || imports_fleetrun(beginning_of(config.script)));
   if (binds(config.bind, facts.cpus, facts.servers.size() + facts.trainers.size())) {
     std::vector<std::string> pci;
     for (const ProcessDevices& process : devices.processes)

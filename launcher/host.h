@@ -26,6 +26,8 @@ struct HostFacts {
   std::vector<Endpoint> servers, trainers;
   Endpoint meeting;  // the store of a collective or rpc job, Gloo's store of a ps job
 
+  bool own_servers = false;  // the script is known to run fleetrun's own servers, which share their leases
+
   std::string compat_directory;  // empty without --compat
   std::string python_directory;  // holds `python` for the children, made for this job; empty when not needed
   std::string base_path;         // PATH of fleetrun itself
@@ -40,6 +42,16 @@ struct HostFacts {
 /// Throws: Error(host) for a port in use, an address that is not ours, devices that are not there.
 HostFacts probe_host(const JobConfig& config, const Program& program, const Environ& environ,
                      PortLeases& leases);
+
+/// Leases ports anew for another start of the job, because one of the old ones was taken before its process bound it:
+/// chosen ports are others then, and those that the user named stay. No process of the job may be alive.
+/// make_plan() of the result is the plan of that start.
+/// Throws: Error(host) as probe_host() does.
+HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases);
+
+/// Whether a Python program imports the package fleetrun by itself: a line "import fleetrun…" or "from fleetrun…".
+/// Pure.
+bool imports_fleetrun(const std::string& program_text);
 
 /// The devices of a collective job's trainers. Pure.
 /// Throws: Error(host), as plan_devices() does.

@@ -93,6 +93,7 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
     for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
     process.unset = foreign_variables(process.identity);
     add_surroundings(program, facts, threads, process.environment);
+    std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
   }
   return plan;
 }

@@ -21,7 +21,12 @@ ProcessSpec make_process(Role role, int rank, const JobConfig& config, const Hos
   identity.gloo.with_gloo = config.with_gloo;
   identity.gloo.http = facts.meeting;
   identity.gloo.path = plan.log_dir + "/.gloo-" + plan.pod_name;
-  process.ports = {self_endpoint(identity)};
+  if (role == Role::server && facts.own_servers) {
+    process.own_ports = {self_endpoint(identity)};
+    process.environment.set("FLEETRUN_LISTEN", to_string(process.own_ports));
+  } else {
+    process.ports = {self_endpoint(identity)};
+  }
   if (role == Role::server && rank == 0) process.ports.push_back(facts.meeting);
   return process;
 }

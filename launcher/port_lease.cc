@@ -142,4 +142,12 @@ bool PortLeases::lease(const Endpoint& endpoint) {
   return true;
 }
 
+void PortLeases::share(const Endpoint& endpoint) {
+  const auto found = held_.find(endpoint);
+  if (found == held_.end()) return;
+  const int on = 1;
+  check_errno(::setsockopt(found->second.value(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on), "setsockopt",
+              "sharing " + to_string(endpoint));
+}
+
 }  // namespace fleetrun::launcher

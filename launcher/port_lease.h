@@ -3,6 +3,13 @@
 // A lease is a bound socket that does not listen: nobody else gets the port meanwhile. Ports that fleetrun
 // chooses lie outside the range from which the kernel serves outgoing connections, so that none of those
 // takes the port between the release and the process's own bind.
+//
+// For a process that is known to be ours the lease is never released, so that there is no such moment, not even
+// between two starts of it: it is shared. The socket was bound alone and is given SO_REUSEPORT afterwards; from then on
+// (Linux; tests/integration/launcher/port_lease_test.cc)
+//   - a process of the same user that sets SO_REUSEPORT binds and listens beside it, and gets every connection,
+//   - everybody else gets EADDRINUSE, with SO_REUSEADDR too, and so does another fleetrun's lease.
+// The process finds the endpoint in FLEETRUN_LISTEN.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +35,10 @@ class PortLeases {
   /// Leases just this endpoint. False when something listens there already.
   /// Throws: Error(host) when it cannot be bound for another reason (not our address, a privileged port).
   bool lease(const Endpoint& endpoint);
+
+  /// Keeps holding it, but lets processes of the same user that set SO_REUSEPORT listen there.
+  /// Throws: Error(host) when the kernel refuses.
+  void share(const Endpoint& endpoint);
 
   /// Lets go of it; of one that is not held: nothing.
   void release(const Endpoint& endpoint) { held_.erase(endpoint); }

@@ -110,6 +110,7 @@ class Supervisor final : public PodListener {
   void perform_one(const StartProcess& action) {
     const ProcessSpec& process = plan_.processes[action.index];
     for (const Endpoint& port : process.ports) leases_.release(port);
+    for (const Endpoint& port : process.own_ports) leases_.share(port);
     const int input = plan_.processes.size() == 1 ? settings_.input : -1;
     pod_->start(action.index, process, {.log_fd = logs_[action.index].fd.value(), .stdin_fd = input});
   }

@@ -3,6 +3,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -16,14 +18,29 @@ using namespace fleetrun::launcher;
 
 namespace {
 
-/// Whether an ordinary server could bind `endpoint` now.
-bool can_bind(const Endpoint& endpoint) {
-  const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+sockaddr_in loopback(const Endpoint& endpoint) {
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(endpoint.port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return ::bind(fd.value(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return address;
+}
+
+/// A socket that listens at `endpoint`, with these options set before it is bound; empty when it cannot be.
+UniqueFd listener(const Endpoint& endpoint, const std::vector<int>& options = {}) {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  for (const int option : options) ::setsockopt(fd.value(), SOL_SOCKET, option, &on, sizeof on);
+  const sockaddr_in address = loopback(endpoint);
+  if (::bind(fd.value(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(fd.value(), 16) != 0)
+    fd.reset();
+  return fd;
+}
+
+/// Whether an ordinary server could bind `endpoint` now.
+bool can_bind(const Endpoint& endpoint) {
+  return static_cast<bool>(listener(endpoint));
 }
 
 }  // namespace
@@ -38,6 +55,44 @@ TEST_CASE("a leased port is nobody else's until it is released") {
   CHECK(can_bind(endpoint));
   CHECK(theirs.lease(endpoint));
   CHECK_FALSE(can_bind(endpoint));
+}
+
+TEST_CASE("a shared lease lets a server with SO_REUSEPORT listen beside it, and nobody else") {
+  PortLeases mine, theirs;
+  const Endpoint endpoint = mine.lease_free("127.0.0.1");
+  CHECK_FALSE(listener(endpoint, {SO_REUSEPORT}));  // not before it is shared
+  mine.share(endpoint);
+  for (int start = 0; start < 2; ++start) {  // a restarted server finds its port as the first one did
+    CHECK_FALSE(listener(endpoint));
+    CHECK_FALSE(listener(endpoint, {SO_REUSEADDR}));
+    CHECK_FALSE(theirs.lease(endpoint));
+    const UniqueFd server = listener(endpoint, {SO_REUSEPORT, SO_REUSEADDR});
+    REQUIRE(server);
+    CHECK_FALSE(listener(endpoint));
+    CHECK_FALSE(listener(endpoint, {SO_REUSEADDR}));
+    CHECK_FALSE(theirs.lease(endpoint));
+    for (int i = 0; i < 32; ++i) {  // every connection is the server's: the lease does not listen
+      const UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      const sockaddr_in address = loopback(endpoint);
+      REQUIRE(::connect(client.value(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+      CHECK(UniqueFd(::accept4(server.value(), nullptr, nullptr, SOCK_NONBLOCK)));
+    }
+  }
+}
+
+TEST_CASE("a shared lease is closed to other users") {
+  if (::getuid() != 0) {
+    MESSAGE("left out: only root can become somebody else");
+    return;
+  }
+  PortLeases leases;
+  const Endpoint endpoint = leases.lease_free("127.0.0.1");
+  leases.share(endpoint);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::setuid(65534) == 0 && !listener(endpoint, {SO_REUSEPORT}) ? 0 : 1);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
 }
 
 TEST_CASE("many leases are all different") {

@@ -64,6 +64,27 @@ TEST_CASE("a process of a plan reads its own identity back from its environment"
   }
 }
 
+TEST_CASE("the port of a server of ours is held as long as the job, and the server is told") {
+  HostFacts host = facts(2, 1);
+  CHECK_FALSE(make_plan(config(Mode::ps), program(), host).processes[0].environment.has("FLEETRUN_LISTEN"));
+  host.own_servers = true;
+  const Plan plan = make_plan(config(Mode::ps), program(), host);
+  CHECK(to_string(plan.processes[1].own_ports) == "127.0.0.1:7001");
+  CHECK(plan.processes[1].ports.empty());
+  CHECK(*plan.processes[1].environment.find("FLEETRUN_LISTEN") == "127.0.0.1:7001");
+  for (const std::string& name : plan.processes[1].unset) CHECK(name != "FLEETRUN_LISTEN");
+  CHECK(to_string(plan.processes[0].ports) == "127.0.0.1:9000");
+  CHECK(to_string(plan.processes[2].ports) == "127.0.0.1:8000");
+}
+
+TEST_CASE("a program that imports fleetrun is known by the line") {
+  CHECK(imports_fleetrun("import os\nimport fleetrun as paddle\n"));
+  CHECK(imports_fleetrun("if True:\n    from fleetrun.distributed import fleet"));
+  CHECK(imports_fleetrun("import fleetrun"));
+  CHECK_FALSE(imports_fleetrun("import fleetrunner\n# import fleetrun\nimport paddle\n"));
+  CHECK_FALSE(imports_fleetrun(""));
+}
+
 TEST_CASE("rank 0 of a collective job holds the master's port, and devices are spread") {
   JobConfig wanted = config(Mode::collective);
   HostFacts host = facts(0, 2);
