@@ -1,6 +1,7 @@
 // fleetrun-init: the process that holds a pod. Small, single-threaded, started by fleetrun, one per pod.
 //
 //   fleetrun-init LIFELINE PARENT     LIFELINE: descriptor of the socket to fleetrun; PARENT: fleetrun's pid
+//   fleetrun-init [OPTION]… -- COMMAND…     an init for one command, also as tini or dumb-init: init_options.h
 //
 // When the lifeline ends (fleetrun is gone, however it died) or it gets SIGTERM, it kills everything below it
 // and repeats that until there is nothing left: launcher/init_holder.
@@ -15,8 +16,11 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "launcher/containment.h"
+#include "launcher/init_command.h"
 #include "launcher/init_holder.h"
 #include "launcher/init_lifeline.h"
 #include "runtime/base/error.h"
@@ -105,11 +109,21 @@ int hold_pod(InitLifeline& lifeline, int signals) {
   return 0;
 }
 
+int run_command(InitDialect dialect, const std::vector<std::string>& argv) {
+  const auto parsed = parse_init_options(dialect, argv, Environ::of_process());
+  if (const auto* options = std::get_if<InitOptions>(&parsed)) return run_init_command(*options);
+  const auto& answer = std::get<InitAnswer>(parsed);
+  (void)!::write(answer.status == 0 ? STDOUT_FILENO : STDERR_FILENO, answer.text.data(), answer.text.size());
+  return answer.status;
+}
+
 int run(int argc, char** argv) {
+  const std::vector<std::string> words(argv, argv + argc);
+  if (const auto dialect = init_dialect(words)) return run_command(*dialect, words);
   const auto socket = argc == 3 ? parse_integer(argv[1]) : std::nullopt;
   const auto parent = argc == 3 ? parse_integer(argv[2]) : std::nullopt;
   if (!socket || !parent || ::fcntl(static_cast<int>(*socket), F_SETFD, FD_CLOEXEC) != 0) {
-    constexpr char kUsage[] = "fleetrun-init: error: it is started by fleetrun, not by hand\n";
+    constexpr char kUsage[] = "fleetrun-init: error: it is started by fleetrun, or with -- and a command\n";
     (void)!::write(2, kUsage, sizeof kUsage - 1);
     return kRefused;
   }
