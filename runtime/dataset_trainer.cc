@@ -262,6 +262,7 @@ void TrainerThread::run(const Meeting& meeting) {
 
 void TrainerThread::account(std::size_t rows) {
   const PassOptions& options = pass_.options;
+  if (options.on_batch) options.on_batch();
   examples_ += rows;
   ++batches_;
   const auto count = static_cast<std::int64_t>(batches_);

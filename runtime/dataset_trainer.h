@@ -26,6 +26,8 @@ struct PassOptions {
   ps::Mode mode = ps::Mode::async;
   /// Gets each line as it is made: "time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]".
   std::function<void(const std::string&)> print = {};
+  /// Called after every batch by the thread that computed it; has to be cheap and must not throw.
+  std::function<void()> on_batch = {};
 };
 
 /// What a pass did; losses of all threads are weighted by their examples.

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "dataset/queue_dataset.h"
+#include "runtime/base/environ.h"
 #include "runtime/dataset_trainer.h"
 #include "runtime/engine/optimizer.h"
+#include "runtime/heartbeat.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
@@ -154,6 +156,8 @@ PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<QueueDat
   options.train = train;
   options.mode = parse_mode(mode);
   options.print = printer(print_line);
+  const auto heartbeat = std::make_shared<runtime::Heartbeat>(Environ::of_process());
+  if (heartbeat->is_heard()) options.on_batch = [heartbeat] { heartbeat->beat(); };
   const auto result = std::make_shared<PassResult>();
   run_interruptibly(
       [=] { *result = runtime::run_pass(*program, *scope, *dataset, *plan, client.get(), options); },

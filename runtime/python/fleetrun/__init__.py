@@ -13,6 +13,7 @@ _TABLE = {
     "base": "base",
     "distributed": "distributed",
     "framework": "framework",
+    "heartbeat": "_heartbeat:heartbeat",
     "metric": "metric",
     "nn": "nn",
     "optimizer": "optimizer",

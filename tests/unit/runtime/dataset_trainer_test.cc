@@ -120,17 +120,20 @@ TEST_CASE("a pass in one process gives the losses that Paddle gives, and prints 
   }
 }
 
-TEST_CASE("lines are printed each print_period batches") {
+TEST_CASE("lines are printed each print_period batches, and every batch is a sign of life") {
   const TempDir dir;
   dataset::QueueDataset dataset(pooled_options({dir.write("train.txt", lines(11, 0))}));
   Cluster cluster(ps::Mode::async);
   std::vector<std::string> printed;
   PassOptions options{.fetch = {"loss"}, .fetch_info = {}, .print_period = 2};
   options.print = [&printed](const std::string& line) { printed.push_back(line); };
+  int batches = 0;
+  options.on_batch = [&batches] { ++batches; };
   const PassResult result =
       run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
   CHECK(result.examples == 11);
   CHECK(result.batches == 6);
+  CHECK(batches == 6);
   REQUIRE(printed.size() == 3);
   CHECK(printed[2].find("batch: [6], loss[1]:[") != std::string::npos);
 }

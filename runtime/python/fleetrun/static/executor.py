@@ -8,6 +8,7 @@ import numpy
 from fleetrun import _native, framework, _places as places
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
+from fleetrun._heartbeat import heartbeat
 
 
 class Executor:
@@ -32,6 +33,7 @@ class Executor:
         names = [_name(fetch) for fetch in fetch_list or ()]
         runner = _runner(program, scope)
         runner.run({name: _array(program, name, value) for name, value in (feed or {}).items()})
+        heartbeat()
         return [_fetched(numpy.asarray(runner.value(name))) for name in names]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
