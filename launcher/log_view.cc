@@ -1,11 +1,12 @@
-// inotify says when a file grew. Each watch is for one event and is set again at the end of the file, so that
-// a process that writes much pays for few of them. One block is read at a time, in turn from each file that
+// Files are looked at again every few milliseconds while they grow, and less often when they do not. inotify
+// would say when, but closing its descriptor waits until the kernel's worker for all watches of the machine is
+// idle (fsnotify_destroy_group): several timer ticks at best, and minutes while other programs open and close
+// watches. The end of a job must not wait for them. One block is read at a time, in turn from each file that
 // has something; its lines are written before the next is read. A line that is not in one block is found
 // first (LineSplitter) and then copied from the file in pieces, during which no other line is shown.
 #include "launcher/log_view.h"
 
 #include <fcntl.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <optional>
 
 #include "launcher/line_formatter.h"
@@ -28,11 +28,10 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::chrono::seconds kPatience{10};  // with a reader that takes nothing, once the job is over
-// Closing an inotify descriptor takes the kernel several timer ticks, so a job that is over at once does not
-// open one.
-constexpr std::chrono::milliseconds kWatchDelay{30};
-constexpr std::chrono::milliseconds kPollPause{100};   // where there is no inotify
+constexpr std::chrono::seconds kPatience{10};        // with a reader that takes nothing, once the job is over
+constexpr std::chrono::milliseconds kFirstLook{30};  // a job that is over at once is shown at its end
+// Between two looks: each one in vain makes the next pause an eighth longer.
+constexpr std::chrono::milliseconds kShortestPause{20}, kLongestPause{250};
 constexpr std::chrono::milliseconds kFramePause{100};  // between two frames of a progress bar
 constexpr std::size_t kBlock = 256 * 1024;
 constexpr std::size_t kFull = 64 * 1024;  // formatted text is written at this size
@@ -47,7 +46,7 @@ struct Viewed {
   std::string path;  // of its newest log, for a process that is shown after it failed
   off_t start = 0;
   Showing showing = Showing::never;
-  bool ready = false, ended = false, watched = false;
+  bool ready = false, ended = false;
   LineSpan painted;  // the frame that was shown last
 };
 
@@ -66,7 +65,6 @@ class View final : public LogView {
         output_(settings.output),
         formatter_(output_.is_terminal()),
         block_(kBlock, '\0'),
-        changes_(loop),
         writable_(loop),
         poll_(loop),
         frames_(loop),
@@ -84,7 +82,7 @@ class View final : public LogView {
       process->showing = processes[i].showing;
       processes_.push_back(std::move(process));
     }
-    poll_.expires_after(kWatchDelay);
+    poll_.expires_after(kFirstLook);
     poll_.async_wait([this](const error_code& error) {
       if (error || on_drained_) return;
       begin_watching();
@@ -130,62 +128,14 @@ class View final : public LogView {
 
   void begin_watching() {
     watching_ = true;
-    const int notify = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (notify >= 0) {
-      changes_.assign(notify);
-      await_changes();
-    }
     for (auto& process : processes_) process->ready = true;
     resume();
   }
 
-  void await_changes() {
-    changes_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const error_code& error) {
-      if (error) return;
-      alignas(inotify_event) char bytes[4096];
-      for (ssize_t count = 0; (count = ::read(changes_.native_handle(), bytes, sizeof bytes)) > 0;) {
-        for (ssize_t at = 0; at < count;) {
-          inotify_event event;
-          std::copy_n(bytes + at, sizeof event, reinterpret_cast<char*>(&event));
-          at += static_cast<ssize_t>(sizeof event + event.len);
-          on_change(event);
-        }
-      }
-      resume();
-      await_changes();
-    });
-  }
-
-  void on_change(const inotify_event& event) {
-    if ((event.mask & IN_Q_OVERFLOW) != 0) {
-      for (auto& process : processes_) process->ready = true;
-    }
-    const auto found = watches_.find(event.wd);
-    if (found == watches_.end() || (event.mask & IN_IGNORED) != 0) return;
-    found->second->ready = true;
-    found->second->watched = false;
-    watches_.erase(found);
-  }
-
-  /// True when the watch was set just now, so that the file has to be looked at once more.
-  bool watch(Viewed& process) {
-    if (process.watched || !process.source.is_open() || on_drained_) return false;
-    const std::string path = "/proc/self/fd/" + std::to_string(process.source.descriptor());
-    const int watch = changes_.is_open()
-                          ? ::inotify_add_watch(changes_.native_handle(), path.c_str(),
-                                                IN_MODIFY | IN_MOVE_SELF | IN_ATTRIB | IN_ONESHOT)
-                          : -1;
-    if (watch >= 0) {
-      watches_[watch] = &process;
-      return process.watched = true;
-    }
-    look_again_later();
-    return false;
-  }
-
   void look_again_later() {
     if (std::exchange(polling_, true)) return;
-    poll_.expires_after(kPollPause);
+    poll_.expires_after(pause_);
+    pause_ = std::min(pause_ + pause_ / 8, kLongestPause);
     poll_.async_wait([this](const error_code& error) {
       if (error) return;
       polling_ = false;
@@ -233,6 +183,7 @@ class View final : public LogView {
     const off_t offset = lines.position();
     const std::size_t count = process.source.read(block_.data(), raw_ ? kFull : kBlock, offset);
     if (count == 0) return at_end(process);
+    pause_ = kShortestPause;
     std::string_view bytes(block_.data(), count);
     if (raw_) {
       const std::size_t written = output_.write(bytes);
@@ -270,14 +221,10 @@ class View final : public LogView {
         long_line_ = {&process, *rest};
         return;
       }
-      if (goes_on && source.advance()) {
-        process.watched = false;
-        return;
-      }
+      if (goes_on && source.advance()) return;
     }
-    if (watch(process)) return;
     process.ready = false;
-    if (source.is_open() && !on_drained_ && source.was_replaced()) look_again_later();
+    if (source.is_open() && !on_drained_) look_again_later();
   }
 
   void begin_line(Viewed& process) {
@@ -385,7 +332,6 @@ class View final : public LogView {
     output_.give_up();
     waiting_ = true;  // for good: nothing is shown again
     error_code ignored;
-    changes_.close(ignored);
     writable_.close(ignored);
     poll_.cancel();
     frames_.cancel();
@@ -407,8 +353,6 @@ class View final : public LogView {
     if (!on_drained_) return;
     patience_.cancel();
     frames_.cancel();
-    error_code ignored;
-    changes_.cancel(ignored);  // closing it would take longer
     asio::post(loop_, std::exchange(on_drained_, nullptr));
   }
 
@@ -421,11 +365,11 @@ class View final : public LogView {
   LongLine long_line_;
   std::string block_, text_;
   std::size_t written_ = 0;  // of text_
+  std::chrono::milliseconds pause_ = kShortestPause;
   bool frame_is_shown_ = false;
   bool watching_ = false, posted_ = false, waiting_ = false, polling_ = false, painting_ = false;
-  asio::posix::stream_descriptor changes_, writable_;
+  asio::posix::stream_descriptor writable_;
   asio::steady_timer poll_, frames_, patience_;
-  std::map<int, Viewed*> watches_;
   std::function<void()> on_drained_;
 };
 
