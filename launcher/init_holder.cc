@@ -246,13 +246,16 @@ void InitHolder::report_exit(std::uint32_t index, int status, std::int64_t max_r
 
 void InitHolder::sweep_on() {
   for (auto sweep = sweeps_.begin(); sweep != sweeps_.end();) {
-    if (sweep->passes > 0 && is_swept(*sweep)) {
+    // What is empty already is found to be so at once; waiting for the next pass would cost a job its end.
+    const bool began = sweep->passes > 0;
+    if (!began) kill_pass(*sweep);
+    if (is_swept(*sweep)) {
       renew_cgroups(sweep->index);
       if (!ending_) lifeline_.send(SweptFrame{sweep->index});
       sweep = sweeps_.erase(sweep);
       continue;
     }
-    if (monotonic_ns() >= sweep->next_pass) kill_pass(*sweep);
+    if (began && monotonic_ns() >= sweep->next_pass) kill_pass(*sweep);
     ++sweep;
   }
 }
