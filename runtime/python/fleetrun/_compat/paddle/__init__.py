@@ -35,6 +35,12 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                 raise
             raise ModuleNotFoundError(f"fleetrun has no module {name}", name=name) from None
 
+    def get_code(self, fullname):
+        """For `python -m paddle.X`."""
+        real = "fleetrun" + fullname[len("paddle"):]
+        spec = importlib.util.find_spec(real)
+        return spec.loader.get_code(real) if spec else None
+
 
 sys.meta_path.insert(0, _Alias())
 
