@@ -20,6 +20,7 @@
 #include "launcher/plan_json.h"
 #include "launcher/program.h"
 #include "launcher/python_directory.h"
+#include "launcher/run_check.h"
 #include "launcher/supervisor.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
@@ -158,6 +159,8 @@ int run(int argc, char** argv) {
     return print(cli::completion_script(std::string_view(arguments[0]).substr(kCompletion.size())));
   if (const cli::Command* command = cli::find_command(arguments))
     return command->run({arguments.begin() + 1, arguments.end()}, Environ::of_process());
+  if (arguments.size() == 1 && arguments[0] == launcher::kRunCheckProcess)
+    return launcher::run_check_process(Environ::of_process());
   const cli::CommandLine line = cli::parse_command_line(arguments);
   if (line.help) return print(cli::help_text());
   if (line.version) return print("fleetrun " FLEETRUN_VERSION "\n");

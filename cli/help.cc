@@ -24,6 +24,7 @@ examples:
   fleetrun --nproc_per_node=4 train.py --epochs=3     four trainers that talk to each other (collective)
   fleetrun --gpus=0,1 train.py                        one trainer per GPU
   fleetrun --dry-run --server_num=1 train.py          show what would be started, and start nothing
+  fleetrun run_check                                  two processes that look for each other: does it work here?
   fleetrun --compat=paddle --server_num=1 train.py    a script that says `import paddle`, unchanged
 
 Logs are in log/workerlog.N (trainers) and log/serverlog.N; the first trainer's is shown on standard output too. When a

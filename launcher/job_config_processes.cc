@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "launcher/job_config_values.h"
+#include "launcher/run_check.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -65,6 +66,9 @@ void read_processes(const Values& values, JobConfig& config) {
   config.trainers = endpoint_list(values, "trainers");
   if (values.given("devices")) config.devices = read_list(values["devices"], "0,1,2");
   check_endpoints(values, config);
+  // One process alone has nobody to meet.
+  if (config.script == kRunCheck && config.mode != Mode::ps && !config.nproc_per_node)
+    config.nproc_per_node = 2;
 }
 
 }  // namespace fleetrun::launcher

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "launcher/run_check.h"
 #include "runtime/base/exit_reason.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
@@ -174,6 +175,9 @@ std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, cons
   const std::string& script = config.script;
   if (script.empty())
     return refuse(kNotFound, "the script's name is empty", "name a script, for example train.py");
+  if (script == kRunCheck && kind_of(script) == FileKind::missing)
+    return Program{
+        fleetrun_directory + "/fleetrun", {std::string("fleetrun"), std::string(kRunCheckProcess)}, ""};
   const bool pyxes = script.ends_with(".pyxes");
   const bool by_python = config.script_kind == ScriptKind::module ||
                          config.script_kind == ScriptKind::python ||

@@ -121,3 +121,20 @@ def test_old_spellings_are_understood(work):
 def test_abbreviations_are_noted(work):
     job = work.run("--nproc_per=2", "/bin/true")
     assert job.status == 0 and "--nproc_per is read as --nproc_per_node" in job.err
+
+
+def test_run_check_lets_processes_find_each_other(work):
+    job = work.run("run_check")
+    assert job.status == 0, job.err
+    assert job.out.startswith("trainer 0 at 127.0.0.1:") and job.out.endswith(" has met 1 other: OK\n")
+    job = work.run("--run_mode=rpc", "--nproc_per_node=3", "run_check")
+    assert job.status == 0 and job.out.endswith(" has met 2 others: OK\n"), job.err
+    job = work.run("--server_num=2", "--trainer_num=2", "run_check")
+    assert job.status == 0, job.err
+    assert job.log("workerlog.1").endswith(" has met 3 others: OK\n")
+
+
+def test_a_script_of_that_name_is_run_instead(work):
+    work.script("run_check", "#!/bin/sh\necho mine\n", 0o755)
+    assert "there is one in the current directory" in work.run("run_check").err
+    assert work.run("./run_check").out == "mine\n"
