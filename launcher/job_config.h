@@ -100,7 +100,8 @@ struct JobConfig {
 
   std::string host = "127.0.0.1";
   std::optional<std::uint16_t> start_port;  // only when the user chose it
-  std::string master_addr;                  // of a collective job's store; empty: `host`
+  std::optional<std::pair<int, int>> port_range;
+  std::string master_addr;  // of a collective job's store; empty: `host`
   std::optional<std::uint16_t> master_port;
   std::string with_gloo;
   std::uint16_t gloo_port = 0;

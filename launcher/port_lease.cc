@@ -99,13 +99,14 @@ Endpoint PortLeases::lease_free(const std::string& host) {
   // First every port outside the kernel's range, from a random one on; if all of them are taken, any other.
   // Drawn again while it falls into that range: else most jobs would start with the first port above it, and one could
   // take it from another between the release and the process's own bind.
-  constexpr int kPorts = kHighestPort - kLowestPort + 1;
-  int start = static_cast<int>(random_number() % kPorts);
-  for (int draw = 0; draw < 100 && is_outgoing(kLowestPort + start); ++draw)
-    start = static_cast<int>(random_number() % kPorts);
+  const int lowest = range_ ? range_->first : kLowestPort;
+  const int ports = (range_ ? range_->second : kHighestPort) - lowest + 1;
+  int start = static_cast<int>(random_number() % static_cast<unsigned>(ports));
+  for (int draw = 0; draw < 100 && is_outgoing(lowest + start); ++draw)
+    start = static_cast<int>(random_number() % static_cast<unsigned>(ports));
   for (const bool outgoing_too : {false, true}) {
-    for (int i = 0; i < kPorts; ++i) {
-      const int port = kLowestPort + (start + i) % kPorts;
+    for (int i = 0; i < ports; ++i) {
+      const int port = lowest + (start + i) % ports;
       if (is_outgoing(port) != outgoing_too) continue;
       const Endpoint endpoint = {host, static_cast<std::uint16_t>(port)};
       if (held_.contains(endpoint)) continue;
@@ -122,7 +123,12 @@ Endpoint PortLeases::lease_free(const std::string& host) {
       if (errno != EADDRINUSE && errno != EACCES) check_errno(-1, "bind", "leasing a port at " + host);
     }
   }
-  throw Error(ErrorKind::host, "no port is free at " + host, "end other programs that hold ports");
+  throw Error(
+      ErrorKind::host,
+      (range_ ? "no port from " + std::to_string(range_->first) + " to " + std::to_string(range_->second)
+              : std::string("no port")) +
+          " is free at " + host,
+      range_ ? "widen --port_range" : "end other programs that hold ports");
 }
 
 bool PortLeases::lease(const Endpoint& endpoint) {

@@ -28,6 +28,9 @@ bool is_this_host(const std::string& host);
 
 class PortLeases {
  public:
+  /// From here on free ports are taken from `first` to `last` only.
+  void set_range(int first, int last) { range_ = {first, last}; }
+
   /// Leases a free port at `host`.
   /// Throws: Error(host) when `host` is not an address of this machine or there is no port left.
   Endpoint lease_free(const std::string& host);
@@ -45,6 +48,7 @@ class PortLeases {
 
  private:
   std::map<Endpoint, UniqueFd> held_;
+  std::optional<std::pair<int, int>> range_;
 };
 
 /// "32768\t60999\n" → the range; nullopt for anything else.

@@ -33,6 +33,8 @@ constexpr Setting kSettings[] = {
    "address of this host in the endpoints; default: 127.0.0.1, since the job is on one host", kPaddle},
   {"start_port", "", "PADDLE_START_PORT FLAGS_START_PORT FLAGS_FIXED_PORT", "6070", "PORT", Group::hosts,
    "first of consecutive ports for the processes; default: free ports are found", kPaddle},
+  {"port_range", "", "PORT_RANGE", "None", "FIRST:LAST", Group::hosts,
+   "range that free ports are taken from; default: outside of the one that the kernel gives to connections"},
   {"with_gloo", "", "PADDLE_WITH_GLOO", "1", "0|1|2", Group::hosts,
    "Gloo among nobody (0), the trainers (1) or all (2) of a ps job", kPaddle},
   {"gloo_port", "http_port", "PADDLE_GLOO_PORT", "6767", "PORT", Group::hosts,

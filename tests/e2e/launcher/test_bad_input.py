@@ -158,6 +158,11 @@ def test_numbers_of_hosts(work, nodes):
     refused(work, f"--nnodes={nodes}", "/bin/true", says="--nnodes is '")
 
 
+@pytest.mark.parametrize("text", ["", "1", "2:1", "0:5", "1:70000", "a:b", "1:2:3", ":", "-1:5"])
+def test_port_ranges(work, text):
+    refused(work, f"--port_range={text}", "/bin/true", says="--port_range is '")
+
+
 NAMES = ["", ".", "..", "../x", "/abs", "a/b", "a\nb", "-x", "x" * 65, "\U0001f600", "%2e%2e", "a b", "$(id)", "*", ".hidden"]
 
 
