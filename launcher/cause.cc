@@ -111,7 +111,7 @@ bool comes_from_inside(int number) {
 
 void say_text(const FailureText& text, Cause& cause) {
   cause.text += ": " + text.summary;
-  cause.signature += " " + text.signature;
+  cause.signature = text.signature;
   if (!cause.hint.empty()) return;
   if (is_port_clash(text.summary))
     cause.hint = "another program has the port; give this job others, or end that program";
@@ -121,12 +121,21 @@ void say_text(const FailureText& text, Cause& cause) {
     cause.hint = "make the batches smaller, or start fewer processes here";
 }
 
-void explain_signal(const Evidence& evidence, const ExitReason& reason, Cause& cause) {
-  const int number = reason.code;
-  if (evidence.sent_signal == number && evidence.oom_kills == 0) {
+/// One that fleetrun stopped may have been dying: its log then ends with why.
+void say_stopped(const Evidence& evidence, Cause& cause) {
+  const bool dying = evidence.text && evidence.text->at_end && !evidence.text->consequence &&
+                     evidence.text->family != FailureFamily::message;
+  if (!dying) {
     cause.text += ", sent by fleetrun";
     return;
   }
+  cause.text = "failed, and " + cause.text + ", sent by fleetrun, before it had ended";
+  say_text(*evidence.text, cause);
+}
+
+void explain_signal(const Evidence& evidence, const ExitReason& reason, Cause& cause) {
+  const int number = reason.code;
+  if (evidence.sent_signal == number && evidence.oom_kills == 0) return say_stopped(evidence, cause);
   if (number == SIGKILL) say_killed(evidence, cause);
   if (number == SIGTERM) {
     cause.kind = FailureKind::preemption;
@@ -163,7 +172,10 @@ std::string facts(const Evidence& evidence, const Cause& cause) {
       if (group.limit || &group == &evidence.groups.front()) text += shown_group(group) + "\n";
     }
   }
-  if (evidence.peak_rss && *evidence.peak_rss > 0)
+  const bool memory_matters = cause.kind == FailureKind::out_of_memory ||
+                              cause.text.starts_with("was killed by SIGKILL") ||
+                              (evidence.text && evidence.text->out_of_memory);
+  if (memory_matters && evidence.peak_rss && *evidence.peak_rss > 0)
     text += "most memory that it had: " + shown_bytes(*evidence.peak_rss) + "\n";
   if (cause.text.starts_with("was killed by SIGKILL") && evidence.cpu_seconds_limit)
     text += "its limit of CPU time is " + std::to_string(*evidence.cpu_seconds_limit) +

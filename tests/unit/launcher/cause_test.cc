@@ -132,10 +132,17 @@ TEST_CASE("what the log says explains an exit and an abort, but not a kill from 
       FailureText{FailureFamily::python, "ValueError: x", "block\n", "python ValueError: x @ a.py:f"};
   Cause cause = explain(evidence, code(1));
   CHECK(cause.text == "exited with 1: ValueError: x");
-  CHECK(cause.signature == "exit 1 python ValueError: x @ a.py:f");
+  CHECK(cause.signature == "python ValueError: x @ a.py:f");
   CHECK(cause.block == "block\n");
   CHECK(explain(evidence, by_signal(SIGABRT)).text == "was killed by SIGABRT: ValueError: x");
   CHECK(explain(evidence, by_signal(SIGTERM)).text.find("ValueError") == std::string::npos);
+  evidence.sent_signal = SIGTERM;
+  CHECK(explain(evidence, by_signal(SIGTERM)).text == "was killed by SIGTERM, sent by fleetrun");
+  evidence.text->at_end = true;
+  cause = explain(evidence, by_signal(SIGTERM));
+  CHECK(cause.text ==
+        "failed, and was killed by SIGTERM, sent by fleetrun, before it had ended: ValueError: x");
+  CHECK(cause.signature == "python ValueError: x @ a.py:f");
   evidence.text->summary = "OSError: [Errno 98] Address already in use";
   CHECK(explain(evidence, code(1)).hint.find("port") != std::string::npos);
   evidence.core = "/x/core.7";

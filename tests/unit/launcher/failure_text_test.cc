@@ -174,6 +174,8 @@ TEST_CASE("every family of failures is recognised by its own words") {
        "or directory"},
       {"h:1:2 [0] NCCL WARN Connect failed\nncclSystemError: socket\n", FailureFamily::device,
        "ncclSystemError: socket"},
+      {"gloo: Connection closed by peer [::1]:4\n", FailureFamily::message,
+       "gloo: Connection closed by peer [::1]:4"},
       {"bind: Address already in use\n", FailureFamily::message, "bind: Address already in use"},
       {"usage: t.py [-h]\nt.py: error: unrecognized arguments: --x\n", FailureFamily::message,
        "t.py: error: unrecognized arguments: --x"},
