@@ -52,10 +52,11 @@ void say_out_of_memory(const Evidence& evidence, Cause& cause) {
 void say_killed(const Evidence& evidence, Cause& cause) {
   if (evidence.oom_kills > 0) return say_out_of_memory(evidence, cause);
   cause.text += ", sender unknown; ";
-  if (evidence.memory_counters)
+  if (evidence.machine_oom_kills == 0)
     cause.text += "memory was not the reason: no out-of-memory kill was counted";
-  else if (evidence.machine_oom_kills == 0)
-    cause.text += "memory was not the reason: no out-of-memory kill was counted on this machine";
+  else if (evidence.memory_counters)
+    cause.text += "no out-of-memory kill was counted in its cgroup, though " +
+                  std::to_string(evidence.machine_oom_kills) + " elsewhere on this machine";
   else
     cause.text +=
         "whether memory was the reason cannot be told: its cgroup shows no counters, and the machine "

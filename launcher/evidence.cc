@@ -243,19 +243,24 @@ std::uint64_t EvidenceCollector::take_kills(const Home& home, const Death& death
     counter.seen_at = death.at;
   }
   const std::uint64_t free = since - counter.taken;
-  if (is_foreign_kill(death) && free > 0) ++counter.taken;
+  if (is_foreign_kill(death) && free > 0) {
+    ++counter.taken;
+    ++kills_taken_;
+  }
   return free;
 }
 
 void EvidenceCollector::add_memory(const Death& death, Evidence& evidence) {
+  const auto noted = noted_kills_.find(death.index);
+  const bool own_kill = noted != noted_kills_.end() && noted->second > 0;
+  const std::uint64_t earlier_kills = kills_taken_ - (own_kill ? 1 : 0);
   if (const auto text = read_small(roots_.proc + "/vmstat")) {
     const std::uint64_t now = keyed_number(*text, "oom_kill").value_or(0);
-    evidence.machine_oom_kills = now - std::min(now, machine_kills_before_);
+    evidence.machine_oom_kills = now - std::min(now, machine_kills_before_ + earlier_kills);
   }
   const auto home = home_of_process(death.index);
   if (!home) return;
   evidence.memory_counters = count_kills(*home).has_value();
-  const auto noted = noted_kills_.find(death.index);
   evidence.oom_kills = noted != noted_kills_.end() ? noted->second : take_kills(*home, death);
   for (Home level = *home;; level.path = parent_of(level.path)) {
     const std::string directory = directory_of(level);

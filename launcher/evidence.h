@@ -40,9 +40,10 @@ struct Evidence {
   std::optional<int> sent_signal;  // the last signal that fleetrun sent to it
   bool hung = false;               // fleetrun ended it because it hung
 
-  bool memory_counters = false;           // could the counters of its cgroup be read?
-  std::uint64_t oom_kills = 0;            // counted in its cgroup, and nobody else's
-  std::uint64_t machine_oom_kills = 0;    // counted on the machine since the job began
+  bool memory_counters = false;  // could the counters of its cgroup be read?
+  std::uint64_t oom_kills = 0;   // counted in its cgroup, and nobody else's
+  // counted on the machine since the job began, less those of others of the job
+  std::uint64_t machine_oom_kills = 0;
   std::vector<MemoryGroup> groups;        // its own first, then its parents, where memory is accounted for
   std::optional<std::uint64_t> peak_rss;  // of the process, bytes
 
@@ -121,6 +122,7 @@ class EvidenceCollector {
 
   MachineRoots roots_;
   std::uint64_t machine_kills_before_ = 0;
+  std::uint64_t kills_taken_ = 0;            // by processes of this job
   std::map<std::string, Counter> counters_;  // by version and path
   std::optional<Home> home_;                 // of fleetrun itself, where processes start
   std::map<std::size_t, Home> homes_;        // of processes that live elsewhere

@@ -76,18 +76,21 @@ bool is_frame(std::string_view text) {
   return text.starts_with("  ") || text.starts_with("\t");
 }
 
-/// The lines that belong to the exception whose line is `at`.
+/// The lines that belong to the exception whose line is `at`. Nothing marks the end of a message: what goes
+/// on for long is no message, but what the process wrote next.
 void read_message(const Lines& lines, std::size_t at, std::string_view prefix, Traceback& traceback) {
   traceback.exception = without_prefix(lines[at], prefix);
   traceback.message = traceback.exception;
   traceback.last = at;
-  for (std::size_t i = at + 1; i < lines.size() && i <= at + kMostMessageLines; ++i) {
-    if (!prefix.empty() && !lines[i].starts_with(prefix)) break;
-    const std::string_view line = without_prefix(lines[i], prefix);
-    if (begins_something_else(line)) break;
-    traceback.message.append("\n").append(line);
-    traceback.last = i;
+  std::size_t end = at + 1;
+  for (; end < lines.size(); ++end) {
+    if (end > at + kMostMessageLines) return;
+    if (!prefix.empty() && !lines[end].starts_with(prefix)) break;
+    if (begins_something_else(without_prefix(lines[end], prefix))) break;
   }
+  for (std::size_t i = at + 1; i < end; ++i)
+    traceback.message.append("\n").append(without_prefix(lines[i], prefix));
+  traceback.last = end - 1;
 }
 
 Traceback read_traceback(const Lines& lines, std::size_t header) {

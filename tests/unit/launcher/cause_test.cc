@@ -48,6 +48,13 @@ TEST_CASE("a SIGKILL is out of memory only when a kill was counted, and then has
   CHECK(cause.detail.find("most memory that it had: 60.0 MiB") != std::string::npos);
   CHECK(cause.hint == "raise that limit, start fewer processes here, or make their batches smaller");
 
+  evidence.oom_kills = 0;
+  evidence.machine_oom_kills = 2;
+  CHECK(explain(evidence, by_signal(SIGKILL))
+            .text.ends_with(
+                "no out-of-memory kill was counted in its cgroup, though 2 elsewhere on this machine"));
+
+  evidence.oom_kills = 1;
   evidence.groups.clear();
   CHECK(explain(evidence, by_signal(SIGKILL)).text ==
         "was killed by SIGKILL: out of memory, the machine had none left");

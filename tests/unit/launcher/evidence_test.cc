@@ -188,6 +188,20 @@ TEST_CASE("without cgroups the machine's counter is noted and nothing claimed") 
   CHECK(evidence.machine_oom_kills == 2);
 }
 
+TEST_CASE("kills that are another process's do not count for the machine any more") {
+  Machine machine;
+  machine.be_v2(0);
+  EvidenceCollector collector(machine.roots());
+  collector.begin();
+  machine.be_v2(1);
+  machine.file("proc/vmstat", "oom_kill 6\n");
+  collector.note(killed(0));
+  CHECK(collector.collect(killed(0)).machine_oom_kills == 1);
+  collector.note(killed(1));
+  CHECK(collector.collect(killed(1)).oom_kills == 0);
+  CHECK(collector.collect(killed(1)).machine_oom_kills == 0);
+}
+
 TEST_CASE("a machine without anything to read is no error") {
   tests::TempDir dir;
   EvidenceCollector collector({dir.file("none"), dir.file("none"), dir.file("none")});

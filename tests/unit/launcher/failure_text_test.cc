@@ -117,6 +117,12 @@ TEST_CASE("the exception's message may have several lines, and ends before a log
   CHECK(text.block.ends_with("reported later.\n"));
 }
 
+TEST_CASE("what the process goes on to write is not the exception's message") {
+  std::string log = kTraceback;
+  for (int i = 0; i < 13; ++i) log += "bye\n";
+  CHECK(found(log).block == kTraceback);
+}
+
 TEST_CASE("errors in the script itself, exception groups and boxes of rich are read") {
   CHECK(found("  File \"/x/t.py\", line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax\n")
             .signature == "python SyntaxError: invalid syntax @ t.py:");
