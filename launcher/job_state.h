@@ -1,14 +1,23 @@
 // What happens in a job, decided: a pure reducer from events to actions.
 //
-//   phase      what it is                              leaves when
-//   preparing  servers run, trainers wait              every server listens (or has ended well), or ready_timeout passes
-//   running    all run                                 the trainers have ended well, or the first process fails
-//   stopping   all were asked to stop (SIGTERM)        all have ended, or the grace passes
-//   killing    all were made to stop (SIGKILL)         all have ended
-//   done       nothing runs                            -
+//   phase       what it is                                   leaves when
+//   starting    roles whose `after` is not ready wait        every role was started
+//   running     all run                                      those that are waited for have ended well, or one fails
+//   stopping    all were asked to stop                       all have ended
+//   killing     all that were left were killed               all have ended
+//   explaining  all have ended because of a failure          its cause is known (Explained)
+//   sweeping    there will be another attempt, and what      nothing is left below init (Swept)
+//               the last one left behind is killed
+//   resting     the backoff                                  it is over: starting
+//   done        nothing runs                                 -
 //
-// A collective job begins in `running`. The first failure decides the outcome, and the ones after it are
-// consequences. A server that ends well while trainers run is no failure; one that does not is.
+//   life of a process: waiting → alive → ended, and for one that is restarted alone
+//                      alive → explaining → sweeping → resting → alive
+//
+// The first failure of an attempt stops all others (of a role that is restarted alone: none). What those others
+// then end with is a consequence. Which failure was the root is said by Explained, which comes once all have
+// ended. A role that `serves` is not waited for; when such a process ends well, that is no failure. Each process
+// has the grace of its role between being asked to stop and being killed. A second request to stop kills at once.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +26,13 @@
 #include <variant>
 #include <vector>
 
+#include "launcher/job_event.h"
 #include "launcher/plan.h"
+#include "launcher/restart_policy.h"
 #include "runtime/base/exit_reason.h"
 
 namespace fleetrun::launcher {
 
-struct Started {
-  std::size_t index = 0;
-};
 struct Exited {
   std::size_t index = 0;
   ExitReason reason;
@@ -34,56 +42,105 @@ struct NotStarted {
   std::string stage;
   int error = 0;
 };
-struct ServersReady {};
-struct ReadyTimeout {};
-struct GraceElapsed {};
+struct Started {
+  std::size_t index = 0;
+};
+struct RoleReady {
+  std::size_t role = 0;
+};
+/// The role is not ready, but nobody waits longer for it.
+struct ReadyTimeout {
+  std::size_t role = 0;
+};
+struct GraceElapsed {
+  std::size_t role = 0;
+};
+/// The answer to ExplainFailure: the process that failed first, and how.
+struct Explained {
+  std::size_t index = 0;
+  FailureRecord record;
+  bool port_clash = false;  // one of its ports was taken by somebody else
+};
+/// Nothing is left below init, or (index) of that process.
+struct Swept {
+  std::optional<std::size_t> index;
+};
+struct BackoffElapsed {
+  std::optional<std::size_t> index;
+};
+/// These do not get on, and have to be killed for it.
+struct Hung {
+  std::vector<std::size_t> indices;
+};
 struct StopAsked {
   int signal = 0;  // that fleetrun got
 };
+struct TimedOut {};
 struct PodLost {};  // fleetrun-init is gone
 
-using Event =
-    std::variant<Started, Exited, NotStarted, ServersReady, ReadyTimeout, GraceElapsed, StopAsked, PodLost>;
+using Event = std::variant<Started, Exited, NotStarted, RoleReady, ReadyTimeout, GraceElapsed, Explained,
+                           Swept, BackoffElapsed, Hung, StopAsked, TimedOut, PodLost>;
 
+/// A new attempt of the whole group begins: ports, logs and plan are made anew before its first StartProcess.
+struct PrepareAttempt {
+  int attempt = 0;
+};
 struct StartProcess {
   std::size_t index = 0;
-  bool operator==(const StartProcess&) const = default;
+  int attempt = 0;
+};
+struct AwaitRole {
+  std::size_t role = 0;
 };
 struct AskToStop {
   std::size_t index = 0;
-  bool operator==(const AskToStop&) const = default;
 };
-struct AwaitServers {
-  bool operator==(const AwaitServers&) const = default;
+struct KillProcess {
+  std::size_t index = 0;
 };
 struct ArmGrace {
-  bool operator==(const ArmGrace&) const = default;
+  std::size_t role = 0;
 };
-struct KillPod {
-  bool operator==(const KillPod&) const = default;
+struct KillPod {};
+/// Wants Explained. `alone`: this process only, the others go on.
+struct ExplainFailure {
+  std::size_t index = 0;
+  bool alone = false;
+};
+struct Sweep {
+  std::optional<std::size_t> index;
+};
+struct Rest {
+  std::optional<std::size_t> index;
+  std::chrono::milliseconds backoff{};
+};
+/// To be told to the observers.
+struct Tell {
+  JobEvent event;
 };
 /// Everything has ended: what is left below init is killed, and the job is over.
-struct EndJob {
-  bool operator==(const EndJob&) const = default;
-};
-struct WarnNotReady {
-  bool operator==(const WarnNotReady&) const = default;
-};
+struct EndJob {};
 
-using Action = std::variant<StartProcess, AskToStop, AwaitServers, ArmGrace, KillPod, EndJob, WarnNotReady>;
+using Action = std::variant<PrepareAttempt, StartProcess, AwaitRole, AskToStop, KillProcess, ArmGrace,
+                            KillPod, ExplainFailure, Sweep, Rest, Tell, EndJob>;
+
+/// "start 0 (attempt 1)": for the log at level debug, and for tests.
+std::string to_string(const Action& action);
 
 /// The failure that decided the outcome.
 struct Failure {
   std::size_t index = 0;
+  int attempt = 0;
   std::variant<ExitReason, NotStarted> cause;
+  bool hung = false;
 };
 
-enum class Phase { preparing, running, stopping, killing, done };
+enum class Phase { starting, running, stopping, killing, explaining, sweeping, resting, done };
 
 class JobState {
  public:
-  /// One role per process of the plan, in its order.
-  explicit JobState(std::vector<Role> roles);
+  /// `role_of`: for each process of the plan, in its order, its role's index.
+  JobState(std::vector<RolePlan> roles, const std::vector<std::size_t>& role_of, RestartPolicy policy);
 
   /// What to do first.
   std::vector<Action> begin();
@@ -92,33 +149,82 @@ class JobState {
   std::vector<Action> on(const Event& event);
 
   Phase phase() const noexcept { return phase_; }
+  bool stopping() const noexcept { return phase_ == Phase::stopping || phase_ == Phase::killing; }
+  int attempt() const noexcept { return attempt_; }
+  /// True once this process was asked to stop or killed by us, in its current attempt.
+  bool asked(std::size_t index) const noexcept { return processes_[index].asked; }
+  bool alive(std::size_t index) const noexcept { return processes_[index].life == Life::alive; }
+  bool hung(std::size_t index) const noexcept { return processes_[index].hung; }
+  std::size_t role_of(std::size_t index) const noexcept { return processes_[index].role; }
+
+  // The outcome, valid when done.
   const std::optional<Failure>& failure() const noexcept { return failure_; }
   std::optional<int> stop_signal() const noexcept { return stop_signal_; }
+  bool timed_out() const noexcept { return timed_out_; }
   bool pod_lost() const noexcept { return pod_lost_; }
 
  private:
-  enum class Life { waiting, alive, ended };
+  enum class Life { waiting, alive, explaining, sweeping, resting, ended };
 
-  void on_event(const Started& event, std::vector<Action>& actions);
-  void on_event(const Exited& event, std::vector<Action>& actions);
-  void on_event(const NotStarted& event, std::vector<Action>& actions);
-  void on_event(const ServersReady& event, std::vector<Action>& actions);
-  void on_event(const ReadyTimeout& event, std::vector<Action>& actions);
-  void on_event(const GraceElapsed& event, std::vector<Action>& actions);
-  void on_event(const StopAsked& event, std::vector<Action>& actions);
-  void on_event(const PodLost& event, std::vector<Action>& actions);
+  struct Process {
+    std::size_t role = 0;
+    Life life = Life::waiting;
+    int attempt = 0;
+    bool asked = false, killed = false, hung = false;
+    bool well = false;  // ended with 0
+    std::variant<ExitReason, NotStarted> end;
+  };
+  struct RoleState {
+    bool started = false, ready = false;
+  };
 
-  void start_role(Role role, std::vector<Action>& actions);
-  void fail(Failure failure, std::vector<Action>& actions);
-  void stop(std::vector<Action>& actions);
-  void finish_if_ended(std::vector<Action>& actions);
-  bool all(Role role, Life life) const;
+  using Actions = std::vector<Action>;
 
-  std::vector<Role> roles_;
-  std::vector<Life> lives_;
-  Phase phase_ = Phase::running;
+  void on_event(const Started& event, Actions& actions);
+  void on_event(const Exited& event, Actions& actions);
+  void on_event(const NotStarted& event, Actions& actions);
+  void on_event(const RoleReady& event, Actions& actions);
+  void on_event(const ReadyTimeout& event, Actions& actions);
+  void on_event(const GraceElapsed& event, Actions& actions);
+  void on_event(const Explained& event, Actions& actions);
+  void on_event(const Swept& event, Actions& actions);
+  void on_event(const BackoffElapsed& event, Actions& actions);
+  void on_event(const Hung& event, Actions& actions);
+  void on_event(const StopAsked& event, Actions& actions);
+  void on_event(const TimedOut& event, Actions& actions);
+  void on_event(const PodLost& event, Actions& actions);
+
+  bool undisturbed() const noexcept { return phase_ == Phase::starting || phase_ == Phase::running; }
+  void begin_attempt(Actions& actions);
+  void start_what_can_be(Actions& actions);
+  void start(std::size_t index, Actions& actions);
+  void fail(std::size_t index, Actions& actions);
+  void decide_alone(const Explained& event, Actions& actions);
+  void decide_group(const Explained& event, Actions& actions);
+  void after_end(Actions& actions);
+  void stop(const std::string& why, Actions& actions);
+  void kill_everything(Actions& actions);
+  void finish_if_ended(Actions& actions);
+  void end_job(Actions& actions);
+  bool role_ended(std::size_t role) const;
+  bool none_alive() const;
+  bool work_is_done() const;
+
+  std::vector<RolePlan> roles_;
+  std::vector<RoleState> role_states_;
+  std::vector<Process> processes_;
+  RestartPolicy policy_;
+  Phase phase_ = Phase::starting;
+  int attempt_ = 0;  // the newest that was started, of the job
+  std::optional<std::size_t> first_failed_;
+  bool port_retry_used_ = false;
+  bool no_more_attempts_ = false;  // somebody wanted the stop that follows a failure to be quick
+  std::optional<std::chrono::milliseconds> pending_backoff_;  // of the next attempt
+  std::vector<std::chrono::milliseconds> backoffs_;           // of processes that are restarted alone
+
   std::optional<Failure> failure_;
   std::optional<int> stop_signal_;
+  bool timed_out_ = false;
   bool pod_lost_ = false;
 };
 

@@ -1,5 +1,5 @@
 // Exit status: 0, the first failing process's own code, 128 + its signal, 128 + the signal that fleetrun got,
-// 127 or 126 for a program that did not start, 125 when fleetrun-init was lost.
+// 124 when the time was up, 127 or 126 for a program that did not start, 125 when fleetrun-init was lost.
 #include "launcher/report.h"
 
 #include <cerrno>
@@ -9,6 +9,8 @@
 
 namespace fleetrun::launcher {
 namespace {
+
+constexpr int kTimedOut = 124;
 
 void describe_exit(const ExitReason& reason, Report& report) {
   report.exit_status = exit_status(reason);
@@ -43,6 +45,9 @@ Report make_report(const JobState& state, const Plan& plan) {
   } else if (const auto signal = state.stop_signal()) {
     report.exit_status = 128 + *signal;
     report.cause = "fleetrun got " + signal_name(*signal);
+  } else if (state.timed_out()) {
+    report.exit_status = kTimedOut;
+    report.cause = "the time of the job was up (--timeout)";
   } else if (state.pod_lost()) {
     report.exit_status = 125;
     report.cause = "fleetrun-init, which holds the job's processes, was killed";

@@ -68,6 +68,9 @@ class RestartPolicy {
   /// `seed` is that of the backoff's jitter.
   RestartPolicy(RestartRules rules, std::uint64_t seed);
 
+  /// Whether anything is ever restarted.
+  bool restarts() const noexcept { return rules_.any(); }
+
   /// Decides about one failure, and remembers it. `scope` is that of the role that failed.
   RestartDecision on_failure(const FailureRecord& failure, RestartScope scope);
 

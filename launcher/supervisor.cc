@@ -3,12 +3,19 @@
 #include <signal.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
 
+#include "launcher/explainer.h"
 #include "launcher/server_gate.h"
 
 namespace fleetrun::launcher {
@@ -19,51 +26,48 @@ using boost::system::error_code;
 
 constexpr std::chrono::seconds kKillPatience{
     10};  // a process that SIGKILL does not end is stuck in the kernel
+constexpr std::chrono::milliseconds kSettleTime{500};  // for a failure to show after its first consequence
 
-std::vector<Role> roles_of(const Plan& plan) {
-  std::vector<Role> roles;
-  for (const ProcessSpec& process : plan.processes) roles.push_back(process.identity.role);
+std::vector<std::size_t> roles_of(const Plan& plan) {
+  std::vector<std::size_t> roles;
+  for (const ProcessSpec& process : plan.processes) roles.push_back(process.role);
   return roles;
 }
 
-class Supervisor final : public PodListener {
+class Supervisor final : public PodListener, public JobControl {
  public:
-  Supervisor(const Plan& plan, const std::vector<LogFile>& logs, PortLeases& leases,
-             const RunSettings& settings, JobListener& listener)
-      : plan_(plan),
-        logs_(logs),
+  Supervisor(Plan plan, std::vector<LogFile> logs, PortLeases& leases, RunSettings settings)
+      : plan_(std::move(plan)),
+        logs_(std::move(logs)),
         leases_(leases),
-        settings_(settings),
-        listener_(listener),
-        state_(roles_of(plan)),
+        settings_(std::move(settings)),
+        state_(plan_.roles, roles_of(plan_), RestartPolicy(plan_.restart, settings_.seed)),
+        lives_(plan_.processes.size()),
         signals_(loop_),
-        grace_(loop_),
-        last_resort_(loop_) {}
+        last_resort_(loop_),
+        timeout_(loop_),
+        settle_(loop_) {}
 
-  JobState run() {
+  JobResult run() {
     listen_for_signals();
-    start_following();
+    for (const MakeJobPart& make : settings_.parts) {
+      if (auto part = make(*this)) parts_.push_back(std::move(part));
+    }
     pod_ = start_pod(loop_, settings_.init, *this);
+    arm_timeout();
+    explainer_.begin();
     perform(state_.begin());
+    view();
     loop_.run();
-    return std::move(state_);
+    pod_.reset();
+    if (fault_) std::rethrow_exception(fault_);
+    return {std::move(state_), std::move(plan_), std::move(logs_), std::move(cause_), explainer_.story()};
   }
 
+  // PodListener
+
   void on_frame(const Frame& frame) override {
-    if (const auto* contained = std::get_if<ContainedFrame>(&frame)) listener_.on_contained(contained->level);
-    if (const auto* started = std::get_if<StartedFrame>(&frame)) {
-      if (++started_ == plan_.processes.size()) listener_.on_running(started_);
-      handle(Started{started->index});
-    }
-    if (const auto* failed = std::get_if<FailedFrame>(&frame))
-      handle(NotStarted{failed->index, failed->stage, failed->error});
-    if (const auto* exited = std::get_if<ExitedFrame>(&frame)) {
-      const ExitReason reason = exit_reason_from(exited->wait_status);
-      if (view_) view_->ended(exited->index, !reason.ok() && state_.phase() < Phase::stopping);
-      if (gate_ && reason.ok()) gate_->forget(self_endpoint(plan_.processes[exited->index].identity));
-      handle(Exited{exited->index, reason});
-    }
-    if (std::holds_alternative<EmptiedFrame>(frame)) on_emptied();
+    std::visit([this](const auto& f) { on(f); }, frame);
   }
 
   void on_lost() override {
@@ -72,27 +76,307 @@ class Supervisor final : public PodListener {
     on_emptied();
   }
 
+  // JobControl
+
+  asio::io_context& loop() override { return loop_; }
+  const Plan& plan() const override { return plan_; }
+  const std::vector<LogFile>& logs() const override { return logs_; }
+
+  void send_signal(std::size_t index, int number) override {
+    if (!state_.alive(index)) return;
+    explainer_.note_signal(index, number);
+    pod_->signal(index, number, false);
+  }
+
+  void request_stop(bool now) override {
+    handle(StopAsked{SIGTERM});
+    if (now) handle(StopAsked{SIGTERM});
+  }
+
+  void report_hang(const std::vector<std::size_t>& odd, const std::string& report) override {
+    tell(event::HangFound{odd, report});
+    handle(Hung{odd});
+  }
+
+  void tell(const JobEvent& event) override {
+    explainer_.on_event(event);
+    for (JobObserver* observer : settings_.observers) observer->on_event(event);
+    for (const auto& part : parts_) part->on_event(event);
+  }
+
  private:
+  /// The current attempt of a process.
+  struct Life {
+    int attempt = 0;
+    pid_t pid = -1;
+  };
+
+  // Frames of init
+
+  void on(const ContainedFrame& frame) {
+    tell(event::Contained{frame.level, frame.cgroup, frame.reason, frame.init_pid});
+  }
+
+  void on(const StartedFrame& frame) {
+    Life& life = lives_[frame.index];
+    life.pid = frame.pid;
+    tell(event::ProcessStarted{frame.index, frame.pid, life.attempt, frame.time_ns});
+    handle(Started{frame.index});
+    started_.insert(frame.index);
+    if (started_.size() == plan_.processes.size() && !std::exchange(all_running_, true))
+      tell(event::AllRunning{});
+  }
+
+  void on(const FailedFrame& frame) {
+    tell(event::ProcessNotStarted{frame.index, lives_[frame.index].attempt, frame.stage, frame.error});
+    handle(NotStarted{frame.index, frame.stage, frame.error});
+  }
+
+  void on(const ExitedFrame& frame) {
+    const Life& life = lives_[frame.index];
+    const ExitReason reason = exit_reason_from(frame.wait_status);
+    const bool asked = state_.asked(frame.index);
+    tell(event::ProcessExited{frame.index, life.pid, life.attempt, reason, asked, frame.time_ns, 0});
+    if (view_) view_->ended(frame.index, !reason.ok() && !asked);
+    if (gate_ && reason.ok()) gate_->forget(self_endpoint(plan_.processes[frame.index].identity));
+    if (only_follows(frame.index, reason)) return hold_back({frame.index, reason});
+    release_held();
+    handle(Exited{frame.index, reason});
+  }
+
+  /// Whether this looks like the consequence of another process's failure that is still under way. Stopping
+  /// that one now would take the words out of its mouth.
+  bool only_follows(std::size_t index, const ExitReason& reason) const {
+    if (reason.ok() || state_.stopping() || state_.phase() == Phase::done) return false;
+    std::size_t alive = 0;
+    for (std::size_t i = 0; i < lives_.size(); ++i) alive += state_.alive(i) ? 1 : 0;
+    return alive > held_.size() + 1 && Explainer::only_follows(logs_[index]);
+  }
+
+  void hold_back(Exited exited) {
+    held_.push_back(std::move(exited));
+    if (held_.size() > 1) return;
+    settle_.expires_after(kSettleTime);
+    settle_.async_wait([this](const error_code& error) {
+      if (!error) release_held();
+    });
+  }
+
+  void release_held() {
+    settle_.cancel();
+    for (Exited& exited : std::exchange(held_, {})) handle(std::move(exited));
+  }
+
+  void on(const SweptFrame& frame) {
+    handle(Swept{frame.index == kEveryProcess ? std::nullopt : std::optional<std::size_t>(frame.index)});
+  }
+
+  void on(const UnkillableFrame& frame) {
+    const std::string where = frame.where.empty() ? "" : ", waiting in " + frame.where;
+    tell(event::Unkillable{frame.pid, frame.name + " (state " + frame.state + where + ")"});
+  }
+
+  void on(const EmptiedFrame&) { on_emptied(); }
+
+  template <class Other>
+  void on(const Other&) {}  // frames that only fleetrun sends
+
+  // Signals
+
   void listen_for_signals() {
-    signals_.add(SIGINT);
-    signals_.add(SIGTERM);
-    struct sigaction inherited = {};
-    ::sigaction(SIGHUP, nullptr, &inherited);
-    if (inherited.sa_handler != SIG_IGN) signals_.add(SIGHUP);  // nohup is respected
+    for (const int number : signals_of(settings_.signals, settings_.hangup_ignored)) signals_.add(number);
     await_signal();
   }
 
   void await_signal() {
     signals_.async_wait([this](const error_code& error, int number) {
       if (error) return;
-      listener_.on_signal(number, state_.phase() == Phase::stopping || state_.phase() == Phase::killing);
-      handle(StopAsked{number});
+      on_signal(number);
       if (emptied_) loop_.stop();  // only the output is left, and nobody wants to wait for it
       await_signal();
     });
   }
 
-  void start_following() {
+  void on_signal(int number) {
+    const SignalRule rule = rule_for(settings_.signals, number, settings_.hangup_ignored);
+    switch (rule.action) {
+      case SignalAction::ignore:
+        return;
+      case SignalAction::forward:
+        tell(event::SignalForwarded{rule.as != 0 ? rule.as : number});
+        for (std::size_t i = 0; i < lives_.size(); ++i) send_signal(i, rule.as != 0 ? rule.as : number);
+        return;
+      case SignalAction::stop:
+      case SignalAction::now:
+        stop_as_ = rule.as;
+        tell(event::SignalReceived{number, state_.stopping()});
+        handle(StopAsked{number});
+        if (rule.action == SignalAction::now) handle(StopAsked{number});
+    }
+  }
+
+  // Actions
+
+  void handle(const Event& event) { perform(state_.on(event)); }
+
+  void perform(const std::vector<Action>& actions) {
+    for (const Action& action : actions) std::visit([this](const auto& a) { perform_one(a); }, action);
+  }
+
+  void perform_one(const Tell& action) { tell(action.event); }
+
+  void perform_one(const PrepareAttempt& action) {
+    started_.clear();
+    all_running_ = false;
+    try {
+      if (settings_.replan) plan_ = settings_.replan(action.attempt);
+      std::vector<std::size_t> all(plan_.processes.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      logs_ = open_attempt_logs(plan_, action.attempt, all, warner());
+    } catch (...) {
+      fault_ = std::current_exception();
+      loop_.stop();
+      return;
+    }
+    for (std::size_t i = 0; view_ && i < logs_.size(); ++i) view_->attach(i, logs_[i].path, logs_[i].start);
+  }
+
+  void perform_one(const StartProcess& action) {
+    if (fault_) return;
+    const ProcessSpec& process = plan_.processes[action.index];
+    Life& life = lives_[action.index];
+    if (action.attempt != logs_[action.index].attempt) {
+      const std::size_t one[] = {action.index};
+      LogFile& log = logs_[action.index];
+      log = std::move(open_attempt_logs(plan_, action.attempt, one, warner()).front());
+      if (view_) view_->attach(action.index, log.path, log.start);
+    }
+    life = {};
+    life.attempt = action.attempt;
+    for (const Endpoint& port : process.ports) leases_.release(port);
+    for (const Endpoint& port : process.own_ports) leases_.share(port);
+    StartExtras extras;
+    extras.log_fd = logs_[action.index].fd.value();
+    if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
+    extras.environment = attempt_variables(action.attempt);
+    extras.alone = plan_.roles[process.role].restart == RestartScope::process && plan_.restart.any();
+    pod_->start(action.index, process, extras);
+  }
+
+  std::vector<std::string> attempt_variables(int attempt) const {
+    std::vector<std::string> variables = {"FLEETRUN_ATTEMPT=" + std::to_string(attempt)};
+    if (plan_.mode == Mode::collective)
+      variables.push_back("TORCHELASTIC_RESTART_COUNT=" + std::to_string(attempt));
+    return variables;
+  }
+
+  void perform_one(const AwaitRole& action) {
+    std::vector<Endpoint> endpoints;
+    for (const std::size_t i : processes_of(plan_, action.role))
+      endpoints.push_back(self_endpoint(plan_.processes[i].identity));
+    gate_ = watch_servers(loop_, endpoints, plan_.ready_timeout, [this, role = action.role](bool all) {
+      if (all)
+        handle(RoleReady{role});
+      else
+        handle(ReadyTimeout{role});
+    });
+  }
+
+  void perform_one(const AskToStop& action) {
+    const int number = stop_as_ != 0 ? stop_as_ : plan_.roles[state_.role_of(action.index)].stop_signal;
+    explainer_.note_signal(action.index, number);
+    pod_->signal(action.index, number, true);
+  }
+
+  void perform_one(const KillProcess& action) {
+    explainer_.note_signal(action.index, SIGKILL);
+    pod_->kill(action.index);
+  }
+
+  void perform_one(const ArmGrace& action) {
+    if (gate_) gate_->stop();
+    auto& timer = graces_.try_emplace(action.role, loop_).first->second;
+    timer.expires_after(plan_.roles[action.role].grace);
+    timer.async_wait([this, role = action.role](const error_code& error) {
+      if (!error) handle(GraceElapsed{role});
+    });
+  }
+
+  void perform_one(const KillPod&) {
+    graces_.clear();
+    for (std::size_t i = 0; i < lives_.size(); ++i) explainer_.note_signal(i, SIGKILL);
+    pod_->kill();
+    arm_last_resort();
+  }
+
+  /// Posted, so that requests to stop the others are on their way before the log is read.
+  void perform_one(const ExplainFailure& action) {
+    asio::post(loop_, [this, action] { explain(action); });
+  }
+
+  void explain(const ExplainFailure& action) {
+    Explanation explanation = explainer_.explain(action.index, action.alone, plan_, logs_);
+    Explained explained;
+    explained.index = explanation.index;
+    explained.port_clash = explanation.port_clash;
+    explained.record.kind = explanation.cause.kind;
+    explained.record.who = plan_.processes[explanation.index].name;
+    explained.record.signature = explanation.cause.signature;
+    if (const Ending* ending = explainer_.story().ending_of(explanation.index))
+      explained.record.ran = std::chrono::milliseconds((ending->at - ending->started_at) / 1'000'000);
+    cause_ = explanation.cause;
+    tell(event::FailureExplained{explanation.index, lives_[explanation.index].attempt,
+                                 std::move(explanation.cause)});
+    handle(explained);
+  }
+
+  void perform_one(const Sweep& action) {
+    if (action.index) return pod_->sweep(*action.index);
+    graces_.clear();
+    if (gate_) gate_->stop();
+    pod_->sweep();
+  }
+
+  void perform_one(const Rest& action) {
+    if (action.backoff.count() == 0) return handle(BackoffElapsed{action.index});
+    auto& timer = rests_.try_emplace(action.index.value_or(kEveryProcess), loop_).first->second;
+    timer.expires_after(action.backoff);
+    timer.async_wait([this, index = action.index](const error_code& error) {
+      if (!error) handle(BackoffElapsed{index});
+    });
+  }
+
+  void perform_one(const EndJob&) {
+    if (gate_) gate_->stop();
+    graces_.clear();
+    rests_.clear();
+    if (state_.pod_lost()) return;
+    pod_->finish();
+    arm_last_resort();
+  }
+
+  // Time
+
+  void arm_timeout() {
+    if (!plan_.timeout) return;
+    timeout_.expires_after(*plan_.timeout);
+    timeout_.async_wait([this](const error_code& error) {
+      if (!error) handle(TimedOut{});
+    });
+  }
+
+  void arm_last_resort() {
+    last_resort_.expires_after(kKillPatience);
+    last_resort_.async_wait([this](const error_code& error) {
+      if (error) return;
+      tell(event::Warning{"a process does not end although it was killed; fleetrun-init stays with it"});
+      on_emptied();
+    });
+  }
+
+  // Output
+
+  void view() {
     const auto& viewed = settings_.viewed;
     if (std::all_of(viewed.begin(), viewed.end(),
                     [](const ViewedProcess& process) { return process.showing == Showing::never; }))
@@ -101,67 +385,8 @@ class Supervisor final : public PodListener {
     for (std::size_t i = 0; i < logs_.size(); ++i) view_->attach(i, logs_[i].path, logs_[i].start);
   }
 
-  void handle(const Event& event) { perform(state_.on(event)); }
-
-  void perform(const std::vector<Action>& actions) {
-    for (const Action& action : actions) std::visit([this](const auto& a) { perform_one(a); }, action);
-  }
-
-  void perform_one(const StartProcess& action) {
-    const ProcessSpec& process = plan_.processes[action.index];
-    for (const Endpoint& port : process.ports) leases_.release(port);
-    for (const Endpoint& port : process.own_ports) leases_.share(port);
-    const int input = plan_.processes.size() == 1 ? settings_.input : -1;
-    pod_->start(action.index, process, {.log_fd = logs_[action.index].fd.value(), .stdin_fd = input});
-  }
-
-  void perform_one(const AskToStop& action) { pod_->signal(action.index, SIGTERM, true); }
-
-  void perform_one(const AwaitServers&) {
-    gate_ =
-        watch_servers(loop_, plan_.processes.front().identity.servers, plan_.ready_timeout, [this](bool all) {
-          if (all)
-            handle(ServersReady{});
-          else
-            handle(ReadyTimeout{});
-        });
-  }
-
-  void perform_one(const ArmGrace&) {
-    if (gate_) gate_->stop();
-    grace_.expires_after(plan_.roles.front().grace);
-    grace_.async_wait([this](const error_code& error) {
-      if (!error) handle(GraceElapsed{});
-    });
-  }
-
-  void perform_one(const KillPod&) {
-    grace_.cancel();
-    pod_->kill();
-    arm_last_resort();
-  }
-
-  void perform_one(const EndJob&) {
-    if (gate_) gate_->stop();
-    grace_.cancel();
-    if (state_.pod_lost()) return;
-    pod_->finish();
-    arm_last_resort();
-  }
-
-  void perform_one(const WarnNotReady&) {
-    listener_.on_warning("not every server accepts connections after " +
-                         std::to_string(std::chrono::duration<double>(plan_.ready_timeout).count()) +
-                         " s; the trainers start anyway (--ready-timeout)");
-  }
-
-  void arm_last_resort() {
-    last_resort_.expires_after(kKillPatience);
-    last_resort_.async_wait([this](const error_code& error) {
-      if (error) return;
-      listener_.on_warning("a process does not end although it was killed; fleetrun-init stays with it");
-      on_emptied();
-    });
+  LogWarning warner() {
+    return [this](const std::string& text) { tell(event::Warning{text}); };
   }
 
   /// Nothing writes to the logs any more: what is left to show is shown, then the loop ends.
@@ -170,35 +395,44 @@ class Supervisor final : public PodListener {
     emptied_ = true;
     if (!state_.pod_lost() && state_.phase() != Phase::done)
       handle(PodLost{});  // init ended on its own account
-    grace_.cancel();
+    graces_.clear();
     last_resort_.cancel();
+    timeout_.cancel();
+    settle_.cancel();
     if (view_)
       view_->drain([this] { loop_.stop(); });
     else
       loop_.stop();
   }
 
-  const Plan& plan_;
-  const std::vector<LogFile>& logs_;
+  Plan plan_;
+  std::vector<LogFile> logs_;
   PortLeases& leases_;
-  const RunSettings& settings_;
-  JobListener& listener_;
+  RunSettings settings_;
   JobState state_;
+  std::vector<Life> lives_;
+  std::vector<Exited> held_;  // deaths that may be somebody else's fault, held back for a moment
+  std::optional<Cause> cause_;
+  std::exception_ptr fault_;  // an attempt that could not be prepared
   asio::io_context loop_{1};
   asio::signal_set signals_;
-  asio::steady_timer grace_, last_resort_;
+  std::map<std::size_t, asio::steady_timer> graces_, rests_;  // by role; by process or kEveryProcess
+  asio::steady_timer last_resort_, timeout_, settle_;
+  std::vector<std::unique_ptr<JobObserver>> parts_;
   std::unique_ptr<Pod> pod_;
   std::unique_ptr<ServerGate> gate_;
   std::unique_ptr<LogView> view_;
-  std::size_t started_ = 0;
+  Explainer explainer_;
+  int stop_as_ = 0;                // the user's signal for this stop, instead of the roles'
+  std::set<std::size_t> started_;  // in this attempt of the group
+  bool all_running_ = false;
   bool emptied_ = false;
 };
 
 }  // namespace
 
-JobState run_job(const Plan& plan, const std::vector<LogFile>& logs, PortLeases& leases,
-                 const RunSettings& settings, JobListener& listener) {
-  return Supervisor(plan, logs, leases, settings, listener).run();
+JobResult run_job(Plan plan, std::vector<LogFile> logs, PortLeases& leases, RunSettings settings) {
+  return Supervisor(std::move(plan), std::move(logs), leases, std::move(settings)).run();
 }
 
 }  // namespace fleetrun::launcher

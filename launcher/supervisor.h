@@ -2,38 +2,50 @@
 // JobState and does the actions that come back. One thread, one loop; blocks until the job is over.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/job_control.h"
+#include "launcher/job_event.h"
 #include "launcher/job_state.h"
+#include "launcher/job_story.h"
 #include "launcher/log_files.h"
 #include "launcher/log_view.h"
 #include "launcher/plan.h"
 #include "launcher/port_lease.h"
 #include "launcher/process_spawner.h"
+#include "launcher/signal_map.h"
 
 namespace fleetrun::launcher {
 
-/// Milestones, for whoever tells the user about them. Nothing here may throw.
-class JobListener {
- public:
-  virtual ~JobListener() = default;
-  virtual void on_contained(const std::string& level) = 0;
-  virtual void on_running(std::size_t processes) = 0;
-  virtual void on_warning(const std::string& text) = 0;
-  virtual void on_signal(int number, bool again) = 0;
-};
-
 struct RunSettings {
   InitSettings init;
-  ViewSettings view;                  // how logs are shown,
-  std::vector<ViewedProcess> viewed;  // and whose, by index
-  int input = 0;                      // standard input of a process that is alone; -1: none
+  SignalMap signals = default_signal_map();
+  bool hangup_ignored = false;
+  ViewSettings view;                    // how logs are shown,
+  std::vector<ViewedProcess> viewed;    // and whose, by index
+  int input = 0;                        // what `stdin_of` gets as standard input
+  std::optional<std::size_t> stdin_of;  // nullopt: nobody
+  std::uint64_t seed = 1;               // of the backoff's jitter
+  /// The plan for a further attempt: the same processes, ports leased anew.
+  std::function<Plan(int attempt)> replan;
+  std::vector<JobObserver*> observers;  // borrowed
+  std::vector<MakeJobPart> parts;       // told after the observers, in this order
 };
 
-/// Runs `plan` to its end. `logs` are in the plan's order; `leases` are released process by process.
-/// Throws: Error(spawn) when fleetrun-init cannot be started.
-JobState run_job(const Plan& plan, const std::vector<LogFile>& logs, PortLeases& leases,
-                 const RunSettings& settings, JobListener& listener);
+struct JobResult {
+  JobState state;
+  Plan plan;                   // of the last attempt
+  std::vector<LogFile> logs;   // of each process's last attempt, in the plan's order
+  std::optional<Cause> cause;  // of state.failure()
+  JobStory story;
+};
+
+/// Runs `plan` to its end. `logs` are those of attempt 0, in the plan's order; `leases` are released process by
+/// process. Throws: Error(spawn) when fleetrun-init cannot be started, Error(host) when a further attempt cannot
+/// be prepared.
+JobResult run_job(Plan plan, std::vector<LogFile> logs, PortLeases& leases, RunSettings settings);
 
 }  // namespace fleetrun::launcher

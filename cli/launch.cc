@@ -1,0 +1,195 @@
+// The stages of a launch in their order: program, host, plan, run, report. Who is told about a job while it runs
+// is decided here.
+#include "cli/launch.h"
+
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <climits>
+#include <optional>
+
+#include "cli/launch_log.h"
+#include "cli/narrator.h"
+#include "cli/render.h"
+#include "launcher/host.h"
+#include "launcher/log_choice.h"
+#include "launcher/log_files.h"
+#include "launcher/plan_json.h"
+#include "launcher/program.h"
+#include "launcher/python_directory.h"
+#include "launcher/report.h"
+#include "launcher/signal_map.h"
+#include "launcher/supervisor.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+using launcher::JobConfig;
+using launcher::Plan;
+
+constexpr std::size_t kTailBytes = 3000;
+constexpr std::chrono::milliseconds kPatience{
+    200};  // with a terminal that takes no LAUNCH lines while the job runs
+
+/// Every process of the job costs fleetrun a log and a port: it takes as many descriptors as it may. Returns
+/// the limit that it had, which is the processes'.
+std::uint64_t raise_open_files() {
+  rlimit files = {};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+  const rlim_t inherited = files.rlim_cur;
+  files.rlim_cur = files.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &files) == 0 ? inherited : 0;
+}
+
+std::string own_directory() {
+  char path[PATH_MAX];
+  const ssize_t length = check_errno(static_cast<int>(::readlink("/proc/self/exe", path, sizeof path)),
+                                     "readlink", "finding fleetrun");
+  return launcher::directory_of(std::string(path, static_cast<std::size_t>(length)));
+}
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 1;
+  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+    seed = static_cast<std::uint64_t>(::getpid());
+  return seed;
+}
+
+/// The user's words as the parser of launcher/signal_map reads them; it knows the signals and what they may mean.
+launcher::SignalMap signal_map(const JobConfig& config) {
+  std::vector<std::string> entries;
+  for (const auto& [signal, action] : config.signal_map) entries.push_back(signal + "=" + action);
+  return launcher::parse_signal_map(join(entries, ","));
+}
+
+std::optional<launcher::ContainmentLevel> containment_level(launcher::Containment wish) {
+  return launcher::parse_containment_level(launcher::to_string(wish));  // none for "auto"
+}
+
+/// Who gets fleetrun's own standard input.
+std::optional<std::size_t> stdin_process(const JobConfig& config, const Plan& plan) {
+  using Kind = launcher::StandardInput::Kind;
+  const launcher::StandardInput& wish = config.standard_input;
+  if (wish.kind == Kind::none) return std::nullopt;
+  if (wish.kind == Kind::lone)
+    return plan.processes.size() == 1 ? std::optional<std::size_t>(0) : std::nullopt;
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+    const Identity& identity = plan.processes[i].identity;
+    if (identity.role == Role::trainer && identity.rank == wish.rank) return i;
+  }
+  throw Error(ErrorKind::usage,
+              "--stdin is " + std::to_string(wish.rank) + ", and the job has no such trainer",
+              "name the rank of a trainer, counted from 0");
+}
+
+class Launch {
+ public:
+  Launch(const JobConfig& config, const Environ& environment, std::string directory,
+         launcher::Program program)
+      : config_(config),
+        environment_(environment),
+        directory_(std::move(directory)),
+        program_(std::move(program)) {}
+
+  Plan first_plan() {
+    settings_.init.setup.open_files = raise_open_files();
+    facts_ = launcher::probe_host(config_, program_, environment_, leases_);
+    if (!program_.interpreter.empty())
+      python_ = launcher::plan_python_directory(program_.interpreter,
+                                                launcher::absolute_path(config_.log_dir), facts_.pod_name);
+    facts_.python_directory = python_.path;
+    return launcher::make_plan(config_, program_, facts_);
+  }
+
+  int run(Plan plan) {
+    settings_.init.program = launcher::find_init(directory_);
+    settings_.init.setup.pod_name = plan.pod_name;
+    settings_.init.setup.remove_files = python_.files;
+    if (!python_.path.empty()) settings_.init.setup.remove_directories = {python_.path};
+    settings_.seed = random_seed();
+    settings_.replan = [this](int) { return next_plan(); };
+    settings_.stdin_of = stdin_process(config_, plan);
+    settings_.viewed = launcher::viewed_processes(plan, config_.show);
+    settings_.view.raw = launcher::is_raw(config_.show);
+    settings_.view.colour = launcher::use_colour(config_.color, ::isatty(STDOUT_FILENO) == 1, environment_);
+    settings_.signals = signal_map(config_);
+    settings_.hangup_ignored = launcher::is_ignored(SIGHUP);
+    settings_.init.setup.containment = containment_level(config_.containment);
+    if (config_.require_containment)
+      settings_.init.setup.required = containment_level(*config_.require_containment);
+
+    std::vector<std::string> notes;
+    auto logs = launcher::open_first_logs(plan, [&](const std::string& note) { notes.push_back(note); });
+    launcher::make_python_directory(python_, program_.interpreter);
+    LaunchLog log(STDERR_FILENO, config_.log_level);
+    log.show_start(config_, plan);
+    for (const std::string& note : notes) log.warning(note);
+
+    Narrator narrator(log, plan);
+    settings_.observers = {&narrator};
+    log.set_patience(kPatience);
+    const launcher::JobResult result =
+        launcher::run_job(plan, std::move(logs), leases_, std::move(settings_));
+    log.set_patience(std::nullopt);
+    launcher::remove_python_directory(python_);
+    const launcher::Report report = launcher::make_report(result.state, result.plan);
+    log.show_end(report, result.plan,
+                 report.failed ? launcher::last_lines(result.logs[*report.failed], kTailBytes) : "");
+    return report.exit_status;
+  }
+
+ private:
+  /// The same job on the same pod, with ports leased anew: those of the last attempt may be somebody else's by
+  /// now.
+  Plan next_plan() {
+    facts_ = launcher::renew_ports(config_, std::move(facts_), leases_);
+    return launcher::make_plan(config_, program_, facts_);
+  }
+
+  const JobConfig& config_;
+  const Environ& environment_;
+  const std::string directory_;
+  const launcher::Program program_;
+  launcher::PortLeases leases_;
+  launcher::HostFacts facts_;
+  launcher::PythonDirectory python_;
+  launcher::RunSettings settings_;
+};
+
+}  // namespace
+
+int print(const std::string& text) {
+  LaunchLog(STDOUT_FILENO, launcher::LogLevel::info).raw(text);
+  return 0;
+}
+
+int refuse(const Error& error, int status) {
+  LaunchLog(STDERR_FILENO, launcher::LogLevel::info).raw(render(error, "fleetrun") + "\n");
+  return status;
+}
+
+int launch(const JobConfig& config, const Environ& environment) {
+  const std::string directory = own_directory();
+  auto found = launcher::find_program(config, environment, directory);
+  if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))
+    return refuse(refusal->error, refusal->exit_status);
+
+  Launch launch(config, environment, directory, std::move(std::get<launcher::Program>(found)));
+  Plan plan = launch.first_plan();
+  switch (config.dry_run) {
+    case launcher::DryRun::text:
+      return print(to_text(plan));
+    case launcher::DryRun::json:
+      return print(launcher::to_json(plan));
+    case launcher::DryRun::sh:
+      return print(to_shell(plan));
+    case launcher::DryRun::no:
+      break;
+  }
+  return launch.run(std::move(plan));
+}
+
+}  // namespace fleetrun::cli
