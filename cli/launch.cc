@@ -1,5 +1,5 @@
-// The stages of a launch in their order: program, host, plan, run, report. Who is told about a job while it runs
-// is decided here.
+// The stages of a launch in their order: program, host, plan, run, report. Who is told about a job while it
+// runs is decided here.
 #include "cli/launch.h"
 
 #include <signal.h>
@@ -10,6 +10,7 @@
 #include <climits>
 #include <optional>
 
+#include "cli/failure_screen.h"
 #include "cli/launch_log.h"
 #include "cli/narrator.h"
 #include "cli/render.h"
@@ -22,6 +23,7 @@
 #include "launcher/report.h"
 #include "launcher/signal_map.h"
 #include "launcher/supervisor.h"
+#include "launcher/verdict.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -58,7 +60,8 @@ std::uint64_t random_seed() {
   return seed;
 }
 
-/// The user's words as the parser of launcher/signal_map reads them; it knows the signals and what they may mean.
+/// The user's words as the parser of launcher/signal_map reads them; it knows the signals and what they may
+/// mean.
 launcher::SignalMap signal_map(const JobConfig& config) {
   std::vector<std::string> entries;
   for (const auto& [signal, action] : config.signal_map) entries.push_back(signal + "=" + action);
@@ -131,19 +134,41 @@ class Launch {
     Narrator narrator(log, plan);
     settings_.observers = {&narrator};
     log.set_patience(kPatience);
-    const launcher::JobResult result =
-        launcher::run_job(plan, std::move(logs), leases_, std::move(settings_));
+    const launcher::JobResult result = run_to_the_end(plan, std::move(logs), log);
     log.set_patience(std::nullopt);
     launcher::remove_python_directory(python_);
-    const launcher::Report report = launcher::make_report(result.state, result.plan);
-    log.show_end(report, result.plan,
-                 report.failed ? launcher::last_lines(result.logs[*report.failed], kTailBytes) : "");
-    return report.exit_status;
+    return conclude(result, log);
   }
 
  private:
-  /// The same job on the same pod, with ports leased anew: those of the last attempt may be somebody else's by
-  /// now.
+  launcher::JobResult run_to_the_end(const Plan& plan, std::vector<launcher::LogFile> logs, LaunchLog& log) {
+    try {
+      return launcher::run_job(plan, std::move(logs), leases_, std::move(settings_));
+    } catch (const Error& error) {
+      write_verdict(launcher::refusal(error), plan, {}, log);
+      throw;
+    }
+  }
+
+  /// Says how the job ended: to programs, then to people.
+  static int conclude(const launcher::JobResult& result, LaunchLog& log) {
+    const launcher::Report report = launcher::make_report(result.state, result.plan, result.story);
+    write_verdict(report, result.plan, result.story, log);
+    const std::string end =
+        report.failed ? launcher::last_lines(result.logs[*report.failed], kTailBytes) : std::string();
+    log.show_end(report, result.plan, end);
+    if (log.shows(launcher::LogLevel::error)) log.raw(failure_screen(report, result.plan, result.story, end));
+    return report.exit_status;
+  }
+
+  static void write_verdict(const launcher::Report& report, const Plan& plan, const launcher::JobStory& story,
+                            LaunchLog& log) {
+    launcher::write_verdict(to_json(report, plan, story, launcher::this_moment()), plan,
+                            [&](const std::string& text) { log.warning(text); });
+  }
+
+  /// The same job on the same pod, with ports leased anew: those of the last attempt may be somebody else's
+  /// by now.
   Plan next_plan() {
     facts_ = launcher::renew_ports(config_, std::move(facts_), leases_);
     return launcher::make_plan(config_, program_, facts_);

@@ -54,7 +54,7 @@ void LaunchLog::raw(const std::string& text) {
 }
 
 void LaunchLog::write(LogLevel level, const std::string& text) {
-  if (level < least_) return;
+  if (!shows(level)) return;
   raw("LAUNCH " + std::string(to_string(level)) + " " + time_stamp() + " " + text + "\n");
 }
 
@@ -92,8 +92,7 @@ void LaunchLog::show_end(const Report& report, const Plan& plan, const std::stri
   info("Pod failed");
   error("Container failed !!!\nContainer rank " + std::to_string(*report.failed) + " status failed cmd " +
         python_repr(process.argv) + " code " + std::to_string(report.shown_code) + " log " + log);
-  error(report.cause + " (first failure; log " + log + ")" +
-        (report.hint.empty() ? "" : "\n  hint: " + report.hint));
+  error(report.cause + " (first failure; log " + log + ")");
   if (!last_lines.empty()) {
     const std::string dashes(25, '-');
     raw(dashes + " ERROR LOG DETAIL " + dashes + "\n" + last_lines +

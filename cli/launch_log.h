@@ -28,6 +28,9 @@ class LaunchLog {
   /// for ever.
   void set_patience(std::optional<std::chrono::milliseconds> patience) { patience_ = patience; }
 
+  /// Are lines of this level printed?
+  bool shows(launcher::LogLevel level) const noexcept { return level >= least_; }
+
   /// Bytes as they are, whatever the level.
   void raw(const std::string& text);
 

@@ -26,6 +26,8 @@ using boost::system::error_code;
 
 constexpr std::chrono::seconds kKillPatience{
     10};  // a process that SIGKILL does not end is stuck in the kernel
+// Processes may move to cgroups of their own, most do so early: when to look where they are.
+constexpr std::chrono::milliseconds kFirstLook{20}, kLongestLook{5'000};
 constexpr std::chrono::milliseconds kSettleTime{500};  // for a failure to show after its first consequence
 
 std::vector<std::size_t> roles_of(const Plan& plan) {
@@ -46,6 +48,7 @@ class Supervisor final : public PodListener, public JobControl {
         signals_(loop_),
         last_resort_(loop_),
         timeout_(loop_),
+        look_(loop_),
         settle_(loop_) {}
 
   JobResult run() {
@@ -56,6 +59,7 @@ class Supervisor final : public PodListener, public JobControl {
     pod_ = start_pod(loop_, settings_.init, *this);
     arm_timeout();
     explainer_.begin();
+    arm_look(kFirstLook);
     perform(state_.begin());
     view();
     loop_.run();
@@ -136,7 +140,8 @@ class Supervisor final : public PodListener, public JobControl {
     const Life& life = lives_[frame.index];
     const ExitReason reason = exit_reason_from(frame.wait_status);
     const bool asked = state_.asked(frame.index);
-    tell(event::ProcessExited{frame.index, life.pid, life.attempt, reason, asked, frame.time_ns, 0});
+    tell(event::ProcessExited{frame.index, life.pid, life.attempt, reason, asked, frame.time_ns,
+                              frame.max_rss_kib});
     if (view_) view_->ended(frame.index, !reason.ok() && !asked);
     if (gate_ && reason.ok()) gate_->forget(self_endpoint(plan_.processes[frame.index].identity));
     if (only_follows(frame.index, reason)) return hold_back({frame.index, reason});
@@ -365,6 +370,15 @@ class Supervisor final : public PodListener, public JobControl {
     });
   }
 
+  void arm_look(std::chrono::milliseconds delay) {
+    look_.expires_after(delay);
+    look_.async_wait([this, delay](const error_code& error) {
+      if (error) return;
+      explainer_.look();
+      arm_look(std::min(delay * 2, kLongestLook));
+    });
+  }
+
   void arm_last_resort() {
     last_resort_.expires_after(kKillPatience);
     last_resort_.async_wait([this](const error_code& error) {
@@ -398,6 +412,7 @@ class Supervisor final : public PodListener, public JobControl {
     graces_.clear();
     last_resort_.cancel();
     timeout_.cancel();
+    look_.cancel();
     settle_.cancel();
     if (view_)
       view_->drain([this] { loop_.stop(); });
@@ -417,7 +432,7 @@ class Supervisor final : public PodListener, public JobControl {
   asio::io_context loop_{1};
   asio::signal_set signals_;
   std::map<std::size_t, asio::steady_timer> graces_, rests_;  // by role; by process or kEveryProcess
-  asio::steady_timer last_resort_, timeout_, settle_;
+  asio::steady_timer last_resort_, timeout_, look_, settle_;
   std::vector<std::unique_ptr<JobObserver>> parts_;
   std::unique_ptr<Pod> pod_;
   std::unique_ptr<ServerGate> gate_;

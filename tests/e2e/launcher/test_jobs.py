@@ -79,7 +79,7 @@ def test_logs_have_three_names_are_private_and_outlive_the_next_run(work):
     pod = re.search(r"Run Pod: (\w+), replicas 3", first.err).group(1)
     log = work.directory / "log"
     names = {p.name for p in log.iterdir()}
-    assert names == {pod, "serverlog.0", "workerlog.0", "workerlog.1"} | {
+    assert names == {pod, "serverlog.0", "workerlog.0", "workerlog.1", "verdict.json"} | {
         f"ctr.{pod}.{name}.log" for name in ("ps.0", "trainer.0", "trainer.1")
     }
     for mine, theirs in (("serverlog.0", "ps.0"), ("workerlog.1", "trainer.1")):
