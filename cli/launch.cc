@@ -15,6 +15,7 @@
 #include "cli/narrator.h"
 #include "cli/render.h"
 #include "launcher/host.h"
+#include "launcher/job_health.h"
 #include "launcher/log_choice.h"
 #include "launcher/log_files.h"
 #include "launcher/plan_json.h"
@@ -133,6 +134,7 @@ class Launch {
 
     Narrator narrator(log, plan);
     settings_.observers = {&narrator};
+    settings_.parts = {launcher::job_health(config_, environment_)};
     log.set_patience(kPatience);
     const launcher::JobResult result = run_to_the_end(plan, std::move(logs), log);
     log.set_patience(std::nullopt);

@@ -1,20 +1,24 @@
 // What parts beside the supervisor may ask of it: injected failures, the watch for hangs, the control socket.
 //
-// Such a part is a JobObserver that was made with a JobControl. It lives on the supervisor's loop, so nothing
-// here has to be locked. Indices are those of the plan.
+// Such a part is a JobPart that was made with a JobControl. It lives on the supervisor's loop, so nothing here has to
+// be locked. Indices are those of the plan.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/job_event.h"
 #include "launcher/log_files.h"
 #include "launcher/plan.h"
+#include "launcher/spawner.h"
 
 namespace boost::asio {
 class io_context;
@@ -35,13 +39,25 @@ class JobControl {
   virtual void send_signal(std::size_t index, int number) = 0;
   /// As Ctrl-C does; `now` as Ctrl-C twice.
   virtual void request_stop(bool now) = 0;
-  /// These do not get on: `odd` are killed as the reason of it. `report` is for people.
-  virtual void report_hang(const std::vector<std::size_t>& odd, const std::string& report) = 0;
+  /// `silent` do not get on, and `culprits` are killed as the reason of it. `report` is for people.
+  virtual void report_hang(const std::vector<std::size_t>& culprits, const std::vector<std::size_t>& silent,
+                           const std::string& report) = 0;
   /// Tells all observers.
   virtual void tell(const JobEvent& event) = 0;
 };
 
+class JobPart : public JobObserver {
+ public:
+  void on_event(const JobEvent&) override {}
+  /// How much later than usual the process is to be started in `attempt`.
+  virtual std::chrono::milliseconds start_delay(std::size_t, int) { return {}; }
+  /// Adds to what the process gets at its start. What is added is borrowed until the process was started.
+  virtual void prepare_start(std::size_t, StartExtras&) {}
+  /// The greatest step that any process has reported, in any attempt.
+  virtual std::optional<std::int64_t> progress() { return std::nullopt; }
+};
+
 /// Makes one part; it may answer nullptr when it has nothing to do.
-using MakeJobPart = std::function<std::unique_ptr<JobObserver>(JobControl&)>;
+using MakeJobPart = std::function<std::unique_ptr<JobPart>(JobControl&)>;
 
 }  // namespace fleetrun::launcher

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "launcher/explainer.h"
+#include "launcher/report.h"
 #include "launcher/server_gate.h"
 
 namespace fleetrun::launcher {
@@ -97,9 +98,10 @@ class Supervisor final : public PodListener, public JobControl {
     if (now) handle(StopAsked{SIGTERM});
   }
 
-  void report_hang(const std::vector<std::size_t>& odd, const std::string& report) override {
-    tell(event::HangFound{odd, report});
-    handle(Hung{odd});
+  void report_hang(const std::vector<std::size_t>& culprits, const std::vector<std::size_t>& silent,
+                   const std::string& report) override {
+    tell(event::HangFound{silent, report});
+    handle(Hung{culprits});
   }
 
   void tell(const JobEvent& event) override {
@@ -248,16 +250,32 @@ class Supervisor final : public PodListener, public JobControl {
 
   void perform_one(const StartProcess& action) {
     if (fault_) return;
+    std::chrono::milliseconds delay{};
+    for (const auto& part : parts_) delay += part->start_delay(action.index, action.attempt);
+    if (delay.count() == 0) return start(action);
+    auto& timer = delayed_.try_emplace(action.index, loop_).first->second;
+    timer.expires_after(delay);
+    timer.async_wait([this, action](const error_code& error) {
+      if (error) return;
+      delayed_.erase(action.index);
+      start(action);
+    });
+  }
+
+  /// A process whose start is delayed ends by never being started.
+  void give_up_delayed(std::size_t index) {
+    if (delayed_.erase(index) != 0) asio::post(loop_, [this, index] { handle(Exited{index, {}}); });
+  }
+
+  void start(const StartProcess& action) {
     const ProcessSpec& process = plan_.processes[action.index];
-    Life& life = lives_[action.index];
     if (action.attempt != logs_[action.index].attempt) {
       const std::size_t one[] = {action.index};
       LogFile& log = logs_[action.index];
       log = std::move(open_attempt_logs(plan_, action.attempt, one, warner()).front());
       if (view_) view_->attach(action.index, log.path, log.start);
     }
-    life = {};
-    life.attempt = action.attempt;
+    lives_[action.index] = {.attempt = action.attempt};
     for (const Endpoint& port : process.ports) leases_.release(port);
     for (const Endpoint& port : process.own_ports) leases_.share(port);
     StartExtras extras;
@@ -265,6 +283,7 @@ class Supervisor final : public PodListener, public JobControl {
     if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
     extras.environment = attempt_variables(action.attempt);
     extras.alone = plan_.roles[process.role].restart == RestartScope::process && plan_.restart.any();
+    for (const auto& part : parts_) part->prepare_start(action.index, extras);
     pod_->start(action.index, process, extras);
   }
 
@@ -288,6 +307,7 @@ class Supervisor final : public PodListener, public JobControl {
   }
 
   void perform_one(const AskToStop& action) {
+    give_up_delayed(action.index);
     const int number = stop_as_ != 0 ? stop_as_ : plan_.roles[state_.role_of(action.index)].stop_signal;
     explainer_.note_signal(action.index, number);
     pod_->signal(action.index, number, true);
@@ -309,7 +329,10 @@ class Supervisor final : public PodListener, public JobControl {
 
   void perform_one(const KillPod&) {
     graces_.clear();
-    for (std::size_t i = 0; i < lives_.size(); ++i) explainer_.note_signal(i, SIGKILL);
+    for (std::size_t i = 0; i < lives_.size(); ++i) {
+      give_up_delayed(i);
+      explainer_.note_signal(i, SIGKILL);
+    }
     pod_->kill();
     arm_last_resort();
   }
@@ -327,6 +350,9 @@ class Supervisor final : public PodListener, public JobControl {
     explained.record.kind = explanation.cause.kind;
     explained.record.who = plan_.processes[explanation.index].name;
     explained.record.signature = explanation.cause.signature;
+    for (const auto& part : parts_) {
+      if (const auto progress = part->progress()) explained.record.progress = progress;
+    }
     if (const Ending* ending = explainer_.story().ending_of(explanation.index))
       explained.record.ran = std::chrono::milliseconds((ending->at - ending->started_at) / 1'000'000);
     cause_ = explanation.cause;
@@ -414,6 +440,7 @@ class Supervisor final : public PodListener, public JobControl {
     timeout_.cancel();
     look_.cancel();
     settle_.cancel();
+    tell(event::JobEnded{make_report(state_, plan_, explainer_.story()).exit_status});
     if (view_)
       view_->drain([this] { loop_.stop(); });
     else
@@ -431,9 +458,10 @@ class Supervisor final : public PodListener, public JobControl {
   std::exception_ptr fault_;  // an attempt that could not be prepared
   asio::io_context loop_{1};
   asio::signal_set signals_;
-  std::map<std::size_t, asio::steady_timer> graces_, rests_;  // by role; by process or kEveryProcess
+  std::map<std::size_t, asio::steady_timer> graces_;           // by role
+  std::map<std::size_t, asio::steady_timer> rests_, delayed_;  // by process; rests_ also by kEveryProcess
   asio::steady_timer last_resort_, timeout_, look_, settle_;
-  std::vector<std::unique_ptr<JobObserver>> parts_;
+  std::vector<std::unique_ptr<JobPart>> parts_;
   std::unique_ptr<Pod> pod_;
   std::unique_ptr<ServerGate> gate_;
   std::unique_ptr<LogView> view_;

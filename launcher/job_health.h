@@ -1,0 +1,15 @@
+// Heartbeats, the watch for hangs, and failures on purpose, as one part of a running job: injected failures may wait
+// for a step that a heartbeat reports.
+#pragma once
+
+#include "launcher/job_config.h"
+#include "launcher/job_control.h"
+#include "runtime/base/environ.h"
+
+namespace fleetrun::launcher {
+
+/// The part for this configuration. It makes nothing where neither hangs nor restarts nor injections are asked for.
+/// Throws (when it is made): Error(config) for an injection into a process that the job does not have.
+MakeJobPart job_health(const JobConfig& config, const Environ& environment);
+
+}  // namespace fleetrun::launcher
