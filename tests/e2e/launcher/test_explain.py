@@ -281,16 +281,17 @@ def state_of(pid):
 
 
 def test_the_one_that_raised_is_named_although_a_peer_that_lost_it_dies_first(work, python):
-    """Rank 1 sees the end of the connection and dies of it while rank 0 is still unwinding."""
+    """Rank 1 sees the end of the connection and dies of it, and only then does rank 0 end, which has raised."""
     work.script("t.py", """
-import atexit, os, socket, sys, time
+import atexit, os, select, socket, time
 if os.environ["PADDLE_TRAINER_ID"] == "0":
     listener = socket.socket(socket.AF_UNIX)
     listener.bind("hub.new")
     listener.listen()
     os.rename("hub.new", "hub")
-    atexit.register(lambda: open("fifo").read())  # until rank 1 is gone
-    with listener.accept()[0]:
+    with listener.accept()[0] as peer:
+        other = os.pidfd_open(int(peer.recv(20)))
+        atexit.register(lambda: select.select([other], [], []))  # until rank 1 is dead
         raise KeyError("weight")
 peer = socket.socket(socket.AF_UNIX)
 while True:
@@ -299,15 +300,15 @@ while True:
         break
     except OSError:
         time.sleep(0.01)
-writer = open("fifo", "w")
+peer.send(str(os.getpid()).encode())
 if not peer.recv(1):
     raise ConnectionResetError(104, "Connection reset by peer")
 """)
-    os.mkfifo(work.directory / "fifo")
     job = work.run("--python", python, "--nproc_per_node=2", "t.py")
+    assert job.status == 1
     first = first_failure(work)
-    assert first["name"] == "trainer 0" and first["text"].endswith("KeyError: 'weight'"), first
-    assert "trainer 1" in screen_of(job)
+    assert (first["name"], first["text"]) == ("trainer 0", "exited with 1: KeyError: 'weight'")
+    assert re.search(r"before it, being quicker to die, trainer 1, [\d.]+ ms earlier: exited with 1", screen_of(job))
 
 
 # ------------------------------------------------------------------ statuses
