@@ -157,7 +157,8 @@ class Supervisor final : public PodListener, public JobControl {
     if (reason.ok() || state_.stopping() || state_.phase() == Phase::done) return false;
     std::size_t alive = 0;
     for (std::size_t i = 0; i < lives_.size(); ++i) alive += state_.alive(i) ? 1 : 0;
-    return alive > held_.size() + 1 && Explainer::only_follows(logs_[index]);
+    const bool closed_pipe = reason.kind == ExitReason::Kind::signaled && reason.code == SIGPIPE;
+    return alive > held_.size() + 1 && (closed_pipe || Explainer::only_follows(logs_[index]));
   }
 
   void hold_back(Exited exited) {
