@@ -117,6 +117,10 @@ class Launch {
     settings_.replan = [this](int) { return next_plan(); };
     settings_.stdin_of = stdin_process(config_, plan);
     settings_.viewed = launcher::viewed_processes(plan, config_.show);
+    if (config_.log_through)
+      settings_.log_through = {.program = launcher::find_log_program(settings_.init.program),
+                               .limits = {config_.log_cap.value_or(0), config_.log_keep},
+                               .on_lost = {}};
     settings_.view.raw = launcher::is_raw(config_.show);
     settings_.view.colour = launcher::use_colour(config_.color, ::isatty(STDOUT_FILENO) == 1, environment_);
     settings_.signals = signal_map(config_);

@@ -205,6 +205,15 @@ std::string line_of(const event::Unkillable& e, const Plan&, EventTime now) {
   return Line("unkillable", now).field("pid", e.pid).field("why", e.why).end();
 }
 
+std::string line_of(const event::LogsTruncated& e, const Plan& plan, EventTime now) {
+  return Line("logs_truncated", now)
+      .process(plan, e.index)
+      .field("bytes", static_cast<std::int64_t>(e.bytes))
+      .field("errno", e.error)
+      .field("error", e.error == 0 ? "" : std::generic_category().message(e.error))
+      .end();
+}
+
 std::string line_of(const event::Warning& e, const Plan&, EventTime now) {
   return Line("warning", now).field("text", e.text).end();
 }

@@ -24,6 +24,7 @@
 //   hang_found           silent (names) report
 //   injected             what
 //   unkillable           pid why
+//   logs_truncated       PROCESS bytes errno error        (errno 0: old parts are removed to keep to --log_cap)
 //   warning              text
 //   events_lost          count: lines that could not be written before this one
 //   job_ended            exit_status                                                            (the last line)

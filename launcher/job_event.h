@@ -118,6 +118,14 @@ struct Unkillable {
   std::string why;
 };
 
+/// With --log_through: a process's log began to lose what it writes. `error` is why it cannot be written; 0: old
+/// parts are removed to keep to the cap.
+struct LogsTruncated {
+  std::size_t index = 0;
+  std::uint64_t bytes = 0;  // so far
+  int error = 0;
+};
+
 struct Warning {
   std::string text;
 };
@@ -133,7 +141,7 @@ using JobEvent =
                  event::ProcessNotStarted, event::AllRunning, event::RoleReady, event::StopBegan,
                  event::GraceElapsed, event::FailureExplained, event::RestartDecided, event::GaveUp,
                  event::SignalReceived, event::SignalForwarded, event::HangFound, event::Injected,
-                 event::Unkillable, event::Warning, event::JobEnded>;
+                 event::Unkillable, event::LogsTruncated, event::Warning, event::JobEnded>;
 
 class JobObserver {
  public:

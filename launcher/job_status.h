@@ -84,7 +84,6 @@ class StatusBoard final : public JobObserver {
   StatusBoard(const Plan& plan, std::int64_t began_at);
 
   void on_event(const JobEvent& event) override;
-  void on_logs_truncated() noexcept { logs_truncated_ = true; }
 
   /// A copy of the table. `now` is CLOCK_MONOTONIC in nanoseconds.
   JobStatus status(std::int64_t now) const;
@@ -109,6 +108,7 @@ class StatusBoard final : public JobObserver {
   void fold(const event::StopBegan& stop);
   void fold(const event::FailureExplained& explained);
   void fold(const event::RestartDecided& decided);
+  void fold(const event::LogsTruncated&) { logs_truncated_ = true; }
   void fold(const event::JobEnded& ended);
   template <class Other>
   void fold(const Other&) {}

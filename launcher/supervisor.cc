@@ -13,6 +13,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "launcher/explainer.h"
@@ -29,7 +30,8 @@ constexpr std::chrono::seconds kKillPatience{
     10};  // a process that SIGKILL does not end is stuck in the kernel
 // Processes may move to cgroups of their own, most do so early: when to look where they are.
 constexpr std::chrono::milliseconds kFirstLook{20}, kLongestLook{5'000};
-constexpr std::chrono::milliseconds kSettleTime{500};  // for a failure to show after its first consequence
+constexpr std::chrono::milliseconds kLastWordsTime{200};  // for them to get through --log_through's writer
+constexpr std::chrono::milliseconds kSettleTime{500};     // for a failure to show after its first consequence
 
 std::vector<std::size_t> roles_of(const Plan& plan) {
   std::vector<std::size_t> roles;
@@ -57,6 +59,7 @@ class Supervisor final : public PodListener, public JobControl {
     for (const MakeJobPart& make : settings_.parts) {
       if (auto part = make(*this)) parts_.push_back(std::move(part));
     }
+    start_log_through();
     pod_ = start_pod(loop_, settings_.init, *this);
     arm_timeout();
     explainer_.begin();
@@ -142,6 +145,7 @@ class Supervisor final : public PodListener, public JobControl {
     const Life& life = lives_[frame.index];
     const ExitReason reason = exit_reason_from(frame.wait_status);
     const bool asked = state_.asked(frame.index);
+    if (through_ && !reason.ok()) through_->settle(kLastWordsTime);
     tell(event::ProcessExited{frame.index, life.pid, life.attempt, reason, asked, frame.time_ns,
                               frame.max_rss_kib});
     if (view_) view_->ended(frame.index, !reason.ok() && !asked);
@@ -280,7 +284,8 @@ class Supervisor final : public PodListener, public JobControl {
     for (const Endpoint& port : process.ports) leases_.release(port);
     for (const Endpoint& port : process.own_ports) leases_.share(port);
     StartExtras extras;
-    extras.log_fd = logs_[action.index].fd.value();
+    const UniqueFd to_writer = through_ ? through_->open(action.index, logs_[action.index]) : UniqueFd();
+    extras.log_fd = to_writer ? to_writer.value() : logs_[action.index].fd.value();
     if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
     extras.environment = attempt_variables(action.attempt);
     extras.alone = plan_.roles[process.role].restart == RestartScope::process && plan_.restart.any();
@@ -441,11 +446,29 @@ class Supervisor final : public PodListener, public JobControl {
     timeout_.cancel();
     look_.cancel();
     settle_.cancel();
+    if (through_)
+      through_->finish([this] { show_rest(); });
+    else
+      show_rest();
+  }
+
+  void show_rest() {
     tell(event::JobEnded{make_report(state_, plan_, explainer_.story()).exit_status});
     if (view_)
       view_->drain([this] { loop_.stop(); });
     else
       loop_.stop();
+  }
+
+  void start_log_through() {
+    if (!settings_.log_through) return;
+    settings_.log_through->on_lost = [this](std::size_t index, std::uint64_t bytes, int error) {
+      tell(event::LogsTruncated{index, bytes, error});
+      if (error == 0) return;
+      tell(event::Warning{"what " + plan_.processes[index].name + " writes to " + logs_[index].shown +
+                          " is dropped: " + std::generic_category().message(error)});
+    };
+    through_ = log_through(loop_, plan_, *settings_.log_through);
   }
 
   Plan plan_;
@@ -466,6 +489,7 @@ class Supervisor final : public PodListener, public JobControl {
   std::unique_ptr<Pod> pod_;
   std::unique_ptr<ServerGate> gate_;
   std::unique_ptr<LogView> view_;
+  std::unique_ptr<LogThrough> through_;
   Explainer explainer_;
   int stop_as_ = 0;                // the user's signal for this stop, instead of the roles'
   std::set<std::size_t> started_;  // in this attempt of the group

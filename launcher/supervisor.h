@@ -12,6 +12,7 @@
 #include "launcher/job_state.h"
 #include "launcher/job_story.h"
 #include "launcher/log_files.h"
+#include "launcher/log_through.h"
 #include "launcher/log_view.h"
 #include "launcher/plan.h"
 #include "launcher/port_lease.h"
@@ -24,8 +25,10 @@ struct RunSettings {
   InitSettings init;
   SignalMap signals = default_signal_map();
   bool hangup_ignored = false;
-  ViewSettings view;                    // how logs are shown,
-  std::vector<ViewedProcess> viewed;    // and whose, by index
+  ViewSettings view;                  // how logs are shown,
+  std::vector<ViewedProcess> viewed;  // and whose, by index
+  std::optional<LogThroughSettings>
+      log_through;                      // a writer between processes and logs; `on_lost` is filled in
   int input = 0;                        // what `stdin_of` gets as standard input
   std::optional<std::size_t> stdin_of;  // nullopt: nobody
   std::uint64_t seed = 1;               // of the backoff's jitter

@@ -1,5 +1,7 @@
 """What the terminal shows of the logs, and what the logs say afterwards."""
 
+import os
+import shutil
 import subprocess
 
 import pytest
@@ -84,3 +86,65 @@ def test_logs_wait_for_a_reader_that_is_slow(work):
     line = f"{find_fleetrun()} logs | {{ sleep 0.3; wc -c; }}"
     result = subprocess.run(["/bin/bash", "-c", line], cwd=work.directory, env=clean_environment(), capture_output=True, timeout=30)
     assert result.stdout.strip() == b"300000", result.stderr
+
+
+CHATTER = """#!/bin/sh
+i=0
+while [ $i -lt 3000 ]; do i=$((i + 1)); echo "line $i of $PADDLE_TRAINER_ID"; done
+printf 'last words'
+[ "$PADDLE_TRAINER_ID" = 0 ] || exit 3
+"""
+
+
+def test_through_a_writer_logs_are_whole_and_capped(work):
+    script = work.script("chatter.sh", CHATTER, 0o755)
+    job = work.run("--nproc_per_node=2", "--log_through", "--log_cap=16K", "--log_keep=50", "--show=all", script)
+    assert job.status == 3 and "last words" in job.err, job.err
+    for rank in (0, 1):
+        whole = "".join(f"line {i} of {rank}\n" for i in range(1, 3001)) + "last words"
+        (pod,) = (work.directory / "log").glob("*/0")
+        parts = sorted(pod.glob(f"workerlog.{rank}.*"), key=lambda p: -int(p.suffix[1:])) + [pod / f"workerlog.{rank}"]
+        assert all(p.stat().st_size <= 16 * 1024 for p in parts)
+        if rank == 1:
+            assert len(parts) >= 3
+            assert "".join(p.read_text() for p in parts) == whole
+            shown = [line.removeprefix("trainer 1 | ") for line in job.out.splitlines() if line.startswith("trainer 1 | ")]
+            assert shown == whole.splitlines()
+        assert os.path.samefile(work.directory / "log" / f"workerlog.{rank}", pod / f"workerlog.{rank}")
+    assert not job.survivors()
+
+
+def test_a_restarted_job_has_a_log_for_each_attempt_through_a_writer_too(work):
+    script = work.script("flaky.sh", '#!/bin/sh\necho "attempt $FLEETRUN_ATTEMPT"\n[ "$FLEETRUN_ATTEMPT" = 2 ]\n', 0o755)
+    for more in ([], ["--log_through"]):
+        job = work.run("--max_restart=2", "--restart_backoff=0", *more, script)
+        assert job.status == 0, job.err
+        assert job.log("workerlog.0") == "attempt 2\n" and job.out == "attempt 0\nattempt 1\nattempt 2\n"
+        assert work.run("logs", "--attempt=all").out == job.out
+        assert work.run("logs", "--attempt=1").out == "attempt 1\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root mounts a small file system here")
+def test_a_full_disk_costs_what_does_not_fit_and_not_the_job(work):
+    log = work.directory / "log"
+    log.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(log)], check=True)
+    try:
+        job = work.run("--log_through", "--show=none", "/bin/sh", "-c", "yes | head -c 1000000; true")
+        assert job.status == 0, job.err
+        assert job.err.count("is dropped: No space left on device") == 1
+        assert "what trainer 0 writes to log/workerlog.0 is dropped" in job.err
+    finally:
+        subprocess.run(["umount", "-l", str(log)], check=True)
+
+
+def test_a_log_directory_that_is_deleted_costs_the_job_nothing(work):
+    script = work.script("long.sh", '#!/bin/sh\necho begun\nuntil [ -e go ]; do sleep 0.01; done\necho more\n', 0o755)
+    for more in ([], ["--log_through"]):
+        job = work.start(*more, "--show=none", script)
+        job.wait_for_log("workerlog.0", "begun")
+        shutil.rmtree(work.directory / "log")
+        (work.directory / "go").touch()
+        job.finish()
+        assert job.status == 0, job.err
+        (work.directory / "go").unlink()

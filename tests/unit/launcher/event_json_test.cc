@@ -44,6 +44,7 @@ std::vector<JobEvent> one_of_each() {
           event::HangFound{{1}, "stacks"},
           event::Injected{"kill rank=1"},
           event::Unkillable{42, "stuck in the kernel"},
+          event::LogsTruncated{0, 10, 28},
           event::Warning{"look out"},
           event::JobEnded{137}};
 }

@@ -26,7 +26,7 @@ JobStatus busy_status() {
   board.on_event(event::FailureExplained{1, 0, {FailureKind::crash, "exited with 3", "", "", ""}});
   board.on_event(
       event::RestartDecided{RestartScope::group, 1, 1, std::chrono::milliseconds(0), "crash, 1 of 3"});
-  board.on_logs_truncated();
+  board.on_event(event::LogsTruncated{0, 10, ENOSPC});
   JobStatus status = board.status(8 * kSecond);
   status.processes[0].usage = ResourceUsage{1.5, 4096, 2, 'S'};
   status.processes[0].last_line = "epoch \"3\"";
