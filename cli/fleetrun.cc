@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "cli/launch.h"
 #include "cli/options.h"
+#include "launcher/pid_one.h"
 #include "launcher/run_check.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
@@ -53,6 +54,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  fleetrun::launcher::leave_pid_one(argv);
   settle_process();
   int status = kRefused;
   try {
