@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -86,6 +87,15 @@ CgroupLeaf make_cgroup(const std::string& path) {
 bool kill_cgroup(const std::string& path) {
   const UniqueFd fd(::open((path + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
   return fd && ::write(fd.value(), "1", 1) == 1;
+}
+
+std::vector<pid_t> processes_in_cgroup(const std::string& path) {
+  std::vector<pid_t> pids;
+  each_line(read_whole(path + "/cgroup.procs"), [&](std::string_view line) {
+    pids.push_back(static_cast<pid_t>(std::strtol(line.data(), nullptr, 10)));
+    return false;
+  });
+  return pids;
 }
 
 bool cgroup_is_empty(const std::string& path) {

@@ -5,7 +5,10 @@
 // throws.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
+#include <vector>
 
 #include "launcher/init_protocol.h"
 #include "runtime/base/unique_fd.h"
@@ -28,6 +31,9 @@ CgroupLeaf make_cgroup(const std::string& path);
 
 /// SIGKILL to everything in the cgroup at `path`, at once, by the kernel. False when that is not possible.
 bool kill_cgroup(const std::string& path);
+
+/// The processes in the cgroup at `path`, not those in cgroups below it.
+std::vector<pid_t> processes_in_cgroup(const std::string& path);
 
 /// Is there no process in the cgroup at `path` or below it?
 bool cgroup_is_empty(const std::string& path);

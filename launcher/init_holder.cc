@@ -246,21 +246,18 @@ void InitHolder::report_exit(std::uint32_t index, int status, std::int64_t max_r
 
 void InitHolder::sweep_on() {
   for (auto sweep = sweeps_.begin(); sweep != sweeps_.end();) {
-    // What is empty already is found to be so at once; waiting for the next pass would cost a job its end.
-    const bool began = sweep->passes > 0;
-    if (!began) kill_pass(*sweep);
-    if (is_swept(*sweep)) {
-      renew_cgroups(sweep->index);
+    if (is_swept(*sweep)) {  // at once, when nothing is left
+      if (ending_ || sweep->passes > 0) renew_cgroups(sweep->index);
       if (!ending_) lifeline_.send(SweptFrame{sweep->index});
       sweep = sweeps_.erase(sweep);
       continue;
     }
-    if (began && monotonic_ns() >= sweep->next_pass) kill_pass(*sweep);
+    if (monotonic_ns() >= sweep->next_pass) kill_pass(*sweep);
     ++sweep;
   }
 }
 
-bool InitHolder::is_swept(const Sweep& sweep) {
+bool InitHolder::is_swept(Sweep& sweep) {
   if (sweep.index == kEveryProcess) {
     reap_everything();
     siginfo_t info = {};
@@ -270,9 +267,16 @@ bool InitHolder::is_swept(const Sweep& sweep) {
   if (processes_.count(sweep.index) != 0) return false;
   const auto traces = traces_.find(sweep.index);
   if (traces == traces_.end()) return true;
-  if (!traces->second.cgroup.path.empty()) return cgroup_is_empty(traces->second.cgroup.path);
+  const std::string& cgroup = traces->second.cgroup.path;
   // A process that was forked during the first look is seen by the second.
-  return left_over(sweep.index).empty() && left_over(sweep.index).empty();
+  const bool none_found = cgroup.empty() ? left_over(sweep.index).empty() && left_over(sweep.index).empty()
+                                         : cgroup_is_empty(cgroup);
+  // A process leaves its cgroup, and loses its environment, a moment before it is dead.
+  std::erase_if(sweep.killed, [this](pid_t pid) {
+    if (index_of_.count(pid) == 0) ::waitpid(pid, nullptr, WNOHANG);
+    return ::kill(pid, 0) != 0 && errno == ESRCH;
+  });
+  return none_found && sweep.killed.empty();
 }
 
 /// A cgroup in which cgroup.kill was used is not used again: Linux 6.14 and later kill what is cloned into it
@@ -303,19 +307,23 @@ void InitHolder::kill_pass(Sweep& sweep) {
   } else {
     const auto process = processes_.find(sweep.index);
     if (process != processes_.end()) signal_group(process->second.pid, SIGKILL);
+    const std::vector<pid_t> found = left_over(sweep.index);
+    sweep.killed.insert(found.begin(), found.end());
     const auto traces = traces_.find(sweep.index);
-    if (traces != traces_.end() && !traces->second.cgroup.path.empty())
-      kill_cgroup(traces->second.cgroup.path);
-    for (const pid_t pid : left_over(sweep.index)) ::kill(pid, SIGKILL);
+    if (traces == traces_.end() || traces->second.cgroup.path.empty() ||
+        !kill_cgroup(traces->second.cgroup.path))
+      for (const pid_t pid : found) ::kill(pid, SIGKILL);
   }
   if (age >= kPatience) name_unkillable(sweep);
 }
 
-/// The orphans of one process with all that is below them: they are in its session, or have its environment.
+/// What is in the cgroup of one process; without that, its orphans with all that is below them: they are in its
+/// session, or have its environment.
 std::vector<pid_t> InitHolder::left_over(std::uint32_t index) const {
   std::vector<pid_t> found;
   const auto traces = traces_.find(index);
   if (traces == traces_.end()) return found;
+  if (!traces->second.cgroup.path.empty()) return processes_in_cgroup(traces->second.cgroup.path);
   for (const pid_t child : own_children()) {
     if (index_of_.count(child) != 0 || state_of(child).state == "Z") continue;
     if (session_of(child) == traces->second.session || environment_has(child, traces->second.marks))

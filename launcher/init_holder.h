@@ -55,7 +55,8 @@ class InitHolder {
     std::uint32_t index = kEveryProcess;
     std::int64_t began = 0, next_pass = 0;
     int passes = 0;
-    std::set<pid_t> told = {};  // as unkillable
+    std::set<pid_t> killed = {};  // those of one process's leftovers that may still be dying
+    std::set<pid_t> told = {};    // as unkillable
   };
 
   void watch(int fd, std::uint64_t tag, std::uint32_t events);
@@ -75,7 +76,7 @@ class InitHolder {
   void report_exit(std::uint32_t index, int status, std::int64_t max_rss_kib);
 
   void sweep_on();
-  bool is_swept(const Sweep& sweep);
+  bool is_swept(Sweep& sweep);
   void renew_cgroups(std::uint32_t index);
   void kill_pass(Sweep& sweep);
   std::vector<pid_t> left_over(std::uint32_t index) const;

@@ -101,6 +101,7 @@ TEST_CASE("a sweep of one process takes its leftovers, and nobody else's") {
     for (const bool alone : {true, false}) {
       SetupFrame setup;
       setup.containment = level;
+      CAPTURE(alone);
       TestPod pod(setup);
       pod.start(0, leaving("exit 3"), alone);
       const pid_t mine = std::stoi(pod.read_line());
