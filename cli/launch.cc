@@ -136,7 +136,7 @@ class Launch {
     log.show_start(config_, plan);
     for (const std::string& note : notes) log.warning(note);
 
-    Narrator narrator(log, plan);
+    Narrator narrator(log, plan, to_string(config_.containment));
     settings_.observers = {&narrator};
     settings_.parts = {launcher::job_health(config_, environment_)};
     log.set_patience(kPatience);

@@ -25,8 +25,13 @@ void Narrator::on_event(const launcher::JobEvent& event) {
 }
 
 void Narrator::on(const launcher::event::Contained& event) {
-  log_.debug("containment " + event.level +
-             (event.why_not_more.empty() ? "" : " (not more: " + event.why_not_more + ")"));
+  const bool less = containment_ != "auto" && containment_ != event.level;
+  const std::string text = "containment " + event.level +
+                           (event.why_not_more.empty() ? "" : " (not more: " + event.why_not_more + ")");
+  if (less)
+    log_.warning(text + ", not " + containment_ + " as asked for");
+  else
+    log_.debug(text);
 }
 
 void Narrator::on(const launcher::event::AllRunning&) {

@@ -12,7 +12,9 @@ namespace fleetrun::cli {
 class Narrator final : public launcher::JobObserver {
  public:
   /// Both are borrowed.
-  Narrator(LaunchLog& log, const launcher::Plan& plan) : log_(log), plan_(plan) {}
+  /// `containment` is the level that was wished, or "auto".
+  Narrator(LaunchLog& log, const launcher::Plan& plan, std::string_view containment)
+      : log_(log), plan_(plan), containment_(containment) {}
 
   void on_event(const launcher::JobEvent& event) override;
 
@@ -40,6 +42,7 @@ class Narrator final : public launcher::JobObserver {
 
   LaunchLog& log_;
   const launcher::Plan& plan_;
+  std::string containment_;
   std::map<std::size_t, pid_t> pids_;
   bool signal_received_ = false;
 };
