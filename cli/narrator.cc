@@ -25,18 +25,18 @@ void Narrator::on_event(const launcher::JobEvent& event) {
 }
 
 void Narrator::on(const launcher::event::Contained& event) {
-  const bool less = containment_ != "auto" && containment_ != event.level;
-  const std::string text = "containment " + event.level +
-                           (event.why_not_more.empty() ? "" : " (not more: " + event.why_not_more + ")");
-  if (less)
-    log_.warning(text + ", not " + containment_ + " as asked for");
-  else
-    log_.debug(text);
+  reached_ = event.level;
+  const std::string reason = event.why_not_more.empty() ? "" : " (not more: " + event.why_not_more + ")";
+  if (containment_ != "auto" && containment_ != event.level)
+    log_.warning("containment " + event.level + reason + ", not " + containment_ + " as asked for");
+  else if (!reason.empty())
+    log_.debug("containment " + event.level + reason);
 }
 
 void Narrator::on(const launcher::event::AllRunning&) {
   log_.info("Watching Pod: " + plan_.pod_name + ", replicas " + std::to_string(plan_.processes.size()) +
             ", status running");
+  log_.info("Containment: " + reached_);
 }
 
 void Narrator::on(const launcher::event::ProcessStarted& event) {

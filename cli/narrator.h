@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 
 #include "cli/launch_log.h"
 #include "launcher/job_event.h"
@@ -42,7 +43,8 @@ class Narrator final : public launcher::JobObserver {
 
   LaunchLog& log_;
   const launcher::Plan& plan_;
-  std::string containment_;
+  std::string containment_;  // asked for
+  std::string reached_;      // containment, in fact
   std::map<std::size_t, pid_t> pids_;
   bool signal_received_ = false;
 };

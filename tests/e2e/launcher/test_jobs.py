@@ -118,7 +118,8 @@ def test_listing_is_paddles(work):
     assert texts[end + 1] == "Job: ctr, mode ps, replicas 1[1:1], elastic False"
     pod = re.fullmatch(r"Run Pod: (\w{6}), replicas 3, status ready", texts[end + 2]).group(1)
     assert texts[end + 3] == f"Watching Pod: {pod}, replicas 3, status running"
-    assert texts[end + 4 :] == ["Pod completed", "Exit code 0"]
+    assert re.fullmatch("Containment: (pidns|cgroup2|subreaper)", texts[end + 4])
+    assert texts[end + 5 :] == ["Pod completed", "Exit code 0"]
 
 
 @pytest.mark.parametrize("code", [1, 2, 3, 77, 125, 126, 127, 128, 137, 241, 255])
