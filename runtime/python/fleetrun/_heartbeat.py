@@ -20,7 +20,7 @@ def _descriptor():
         fd = int(text)
         flags = fcntl.fcntl(fd, fcntl.F_GETFL)
         is_pipe = stat.S_ISFIFO(os.fstat(fd).st_mode)
-    except (ValueError, OSError):
+    except (ValueError, OverflowError, OSError):
         return None
     return fd if is_pipe and flags & os.O_NONBLOCK and flags & os.O_ACCMODE != os.O_RDONLY else None
 
