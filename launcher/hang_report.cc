@@ -51,21 +51,24 @@ HangReport make_hang_report(const std::vector<Silence>& silent, const std::vecto
   HangReport report;
   report.culprits = choose_culprits(silent, groups);
   report.silent = indices_of(silent);
-  std::vector<std::string> others;
+  Indices others;
   nlohmann::json list = nlohmann::json::array();
   for (const Silence& silence : silent) {
     const std::string& name = names.at(silence.index);
     if (contains(report.culprits, silence.index))
       report.text += name + " " + silence.why + "\n";
     else
-      others.push_back(name);
+      others.push_back(silence.index);
     nlohmann::json entry = {{"index", silence.index},
                             {"why", silence.why},
                             {"seconds", static_cast<double>(silence.lasted.count()) / 1000}};
     if (silence.step) entry["step"] = *silence.step;
     list.push_back(std::move(entry));
   }
-  if (!others.empty()) report.text += "silent too, perhaps because of it: " + join(others, ", ") + "\n";
+  std::sort(others.begin(), others.end());
+  std::vector<std::string> other_names;
+  for (const std::size_t index : others) other_names.push_back(names[index]);
+  if (!others.empty()) report.text += "silent too, perhaps because of it: " + join(other_names, ", ") + "\n";
   report.text += to_text(groups);
   nlohmann::json json = {{"culprits", report.culprits}, {"silent", list}};
   json["stacks"] = nlohmann::json::parse(to_json(groups));

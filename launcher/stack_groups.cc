@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kFramesShown = 12;
 constexpr std::size_t kThreadsShown = 4;
+constexpr std::string_view kStoppedBySignal = "stopped by a signal";
 
 using Frames = std::vector<StackFrame>;
 
@@ -30,6 +31,7 @@ const std::vector<ThreadStack>& best_of(const ProcessStacks& process) {
 }
 
 bool waits_for_child(const ProcessStacks& process) {
+  if (!process.kernel.empty() && has(process.kernel.front().frames, {kStoppedBySignal}, 1)) return false;
   const auto waits = [](const std::vector<ThreadStack>& threads) {
     return !threads.empty() && has(threads.front().frames,
                                    {"wait4", "waitpid", "waitid", "wait", "wait4()", "waitid()", "do_wait",

@@ -2,6 +2,7 @@
 // when the time is up stays as /proc has it.
 #include "launcher/stacks.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -9,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <set>
 #include <utility>
@@ -26,6 +28,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kKernelDeadline{2'000};
+constexpr const char* kNoPySpy = "py-spy is not in PATH, so Python's own frames are not shown";
 constexpr const char* kNoTool = "neither py-spy nor gdb is in PATH, so only system calls are known";
 
 std::string find_program(const Environ& environment, const std::string& name) {
@@ -55,7 +58,7 @@ std::vector<pid_t> descendants_of(pid_t pid, const std::vector<ProcStat>& all) {
     const pid_t parent = to_visit.back();
     to_visit.pop_back();
     for (auto [child, end] = children.equal_range(parent); child != end; ++child) {
-      if (!seen.insert(child->second->pid).second) continue;
+      if (!seen.insert(child->second->pid).second || child->second->state == 'Z') continue;
       found.push_back(child->second);
       to_visit.push_back(child->second->pid);
     }
@@ -65,6 +68,10 @@ std::vector<pid_t> descendants_of(pid_t pid, const std::vector<ProcStat>& all) {
   std::vector<pid_t> pids;
   for (const ProcStat* process : found) pids.push_back(process->pid);
   return pids;
+}
+
+bool is_interpreter(const ProcessStacks& process) {
+  return process.program.starts_with("python");
 }
 
 /// The line of a tool's output that says what was wrong.
@@ -139,8 +146,7 @@ class Reading final : public StackReading {
   }
 
   void plan_tool(std::size_t i) {
-    const bool interpreter = processes_[i].program.starts_with("python");
-    if (interpreter && !py_spy_.empty())
+    if (is_interpreter(processes_[i]) && !py_spy_.empty())
       waiting_.push_back({i, Tool::py_spy});
     else if (!gdb_.empty())
       waiting_.push_back({i, Tool::gdb});
@@ -211,7 +217,7 @@ class Reading final : public StackReading {
     const char* name = spied ? "py-spy" : "gdb";
     if (!process.threads.empty()) {
       process.source = name;
-      process.trouble.clear();
+      process.trouble = !spied && is_interpreter(process) && py_spy_.empty() ? kNoPySpy : "";
     } else {
       process.trouble = std::string(name) + ": " + (in_time ? complaint_in(output) : "it took too long");
       if (spied && !gdb_.empty()) waiting_.push_back({job.process, Tool::gdb});
@@ -227,6 +233,10 @@ class Reading final : public StackReading {
       processes_[waiting_[next_].process].trouble = "there was no time to read it";
     running_.clear();
     kernel_.reset();
+    // Short-lived descendants that ended meanwhile are of no interest.
+    std::erase_if(processes_, [](const ProcessStacks& process) {
+      return !process.leader && process.threads.empty() && ::kill(process.pid, 0) != 0 && errno == ESRCH;
+    });
     asio::post(loop_, [this, alive = std::weak_ptr<char>(alive_)] {
       if (!alive.lock()) return;
       const auto on_done = std::exchange(on_done_, nullptr);
