@@ -45,7 +45,8 @@ class TimedInjector final : public Injector {
         processes_(std::move(processes)),
         seed_(seed),
         emit_(std::move(emit)),
-        running_(processes_.size()) {}
+        running_(processes_.size()),
+        ended_(processes_.size()) {}
 
   std::chrono::milliseconds start_delay(std::size_t index, int attempt) const override {
     return plan_injections(injections_, processes_, attempt, seed_).start_delays.at(index);
@@ -73,6 +74,7 @@ class TimedInjector final : public Injector {
   void on(const event::AttemptBegan& began) {
     timers_.clear();
     awaited_.clear();
+    ended_.assign(processes_.size(), false);
     attempt_ = began.attempt;
     tell_seed();
     for (PlannedSignal& signal : plan_injections(injections_, processes_, attempt_, seed_).signals) {
@@ -95,7 +97,10 @@ class TimedInjector final : public Injector {
     });
   }
 
-  void on(const event::ProcessExited& exited) { running_.at(exited.index).reset(); }
+  void on(const event::ProcessExited& exited) {
+    running_.at(exited.index).reset();
+    ended_[exited.index] = true;
+  }
 
   void on(const event::JobEnded&) {
     timers_.clear();
@@ -139,6 +144,11 @@ class TimedInjector final : public Injector {
       return;
     }
     const UniqueFd& process = signal.target == Target::init ? init_ : running_[signal.index];
+    if (signal.target == Target::process && !process && !ended_[signal.index]) {
+      awaited_.push_back(signal);  // it is due before the process is there: the process gets it at its start
+      awaited_.back().moment = Moment::started;
+      return;
+    }
     if (!send_signal(process, 0)) {
       emit_(event::Warning{"--inject: " + signal.what + ": not sent, since it does not run"});
       return;
@@ -153,6 +163,7 @@ class TimedInjector final : public Injector {
   std::uint64_t seed_;
   std::function<void(const JobEvent&)> emit_;
   std::vector<UniqueFd> running_;  // pidfds, by process
+  std::vector<bool> ended_;        // in this attempt
   UniqueFd init_;
   int attempt_ = -1;
   bool seed_told_ = false;

@@ -107,6 +107,18 @@ TEST_CASE("a signal at the start waits for the start of the attempt that it is f
   CHECK(bench.told == std::vector<std::string>{"SIGSTOP to server 0 as soon as it is started, in attempt 1"});
 }
 
+TEST_CASE("a signal that is due before its process is there waits for it") {
+  Bench bench("kill rank=0 at=1ms");
+  bench.begin(0);
+  bench.run();
+  CHECK(bench.told.empty());
+  Sleeper target;
+  bench.start(1, target);
+  bench.run();
+  CHECK(target.wait_for_end() == kKilled);
+  CHECK(bench.told == std::vector<std::string>{"SIGKILL to trainer 0, 0.001 s into attempt 0"});
+}
+
 TEST_CASE("a signal at a step is sent once, when the step has come") {
   Bench bench("kill rank=0 at=step:10");
   Sleeper target;
