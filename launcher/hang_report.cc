@@ -51,6 +51,9 @@ HangReport make_hang_report(const std::vector<Silence>& silent, const std::vecto
   HangReport report;
   report.culprits = choose_culprits(silent, groups);
   report.silent = indices_of(silent);
+  std::sort(report.silent.begin(), report.silent.end());
+  std::stable_partition(report.silent.begin(), report.silent.end(),
+                        [&](std::size_t index) { return contains(report.culprits, index); });
   Indices others;
   nlohmann::json list = nlohmann::json::array();
   for (const Silence& silence : silent) {
