@@ -105,7 +105,9 @@ class Launch {
       python_ = launcher::plan_python_directory(program_.interpreter,
                                                 launcher::absolute_path(config_.log_dir), facts_.pod_name);
     facts_.python_directory = python_.path;
-    return launcher::make_plan(config_, program_, facts_);
+    Plan plan = launcher::make_plan(config_, program_, facts_);
+    launcher::check_injections(config_, plan);
+    return plan;
   }
 
   int run(Plan plan) {

@@ -8,8 +8,11 @@
 
 namespace fleetrun::launcher {
 
+/// Throws: Error(config) for an injection into a process that the plan does not have.
+void check_injections(const JobConfig& config, const Plan& plan);
+
 /// The part for this configuration. It makes nothing where neither hangs nor restarts nor injections are asked for.
-/// Throws (when it is made): Error(config) for an injection into a process that the job does not have.
+/// The injections have been checked against the plan.
 MakeJobPart job_health(const JobConfig& config, const Environ& environment);
 
 }  // namespace fleetrun::launcher
