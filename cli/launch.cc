@@ -16,12 +16,14 @@
 #include "cli/render.h"
 #include "launcher/host.h"
 #include "launcher/job_health.h"
+#include "launcher/job_services.h"
 #include "launcher/log_choice.h"
 #include "launcher/log_files.h"
 #include "launcher/plan_json.h"
 #include "launcher/program.h"
 #include "launcher/python_directory.h"
 #include "launcher/report.h"
+#include "launcher/run_directory.h"
 #include "launcher/signal_map.h"
 #include "launcher/supervisor.h"
 #include "launcher/verdict.h"
@@ -140,7 +142,7 @@ class Launch {
 
     Narrator narrator(log, plan, to_string(config_.containment));
     settings_.observers = {&narrator};
-    settings_.parts = {launcher::job_health(config_, environment_)};
+    settings_.parts = {launcher::job_health(config_, environment_), launcher::job_services(services())};
     log.set_patience(kPatience);
     const launcher::JobResult result = run_to_the_end(plan, std::move(logs), log);
     log.set_patience(std::nullopt);
@@ -173,6 +175,14 @@ class Launch {
                             LaunchLog& log) {
     launcher::write_verdict(to_json(report, plan, story, launcher::this_moment()), plan,
                             [&](const std::string& text) { log.warning(text); });
+  }
+
+  launcher::ServiceSettings services() const {
+    launcher::ServiceSettings services;
+    services.run_directories = launcher::run_directories(environment_, ::geteuid());
+    if (config_.metrics) services.metrics = launcher::parse_metrics_address(*config_.metrics);
+    services.environment = environment_;
+    return services;
   }
 
   /// The same job on the same pod, with ports leased anew: those of the last attempt may be somebody else's

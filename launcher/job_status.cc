@@ -50,10 +50,12 @@ std::string shown(std::string_view line, std::size_t most) {
   return text;
 }
 
-std::string read_tail(const std::string& path) {
+/// The end of the file; its size goes to `size`.
+std::string read_tail(const std::string& path, std::optional<std::uint64_t>& size) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!fd) return {};
   const off_t end = ::lseek(fd.value(), 0, SEEK_END);
+  if (end >= 0) size = static_cast<std::uint64_t>(end);
   if (end <= 0) return {};
   std::string tail(static_cast<std::size_t>(std::min(end, kTail)), '\0');
   const ssize_t got = ::pread(fd.value(), tail.data(), tail.size(), std::max<off_t>(end - kTail, 0));
@@ -201,7 +203,8 @@ JobStatus StatusBoard::status(std::int64_t now) const {
                                 .cause = live.cause.text,
                                 .log = attempt_directory(plan_, live.attempt) + "/" + spec.log_name,
                                 .usage = std::nullopt,
-                                .last_line = std::nullopt});
+                                .last_line = std::nullopt,
+                                .log_bytes = std::nullopt});
   }
   return status;
 }
@@ -217,7 +220,8 @@ void add_usage(JobStatus& status, const std::string& proc) {
 }
 
 void add_last_lines(JobStatus& status) {
-  for (ProcessStatus& process : status.processes) process.last_line = last_shown_line(read_tail(process.log));
+  for (ProcessStatus& process : status.processes)
+    process.last_line = last_shown_line(read_tail(process.log, process.log_bytes));
 }
 
 std::string last_shown_line(std::string_view tail, std::size_t most) {

@@ -42,11 +42,12 @@ struct ProcessStatus {
   int starts = 0;               // how often it was started
   std::int64_t started_at = 0;  // CLOCK_MONOTONIC, ns; 0: not yet
   std::optional<std::int64_t> ended_at;
-  std::optional<ExitReason> exit;        // of its last end
-  std::string cause;                     // of its last failure, in words
-  std::string log;                       // path
-  std::optional<ResourceUsage> usage;    // of a living process, by add_usage()
-  std::optional<std::string> last_line;  // by add_last_lines()
+  std::optional<ExitReason> exit;          // of its last end
+  std::string cause;                       // of its last failure, in words
+  std::string log;                         // path
+  std::optional<ResourceUsage> usage;      // of a living process, by add_usage()
+  std::optional<std::string> last_line;    // by add_last_lines()
+  std::optional<std::uint64_t> log_bytes;  // likewise: how long the log is
 
   bool operator==(const ProcessStatus&) const = default;
 };
@@ -130,7 +131,7 @@ class StatusBoard final : public JobObserver {
 /// Reads what each living process uses now.
 void add_usage(JobStatus& status, const std::string& proc = "/proc");
 
-/// Reads the last line of each log.
+/// Reads the last line of each log, and how long it is.
 void add_last_lines(JobStatus& status);
 
 /// The last line of `tail` that shows something, as a terminal would show it: what a progress bar has overwritten

@@ -54,7 +54,8 @@ Json to_json_value(const ProcessStatus& process, std::int64_t now) {
           {"rss_bytes", usage ? Json(usage->rss_bytes) : Json()},
           {"processes", usage ? Json(usage->processes) : Json()},
           {"kernel_state", usage ? Json(std::string(usage->state ? 1 : 0, usage->state)) : Json()},
-          {"last_line", process.last_line ? Json(*process.last_line) : Json()}};
+          {"last_line", process.last_line ? Json(*process.last_line) : Json()},
+          {"log_bytes", process.log_bytes ? Json(*process.log_bytes) : Json()}};
 }
 
 template <class Enum>
@@ -92,6 +93,7 @@ ProcessStatus process_from_json(const Json& json, std::int64_t now) {
                                   .state = state.empty() ? '\0' : state.front()};
   }
   if (!json.at("last_line").is_null()) process.last_line = json.at("last_line").get<std::string>();
+  if (!json.at("log_bytes").is_null()) process.log_bytes = json.at("log_bytes").get<std::uint64_t>();
   return process;
 }
 

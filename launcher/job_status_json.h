@@ -5,7 +5,7 @@
 //    "uptime_seconds":1.5,"logs_truncated":false,"exit_status":null,
 //    "processes":[{"role":"trainer","rank":0,"name":"trainer 0","pid":4711,"state":"running","attempt":0,"starts":1,
 //                  "uptime_seconds":1.2,"exit":null,"cause":"","log":"…",
-//                  "cpu_seconds":0.3,"rss_bytes":1048576,"processes":2,"kernel_state":"S","last_line":"epoch 3"}],
+//                  "cpu_seconds":0.3,"rss_bytes":1048576,"processes":2,"kernel_state":"S","last_line":"epoch 3","log_bytes":512}],
 //    "restarts":[{"next_attempt":1,"scope":"group","process":"trainer 1","kind":"crash","cause":"…","why":"…"}]}
 //
 // `exit` is null or {"status":…,"code":…} or {"status":…,"signal":"SIGKILL","core":false}; status is the shell's.

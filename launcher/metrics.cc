@@ -1,0 +1,125 @@
+#include "launcher/metrics.h"
+
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <map>
+
+#include "runtime/base/exit_reason.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+/// A label's value, quoted as the format wants it.
+std::string quoted(std::string_view value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '\\' || c == '"') text += '\\';
+    if (c == '\n')
+      text += "\\n";
+    else
+      text += c;
+  }
+  return text += '"';
+}
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+class Exposition {
+ public:
+  void family(const char* name, const char* type, const char* help) {
+    name_ = name;
+    text_.append("# HELP ").append(name).append(" ").append(help).append("\n");
+    text_.append("# TYPE ").append(name).append(" ").append(type).append("\n");
+  }
+  void sample(const std::string& labels, double value) {
+    text_.append(name_);
+    if (!labels.empty()) text_.append("{").append(labels).append("}");
+    text_.append(" ").append(number(value)).append("\n");
+  }
+  std::string end() { return std::move(text_); }
+
+ private:
+  std::string name_, text_;
+};
+
+std::string labels_of(const ProcessStatus& process) {
+  return "role=" + quoted(process.role) + ",rank=\"" + std::to_string(process.rank) + "\"";
+}
+
+/// One sample for each process for which `value` has one.
+void per_process(Exposition& out, const JobStatus& status,
+                 const std::function<std::optional<double>(const ProcessStatus&)>& value) {
+  for (const ProcessStatus& process : status.processes) {
+    if (const auto sample = value(process)) out.sample(labels_of(process), *sample);
+  }
+}
+
+void write_job(Exposition& out, const JobStatus& status) {
+  out.family("fleetrun_job_info", "gauge", "What job this is.");
+  out.sample("job_id=" + quoted(status.job_id) + ",pod=" + quoted(status.pod) +
+                 ",mode=" + quoted(status.mode) + ",containment=" + quoted(status.containment),
+             1);
+  out.family("fleetrun_job_phase", "gauge", "1 for the phase that the job is in.");
+  for (int i = 0; i <= static_cast<int>(JobPhase::ended); ++i) {
+    const auto phase = static_cast<JobPhase>(i);
+    out.sample("phase=" + quoted(to_string(phase)), phase == status.phase ? 1 : 0);
+  }
+  out.family("fleetrun_job_attempt", "gauge", "The attempt that runs, counted from 0.");
+  out.sample("", status.attempt);
+  out.family("fleetrun_job_uptime_seconds", "gauge", "Since fleetrun began.");
+  out.sample("", static_cast<double>(status.now - status.began_at) / 1e9);
+  out.family("fleetrun_job_restarts_total", "counter", "Restarts, by the kind of failure that led to them.");
+  std::array<int, kFailureKinds> restarts{};
+  for (const RestartStatus& restart : status.restarts) ++restarts[static_cast<std::size_t>(restart.kind)];
+  for (std::size_t kind = 0; kind < kFailureKinds; ++kind)
+    out.sample("kind=" + quoted(to_string(static_cast<FailureKind>(kind))), restarts[kind]);
+  out.family("fleetrun_job_processes", "gauge", "Processes, by state.");
+  std::map<ProcessState, int> states;
+  for (const ProcessStatus& process : status.processes) ++states[process.state];
+  for (int i = 0; i <= static_cast<int>(ProcessState::not_started); ++i) {
+    const auto state = static_cast<ProcessState>(i);
+    out.sample("state=" + quoted(to_string(state)), states[state]);
+  }
+}
+
+void write_processes(Exposition& out, const JobStatus& status) {
+  using Sample = std::optional<double>;
+  out.family("fleetrun_process_up", "gauge", "1 while the process lives.");
+  per_process(out, status, [](const ProcessStatus& p) -> Sample {
+    return p.state == ProcessState::running || p.state == ProcessState::stopping ? 1 : 0;
+  });
+  out.family("fleetrun_process_starts_total", "counter", "How often it was started.");
+  per_process(out, status, [](const ProcessStatus& p) -> Sample { return p.starts; });
+  out.family("fleetrun_process_cpu_seconds_total", "counter", "CPU time of it and what it started.");
+  per_process(out, status, [](const ProcessStatus& p) -> Sample {
+    return p.usage ? Sample(p.usage->cpu_seconds) : std::nullopt;
+  });
+  out.family("fleetrun_process_resident_memory_bytes", "gauge", "Resident memory of it and what it started.");
+  per_process(out, status, [](const ProcessStatus& p) -> Sample {
+    return p.usage ? Sample(static_cast<double>(p.usage->rss_bytes)) : std::nullopt;
+  });
+  out.family("fleetrun_process_exit_status", "gauge", "How it ended last, as a shell shows it.");
+  per_process(out, status, [](const ProcessStatus& p) -> Sample {
+    return p.exit ? Sample(exit_status(*p.exit)) : std::nullopt;
+  });
+  out.family("fleetrun_process_log_bytes", "gauge", "Size of its current log.");
+  per_process(out, status, [](const ProcessStatus& p) -> Sample {
+    return p.log_bytes ? Sample(static_cast<double>(*p.log_bytes)) : std::nullopt;
+  });
+}
+
+}  // namespace
+
+std::string to_prometheus(const JobStatus& status) {
+  Exposition out;
+  write_job(out, status);
+  write_processes(out, status);
+  return out.end();
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,21 @@
+// A job's status as Prometheus text (exposition format 0.0.4). Pure.
+//
+//   fleetrun_job_info{job_id,pod,mode,containment} 1        fleetrun_process_up{role,rank} 0|1
+//   fleetrun_job_phase{phase} 1 for the one it is in        fleetrun_process_starts_total{role,rank}
+//   fleetrun_job_attempt                                    fleetrun_process_cpu_seconds_total{role,rank}
+//   fleetrun_job_uptime_seconds                             fleetrun_process_resident_memory_bytes{role,rank}
+//   fleetrun_job_restarts_total{kind}                       fleetrun_process_exit_status{role,rank}  its last, as a shell's
+//   fleetrun_job_processes{state}                           fleetrun_process_log_bytes{role,rank}    of its current log
+//
+// A process's CPU and memory include what it started (launcher/resource_usage), and are left out while it does not live.
+#pragma once
+
+#include <string>
+
+#include "launcher/job_status.h"
+
+namespace fleetrun::launcher {
+
+std::string to_prometheus(const JobStatus& status);
+
+}  // namespace fleetrun::launcher
