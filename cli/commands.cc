@@ -2,13 +2,21 @@
 
 #include <algorithm>
 
+#include "cli/attach_command.h"
 #include "cli/logs_command.h"
+#include "cli/status_command.h"
+#include "cli/stop_command.h"
+#include "cli/top_command.h"
 
 namespace fleetrun::cli {
 namespace {
 
 constexpr Command kCommands[] = {
+    {"status", "show how a running job is doing", run_status_command},
+    {"top", "the same, kept up to date", run_top_command},
     {"logs", "show the logs of a job", run_logs_command},
+    {"attach", "look on at a running job until it ends", run_attach_command},
+    {"stop", "end a running job", run_stop_command},
 };
 
 }  // namespace

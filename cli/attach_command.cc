@@ -1,0 +1,162 @@
+// Three sources are shown until the job has ended: the processes' logs (by a child, which ends with the job or with
+// this process), the LAUNCH lines from now on (of a detached job from its launch.log; of any other, whose LAUNCH lines
+// are on its own terminal, the sentences that come with the events), and the end itself.
+#include "cli/attach_command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <vector>
+
+#include "cli/command_flags.h"
+#include "cli/job_choice.h"
+#include "cli/job_stream.h"
+#include "launcher/control_client.h"
+#include "launcher/job_status_json.h"
+#include "launcher/log_choice.h"
+#include "launcher/log_show.h"
+#include "runtime/base/error.h"
+#include "runtime/base/unique_fd.h"
+
+namespace fleetrun::cli {
+namespace {
+
+constexpr CommandFlag kFlags[] = {
+    {"all", 'a', "", "show the logs of all processes, not only the first trainer's"},
+    {"lines", 'n', "N", "begin with the last N lines of each log; default: 10"},
+    {"help", 'h', "", "show this"},
+};
+
+constexpr const char* kHelp = R"(usage: fleetrun attach [JOB] [--all] [--lines=N]
+
+Shows a running job of yours until it ends, and exits with its exit status. JOB is a pod or a job id; without it there
+has to be one job only. Ctrl-C leaves the job running.
+
+)";
+
+constexpr int kLost = 125, kLinesBefore = 10;
+constexpr std::chrono::milliseconds kLook{250};  // between looks at launch.log
+constexpr std::chrono::seconds kLastBreath{
+    5};  // from the end of the job to that of its fleetrun and of its logs
+
+/// The part of a growing file that has not been shown yet.
+class Tail {
+ public:
+  explicit Tail(const std::string& path)
+      : file_(path.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {
+    if (file_) ::lseek(file_.value(), 0, SEEK_END);
+  }
+  explicit operator bool() const noexcept { return bool(file_); }
+  void show(int output) {
+    char bytes[16384];
+    for (ssize_t count; file_ && (count = ::read(file_.value(), bytes, sizeof bytes)) > 0;)
+      write_text(output, {bytes, static_cast<std::size_t>(count)});
+  }
+
+ private:
+  UniqueFd file_;
+};
+
+/// Shows logs as they grow, in a process of its own.
+class LogShow {
+ public:
+  explicit LogShow(const launcher::LogWish& wish) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    try {
+      launcher::show_logs(wish);
+    } catch (const Error&) {
+      ::_exit(1);  // there are no logs: nothing is shown
+    }
+    ::_exit(0);
+  }
+  ~LogShow() { end(std::chrono::milliseconds(0)); }
+  LogShow(const LogShow&) = delete;
+  LogShow& operator=(const LogShow&) = delete;
+
+  /// Waits until all has been shown, for `patience` at most.
+  void end(std::chrono::milliseconds patience) {
+    if (pid_ <= 0) return;
+    if (!wait_for_end(pid_, patience)) ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+launcher::LogWish logs_to_show(const CommandWords& words, const launcher::JobEntry& job,
+                               const launcher::JobStatus& status) {
+  launcher::LogWish wish;
+  wish.pod_directory = job.log_dir + "/" + job.pod;
+  wish.lines = whole_number(words, "lines", 0).value_or(kLinesBefore);
+  wish.follow = true;
+  wish.output = STDOUT_FILENO;
+  wish.colour = ::isatty(STDOUT_FILENO) == 1;
+  if (words.has("all") || status.processes.empty()) return wish;
+  const launcher::ProcessStatus* first = &status.processes.front();
+  for (const launcher::ProcessStatus& process : status.processes) {
+    if (process.role == "trainer" && process.rank == 0) first = &process;
+  }
+  wish.roles = {first->role};
+  wish.ranks = {first->rank};
+  return wish;
+}
+
+/// Looks on until the job has ended. Returns its exit status; nullopt when it has gone without saying it. `signal`
+/// becomes the one that ended the looking on alone.
+std::optional<int> look_on(launcher::ControlClient& events, Tail& launch_lines, int& signal) {
+  const UniqueFd signals(open_signals());
+  for (bool open = true; open; open = events.read_more()) {
+    launch_lines.show(STDERR_FILENO);
+    while (const auto line = events.next_line()) {
+      const auto event = parse_streamed(*line);
+      if (!event) continue;
+      if (!launch_lines && !event->text.empty() && event->level != "DEBUG")
+        write_text(STDERR_FILENO, event->text + "\n");
+      if (event->exit_status) return event->exit_status;
+    }
+    const Wake wake =
+        wait_for(events.descriptor(), signals.value(), launch_lines ? kLook : std::chrono::milliseconds(-1));
+    if (wake.signal == 0 || wake.signal == SIGWINCH) continue;
+    signal = wake.signal;
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int run_attach_command(const std::vector<std::string>& arguments, const Environ& environment) {
+  const CommandWords words = parse_command_words("attach", arguments, kFlags);
+  if (words.has("help")) {
+    write_text(STDOUT_FILENO, kHelp + describe_flags(kFlags));
+    return 0;
+  }
+  const launcher::JobEntry job = choose_job("attach", words.words, environment);
+  launcher::ControlClient events(job);
+  const auto status =
+      launcher::job_status_from_json(launcher::status_in(events.ask(R"({"request":"attach"})")));
+  Tail launch_lines(job.launch_log);
+  LogShow logs(logs_to_show(words, job, status));
+  int signal = 0;
+  const std::optional<int> exit_status = look_on(events, launch_lines, signal);
+  if (signal != 0) {
+    write_text(STDERR_FILENO, name_of(job) + " goes on; fleetrun stop " + job.pod + " ends it\n");
+    return 128 + signal;
+  }
+  wait_for_end(job.pid, kLastBreath);
+  logs.end(kLastBreath);
+  launch_lines.show(STDERR_FILENO);
+  if (exit_status) return *exit_status;
+  write_text(STDERR_FILENO,
+             name_of(job) + " has gone without saying how it ended: its fleetrun was killed\n");
+  return kLost;
+}
+
+}  // namespace fleetrun::cli

@@ -1,0 +1,22 @@
+// The job that a subcommand is about: `fleetrun status|top|attach|stop [JOB]`, JOB being a pod or a job id.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/run_directory.h"
+#include "runtime/base/environ.h"
+
+namespace fleetrun::cli {
+
+/// Throws: Error(usage) when `words` has more than one word, and when no job or several match.
+launcher::JobEntry choose_job(std::string_view command, const std::vector<std::string>& words,
+                              const Environ& environment);
+
+/// Writes all of `text`; what the reader does not take is lost.
+void write_text(int fd, std::string_view text);
+
+/// "job default (pod abcdef)"
+std::string name_of(const launcher::JobEntry& job);
+
+}  // namespace fleetrun::cli
