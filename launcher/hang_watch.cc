@@ -163,7 +163,9 @@ class TimedWatch final : public HangWatch {
 
   std::vector<Silence> silent_now(const std::vector<Heartbeat>& heartbeats) {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    const HangFindings findings = judge_.look(now, vitals_of(heartbeats));
+    std::vector<Vitals> vitals = vitals_of(heartbeats);
+    HangFindings findings = judge_.look(now, vitals);
+    if (find_debuggers(findings.silent, vitals)) findings = judge_.look(now, vitals);
     for (const std::size_t index : findings.debugged)
       warn(processes_[index].name + " is under a debugger, and is not watched for hangs meanwhile");
     return findings.silent;
@@ -202,10 +204,28 @@ class TimedWatch final : public HangWatch {
       vitals.cpu_seconds = usage[i].cpu_seconds;
       vitals.stopped = usage[i].state == 'T';
       vitals.log_bytes = calls_.log_bytes ? calls_.log_bytes(i) : 0;
-      vitals.debugged = std::any_of(all.begin(), all.end(), [&](const ProcStat& process) {
-        return (process.pid == quiet[i] || process.session == quiet[i]) && is_traced(process.pid);
-      });
+      vitals.debugged = vitals.debugged && is_debugged(quiet[i], all);
     }
+  }
+
+  /// The process, or one that it started.
+  static bool is_debugged(pid_t pid, const std::vector<ProcStat>& all) {
+    return std::any_of(all.begin(), all.end(), [pid](const ProcStat& process) {
+      return (process.pid == pid || process.session == pid) && is_traced(process.pid);
+    });
+  }
+
+  /// Only who would be reported is worth the question. True when one of them is under a debugger.
+  bool find_debuggers(const std::vector<Silence>& silent, std::vector<Vitals>& vitals) {
+    if (silent.empty()) return false;
+    const std::vector<ProcStat> all = read_processes();
+    bool any = false;
+    for (const Silence& silence : silent) {
+      const std::size_t i = silence.index;
+      vitals[i].debugged = seen_[i].vitals.debugged = is_debugged(seen_[i].pid, all);
+      any = any || vitals[i].debugged;
+    }
+    return any;
   }
 
   void read_stacks_of(const std::vector<Silence>& silent) {

@@ -131,6 +131,8 @@ ThreadStack read_thread(const std::string& process, const std::string& thread) {
         frame.where = descriptor_kind(process, call[1]);
     }
     stack.frames.push_back(std::move(frame));
+  } else if (const std::string place = read_whole(thread + "/wchan"); state != 'R' && place.size() > 1) {
+    stack.frames.push_back({without_newline(place), "kernel", true});  // also where a tracer is not welcome
   } else if (state == 'R') {
     stack.frames.push_back({"computing", "", true});
   }
