@@ -153,7 +153,7 @@ class TimedInjector final : public Injector {
       emit_(event::Warning{"--inject: " + signal.what + ": not sent, since it does not run"});
       return;
     }
-    emit_(event::Injected{signal.what});
+    emit_(event::Injected{signal.what, signal.index, signal.target == Target::init ? 0 : signal.signal});
     send_signal(process, signal.signal);
   }
 

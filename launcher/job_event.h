@@ -108,8 +108,11 @@ struct HangFound {
   std::string report;  // the stacks, equal ones together
 };
 
+/// A failure was injected: where it is a signal to a process, `signal` (0: none) to process `index`.
 struct Injected {
   std::string what;
+  std::size_t index{};
+  int signal{};
 };
 
 /// A process that SIGKILL does not end.

@@ -85,6 +85,7 @@ void JobStory::on(const event::HangFound& event) {
 
 void JobStory::on(const event::Injected& event) {
   injected_.push_back(event.what);
+  if (event.signal != 0) note_signal(event.index, event.signal);
 }
 
 void JobStory::on(const event::FailureExplained& event) {

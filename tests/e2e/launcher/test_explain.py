@@ -329,6 +329,13 @@ def test_every_signal_comes_through(work):
         assert first_failure(work)["text"].startswith("was killed by ")
 
 
+def test_a_signal_that_fleetrun_injected_is_told_as_its_own(work):
+    work.run("--nproc_per_node=2", "--inject", "kill rank=1 at=0.1s", "/bin/sleep", "1000")
+    first = first_failure(work)
+    assert (first["name"], first["text"]) == ("trainer 1", "was killed by SIGKILL, sent by fleetrun")
+    assert "injected before: SIGKILL to trainer 1" in first["detail"]
+
+
 def test_a_sigterm_from_elsewhere_and_exit_code_75_are_preemptions(work):
     work.run("--nproc_per_node=1", "/bin/sh", "-c", "kill -TERM $$")
     assert first_failure(work)["kind"] == "preemption"

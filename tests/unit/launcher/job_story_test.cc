@@ -52,7 +52,7 @@ TEST_CASE("who died of a signal of fleetrun, and who hung, is known") {
   CHECK(story.ending_of(1)->as_told());
   CHECK_FALSE(story.ending_of(2)->by_our_signal());
   story.on_event(event::ProcessStarted{2, 103, 1, 8});
-  story.note_signal(2, SIGKILL);  // injected: nobody asked it to stop
+  story.on_event(event::Injected{"SIGKILL to trainer 2", 2, SIGKILL});  // nobody asked it to stop
   story.on_event(exited(2, 1, 9));
   CHECK(story.ending_of(2)->by_our_signal());
   CHECK_FALSE(story.ending_of(2)->as_told());
