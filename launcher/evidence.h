@@ -81,7 +81,7 @@ class EvidenceCollector {
  public:
   explicit EvidenceCollector(MachineRoots roots = {}) : roots_(std::move(roots)) {}
 
-  /// Notes the counters of fleetrun's own cgroup, in which processes start. When the first ones start; some 50
+  /// Notes the counters of fleetrun's own cgroup, in which processes start. Before the first start; some 50
   /// µs.
   void begin();
 

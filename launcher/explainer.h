@@ -23,7 +23,7 @@ class Explainer final : public JobObserver {
  public:
   explicit Explainer(MachineRoots roots = {}) : collector_(std::move(roots)) {}
 
-  /// Notes the counters of memory: when the first processes start. Some 50 µs.
+  /// Notes the counters of memory: before the first process starts. Some 50 µs.
   void begin() { collector_.begin(); }
 
   void on_event(const JobEvent& event) override;

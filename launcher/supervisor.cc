@@ -62,9 +62,9 @@ class Supervisor final : public PodListener, public JobControl {
     start_log_through();
     pod_ = start_pod(loop_, settings_.init, *this);
     arm_timeout();
-    perform(state_.begin());
     explainer_.begin();
     arm_look(kFirstLook);
+    perform(state_.begin());
     view();
     loop_.run();
     pod_.reset();

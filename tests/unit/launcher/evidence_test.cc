@@ -153,6 +153,20 @@ TEST_CASE("a process that has moved to another cgroup is judged by that one") {
   CHECK(evidence.groups.front().path == "/own");
 }
 
+TEST_CASE(
+    "a process that is ending, which cgroup v1 shows in its root group, is judged by the group it lived in") {
+  Machine machine;
+  machine.file("proc/self/cgroup", "4:memory:/a\n");
+  machine.be_v1("", 0);
+  machine.be_v1("/a", 0);
+  machine.file("proc/101/cgroup", "4:memory:/\n");
+  EvidenceCollector collector(machine.roots());
+  collector.begin();
+  machine.be_v1("/a", 1);
+  collector.look(1, 101);
+  CHECK(collector.collect(killed(1)).oom_kills == 1);
+}
+
 TEST_CASE("in a container the group is mounted as the root, whatever the host calls it") {
   Machine machine;
   machine.file("proc/self/cgroup", "4:memory:/docker/0123\n");
