@@ -34,6 +34,7 @@ bool is_ours(uid_t owner) noexcept {
 
 void make_directories(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST) return;
+  if (errno != ENOENT) refuse("log directory " + path + " cannot be made", errno);
   for (std::size_t end = 1; end != std::string::npos;) {
     end = path.find('/', end + 1);
     const std::string part = path.substr(0, end);

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 
 import pytest
 
@@ -119,6 +120,78 @@ def test_a_read_only_log_directory(work):
     (work.directory / "log").mkdir(mode=0o555)
     refused(work, "/bin/true", says="Permission denied", executable=reachable_fleetrun(work),
             preexec_fn=lambda: os.setuid(54321))
+
+
+def test_log_directories_that_are_links(work):
+    (work.directory / "dangling").symlink_to("nowhere")
+    refused(work, "--log_dir=dangling", "/bin/true", says="log directory dangling is a symbolic link that cannot be followed: No such file")
+    (work.directory / "loop").symlink_to("loop")
+    refused(work, "--log_dir=loop", "/bin/true", says="log directory loop is a symbolic link that cannot be followed: Too many levels")
+    refused(work, "--log_dir=" + "/".join(["x" * 200] * 21), "/bin/true", says="cannot be made: File name too long")
+
+
+def test_log_directories_in_which_others_could_plant_things(work):
+    log = work.directory / "log"
+    log.mkdir()
+    log.chmod(0o777)
+    refused(work, "/bin/true", says="log directory log can be written to by everybody")
+    log.chmod(0o1777)
+    assert work.run("/bin/true").status == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root gives files to another user here")
+def test_log_directories_of_others(work):
+    log = work.directory / "log"
+    log.mkdir()
+    os.chown(log, 54321, 54321)
+    refused(work, "/bin/true", says="log directory log belongs to user 54321, not to user 0")
+    os.chown(log, 0, 0)
+    (log / "workerlog.0").write_text("theirs")
+    os.chown(log / "workerlog.0", 54321, 54321)
+    refused(work, "/bin/true", says="log log/workerlog.0 belongs to user 54321 already")
+    (work.directory / "link").symlink_to("log")
+    os.chown(work.directory / "link", 54321, 54321, follow_symlinks=False)
+    refused(work, "--log_dir=link", "/bin/true", says="log directory link is a symbolic link of user 54321")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root becomes another user here")
+def test_a_shared_log_directory_in_which_another_has_logs(work):
+    log = work.directory / "log"
+    log.mkdir()
+    log.chmod(0o1777)
+    work.directory.chmod(0o755)
+    assert work.run("/bin/true").status == 0
+    refused(work, "/bin/true", says="log log/workerlog.0 cannot be replaced: Operation not permitted",
+            executable=reachable_fleetrun(work), preexec_fn=lambda: os.setuid(54321))
+
+
+def test_a_working_directory_that_is_gone(work):
+    (work.directory / "gone").mkdir()
+
+    def leave():
+        os.chdir(work.directory / "gone")
+        os.rmdir(work.directory / "gone")
+
+    job = work.run("/bin/true", preexec_fn=leave)
+    assert job.status == 125 and job.err.startswith("fleetrun: error: ") and "No such file or directory" in job.err
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="root mounts a small file system here")
+def test_a_log_directory_without_room(work):
+    log = work.directory / "log"
+    log.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=3", "tmpfs", str(log)], check=True)
+    try:
+        refused(work, "/bin/true", says="cannot be made: No space left on device")
+    finally:
+        subprocess.run(["umount", "-l", str(log)], check=True)
+
+
+def test_lines_that_cannot_be_written_do_not_fail_a_job(work):
+    with open("/dev/full", "wb") as full:
+        job = work.start("/bin/sh", "-c", "echo hello; exit 3", stderr=full, stdout=full)
+        job.process.wait(30)
+    assert job.process.returncode == 3 and job.log("workerlog.0") == "hello\n"
 
 
 FLAGS = [("--sever_num=1", "--server_num"), ("--server-nun", "--server_num"), ("--gups=0", "--gpus"), ("-x", "--help lists")]
