@@ -174,7 +174,7 @@ class Through final : public LogThrough {
       return false;
     }
     if (news.kind == LogMessage::settled) settled_ = true;
-    if (news.kind == LogMessage::news && settings_.on_lost &&
+    if (news.kind == LogMessage::news && news.index < plan_.processes.size() && settings_.on_lost &&
         told_.insert({news.index, news.dropped > 0}).second)
       settings_.on_lost(news.index, news.dropped > 0 ? news.dropped : news.removed,
                         news.dropped > 0 ? news.error : 0);

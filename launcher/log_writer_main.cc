@@ -82,8 +82,11 @@ class LogPump {
   }
 
   void end(Stream& stream) {
+    if (!stream.pipe) return;
     stream.writer.finish(Clock::now());
     tell(stream);
+    // fleetrun has the pipe open too: closing it alone would not end its events.
+    ::epoll_ctl(events_.value(), EPOLL_CTL_DEL, stream.pipe.value(), nullptr);
     stream.pipe.reset();
   }
 

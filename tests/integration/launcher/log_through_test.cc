@@ -128,6 +128,23 @@ TEST_CASE("through the writer, logs are byte for byte what the processes wrote")
   CHECK(job.lost.empty());
 }
 
+TEST_CASE("a process that ends leaves the others' logs alone") {
+  Job job(2);
+  write_all(job.ends[0].value(), "ends\n");
+  job.ends[0].reset();
+  std::string text;
+  for (int line = 0; line < 200; ++line) {
+    const std::string words = "line " + std::to_string(line) + "\n";
+    write_all(job.ends[1].value(), words);
+    text.append(words);
+    job.through->settle(10s);
+  }
+  job.finish();
+  CHECK(job.log(0) == "ends\n");
+  CHECK(job.log(1) == text);
+  CHECK(job.lost.empty());
+}
+
 TEST_CASE("after settling, the last words are in the log") {
   Job job(2);
   for (int round = 0; round < 100; ++round) {
