@@ -29,6 +29,8 @@ void settle_process() {
     if (::fcntl(fd, F_GETFD) == -1) (void)!::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
   }
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGTTOU,
+           SIG_IGN);  // in the background of a terminal with `stty tostop`, too, fleetrun goes on watching
   ::signal(SIGCHLD, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);

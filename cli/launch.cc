@@ -14,6 +14,7 @@
 #include "cli/launch_log.h"
 #include "cli/narrator.h"
 #include "cli/render.h"
+#include "launcher/detach.h"
 #include "launcher/host.h"
 #include "launcher/job_health.h"
 #include "launcher/job_services.h"
@@ -25,6 +26,7 @@
 #include "launcher/report.h"
 #include "launcher/run_directory.h"
 #include "launcher/signal_map.h"
+#include "launcher/standard_input.h"
 #include "launcher/supervisor.h"
 #include "launcher/verdict.h"
 #include "runtime/base/text.h"
@@ -136,13 +138,19 @@ class Launch {
     std::vector<std::string> notes;
     auto logs = launcher::open_first_logs(plan, [&](const std::string& note) { notes.push_back(note); });
     launcher::make_python_directory(python_, program_.interpreter);
+    launcher::Background background;
+    if (config_.detach) {
+      if (const auto foreground = launcher::go_to_background(plan, background)) return say(*foreground);
+    }
     LaunchLog log(STDERR_FILENO, config_.log_level);
     log.show_start(config_, plan);
     for (const std::string& note : notes) log.warning(note);
 
     Narrator narrator(log, plan, to_string(config_.containment));
     settings_.observers = {&narrator};
-    settings_.parts = {launcher::job_health(config_, environment_), launcher::job_services(services())};
+    settings_.parts = {launcher::job_health(config_, environment_),
+                       launcher::job_services(services(background))};
+    settle_terminal(std::move(background));
     log.set_patience(kPatience);
     const launcher::JobResult result = run_to_the_end(plan, std::move(logs), log);
     log.set_patience(std::nullopt);
@@ -177,8 +185,29 @@ class Launch {
                             [&](const std::string& text) { log.warning(text); });
   }
 
-  launcher::ServiceSettings services() const {
+  static int say(const launcher::Foreground& foreground) {
+    print(foreground.output);
+    LaunchLog(STDERR_FILENO, launcher::LogLevel::info).raw(foreground.error);
+    return foreground.exit_status;
+  }
+
+  /// What the job has to do with the terminal: nothing, in the background.
+  void settle_terminal(launcher::Background background) {
+    if (config_.detach) {
+      settings_.parts.push_back(launcher::tell_running(std::move(background.running)));
+      settings_.hangup_ignored = true;
+      settings_.stdin_of = std::nullopt;
+      for (launcher::ViewedProcess& process : settings_.viewed) process.showing = launcher::Showing::never;
+    }
+    settings_.input = launcher::usable_input(STDIN_FILENO);
+    if (settings_.stdin_of && settings_.input >= 0 && ::isatty(STDIN_FILENO) == 1)
+      settings_.parts.push_back(launcher::share_terminal(*settings_.stdin_of));
+  }
+
+  launcher::ServiceSettings services(const launcher::Background& background) const {
     launcher::ServiceSettings services;
+    services.launch_log = background.launch_log;
+    services.detached = config_.detach;
     services.run_directories = launcher::run_directories(environment_, ::geteuid());
     if (config_.metrics) services.metrics = launcher::parse_metrics_address(*config_.metrics);
     services.environment = environment_;

@@ -125,6 +125,8 @@ std::string listed(const std::vector<JobEntry>& jobs) {
 }  // namespace
 
 std::vector<std::string> run_directories(const Environ& environment, uid_t uid) {
+  if (const std::string* chosen = environment.find("FLEETRUN_RUN_DIR"); chosen && chosen->starts_with("/"))
+    return {*chosen};
   std::vector<std::string> directories;
   const std::string* runtime = environment.find("XDG_RUNTIME_DIR");
   if (runtime && runtime->starts_with("/")) directories.push_back(*runtime + "/fleetrun");

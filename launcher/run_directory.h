@@ -1,6 +1,6 @@
 // Where running jobs are found: a directory of this user's with one entry per job.
 //
-//   $XDG_RUNTIME_DIR/fleetrun, or /tmp/fleetrun-UID      mode 0700, this user's, no symbolic link
+//   $FLEETRUN_RUN_DIR, or $XDG_RUNTIME_DIR/fleetrun, or /tmp/fleetrun-UID: mode 0700, this user's, no symbolic link
 //     POD.json      job id, pod, pid and start time of fleetrun, log directory …; replaced by rename
 //     POD.sock      the control socket (launcher/control_server)
 //

@@ -1,6 +1,6 @@
-// Who gets fleetrun's standard input, and how that process shares the terminal with fleetrun.
+// How a process that has fleetrun's standard input (a lone one, or --stdin RANK) shares the terminal with fleetrun.
 //
-//   standard input is    the process that gets it (a lone one, or --stdin RANK)
+//   standard input is    the process
 //   a pipe or file       has it as it is
 //   a terminal           reads from it directly: prompts, pdb and `cat` work. It leads a session of its own, so the
 //                        kernel's job control does not reach it, and fleetrun does that part: Ctrl-C is fleetrun's
@@ -12,34 +12,16 @@
 // Everybody else has /dev/null.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
+#include <cstddef>
 
-#include "launcher/job_config.h"
-#include "launcher/plan.h"
-
-namespace boost::asio {
-class io_context;
-}
+#include "launcher/job_control.h"
 
 namespace fleetrun::launcher {
-
-/// The process that standard input goes to. Pure.
-/// Throws: Error(config) when no trainer of this host has the rank.
-std::optional<std::size_t> process_with_input(const Plan& plan, const StandardInput& choice);
 
 /// `fd`, or -1 when it is a terminal in whose background this process is.
 int usable_input(int fd) noexcept;
 
-class TerminalShare {
- public:
-  virtual ~TerminalShare() = default;
-};
-
-/// From now on Ctrl-Z (SIGTSTP) and SIGCONT go to the process that reads from the terminal, too: `send` sends it a
-/// signal. Then fleetrun stops itself, as Ctrl-Z wants it.
-std::unique_ptr<TerminalShare> share_terminal(boost::asio::io_context& loop,
-                                              std::function<void(int number)> send);
+/// From now on Ctrl-Z (SIGTSTP) stops process `index` before it stops fleetrun, and SIGCONT wakes it.
+MakeJobPart share_terminal(std::size_t index);
 
 }  // namespace fleetrun::launcher

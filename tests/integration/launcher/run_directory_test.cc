@@ -181,4 +181,6 @@ TEST_CASE("where jobs are looked for") {
   CHECK(run_directories(Environ{{"XDG_RUNTIME_DIR", "/run/user/7"}}, 7) ==
         std::vector<std::string>{"/run/user/7/fleetrun", "/tmp/fleetrun-7"});
   CHECK(run_directories(Environ{{"XDG_RUNTIME_DIR", "relative"}}, 7).front() == "/tmp/fleetrun-7");
+  CHECK(run_directories(Environ{{"XDG_RUNTIME_DIR", "/x"}, {"FLEETRUN_RUN_DIR", "/y"}}, 7) ==
+        std::vector<std::string>{"/y"});
 }
