@@ -181,6 +181,8 @@ std::string facts(const Evidence& evidence, const Cause& cause) {
   if (cause.text.starts_with("was killed by SIGKILL") && evidence.cpu_seconds_limit)
     text += "its limit of CPU time is " + std::to_string(*evidence.cpu_seconds_limit) +
             " s, and the kernel ends with SIGKILL what goes beyond\n";
+  if (evidence.address_space_limit)
+    text += "its limit of address space is " + shown_bytes(*evidence.address_space_limit) + " (ulimit -v)\n";
   if (!evidence.core.empty()) text += "core: " + evidence.core + "\n";
   return text;
 }

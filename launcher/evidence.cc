@@ -286,6 +286,8 @@ Evidence EvidenceCollector::collect(const Death& death) {
   add_signal_facts(roots_, death, evidence);
   if (!death.log_path.empty())
     evidence.text = find_failure(log_tail(death.log_path, death.log_start, kFailureTextBytes));
+  if (evidence.text && evidence.text->out_of_memory)
+    evidence.address_space_limit = limit_of(RLIMIT_AS, false);
   return evidence;
 }
 

@@ -178,6 +178,14 @@ def test_out_of_memory_is_told_with_its_numbers(work, python, limited):
     assert "raise that limit" in first["hint"]
 
 
+def test_a_process_that_ran_out_of_address_space_is_told_with_its_limit(work, python):
+    work.script("t.py", "bytearray(1 << 30)\n")
+    job = work.run("--python", python, "--nproc_per_node=1", "t.py", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (512 << 20,) * 2))
+    first = first_failure(work)
+    assert job.status == 1 and first["text"] == "exited with 1: MemoryError" and first["kind"] == "crash"
+    assert "its limit of address space is 512.0 MiB (ulimit -v)" in first["detail"]
+
+
 def test_a_process_that_moved_to_a_group_of_its_own_is_judged_by_that(work, python, limited):
     """Its growth takes a second or two, in which fleetrun looks where it lives."""
     work.script("t.py", f"import os, time\nopen('{limited}/cgroup.procs', 'w').write(str(os.getpid()))\nblock = []\n"

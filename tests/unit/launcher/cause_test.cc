@@ -156,6 +156,19 @@ TEST_CASE("what the log says explains an exit and an abort, but not a kill from 
   CHECK(explain(evidence, {ExitReason::Kind::signaled, SIGSEGV, true}).detail == "core: /x/core.7\n");
 }
 
+TEST_CASE("a process that ran out of memory by itself is told with its limit") {
+  Evidence evidence;
+  evidence.text = FailureText{FailureFamily::python, "MemoryError", "", "python MemoryError @ a.py:f"};
+  evidence.text->out_of_memory = true;
+  evidence.address_space_limit = 64 * kMib;
+  evidence.peak_rss = 30 * kMib;
+  const Cause cause = explain(evidence, code(1));
+  CHECK(cause.kind == FailureKind::crash);  // no kill was counted
+  CHECK(cause.detail ==
+        "most memory that it had: 30.0 MiB\nits limit of address space is 64.0 MiB (ulimit -v)\n");
+  CHECK_FALSE(cause.hint.empty());
+}
+
 TEST_CASE("a program that could not be started is told with the step and errno") {
   const Cause cause = explain_start("/bin/x", "exec", EACCES);
   CHECK(cause.kind == FailureKind::not_started);
