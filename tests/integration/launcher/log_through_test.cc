@@ -139,6 +139,14 @@ TEST_CASE("a process that ends leaves the others' logs alone") {
     text.append(words);
     job.through->settle(10s);
   }
+  // With nothing to read, the writer sleeps.
+  const auto state = [writer = Job::writer()] {
+    std::string pid, name, letter;
+    std::ifstream("/proc/" + std::to_string(writer) + "/stat") >> pid >> name >> letter;
+    return letter;
+  };
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  while (state() != "S") REQUIRE(std::chrono::steady_clock::now() < end);
   job.finish();
   CHECK(job.log(0) == "ends\n");
   CHECK(job.log(1) == text);
