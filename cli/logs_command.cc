@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "cli/command_flags.h"
 #include "cli/launch_log.h"
 #include "launcher/log_catalog.h"
 #include "launcher/log_choice.h"
 #include "launcher/log_show.h"
+#include "launcher/run_directory.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -29,12 +32,14 @@ constexpr CommandFlag kFlags[] = {
 
 constexpr const char* kUsage = R"(usage: fleetrun logs [FLAGS] [JOB]
 
-Shows the logs of a job that runs or ran: of the newest one, or of JOB, a pod name or job id.
+Shows the logs of a job that runs or ran: of JOB, a pod name or job id; without it of the newest one in the log directory,
+or of the only job that runs.
 
 )";
 
 struct Request {
   std::string log_dir;
+  bool log_dir_given = false;
   std::optional<std::string> job;
   launcher::Color colour = launcher::Color::automatic;
   LogWish logs;
@@ -70,6 +75,7 @@ Request read_request(const CommandWords& words, const Environ& environment) {
   if (!words.words.empty()) request.job = words.words.front();
   const std::string from_environment = environment.value_or("PADDLE_LOG_DIR", "");
   request.log_dir = words.value("log_dir").value_or(from_environment.empty() ? "log" : from_environment);
+  request.log_dir_given = words.has("log_dir");
   request.colour = read_colour(words.value("color").value_or("auto"));
   LogWish& logs = request.logs;
   logs.follow = words.has("follow");
@@ -81,6 +87,25 @@ Request read_request(const CommandWords& words, const Environ& environment) {
   return request;
 }
 
+/// A running job that is named, else what lies in the log directory, else the only job that runs.
+std::string find_pod_directory(const Request& request, const Environ& environment) {
+  std::vector<launcher::JobEntry> jobs;
+  if (!request.log_dir_given) jobs = launcher::list_jobs(launcher::run_directories(environment, ::geteuid()));
+  const bool runs = std::any_of(jobs.begin(), jobs.end(), [&](const launcher::JobEntry& job) {
+    return request.job == job.pod || request.job == job.job_id;
+  });
+  const auto pod = runs ? std::nullopt : launcher::find_pod(request.log_dir, request.job);
+  if (pod) return request.log_dir + "/" + *pod;
+  if (runs || (!jobs.empty() && !request.job)) {
+    const launcher::JobEntry job = launcher::select_job(jobs, request.job);
+    return job.log_dir + "/" + job.pod;
+  }
+  throw Error(ErrorKind::host,
+              "there are no logs" + (request.job ? " of job " + printable(*request.job) : std::string()) +
+                  " in " + printable(request.log_dir),
+              "name the directory of the logs with --log_dir");
+}
+
 }  // namespace
 
 int run_logs_command(const std::vector<std::string>& arguments, const Environ& environment) {
@@ -90,13 +115,7 @@ int run_logs_command(const std::vector<std::string>& arguments, const Environ& e
     return 0;
   }
   Request request = read_request(words, environment);
-  const auto pod = launcher::find_pod(request.log_dir, request.job);
-  if (!pod)
-    throw Error(ErrorKind::host,
-                "there are no logs" + (request.job ? " of job " + printable(*request.job) : std::string()) +
-                    " in " + printable(request.log_dir),
-                "name the directory of the logs with --log_dir");
-  request.logs.pod_directory = request.log_dir + "/" + *pod;
+  request.logs.pod_directory = find_pod_directory(request, environment);
   request.logs.output = STDOUT_FILENO;
   request.logs.colour = launcher::use_colour(request.colour, ::isatty(STDOUT_FILENO) == 1, environment);
   launcher::show_logs(request.logs);

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from fleetrun_job import clean_environment, find_fleetrun
+from fleetrun_job import Job, clean_environment, find_fleetrun
 
 TALK = """#!/bin/sh
 echo "I am $TRAINING_ROLE ${PADDLE_TRAINER_ID:-$PADDLE_PORT}"
@@ -148,3 +148,25 @@ def test_a_log_directory_that_is_deleted_costs_the_job_nothing(work):
         job.finish()
         assert job.status == 0, job.err
         (work.directory / "go").unlink()
+
+
+def test_logs_of_a_running_job_are_followed_to_its_end(work):
+    (work.directory / "run").mkdir(mode=0o700)
+    (work.directory / "elsewhere").mkdir()
+    environment = clean_environment(XDG_RUNTIME_DIR=str(work.directory / "run"))
+    script = work.script(
+        "steps.sh",
+        '#!/bin/sh\necho "step $FLEETRUN_ATTEMPT of $PADDLE_TRAINER_ID"\nuntil [ -e "go$FLEETRUN_ATTEMPT" ]; do sleep 0.01; done\n'
+        '[ "$FLEETRUN_ATTEMPT" = 1 ] || exit 3\n',
+        0o755,
+    )
+    job = work.start("--nproc_per_node=2", "--job_id=alpha", "--max_restart=1", "--restart_backoff=0", "--show=none", script, environment=environment)
+    job.wait_for_log("workerlog.1", "step 0")
+    follower = Job(["logs", "-f", "alpha", "--rank=1"], work.directory / "elsewhere", environment)
+    work.jobs.append(follower)
+    assert follower.process.stdout.readline() == b"step 0 of 1\n"
+    (work.directory / "go0").touch()
+    assert follower.process.stdout.readline() == b"step 1 of 1\n"
+    (work.directory / "go1").touch()
+    assert job.finish().status == 0, job.err
+    assert follower.finish().status == 0 and follower.out == "", follower.err
