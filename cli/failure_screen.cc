@@ -54,8 +54,11 @@ std::string shown_delay(const Followers& group) {
 std::string shown_followers(const Followers& group) {
   if (group.asked) {
     const bool one = group.names.size() == 1;
-    return "then " + std::to_string(group.names.size()) + (one ? " other " : " others ") + group.said +
-           " after fleetrun stopped " + (one ? "it" : "them");
+    const std::string who = "then " + std::to_string(group.names.size()) + (one ? " other " : " others ");
+    return who + group.said +
+           (group.said.starts_with("ended")
+                ? one ? " after fleetrun stopped it" : " after fleetrun stopped them"
+                : " while fleetrun stopped the job");
   }
   if (group.last_ns < 0)
     return "before it, being quicker to die, " + shown_names(group.names) + ", " +

@@ -58,7 +58,7 @@ std::vector<Followers> followers_of(const Ending& root, const Plan& plan, const 
     if (ending.index == root.index || ending.ok()) continue;
     const auto* reason = std::get_if<ExitReason>(&ending.how);
     const std::string said =
-        ending.asked && reason ? "ended with " + std::to_string(exit_status(*reason)) : ending.said();
+        ending.as_told() && reason ? "ended with " + std::to_string(exit_status(*reason)) : ending.said();
     const std::int64_t delay = ending.at - root.at;
     const auto [found, added] = alike.try_emplace({ending.asked, said});
     Followers& group = found->second;

@@ -28,8 +28,8 @@ std::string_view to_string(Outcome outcome) noexcept;
 
 /// Processes that ended alike after (or, where the root was slow to die, before) the first failure.
 struct Followers {
-  std::string said;  // "exited with 1"; of those that were stopped the status: "ended with 143"
-  bool asked = false;
+  std::string said;    // "exited with 1"; of those that ended as they were told the status: "ended with 143"
+  bool asked = false;  // fleetrun had told them to stop
   std::vector<std::string> names;
   std::int64_t first_ns = 0, last_ns = 0;  // after the first failure's death; negative: before
 

@@ -44,11 +44,11 @@ TEST_CASE("the screen says who, when, where, what followed and what to do") {
   Report report = failed();
   report.first->cause.detail = "core: /x/core.1\n";
   report.first->cause.hint = "sleep on it";
-  report.first->followers = {
-      {"exited with 1", false, {"trainer 0", "trainer 2"}, 5 * kMs, 480 * kMs},
-      {"was killed by SIGPIPE", false, {"trainer 1"}, 12 * kMs, 12 * kMs},
-      {"exited with 3", false, {"trainer 3"}, -7 * kMs, -7 * kMs},
-      {"ended with 143", true, {"trainer 4", "trainer 6", "trainer 7"}, 20 * kMs, 21 * kMs}};
+  report.first->followers = {{"exited with 1", false, {"trainer 0", "trainer 2"}, 5 * kMs, 480 * kMs},
+                             {"was killed by SIGPIPE", false, {"trainer 1"}, 12 * kMs, 12 * kMs},
+                             {"exited with 3", false, {"trainer 3"}, -7 * kMs, -7 * kMs},
+                             {"exited with 4", true, {"trainer 4"}, 20 * kMs, 20 * kMs},
+                             {"ended with 143", true, {"trainer 6", "trainer 7"}, 20 * kMs, 21 * kMs}};
   CHECK(screen(report) ==
         "first failure: trainer 5 exited with 1: ValueError: x\n"
         "  attempt 1, pid 4711, 12.3 s after the start, log log/workerlog.5\n"
@@ -56,7 +56,8 @@ TEST_CASE("the screen says who, when, where, what followed and what to do") {
         "  then trainer 0 and trainer 2, 5.0 ms to 480 ms later: exited with 1\n"
         "  then trainer 1, 12 ms later: was killed by SIGPIPE\n"
         "  before it, being quicker to die, trainer 3, 7.0 ms earlier: exited with 3\n"
-        "  then 3 others ended with 143 after fleetrun stopped them\n"
+        "  then 1 other exited with 4 while fleetrun stopped the job\n"
+        "  then 2 others ended with 143 after fleetrun stopped them\n"
         "  hint: sleep on it\n");
 }
 
