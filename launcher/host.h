@@ -23,7 +23,7 @@ struct HostFacts {
   std::optional<Topology> topology;  // only where processes are going to be bound
 
   // Endpoints with leased ports, as many as the config asks for and the user has not named.
-  std::vector<Endpoint> servers, trainers;
+  EndpointList servers, trainers;
   Endpoint meeting;  // the store of a collective or rpc job, Gloo's store of a ps job
 
   bool own_servers = false;  // the script is known to run fleetrun's own servers, which share their leases

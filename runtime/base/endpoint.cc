@@ -1,6 +1,7 @@
 #include "runtime/base/endpoint.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -84,6 +85,11 @@ Endpoint parse_endpoint(std::string_view text) {
   }
   check_host(text, host, bracketed);
   return Endpoint{.host = std::string(host), .port = parse_port(text, port)};
+}
+
+EndpointList::EndpointList(std::vector<Endpoint> endpoints) {
+  std::string text = to_string(std::span<const Endpoint>(endpoints));
+  shared_ = std::make_shared<const Shared>(Shared{std::move(endpoints), std::move(text)});
 }
 
 std::vector<Endpoint> parse_endpoint_list(std::string_view text) {

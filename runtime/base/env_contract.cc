@@ -59,19 +59,19 @@ using Text = std::optional<std::string>;
 // clang-format off
 const Row kRows[] = {
   {"PADDLE_PSERVERS_IP_PORT_LIST", "endpoints of the servers, by rank", kPs, Need::required,
-   [](const Identity& id) -> Text { return to_string(id.servers); },
+   [](const Identity& id) -> Text { return id.servers.text(); },
    [](Identity& id, const std::string& v) { id.servers = parse_endpoint_list(v); }},
   {"PADDLE_TRAINER_ENDPOINTS", "endpoints of the trainers, by rank", kCollective | kPs, Need::required,
-   [](const Identity& id) -> Text { return to_string(id.trainers); },
+   [](const Identity& id) -> Text { return id.trainers.text(); },
    [](Identity& id, const std::string& v) { id.trainers = parse_endpoint_list(v); }},
   {"FLEETRUN_ENDPOINTS", "endpoints of the processes of this role, by rank, where no variable of Paddle's has them", kRpc | kOwn,
-   Need::optional, [](const Identity& id) -> Text { return id.trainers.empty() ? std::nullopt : Text(to_string(id.trainers)); },
+   Need::optional, [](const Identity& id) -> Text { return id.trainers.empty() ? std::nullopt : Text(id.trainers.text()); },
    [](Identity& id, const std::string& v) { id.trainers = parse_endpoint_list(v); }},
   {"PADDLE_TRAINERS_NUM", "number of trainers of the job", kPaddle, Need::required,
    [](const Identity& id) -> Text { return count_text(id.trainers.size()); },
    [](Identity& id, const std::string& v) {
      const auto count = static_cast<std::size_t>(parse_count_of(v, 1));
-     if (id.mode == Mode::rpc && id.trainers.empty()) id.trainers.resize(count);  // Paddle's launcher does not list them
+     if (id.mode == Mode::rpc && id.trainers.empty()) id.trainers = std::vector<Endpoint>(count);  // Paddle's launcher does not list them
      if (count != id.trainers.size())
        throw Error(ErrorKind::config, v + " trainers, but PADDLE_TRAINER_ENDPOINTS lists " + count_text(id.trainers.size()));
    }},
@@ -153,7 +153,9 @@ const Row kRows[] = {
   {"PADDLE_WORKER_ENDPOINT", "where this trainer listens", kRpc, Need::required,
    [](const Identity& id) -> Text { return to_string(self_endpoint(id)); },
    [](Identity& id, const std::string& v) {
-     if (static_cast<std::size_t>(id.rank) < id.trainers.size()) id.trainers[static_cast<std::size_t>(id.rank)] = parse_endpoint(v);
+     std::vector<Endpoint> trainers = id.trainers;
+     if (static_cast<std::size_t>(id.rank) < trainers.size()) trainers[static_cast<std::size_t>(id.rank)] = parse_endpoint(v);
+     id.trainers = std::move(trainers);
    }},
 
   // Parameter-server jobs.
@@ -245,7 +247,7 @@ int server_rank(const Identity& id, const Environ& environ) {
   if (found == id.servers.end())
     throw Error(ErrorKind::config,
                 "this server's endpoint " + to_string(self) + " is not in PADDLE_PSERVERS_IP_PORT_LIST (" +
-                    to_string(id.servers) + ")",
+                    id.servers.text() + ")",
                 "set POD_IP and PADDLE_PORT to one of them");
   return static_cast<int>(found - id.servers.begin());
 }

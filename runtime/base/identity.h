@@ -53,11 +53,11 @@ struct Identity {
   int local_size = 1;            // trainers of this host; collective jobs only
   std::optional<int> hosts = 1;  // not told to jobs with user-written endpoint lists
 
-  std::vector<Endpoint> servers;   // by rank
-  std::vector<Endpoint> trainers;  // by rank; of a role of its own: its processes, or nothing
-  Endpoint master;                 // collective and rpc jobs: rank 0's store
-  GlooSettings gloo;               // parameter-server jobs
-  TorchSettings torch;             // collective jobs
+  EndpointList servers;   // by rank
+  EndpointList trainers;  // by rank; of a role of its own: its processes, or nothing
+  Endpoint master;        // collective and rpc jobs: rank 0's store
+  GlooSettings gloo;      // parameter-server jobs
+  TorchSettings torch;    // collective jobs
 
   std::vector<std::string> devices;  // indices into the visible devices; empty: runs on the CPU
   bool on_xpus = false;              // the devices are Kunlun XPUs, not GPUs

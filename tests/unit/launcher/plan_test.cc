@@ -11,14 +11,18 @@ using namespace fleetrun::launcher;
 
 namespace {
 
+std::vector<Endpoint> endpoints(int count, int first_port) {
+  std::vector<Endpoint> list;
+  for (int i = 0; i < count; ++i) list.push_back({"127.0.0.1", static_cast<std::uint16_t>(first_port + i)});
+  return list;
+}
+
 HostFacts facts(int servers, int trainers) {
   HostFacts result;
   result.pod_name = "abcdef";
   result.working_directory = "/jobs";
-  for (int i = 0; i < servers; ++i)
-    result.servers.push_back({"127.0.0.1", static_cast<std::uint16_t>(7000 + i)});
-  for (int i = 0; i < trainers; ++i)
-    result.trainers.push_back({"127.0.0.1", static_cast<std::uint16_t>(8000 + i)});
+  result.servers = endpoints(servers, 7000);
+  result.trainers = endpoints(trainers, 8000);
   result.meeting = {"127.0.0.1", 9000};
   result.base_path = "/usr/bin";
   return result;
@@ -97,7 +101,7 @@ TEST_CASE("rank 0 of a collective job holds the master's port, and devices are s
   wanted.nproc_per_node = 1;
   CHECK(*make_plan(wanted, program(), facts(0, 1)).processes[0].environment.find("PADDLE_DISTRI_BACKEND") ==
         "gloo");
-  host.trainers.resize(1);
+  host.trainers = {host.trainers.front()};
   CHECK(*make_plan(wanted, program(), host).processes[0].environment.find("FLAGS_selected_gpus") == "0,1");
 }
 
