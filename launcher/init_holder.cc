@@ -54,7 +54,7 @@ InitHolder::InitHolder(InitLifeline& lifeline, int signals, SetupFrame setup, Me
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       record_delay_(failpoint_ms(environment_, "init-record-delay")),
       report_delay_(failpoint_ms(environment_, "init-report-delay")),
-      context_({.base_environment = environment_,
+      context_({.base_environment = environment_.entries(),
                 .cgroup_directory = cgroup_.directory.value(),
                 .init_pid = ::getpid(),
                 .open_files = setup_.open_files}) {

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 namespace fleetrun::launcher {
@@ -166,24 +167,46 @@ Mask mask_of(const std::vector<std::int32_t>& numbers) {
   return mask;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+/// execve() takes pointers to char that it does not write through.
+char* pointer_to(const std::string& text) {
+  return const_cast<char*>(text.c_str());
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) pointers.push_back(text.data());
+  for (const std::string& text : texts) pointers.push_back(pointer_to(text));
   pointers.push_back(nullptr);
   return pointers;
 }
 
-std::vector<std::string> merged_environment(const Environ& base, const std::vector<std::string>& additions) {
-  Environ merged = base;
-  for (const std::string& entry : additions) {
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos)
-      merged.erase(entry);
-    else
-      merged.set(entry.substr(0, equals), entry.substr(equals + 1));
+std::string_view name_of(const std::string& entry) {
+  return std::string_view(entry).substr(0, entry.find('='));
+}
+
+/// The entries of `base` changed by `changes`: "NAME=VALUE" sets and "NAME" removes, the last one of a name counts.
+/// Points into both: a copy of every text for every start costs page faults, since each fork protects init's
+/// memory.
+std::vector<char*> merged_environment(const std::vector<std::string>& base,
+                                      const std::vector<std::string>& changes) {
+  std::vector<const std::string*> sorted;
+  sorted.reserve(changes.size());
+  for (const std::string& entry : changes) sorted.push_back(&entry);
+  const auto by_name = [](const std::string* a, const std::string* b) { return name_of(*a) < name_of(*b); };
+  std::stable_sort(sorted.begin(), sorted.end(), by_name);
+
+  std::vector<char*> pointers;
+  pointers.reserve(base.size() + changes.size() + 1);
+  for (const std::string& entry : base) {
+    if (!std::binary_search(sorted.begin(), sorted.end(), &entry, by_name))
+      pointers.push_back(pointer_to(entry));
   }
-  return merged.entries();
+  for (auto change = sorted.begin(); change != sorted.end(); ++change) {
+    const bool last = change + 1 == sorted.end() || name_of(**change) != name_of(**(change + 1));
+    if (last && (*change)->find('=') != std::string::npos) pointers.push_back(pointer_to(**change));
+  }
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 }  // namespace
@@ -194,21 +217,36 @@ const char* exec_stage_name(std::int32_t stage) noexcept {
   return stage >= kNone && stage <= kExec ? kNames[stage] : "";
 }
 
-std::optional<StartSlot> StartSlot::make() noexcept {
-  void* page = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return std::nullopt;
-  return StartSlot(new (page) Shared());
-}
-
-StartSlot::StartSlot(StartSlot&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
+StartSlot::StartSlot(StartSlot&& other) noexcept
+    : owner_(other.owner_), shared_(std::exchange(other.shared_, nullptr)) {}
 
 StartSlot& StartSlot::operator=(StartSlot&& other) noexcept {
+  std::swap(owner_, other.owner_);
   std::swap(shared_, other.shared_);
   return *this;
 }
 
 StartSlot::~StartSlot() {
-  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+  if (shared_ != nullptr) owner_->free_.push_back(shared_);  // there is room: take() made it
+}
+
+StartSlots::~StartSlots() {
+  for (StartSlot::Shared* block : blocks_) ::munmap(block, kPerBlock * sizeof(StartSlot::Shared));
+}
+
+std::optional<StartSlot> StartSlots::take() noexcept {
+  if (free_.empty()) {
+    void* block = ::mmap(nullptr, kPerBlock * sizeof(StartSlot::Shared), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) return std::nullopt;
+    auto* first = static_cast<StartSlot::Shared*>(block);
+    blocks_.push_back(first);
+    free_.reserve(blocks_.size() * kPerBlock);
+    for (std::size_t i = kPerBlock; i > 0; --i) free_.push_back(first + i - 1);
+  }
+  StartSlot::Shared* place = free_.back();
+  free_.pop_back();
+  return StartSlot(*this, new (place) StartSlot::Shared());
 }
 
 void StartSlot::open_gate() noexcept {
@@ -223,14 +261,13 @@ void StartSlot::wait_at_gate() noexcept {
 StartedProcess start_process(const StartFrame& spec, const StartDescriptors& descriptors,
                              StartContext& context) {
   StartedProcess started;
-  started.slot = StartSlot::make();
+  started.slot = context.slots.take();
   if (!started.slot) {
     started.fault = {kFork, errno};
     return started;
   }
-  std::vector<std::string> argv_texts = spec.argv;
-  std::vector<std::string> env_texts = merged_environment(context.base_environment, spec.environment);
-  const std::vector<char*> argv = pointers_to(argv_texts), envp = pointers_to(env_texts);
+  const std::vector<char*> argv = pointers_to(spec.argv);
+  const std::vector<char*> envp = merged_environment(context.base_environment, spec.environment);
   const Mask cpus = mask_of(spec.cpus), memory_nodes = mask_of(spec.memory_nodes);
   std::vector<int> passed;
   for (const UniqueFd& fd : descriptors.passed) passed.push_back(fd.value());

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "launcher/init_protocol.h"
-#include "runtime/base/environ.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -30,11 +29,11 @@ struct ExecFault {
 /// "", "fork", "session", "descriptors", "cpus", "memory nodes", "directory", "exec"
 const char* exec_stage_name(std::int32_t stage) noexcept;
 
-/// One page of memory shared with one child: the gate that it waits at, and its fault.
+class StartSlots;
+
+/// Memory shared with one child: the gate that it waits at, and its fault.
 class StartSlot {
  public:
-  /// Empty when there is no memory left.
-  static std::optional<StartSlot> make() noexcept;
   StartSlot(StartSlot&& other) noexcept;
   StartSlot& operator=(StartSlot&& other) noexcept;
   ~StartSlot();
@@ -46,13 +45,32 @@ class StartSlot {
   ExecFault& fault() noexcept { return shared_->fault; }
 
  private:
-  struct Shared {
+  friend class StartSlots;
+  struct alignas(64) Shared {
     std::atomic<std::uint32_t> open = 0;
     ExecFault fault;
   };
-  explicit StartSlot(Shared* shared) noexcept : shared_(shared) {}
+  StartSlot(StartSlots& owner, Shared* shared) noexcept : owner_(&owner), shared_(shared) {}
 
+  StartSlots* owner_;
   Shared* shared_;
+};
+
+/// The slots of all children, in few mappings: each fork copies every mapping of init. Outlives its slots.
+class StartSlots {
+ public:
+  StartSlots() = default;
+  StartSlots(const StartSlots&) = delete;
+  StartSlots& operator=(const StartSlots&) = delete;
+  ~StartSlots();
+
+  /// A slot with its gate closed and no fault. Empty when there is no memory left.
+  std::optional<StartSlot> take() noexcept;
+
+ private:
+  friend class StartSlot;
+  static constexpr std::size_t kPerBlock = 256;
+  std::vector<StartSlot::Shared*> blocks_, free_;
 };
 
 struct StartedProcess {
@@ -63,10 +81,11 @@ struct StartedProcess {
 };
 
 struct StartContext {
-  const Environ& base_environment;
+  std::vector<std::string> base_environment;  // NAME=VALUE: init's own
   int cgroup_directory = -1;     // -1: none. Set to -1 by start_process when the kernel refuses it
   pid_t init_pid = 0;            // as the child's getppid() says it
   std::uint64_t open_files = 0;  // soft RLIMIT_NOFILE of the child; 0: unchanged
+  StartSlots slots = {};
 };
 
 /// The descriptors of one start, borrowed.
