@@ -31,8 +31,10 @@ std::optional<LineSpan> LineSplitter::unfinished() const noexcept {
 void LineSplitter::take(std::string_view part) noexcept {
   const off_t begin = position_;
   position_ += static_cast<off_t>(part.size());
-  const std::size_t last = part.rfind('\r');
-  if (last == std::string_view::npos) return;
+  // Most lines have none, and std::string_view would look byte by byte.
+  const void* found = part.empty() ? nullptr : memrchr(part.data(), '\r', part.size());
+  if (!found) return;
+  const auto last = static_cast<std::size_t>(static_cast<const char*>(found) - part.data());
   repainted_ = true;
   const std::string_view ended = part.substr(0, part.find_last_not_of('\r', last) + 1);
   const off_t next_frame = begin + static_cast<off_t>(last) + 1;
