@@ -16,10 +16,14 @@ namespace {
 
 constexpr CommandFlag kFlags[] = {
     {"json", 0, "", "as one line of JSON, for programs"},
+    {"stacks", 0, "",
+     "what each process is doing: the stacks of its threads (by py-spy or gdb where they are)"},
     {"help", 'h', "", "show this"},
 };
 
-constexpr const char* kHelp = R"(usage: fleetrun status [JOB] [--json]
+constexpr std::chrono::seconds kStackTime{20};
+
+constexpr const char* kHelp = R"(usage: fleetrun status [JOB] [--json | --stacks]
 
 Shows how a running job of yours is doing: its phase, its attempt, and for each process its pid, state, CPU, memory and
 last line. JOB is a pod or a job id; without it there has to be one job only.
@@ -35,6 +39,11 @@ int run_status_command(const std::vector<std::string>& arguments, const Environ&
     return 0;
   }
   const launcher::JobEntry job = choose_job("status", words.words, environment);
+  if (words.has("stacks")) {
+    write_text(STDOUT_FILENO,
+               launcher::stacks_in(launcher::ControlClient(job).ask(R"({"request":"stacks"})", kStackTime)));
+    return 0;
+  }
   const std::string json = launcher::status_in(launcher::ControlClient(job).ask(R"({"request":"status"})"));
   if (words.has("json")) {
     write_text(STDOUT_FILENO, json + "\n");

@@ -43,6 +43,14 @@ void throw_refusal(const std::string& answer) {
   throw Error(ErrorKind::usage, json.at("error").get<std::string>(), json.value("hint", std::string()));
 }
 
+Json part_of(const std::string& answer, const char* name) {
+  const Json json = Json::parse(answer, nullptr, false);
+  if (!json.is_object() || !json.contains(name))
+    throw Error(ErrorKind::data, std::string("the job's answer has no ") + name,
+                "use the fleetrun that runs the job");
+  return json.at(name);
+}
+
 }  // namespace
 
 ControlClient::ControlClient(const JobEntry& entry)
@@ -109,10 +117,12 @@ bool ControlClient::read_more() {
 }
 
 std::string status_in(const std::string& answer) {
-  const Json json = Json::parse(answer, nullptr, false);
-  if (!json.is_object() || !json.contains("status"))
-    throw Error(ErrorKind::data, "the job's answer has no status", "use the fleetrun that runs the job");
-  return json.at("status").dump();
+  return part_of(answer, "status").dump();
+}
+
+std::string stacks_in(const std::string& answer) {
+  const Json stacks = part_of(answer, "stacks");
+  return stacks.is_string() ? stacks.get<std::string>() : stacks.dump();
 }
 
 }  // namespace fleetrun::launcher

@@ -46,4 +46,8 @@ class ControlClient {
 /// Throws: Error(data) when there is none.
 std::string status_in(const std::string& answer);
 
+/// The "stacks" of an answer.
+/// Throws: Error(data) when there are none.
+std::string stacks_in(const std::string& answer);
+
 }  // namespace fleetrun::launcher

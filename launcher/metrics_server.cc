@@ -35,7 +35,8 @@ constexpr int kMostConnections = 16, kBacklog = 16;
 constexpr std::chrono::milliseconds kBreath{
     100};  // before another accept, when there are no descriptors left
 constexpr std::string_view kUnix = "unix:";
-constexpr const char* kHint = "write --metrics=127.0.0.1:9090, --metrics=:9090 or --metrics=unix:/path";
+constexpr const char* kHint =
+    "write --metrics=9090 (on this host alone), --metrics=0.0.0.0:9090 or --metrics=/path/of/a/socket";
 
 [[noreturn]] void refuse(const std::string& address, int error) {
   throw Error(ErrorKind::host,
@@ -202,14 +203,16 @@ class Server final : public MetricsServer {
 
 MetricsAddress parse_metrics_address(std::string_view text) {
   MetricsAddress address;
-  if (text.starts_with(kUnix)) {
-    address.unix_path = text.substr(kUnix.size());
+  if (text.starts_with(kUnix) || text.starts_with("/")) {
+    address.unix_path = text.substr(text.starts_with("/") ? 0 : kUnix.size());
     if (address.unix_path.empty())
       throw Error(ErrorKind::usage, "--metrics=" + printable(text) + " has no path", kHint);
     return address;
   }
-  const bool any_port = text.ends_with(":0");
-  std::string whole(text.starts_with(":") ? "127.0.0.1" + std::string(text) : std::string(text));
+  const bool any_port = text == "0" || text.ends_with(":0");
+  std::string whole(text);
+  if (text.starts_with(":")) whole.insert(0, "127.0.0.1");
+  if (parse_integer(text)) whole.insert(0, "127.0.0.1:");
   if (any_port) whole.back() = '1';
   try {
     const Endpoint endpoint = parse_endpoint(whole);

@@ -1,4 +1,4 @@
-// Serves a job's metrics over HTTP: `--metrics HOST:PORT`, `:PORT` (then on 127.0.0.1) or `unix:PATH`.
+// Serves a job's metrics over HTTP: `--metrics HOST:PORT`, `PORT` (on 127.0.0.1), `/PATH` or `unix:PATH`.
 //
 // GET /metrics gives what launcher/metrics writes; every answer ends its connection. The request's head may have 8 KiB
 // and take 5 s, the answer 5 s more; 16 connections at a time, later ones are closed. There is no password: whoever

@@ -7,6 +7,7 @@ import select
 import signal
 import socket
 import subprocess
+import termios
 import time
 
 import pytest
@@ -70,6 +71,8 @@ def test_status_shows_each_process_with_what_it_uses_and_says_last(control):
         assert os.path.exists(f"/proc/{process['pid']}")
     code, out, _ = control.command("status")
     assert code == 0 and out.startswith("job default, pod ") and "trainer 1" in out and "up 1" in out
+    code, out, _ = control.command("status", "--stacks")
+    assert code == 0 and "trainer 1" in out
     assert control.command("top")[1].splitlines()[1].split()[:3] == ["process", "pid", "state"]
     control.let_go()
     assert job.finish().status == 0
@@ -387,6 +390,30 @@ def test_ctrl_z_stops_a_lone_process_with_fleetrun_and_fg_wakes_both(control, te
     assert job.status() == 0
 
 
+def test_a_job_that_is_begun_in_the_background_of_a_terminal_does_not_take_its_input(control):
+    """As by `fleetrun cat &` in a shell: cat finds /dev/null, and neither reading nor writing stops anything (tostop)."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        attributes = termios.tcgetattr(0)
+        attributes[3] |= termios.TOSTOP
+        termios.tcsetattr(0, termios.TCSANOW, attributes)
+        background = os.fork()
+        if background == 0:
+            os.setpgid(0, 0)
+            os.execve(find_fleetrun(), [find_fleetrun(), f"--log_dir={control.work.directory}/log", "/bin/cat"], control.environment)
+        _, status = os.waitpid(background, os.WUNTRACED)
+        os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 99)
+    os.write(fd, b"for the shell\n")
+    shown = b""
+    with pytest.raises(OSError):  # the terminal is closed when all have ended
+        while True:
+            assert select.select([fd], [], [], DEADLINE)[0], shown
+            shown += os.read(fd, 65536)
+    os.close(fd)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0 and b"Exit code 0" in shown
+    assert (control.work.directory / "log" / "workerlog.0").read_text() == ""
+
+
 def test_standard_input_goes_to_the_trainer_that_is_named(work):
     job = work.start("--stdin=1", "--nproc_per_node=2", "/bin/cat", stdin=subprocess.PIPE)
     job.process.stdin.write(b"for one\n")
@@ -408,7 +435,7 @@ def test_metrics_are_served_when_asked_for(control):
     assert job.finish().status == 0
 
 
-@pytest.mark.parametrize("address", ["nowhere", "unix:", "host:99999"])
+@pytest.mark.parametrize("address", ["nowhere", "unix:", "host:99999", "/no/such/directory/socket"])
 def test_metrics_that_cannot_be_served_are_refused(control, address):
     code, _, err = control.command(f"--metrics={address}", "./wait.sh")
-    assert code == 125 and "--metrics" in err
+    assert code == 125 and "--metrics" in err and "Exit code" not in err

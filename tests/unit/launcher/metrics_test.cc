@@ -75,14 +75,20 @@ TEST_CASE("addresses of metrics") {
   CHECK(parse_metrics_address(":9090") == MetricsAddress{"", "127.0.0.1", 9090});
   CHECK(parse_metrics_address("0.0.0.0:9090") == MetricsAddress{"", "0.0.0.0", 9090});
   CHECK(parse_metrics_address("[::1]:0") == MetricsAddress{"", "::1", 0});
+  CHECK(parse_metrics_address("9090") == MetricsAddress{"", "127.0.0.1", 9090});
+  CHECK(parse_metrics_address("0") == MetricsAddress{"", "127.0.0.1", 0});
+  CHECK(parse_metrics_address("/run/x") == MetricsAddress{"/run/x", "", 0});
   CHECK(parse_metrics_address(":0") == MetricsAddress{"", "127.0.0.1", 0});
-  for (const char* text : {"", "unix:", "9090", "host", "host:", "host:99999", "http://host:1", ":", ":x"}) {
+  for (const char* text :
+       {"", "unix:", "-1", "99999", "host", "host:", "host:99999", "http://host:1", ":", ":x"}) {
     try {
       parse_metrics_address(text);
       FAIL_CHECK("not refused: ", text);
     } catch (const Error& error) {
       CHECK(std::string(error.what()).starts_with("--metrics=" + std::string(text)));
-      CHECK(error.hint() == "write --metrics=127.0.0.1:9090, --metrics=:9090 or --metrics=unix:/path");
+      CHECK(
+          error.hint() ==
+          "write --metrics=9090 (on this host alone), --metrics=0.0.0.0:9090 or --metrics=/path/of/a/socket");
     }
   }
 }
