@@ -5,8 +5,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -63,14 +67,36 @@ std::string own_cgroup_directory() {
   return mount_point + (own == "/" ? "" : own);
 }
 
+/// Linux 6.14 and later, and what they were carried back to, compare the kills of the new cgroup with those of
+/// the caller's: after a cgroup.kill in that, everything that is cloned into another dies at birth.
+bool can_live_in(const CgroupLeaf& leaf) {
+  clone_args args = {};
+  args.flags = CLONE_INTO_CGROUP;
+  args.exit_signal = SIGCHLD;
+  args.cgroup = static_cast<std::uint64_t>(leaf.directory.value());
+  const auto pid = static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
+  if (pid == 0) ::_exit(0);
+  int status = 0;
+  return pid == -1 || ::waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status);
+}
+
 }  // namespace
 
 CgroupLeaf make_cgroup_leaf(const std::string& name) {
   const std::string parent = own_cgroup_directory();
-  if (!parent.empty()) return make_cgroup(parent + "/" + name);
-  CgroupLeaf none;
-  none.refusal = "no cgroup v2 is mounted";
-  return none;
+  CgroupLeaf leaf;
+  if (parent.empty()) {
+    leaf.refusal = "no cgroup v2 is mounted";
+    return leaf;
+  }
+  leaf = make_cgroup(parent + "/" + name);
+  // The root of all cgroups has no such file and cannot have been killed: there the question is not worth a fork.
+  const bool maybe_killed = !leaf.path.empty() && ::access((parent + "/cgroup.kill").c_str(), F_OK) == 0;
+  if (!maybe_killed || can_live_in(leaf)) return leaf;
+  ::rmdir(leaf.path.c_str());
+  leaf = {};
+  leaf.refusal = "cgroup.kill was used in " + parent + ", and this kernel kills whatever is started below it";
+  return leaf;
 }
 
 CgroupLeaf make_cgroup(const std::string& path) {

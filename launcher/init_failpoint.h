@@ -2,6 +2,7 @@
 //
 //   FLEETRUN_FAILPOINT=NAME=DURATION[,…]      init-record-delay   after the fork, before init has recorded it
 //                                             init-report-delay   after its gate is open, before its report
+//                                             init-kill-patience  with what was killed, until it is named
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace fleetrun::launcher {
 
-/// How long the failpoint `name` waits, in milliseconds; 0 where the environment does not ask for it.
-std::int64_t failpoint_ms(const Environ& environment, std::string_view name);
+/// The duration of the failpoint `name` in milliseconds; `usual` where the environment does not set it.
+std::int64_t failpoint_ms(const Environ& environment, std::string_view name, std::int64_t usual = 0);
 
 /// Does nothing for 0.
 void pause_at_failpoint(std::int64_t milliseconds) noexcept;

@@ -54,6 +54,7 @@ InitHolder::InitHolder(InitLifeline& lifeline, int signals, SetupFrame setup, Me
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       record_delay_(failpoint_ms(environment_, "init-record-delay")),
       report_delay_(failpoint_ms(environment_, "init-report-delay")),
+      patience_(kMillisecond * failpoint_ms(environment_, "init-kill-patience", kPatience / kMillisecond)),
       context_({.base_environment = environment_.entries(),
                 .cgroup_directory = cgroup_.directory.value(),
                 .init_pid = ::getpid(),
@@ -184,6 +185,9 @@ void InitHolder::on_frame(const SignalFrame& frame) {
     signal_group(process.pid, frame.number);
     if (frame.resume) signal_group(process.pid, SIGCONT);
   }
+  if (frame.number != SIGKILL) return;
+  const std::int64_t now = monotonic_ns();
+  sweeps_.push_back({.index = frame.index, .watch_only = true, .began = now, .next_pass = now + patience_});
 }
 
 void InitHolder::on_frame(const SweepFrame& frame) {
@@ -248,7 +252,7 @@ void InitHolder::sweep_on() {
   for (auto sweep = sweeps_.begin(); sweep != sweeps_.end();) {
     if (is_swept(*sweep)) {  // at once, when nothing is left
       if (ending_ || sweep->passes > 0) renew_cgroups(sweep->index);
-      if (!ending_) lifeline_.send(SweptFrame{sweep->index});
+      if (!ending_ && !sweep->watch_only) lifeline_.send(SweptFrame{sweep->index});
       sweep = sweeps_.erase(sweep);
       continue;
     }
@@ -258,6 +262,8 @@ void InitHolder::sweep_on() {
 }
 
 bool InitHolder::is_swept(Sweep& sweep) {
+  if (sweep.watch_only)
+    return sweep.index == kEveryProcess ? processes_.empty() : processes_.count(sweep.index) == 0;
   if (sweep.index == kEveryProcess) {
     reap_everything();
     siginfo_t info = {};
@@ -299,6 +305,8 @@ void InitHolder::renew_cgroups(std::uint32_t index) {
 void InitHolder::kill_pass(Sweep& sweep) {
   const std::int64_t now = monotonic_ns(), age = now - sweep.began;
   sweep.next_pass = now + (age < kSecond ? 5 * kMillisecond : age < kPatience ? 50 * kMillisecond : kSecond);
+  if (age >= patience_) name_unkillable(sweep);
+  if (sweep.watch_only) return;
   ++sweep.passes;
   if (sweep.index == kEveryProcess) {
     // The first blow is the kernel's where there is a cgroup; what is not in it is searched for after that.
@@ -314,7 +322,6 @@ void InitHolder::kill_pass(Sweep& sweep) {
         !kill_cgroup(traces->second.cgroup.path))
       for (const pid_t pid : found) ::kill(pid, SIGKILL);
   }
-  if (age >= kPatience) name_unkillable(sweep);
 }
 
 /// What is in the cgroup of one process; without that, its orphans with all that is below them: they are in its
@@ -337,10 +344,17 @@ std::vector<pid_t> InitHolder::left_over(std::uint32_t index) const {
   return found;
 }
 
+std::vector<pid_t> InitHolder::still_alive(const Sweep& sweep) const {
+  if (!sweep.watch_only && sweep.index == kEveryProcess) return descendants_of(::getpid());
+  std::vector<pid_t> alive = sweep.watch_only ? std::vector<pid_t>() : left_over(sweep.index);
+  for (const auto& [index, process] : processes_) {
+    if (sweep.index == kEveryProcess || sweep.index == index) alive.push_back(process.pid);
+  }
+  return alive;
+}
+
 void InitHolder::name_unkillable(Sweep& sweep) {
-  const std::vector<pid_t> alive =
-      sweep.index == kEveryProcess ? descendants_of(::getpid()) : left_over(sweep.index);
-  for (const pid_t pid : alive) {
+  for (const pid_t pid : still_alive(sweep)) {
     if (!sweep.told.insert(pid).second) continue;
     const ProcessState process = state_of(pid);
     if (process.name.empty()) continue;

@@ -3,7 +3,8 @@
 //
 //   killing   passes over what is left, until wait() says ECHILD and the cgroup says that it is empty: every
 //             5 ms in the first second, then every 50 ms, after five seconds every second; deaths are seen at
-//             once in between. What is alive after five seconds is named to fleetrun (`unkillable`).
+//             once in between. What is alive after five seconds is named to fleetrun (`unkillable`), and so
+//             are processes that live on five seconds after a SIGKILL that fleetrun sent.
 //
 // Single-threaded, no polling while nothing is being killed. All signals are blocked.
 #pragma once
@@ -53,6 +54,7 @@ class InitHolder {
 
   struct Sweep {
     std::uint32_t index = kEveryProcess;
+    bool watch_only = false;  // a signal killed them, and they are only to be named when they live on
     std::int64_t began = 0, next_pass = 0;
     int passes = 0;
     std::set<pid_t> killed = {};  // those of one process's leftovers that may still be dying
@@ -79,6 +81,7 @@ class InitHolder {
   bool is_swept(Sweep& sweep);
   void renew_cgroups(std::uint32_t index);
   void kill_pass(Sweep& sweep);
+  std::vector<pid_t> still_alive(const Sweep& sweep) const;
   std::vector<pid_t> left_over(std::uint32_t index) const;
   void name_unkillable(Sweep& sweep);
   void end();
@@ -90,7 +93,7 @@ class InitHolder {
   std::optional<PidNamespace> namespace_;
   UniqueFd null_, events_;
   const Environ environment_ = Environ::of_process();
-  const std::int64_t record_delay_, report_delay_;  // failpoints
+  const std::int64_t record_delay_, report_delay_, patience_;  // failpoints
   StartContext context_;
   std::map<std::uint32_t, Process> processes_;
   std::map<pid_t, std::uint32_t> index_of_;

@@ -272,3 +272,21 @@ def test_what_the_kernel_refuses_falls_back_with_a_word_or_fails_when_required(w
     assert done.returncode == 125 and not (work.directory / "ran").exists()
     assert "error: containment pidns is required, and only " in done.stderr
     assert "hint: leave out --require_containment" in done.stderr
+
+
+def test_a_job_runs_in_a_cgroup_in_which_everything_was_killed_before(work):
+    """Newer kernels kill what is cloned from such a cgroup into another."""
+    group = pathlib.Path(f"/sys/fs/cgroup/unified/fleetrun-test-{os.getpid()}")
+    if os.geteuid() != 0 or not group.parent.is_dir():
+        pytest.skip("no writable cgroup v2 at its place beside v1")
+    group.mkdir()
+    (group / "cgroup.kill").write_text("1")
+    entry = work.script("enter", f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec {find_fleetrun()} "$@"\n', 0o755)
+    try:
+        for containment in ("auto", "cgroup2"):
+            done = subprocess.run([entry, "--containment", containment, "/bin/sh", "-c", "exit 3"], cwd=work.directory,
+                                  env=clean_environment(), capture_output=True, text=True, timeout=30)
+            assert done.returncode == 3
+    finally:
+        wait_until(lambda: not (group / "cgroup.procs").read_text(), "an empty cgroup")
+        group.rmdir()

@@ -1,6 +1,8 @@
 // What a pod can do with processes that live: pass descriptors, bind, sweep, start again.
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 
 #include <doctest/doctest.h>
 
+#include "launcher/process_table.h"
 #include "tests/integration/launcher/test_pod.h"
 
 using namespace fleetrun;
@@ -166,4 +169,69 @@ TEST_CASE("of children that end at once none is lost, however late init records 
     CHECK(std::all_of(ended.begin(), ended.end(), [](int times) { return times == 1; }));
     pod.finish();
   }
+}
+
+namespace {
+
+/// A freezer of cgroup v1: what is frozen in it does not die of SIGKILL until it is thawed.
+class Freezer {
+ public:
+  Freezer() : path_("/sys/fs/cgroup/freezer/fleetrun-test-" + std::to_string(::getpid())) {
+    there_ = ::mkdir(path_.c_str(), 0700) == 0;
+  }
+  ~Freezer() {
+    if (!there_) return;
+    write("freezer.state", "THAWED");
+    const auto deadline = std::chrono::steady_clock::now() + kPodDeadline;
+    while (::rmdir(path_.c_str()) != 0 && std::chrono::steady_clock::now() < deadline) ::sched_yield();
+  }
+  bool is_there() const { return there_; }
+  void write(const std::string& file, const std::string& text) const {
+    const UniqueFd fd(::open((path_ + "/" + file).c_str(), O_WRONLY | O_CLOEXEC));
+    REQUIRE(::write(fd.value(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  void freeze(pid_t pid) const {
+    write("cgroup.procs", std::to_string(pid));
+    write("freezer.state", "FROZEN");
+    const auto deadline = std::chrono::steady_clock::now() + kPodDeadline;
+    while (read_whole(path_ + "/freezer.state") != "FROZEN\n")
+      REQUIRE(std::chrono::steady_clock::now() < deadline);
+  }
+  void thaw() const { write("freezer.state", "THAWED"); }
+
+ private:
+  std::string path_;
+  bool there_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("a process that does not die when it is killed is named, with its state") {
+  const Freezer freezer;
+  if (!freezer.is_there()) {
+    MESSAGE("skipped: no writable cgroup v1 freezer");
+    return;
+  }
+  ::setenv("FLEETRUN_FAILPOINT", "init-kill-patience=50ms", 1);
+  TestPod pod;
+  ::unsetenv("FLEETRUN_FAILPOINT");
+  for (const std::string how : {"signal", "sweep", "finish"}) {
+    CAPTURE(how);
+    pod.start(0, "exec sleep 100");
+    const pid_t pid = pod.await<StartedFrame>().pid;
+    freezer.freeze(pid);
+    if (how == "signal") pod->kill(0);
+    if (how == "sweep") pod->sweep(0);
+    if (how == "finish") pod->finish();
+    const auto unkillable = pod.await<UnkillableFrame>();
+    CHECK(unkillable.pid == pid);
+    CHECK((unkillable.name == "sleep" || unkillable.name == "sh"));
+    CHECK(unkillable.state == "D");
+    CHECK(exists(pid));
+    freezer.thaw();
+    const auto exited = pod.await<ExitedFrame>();
+    CHECK(WTERMSIG(exited.wait_status) == SIGKILL);
+    if (how == "sweep") CHECK(pod.await<SweptFrame>().index == 0);
+  }
+  pod.await<EmptiedFrame>();
 }
