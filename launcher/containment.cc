@@ -141,6 +141,21 @@ void remove_cgroup(const std::string& path) {
     ::nanosleep(&kPause, nullptr);
 }
 
+void remove_stale_cgroups(const std::string& path) {
+  const std::string parent = path.substr(0, path.rfind('/'));
+  DIR* directory = ::opendir(parent.c_str());
+  if (directory == nullptr) return;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (entry->d_type != DT_DIR || !name.starts_with("fleetrun-")) continue;
+    const long pid = std::strtol(name.c_str() + name.rfind('-') + 1, nullptr, 10);
+    const std::string leaf = parent + "/" + name;
+    const std::string state = pid > 1 ? state_of(static_cast<pid_t>(pid)).state : "?";
+    if ((state.empty() || state == "Z") && cgroup_is_empty(leaf)) remove_cgroup(leaf);
+  }
+  ::closedir(directory);
+}
+
 void kill_everything_below(const std::string& cgroup_path) {
   if (!cgroup_path.empty()) kill_cgroup(cgroup_path);
   for (const pid_t pid : descendants_of(::getpid())) ::kill(pid, SIGKILL);

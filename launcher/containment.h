@@ -42,6 +42,10 @@ bool cgroup_is_empty(const std::string& path);
 /// empty.
 void remove_cgroup(const std::string& path);
 
+/// Removes the empty leaves beside the one at `path` whose inits, by the pids in their names, are gone: those
+/// that were killed together with their fleetrun could not do it.
+void remove_stale_cgroups(const std::string& path);
+
 /// One pass of killing everything below this process: the cgroup at once (if `cgroup_path` is not empty), and
 /// every descendant by pid. A pass may miss a process that is being forked meanwhile, so callers repeat it
 /// until waitpid() says ECHILD: a subreaper without children has no descendants.

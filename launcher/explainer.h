@@ -30,6 +30,8 @@ class Explainer final : public JobObserver {
 
   /// fleetrun sent signal `number` to a process.
   void note_signal(std::size_t index, int number) { story_.note_signal(index, number); }
+  /// The job ends although this process lives.
+  void note_left_alive(pid_t pid) { story_.note_left_alive(pid); }
 
   /// Notes where the processes that live have their memory accounted for, since they may move. For a timer;
   /// some 10 µs for each.

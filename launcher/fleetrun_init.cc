@@ -95,7 +95,9 @@ int hold_pod(InitLifeline& lifeline, int signals) {
   if (held.inner != -1) {
     lifeline.abandon();  // its end is inner's to see
     const int status = await_inner_init(held.inner, signals);
-    if (!held.means.cgroup.path.empty()) remove_cgroup(held.means.cgroup.path);
+    if (held.means.cgroup.path.empty()) return status;
+    remove_cgroup(held.means.cgroup.path);
+    remove_stale_cgroups(held.means.cgroup.path);
     return status;
   }
   lifeline.send(
@@ -105,7 +107,11 @@ int hold_pod(InitLifeline& lifeline, int signals) {
     if (!held.means.cgroup.path.empty()) remove_cgroup(held.means.cgroup.path);
     return kRefused;
   }
+  const std::string cgroup = held.means.cgroup.path;
+  const bool pids_are_the_hosts = !held.means.pid_namespace;
   InitHolder(lifeline, signals, std::move(*setup), std::move(held.means)).run();
+  lifeline.abandon();  // fleetrun does not wait for what follows
+  if (!cgroup.empty() && pids_are_the_hosts) remove_stale_cgroups(cgroup);
   return 0;
 }
 

@@ -65,6 +65,10 @@ class JobStory final : public JobObserver {
   /// fleetrun sent signal `number` to a process that lives.
   void note_signal(std::size_t index, int number);
 
+  /// The job ends although `pid` lives, which SIGKILL does not end.
+  void note_left_alive(pid_t pid) { left_alive_.push_back(pid); }
+  const std::vector<pid_t>& left_alive() const noexcept { return left_alive_; }
+
   /// The ends of the current attempt's processes, in the order in which they came.
   const std::vector<Ending>& endings() const noexcept { return endings_; }
   const Ending* ending_of(std::size_t index) const;
@@ -100,6 +104,7 @@ class JobStory final : public JobObserver {
   std::string containment_;
   std::int64_t began_at_ = 0, last_at_ = 0;
   int restarts_ = 0;
+  std::vector<pid_t> left_alive_;
 };
 
 }  // namespace fleetrun::launcher

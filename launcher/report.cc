@@ -125,7 +125,10 @@ Report make_report(const JobState& state, const Plan& plan, const JobStory& stor
     report.own_status = true;
     report.cause = std::move(cause);
   };
-  if (const auto signal = state.stop_signal())
+  if (!story.left_alive().empty())
+    own(Outcome::failed, kRefused,
+        "process " + std::to_string(story.left_alive().front()) + " was killed and does not end");
+  else if (const auto signal = state.stop_signal())
     own(Outcome::stopped, 128 + *signal, "fleetrun got " + signal_name(*signal));
   else if (state.timed_out())
     own(Outcome::timed_out, kTimedOut, "the time of the job was up (--timeout)");

@@ -28,6 +28,7 @@ using boost::system::error_code;
 
 constexpr std::chrono::seconds kKillPatience{
     10};  // a process that SIGKILL does not end is stuck in the kernel
+constexpr std::chrono::seconds kNamedPatience{1};  // when it has been named already
 // Processes may move to cgroups of their own, most do so early: when to look where they are.
 constexpr std::chrono::milliseconds kFirstLook{20}, kLongestLook{5'000};
 constexpr std::chrono::milliseconds kLastWordsTime{200};  // for them to get through --log_through's writer
@@ -186,6 +187,8 @@ class Supervisor final : public PodListener, public JobControl {
   void on(const UnkillableFrame& frame) {
     const std::string where = frame.where.empty() ? "" : ", waiting in " + frame.where;
     tell(event::Unkillable{frame.pid, frame.name + " (state " + frame.state + where + ")"});
+    unkillable_.push_back(frame.pid);
+    arm_last_resort(kNamedPatience);
   }
 
   void on(const EmptiedFrame&) { on_emptied(); }
@@ -411,10 +414,14 @@ class Supervisor final : public PodListener, public JobControl {
     });
   }
 
-  void arm_last_resort() {
-    last_resort_.expires_after(kKillPatience);
+  /// A job does not wait for ever for what cannot be killed: its restart neither.
+  void arm_last_resort(std::chrono::milliseconds patience = kKillPatience) {
+    last_resort_.expires_after(patience);
     last_resort_.async_wait([this](const error_code& error) {
       if (error) return;
+      const auto exists = [](pid_t pid) { return ::kill(pid, 0) == 0; };
+      if (!unkillable_.empty() && std::none_of(unkillable_.begin(), unkillable_.end(), exists)) return;
+      for (const pid_t pid : unkillable_) explainer_.note_left_alive(pid);
       tell(event::Warning{"a process does not end although it was killed; fleetrun-init stays with it"});
       on_emptied();
     });
@@ -484,6 +491,7 @@ class Supervisor final : public PodListener, public JobControl {
   asio::signal_set signals_;
   std::map<std::size_t, asio::steady_timer> graces_;           // by role
   std::map<std::size_t, asio::steady_timer> rests_, delayed_;  // by process; rests_ also by kEveryProcess
+  std::vector<pid_t> unkillable_;
   asio::steady_timer last_resort_, timeout_, look_, settle_;
   std::vector<std::unique_ptr<JobPart>> parts_;
   std::unique_ptr<Pod> pod_;

@@ -216,6 +216,9 @@ def test_in_a_pid_namespace_nothing_survives_though_fleetrun_and_init_are_killed
         for pid in (job.process.pid, init):
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not job.survivors(), "the end of the tree", seconds=1)
+        left = list(pathlib.Path("/sys/fs/cgroup/unified").glob(f"fleetrun-*-{init}"))
+        assert work.run("/bin/true").status == 0
+        assert not any(cgroup.exists() for cgroup in left), "the next job removes the empty cgroup"
 
 
 @needs_namespaces

@@ -55,6 +55,7 @@ class Driver {
     }
   }
 
+  void leave_alive(pid_t pid) { story_.note_left_alive(pid); }
   Report report() const { return make_report(state_, plan_, story_); }
 
   std::optional<std::size_t> blame;  // of the explanation; the first by time otherwise
@@ -144,4 +145,15 @@ TEST_CASE("when the root was stopped by fleetrun, the status is that of the one 
   const Report report = report_after({RoleReady{0}, Exited{1, code(7)}}, 0);
   CHECK(report.first->name == "server 0");
   CHECK(report.exit_status == 7);
+}
+
+TEST_CASE("a stop that leaves a process alive says so by its status") {
+  const Plan plan = two_processes();
+  Driver driver(plan);
+  driver.happen(StopAsked{SIGTERM});
+  driver.leave_alive(4711);
+  const Report report = driver.report();
+  CHECK(report.exit_status == 125);
+  CHECK(report.own_status);
+  CHECK(report.cause == "process 4711 was killed and does not end");
 }
