@@ -6,23 +6,13 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/commands.h"
 #include "launcher/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
 namespace {
-
-struct Subcommand {
-  const char* name;
-  const char* help;
-};
-
-constexpr Subcommand kSubcommands[] = {
-    {"status", "show a running job"},     {"top", "watch a running job"},
-    {"logs", "show the output of a job"}, {"attach", "follow a job, and pass signals on to it"},
-    {"stop", "stop a job that runs"},
-};
 
 struct Word {
   std::vector<std::string> flags;    // with their dashes
@@ -152,7 +142,7 @@ std::string bash_script() {
   }
   text.append(kBashTail);
   std::vector<std::string> names;
-  for (const Subcommand& subcommand : kSubcommands) names.emplace_back(subcommand.name);
+  for (const Command& subcommand : commands()) names.emplace_back(subcommand.name);
   text.append("_fleetrun_flags=").append(quoted(join(flags, " "))).append("\n");
   text.append("_fleetrun_optional=").append(quoted(join(optional, " "))).append("\n");
   return text.append("_fleetrun_subcommands=").append(quoted(join(names, " "))).append("\n");
@@ -182,9 +172,9 @@ std::string zsh_script() {
       "#compdef fleetrun\n# made by `fleetrun --completion=zsh`\n_fleetrun() {\n  local -a subcommands "
       "flags\n";
   text.append("  subcommands=(\n");
-  for (const Subcommand& subcommand : kSubcommands)
+  for (const Command& subcommand : commands())
     text.append("    ")
-        .append(quoted(std::string(subcommand.name) + ":" + std::string(subcommand.help)))
+        .append(quoted(std::string(subcommand.name) + ":" + std::string(subcommand.summary)))
         .append("\n");
   text.append("  )\n  flags=(\n");
   for (const Word& word : words()) {
@@ -257,11 +247,11 @@ end
     if (word.value == Word::Value::none || word.value == Word::Value::optional) continue;
     for (const std::string& flag : underscored(word.flags)) valued.append(" ").append(flag);
   }
-  for (const Subcommand& subcommand : kSubcommands)
+  for (const Command& subcommand : commands())
     lines.append("complete -c fleetrun -n __fleetrun_first_word -a ")
         .append(subcommand.name)
         .append(" -d ")
-        .append(quoted(subcommand.help, "\\'"))
+        .append(quoted(subcommand.summary, "\\'"))
         .append("\n");
   return text.append("set -g __fleetrun_valued").append(valued).append("\n").append(lines);
 }

@@ -28,10 +28,10 @@ def lost_processes(turn):
     started, ended = set(), set()
     for line in logs[0].read_text().splitlines():
         event = json.loads(line)
-        if event.get("event") == "process_started":
-            started.add(event["index"])
-        if event.get("event") == "process_exited":
-            ended.add(event["index"])
+        if event["type"] == "process_started":
+            started.add(event["rank"])
+        if event["type"] == "process_exited" and event["status"] == 0:
+            ended.add(event["rank"])
     everybody = set(range(COUNT))
     return None if started == ended == everybody else f"started {sorted(started)}, ended {sorted(ended)}"
 
