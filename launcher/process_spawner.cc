@@ -109,6 +109,10 @@ class InitPod final : public Pod {
   }
 
   void start(std::size_t index, const ProcessSpec& spec, const StartExtras& extras) override {
+    if (extras.passed.size() > kMostPassed)
+      throw Error(ErrorKind::spawn, std::to_string(extras.passed.size()) +
+                                        " descriptors cannot be passed to one process, only " +
+                                        std::to_string(kMostPassed));
     StartFrame frame;
     frame.index = static_cast<std::uint32_t>(index);
     frame.program = spec.program;

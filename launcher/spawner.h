@@ -40,7 +40,7 @@ constexpr std::size_t kMostPassed = kMostDescriptors - 2;
 class Pod {
  public:
   virtual ~Pod() = default;
-  /// Throws: Error(spawn) when there are no descriptors left to hold those in `extras`.
+  /// Throws: Error(spawn) when `extras` passes too many descriptors, or none are left to hold them.
   virtual void start(std::size_t index, const ProcessSpec& spec, const StartExtras& extras) = 0;
   /// Sends `number` to the process's group; `resume` then wakes what is stopped in it. Nothing happens to a
   /// process that has ended.

@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "launcher/process_table.h"
+#include "runtime/base/error.h"
 #include "tests/integration/launcher/test_pod.h"
 
 using namespace fleetrun;
@@ -39,6 +40,18 @@ TEST_CASE("descriptors arrive under their numbers, whatever numbers they had") {
   CHECK(listed.find("39 40 ") != std::string::npos);  // the directory that ls reads is one more
   CHECK(listed.find("41") == std::string::npos);
   CHECK(WEXITSTATUS(pod.await<ExitedFrame>().wait_status) == 0);
+  pod.finish();
+}
+
+TEST_CASE("more descriptors than a message can carry are refused, not lost") {
+  TestPod pod;
+  StartExtras extras = pod.extras();
+  for (int number = 3; number <= 251; ++number) extras.passed.push_back({extras.log_fd, number});
+  CHECK_THROWS_WITH_AS(pod->start(0, TestPod::shell("exit 0"), extras),
+                       "249 descriptors cannot be passed to one process, only 248", Error);
+  extras.passed.pop_back();
+  pod->start(0, TestPod::shell("exit 5"), extras);
+  CHECK(WEXITSTATUS(pod.await<ExitedFrame>().wait_status) == 5);
   pod.finish();
 }
 
