@@ -90,7 +90,7 @@ void Narrator::on(const launcher::event::SignalForwarded& event) {
 }
 
 void Narrator::on(const launcher::event::HangFound& event) {
-  log_.error("the job hangs: " + names(event.silent) + "\n" + event.report);
+  log_.error("the job hangs: " + names(event.culprits) + "\n" + event.report);
 }
 
 void Narrator::on(const launcher::event::Injected& event) {

@@ -207,8 +207,8 @@ Cause explain(const Evidence& evidence, const ExitReason& reason) {
                                                               : "exit " + std::to_string(reason.code);
   if (evidence.hung) {
     cause.kind = FailureKind::hang;
-    cause.text =
-        "hung, and " + cause.text + (evidence.sent_signal == reason.code ? ", sent by fleetrun" : "");
+    cause.text = "hung" + (evidence.hang_why.empty() ? "" : " (it " + evidence.hang_why + ")") + ", and " +
+                 cause.text + (evidence.sent_signal == reason.code ? ", sent by fleetrun" : "");
     cause.signature = "hang";
   } else if (reason.kind == ExitReason::Kind::signaled) {
     explain_signal(evidence, reason, cause);

@@ -194,7 +194,12 @@ std::string line_of(const event::SignalForwarded& e, const Plan&, EventTime now)
 }
 
 std::string line_of(const event::HangFound& e, const Plan& plan, EventTime now) {
-  return Line("hang_found", now).names("silent", plan, e.silent).field("report", e.report).end();
+  return Line("hang_found", now)
+      .names("culprits", plan, e.culprits)
+      .names("silent", plan, e.silent)
+      .field("why", e.why)
+      .field("report", e.report)
+      .end();
 }
 
 std::string line_of(const event::Injected& e, const Plan&, EventTime now) {

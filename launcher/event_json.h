@@ -21,7 +21,7 @@
 //   gave_up              why
 //   signal_received      signal again
 //   signal_forwarded     signal
-//   hang_found           silent (names) report
+//   hang_found           culprits (names) silent (names) why report
 //   injected             what
 //   unkillable           pid why
 //   logs_truncated       PROCESS bytes errno error        (errno 0: old parts are removed to keep to --log_cap)

@@ -280,6 +280,7 @@ Evidence EvidenceCollector::collect(const Death& death) {
   Evidence evidence;
   evidence.sent_signal = death.sent_signal;
   evidence.hung = death.hung;
+  evidence.hang_why = death.hang_why;
   evidence.peak_rss = death.peak_rss;
   evidence.log = death.log_shown;
   add_memory(death, evidence);

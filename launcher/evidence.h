@@ -39,6 +39,7 @@ struct MemoryGroup {
 struct Evidence {
   std::optional<int> sent_signal;  // the last signal that fleetrun sent to it
   bool hung = false;               // fleetrun ended it because it hung
+  std::string hang_why = {};       // "sent no heartbeat for 30 s"
 
   bool memory_counters = false;  // could the counters of its cgroup be read?
   std::uint64_t oom_kills = 0;   // counted in its cgroup, and nobody else's
@@ -67,6 +68,7 @@ struct Death {
   std::int64_t at = 0;             // CLOCK_MONOTONIC, nanoseconds
   std::optional<int> sent_signal;  // the last signal that fleetrun sent to it before
   bool hung = false;
+  std::string hang_why = {};
   std::optional<std::uint64_t> peak_rss;  // bytes
   std::string cwd;                        // where it ran
   std::string log_path, log_shown;

@@ -24,6 +24,7 @@ Death death_of(const Ending& ending, const Plan& plan, const LogFile& log) {
   death.at = ending.at;
   if (ending.by_our_signal()) death.sent_signal = death.reason.code;
   death.hung = ending.hung;
+  death.hang_why = ending.hang_why;
   if (ending.max_rss_kib > 0) death.peak_rss = static_cast<std::uint64_t>(ending.max_rss_kib) * 1024;
   death.cwd = process.cwd;
   death.log_path = log.path;

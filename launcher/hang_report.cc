@@ -58,6 +58,7 @@ HangReport make_hang_report(const std::vector<Silence>& silent, const std::vecto
   nlohmann::json list = nlohmann::json::array();
   for (const Silence& silence : silent) {
     const std::string& name = names.at(silence.index);
+    if (silence.index == report.culprits.front()) report.why = silence.why;
     if (contains(report.culprits, silence.index))
       report.text += name + " " + silence.why + "\n";
     else

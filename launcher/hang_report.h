@@ -12,6 +12,7 @@ namespace fleetrun::launcher {
 struct HangReport {
   std::vector<std::size_t> culprits;  // the processes to end
   std::vector<std::size_t> silent;    // all that hang: the culprits, then those that wait for them
+  std::string why;                    // of the first culprit: "sent no heartbeat for 30 s"
   std::string text;                   // for a terminal; each line ends with a newline
   std::string json;  // {"culprits", "silent": [{"index", "why", "seconds", "step"}], "stacks"}
 };

@@ -39,9 +39,8 @@ class JobControl {
   virtual void send_signal(std::size_t index, int number) = 0;
   /// As Ctrl-C does; `now` as Ctrl-C twice.
   virtual void request_stop(bool now) = 0;
-  /// `silent` do not get on, and `culprits` are killed as the reason of it. `report` is for people.
-  virtual void report_hang(const std::vector<std::size_t>& culprits, const std::vector<std::size_t>& silent,
-                           const std::string& report) = 0;
+  /// Tells all observers, and kills the culprits.
+  virtual void report_hang(const event::HangFound& hang) = 0;
   /// Tells all observers.
   virtual void tell(const JobEvent& event) = 0;
 };

@@ -104,8 +104,10 @@ struct SignalForwarded {
 };
 
 struct HangFound {
-  std::vector<std::size_t> silent;
-  std::string report;  // the stacks, equal ones together
+  std::vector<std::size_t> silent;         // all without a sign of life
+  std::string report;                      // the stacks, equal ones together
+  std::vector<std::size_t> culprits = {};  // those of them that are ended for it
+  std::string why = {};                    // of the first: "sent no heartbeat for 30 s"
 };
 
 /// A failure was injected: where it is a signal to a process, `signal` (0: none) to process `index`.

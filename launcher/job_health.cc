@@ -68,7 +68,7 @@ class JobHealth final : public JobPart {
     calls.on_hang = [this](const HangReport& report, const std::vector<ProcessStacks>& stacks) {
       std::string text = report.text + keep(stacks, report.culprits.front());
       text.pop_back();  // its last newline
-      control_.report_hang(report.culprits, report.silent, text);
+      control_.report_hang({report.silent, text, report.culprits, report.why});
     };
     if (injector_ && needs_heartbeats(config.inject)) {
       calls.on_step = [this](std::size_t index, std::int64_t step) { injector_->on_progress(index, step); };

@@ -74,13 +74,14 @@ void JobStory::add(Ending ending) {
   if (start != starts_.end() && ending.pid <= 0) ending.pid = start->second.pid;
   if (start != starts_.end()) ending.sent = start->second.sent;
   ending.hung = hung_.contains(ending.index);
+  if (ending.hung) ending.hang_why = hung_[ending.index];
   last_at_ = std::max(last_at_, ending.at);
   if (start != starts_.end()) starts_.erase(start);
   endings_.push_back(std::move(ending));
 }
 
 void JobStory::on(const event::HangFound& event) {
-  hung_.insert(event.silent.begin(), event.silent.end());
+  for (const std::size_t index : event.culprits) hung_[index] = event.why;
 }
 
 void JobStory::on(const event::Injected& event) {

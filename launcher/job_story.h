@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -30,6 +29,7 @@ struct Ending {
   std::int64_t started_at = 0, at = 0;  // CLOCK_MONOTONIC, nanoseconds
   bool asked = false;                   // fleetrun had told it to stop
   bool hung = false;                    // fleetrun ended it because it hung
+  std::string hang_why = {};            // what was seen of that
   std::uint64_t sent = 0;               // the signals that fleetrun sent to it: bit N for number N
   std::int64_t max_rss_kib = 0;
   std::variant<ExitReason, StartFailure> how;
@@ -98,8 +98,8 @@ class JobStory final : public JobObserver {
 
   std::vector<Ending> endings_;
   std::vector<AttemptStory> attempts_;
-  std::map<std::size_t, Start> starts_;  // of the processes that live
-  std::set<std::size_t> hung_;
+  std::map<std::size_t, Start> starts_;      // of the processes that live
+  std::map<std::size_t, std::string> hung_;  // and why
   std::vector<std::string> injected_;
   std::string containment_;
   std::int64_t began_at_ = 0, last_at_ = 0;

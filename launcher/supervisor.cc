@@ -102,10 +102,9 @@ class Supervisor final : public PodListener, public JobControl {
     if (now) handle(StopAsked{SIGTERM});
   }
 
-  void report_hang(const std::vector<std::size_t>& culprits, const std::vector<std::size_t>& silent,
-                   const std::string& report) override {
-    tell(event::HangFound{silent, report});
-    handle(Hung{culprits});
+  void report_hang(const event::HangFound& hang) override {
+    tell(hang);
+    handle(Hung{hang.culprits});
   }
 
   void tell(const JobEvent& event) override {

@@ -4,6 +4,7 @@ Timeouts are short, and no test asserts one. The workers are Python programs tha
 as a program in any language would.
 """
 
+import json
 import shutil
 import signal
 
@@ -59,6 +60,12 @@ def test_the_one_that_others_wait_for_is_named_and_the_job_ends(work, python, no
     text = (work.directory / shown).read_text()
     assert all(f"trainer {rank}: pid " in text for rank in range(4))
     assert (work.directory / shown).stat().st_mode & 0o777 == 0o600
+    verdict = json.loads((work.directory / "log" / "verdict.json").read_text())["first_failure"]
+    assert verdict["name"] == "trainer 2" and verdict["kind"] == "hang"
+    assert verdict["text"].startswith("hung (it sent no heartbeat for ")
+    events = (work.directory / shown).parents[1] / "events.jsonl"
+    hang = next(event for event in map(json.loads, events.read_text().splitlines()) if event["type"] == "hang_found")
+    assert hang["culprits"] == ["trainer 2"] and "trainer 2" in hang["silent"]
     assert not job.survivors()
 
 

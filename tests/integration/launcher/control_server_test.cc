@@ -56,8 +56,7 @@ class FakeControl final : public JobControl {
   const std::vector<LogFile>& logs() const override { return logs_; }
   void send_signal(std::size_t index, int number) override { signals.emplace_back(index, number); }
   void request_stop(bool now) override { stops.push_back(now); }
-  void report_hang(const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                   const std::string&) override {}
+  void report_hang(const event::HangFound&) override {}
   void tell(const JobEvent& event) override {
     if (const auto* warning = std::get_if<event::Warning>(&event)) warnings.push_back(warning->text);
     if (part) part->on_event(event);

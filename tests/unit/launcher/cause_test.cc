@@ -95,6 +95,9 @@ TEST_CASE("a hang is what fleetrun ended for it") {
   const Cause cause = explain(evidence, by_signal(SIGABRT));
   CHECK(cause.kind == FailureKind::hang);
   CHECK(cause.text == "hung, and was killed by SIGABRT, sent by fleetrun");
+  evidence.hang_why = "sent no heartbeat for 30 s";
+  CHECK(explain(evidence, by_signal(SIGABRT)).text ==
+        "hung (it sent no heartbeat for 30 s), and was killed by SIGABRT, sent by fleetrun");
 }
 
 TEST_CASE("SIGBUS with a full /dev/shm says so") {

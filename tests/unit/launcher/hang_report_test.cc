@@ -33,6 +33,7 @@ TEST_CASE("who is not where the others are is at fault, and the report says it i
   const HangReport report = make_hang_report({silence(1), silence(3), silence(2)}, kOneApart, kNames);
   CHECK(report.culprits == std::vector<std::size_t>{2});
   CHECK(report.silent == std::vector<std::size_t>{2, 1, 3});
+  CHECK(report.why == "sent no heartbeat for 30 s");
   CHECK(report.text ==
         "trainer 1 sent no heartbeat for 30 s\n"
         "silent too, perhaps because of it: trainer 0, trainer 2\n"

@@ -39,7 +39,7 @@ TEST_CASE("the ends of an attempt are kept with their times, and forgotten when 
 TEST_CASE("who died of a signal of fleetrun, and who hung, is known") {
   JobStory story;
   for (std::size_t i = 0; i < 3; ++i) story.on_event(event::ProcessStarted{i, 100, 0, 1});
-  story.on_event(event::HangFound{{0}, ""});
+  story.on_event(event::HangFound{{0, 1}, "", {0}, "sent no heartbeat for 30 s"});
   story.note_signal(0, SIGKILL);
   story.on_event(exited(0, 0, 5, true));
   story.note_signal(1, SIGTERM);
@@ -48,6 +48,8 @@ TEST_CASE("who died of a signal of fleetrun, and who hung, is known") {
   story.note_signal(2, SIGTERM);
   story.on_event(exited(2, 0, 7, true));
   CHECK(story.ending_of(0)->hung);
+  CHECK(story.ending_of(0)->hang_why == "sent no heartbeat for 30 s");
+  CHECK_FALSE(story.ending_of(1)->hung);  // silent because of the other
   CHECK_FALSE(story.ending_of(0)->as_told());
   CHECK(story.ending_of(1)->as_told());
   CHECK_FALSE(story.ending_of(2)->by_our_signal());
