@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from fleetrun_job import Job, clean_environment, find_fleetrun
+from fleetrun_job import Job, clean_environment, find_fleetrun, wait_until
 
 TALK = """#!/bin/sh
 echo "I am $TRAINING_ROLE ${PADDLE_TRAINER_ID:-$PADDLE_PORT}"
@@ -170,3 +170,13 @@ def test_logs_of_a_running_job_are_followed_to_its_end(work):
     (work.directory / "go1").touch()
     assert job.finish().status == 0, job.err
     assert follower.finish().status == 0 and follower.out == "", follower.err
+
+
+def test_the_writer_does_not_outlive_a_fleetrun_that_is_killed(work):
+    script = work.script("sleeper.sh", '#!/bin/sh\nprintf "last words"\nexec sleep 100\n', 0o755)
+    job = work.start("--nproc_per_node=2", "--log_through", "--show=none", script)
+    job.wait_for_log("workerlog.1", "last words")
+    job.process.kill()
+    job.process.communicate()
+    wait_until(lambda: not job.survivors(), "everything of the job ends")
+    assert job.log("workerlog.1") == "last words"
