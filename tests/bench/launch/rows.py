@@ -18,8 +18,8 @@ def containment_of(fleetrun):
     with launchers.scratch_directory() as directory:
         done = subprocess.run([*fleetrun.argv(1), "/bin/true"], cwd=directory, env=fleetrun.environment(),
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
-    words = [line for line in done.stderr.splitlines() if "containment" in line]
-    return words[0].split("containment")[-1].strip(" :=") if words else "not said"
+    words = [line for line in done.stderr.splitlines() if "Containment: " in line]
+    return words[0].split("Containment: ")[1] if words else "not said"
 
 
 class Row:
