@@ -94,14 +94,18 @@ def spread(values, unit):
     return f"{text} ({number(min(values))} to {number(max(values))})"
 
 
+def times(ratio):
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
 def ratios(mine, base):
     """mine / base for each round that has both; against base's median where no round has both."""
     together = [mine[r] / base[r] for r in mine if r in base and base[r] > 0]
     if not together:
         return ""
     if len(together) == 1:
-        return f"{together[0]:,.3g}×"
-    return f"{statistics.median(together):,.3g}× ({min(together):,.3g} to {max(together):,.3g})"
+        return f"{times(together[0])}×"
+    return f"{times(statistics.median(together))}× ({times(min(together))} to {times(max(together))})"
 
 
 def by_round(results, name, measure_name):
