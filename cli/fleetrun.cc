@@ -22,8 +22,8 @@ using namespace fleetrun;
 
 constexpr int kRefused = 125;
 
-/// Closed standard descriptors would be taken by the first files opened; a closed pipe is an error code, not
-/// a signal.
+/// Closed standard descriptors would be taken by the first files opened; a closed pipe, or a file that may not
+/// grow (ulimit -f), is an error code, not a signal. The processes of a job have their signals set back.
 void settle_process() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) == -1) (void)!::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
@@ -31,6 +31,7 @@ void settle_process() {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGTTOU,
            SIG_IGN);  // in the background of a terminal with `stty tostop`, too, fleetrun goes on watching
+  ::signal(SIGXFSZ, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);

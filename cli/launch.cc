@@ -18,6 +18,7 @@
 #include "launcher/host.h"
 #include "launcher/job_health.h"
 #include "launcher/job_services.h"
+#include "launcher/large_environment.h"
 #include "launcher/log_choice.h"
 #include "launcher/log_files.h"
 #include "launcher/plan_json.h"
@@ -51,8 +52,24 @@ std::uint64_t raise_open_files() {
   return ::setrlimit(RLIMIT_NOFILE, &files) == 0 ? inherited : 0;
 }
 
+/// Says so before anything is made, where the limit is too low for the job.
+void check_open_files(std::size_t processes) {
+  constexpr std::size_t kOfFleetrun = 14, kOfProcess = 2;  // its log and its port
+  rlimit files = {};
+  const std::size_t needed = kOfFleetrun + kOfProcess * processes;
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) return;
+  throw Error(ErrorKind::host,
+              std::to_string(processes) + (processes == 1 ? " process needs " : " processes need ") +
+                  std::to_string(needed) + " open files, and " + std::to_string(files.rlim_cur) +
+                  " are allowed",
+              "raise the limit (ulimit -Hn), or start fewer processes");
+}
+
 std::string own_directory() {
   char path[PATH_MAX];
+  if (::access("/proc/self/exe", F_OK) != 0)
+    throw Error(ErrorKind::host, "there is no /proc, by which fleetrun finds itself and its processes",
+                "mount it: mount -t proc proc /proc");
   const ssize_t length = check_errno(static_cast<int>(::readlink("/proc/self/exe", path, sizeof path)),
                                      "readlink", "finding fleetrun");
   return launcher::directory_of(std::string(path, static_cast<std::size_t>(length)));
@@ -137,6 +154,7 @@ class Launch {
 
     std::vector<std::string> notes;
     auto logs = launcher::open_first_logs(plan, [&](const std::string& note) { notes.push_back(note); });
+    launcher::write_backup(plan);
     launcher::make_python_directory(python_, program_.interpreter);
     launcher::Background background;
     if (config_.detach) {
@@ -218,7 +236,9 @@ class Launch {
   /// by now.
   Plan next_plan() {
     facts_ = launcher::renew_ports(config_, std::move(facts_), leases_);
-    return launcher::make_plan(config_, program_, facts_);
+    Plan plan = launcher::make_plan(config_, program_, facts_);
+    launcher::write_backup(plan);
+    return plan;
   }
 
   const JobConfig& config_;
@@ -261,6 +281,8 @@ int launch(const JobConfig& config, const Environ& environment) {
     case launcher::DryRun::no:
       break;
   }
+  check_open_files(plan.processes.size());
+  launcher::check_exec_size(plan, environment, launcher::most_exec_bytes());
   return launch.run(std::move(plan));
 }
 

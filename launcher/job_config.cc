@@ -85,6 +85,9 @@ JobConfig make_job_config(const Options& options, const Environ& environ) {
   read_network(values, config);
   read_logs(values, config);
   read_run(values, config);
+  if (const std::string* limit = environ.find("PADDLE_ENV_LIMIT_LEN"))
+    config.longest_list = static_cast<std::size_t>(
+        read_whole_number({*limit, "PADDLE_ENV_LIMIT_LEN", Source::environment}, 1, 1 << 30));
   read_watch(values, config);
   read_restart(values, config);
   config.listing = make_listing(values, config);

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "launcher/job_config_values.h"
+#include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -14,6 +15,14 @@ std::pair<int, int> port_range(const Value& value) {
   if (!first || !last || *first < 1 || *last > 65535 || *first > *last)
     refuse(value, "a range of ports is needed", "write it as 20000:29999");
   return {static_cast<int>(*first), static_cast<int>(*last)};
+}
+
+/// Where other hosts would meet: nobody does on one host, but what makes no sense is a mistake.
+void check_master(const Value& value) {
+  constexpr std::string_view kHttp = "http://";
+  const std::string_view text = value.text;
+  while_doing("reading " + value.name,
+              [&] { parse_endpoint(text.starts_with(kHttp) ? text.substr(kHttp.size()) : text); });
 }
 
 }  // namespace
@@ -47,6 +56,7 @@ void refuse_what_needs_hosts(const Values& values, const Environ& environ) {
 
 void read_network(const Values& values, JobConfig& config) {
   if (values.given("host")) config.host = read_host_address(values["host"]);
+  if (values.given("master")) check_master(values["master"]);
   if (values.given("ips")) config.host = read_host_address(values["ips"]);
   const std::uint16_t start = read_port(values["start_port"]);
   if (values.given("start_port") || values.given("ips")) config.start_port = start;

@@ -3,6 +3,7 @@
 #include "launcher/plan.h"
 
 #include "launcher/affinity.h"
+#include "launcher/large_environment.h"
 #include "runtime/base/env_contract.h"
 
 namespace fleetrun::launcher {
@@ -95,6 +96,7 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
     add_surroundings(program, facts, threads, process.environment);
     std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
   }
+  move_large_lists(plan, config.longest_list);
   return plan;
 }
 

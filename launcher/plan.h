@@ -60,6 +60,12 @@ struct ProcessSpec {
   bool operator==(const ProcessSpec&) const = default;
 };
 
+/// A file that has what was too long for the environment (launcher/large_environment).
+struct BackupFile {
+  std::string path, text;
+  bool operator==(const BackupFile&) const = default;
+};
+
 struct Plan {
   Mode mode = Mode::collective;
   std::string job_id, pod_name;
@@ -70,6 +76,7 @@ struct Plan {
   std::optional<std::chrono::milliseconds> timeout;  // of the whole job
   RestartRules restart;
   std::vector<RolePlan> roles;
+  std::optional<BackupFile> backup;
   std::vector<ProcessSpec> processes;  // by role; also the order of starting
   std::vector<std::string> notes;      // what the user should know before they start
 

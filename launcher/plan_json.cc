@@ -73,6 +73,7 @@ std::string to_json(const Plan& plan) {
                       {"ready_timeout_ms", plan.ready_timeout.count()},
                       {"timeout_ms", plan.timeout ? Json(plan.timeout->count()) : Json()},
                       {"restart", to_json(plan.restart)},
+                      {"backup_file", plan.backup ? Json(plan.backup->path) : Json()},
                       {"roles", std::move(roles)},
                       {"processes", std::move(processes)}};
   // Bytes that are not UTF-8 (file names may hold them) become U+FFFD instead of an error.

@@ -120,6 +120,10 @@ Endpoint PortLeases::lease_free(const std::string& host) {
         return endpoint;
       }
       if (errno == EADDRNOTAVAIL) refuse_address(host);
+      if (errno == EMFILE)
+        throw Error(ErrorKind::host,
+                    "no descriptor is left to hold a port, after " + std::to_string(held_.size()),
+                    "raise the limit on open files (ulimit -Hn), or start fewer processes");
       if (errno != EADDRINUSE && errno != EACCES) check_errno(-1, "bind", "leasing a port at " + host);
     }
   }

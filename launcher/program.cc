@@ -153,6 +153,8 @@ std::string directory_of(const std::string& path) {
 std::string absolute_path(const std::string& path) {
   if (path.starts_with('/')) return path;
   char* cwd = ::getcwd(nullptr, 0);
+  if (!cwd && errno == ENOENT)
+    throw Error(ErrorKind::host, "the current directory has been removed", "change to one that is there: cd");
   check_errno(cwd ? 0 : -1, "getcwd", "finding the current directory");
   std::string absolute = std::string(cwd) + "/" + path;
   ::free(cwd);

@@ -66,6 +66,15 @@ def test_counts_in_the_environment_are_named_by_their_variable(work):
     refused(work, "/bin/true", environment=clean_environment(PADDLE_SERVER_NUM="two"), says="PADDLE_SERVER_NUM is 'two'")
 
 
+def test_scripts_that_are_odd(work):
+    work.script("empty.py", "")
+    assert work.run("empty.py").status == 0
+    (work.directory / "FIFO.py").mkdir()
+    refused(work, "FIFO.py", status=126, says="is a directory")
+    refused(work, "-m", "", status=127, says="name is empty")
+    refused(work, "--no-python", "-m", "x", says="a module needs Python")
+
+
 ENDPOINTS = ["127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:-1", "a:80:80", "http://a:80", ",", "a b:80", "::1:80"]
 
 
@@ -74,6 +83,22 @@ ENDPOINTS = ["127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:0", "127.0.0.1:65536",
 def test_endpoints(work, flag, text):
     job = refused(work, f"{flag}={text}", "/bin/true", says="is not an endpoint")
     assert f"while: reading {flag}" in job.err and "HOST:PORT" in job.err
+
+
+@pytest.mark.parametrize("host", ["[fe80::1%nosuch]", "my_host", "localhost.localdomain.", "b\u00fccher", "a" * 256, "-x", "[::1", "a..b"])
+def test_hosts_that_are_not_this_one_or_none(work, host):
+    job = work.run(f"--servers={host}:7001", "/bin/true")
+    assert job.status == 125 and job.err.count("error:") == 1 and "hint:" in job.err and not (work.directory / "log").exists()
+
+
+@pytest.mark.parametrize("master", ["", "ftp://127.0.0.1:80", "http://", "127.0.0.1", ":80", "127.0.0.1:0", "127.0.0.1:70000", "https://a:1", "http://a:1/path"])
+def test_masters(work, master):
+    refused(work, f"--master={master}", "/bin/true", says="reading --master")
+
+
+@pytest.mark.parametrize("master", ["etcd://127.0.0.1", "etcd://127.0.0.1:2379/path", "etcd://user:secret@127.0.0.1:2379"])
+def test_etcd_is_for_several_hosts(work, master):
+    refused(work, f"--master={master}", "/bin/true", says="not on more than one host yet")
 
 
 def test_endpoints_that_do_not_fit(work):
@@ -163,17 +188,6 @@ def test_a_shared_log_directory_in_which_another_has_logs(work):
     assert work.run("/bin/true").status == 0
     refused(work, "/bin/true", says="log log/workerlog.0 cannot be replaced: Operation not permitted",
             executable=reachable_fleetrun(work), preexec_fn=lambda: os.setuid(54321))
-
-
-def test_a_working_directory_that_is_gone(work):
-    (work.directory / "gone").mkdir()
-
-    def leave():
-        os.chdir(work.directory / "gone")
-        os.rmdir(work.directory / "gone")
-
-    job = work.run("/bin/true", preexec_fn=leave)
-    assert job.status == 125 and job.err.startswith("fleetrun: error: ") and "No such file or directory" in job.err
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="root mounts a small file system here")

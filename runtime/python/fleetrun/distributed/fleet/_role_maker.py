@@ -9,6 +9,7 @@ The variables (the environment contract; every one missing or contradictory is n
   PADDLE_TRAINER_ENDPOINTS      trainers' endpoints, for those who ask
 """
 
+import json
 import os
 
 from fleetrun._error import Error
@@ -179,4 +180,8 @@ def _number(name, default=None):
 
 
 def _list(name):
-    return [endpoint.strip() for endpoint in os.environ.get(name, "").split(",") if endpoint.strip()]
+    text = os.environ.get(name)
+    if text is None and os.environ.get("PADDLE_BACKUP_ENV_PATH"):  # too long for the environment
+        with open(os.environ["PADDLE_BACKUP_ENV_PATH"]) as file:
+            text = json.load(file).get(name)
+    return [endpoint.strip() for endpoint in (text or "").split(",") if endpoint.strip()]
