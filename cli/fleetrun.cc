@@ -11,6 +11,7 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "launcher/pid_one.h"
+#include "launcher/plan_roles.h"
 #include "launcher/run_check.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
@@ -51,7 +52,10 @@ int run(int argc, char** argv) {
   if (line.help) return cli::print(cli::help_text());
   if (line.version) return cli::print("fleetrun " FLEETRUN_VERSION "\n");
   const Environ environment = Environ::of_process();
-  return cli::launch(launcher::make_job_config(line.options, environment), environment);
+  launcher::Options options = line.options;
+  if (options.script && launcher::is_job_file(*options.script))
+    launcher::apply_job_file(launcher::read_job_file(*options.script), options);
+  return cli::launch(launcher::make_job_config(options, environment), environment);
 }
 
 }  // namespace

@@ -113,20 +113,24 @@ std::optional<std::size_t> stdin_process(const JobConfig& config, const Plan& pl
 class Launch {
  public:
   Launch(const JobConfig& config, const Environ& environment, std::string directory,
-         launcher::Program program)
+         std::vector<launcher::Program> programs)
       : config_(config),
         environment_(environment),
         directory_(std::move(directory)),
-        program_(std::move(program)) {}
+        programs_(std::move(programs)) {
+    for (const launcher::Program& program : programs_) {
+      if (interpreter_.empty()) interpreter_ = program.interpreter;
+    }
+  }
 
   Plan first_plan() {
     settings_.init.setup.open_files = raise_open_files();
-    facts_ = launcher::probe_host(config_, program_, environment_, leases_);
-    if (!program_.interpreter.empty())
-      python_ = launcher::plan_python_directory(program_.interpreter,
-                                                launcher::absolute_path(config_.log_dir), facts_.pod_name);
+    facts_ = launcher::probe_host(config_, programs_, environment_, leases_);
+    if (!interpreter_.empty())
+      python_ = launcher::plan_python_directory(interpreter_, launcher::absolute_path(config_.log_dir),
+                                                facts_.pod_name);
     facts_.python_directory = python_.path;
-    Plan plan = launcher::make_plan(config_, program_, facts_);
+    Plan plan = launcher::make_plan(config_, programs_, facts_);
     launcher::check_injections(config_, plan);
     return plan;
   }
@@ -155,7 +159,7 @@ class Launch {
     std::vector<std::string> notes;
     auto logs = launcher::open_first_logs(plan, [&](const std::string& note) { notes.push_back(note); });
     launcher::write_backup(plan);
-    launcher::make_python_directory(python_, program_.interpreter);
+    launcher::make_python_directory(python_, interpreter_);
     launcher::Background background;
     if (config_.detach) {
       if (const auto foreground = launcher::go_to_background(plan, background)) return say(*foreground);
@@ -236,7 +240,7 @@ class Launch {
   /// by now.
   Plan next_plan() {
     facts_ = launcher::renew_ports(config_, std::move(facts_), leases_);
-    Plan plan = launcher::make_plan(config_, program_, facts_);
+    Plan plan = launcher::make_plan(config_, programs_, facts_);
     launcher::write_backup(plan);
     return plan;
   }
@@ -244,7 +248,8 @@ class Launch {
   const JobConfig& config_;
   const Environ& environment_;
   const std::string directory_;
-  const launcher::Program program_;
+  const std::vector<launcher::Program> programs_;
+  std::string interpreter_;  // of the first program that has one
   launcher::PortLeases leases_;
   launcher::HostFacts facts_;
   launcher::PythonDirectory python_;
@@ -265,11 +270,11 @@ int refuse(const Error& error, int status) {
 
 int launch(const JobConfig& config, const Environ& environment) {
   const std::string directory = own_directory();
-  auto found = launcher::find_program(config, environment, directory);
+  auto found = launcher::find_programs(config, environment, directory);
   if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))
     return refuse(refusal->error, refusal->exit_status);
 
-  Launch launch(config, environment, directory, std::move(std::get<launcher::Program>(found)));
+  Launch launch(config, environment, directory, std::move(std::get<std::vector<launcher::Program>>(found)));
   Plan plan = launch.first_plan();
   switch (config.dry_run) {
     case launcher::DryRun::text:

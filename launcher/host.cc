@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "launcher/affinity.h"
+#include "launcher/plan_roles.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
@@ -61,8 +62,7 @@ class EndpointSource {
   int next_;
 };
 
-void lease_ps_ports(const JobConfig& config, PortLeases& leases, HostFacts& facts) {
-  EndpointSource source(config, leases);
+void lease_ps_ports(const JobConfig& config, PortLeases& leases, EndpointSource& source, HostFacts& facts) {
   for (const Endpoint& endpoint : config.servers) lease_named(endpoint, "server", leases);
   for (const Endpoint& endpoint : config.trainers) lease_named(endpoint, "trainer", leases);
   facts.servers = config.servers.empty() ? source.take(config.server_num.value_or(1)) : config.servers;
@@ -77,8 +77,8 @@ void lease_ps_ports(const JobConfig& config, PortLeases& leases, HostFacts& fact
   facts.meeting = leases.lease_free(config.servers.front().host);  // nobody asked for the standard port
 }
 
-void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& leases, HostFacts& facts) {
-  EndpointSource source(config, leases);
+void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& leases, EndpointSource& source,
+                            HostFacts& facts) {
   const std::string& store_host = config.master_addr.empty() ? config.host : config.master_addr;
   if (config.master_port) {
     facts.meeting = {store_host, *config.master_port};
@@ -94,10 +94,25 @@ void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& l
 }
 
 void lease_ports(const JobConfig& config, int trainers, PortLeases& leases, HostFacts& facts) {
+  EndpointSource source(config, leases);
   if (config.mode == Mode::ps)
-    lease_ps_ports(config, leases, facts);
-  else
-    lease_collective_ports(config, trainers, leases, facts);
+    lease_ps_ports(config, leases, source, facts);
+  else if (config.mode != Mode::own)
+    lease_collective_ports(config, trainers, leases, source, facts);
+  facts.endpoints.clear();
+  if (!config.file) return;
+  for (const JobFileRole& role : config.file->roles) {
+    if (has_endpoints(role)) facts.endpoints[role.name] = source.take(count_of(role));
+  }
+}
+
+/// All processes that the job starts on this host.
+std::size_t process_count(const JobConfig& config, const HostFacts& facts) {
+  std::size_t count = facts.servers.size() + facts.trainers.size();
+  if (!config.file) return count;
+  for (const JobFileRole& role : config.file->roles)
+    count += role.kind == RoleKind::plain ? static_cast<std::size_t>(count_of(role)) : 0;
+  return count;
 }
 
 /// The first 64 KiB of a file; "" when it cannot be read.
@@ -109,11 +124,38 @@ std::string beginning_of(const std::string& path) {
   return text;
 }
 
+/// Whether the servers run a script that imports fleetrun.
+bool runs_own_servers(const JobConfig& config, const std::vector<Program>& programs) {
+  if (config.mode != Mode::ps) return false;
+  std::string script = config.script;
+  const Program* program = &programs.front();
+  for (std::size_t i = 0; config.file && i < config.file->roles.size(); ++i) {
+    if (config.file->roles[i].kind != RoleKind::server) continue;
+    script = script_path(config.file->roles[i]);
+    program = &programs[i];
+  }
+  return !program->interpreter.empty() && (config.compat_paddle || imports_fleetrun(beginning_of(script)));
+}
+
+/// Where --compat finds its modules, asked from the first interpreter that the job uses.
+std::string compat_directory(const JobConfig& config, const std::vector<Program>& programs,
+                             const Environ& environ) {
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const std::string script = config.file ? script_path(config.file->roles[i]) : config.script;
+    if (!programs[i].interpreter.empty())
+      return find_compat_directory(programs[i].interpreter, absolute_path(directory_of(script)), environ);
+  }
+  return find_compat_directory("", absolute_path(directory_of(config.script)), environ);
+}
+
 }  // namespace
 
 HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases) {
   for (const Endpoint& endpoint : facts.servers) leases.release(endpoint);
   for (const Endpoint& endpoint : facts.trainers) leases.release(endpoint);
+  for (const auto& [role, endpoints] : facts.endpoints) {
+    for (const Endpoint& endpoint : endpoints) leases.release(endpoint);
+  }
   leases.release(facts.meeting);
   lease_ports(config, static_cast<int>(facts.trainers.size()), leases, facts);
   return facts;
@@ -145,7 +187,7 @@ DevicePlan device_plan(const JobConfig& config, const HostFacts& facts) {
   return plan;
 }
 
-HostFacts probe_host(const JobConfig& config, const Program& program, const Environ& environ,
+HostFacts probe_host(const JobConfig& config, const std::vector<Program>& programs, const Environ& environ,
                      PortLeases& leases) {
   HostFacts facts;
   facts.pod_name = random_pod_name();
@@ -156,17 +198,13 @@ HostFacts probe_host(const JobConfig& config, const Program& program, const Envi
   facts.cpus = read_cpu_facts("");
   const DevicePlan devices = config.mode == Mode::ps ? DevicePlan() : device_plan(config, facts);
   lease_ports(config, devices.trainers, leases, facts);
-  facts.own_servers = config.mode == Mode::ps && !program.interpreter.empty() &&
-                      (config.compat_paddle || imports_fleetrun(beginning_of(config.script)));
-  if (binds(config.bind, facts.cpus, facts.servers.size() + facts.trainers.size())) {
+  facts.own_servers = runs_own_servers(config, programs);
+  if (binds(config.bind, facts.cpus, process_count(config, facts))) {
     std::vector<std::string> pci;
-    for (const ProcessDevices& process : devices.processes)
-      pci.insert(pci.end(), process.pci.begin(), process.pci.end());
+    for (const DeviceFile& file : facts.devices.files) pci.push_back(file.pci);
     facts.topology = topology_for_binding(facts.cpus, pci);
   }
-  if (config.compat_paddle)
-    facts.compat_directory =
-        find_compat_directory(program.interpreter, absolute_path(directory_of(config.script)), environ);
+  if (config.compat_paddle) facts.compat_directory = compat_directory(config, programs, environ);
   facts.base_path = environ.value_or("PATH", "/usr/local/bin:/usr/bin:/bin");
   facts.base_python_path = environ.value_or("PYTHONPATH", "");
   facts.has_omp_num_threads = environ.has("OMP_NUM_THREADS");

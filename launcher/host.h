@@ -2,6 +2,7 @@
 // for it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct HostFacts {
 
   // Endpoints with leased ports, as many as the config asks for and the user has not named.
   EndpointList servers, trainers;
+  std::map<std::string, EndpointList, std::less<>> endpoints;  // of a job file's other roles
   Endpoint meeting;  // the store of a collective or rpc job, Gloo's store of a ps job
 
   bool own_servers = false;  // the script is known to run fleetrun's own servers, which share their leases
@@ -40,7 +42,7 @@ struct HostFacts {
 
 /// Looks at the machine. `leases` holds every port that the job will use when it returns.
 /// Throws: Error(host) for a port in use, an address that is not ours, devices that are not there.
-HostFacts probe_host(const JobConfig& config, const Program& program, const Environ& environ,
+HostFacts probe_host(const JobConfig& config, const std::vector<Program>& programs, const Environ& environ,
                      PortLeases& leases);
 
 /// Leases ports anew for another start of the job, because one of the old ones was taken before its process bound it:

@@ -52,14 +52,10 @@ std::vector<ListedSetting> make_listing(Values values, const JobConfig& config) 
   return listing;
 }
 
-bool is_job_file(const std::string& script) {
-  return script.ends_with(".json") || script.ends_with(".toml");
-}
-
 }  // namespace
 
 void check_role(const Value& value, std::string_view role, const JobConfig& config) {
-  if (is_job_file(config.script)) return;
+  if (config.file) return;  // its roles are checked when they are planned
   if (role == "trainer" || (role == "server" && config.mode == Mode::ps)) return;
   refuse(value, "the job has no role '" + printable(role) + "'",
          config.mode == Mode::ps ? "its roles are server and trainer" : "its role is trainer");
@@ -79,8 +75,10 @@ JobConfig make_job_config(const Options& options, const Environ& environ) {
                 "--help shows more");
   config.script = *options.script;
   config.script_args = options.script_args;
+  config.file = options.file;
   refuse_what_needs_hosts(values, environ);
   config.mode = resolve_mode(values, config.notes);
+  if (config.file && !values.given("trainer_num") && !values.given("nproc_per_node")) config.mode = Mode::own;
   read_processes(values, config);
   read_network(values, config);
   read_logs(values, config);

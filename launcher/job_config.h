@@ -14,6 +14,7 @@
 #include "launcher/affinity.h"
 #include "launcher/hang_rules.h"
 #include "launcher/injection.h"
+#include "launcher/job_file.h"
 #include "launcher/restart_policy.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/environ.h"
@@ -28,6 +29,7 @@ struct Options {
   std::optional<std::string> script;
   std::vector<std::string> script_args;
   std::vector<std::string> notes;  // abbreviations that were understood
+  std::optional<JobFile> file;     // that was given instead of a script
 };
 
 enum class Source { standard, environment, flag };
@@ -91,6 +93,8 @@ struct JobConfig {
   std::string job_id;
   std::string script;
   std::vector<std::string> script_args;
+  std::optional<JobFile>
+      file;  // given instead of a script; what it says of servers and trainers is below too
   ScriptKind script_kind = ScriptKind::by_name;
 
   std::optional<int> server_num, trainer_num, nproc_per_node;

@@ -4,6 +4,7 @@
 
 #include "launcher/affinity.h"
 #include "launcher/large_environment.h"
+#include "launcher/plan_roles.h"
 #include "runtime/base/env_contract.h"
 
 namespace fleetrun::launcher {
@@ -32,11 +33,8 @@ void add_surroundings(const Program& program, const HostFacts& facts, int thread
 
 void bind(const JobConfig& config, const HostFacts& facts, Plan& plan) {
   if (!facts.topology) return;
-  std::vector<std::vector<std::string>> pci(plan.processes.size());
-  if (config.mode == Mode::collective) {
-    const DevicePlan devices = device_plan(config, facts);
-    for (std::size_t i = 0; i < devices.processes.size(); ++i) pci[i] = devices.processes[i].pci;
-  }
+  std::vector<std::vector<std::string>> pci;
+  for (const ProcessSpec& process : plan.processes) pci.push_back(process.device_places);
   Bindings bindings = bind_processes(config.bind, *facts.topology, pci);
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
     plan.processes[i].cpus = std::move(bindings.processes[i].cpus);
@@ -46,18 +44,38 @@ void bind(const JobConfig& config, const HostFacts& facts, Plan& plan) {
 }
 
 std::string log_name(const Identity& identity) {
+  if (identity.mode == Mode::own) return identity.own_name + "log." + std::to_string(identity.local_rank);
   return (identity.role == Role::server ? "serverlog." : "workerlog.") + std::to_string(identity.local_rank);
 }
 
 /// The names of the Fleet documentation: JOB.POD.ps.N.log and JOB.POD.trainer.N.log.
 std::string log_alias(const Identity& identity) {
-  return identity.job_id + "." + identity.pod_name + (identity.role == Role::server ? ".ps." : ".trainer.") +
-         std::to_string(identity.local_rank) + ".log";
+  const std::string role = identity.mode == Mode::own      ? identity.own_name
+                           : identity.role == Role::server ? "ps"
+                                                           : "trainer";
+  return identity.job_id + "." + identity.pod_name + "." + role + "." + std::to_string(identity.local_rank) +
+         ".log";
+}
+
+/// The program of each role of the plan.
+std::vector<const Program*> programs_by_role(const JobConfig& config, const std::vector<Program>& programs,
+                                             const Plan& plan) {
+  std::vector<const Program*> by_role(plan.roles.size(), &programs.front());
+  for (std::size_t r = 0; config.file && r < plan.roles.size(); ++r) {
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      if (config.file->roles[i].name == plan.roles[r].name) by_role[r] = &programs[i];
+    }
+  }
+  return by_role;
 }
 
 }  // namespace
 
 Plan make_plan(const JobConfig& config, const Program& program, const HostFacts& facts) {
+  return make_plan(config, std::vector<Program>{program}, facts);
+}
+
+Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, const HostFacts& facts) {
   Plan plan;
   plan.mode = config.mode;
   plan.job_id = config.job_id;
@@ -69,7 +87,9 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
   plan.ready_timeout = config.ready_timeout;
   plan.timeout = config.timeout;
   plan.restart = restart_rules(config);
-  if (config.mode == Mode::ps)
+  if (config.file)
+    plan_roles(config, facts, plan);
+  else if (config.mode == Mode::ps)
     plan_ps(config, facts, plan);
   else if (config.mode == Mode::rpc)
     plan_rpc(config, facts, plan);
@@ -78,22 +98,26 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
 
   bind(config, facts, plan);
   const int threads = threads_per_process(facts.cpus.cores, plan.processes.size());
+  const auto by_role = programs_by_role(config, programs, plan);
   for (ProcessSpec& process : plan.processes) {
-    process.identity.mode = plan.mode;
+    const Program& program = *by_role[process.role];
+    if (process.identity.mode != Mode::own) process.identity.mode = plan.mode;
     process.identity.job_id = plan.job_id;
     process.identity.pod_name = plan.pod_name;
     process.identity.log_dir = plan.log_dir;
     process.name = process_name(process.identity);
     process.program = program.path;
     process.argv = program.argv;
-    process.cwd = facts.working_directory;
+    process.cwd = process.cwd.empty()            ? facts.working_directory
+                  : process.cwd.starts_with('/') ? process.cwd
+                                                 : facts.working_directory + "/" + process.cwd;
     process.log_name = log_name(process.identity);
     process.log_alias = log_alias(process.identity);
     const Environ of_mode = std::move(process.environment);
     process.environment = to_environ(process.identity);
-    for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
     process.unset = foreign_variables(process.identity);
     add_surroundings(program, facts, threads, process.environment);
+    for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
     std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
   }
   move_large_lists(plan, config.longest_list);

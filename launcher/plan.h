@@ -15,20 +15,12 @@
 #include "launcher/host.h"
 #include "launcher/job_config.h"
 #include "launcher/program.h"
+#include "launcher/readiness_rule.h"
 #include "launcher/restart_policy.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/identity.h"
 
 namespace fleetrun::launcher {
-
-/// When a role counts as ready, for the roles that wait for it.
-struct Readiness {
-  enum class Kind { none, port, log_line, descriptor };
-
-  Kind kind = Kind::none;
-  std::string text;  // of log_line: a regular expression
-  bool operator==(const Readiness&) const = default;
-};
 
 struct RolePlan {
   std::string name;     // "trainer", "server", or the job file's own
@@ -51,11 +43,12 @@ struct ProcessSpec {
   Environ environment;             // over what fleetrun itself has
   std::vector<std::string> unset;  // of what fleetrun itself has
   std::string cwd;
-  std::string log_name;                 // "workerlog.0", in the plan's log_dir
-  std::string log_alias;                // another name of the same file: "default.abcdef.trainer.0.log"
-  std::vector<Endpoint> ports;          // held for it until it starts
-  std::vector<Endpoint> own_ports;      // held as long as the job, and handed over
-  std::vector<int> cpus, memory_nodes;  // that it is bound to; empty: as fleetrun itself
+  std::string log_name;                    // "workerlog.0", in the plan's log_dir
+  std::string log_alias;                   // another name of the same file: "default.abcdef.trainer.0.log"
+  std::vector<Endpoint> ports;             // held for it until it starts
+  std::vector<Endpoint> own_ports;         // held as long as the job, and handed over
+  std::vector<std::string> device_places;  // PCI addresses of its devices, where they are known
+  std::vector<int> cpus, memory_nodes;     // that it is bound to; empty: as fleetrun itself
 
   bool operator==(const ProcessSpec&) const = default;
 };
@@ -83,7 +76,9 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-/// Pure. Throws: Error(config) when the facts do not fit the configuration.
+/// Pure. `programs` holds the one that all processes run, or, for a job file, its roles' in the file's order.
+/// Throws: Error(config) when the facts do not fit the configuration.
+Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, const HostFacts& facts);
 Plan make_plan(const JobConfig& config, const Program& program, const HostFacts& facts);
 
 // The modes, each in a file of its own. They fill `plan.processes` with identities, logs and ports.

@@ -26,6 +26,7 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan
       const ProcessDevices& own = devices.processes[static_cast<std::size_t>(rank)];
       identity.devices = own.indices;
       identity.on_xpus = facts.devices.kind == DeviceKind::xpu;
+      process.device_places = own.pci;
       if (!own.visible.empty()) process.environment.set(facts.devices.variable, own.visible);
     }
     process.ports = {facts.trainers[static_cast<std::size_t>(rank)]};

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "launcher/plan_roles.h"
 #include "launcher/run_check.h"
 #include "runtime/base/exit_reason.h"
 #include "runtime/base/text.h"
@@ -207,6 +208,26 @@ std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, cons
   }
   program.argv.insert(program.argv.end(), config.script_args.begin(), config.script_args.end());
   return program;
+}
+
+std::variant<std::vector<Program>, ProgramRefusal> find_programs(const JobConfig& config,
+                                                                 const Environ& environ,
+                                                                 const std::string& fleetrun_directory) {
+  std::vector<JobConfig> wishes(config.file ? config.file->roles.size() : 1, config);
+  for (std::size_t i = 0; config.file && i < wishes.size(); ++i) {
+    const JobFileRole& role = config.file->roles[i];
+    wishes[i].script = role.cwd.empty() ? role.script : absolute_path(script_path(role));
+    if (role.is_command && role.script.find('/') == std::string::npos) wishes[i].script = role.script;
+    wishes[i].script_args = role.args;
+    wishes[i].script_kind = role.is_command ? ScriptKind::direct : ScriptKind::by_name;
+  }
+  std::vector<Program> programs;
+  for (const JobConfig& wish : wishes) {
+    auto found = find_program(wish, environ, fleetrun_directory);
+    if (auto* refusal = std::get_if<ProgramRefusal>(&found)) return std::move(*refusal);
+    programs.push_back(std::move(std::get<Program>(found)));
+  }
+  return programs;
 }
 
 std::string find_compat_directory(const std::string& interpreter, const std::string& script_directory,

@@ -37,6 +37,11 @@ struct ProgramRefusal {
 std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, const Environ& environ,
                                                    const std::string& fleetrun_directory);
 
+/// The same for each role of a job file, in its order; for a job without one, of its script.
+std::variant<std::vector<Program>, ProgramRefusal> find_programs(const JobConfig& config,
+                                                                 const Environ& environ,
+                                                                 const std::string& fleetrun_directory);
+
 /// The directory that holds the modules of --compat=paddle, asked from `interpreter` itself.
 /// Throws: Error(config) when that interpreter has no package fleetrun, Error(spawn) when it cannot be asked.
 std::string find_compat_directory(const std::string& interpreter, const std::string& script_directory,

@@ -14,16 +14,18 @@
 #include <numeric>
 #include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "launcher/explainer.h"
+#include "launcher/readiness.h"
 #include "launcher/report.h"
-#include "launcher/server_gate.h"
 
 namespace fleetrun::launcher {
 namespace {
 
 namespace asio = boost::asio;
+constexpr int kReadyDescriptor = 9;  // FLEETRUN_READY_FD
 using boost::system::error_code;
 
 constexpr std::chrono::seconds kKillPatience{
@@ -149,7 +151,9 @@ class Supervisor final : public PodListener, public JobControl {
     tell(event::ProcessExited{frame.index, life.pid, life.attempt, reason, asked, frame.time_ns,
                               frame.max_rss_kib});
     if (view_) view_->ended(frame.index, !reason.ok() && !asked);
-    if (gate_ && reason.ok()) gate_->forget(self_endpoint(plan_.processes[frame.index].identity));
+    for (auto& [role, gate] : gates_) {
+      if (reason.ok()) gate->forget(frame.index);
+    }
     if (only_follows(frame.index, reason)) return hold_back({frame.index, reason});
     release_held();
     handle(Exited{frame.index, reason});
@@ -290,6 +294,12 @@ class Supervisor final : public PodListener, public JobControl {
     extras.log_fd = to_writer ? to_writer.value() : logs_[action.index].fd.value();
     if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
     extras.environment = attempt_variables(action.attempt);
+    UniqueFd ready;
+    if (plan_.roles[process.role].ready.kind == Readiness::Kind::descriptor) {
+      std::tie(ready_[action.index], ready) = ready_pipe();
+      extras.environment.push_back("FLEETRUN_READY_FD=" + std::to_string(kReadyDescriptor));
+      extras.passed.push_back({ready.value(), kReadyDescriptor});
+    }
     extras.alone = plan_.roles[process.role].restart == RestartScope::process && plan_.restart.any();
     for (const auto& part : parts_) part->prepare_start(action.index, extras);
     pod_->start(action.index, process, extras);
@@ -303,15 +313,28 @@ class Supervisor final : public PodListener, public JobControl {
   }
 
   void perform_one(const AwaitRole& action) {
-    std::vector<Endpoint> endpoints;
-    for (const std::size_t i : processes_of(plan_, action.role))
-      endpoints.push_back(self_endpoint(plan_.processes[i].identity));
-    gate_ = watch_servers(loop_, endpoints, plan_.ready_timeout, [this, role = action.role](bool all) {
+    const Readiness& readiness = plan_.roles[action.role].ready;
+    std::vector<ReadySign> signs;
+    for (const std::size_t i : processes_of(plan_, action.role)) {
+      ReadySign& sign = signs.emplace_back();
+      sign.index = i;
+      const bool own_port = readiness.kind == Readiness::Kind::port && readiness.text.empty();
+      if (own_port) sign.endpoint = self_endpoint(plan_.processes[i].identity);
+      sign.log = logs_[i].path;
+      sign.log_start = static_cast<std::uint64_t>(logs_[i].start);
+      if (const auto pipe = ready_.find(i); pipe != ready_.end()) sign.descriptor = std::move(pipe->second);
+    }
+    const auto on_done = [this, role = action.role](bool all) {
       if (all)
         handle(RoleReady{role});
       else
         handle(ReadyTimeout{role});
-    });
+    };
+    gates_[action.role] = watch_role(loop_, readiness, std::move(signs), plan_.ready_timeout, on_done);
+  }
+
+  void stop_gates() {
+    for (auto& [role, gate] : gates_) gate->stop();
   }
 
   void perform_one(const AskToStop& action) {
@@ -327,7 +350,7 @@ class Supervisor final : public PodListener, public JobControl {
   }
 
   void perform_one(const ArmGrace& action) {
-    if (gate_) gate_->stop();
+    stop_gates();
     auto& timer = graces_.try_emplace(action.role, loop_).first->second;
     timer.expires_after(plan_.roles[action.role].grace);
     timer.async_wait([this, role = action.role](const error_code& error) {
@@ -372,7 +395,7 @@ class Supervisor final : public PodListener, public JobControl {
   void perform_one(const Sweep& action) {
     if (action.index) return pod_->sweep(*action.index);
     graces_.clear();
-    if (gate_) gate_->stop();
+    stop_gates();
     pod_->sweep();
   }
 
@@ -386,7 +409,7 @@ class Supervisor final : public PodListener, public JobControl {
   }
 
   void perform_one(const EndJob&) {
-    if (gate_) gate_->stop();
+    stop_gates();
     graces_.clear();
     rests_.clear();
     if (state_.pod_lost()) return;
@@ -494,7 +517,8 @@ class Supervisor final : public PodListener, public JobControl {
   asio::steady_timer last_resort_, timeout_, look_, settle_;
   std::vector<std::unique_ptr<JobPart>> parts_;
   std::unique_ptr<Pod> pod_;
-  std::unique_ptr<ServerGate> gate_;
+  std::map<std::size_t, std::unique_ptr<ReadyGate>> gates_;  // by role
+  std::map<std::size_t, UniqueFd> ready_;                    // by process: where it says that it is ready
   std::unique_ptr<LogView> view_;
   std::unique_ptr<LogThrough> through_;
   Explainer explainer_;

@@ -202,6 +202,7 @@ TEST_CASE("grace may differ by role, and roles of a job file have any name") {
   Options file = options({{"grace", "reader=5"}});
   CHECK(refusal(file) == "--grace is 'reader=5': the job has no role 'reader'");
   file.script = "job.toml";
+  file.file = JobFile();
   CHECK(make_job_config(file, {}).grace.of("reader") == std::chrono::seconds(5));
   CHECK(refusal(options({{"timeout", "0"}})) == "--timeout is '0': a time above 0 is needed");
 }
