@@ -78,7 +78,7 @@ void append(const std::string& path, const std::string& text) {
 
 TEST_CASE("a role without readiness is ready at once, but never from within the call") {
   Waiting waiting({Kind::none, ""},
-                  signs({.index = 0, .endpoint = {}, .log = "", .log_start = 0, .descriptor = {}}));
+                  signs(ReadySign()));
   CHECK(waiting.run() == true);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("a readiness may name a port that is nobody's own") {
   const Endpoint endpoint = leases.lease_free("127.0.0.1");
   leases.release(endpoint);
   const UniqueFd listening = listen_at(endpoint);
-  Waiting waiting({Kind::port, to_string(endpoint)}, signs({}));
+  Waiting waiting({Kind::port, to_string(endpoint)}, signs(ReadySign()));
   CHECK(waiting.run() == true);
 }
 
