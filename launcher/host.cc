@@ -151,12 +151,12 @@ std::string compat_directory(const JobConfig& config, const std::vector<Program>
 }  // namespace
 
 HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases) {
-  for (const Endpoint& endpoint : facts.servers) leases.release(endpoint);
-  for (const Endpoint& endpoint : facts.trainers) leases.release(endpoint);
+  for (const Endpoint& endpoint : facts.servers) leases.give_up(endpoint);
+  for (const Endpoint& endpoint : facts.trainers) leases.give_up(endpoint);
   for (const auto& [role, endpoints] : facts.endpoints) {
-    for (const Endpoint& endpoint : endpoints) leases.release(endpoint);
+    for (const Endpoint& endpoint : endpoints) leases.give_up(endpoint);
   }
-  leases.release(facts.meeting);
+  leases.give_up(facts.meeting);
   lease_ports(config, static_cast<int>(facts.trainers.size()), leases, facts);
   return facts;
 }

@@ -5,9 +5,11 @@
 #include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 
@@ -17,6 +19,7 @@
 namespace fleetrun::launcher {
 namespace {
 
+constexpr std::size_t kMostClaims = 256;  // so that large jobs do not run out of descriptors for it
 constexpr int kLowestPort = 10'000, kHighestPort = 65'535;
 
 struct Address {
@@ -46,6 +49,22 @@ UniqueFd bound(const Address& address, bool reuse) {
   const int on = 1;
   if (reuse) ::setsockopt(fd.value(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(fd.value(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0) return fd;
+  const int error = errno;
+  fd.reset();
+  errno = error;
+  return fd;
+}
+
+/// The claim on a port; empty with errno set, which is EADDRINUSE when another fleetrun has it.
+UniqueFd claimed(std::uint16_t port) {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd) return fd;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const std::string name = "fleetrun-port-" + std::to_string(port);
+  std::memcpy(address.sun_path + 1, name.data(), name.size());  // behind a zero byte: the name is abstract
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::bind(fd.value(), reinterpret_cast<const sockaddr*>(&address), length) == 0) return fd;
   const int error = errno;
   fd.reset();
   errno = error;
@@ -114,9 +133,15 @@ Endpoint PortLeases::lease_free(const std::string& host) {
         reinterpret_cast<sockaddr_in6&>(address->storage).sin6_port = htons(endpoint.port);
       else
         reinterpret_cast<sockaddr_in&>(address->storage).sin_port = htons(endpoint.port);
+      UniqueFd claim;
+      if (claims_.size() < kMostClaims && !claims_.contains(endpoint.port)) {
+        claim = claimed(endpoint.port);
+        if (!claim && errno == EADDRINUSE) continue;
+      }
       UniqueFd fd = bound(*address, false);  // without reuse, so that two leases exclude each other
       if (fd) {
         held_[endpoint] = std::move(fd);
+        if (claim) claims_[endpoint.port] = std::move(claim);
         return endpoint;
       }
       if (errno == EADDRNOTAVAIL) refuse_address(host);

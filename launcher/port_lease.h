@@ -4,6 +4,10 @@
 // chooses lie outside the range from which the kernel serves outgoing connections, so that none of those
 // takes the port between the release and the process's own bind.
 //
+// A port that was chosen is also claimed, for the whole job: other fleetruns of this network namespace choose others,
+// though it looks free from its release to the process's own bind. A claim is a socket bound to the abstract name
+// "fleetrun-port-N"; it goes with fleetrun.
+//
 // For a process that is known to be ours the lease is never released, so that there is no such moment, not even
 // between two starts of it: it is shared. The socket was bound alone and is given SO_REUSEPORT afterwards; from then on
 // (Linux; tests/integration/launcher/port_lease_test.cc)
@@ -43,11 +47,18 @@ class PortLeases {
   /// Throws: Error(host) when the kernel refuses.
   void share(const Endpoint& endpoint);
 
-  /// Lets go of it; of one that is not held: nothing.
+  /// Lets go of it, for the process that binds it now; of one that is not held: nothing.
   void release(const Endpoint& endpoint) { held_.erase(endpoint); }
+
+  /// Lets go of it for good, and of the claim on it.
+  void give_up(const Endpoint& endpoint) {
+    held_.erase(endpoint);
+    claims_.erase(endpoint.port);
+  }
 
  private:
   std::map<Endpoint, UniqueFd> held_;
+  std::map<std::uint16_t, UniqueFd> claims_;
   std::optional<std::pair<int, int>> range_;
 };
 

@@ -95,6 +95,17 @@ TEST_CASE("a shared lease is closed to other users") {
   CHECK(status == 0);
 }
 
+TEST_CASE("a chosen port is chosen by no other fleetrun, though it is released, until it is given up") {
+  PortLeases mine, theirs;
+  const Endpoint endpoint = mine.lease_free("127.0.0.1");
+  theirs.set_range(endpoint.port, endpoint.port);
+  mine.release(endpoint);
+  CHECK(can_bind(endpoint));
+  CHECK_THROWS_AS(theirs.lease_free("127.0.0.1"), Error);
+  mine.give_up(endpoint);
+  CHECK(theirs.lease_free("127.0.0.1") == endpoint);
+}
+
 TEST_CASE("many leases are all different") {
   PortLeases leases;
   std::vector<Endpoint> all;
