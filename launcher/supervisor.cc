@@ -194,7 +194,11 @@ class Supervisor final : public PodListener, public JobControl {
     arm_last_resort(kNamedPatience);
   }
 
-  void on(const EmptiedFrame&) { on_emptied(); }
+  /// Posted, so that an explanation that is under way comes first: init may end on its own account.
+  void on(const EmptiedFrame&) {
+    release_held();
+    asio::post(loop_, [this] { on_emptied(); });
+  }
 
   template <class Other>
   void on(const Other&) {}  // frames that only fleetrun sends
