@@ -77,8 +77,7 @@ void append(const std::string& path, const std::string& text) {
 }  // namespace
 
 TEST_CASE("a role without readiness is ready at once, but never from within the call") {
-  Waiting waiting({Kind::none, ""},
-                  signs(ReadySign()));
+  Waiting waiting({Kind::none, ""}, signs(ReadySign()));
   CHECK(waiting.run() == true);
 }
 
