@@ -135,27 +135,8 @@ class Launch {
     return plan;
   }
 
-  int run(Plan plan) {
-    settings_.init.program = launcher::find_init(directory_);
-    settings_.init.setup.pod_name = plan.pod_name;
-    settings_.init.setup.remove_files = python_.files;
-    if (!python_.path.empty()) settings_.init.setup.remove_directories = {python_.path};
-    settings_.seed = random_seed();
-    settings_.replan = [this](int) { return next_plan(); };
-    settings_.stdin_of = stdin_process(config_, plan);
-    settings_.viewed = launcher::viewed_processes(plan, config_.show);
-    if (config_.log_through)
-      settings_.log_through = {.program = launcher::find_log_program(settings_.init.program),
-                               .limits = {config_.log_cap.value_or(0), config_.log_keep},
-                               .on_lost = {}};
-    settings_.view.raw = launcher::is_raw(config_.show);
-    settings_.view.colour = launcher::use_colour(config_.color, ::isatty(STDOUT_FILENO) == 1, environment_);
-    settings_.signals = signal_map(config_);
-    settings_.hangup_ignored = launcher::is_ignored(SIGHUP);
-    settings_.init.setup.containment = containment_level(config_.containment);
-    if (config_.require_containment)
-      settings_.init.setup.required = containment_level(*config_.require_containment);
-
+  int run(const Plan& plan) {
+    configure(plan);
     std::vector<std::string> notes;
     auto logs = launcher::open_first_logs(plan, [&](const std::string& note) { notes.push_back(note); });
     launcher::write_backup(plan);
@@ -181,6 +162,29 @@ class Launch {
   }
 
  private:
+  /// Everything about the run that is known before anything is made.
+  void configure(const Plan& plan) {
+    launcher::InitSettings& init = settings_.init;
+    init.program = launcher::find_init(directory_);
+    init.setup.pod_name = plan.pod_name;
+    init.setup.remove_files = python_.files;
+    if (!python_.path.empty()) init.setup.remove_directories = {python_.path};
+    init.setup.containment = containment_level(config_.containment);
+    if (config_.require_containment) init.setup.required = containment_level(*config_.require_containment);
+    settings_.seed = random_seed();
+    settings_.replan = [this](int) { return next_plan(); };
+    settings_.signals = signal_map(config_);
+    settings_.hangup_ignored = launcher::is_ignored(SIGHUP);
+    settings_.stdin_of = stdin_process(config_, plan);
+    settings_.viewed = launcher::viewed_processes(plan, config_.show);
+    settings_.view.raw = launcher::is_raw(config_.show);
+    settings_.view.colour = launcher::use_colour(config_.color, ::isatty(STDOUT_FILENO) == 1, environment_);
+    if (config_.log_through)
+      settings_.log_through = {.program = launcher::find_log_program(init.program),
+                               .limits = {config_.log_cap.value_or(0), config_.log_keep},
+                               .on_lost = {}};
+  }
+
   launcher::JobResult run_to_the_end(const Plan& plan, std::vector<launcher::LogFile> logs, LaunchLog& log) {
     try {
       return launcher::run_job(plan, std::move(logs), leases_, std::move(settings_));
@@ -275,7 +279,7 @@ int launch(const JobConfig& config, const Environ& environment) {
     return refuse(refusal->error, refusal->exit_status);
 
   Launch launch(config, environment, directory, std::move(std::get<std::vector<launcher::Program>>(found)));
-  Plan plan = launch.first_plan();
+  const Plan plan = launch.first_plan();
   switch (config.dry_run) {
     case launcher::DryRun::text:
       return print(to_text(plan));
@@ -288,7 +292,7 @@ int launch(const JobConfig& config, const Environ& environment) {
   }
   check_open_files(plan.processes.size());
   launcher::check_exec_size(plan, environment, launcher::most_exec_bytes());
-  return launch.run(std::move(plan));
+  return launch.run(plan);
 }
 
 }  // namespace fleetrun::cli
