@@ -140,3 +140,16 @@ class Workplace:
                 job.process.communicate()
             for pid in job.survivors():
                 os.kill(pid, signal.SIGKILL)
+
+
+def refused(work, *arguments, status=125, says, environment=None, **options):
+    """Runs fleetrun, which has to say one error with `says` in it, and to make nothing."""
+    before = sorted(os.listdir(work.directory))
+    job = work.run(*arguments, environment=environment, **options)
+    assert job.status == status, job.err
+    assert job.err.startswith("fleetrun: error: "), job.err
+    assert job.err.count("error:") == 1 and "LAUNCH" not in job.err
+    assert says in job.err, job.err
+    assert job.out == ""
+    assert sorted(os.listdir(work.directory)) == before
+    return job

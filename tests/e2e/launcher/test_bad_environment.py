@@ -7,8 +7,7 @@ import subprocess
 
 import pytest
 
-from fleetrun_job import clean_environment, find_fleetrun, reachable_fleetrun
-from test_bad_input import refused
+from fleetrun_job import clean_environment, find_fleetrun, reachable_fleetrun, refused
 
 ROOT_ONLY = pytest.mark.skipif(os.getuid() != 0, reason="only root may")
 ECHO = ("--nproc_per_node=2", "/bin/sh", "-c", "echo trainer $PADDLE_TRAINER_ID")

@@ -6,19 +6,7 @@ import subprocess
 
 import pytest
 
-from fleetrun_job import clean_environment, reachable_fleetrun
-
-
-def refused(work, *arguments, status=125, says, environment=None, **options):
-    before = sorted(os.listdir(work.directory))
-    job = work.run(*arguments, environment=environment, **options)
-    assert job.status == status, job.err
-    assert job.err.startswith("fleetrun: error: "), job.err
-    assert job.err.count("error:") == 1 and "LAUNCH" not in job.err
-    assert says in job.err, job.err
-    assert job.out == ""
-    assert sorted(os.listdir(work.directory)) == before
-    return job
+from fleetrun_job import clean_environment, reachable_fleetrun, refused
 
 
 def test_no_script(work):

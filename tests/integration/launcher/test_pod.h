@@ -129,9 +129,9 @@ inline bool exists(pid_t pid) {
 }
 
 /// A script that leaves a process in a session of its own behind, which ignores SIGTERM, says its pid, and
-/// goes on with `then`.
+/// goes on with `then`. What it would say about a child of its own that was killed before it is nobody's.
 inline std::string leaving(const std::string& then) {
-  return "setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 100; done' & " + then;
+  return "setsid sh -c 'exec 2>/dev/null; trap \"\" TERM; echo $$; while :; do sleep 100; done' & " + then;
 }
 
 }  // namespace fleetrun::launcher
