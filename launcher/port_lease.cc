@@ -27,14 +27,18 @@ struct Address {
   socklen_t length = 0;
 };
 
-/// The first address of `endpoint.host`. An address is used as it is; only a name asks the resolver.
+/// The first address of `endpoint.host`. An address is used as it is; only a name asks the resolver. "localhost" is
+/// the loopback also where nobody knows the name (a bare root file system has no /etc/hosts).
 std::optional<Address> resolve(const Endpoint& endpoint) {
   addrinfo wanted = {};
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_NUMERICSERV | AI_PASSIVE;
   addrinfo* found = nullptr;
   const std::string port = std::to_string(endpoint.port);
-  if (::getaddrinfo(endpoint.host.c_str(), port.c_str(), &wanted, &found) != 0) return std::nullopt;
+  if (::getaddrinfo(endpoint.host.c_str(), port.c_str(), &wanted, &found) != 0) {
+    if (endpoint.host == "localhost") return resolve({"127.0.0.1", endpoint.port});
+    return std::nullopt;
+  }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
   Address address;
   address.length = found->ai_addrlen;
