@@ -1,4 +1,7 @@
+// CLI11 reads the words; what it refuses is said in fleetrun's own way.
 #include "cli/command_flags.h"
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -9,76 +12,52 @@
 namespace fleetrun::cli {
 namespace {
 
-class Parser {
- public:
-  Parser(std::string_view command, const std::vector<std::string>& arguments,
-         std::span<const CommandFlag> known)
-      : command_(command), arguments_(arguments), known_(known) {}
+[[noreturn]] void refuse(std::string_view command, const std::string& what) {
+  throw Error(ErrorKind::usage, what, "fleetrun " + std::string(command) + " --help lists the flags");
+}
 
-  CommandWords parse() {
-    bool flags_end = false;
-    for (; at_ < arguments_.size(); ++at_) {
-      const std::string& word = arguments_[at_];
-      if (flags_end || word.size() < 2 || word.front() != '-')
-        result_.words.push_back(word);
-      else if (word == "--")
-        flags_end = true;
-      else if (word.starts_with("--"))
-        long_flag(word);
-      else
-        short_flag(word);
+/// "--log-dir=a-b" → "--log_dir=a-b", up to a "--".
+std::vector<std::string> normalized(std::vector<std::string> words) {
+  for (std::string& word : words) {
+    if (word == "--") break;
+    if (!word.starts_with("--")) continue;
+    const auto end = word.begin() + static_cast<std::ptrdiff_t>(std::min(word.find('='), word.size()));
+    std::replace(word.begin() + 2, end, '-', '_');
+  }
+  return words;
+}
+
+/// "-f,--follow", as CLI11 wants it.
+std::string spellings(const CommandFlag& flag) {
+  const std::string name = "--" + std::string(flag.name);
+  return flag.letter == 0 ? name : std::string("-") + flag.letter + "," + name;
+}
+
+bool is_spelled(const CommandFlag& flag, const std::string& word) {
+  const std::string name = "--" + std::string(flag.name);
+  if (word == name || word.starts_with(name + "=")) return true;
+  return flag.letter != 0 && word.size() > 1 && word[0] == '-' && word[1] == flag.letter;
+}
+
+/// The flag as it was written last: "--follow" or "-f".
+std::string last_spelling(const CommandFlag& flag, const std::vector<std::string>& words) {
+  const auto word = std::find_if(words.rbegin(), words.rend(),
+                                 [&](const std::string& candidate) { return is_spelled(flag, candidate); });
+  return word->starts_with("--") ? word->substr(0, word->find('=')) : word->substr(0, 2);
+}
+
+/// A flag that takes no value has one: CLI11 would read "-f1" as "-f" and a word.
+void refuse_values_of_switches(std::string_view command, const std::vector<std::string>& words,
+                               std::span<const CommandFlag> known) {
+  for (const std::string& word : words) {
+    if (word == "--") return;
+    for (const CommandFlag& flag : known) {
+      if (!flag.value.empty() || !is_spelled(flag, word)) continue;
+      const std::string spelled = last_spelling(flag, {word});
+      if (word != spelled) refuse(command, spelled + " takes no value");
     }
-    return std::move(result_);
   }
-
- private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(ErrorKind::usage, what, "fleetrun " + std::string(command_) + " --help lists the flags");
-  }
-
-  void long_flag(const std::string& word) {
-    const std::size_t equals = word.find('=');
-    const std::string spelled = word.substr(0, equals);
-    std::string name = spelled.substr(2);
-    std::replace(name.begin(), name.end(), '-', '_');
-    const CommandFlag& flag = find(spelled, [&](const CommandFlag& f) { return f.name == name; });
-    if (equals == std::string::npos)
-      add(flag, spelled, std::nullopt);
-    else
-      add(flag, spelled, word.substr(equals + 1));
-  }
-
-  void short_flag(const std::string& word) {
-    const std::string spelled = word.substr(0, 2);
-    const CommandFlag& flag = find(spelled, [&](const CommandFlag& f) { return f.letter == spelled[1]; });
-    if (word.size() > 2)
-      add(flag, spelled, word.substr(2));
-    else
-      add(flag, spelled, std::nullopt);
-  }
-
-  template <class Matches>
-  const CommandFlag& find(const std::string& spelled, Matches matches) const {
-    const auto found = std::find_if(known_.begin(), known_.end(), matches);
-    if (found == known_.end()) refuse("unknown flag " + printable(spelled) + " of " + std::string(command_));
-    return *found;
-  }
-
-  void add(const CommandFlag& flag, const std::string& spelled, std::optional<std::string> value) {
-    if (flag.value.empty() && value) refuse(spelled + " takes no value");
-    if (!flag.value.empty() && !value) {
-      if (at_ + 1 == arguments_.size()) refuse(spelled + " needs a value");
-      value = arguments_[++at_];
-    }
-    if (!result_.flags.emplace(flag.name, value.value_or("")).second) refuse(spelled + " is there twice");
-  }
-
-  std::string_view command_;
-  const std::vector<std::string>& arguments_;
-  std::span<const CommandFlag> known_;
-  std::size_t at_ = 0;
-  CommandWords result_;
-};
+}
 
 }  // namespace
 
@@ -90,7 +69,31 @@ std::optional<std::string> CommandWords::value(std::string_view name) const {
 
 CommandWords parse_command_words(std::string_view command, const std::vector<std::string>& arguments,
                                  std::span<const CommandFlag> known) {
-  return Parser(command, arguments, known).parse();
+  const std::vector<std::string> words = normalized(arguments);
+  refuse_values_of_switches(command, words, known);
+  CommandWords result;
+  CLI::App parser;
+  parser.set_help_flag();
+  parser.add_option("words", result.words);
+  std::map<const CommandFlag*, CLI::Option*> options;
+  for (const CommandFlag& flag : known) {
+    CLI::Option* option = flag.value.empty() ? parser.add_flag(spellings(flag))->disable_flag_override()
+                                             : parser.add_option(spellings(flag))->expected(1);
+    options[&flag] = option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  try {
+    parser.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // it takes them from the end
+  } catch (const CLI::ExtrasError&) {
+    refuse(command, "unknown flag " + printable(parser.remaining().front()) + " of " + std::string(command));
+  } catch (const CLI::ArgumentMismatch&) {  // the last word is a flag whose value is missing
+    refuse(command, words.back() + " needs a value");
+  }
+  for (const auto& [flag, option] : options) {
+    if (option->count() > 1) refuse(command, last_spelling(*flag, words) + " is there twice");
+    if (option->count() == 1)
+      result.flags.emplace(flag->name, flag->value.empty() ? "" : option->results().front());
+  }
+  return result;
 }
 
 std::optional<int> whole_number(const CommandWords& words, std::string_view flag, int least) {
