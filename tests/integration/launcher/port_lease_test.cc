@@ -1,6 +1,5 @@
 #include "launcher/port_lease.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -129,10 +128,6 @@ TEST_CASE("an address of another host, and a name that is none, are refused") {
   CHECK_THROWS_WITH_AS(leases.lease_free("192.0.2.1"), "'192.0.2.1' is not an address of this host", Error);
   CHECK_THROWS_AS(leases.lease({"no_such.invalid", 8000}), Error);
   CHECK(is_this_host("127.0.0.1"));
-  // A root without /etc/hosts does not know the name.
-  addrinfo* found = nullptr;
-  const bool known = ::getaddrinfo("localhost", nullptr, nullptr, &found) == 0;
-  if (known) ::freeaddrinfo(found);
-  CHECK(is_this_host("localhost") == known);
+  CHECK(is_this_host("localhost"));  // also in a root without /etc/hosts
   CHECK_FALSE(is_this_host("192.0.2.1"));
 }
