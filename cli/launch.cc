@@ -273,6 +273,8 @@ int refuse(const Error& error, int status) {
 }
 
 int launch(const JobConfig& config, const Environ& environment) {
+  if (config.meeting.kind != launcher::Meeting::Kind::none || config.host_list.given())
+    throw Error(ErrorKind::usage, "a job is not on more than one host yet", "run on this host alone");
   const std::string directory = own_directory();
   auto found = launcher::find_programs(config, environment, directory);
   if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))

@@ -76,7 +76,6 @@ JobConfig make_job_config(const Options& options, const Environ& environ) {
   config.script = *options.script;
   config.script_args = options.script_args;
   config.file = options.file;
-  refuse_what_needs_hosts(values, environ);
   config.mode = resolve_mode(values, config.notes);
   if (config.file && !values.given("trainer_num") && !values.given("nproc_per_node")) config.mode = Mode::own;
   read_processes(values, config);
@@ -88,6 +87,7 @@ JobConfig make_job_config(const Options& options, const Environ& environ) {
         read_whole_number({*limit, "PADDLE_ENV_LIMIT_LEN", Source::environment}, 1, 1 << 30));
   read_watch(values, config);
   read_restart(values, config);
+  read_hosts(values, environ, config);
   config.listing = make_listing(values, config);
   return config;
 }

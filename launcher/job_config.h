@@ -73,6 +73,45 @@ struct StandardInput {
   bool operator==(const StandardInput&) const = default;
 };
 
+/// How many hosts: --nnodes 4, 2:16, 2:16:2 (at least 2, at most 16, and always a multiple of 2).
+struct NodeCount {
+  int least = 1, most = 1, multiple = 1;
+  bool operator==(const NodeCount&) const = default;
+};
+
+/// How the hosts of a job find each other (launcher/cluster).
+struct Meeting {
+  enum class Kind { none, master, etcd } kind = Kind::none;  // none: the job is on this host alone
+  Endpoint master;   // of Kind::master: where the coordinator listens; port 0: it is yet to be chosen
+  std::string etcd;  // of Kind::etcd: what follows etcd://
+  bool may_coordinate = true;  // false: somebody else does, at `master`
+  bool master_by_torchrun =
+      false;  // --master_addr and --master_port: those are the store's, the coordinator's port is one more
+  NodeCount nodes;
+  bool elastic = false;  // goes on with fewer hosts, and takes in more: a range, or an elastic level
+  int node_rank = -1;    // that this host wants; -1: any
+  std::vector<std::string> addresses;  // of all hosts by rank, where the user named them all
+  std::string node_name;               // how people know this host; empty: by its own name
+  std::chrono::milliseconds join_timeout{}, elastic_timeout{};
+  std::optional<std::string> secret_file;
+  std::string secret;  // 32 bytes, handed over by whoever started this launcher; empty: from a file
+  bool insecure = false, tls = false;
+  bool operator==(const Meeting&) const = default;
+};
+
+/// Hosts on which the job is started from here, over ssh (launcher/remote). As written, not parsed yet.
+struct HostList {
+  std::optional<std::string> hosts, hostfile, include, exclude;
+  std::vector<std::string> exported;  // variables that go along: NAME, NAME=VALUE, PREFIX*
+  std::string chdir;                  // working directory there; empty: the same as here
+  std::string path;                   // of fleetrun there; empty: the same as here
+  std::string ssh = "ssh";            // the command, with its options, separated by blanks
+  int window = 0;                     // logins under way at a time; 0: chosen by the number of hosts
+  bool collect_logs = false;
+  bool given() const noexcept { return hosts || hostfile; }
+  bool operator==(const HostList&) const = default;
+};
+
 /// How the script is run.
 enum class ScriptKind {
   by_name,  // a .py or .pyxes by Python, others directly
@@ -102,7 +141,10 @@ struct JobConfig {
   std::vector<Endpoint> servers, trainers;  // as the user wrote them; empty: chosen by the planner
   std::optional<std::vector<std::string>> devices;
 
+  Meeting meeting;
+  HostList host_list;
   std::string host = "127.0.0.1";
+  bool host_chosen = false;                 // by the user; else it is the one that faces the other hosts
   std::optional<std::uint16_t> start_port;  // only when the user chose it
   std::optional<std::pair<int, int>> port_range;
   std::string master_addr;  // of a collective job's store; empty: `host`

@@ -41,7 +41,6 @@ void read_restart(const Values& values, JobConfig& config) {
     config.max_restart = most;
   config.restart_backoff = read_duration(values["restart_backoff"]);
   config.healthy_after = read_duration(values["healthy_after"]);
-  read_whole_number(values["elastic_timeout"], 0, 1'000'000);
 }
 
 RestartScope restart_scope(const JobConfig& config, std::string_view role, RestartScope standard) {

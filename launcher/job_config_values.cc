@@ -53,11 +53,6 @@ void refuse(const Value& value, const std::string& wanted, std::string hint) {
               value.name + " is '" + printable(value.text) + "': " + wanted, std::move(hint));
 }
 
-void refuse_hosts(const Value& value) {
-  refuse(value, "a job is not on more than one host yet",
-         "leave " + value.name + " out to run on this host alone");
-}
-
 std::int64_t read_whole_number(const Value& value, std::int64_t least, std::int64_t most) {
   const auto number = parse_integer(value.text);
   if (!number || *number < least || *number > most)

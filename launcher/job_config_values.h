@@ -40,7 +40,6 @@ class Values {
 
 /// Throws: Error(usage) or Error(config), by where the value came from: "NAME is 'TEXT': WANTED".
 [[noreturn]] void refuse(const Value& value, const std::string& wanted, std::string hint = {});
-[[noreturn]] void refuse_hosts(const Value& value);
 
 std::int64_t read_whole_number(const Value& value, std::int64_t least, std::int64_t most);
 std::uint16_t read_port(const Value& value);
@@ -72,6 +71,7 @@ Enum read_word(const Value& value, std::initializer_list<std::pair<std::string_v
 // The groups, in the order in which they are read. Each fills its part of `config`, the mode being known.
 void read_processes(const Values& values, JobConfig& config);
 void read_network(const Values& values, JobConfig& config);
+void read_hosts(const Values& values, const Environ& environ, JobConfig& config);
 void read_logs(const Values& values, JobConfig& config);
 void read_run(const Values& values, JobConfig& config);
 void read_watch(const Values& values, JobConfig& config);
@@ -79,6 +79,5 @@ void read_restart(const Values& values, JobConfig& config);
 
 /// Throws where the value names a role that the job does not have. Any role may be named beside a job file.
 void check_role(const Value& value, std::string_view role, const JobConfig& config);
-void refuse_what_needs_hosts(const Values& values, const Environ& environ);
 
 }  // namespace fleetrun::launcher

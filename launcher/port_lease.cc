@@ -91,7 +91,7 @@ std::string read_port_range() {
 
 [[noreturn]] void refuse_address(const std::string& host) {
   throw Error(ErrorKind::host, "'" + printable(host) + "' is not an address of this host",
-              "use an address of this host: a job is not on more than one host yet");
+              "use an address of this host");
 }
 
 }  // namespace

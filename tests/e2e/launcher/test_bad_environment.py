@@ -47,7 +47,6 @@ def test_no_environment_at_all(work):
 
 
 @pytest.mark.parametrize("name, value, says", [
-    ("PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.2:1", "not on more than one host yet"),
     ("PADDLE_NPROC_PER_NODE", "many", "PADDLE_NPROC_PER_NODE is 'many'"),
     ("PET_NPROC_PER_NODE", "many", "PET_NPROC_PER_NODE is 'many'"),
     ("PADDLE_MASTER", "nowhere", "'nowhere' is not an endpoint"),

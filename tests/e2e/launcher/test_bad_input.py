@@ -84,11 +84,6 @@ def test_masters(work, master):
     refused(work, f"--master={master}", "/bin/true", says="reading --master")
 
 
-@pytest.mark.parametrize("master", ["etcd://127.0.0.1", "etcd://127.0.0.1:2379/path", "etcd://user:secret@127.0.0.1:2379"])
-def test_etcd_is_for_several_hosts(work, master):
-    refused(work, f"--master={master}", "/bin/true", says="not on more than one host yet")
-
-
 def test_endpoints_that_do_not_fit(work):
     refused(work, "--servers=127.0.0.1:7000,127.0.0.1:7000", "/bin/true", says="in the list twice")
     refused(work, "--servers=127.0.0.1:7000", "--trainers=127.0.0.1:7000", "/bin/true", says="both a server's and a trainer's")
@@ -218,14 +213,6 @@ def test_flags_that_are_wrong_in_other_ways(work):
     refused(work, "--start_port=70000", "/bin/true", says="--start_port is '70000'")
     refused(work, "--with_gloo=3", "/bin/true", says="--with_gloo is '3'")
     refused(work, "--auto_tuner_json=x", "/bin/true", says="no tuner")
-
-
-HOSTS = ["--nnodes=2", "--nnodes=1:2", "--rank=1", "--ips=10.0.0.1,10.0.0.2", "--master=etcd://127.0.0.1:2379"]
-
-
-@pytest.mark.parametrize("flag", [f for f in HOSTS if f != "--nnodes=1:2"])
-def test_what_needs_more_than_one_host(work, flag):
-    refused(work, flag, "/bin/true", says="not on more than one host yet")
 
 
 @pytest.mark.parametrize("nodes", ["2:1", "0:0", "1:", ":2", "1:2:3", "-1:2", "0", "x"])

@@ -102,12 +102,58 @@ TEST_CASE("errors are of the kind of where the value came from, and name it as t
   }
 }
 
-TEST_CASE("what needs another host is refused by name") {
-  CHECK(refusal(options({{"nnodes", "2"}})) == "--nnodes is '2': a job is not on more than one host yet");
-  CHECK(refusal(options({{"nnodes", "1"}, {"rank", "0"}, {"master", "http://10.0.0.1:8000"}})) == "accepted");
-  CHECK(refusal(options({}), {{"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.2:1"}})
-            .find("not on more than one host yet") != std::string::npos);
-  CHECK(refusal(options({}), {{"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.1:2"}}) == "accepted");
+TEST_CASE("where hosts meet, and how many") {
+  const auto meeting = [](const Options& given, const Environ& environ = {}) {
+    return make_job_config(given, environ).meeting;
+  };
+  using Kind = Meeting::Kind;
+  CHECK(meeting(options({})).kind == Kind::none);
+  CHECK(meeting(options({{"nnodes", "1"}, {"rank", "0"}, {"master", "http://10.0.0.1:8000"}})).kind ==
+        Kind::none);
+
+  const Meeting two = meeting(options({{"nnodes", "2"}, {"master", "http://10.0.0.1:8000"}, {"rank", "1"}}));
+  CHECK(two.kind == Kind::master);
+  CHECK(two.master == Endpoint{"10.0.0.1", 8000});
+  CHECK(two.nodes == NodeCount{2, 2, 1});
+  CHECK(two.node_rank == 1);
+  CHECK(!two.elastic);
+  const Meeting range = meeting(options({{"nnodes", "2:16:2"}, {"master", "etcd://h:2379"}}));
+  CHECK(range.kind == Kind::etcd);
+  CHECK(range.etcd == "h:2379");
+  CHECK(range.nodes == NodeCount{2, 16, 2});
+  CHECK(range.elastic);
+
+  const Meeting c10d =
+      meeting(options({{"nnodes", "2"}, {"rdzv_backend", "c10d"}, {"rdzv_endpoint", "[::1]:29500"}}));
+  CHECK(c10d.master == Endpoint{"::1", 29500});
+  CHECK(meeting(options({{"nnodes", "2"}, {"rdzv_endpoint", "host-1"}})).master == Endpoint{"host-1", 29400});
+  const Meeting fixed =
+      meeting(options({{"nnodes", "2"}, {"master_addr", "10.0.0.1"}, {"master_port", "1234"}}));
+  CHECK(fixed.master_by_torchrun);
+  CHECK(fixed.master == Endpoint{"10.0.0.1", 1235});
+
+  const Meeting ips = meeting(options({{"ips", "10.0.0.1,10.0.0.2"}}));
+  CHECK(ips.master == Endpoint{"10.0.0.1", 6768});
+  CHECK(ips.nodes == NodeCount{2, 2, 1});
+  const Meeting inherited =
+      meeting(options({}), {{"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.2:1,10.0.0.2:2"}});
+  CHECK(inherited.master == Endpoint{"10.0.0.1", 1});
+  CHECK(inherited.nodes == NodeCount{2, 2, 1});
+  CHECK(meeting(options({}), {{"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.1:2"}}).kind == Kind::none);
+}
+
+TEST_CASE("what does not fit about hosts is refused by name") {
+  for (const char* wrong : {"2:1", "0", "1:2:3", "1:", ":2", "-1:2", "4/", "65537", "1:2:3:4"})
+    CHECK(refusal(options({{"nnodes", wrong}})).starts_with("--nnodes is '"));
+  CHECK(refusal(options({{"nnodes", "3:3:2"}})) == "--nnodes is '3:3:2': no multiple of 2 is in the range");
+  CHECK(refusal(options({{"nnodes", "2"}, {"rank", "2"}})) == "--rank is '2': the job has 2 hosts");
+  CHECK(refusal(options({{"ips", "10.0.0.1,10.0.0.2"}, {"nnodes", "3"}})) ==
+        "--ips is '10.0.0.1,10.0.0.2': these are 2 hosts, and --nnodes is '3'");
+  CHECK(refusal(options({{"hosts", "a"}, {"hostfile", "b"}})) == "--hostfile is 'b': --hosts is given too");
+  CHECK(refusal(options({{"include", "a"}})) ==
+        "--include is 'a': there is no list of hosts that it could apply to");
+  CHECK(refusal(options({{"insecure", "True"}, {"secret_file", "s"}})) ==
+        "--secret_file is 's': --insecure is given too, and nothing is proven then");
 }
 
 TEST_CASE("every setting is in the table once, and every default is accepted") {
