@@ -1,0 +1,37 @@
+// A library that is loaded when it is needed, not when the program starts.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace fleetrun {
+
+/// Stays loaded until the process ends: libraries with threads or exit handlers of their own cannot be unloaded safely.
+class SharedLibrary {
+ public:
+  /// `needed_for` begins the error's sentence, `hint` says what to install.
+  /// Throws: Error(host) when there is no such library.
+  SharedLibrary(const char* name, const std::string& needed_for, std::string hint)
+      : name_(name), hint_(std::move(hint)), handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
+    if (handle_) return;
+    const char* why = ::dlerror();
+    throw Error(ErrorKind::host, needed_for + " needs " + name_ + ": " + (why ? why : "it cannot be loaded"),
+                hint_);
+  }
+
+  /// The library's own function of the name and type that its header declares. Throws: Error(host).
+  template <class Function>
+  Function* find(const char* name) const {
+    if (void* symbol = ::dlsym(handle_, name)) return reinterpret_cast<Function*>(symbol);
+    throw Error(ErrorKind::host, name_ + " has no " + name, hint_);
+  }
+
+ private:
+  std::string name_, hint_;
+  void* handle_;
+};
+
+}  // namespace fleetrun
