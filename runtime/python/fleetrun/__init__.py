@@ -12,6 +12,7 @@ _TABLE = {
     "Error": "_error:Error",
     "base": "base",
     "distributed": "distributed",
+    "elastic": "elastic",
     "framework": "framework",
     "heartbeat": "_heartbeat:heartbeat",
     "metric": "metric",
