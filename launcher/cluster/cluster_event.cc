@@ -1,0 +1,57 @@
+#include "launcher/cluster/cluster_event.h"
+
+#include "launcher/cluster/words.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+std::string text(const NodeJoined& event) {
+  return event.name + " is here";
+}
+
+std::string text(const NodeLost& event) {
+  return event.name + " was lost: " + event.why;
+}
+
+std::string text(const NodeRefused& event) {
+  return event.name + " was refused: " + event.why;
+}
+
+std::string text(const NodeParked& event) {
+  return event.name + " waits as a spare: " + event.why;
+}
+
+std::string text(const WaitingForNodes& event) {
+  return event.text;
+}
+
+std::string text(const ChangeBegun& event) {
+  return "preparing epoch " + std::to_string(event.epoch) + ": " + event.why;
+}
+
+std::string text(const WorldFormed& event) {
+  const World& world = *event.world;
+  return "epoch " + std::to_string(world.epoch) + ": " + counted(world.members.size(), "host") + ", " +
+         counted(static_cast<std::size_t>(world.trainers()), "trainer") +
+         (world.servers() > 0 ? ", " + counted(static_cast<std::size_t>(world.servers()), "server") : "");
+}
+
+std::string text(const NodeFailed& event) {
+  return event.failure.process + " on " + event.name + " " + event.failure.text;
+}
+
+std::string text(const RestartDecided& event) {
+  return "starting again: " + event.why + (event.backoff.count() > 0 ? ", in " + shown(event.backoff) : "");
+}
+
+std::string text(const JobEnded& event) {
+  return event.end.exit_status == 0 ? "the job is done" : "the job is over: " + event.end.why;
+}
+
+}  // namespace
+
+std::string to_string(const ClusterEvent& event) {
+  return std::visit([](const auto& its) { return text(its); }, event);
+}
+
+}  // namespace fleetrun::launcher

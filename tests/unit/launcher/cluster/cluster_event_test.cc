@@ -1,0 +1,45 @@
+#include "launcher/cluster/cluster_event.h"
+
+#include <doctest/doctest.h>
+
+#include "launcher/cluster/words.h"
+
+using namespace fleetrun;
+using namespace fleetrun::launcher;
+using std::chrono::milliseconds;
+
+TEST_CASE("events of a cluster are sentences") {
+  auto world = std::make_shared<World>();
+  world->epoch = 3;
+  world->members.resize(2);
+  world->members[0].offer = {"h1", {1, 2}, {3}, 0};
+  world->members[1].offer = {"h2", {1}, {}, 0};
+  NodeFailure failure;
+  failure.process = "trainer 3";
+  failure.text = "exited with 1";
+  CHECK(to_string(NodeJoined{"h1", "a"}) == "h1 is here");
+  CHECK(to_string(NodeLost{"h7", "a", "no word from it for 2.5 s", milliseconds(2'500)}) ==
+        "h7 was lost: no word from it for 2.5 s");
+  CHECK(to_string(NodeRefused{"h1", "another job"}) == "h1 was refused: another job");
+  CHECK(to_string(NodeParked{"h1", "the job is full"}) == "h1 waits as a spare: the job is full");
+  CHECK(to_string(WaitingForNodes{"waiting"}) == "waiting");
+  CHECK(to_string(ChangeBegun{4, "h7 was lost"}) == "preparing epoch 4: h7 was lost");
+  CHECK(to_string(WorldFormed{world}) == "epoch 3: 2 hosts, 3 trainers, 1 server");
+  CHECK(to_string(NodeFailed{"h2", failure}) == "trainer 3 on h2 exited with 1");
+  CHECK(to_string(RestartDecided{"crash, restart 1 of 3", {}}) == "starting again: crash, restart 1 of 3");
+  CHECK(to_string(RestartDecided{"crash, restart 2 of 3", milliseconds(700)}) ==
+        "starting again: crash, restart 2 of 3, in 0.7 s");
+  CHECK(to_string(JobEnded{}) == "the job is done");
+  CHECK(to_string(JobEnded{{1, "why", "", {}}}) == "the job is over: why");
+}
+
+TEST_CASE("times and names are as short as people want them") {
+  CHECK(shown(milliseconds(340)) == "0.3 s");
+  CHECK(shown(milliseconds(41'200)) == "41 s");
+  CHECK(shown(milliseconds(720'000)) == "12 min");
+  CHECK(counted(1, "host") == "1 host");
+  CHECK(listed({}).empty());
+  CHECK(listed({"h1"}) == "h1");
+  CHECK(listed({"h1", "h2", "h3"}) == "h1, h2 and h3");
+  CHECK(listed({"h1", "h2", "h3", "h4"}, 2) == "h1, h2 and 2 others");
+}
