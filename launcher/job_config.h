@@ -99,16 +99,17 @@ struct Meeting {
   bool operator==(const Meeting&) const = default;
 };
 
-/// Hosts on which the job is started from here, over ssh (launcher/remote). As written, not parsed yet.
+/// Hosts on which the job is started from here, over ssh or srun (launcher/remote). As written, not parsed yet.
 struct HostList {
   std::optional<std::string> hosts, hostfile, include, exclude;
+  bool slurm = false;  // they are those of the Slurm allocation that this is in (launcher/engines)
   std::vector<std::string> exported;  // variables that go along: NAME, NAME=VALUE, PREFIX*
   std::string chdir;                  // working directory there; empty: the same as here
   std::string path;                   // of fleetrun there; empty: the same as here
   std::string ssh = "ssh";            // the command, with its options, separated by blanks
   int window = 0;                     // logins under way at a time; 0: chosen by the number of hosts
   bool collect_logs = false;
-  bool given() const noexcept { return hosts || hostfile; }
+  bool given() const noexcept { return hosts || hostfile || slurm; }
   bool operator==(const HostList&) const = default;
 };
 

@@ -140,7 +140,7 @@ void read_meeting(const Values& values, const Environ& environ, JobConfig& confi
     read_torchrun(values, meeting);
   }
   if (values.given("ips")) read_ips(values, config);
-  if (meeting.kind != Meeting::Kind::none) return;
+  if (meeting.kind != Meeting::Kind::none || read_engine(values, environ, config)) return;
   if (const auto endpoints = inherited_endpoints(environ)) {
     meeting.kind = Meeting::Kind::master;
     meeting.master = read_master(part_of(*endpoints, split(endpoints->text, ',').front()), kMeetingPort);
@@ -179,7 +179,9 @@ void read_hosts(const Values& values, const Environ& environ, JobConfig& config)
   read_meeting(values, environ, config);
   read_host_list(values, config);
   Meeting& meeting = config.meeting;
-  meeting.node_rank = static_cast<int>(read_whole_number(values["rank"], -1, kMostHosts));
+  if (const int wanted = static_cast<int>(read_whole_number(values["rank"], -1, kMostHosts));
+      values.given("rank"))
+    meeting.node_rank = wanted;
   if (meeting.node_rank >= meeting.nodes.most)
     refuse(
         values["rank"],
