@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/agent_command.h"
 #include "cli/attach_command.h"
 #include "cli/logs_command.h"
 #include "cli/status_command.h"
@@ -17,12 +18,19 @@ constexpr Command kCommands[] = {
     {"logs", "show the logs of a job", run_logs_command},
     {"attach", "look on at a running job until it ends", run_attach_command},
     {"stop", "end a running job", run_stop_command},
+    {"agent", "", run_agent_command},
 };
+
+constexpr std::size_t shown_commands() {
+  std::size_t count = 0;
+  while (count < std::size(kCommands) && !kCommands[count].summary.empty()) ++count;
+  return count;
+}
 
 }  // namespace
 
 std::span<const Command> commands() noexcept {
-  return kCommands;
+  return {kCommands, shown_commands()};
 }
 
 const Command* find_command(const std::vector<std::string>& arguments) noexcept {

@@ -12,12 +12,12 @@ namespace fleetrun::cli {
 
 struct Command {
   std::string_view name;
-  std::string_view summary;  // one line of the help text
+  std::string_view summary;  // one line of the help text; empty: not for people, and not shown
   /// Returns the exit status. `arguments` are those after the name. Throws: Error.
   int (*run)(const std::vector<std::string>& arguments, const Environ& environment);
 };
 
-/// In the order of the help text.
+/// Those for people, in the order of the help text.
 std::span<const Command> commands() noexcept;
 
 /// The command that `arguments` begin with, or nothing.

@@ -1,0 +1,336 @@
+#include "launcher/remote/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+
+#include <cstring>
+#include <optional>
+
+#include "launcher/remote/channel.h"
+#include "launcher/remote/command.h"
+#include "launcher/remote/launcher_lines.h"
+#include "launcher/remote/log_collection.h"
+#include "runtime/base/error.h"
+#include "runtime/base/version.h"
+
+namespace fleetrun::launcher::remote {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using Stream = asio::posix::stream_descriptor;
+
+constexpr std::size_t kMostWaiting = 1 << 20;  // for the head; then the launcher's output stays in its pipe
+constexpr int kStopped = 128 + SIGTERM, kRefused = 125;
+constexpr std::chrono::minutes kLongestStop{10};  // of a launcher, whose own grace is much shorter
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+/// A second of slack: the clock of files is coarser, and on another machine where they are on a network.
+std::int64_t files_since() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return (now.tv_sec - 1) * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+class Agent {
+ public:
+  explicit Agent(const Environ& environment)
+      : environment_(environment),
+        decoder_(kLongestOrder, false),
+        input_(loop_, STDIN_FILENO),
+        output_(loop_, STDOUT_FILENO),
+        said_(loop_),
+        shown_(loop_),
+        ended_(loop_),
+        stop_(loop_),
+        signals_(loop_, SIGTERM, SIGINT, SIGHUP) {}
+
+  int run() {
+    input_.native_non_blocking(true);
+    output_.native_non_blocking(true);
+    outgoing_ = kMarker;
+    Hello hello;
+    hello.version = FLEETRUN_VERSION;
+    hello.connection = environment_.value_or("SSH_CONNECTION", "");
+    hello.host = host_name();
+    send(hello);
+    read_input();
+    await_signal();
+    loop_.run();
+    return status_;
+  }
+
+ private:
+  // The channel.
+
+  void read_input() {
+    input_.async_wait(Stream::wait_read, [this](const error_code& error) {
+      if (error || !take_input()) return;
+      read_input();
+    });
+  }
+
+  bool take_input() {
+    char bytes[64 << 10];
+    const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (count <= 0) {
+      on_channel_end();
+      return false;
+    }
+    decoder_.append({bytes, static_cast<std::size_t>(count)});
+    try {
+      while (auto frame = decoder_.next()) {
+        number_ = frame->host;
+        std::visit([this](auto& message) { on(message); }, frame->message);
+      }
+    } catch (const Error&) {
+      on_channel_end();
+      return false;
+    }
+    return true;
+  }
+
+  void send(Message message) {
+    if (channel_gone_) return;
+    outgoing_.append(encode(Addressed{number_, std::move(message)}));
+    write();
+  }
+
+  void write() {
+    if (!writing_.empty() || outgoing_.empty()) return;
+    writing_.swap(outgoing_);
+    asio::async_write(output_, asio::buffer(writing_), [this](const error_code& error, std::size_t) {
+      writing_.clear();
+      if (error) return on_channel_end();
+      write();
+      drained();
+    });
+  }
+
+  std::size_t waiting() const { return outgoing_.size() + writing_.size(); }
+
+  /// There is room again for what the launcher and its logs have.
+  void drained() {
+    if (waiting() < kMostWaiting && std::exchange(held_, false)) read_shown();
+    if (sender_) send_files();
+    if (leaving_ && waiting() == 0) loop_.stop();
+  }
+
+  /// Nobody is there any more: what runs here stops.
+  void on_channel_end() {
+    if (std::exchange(channel_gone_, true)) return;
+    outgoing_.clear();
+    stop(SIGTERM);
+    if (std::exchange(held_, false)) read_shown();
+  }
+
+  // Orders.
+
+  template <class Other>
+  void on(const Other&) {}
+
+  void on(const Order& order) {
+    if (ordered_) return;
+    ordered_ = true;
+    since_ = files_since();
+    try {
+      start_launcher(order.bytes);
+    } catch (const Error& error) {
+      send(Ended{kRefused, render(error, "fleetrun") + "\n"});
+      status_ = kRefused;
+    }
+  }
+
+  void on(const Signal& signal) {
+    if (launcher_) ::kill(launcher_->pid, signal.number);
+  }
+
+  void on(const Collect& collect) {
+    sender_.emplace(logs_, collect.marker, since_);
+    send_files();
+  }
+
+  void on(const Bye&) {
+    leaving_ = true;
+    if (waiting() == 0) loop_.stop();
+  }
+
+  void send_files() {
+    while (waiting() < kMostWaiting) {
+      auto file = sender_->next();
+      if (!file) {
+        const std::string error = sender_->error();
+        sender_.reset();
+        return send(FilesEnd{error});
+      }
+      send(std::move(*file));
+    }
+  }
+
+  // The launcher.
+
+  void start_launcher(const std::string& bytes) {
+    const LaunchOrder order = decode_order(bytes);
+    if (order.version != FLEETRUN_VERSION)
+      throw Error(ErrorKind::config,
+                  "fleetrun is " FLEETRUN_VERSION " here, and the order is from " + order.version);
+    if (!order.cwd.empty() && ::chdir(order.cwd.c_str()) != 0)
+      throw Error(ErrorKind::host, "directory " + order.cwd + ": " + std::strerror(errno),
+                  "make it on this host, or name another with --chdir");
+    const auto logs = order.values.find("log_dir");
+    logs_ = logs == order.values.end() ? "log" : logs->second;
+    Environ environment = environment_;
+    environment.set("PWD", order.cwd);
+    for (const auto& [name, value] : order.environment) environment.set(name, value);
+    const UniqueFd file = memory_file(bytes);
+    CommandLine line;
+    line.argv = {"fleetrun", "agent", "--node"};
+    line.program = "/proc/self/exe";
+    line.environment = environment.entries();
+    line.input = file.value();
+    launcher_ = start_command(line);
+    shown_.assign(launcher_->output.release());
+    said_.assign(launcher_->error.release());
+    ended_.assign(::fcntl(launcher_->ended.value(), F_DUPFD_CLOEXEC, 3));
+    read_shown();
+    read_said();
+    ended_.async_wait(Stream::wait_read, [this](const error_code& error) {
+      if (!error) on_launcher_end();
+    });
+  }
+
+  void read_shown() {
+    if (!shown_.is_open()) return;
+    if (waiting() >= kMostWaiting) {
+      held_ = true;
+      return;
+    }
+    shown_.async_wait(Stream::wait_read, [this](const error_code& error) {
+      if (!error && take_shown()) read_shown();
+    });
+  }
+
+  bool take_shown() {
+    char bytes[64 << 10];
+    const ssize_t count = ::read(shown_.native_handle(), bytes, sizeof bytes);
+    if (count > 0) send(Output{{bytes, static_cast<std::size_t>(count)}});
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+  }
+
+  void read_said() {
+    said_.async_wait(Stream::wait_read, [this](const error_code& error) {
+      if (!error && take_said()) read_said();
+    });
+  }
+
+  bool take_said() {
+    char bytes[64 << 10];
+    const ssize_t count = ::read(said_.native_handle(), bytes, sizeof bytes);
+    if (count > 0) {
+      for (Log& record : lines_.take({bytes, static_cast<std::size_t>(count)})) send(std::move(record));
+    }
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+  }
+
+  /// It has written everything; nobody else has these pipes.
+  void on_launcher_end() {
+    status_ = exit_status_of(*launcher_);
+    launcher_.reset();
+    while (said_.is_open() && ready(said_) && take_said()) {
+    }
+    while (shown_.is_open() && ready(shown_) && take_shown()) {
+    }
+    error_code ignored;
+    said_.close(ignored);
+    shown_.close(ignored);
+    send(Ended{status_, lines_.screen()});
+    if (channel_gone_) loop_.stop();
+  }
+
+  static bool ready(Stream& stream) {
+    boost::asio::posix::descriptor_base::bytes_readable waiting;
+    error_code error;
+    stream.io_control(waiting, error);
+    return !error && waiting.get() > 0;
+  }
+
+  // Ends.
+
+  void await_signal() {
+    signals_.async_wait([this](const error_code& error, int number) {
+      if (error) return;
+      stop(number);
+      await_signal();
+    });
+  }
+
+  void stop(int signal) {
+    if (!launcher_) {
+      if (!ordered_) status_ = kStopped;
+      return loop_.stop();
+    }
+    ::kill(launcher_->pid, signal);
+    ::kill(launcher_->pid, SIGCONT);
+    stop_.expires_after(kLongestStop);
+    stop_.async_wait([this](const error_code& error) {
+      if (!error && launcher_) ::kill(launcher_->pid, SIGKILL);
+    });
+  }
+
+  const Environ& environment_;
+  asio::io_context loop_;
+  ChannelDecoder decoder_;
+  Stream input_, output_, said_, shown_, ended_;
+  asio::steady_timer stop_;
+  asio::signal_set signals_;
+  std::string outgoing_, writing_;
+  std::uint32_t number_ = 0;
+  std::optional<Command> launcher_;
+  LauncherLines lines_;
+  std::string logs_;
+  std::int64_t since_ = 0;
+  std::optional<LogSender> sender_;
+  int status_ = kStopped;
+  bool ordered_ = false, held_ = false, channel_gone_ = false, leaving_ = false;
+};
+
+}  // namespace
+
+int run_agent(const Environ& environment) {
+  return Agent(environment).run();
+}
+
+LaunchOrder take_order() {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  std::string bytes;
+  for (char block[64 << 10];;) {
+    const ssize_t count = ::read(STDIN_FILENO, block, sizeof block);
+    if (count < 0 && errno == EINTR) continue;
+    check_errno(count < 0 ? -1 : 0, "read", "taking the order");
+    if (count == 0) break;
+    bytes.append(block, static_cast<std::size_t>(count));
+    if (bytes.size() > kLongestOrder) throw Error(ErrorKind::data, "the order is longer than 64 MiB");
+  }
+  const UniqueFd nothing(check_errno(::open("/dev/null", O_RDONLY | O_CLOEXEC), "open", "/dev/null"));
+  check_errno(::dup2(nothing.value(), STDIN_FILENO), "dup2", "taking the order");
+  return decode_order(bytes);
+}
+
+}  // namespace fleetrun::launcher::remote

@@ -1,0 +1,254 @@
+#include "launcher/remote/fan_out.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+
+#include "launcher/remote/link.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+#include "runtime/base/version.h"
+
+namespace fleetrun::launcher::remote {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+class Fan;
+
+/// One host, from its first login to the end of its agent.
+class Login final : public LinkListener {
+ public:
+  Login(Fan& fan, asio::io_context& loop, Destination destination)
+      : fan_(fan), timer_(loop), destination_(std::move(destination)) {}
+
+  void start();
+  void on_frame(Addressed frame) override;
+  void on_closed(int exit_status, const std::string& said, const std::string& garbled) override;
+
+  std::uint32_t number() const noexcept { return destination_.number; }
+  Link* link() const noexcept { return link_.get(); }
+  bool waits() const noexcept { return state_ == State::waiting; }
+  void give_up() { timer_.cancel(); }
+
+ private:
+  enum class State { waiting, connecting, joined, over };
+
+  void refuse(const LoginFailure& failure);
+  void on_hello(const Message& message);
+  void on_silence();
+  void try_again(const LoginFailure& failure);
+
+  Fan& fan_;
+  asio::steady_timer timer_;
+  Destination destination_;
+  std::unique_ptr<Link> link_;
+  State state_ = State::waiting;
+  int tries_ = 0;
+  LoginFailure verdict_;  // that the end of the command is only the consequence of
+};
+
+class Fan final : public FanOut {
+ public:
+  Fan(asio::io_context& loop, FanOutSettings settings, FanOutListener& listener)
+      : loop_(loop),
+        settings_(std::move(settings)),
+        command_(remote_command(settings_.program)),
+        random_(settings_.seed),
+        listener_(listener) {}
+
+  void start(std::vector<Destination> destinations) override {
+    for (Destination& destination : destinations) {
+      const std::uint32_t number = destination.number;
+      auto login = std::make_unique<Login>(*this, loop_, std::move(destination));
+      waiting_.push_back(login.get());
+      logins_[number] = std::move(login);
+    }
+    asio::post(loop_, [this] { start_some(); });
+  }
+
+  void send(std::uint32_t host, Message message) override {
+    const auto login = logins_.find(host);
+    if (login == logins_.end() || !login->second->link()) return;
+    login->second->link()->send({host, std::move(message)});
+  }
+
+  void close() override {
+    closing_ = true;
+    waiting_.clear();
+    for (auto& [number, login] : logins_) {
+      login->give_up();
+      if (login->link()) login->link()->close_input();
+    }
+  }
+
+  void kill() override {
+    close();
+    for (auto& [number, login] : logins_) {
+      if (login->link()) login->link()->kill();
+    }
+  }
+
+  void set_reading(bool reading) override {
+    for (auto& [number, login] : logins_) {
+      if (login->link()) login->link()->set_reading(reading);
+    }
+  }
+
+  std::size_t alive() const override {
+    return static_cast<std::size_t>(std::count_if(
+        logins_.begin(), logins_.end(), [](const auto& entry) { return entry.second->link() != nullptr; }));
+  }
+
+  // For Login.
+
+  CommandLine command_for(const Destination& destination) const {
+    CommandLine line;
+    line.environment = settings_.environment;
+    if (destination.here)
+      line.argv = {settings_.own_program, "agent", "--stdin"};
+    else
+      line.argv = ssh_argv(settings_.ssh, destination.host, command_, settings_.connect_timeout);
+    return line;
+  }
+
+  void under_way(int change) {
+    under_way_ += change;
+    if (change < 0) asio::post(loop_, [this] { start_some(); });
+  }
+
+  void wait_again(Login& login) {
+    if (closing_) return;
+    waiting_.push_back(&login);
+    start_some();
+  }
+
+  std::chrono::milliseconds pause(int tries) { return login_pause(settings_, tries, random_()); }
+  const FanOutSettings& settings() const noexcept { return settings_; }
+  FanOutListener& listener() noexcept { return listener_; }
+  bool closing() const noexcept { return closing_; }
+
+ private:
+  void start_some() {
+    while (!waiting_.empty() && under_way_ < settings_.window) {
+      Login* login = waiting_.front();
+      waiting_.pop_front();
+      login->start();
+    }
+  }
+
+  asio::io_context& loop_;
+  const FanOutSettings settings_;
+  const std::string command_;
+  std::mt19937_64 random_;
+  FanOutListener& listener_;
+  std::map<std::uint32_t, std::unique_ptr<Login>> logins_;
+  std::deque<Login*> waiting_;
+  int under_way_ = 0;
+  bool closing_ = false;
+};
+
+void Login::start() {
+  state_ = State::connecting;
+  ++tries_;
+  fan_.under_way(1);
+  try {
+    link_ = start_link(static_cast<asio::io_context&>(timer_.get_executor().context()),
+                       fan_.command_for(destination_), *this);
+  } catch (const Error& error) {
+    refuse({error.what(), error.hint(), false});
+    return;
+  }
+  timer_.expires_after(fan_.settings().hello_timeout);
+  timer_.async_wait([this](const error_code& error) {
+    if (!error) on_silence();
+  });
+}
+
+void Login::on_silence() {
+  if (state_ != State::connecting) return;
+  const auto seconds = std::chrono::duration<double>(fan_.settings().hello_timeout).count();
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", seconds);
+  verdict_ = {"no word from fleetrun there within " + std::string(text) + " s of the login",
+              "does its shell wait for input at the start? `ssh -o BatchMode=yes HOST true` shows it", false};
+  link_->kill();
+}
+
+void Login::on_frame(Addressed frame) {
+  if (state_ == State::connecting) return on_hello(frame.message);
+  if (state_ == State::joined) fan_.listener().on_message(frame.host, std::move(frame.message));
+}
+
+void Login::on_hello(const Message& message) {
+  const auto* hello = std::get_if<Hello>(&message);
+  if (!hello || hello->protocol != kProtocol || hello->version != FLEETRUN_VERSION) {
+    verdict_ = {"fleetrun there is " + (hello ? printable(hello->version, 40) : "of an unknown version") +
+                    ", and " FLEETRUN_VERSION " here",
+                "install the same version on all hosts, or name it with --path", false};
+    link_->kill();
+    return;
+  }
+  state_ = State::joined;
+  timer_.cancel();
+  fan_.under_way(-1);
+  fan_.listener().on_joined(number(), *hello);
+}
+
+void Login::on_closed(int exit_status, const std::string& said, const std::string& garbled) {
+  const std::unique_ptr<Link> ended = std::move(link_);
+  timer_.cancel();
+  if (state_ == State::joined) {
+    state_ = State::over;
+    std::string why = garbled;
+    if (why.empty() && exit_status != 0)
+      why = destination_.here ? "its agent ended with " + std::to_string(exit_status)
+                              : explain_login(exit_status, said, fan_.settings().program).reason;
+    fan_.listener().on_gone(number(), why);
+    return;
+  }
+  LoginFailure failure = verdict_;
+  if (failure.reason.empty() && !garbled.empty()) failure = {garbled, "", false};
+  if (failure.reason.empty()) failure = explain_login(exit_status, said, fan_.settings().program);
+  if (failure.again && tries_ < fan_.settings().tries && !fan_.closing()) return try_again(failure);
+  refuse(failure);
+}
+
+void Login::try_again(const LoginFailure&) {
+  state_ = State::waiting;
+  fan_.under_way(-1);
+  timer_.expires_after(fan_.pause(tries_));
+  timer_.async_wait([this](const error_code& error) {
+    if (!error) fan_.wait_again(*this);
+  });
+}
+
+void Login::refuse(const LoginFailure& failure) {
+  state_ = State::over;
+  fan_.under_way(-1);
+  asio::post(timer_.get_executor(),
+             [this, failure] { fan_.listener().on_refused(number(), failure, tries_); });
+}
+
+}  // namespace
+
+std::unique_ptr<FanOut> make_fan_out(asio::io_context& loop, FanOutSettings settings,
+                                     FanOutListener& listener) {
+  return std::make_unique<Fan>(loop, std::move(settings), listener);
+}
+
+std::chrono::milliseconds login_pause(const FanOutSettings& settings, int tries,
+                                      std::uint64_t random) noexcept {
+  const std::int64_t doubled = settings.first_pause.count() << std::min(tries - 1, 16);
+  const std::int64_t most = std::min<std::int64_t>(doubled, settings.longest_pause.count());
+  return std::chrono::milliseconds(
+      most - static_cast<std::int64_t>(random % static_cast<std::uint64_t>(most / 2 + 1)));
+}
+
+}  // namespace fleetrun::launcher::remote

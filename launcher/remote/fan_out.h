@@ -1,0 +1,78 @@
+// Starts agents on many hosts and keeps them: so many logins at a time, another try where a server is busy, a verdict
+// for every host. Nothing runs on a host until an agent there gets its order, so a login may be tried again safely.
+//
+//   waiting → connecting → (hello) joined → (lost | ended)
+//                 ↓  busy: waiting again, after a while
+//              refused
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/remote/channel.h"
+#include "launcher/remote/ssh_command.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace fleetrun::launcher::remote {
+
+struct FanOutSettings {
+  std::vector<std::string> ssh = {"ssh"};
+  std::string program;                   // fleetrun on the hosts
+  std::string own_program;               // and here
+  std::vector<std::string> environment;  // of the commands
+  int window = 8;
+  int tries = 12;                                   // of a login, while the server is busy
+  std::chrono::seconds connect_timeout{10};         // told to ssh
+  std::chrono::milliseconds hello_timeout{30'000};  // from the start of a command to the agent's first word
+  std::chrono::milliseconds first_pause{250},
+      longest_pause{8'000};  // before another try; doubling, and up to half of it random
+  std::uint64_t seed = 1;
+};
+
+/// A host to start an agent on.
+struct Destination {
+  std::uint32_t number = 0;  // among the job's hosts
+  RemoteHost host;
+  bool here = false;  // this machine: without ssh
+};
+
+/// Called from the loop; never from inside a function of FanOut. None of it may destroy the FanOut.
+class FanOutListener {
+ public:
+  virtual ~FanOutListener() = default;
+  virtual void on_joined(std::uint32_t host, const Hello& hello) = 0;
+  /// No agent will be there. `tries`: logins that were made.
+  virtual void on_refused(std::uint32_t host, const LoginFailure& failure, int tries) = 0;
+  virtual void on_message(std::uint32_t host, Message message) = 0;
+  /// Its agent is gone, after it had joined: expected where it was let go.
+  virtual void on_gone(std::uint32_t host, const std::string& why) = 0;
+};
+
+class FanOut {
+ public:
+  virtual ~FanOut() = default;  // kills every command
+  virtual void start(std::vector<Destination> destinations) = 0;
+  virtual void send(std::uint32_t host, Message message) = 0;
+  /// End of the channels: the agents stop everything there and end.
+  virtual void close() = 0;
+  virtual void kill() = 0;
+  virtual void set_reading(bool reading) = 0;
+  /// Commands that have not ended.
+  virtual std::size_t alive() const = 0;
+};
+
+/// `listener` outlives it.
+std::unique_ptr<FanOut> make_fan_out(boost::asio::io_context& loop, FanOutSettings settings,
+                                     FanOutListener& listener);
+
+/// How long to wait before try number `tries` + 1: pure.
+std::chrono::milliseconds login_pause(const FanOutSettings& settings, int tries,
+                                      std::uint64_t random) noexcept;
+
+}  // namespace fleetrun::launcher::remote

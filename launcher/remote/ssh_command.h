@@ -1,0 +1,35 @@
+// The words of an ssh command that starts an agent, and what its failure means. Pure.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/remote/host_list.h"
+
+namespace fleetrun::launcher::remote {
+
+/// "ssh -F file" → {"ssh", "-F", "file"}. Throws: Error(usage) where there is no word.
+std::vector<std::string> split_command(std::string_view text);
+
+/// The one constant command that a host is asked to run. `program` is fleetrun there.
+/// Throws: Error(usage) unless it is a plain path: letters, digits and / . _ + - ~, not beginning with '-'. A shell
+/// there reads the command.
+std::string remote_command(const std::string& program);
+
+/// SSH [options] -- HOST COMMAND: never asks anybody, never shares a connection, forwards nothing, and gives up after
+/// `connect_timeout`. What the user's configuration says about host keys holds.
+std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const RemoteHost& host,
+                                  const std::string& command, std::chrono::seconds connect_timeout);
+
+struct LoginFailure {
+  std::string reason;  // one line, without the host
+  std::string hint;    // may be empty
+  bool again = false;  // it may go well at another time: the server was busy
+};
+
+/// Why no agent came, by ssh's exit status and what it and the host's shell wrote on standard error.
+LoginFailure explain_login(int exit_status, std::string_view said, const std::string& program);
+
+}  // namespace fleetrun::launcher::remote

@@ -1,0 +1,107 @@
+#include "launcher/remote/ssh_command.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "launcher/remote/fan_out.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+using namespace fleetrun;
+using namespace fleetrun::launcher;
+using namespace fleetrun::launcher::remote;
+
+namespace {
+
+RemoteHost host(std::string name) {
+  return {.user = "", .name = std::move(name), .slots = {}, .servers = {}, .devices = {}, .where = ""};
+}
+
+}  // namespace
+
+TEST_CASE("ssh never asks, shares or forwards, and gets one constant command behind the host") {
+  const auto argv = ssh_argv({"ssh", "-F", "config"}, host("h1"), remote_command("/opt/fleetrun"),
+                             std::chrono::seconds(10));
+  CHECK(
+      join(argv, " ") ==
+      "ssh -F config -T -o BatchMode=yes -o ControlMaster=no -o ControlPath=none -o ClearAllForwardings=yes "
+      "-o ForwardX11=no -o PermitLocalCommand=no -o ConnectTimeout=10 -- h1 /opt/fleetrun agent --stdin");
+  RemoteHost other = host("fe80::1");
+  other.user = "me";
+  other.port = 2222;
+  const auto more = ssh_argv({"ssh"}, other, "x", std::chrono::seconds(10));
+  CHECK(std::vector<std::string>(more.end() - 7, more.end()) ==
+        std::vector<std::string>{"-p", "2222", "-l", "me", "--", "fe80::1", "x"});
+  CHECK(std::find(argv.begin(), argv.end(), "StrictHostKeyChecking=no") == argv.end());
+}
+
+TEST_CASE("fleetrun on the hosts is a plain path") {
+  CHECK(remote_command("fleetrun") == "fleetrun agent --stdin");
+  CHECK(remote_command("~/a-b_c+d/1.2/fleetrun") == "~/a-b_c+d/1.2/fleetrun agent --stdin");
+  for (const char* path : {"", "-x", "a b", "a;b", "$(id)", "`id`", "a\nb", "a'b", "a\"b", "a|b", "a&b", "a*",
+                           "\xC3\xA4", "a\\b"}) {
+    CAPTURE(path);
+    CHECK_THROWS_AS(remote_command(path), Error);
+  }
+  CHECK(split_command(" ssh  -p 22 ") == std::vector<std::string>{"ssh", "-p", "22"});
+  CHECK_THROWS_AS(split_command("  "), Error);
+}
+
+TEST_CASE("every way in which a login fails has a reason, and a busy server another try") {
+  struct Case {
+    int status;
+    const char* said;
+    const char* reason;
+    bool again;
+  };
+  const Case cases[] = {
+      {255, "ssh: Could not resolve hostname h1: Name or service not known\r\n", "its name is not known",
+       false},
+      {255, "ssh: connect to host h1 port 22: Connection timed out\r\n", "it does not answer", false},
+      {255, "ssh: connect to host h1 port 22: Connection refused\r\n", "nothing listens at its ssh port",
+       false},
+      {255, "ssh: connect to host h1 port 22: No route to host\n", "there is no route to it", false},
+      {255, "Host key verification failed.\r\n", "its host key is not known", false},
+      {255, "@  WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!  @\nHost key verification failed.\n",
+       "its host key is not the one that is known", false},
+      {255, "me@h1: Permission denied (publickey,password).\r\n", "ssh is not let in", false},
+      {255, "kex_exchange_identification: read: Connection reset by peer\r\n",
+       "hung up before it said who it is", true},
+      {255,
+       "kex_exchange_identification: Connection closed by remote host\nConnection closed by 10.0.0.1 port "
+       "22\n",
+       "hung up before it said who it is", true},
+      {255, "Connection reset by 10.0.0.1 port 22\n", "the connection was reset", true},
+      {255, "Connection closed by 10.0.0.1 port 22\n", "the connection was closed", true},
+      {255, "banner\n\nsomething new\n", "ssh: something new", false},
+      {255, "", "ssh failed without a word", false},
+      {127, "bash: line 1: /opt/fleetrun: No such file or directory\n", "there is no /opt/fleetrun", false},
+      {127, "fleetrun: error: script agent: No such file or directory\n", "fleetrun there is too old", false},
+      {126, "Permission denied\n", "/opt/fleetrun cannot be executed there", false},
+      {1, "This account is currently not available.\n", "the command ended with 1: This account is currently",
+       false},
+      {0, "", "the command ended with 0", false},
+  };
+  for (const Case& one : cases) {
+    const LoginFailure failure = explain_login(one.status, one.said, "/opt/fleetrun");
+    CAPTURE(failure.reason);
+    CHECK(failure.reason.find(one.reason) != std::string::npos);
+    CHECK(failure.reason.find('\n') == std::string::npos);
+    CHECK(failure.again == one.again);
+  }
+}
+
+TEST_CASE("pauses between tries double up to the longest, and half of each is random") {
+  FanOutSettings settings;
+  settings.first_pause = std::chrono::milliseconds(100);
+  settings.longest_pause = std::chrono::milliseconds(1000);
+  CHECK(login_pause(settings, 1, 0).count() == 100);
+  CHECK(login_pause(settings, 2, 0).count() == 200);
+  CHECK(login_pause(settings, 9, 0).count() == 1000);
+  CHECK(login_pause(settings, 99, 0).count() == 1000);
+  for (std::uint64_t random = 0; random < 1000; ++random) {
+    CHECK(login_pause(settings, 1, random).count() >= 50);
+    CHECK(login_pause(settings, 1, random).count() <= 100);
+  }
+}
