@@ -1,0 +1,252 @@
+#include "launcher/cluster/channel_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <list>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using Descriptor = asio::posix::stream_descriptor;
+
+constexpr int kAcceptsPerTurn = 64;
+constexpr std::chrono::seconds kNewsInterval{1};
+constexpr std::size_t kMostRefused = 16;   // told of at once
+constexpr std::size_t kMostLookedAt = 64;  // of the unproven, when one has to go
+
+UniqueFd reserve_descriptor() {
+  return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+bool is_out_of_descriptors(int problem) {
+  return problem == EMFILE || problem == ENFILE || problem == ENOBUFS || problem == ENOMEM;
+}
+
+class Server;
+
+/// One connection of the server.
+class Guest final : public ChannelListener {
+ public:
+  Guest(Server& server, ConnectionId id) : server_(server), id_(id) {}
+
+  void on_open() override;
+  void on_message(std::string_view message) override;
+  void on_closed(const ChannelClosed& closed) override;
+
+  std::unique_ptr<Channel> channel;
+  std::list<ConnectionId>::iterator place;  // among the unproven, while it is one
+  bool proven = false;
+
+ private:
+  Server& server_;
+  ConnectionId id_;
+};
+
+/// Kept alive by the handle that is given out; its handlers do nothing once that is gone.
+class Server final : public std::enable_shared_from_this<Server> {
+ public:
+  Server(asio::io_context& loop, UniqueFd socket, const ChannelSettings& settings,
+         const ChannelLimits& limits, ChannelServerListener& listener)
+      : loop_(loop),
+        endpoint_(to_endpoint(local_address(socket.value()).value_or(SocketAddress{}))),
+        acceptor_(loop, socket.release()),
+        breath_(loop),
+        news_timer_(loop),
+        reserve_(reserve_descriptor()),
+        settings_(settings),
+        limits_(limits),
+        listener_(listener) {}
+
+  const Endpoint& endpoint() const noexcept { return endpoint_; }
+  void send(ConnectionId id, std::string_view message) {
+    const auto found = guests_.find(id);
+    if (found != guests_.end()) found->second->channel->send(message);
+  }
+  void close(ConnectionId id) {
+    const auto found = guests_.find(id);
+    if (found == guests_.end()) return;
+    found->second->channel->close();
+    forget(id);
+  }
+  void stop_listening() {
+    error_code ignored;
+    breath_.cancel();
+    if (acceptor_.is_open()) acceptor_.close(ignored);
+  }
+
+  void on_open(ConnectionId id) {
+    Guest& guest = *guests_.at(id);
+    unproven_.erase(guest.place);
+    guest.proven = true;
+    if (guests_.size() - unproven_.size() > limits_.proven) {
+      count_stranger("more than " + std::to_string(limits_.proven) + " launchers are connected");
+      return forget(id);
+    }
+    listener_.on_open(id, guest.channel->peer());
+  }
+  void on_message(ConnectionId id, std::string_view message) { listener_.on_message(id, message); }
+  void on_closed(ConnectionId id, const ChannelClosed& closed) {
+    const bool was_open = guests_.at(id)->proven;
+    forget(id);
+    if (was_open) return listener_.on_closed(id, closed);
+    if (closed.end != ChannelEnd::refused) return count_stranger(closed.why);
+    if (refused_.size() < kMostRefused) refused_.push_back(closed);
+    tell_news();
+  }
+
+  void accept_on() {
+    acceptor_.async_wait(Descriptor::wait_read, [self = weak_from_this()](const error_code& error) {
+      const auto server = self.lock();
+      if (!error && server) server->accept_some();
+    });
+  }
+
+ private:
+  void accept_some() {
+    for (int i = 0; i < kAcceptsPerTurn && acceptor_.is_open(); ++i) {
+      UniqueFd socket(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (socket) {
+        welcome(std::move(socket));
+        continue;
+      }
+      if (errno == EAGAIN) break;
+      if (is_out_of_descriptors(errno)) return turn_one_away();
+    }
+    if (acceptor_.is_open()) accept_on();
+  }
+
+  void welcome(UniqueFd socket) {
+    if (unproven_.size() >= limits_.unproven) push_out_one();
+    const ConnectionId id = ++last_id_;
+    auto guest = std::make_unique<Guest>(*this, id);
+    Guest& added = *guest;
+    added.place = unproven_.insert(unproven_.end(), id);
+    guests_.emplace(id, std::move(guest));
+    try {
+      added.channel = serve_channel(loop_, std::move(socket), settings_, added);
+    } catch (const Error& error) {
+      count_stranger(error.what());
+      forget(id);
+    }
+  }
+
+  /// The oldest that has said nothing, else the oldest.
+  void push_out_one() {
+    ConnectionId oldest = unproven_.front();
+    std::size_t looked_at = 0;
+    for (const ConnectionId id : unproven_) {
+      if (++looked_at > kMostLookedAt) break;
+      if (guests_.at(id)->channel->has_spoken()) continue;
+      oldest = id;
+      break;
+    }
+    count_stranger(guests_.at(oldest)->channel->peer() + " did not say who it is, and others were waiting");
+    forget(oldest);
+  }
+
+  /// Closes a connection that waits to be accepted, which would otherwise wake us for ever.
+  void turn_one_away() {
+    if (!unproven_.empty()) push_out_one();
+    reserve_.reset();
+    UniqueFd(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)).reset();
+    reserve_ = reserve_descriptor();
+    count_stranger("no descriptor is left for more connections");
+    breath_.expires_after(limits_.breath);
+    breath_.async_wait([self = weak_from_this()](const error_code& error) {
+      const auto server = self.lock();
+      if (!error && server) server->accept_some();
+    });
+  }
+
+  void count_stranger(const std::string& why) {
+    ++strangers_.turned_away;
+    strangers_.last = why;
+    tell_news();
+  }
+
+  void tell_news() {
+    if (quiet_ || (strangers_.turned_away == 0 && refused_.empty())) return;
+    quiet_ = true;
+    news_timer_.expires_after(kNewsInterval);
+    news_timer_.async_wait([self = weak_from_this()](const error_code& error) {
+      const auto server = self.lock();
+      if (error || !server) return;
+      server->quiet_ = false;
+      server->tell_news();
+    });
+    const auto strangers = std::exchange(strangers_, {});
+    for (const ChannelClosed& closed : std::exchange(refused_, {})) listener_.on_refused(closed);
+    if (strangers.turned_away > 0) listener_.on_strangers(strangers);
+  }
+
+  void forget(ConnectionId id) {
+    const auto found = guests_.find(id);
+    if (!found->second->proven) unproven_.erase(found->second->place);
+    guests_.erase(found);
+  }
+
+  asio::io_context& loop_;
+  Endpoint endpoint_;
+  Descriptor acceptor_;
+  asio::steady_timer breath_, news_timer_;
+  UniqueFd reserve_;
+  ChannelSettings settings_;
+  ChannelLimits limits_;
+  ChannelServerListener& listener_;
+  StrangerCount strangers_;             // not told yet,
+  std::vector<ChannelClosed> refused_;  // nor are these,
+  bool quiet_ = false;                  // since others just were
+  std::unordered_map<ConnectionId, std::unique_ptr<Guest>> guests_;
+  std::list<ConnectionId> unproven_;  // oldest first
+  ConnectionId last_id_ = 0;
+};
+
+void Guest::on_open() {
+  server_.on_open(id_);
+}
+void Guest::on_message(std::string_view message) {
+  server_.on_message(id_, message);
+}
+void Guest::on_closed(const ChannelClosed& closed) {
+  server_.on_closed(id_, closed);
+}
+
+class Handle final : public ChannelServer {
+ public:
+  explicit Handle(std::shared_ptr<Server> server) : server_(std::move(server)) {}
+  ~Handle() override { server_->stop_listening(); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  Endpoint endpoint() const override { return server_->endpoint(); }
+  void send(ConnectionId id, std::string_view message) override { server_->send(id, message); }
+  void close(ConnectionId id) override { server_->close(id); }
+  void stop_listening() override { server_->stop_listening(); }
+
+ private:
+  std::shared_ptr<Server> server_;
+};
+
+}  // namespace
+
+std::unique_ptr<ChannelServer> serve(asio::io_context& loop, UniqueFd socket, const ChannelSettings& settings,
+                                     const ChannelLimits& limits, ChannelServerListener& listener) {
+  auto server = std::make_shared<Server>(loop, std::move(socket), settings, limits, listener);
+  server->accept_on();
+  return std::make_unique<Handle>(server);
+}
+
+}  // namespace fleetrun::launcher

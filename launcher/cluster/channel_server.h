@@ -1,0 +1,62 @@
+// Where other launchers reach this one: listens at one address, and lets in those who prove themselves.
+//
+// Strangers cannot keep others out. Until a connection has proven itself it is one of at most `unproven`; when there
+// are more, the oldest that has said nothing goes, else the oldest. Launchers speak first and prove themselves within
+// a round trip, so they are never among the oldest. With no descriptor left, one that is held back for this is used to
+// turn whoever waits away, and accepting pauses for a moment.
+//
+// Strangers are counted, not answered, and told of once a second at most; so are launchers that are refused.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "launcher/cluster/channel.h"
+#include "launcher/cluster/socket_address.h"
+
+namespace fleetrun::launcher {
+
+using ConnectionId = std::uint64_t;  // counted from 1
+
+struct ChannelLimits {
+  std::size_t unproven = 1024, proven = 65'536;
+  std::chrono::milliseconds breath{100};  // before accepting again, where no descriptor is left
+};
+
+struct StrangerCount {
+  std::uint64_t turned_away = 0;  // since the last time
+  std::string last;               // of them, and why: "10.0.0.9:4711 is no fleetrun: it begins with 'GET /'"
+};
+
+/// The server may not be destroyed from inside these.
+class ChannelServerListener {
+ public:
+  virtual ~ChannelServerListener() = default;
+  virtual void on_open(ConnectionId id, const std::string& peer) = 0;
+  virtual void on_message(ConnectionId id, std::string_view message) = 0;
+  /// Of a connection that was open; not of one that was closed from here.
+  virtual void on_closed(ConnectionId id, const ChannelClosed& closed) = 0;
+  /// A fleetrun that cannot be let in: another secret, another version.
+  virtual void on_refused(const ChannelClosed& closed) = 0;
+  virtual void on_strangers(const StrangerCount& count) = 0;
+};
+
+class ChannelServer {
+ public:
+  virtual ~ChannelServer() = default;
+  virtual Endpoint endpoint() const = 0;  // in digits
+  virtual void send(ConnectionId id, std::string_view message) = 0;
+  /// Sends what is left and says goodbye, in the background.
+  virtual void close(ConnectionId id) = 0;
+  /// Takes no more connections; those that there are go on.
+  virtual void stop_listening() = 0;
+};
+
+/// `socket` listens (socket_address.h). `listener` outlives the server.
+std::unique_ptr<ChannelServer> serve(boost::asio::io_context& loop, UniqueFd socket,
+                                     const ChannelSettings& settings, const ChannelLimits& limits,
+                                     ChannelServerListener& listener);
+
+}  // namespace fleetrun::launcher
