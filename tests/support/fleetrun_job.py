@@ -7,8 +7,6 @@ import signal
 import subprocess
 import time
 
-import pytest
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEADLINE = 30  # seconds after which a test that waits has failed
 
@@ -17,7 +15,7 @@ def find_fleetrun():
     """$FLEETRUN_BIN, else the one that is installed in the active environment, else the one of ./build."""
     path = os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun") or str(ROOT / "build" / "cli" / "fleetrun")
     if not os.path.exists(path):
-        pytest.fail(f"fleetrun is not at {path}; build it or set FLEETRUN_BIN")
+        raise FileNotFoundError(f"fleetrun is not at {path}; build it or set FLEETRUN_BIN")
     return path
 
 

@@ -1,5 +1,6 @@
 """What the tests on several hosts share: hosts made once for a folder of tests, and as new before each of them."""
 
+import cluster_job
 import hosts_rig
 import pytest
 
@@ -19,3 +20,9 @@ def rig(all_hosts):
     all_hosts.reset()
     yield all_hosts
     all_hosts.reset()
+
+
+@pytest.fixture
+def team(rig):
+    """Jobs on the hosts, whose processes write down who they are (tests/support/cluster_job.py)."""
+    return cluster_job.Team(rig)
