@@ -1,0 +1,167 @@
+// The words of `fleetrun slurm`; launcher/engines/sbatch_script writes the script. Slurm's programs are run, and nothing of
+// it is linked.
+#include "cli/slurm_command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "cli/command_flags.h"
+#include "cli/engine_words.h"
+#include "cli/launch.h"
+#include "launcher/engines/sbatch_script.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+#include "runtime/base/unique_fd.h"
+
+namespace fleetrun::cli {
+namespace {
+
+constexpr std::size_t kLongestName = 60;
+
+constexpr CommandFlag kFlags[] = {
+    {"nodes", 'N', "N|MIN-MAX", "hosts to ask for; default: --nnodes, or 1"},
+    {"time", 0, "TIME", "limit: minutes, H:M:S or D-H:M:S"},
+    {"partition", 0, "NAME", "partition"},
+    {"account", 0, "NAME", "account"},
+    {"qos", 0, "NAME", "quality of service"},
+    {"gpus_per_node", 0, "[TYPE:]N", "GPUs on each host; one trainer each"},
+    {"cpus_per_node", 0, "N", "cores on each host"},
+    {"mem", 0, "SIZE", "memory on each host, for example 64G"},
+    {"job_name", 0, "NAME", "default: made of the script's name"},
+    {"output", 0, "FILE", "where fleetrun's own output goes; default: slurm-JOB.out"},
+    {"notice", 0, "SECONDS", "before the time is up the job is told to stop; default: --grace and 30 more"},
+    {"no_requeue", 0, "", "do not start the job again when its time was up or a host was lost"},
+    {"sbatch", 0, "OPTION", "one more option of sbatch's, for example --sbatch=--exclusive"},
+    {"submit", 0, "", "hand the script to sbatch instead of printing it"},
+    {"help", 'h', "", "show this"},
+};
+
+constexpr const char* kUsage = R"(usage: fleetrun slurm [FLAGS] [FLAGS OF FLEETRUN] SCRIPT [ARGUMENTS]
+
+Prints a batch script that runs this launch over the hosts of a Slurm allocation, or submits it. Inside of it, fleetrun
+starts one agent per host through srun; --nproc_per_node, or the GPUs of a host, say how many trainers that one starts.
+Shortly before the time is up the processes are told to stop (SIGTERM, then --grace), fleetrun ends with 75, and the job
+goes back into the queue.
+
+examples:
+  fleetrun slurm --nodes=4 --gpus-per-node=8 --time=12:00:00 train.py       print the script
+  fleetrun slurm --nodes=2 --time=30 --submit --nproc_per_node=4 train.py   submit it
+
+)";
+
+std::string own_path() {
+  std::string path(4096, '\0');
+  const ssize_t length = check_errno(static_cast<int>(::readlink("/proc/self/exe", path.data(), path.size())),
+                                     "readlink", "finding fleetrun");
+  path.resize(static_cast<std::size_t>(length));
+  return path;
+}
+
+/// "2:16" → "2-16", as sbatch writes a range.
+std::string nodes_of(const launcher::NodeCount& count) {
+  return count.least == count.most ? std::to_string(count.most)
+                                   : std::to_string(count.least) + "-" + std::to_string(count.most);
+}
+
+/// Enough for the longest grace, and for Slurm's clock.
+int standard_notice(const launcher::JobConfig& config) {
+  std::chrono::milliseconds longest = config.grace.all;
+  for (const auto& [role, grace] : config.grace.roles) longest = std::max(longest, grace);
+  return static_cast<int>(std::min<std::int64_t>(longest.count() / 1000 + 30, 65'535));
+}
+
+launcher::SbatchWish read_wish(const EngineWords& words, const std::vector<std::string>& arguments) {
+  launcher::SbatchWish wish;
+  wish.name = words.own.value("job_name").value_or(name_of_script(words.config.script, kLongestName));
+  wish.nodes = words.own.value("nodes").value_or(nodes_of(words.config.meeting.nodes));
+  wish.time = words.own.value("time");
+  wish.partition = words.own.value("partition");
+  wish.account = words.own.value("account");
+  wish.qos = words.own.value("qos");
+  wish.gpus_per_node = words.own.value("gpus_per_node");
+  wish.cpus_per_node = words.own.value("cpus_per_node");
+  wish.mem = words.own.value("mem");
+  wish.output = words.own.value("output");
+  if (const auto option = words.own.value("sbatch")) wish.options = {*option};
+  wish.notice_seconds = whole_number(words.own, "notice", 1).value_or(standard_notice(words.config));
+  if (wish.notice_seconds > 65'535)
+    throw Error(ErrorKind::usage,
+                "--notice is '" + std::to_string(wish.notice_seconds) + "': Slurm takes 65535 at most");
+  wish.requeue = !words.own.has("no_requeue");
+  wish.fleetrun = own_path();
+  wish.arguments = words.launch;
+  wish.made_by = "fleetrun slurm";
+  for (const std::string& argument : arguments) wish.made_by.append(" ").append(shell_quoted(argument));
+  return wish;
+}
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(fd, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;  // it has ended, and says why
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+::pid_t start_sbatch(int input, const Environ& environment) {
+  std::vector<std::string> entries = environment.entries();
+  std::vector<char*> variables;
+  for (std::string& entry : entries) variables.push_back(entry.data());
+  variables.push_back(nullptr);
+  ::posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  ::posix_spawnattr_t attributes;  // fleetrun ignores SIGPIPE, and sbatch would inherit that
+  ::posix_spawnattr_init(&attributes);
+  sigset_t usual;
+  ::sigemptyset(&usual);
+  ::sigaddset(&usual, SIGPIPE);
+  ::posix_spawnattr_setsigdefault(&attributes, &usual);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  char name[] = "sbatch";
+  char* const argv[] = {name, nullptr};
+  ::pid_t child = 0;
+  const int error = ::posix_spawnp(&child, name, &actions, &attributes, argv, variables.data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    throw Error(
+        ErrorKind::host, std::string("sbatch cannot be started: ") + std::strerror(error),
+        "run this where Slurm's commands are, or leave --submit out and hand the script to sbatch there");
+  return child;
+}
+
+/// Gives `script` to sbatch on its standard input. Returns its exit status; what it says goes to the terminal.
+int submit(const std::string& script, const Environ& environment) {
+  int ends[2];
+  check_errno(::pipe2(ends, O_CLOEXEC), "pipe2", "starting sbatch");
+  UniqueFd reading(ends[0]), writing(ends[1]);
+  const ::pid_t child = start_sbatch(reading.value(), environment);
+  reading.reset();
+  write_all(writing.value(), script);
+  writing.reset();
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+int run_slurm_command(const std::vector<std::string>& arguments, const Environ& environment) {
+  const EngineWords words = parse_engine_words("slurm", "Slurm", arguments, kFlags);
+  if (words.own.has("help")) return print(kUsage + describe_flags(kFlags));
+  const std::string script = launcher::sbatch_script(read_wish(words, arguments));
+  return words.own.has("submit") ? submit(script, environment) : print(script);
+}
+
+}  // namespace fleetrun::cli
