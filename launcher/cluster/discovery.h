@@ -23,6 +23,9 @@ class DiscoveryListener {
   virtual void lead(std::uint64_t fence, const std::optional<std::string>& state) = 0;
   virtual void follow(const Endpoint& coordinator) = 0;
   virtual void lost_lead(const std::string& why) = 0;
+  /// Of a leader, for people: what arbitrates does not answer. What runs goes on; nothing can be published until it is
+  /// back.
+  virtual void in_doubt(const std::string& /*why*/) {}
   /// The answer to each publish, in their order. False: not stored, since another leads or may lead.
   virtual void on_published(bool stored) = 0;
   /// It cannot go on: nothing else is told afterwards.

@@ -14,7 +14,7 @@ namespace fleetrun::launcher {
 
 struct EtcdAddress {
   std::vector<Endpoint> endpoints;
-  std::string user, password;  // user empty: etcd is asked without a login
+  std::string user{}, password{};  // user empty: etcd is asked without a login
 
   bool operator==(const EtcdAddress&) const = default;
 };

@@ -96,7 +96,7 @@ struct EtcdChange {
 };
 struct EtcdWatchNews {
   std::int64_t revision = 0;
-  bool ended = false;  // by etcd: the revision has been compacted away, or the login may not read the key
+  bool ended = false;    // by etcd: the revision has been compacted away, or the login may not read the key
   std::string reason{};  // where etcd gave one
   std::vector<EtcdChange> changes{};
   std::optional<EtcdFailure> failure{};
