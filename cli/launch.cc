@@ -2,6 +2,7 @@
 // runs is decided here.
 #include "cli/launch.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -14,6 +15,7 @@
 #include "cli/launch_log.h"
 #include "cli/narrator.h"
 #include "cli/render.h"
+#include "launcher/cluster/job_secret.h"
 #include "launcher/detach.h"
 #include "launcher/host.h"
 #include "launcher/job_health.h"
@@ -26,6 +28,7 @@
 #include "launcher/python_directory.h"
 #include "launcher/report.h"
 #include "launcher/run_directory.h"
+#include "launcher/secret_file.h"
 #include "launcher/signal_map.h"
 #include "launcher/standard_input.h"
 #include "launcher/supervisor.h"
@@ -110,11 +113,24 @@ std::optional<std::size_t> stdin_process(const JobConfig& config, const Plan& pl
               "name the rank of a trainer, counted from 0");
 }
 
+/// The arguments of this program, as the user wrote them.
+std::vector<std::string> own_arguments() {
+  const UniqueFd fd(::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count = 0; fd && (count = ::read(fd.value(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(count));
+  std::vector<std::string> words = split(text, '\0');
+  if (!words.empty()) words.erase(words.begin());
+  if (!words.empty() && words.back().empty()) words.pop_back();
+  return words;
+}
+
 class Launch {
  public:
-  Launch(const JobConfig& config, const Environ& environment, std::string directory,
+  Launch(JobConfig config, const Environ& environment, std::string directory,
          std::vector<launcher::Program> programs)
-      : config_(config),
+      : config_(std::move(config)),
         environment_(environment),
         directory_(std::move(directory)),
         programs_(std::move(programs)) {
@@ -135,8 +151,45 @@ class Launch {
     return plan;
   }
 
-  int run(const Plan& plan) {
+  bool meets() const { return config_.meeting.kind != launcher::Meeting::Kind::none; }
+
+  /// Waits for the other hosts of the job. Returns the exit status when there is nothing to run here.
+  std::optional<int> meet(LaunchLog& log) {
+    log.show_configuration(config_);
+    announce_master();
+    const launcher::NodeSelf self = {launcher::draw_node_id(), config_.meeting.node_name, facts_.pod_name,
+                                     launcher::offer_of(config_, facts_)};
+    const auto tell = [&log](launcher::NewsLevel level, const std::string& text) {
+      constexpr launcher::LogLevel kLevels[] = {launcher::LogLevel::debug, launcher::LogLevel::info,
+                                                launcher::LogLevel::warning};
+      log.write(kLevels[static_cast<int>(level)], text);
+    };
+    link_.emplace(config_, environment_, self, launcher::is_ignored(SIGHUP), tell);
+    log.info("Waiting peer start...");
+    const launcher::Meet met = link_->meet();
+    if (const auto* found = std::get_if<launcher::Met>(&met)) {
+      settings_.world.world = found->world;
+      adopt(found->world, found->node_rank);
+      return std::nullopt;
+    }
+    link_->close();
+    if (const auto* interrupted = std::get_if<launcher::Interrupted>(&met)) {
+      log.info("Terminating with signal " + std::to_string(interrupted->signal));
+      return 128 + interrupted->signal;
+    }
+    const auto& end = std::get<launcher::JobEnd>(met);
+    if (end.exit_status == 0) return 0;
+    return refuse(Error(ErrorKind::network, end.why), end.exit_status);
+  }
+
+  /// The plan of this host in the world that it has met.
+  Plan plan_in_world() const { return launcher::make_plan(config_, programs_, facts_); }
+
+  int run(Plan first) {
+    plan_ = std::move(first);
+    const Plan& plan = plan_;
     configure(plan);
+    hand_over_secret();
     std::vector<std::string> notes;
     auto logs = launcher::open_first_logs(plan, [&](const std::string& note) { notes.push_back(note); });
     launcher::write_backup(plan);
@@ -146,7 +199,8 @@ class Launch {
       if (const auto foreground = launcher::go_to_background(plan, background)) return say(*foreground);
     }
     LaunchLog log(STDERR_FILENO, config_.log_level);
-    log.show_start(config_, plan);
+    if (!link_) log.show_configuration(config_);
+    log.show_start(plan);
     for (const std::string& note : notes) log.warning(note);
 
     Narrator narrator(log, plan, to_string(config_.containment));
@@ -158,7 +212,9 @@ class Launch {
     const launcher::JobResult result = run_to_the_end(plan, std::move(logs), log);
     log.set_patience(std::nullopt);
     launcher::remove_python_directory(python_);
-    return conclude(result, log);
+    const int status = conclude(result, log);
+    if (link_) link_->close();
+    return status;
   }
 
  private:
@@ -173,6 +229,21 @@ class Launch {
     if (config_.require_containment) init.setup.required = containment_level(*config_.require_containment);
     settings_.seed = random_seed();
     settings_.replan = [this](int) { return next_plan(); };
+    if (link_) {
+      settings_.world.link = &*link_;
+      settings_.world.adopt = [this](const launcher::World& world, std::size_t rank) { adopt(world, rank); };
+      settings_.world.renew_offer = [this] {
+        facts_ = launcher::renew_ports(config_, std::move(facts_), leases_);
+        return launcher::offer_of(config_, facts_);
+      };
+      settings_.world.failure_screen = [](const launcher::Report& report, const Plan& failed,
+                                          const launcher::JobStory& story,
+                                          const std::vector<launcher::LogFile>& logs) {
+        const std::string end =
+            report.failed ? launcher::last_lines(logs[*report.failed], kTailBytes) : std::string();
+        return failure_screen(report, failed, story, end);
+      };
+    }
     settings_.signals = signal_map(config_);
     settings_.hangup_ignored = launcher::is_ignored(SIGHUP);
     settings_.stdin_of = stdin_process(config_, plan);
@@ -196,12 +267,19 @@ class Launch {
 
   /// Says how the job ended: to programs, then to people.
   static int conclude(const launcher::JobResult& result, LaunchLog& log) {
-    const launcher::Report report = launcher::make_report(result.state, result.plan, result.story);
+    launcher::Report report = launcher::make_report(result.state, result.plan, result.story);
+    const bool elsewhere =
+        result.end && !result.state.stop_signal() && launcher::decided_elsewhere(*result.end, report);
+    if (elsewhere) report = launcher::report_of(*result.end);
     write_verdict(report, result.plan, result.story, log);
     const std::string end =
         report.failed ? launcher::last_lines(result.logs[*report.failed], kTailBytes) : std::string();
     log.show_end(report, result.plan, end);
-    if (log.shows(launcher::LogLevel::error)) log.raw(failure_screen(report, result.plan, result.story, end));
+    if (!log.shows(launcher::LogLevel::error)) return report.exit_status;
+    if (elsewhere && result.end->failure)
+      log.raw("On " + result.end->node + ":\n" + result.end->failure->screen);
+    else
+      log.raw(failure_screen(report, result.plan, result.story, end));
     return report.exit_status;
   }
 
@@ -242,14 +320,45 @@ class Launch {
 
   /// The same job on the same pod, with ports leased anew: those of the last attempt may be somebody else's
   /// by now.
+  /// In a job of several hosts the ports are renewed before the world is made, since the others have to know them.
   Plan next_plan() {
-    facts_ = launcher::renew_ports(config_, std::move(facts_), leases_);
-    Plan plan = launcher::make_plan(config_, programs_, facts_);
-    launcher::write_backup(plan);
-    return plan;
+    if (!link_) facts_ = launcher::renew_ports(config_, std::move(facts_), leases_);
+    plan_ = launcher::make_plan(config_, programs_, facts_);
+    launcher::write_backup(plan_);
+    return plan_;
   }
 
-  const JobConfig& config_;
+  void adopt(const launcher::World& world, std::size_t node_rank) {
+    facts_.world = world;
+    facts_.node_rank = node_rank;
+  }
+
+  /// Where the user named no meeting place it is this host, at any free port; the others have to be told.
+  void announce_master() {
+    launcher::Meeting& meeting = config_.meeting;
+    if (meeting.kind != launcher::Meeting::Kind::master || meeting.master.port != 0) return;
+    meeting.master = leases_.lease_free(config_.host);
+    leases_.give_up(meeting.master);  // the coordinator binds it at once
+    const std::string dashes(80, '-');
+    print("Copy the following command to other nodes to run.\n" + dashes + "\nfleetrun --master " +
+          to_string(meeting.master) + " " + shell_words(own_arguments()) + "\n" + dashes + "\n");
+  }
+
+  /// What the processes of a parameter-server job prove themselves with.
+  void hand_over_secret() {
+    if (config_.mode != Mode::ps) return;
+    if (config_.meeting.insecure) {
+      settings_.environment.push_back("FLEETRUN_INSECURE=1");
+      return;
+    }
+    const Secret secret =
+        link_ ? launcher::job_secret(config_.meeting, environment_, facts_.world->run) : Secret::random();
+    secret_file_ =
+        launcher::SecretFile(launcher::run_directories(environment_, ::geteuid()), facts_.pod_name, secret);
+    settings_.environment.push_back("FLEETRUN_SECRET_FILE=" + secret_file_.path());
+  }
+
+  JobConfig config_;
   const Environ& environment_;
   const std::string directory_;
   const std::vector<launcher::Program> programs_;
@@ -257,6 +366,9 @@ class Launch {
   launcher::PortLeases leases_;
   launcher::HostFacts facts_;
   launcher::PythonDirectory python_;
+  launcher::SecretFile secret_file_;
+  std::optional<launcher::WorldLink> link_;  // in a job of several hosts
+  Plan plan_;                                // of the newest attempt
   launcher::RunSettings settings_;
 };
 
@@ -272,16 +384,15 @@ int refuse(const Error& error, int status) {
   return status;
 }
 
-int launch(const JobConfig& config, const Environ& environment) {
-  if (config.meeting.kind != launcher::Meeting::Kind::none || config.host_list.given())
-    throw Error(ErrorKind::usage, "a job is not on more than one host yet", "run on this host alone");
+int launch(const JobConfig& wished, const Environ& environment) {
+  const JobConfig config = launcher::settle_meeting(wished);
   const std::string directory = own_directory();
   auto found = launcher::find_programs(config, environment, directory);
   if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))
     return refuse(refusal->error, refusal->exit_status);
 
   Launch launch(config, environment, directory, std::move(std::get<std::vector<launcher::Program>>(found)));
-  const Plan plan = launch.first_plan();
+  Plan plan = launch.first_plan();
   switch (config.dry_run) {
     case launcher::DryRun::text:
       return print(to_text(plan));
@@ -292,9 +403,14 @@ int launch(const JobConfig& config, const Environ& environment) {
     case launcher::DryRun::no:
       break;
   }
+  if (launch.meets()) {
+    LaunchLog log(STDERR_FILENO, config.log_level);
+    if (const auto status = launch.meet(log)) return *status;
+    plan = launch.plan_in_world();
+  }
   check_open_files(plan.processes.size());
   launcher::check_exec_size(plan, environment, launcher::most_exec_bytes());
-  return launch.run(plan);
+  return launch.run(std::move(plan));
 }
 
 }  // namespace fleetrun::cli

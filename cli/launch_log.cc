@@ -58,15 +58,27 @@ void LaunchLog::write(LogLevel level, const std::string& text) {
   raw("LAUNCH " + std::string(to_string(level)) + " " + time_stamp() + " " + text + "\n");
 }
 
-void LaunchLog::show_start(const launcher::JobConfig& config, const Plan& plan) {
+void LaunchLog::show_configuration(const launcher::JobConfig& config) {
   if (least_ <= LogLevel::info) {
     const std::string head = "LAUNCH INFO " + time_stamp() + " ";
     std::string block = head + "-----------  Configuration  ----------------------\n";
     for (const launcher::ListedSetting& setting : config.listing)
       block.append(head).append(setting.key).append(": ").append(printable(setting.value, 4000)).append("\n");
     block.append(head).append("--------------------------------------------------\n");
-    block.append(head).append("Job: " + plan.job_id + ", mode " + std::string(to_string(plan.mode)) +
-                              ", replicas 1[1:1], elastic False\n");
+    const launcher::NodeCount& nodes = config.meeting.nodes;
+    block.append(head).append("Job: " + config.job_id + ", mode " + std::string(to_string(config.mode)) +
+                              ", replicas " + std::to_string(nodes.most) + "[" + std::to_string(nodes.least) +
+                              ":" + std::to_string(nodes.most) + "], elastic " +
+                              (config.meeting.elastic ? "True" : "False") + "\n");
+    raw(block);
+  }
+  for (const std::string& note : config.notes) warning(note);
+}
+
+void LaunchLog::show_start(const Plan& plan) {
+  if (least_ <= LogLevel::info) {
+    const std::string head = "LAUNCH INFO " + time_stamp() + " ";
+    std::string block;
     block.append(head).append(pod_line("Run", plan, "ready")).append("\n");
     for (const ProcessSpec& process : plan.processes) {
       if (!process.cpus.empty())
@@ -74,7 +86,6 @@ void LaunchLog::show_start(const launcher::JobConfig& config, const Plan& plan) 
     }
     raw(block);
   }
-  for (const std::string& note : config.notes) warning(note);
   for (const std::string& note : plan.notes) warning(note);
 }
 

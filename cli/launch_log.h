@@ -34,8 +34,11 @@ class LaunchLog {
   /// Bytes as they are, whatever the level.
   void raw(const std::string& text);
 
-  /// The "Configuration" block and the lines about the job.
-  void show_start(const launcher::JobConfig& config, const launcher::Plan& plan);
+  /// The "Configuration" block, the job, and what was understood differently from what was asked.
+  void show_configuration(const launcher::JobConfig& config);
+
+  /// The lines about the pod that is about to start.
+  void show_start(const launcher::Plan& plan);
 
   /// How it ended: the first failure, its cause, the end of its log.
   void show_end(const launcher::Report& report, const launcher::Plan& plan, const std::string& last_lines);

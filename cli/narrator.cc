@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "launcher/event_text.h"
 #include "runtime/base/exit_reason.h"
 #include "runtime/base/text.h"
 
@@ -103,6 +104,21 @@ void Narrator::on(const launcher::event::Unkillable& event) {
 
 void Narrator::on(const launcher::event::Warning& event) {
   log_.warning(event.text);
+}
+
+void Narrator::on(const launcher::event::WorldBegan& event) {
+  log_.info(launcher::to_string(event));
+}
+
+void Narrator::on(const launcher::event::WorldEnded& event) {
+  log_.warning((event.at_once ? "everything here is killed: " : "everything here stops: ") + event.why);
+}
+
+void Narrator::on(const launcher::event::News& event) {
+  if (event.detail)
+    log_.debug(event.text);
+  else
+    log_.info(event.text);
 }
 
 std::string Narrator::names(const std::vector<std::size_t>& indices) const {

@@ -37,6 +37,9 @@ class Narrator final : public launcher::JobObserver {
   void on(const launcher::event::Injected& event);
   void on(const launcher::event::Unkillable& event);
   void on(const launcher::event::Warning& event);
+  void on(const launcher::event::WorldBegan& event);
+  void on(const launcher::event::WorldEnded& event);
+  void on(const launcher::event::News& event);
 
   /// "trainer 0 (pid 4711), server 1 (pid 4712)"
   std::string names(const std::vector<std::size_t>& indices) const;

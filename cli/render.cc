@@ -10,13 +10,13 @@ namespace {
 using launcher::Plan;
 using launcher::ProcessSpec;
 
-std::string command_line(const std::vector<std::string>& argv) {
+}  // namespace
+
+std::string shell_words(const std::vector<std::string>& words) {
   std::string line;
-  for (const std::string& word : argv) line.append(line.empty() ? "" : " ").append(shell_quoted(word));
+  for (const std::string& word : words) line.append(line.empty() ? "" : " ").append(shell_quoted(word));
   return line;
 }
-
-}  // namespace
 
 std::string binding_line(const ProcessSpec& process) {
   return "cpus " + launcher::cpu_list(process.cpus) + ", memory node " +
@@ -31,7 +31,7 @@ std::string to_text(const Plan& plan) {
     if (!process.identity.servers.empty() || !process.identity.trainers.empty())
       text.append(" at ").append(to_string(self_endpoint(process.identity)));
     text.append("\n");
-    text.append("  command  ").append(command_line(process.argv)).append("\n");
+    text.append("  command  ").append(shell_words(process.argv)).append("\n");
     text.append("  program  ").append(process.program).append("\n");
     text.append("  log      ").append(plan.log_dir_shown).append("/").append(process.log_name);
     text.append(" = ").append(process.log_alias).append("\n");
@@ -56,7 +56,7 @@ std::string to_shell(const Plan& plan) {
     std::vector<std::string> argv = process.argv;
     argv.front() = process.program;
     if (!process.cpus.empty()) argv.insert(argv.begin(), {"taskset", "-c", launcher::cpu_list(process.cpus)});
-    text.append("  exec ").append(command_line(argv)).append("\n) </dev/null ");
+    text.append("  exec ").append(shell_words(argv)).append("\n) </dev/null ");
     text.append(">").append(shell_quoted(directory + "/" + process.log_name));
     text.append(" 2>&1 &\n");
   }

@@ -223,6 +223,25 @@ std::string line_of(const event::Warning& e, const Plan&, EventTime now) {
   return Line("warning", now).field("text", e.text).end();
 }
 
+std::string line_of(const event::WorldBegan& e, const Plan&, EventTime now) {
+  return Line("world_began", now)
+      .field("epoch", static_cast<std::int64_t>(e.epoch))
+      .field("attempt", e.attempt)
+      .field("hosts", join(e.hosts, ","))
+      .field("trainers", e.trainers)
+      .field("servers", e.servers)
+      .field("hash", e.hash)
+      .end();
+}
+
+std::string line_of(const event::WorldEnded& e, const Plan&, EventTime now) {
+  return Line("world_ended", now).field("why", e.why).field("at_once", e.at_once).end();
+}
+
+std::string line_of(const event::News& e, const Plan&, EventTime now) {
+  return Line("news", now).field("text", e.text).end();
+}
+
 std::string line_of(const event::JobEnded& e, const Plan&, EventTime now) {
   return Line("job_ended", now).field("exit_status", e.exit_status).end();
 }

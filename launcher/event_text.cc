@@ -20,6 +20,21 @@ std::string seconds(std::chrono::milliseconds time) {
 
 }  // namespace
 
+std::string to_string(const event::WorldBegan& began) {
+  constexpr std::size_t kMostHosts = 8;
+  std::string text = "epoch " + std::to_string(began.epoch) + ": " + std::to_string(began.hosts.size()) +
+                     (began.hosts.size() == 1 ? " host (" : " hosts (");
+  for (std::size_t i = 0; i < began.hosts.size() && i < kMostHosts; ++i)
+    text += (i > 0 ? ", " : "") + began.hosts[i];
+  if (began.hosts.size() > kMostHosts)
+    text += " and " + std::to_string(began.hosts.size() - kMostHosts) + " others";
+  text += "), ";
+  if (began.servers > 0)
+    text += std::to_string(began.servers) + (began.servers == 1 ? " server, " : " servers, ");
+  text += std::to_string(began.trainers) + (began.trainers == 1 ? " trainer" : " trainers");
+  return text + ", attempt " + std::to_string(began.attempt);
+}
+
 Sentence EventText::on(const JobEvent& event) {
   return std::visit([this](const auto& happened) { return say(happened); }, event);
 }
@@ -124,6 +139,19 @@ Sentence EventText::say(const event::Unkillable& unkillable) {
 
 Sentence EventText::say(const event::Warning& warning) {
   return {LogLevel::warning, warning.text};
+}
+
+Sentence EventText::say(const event::WorldBegan& began) {
+  return {LogLevel::info, to_string(began)};
+}
+
+Sentence EventText::say(const event::WorldEnded& ended) {
+  return {LogLevel::warning,
+          (ended.at_once ? "everything here is killed: " : "everything here stops: ") + ended.why};
+}
+
+Sentence EventText::say(const event::News& news) {
+  return {news.detail ? LogLevel::debug : LogLevel::info, news.text};
 }
 
 Sentence EventText::say(const event::JobEnded& ended) {

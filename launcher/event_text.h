@@ -22,6 +22,9 @@ struct Sentence {
   bool operator==(const Sentence&) const = default;
 };
 
+/// "epoch 2: 3 hosts (h1, h2, h4), 6 trainers, attempt 1"
+std::string to_string(const event::WorldBegan& began);
+
 class EventText {
  public:
   /// `plan` outlives it.
@@ -48,6 +51,9 @@ class EventText {
   Sentence say(const event::Injected& injected);
   Sentence say(const event::Unkillable& unkillable);
   Sentence say(const event::Warning& warning);
+  Sentence say(const event::WorldBegan& began);
+  Sentence say(const event::WorldEnded& ended);
+  Sentence say(const event::News& news);
   Sentence say(const event::JobEnded& ended);
   template <class Other>
   Sentence say(const Other&) {

@@ -161,6 +161,15 @@ HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leas
   return facts;
 }
 
+PodOffer offer_of(const JobConfig& config, const HostFacts& facts) {
+  PodOffer offer;
+  offer.host = config.host;
+  for (const Endpoint& endpoint : facts.trainers) offer.trainers.push_back(endpoint.port);
+  for (const Endpoint& endpoint : facts.servers) offer.servers.push_back(endpoint.port);
+  offer.meeting = facts.meeting.port;
+  return offer;
+}
+
 bool imports_fleetrun(const std::string& program_text) {
   for (const std::string& line : split(program_text, '\n')) {
     std::string_view rest = line;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/cluster/world.h"
 #include "launcher/devices.h"
 #include "launcher/job_config.h"
 #include "launcher/port_lease.h"
@@ -23,10 +24,14 @@ struct HostFacts {
   CpuFacts cpus;
   std::optional<Topology> topology;  // only where processes are going to be bound
 
-  // Endpoints with leased ports, as many as the config asks for and the user has not named.
+  // Endpoints of this host with leased ports, as many as the config asks for and the user has not named.
   EndpointList servers, trainers;
   std::map<std::string, EndpointList, std::less<>> endpoints;  // of a job file's other roles
   Endpoint meeting;  // the store of a collective or rpc job, Gloo's store of a ps job
+
+  // In a job of several hosts: everybody, and which of them this host is. What is above is this host's own.
+  std::optional<World> world;
+  std::size_t node_rank = 0;
 
   bool own_servers = false;  // the script is known to run fleetrun's own servers, which share their leases
 
@@ -50,6 +55,9 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
 /// make_plan() of the result is the plan of that start.
 /// Throws: Error(host) as probe_host() does.
 HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases);
+
+/// What the other hosts' plans need of this host.
+PodOffer offer_of(const JobConfig& config, const HostFacts& facts);
 
 /// Whether a Python program imports the package fleetrun by itself: a line "import fleetrun…" or "from fleetrun…".
 /// Pure.

@@ -85,10 +85,9 @@ void read_torchrun(const Values& values, Meeting& meeting) {
   if (values.given("rdzv_endpoint")) {
     const Value& endpoint = values["rdzv_endpoint"];
     if (etcd) return read_etcd(endpoint, endpoint.text, meeting);
-    const Endpoint master = read_master(endpoint, std::uint16_t{29400});
-    if (!several) return;
+    if (!several) return;  // "localhost:0" is what people write for one host
     meeting.kind = Meeting::Kind::master;
-    meeting.master = master;
+    meeting.master = read_master(endpoint, std::uint16_t{29400});
   } else if (values.given("master_addr") && several) {
     meeting.kind = Meeting::Kind::master;
     meeting.master_by_torchrun = true;

@@ -11,9 +11,10 @@ namespace {
 
 constexpr int kMostProcesses = 4096;  // per host and role
 
-std::optional<int> process_count(const Values& values, std::string_view key) {
+/// A host of several may have no process of a role.
+std::optional<int> process_count(const Values& values, std::string_view key, std::int64_t least = 1) {
   if (!values.given(key)) return std::nullopt;
-  return static_cast<int>(read_whole_number(values[key], 1, kMostProcesses));
+  return static_cast<int>(read_whole_number(values[key], least, kMostProcesses));
 }
 
 std::vector<Endpoint> endpoint_list(const Values& values, std::string_view key) {
@@ -59,8 +60,11 @@ void check_endpoints(const Values& values, const JobConfig& config) {
 }  // namespace
 
 void read_processes(const Values& values, JobConfig& config) {
-  config.server_num = process_count(values, "server_num");
-  config.trainer_num = process_count(values, "trainer_num");
+  const bool several = values.given("nnodes") || values.given("hosts") || values.given("hostfile");
+  config.server_num = process_count(values, "server_num", several ? 0 : 1);
+  config.trainer_num = process_count(values, "trainer_num", several ? 0 : 1);
+  if (config.server_num == 0 && config.trainer_num == 0)
+    refuse(values["trainer_num"], values["server_num"].name + " is 0 too", "a host has at least one process");
   read_trainers_by(values, config);
   config.servers = endpoint_list(values, "servers");
   config.trainers = endpoint_list(values, "trainers");

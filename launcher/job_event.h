@@ -135,6 +135,27 @@ struct Warning {
   std::string text;
 };
 
+// In a job of several hosts.
+
+struct WorldBegan {
+  std::uint64_t epoch = 0;
+  int attempt = 0, trainers = 0, servers = 0;
+  std::vector<std::string> hosts;  // by node rank
+  std::string hash;
+};
+
+/// What runs here has to end; `at_once`: it is killed, because this host was cut off from the others.
+struct WorldEnded {
+  std::string why;
+  bool at_once = false;
+};
+
+/// About the other hosts, for people.
+struct News {
+  std::string text;
+  bool detail = false;
+};
+
 struct JobEnded {
   int exit_status = 0;
 };
@@ -146,7 +167,8 @@ using JobEvent =
                  event::ProcessNotStarted, event::AllRunning, event::RoleReady, event::StopBegan,
                  event::GraceElapsed, event::FailureExplained, event::RestartDecided, event::GaveUp,
                  event::SignalReceived, event::SignalForwarded, event::HangFound, event::Injected,
-                 event::Unkillable, event::LogsTruncated, event::Warning, event::JobEnded>;
+                 event::Unkillable, event::LogsTruncated, event::Warning, event::WorldBegan,
+                 event::WorldEnded, event::News, event::JobEnded>;
 
 class JobObserver {
  public:

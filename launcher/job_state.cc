@@ -1,15 +1,19 @@
 #include "launcher/job_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fleetrun::launcher {
 
-JobState::JobState(std::vector<RolePlan> roles, const std::vector<std::size_t>& role_of, RestartPolicy policy)
+JobState::JobState(std::vector<RolePlan> roles, const std::vector<std::size_t>& role_of, RestartPolicy policy,
+                   std::optional<InWorld> world)
     : roles_(std::move(roles)),
       role_states_(roles_.size()),
       processes_(role_of.size()),
       policy_(std::move(policy)),
-      backoffs_(role_of.size()) {
+      backoffs_(role_of.size()),
+      in_world_(world.has_value()) {
+  if (world) attempt_ = world->attempt;
   for (std::size_t i = 0; i < role_of.size(); ++i) processes_[i].role = role_of[i];
 }
 
@@ -100,6 +104,7 @@ void JobState::on_event(const Swept& event, Actions& actions) {
     return;
   }
   if (phase_ != Phase::sweeping) return;
+  if (in_world_ && !stop_signal_ && !timed_out_) return meet(actions);
   if (!pending_backoff_) return end_job(actions);
   phase_ = Phase::resting;
   actions.push_back(Rest{std::nullopt, *pending_backoff_});
@@ -144,10 +149,11 @@ void JobState::on_event(const StopAsked& event, Actions& actions) {
       return kill_everything(actions);
     case Phase::sweeping:
     case Phase::resting:
+    case Phase::meeting:
       stop_signal_ = event.signal;
       failure_.reset();
       pending_backoff_.reset();
-      if (phase_ == Phase::resting) end_job(actions);
+      if (phase_ != Phase::sweeping) end_job(actions);
       return;
     case Phase::killing:
     case Phase::explaining:
@@ -163,11 +169,11 @@ void JobState::on_event(const TimedOut&, Actions& actions) {
     return finish_if_ended(actions);
   }
   no_more_attempts_ = true;
-  if (phase_ != Phase::sweeping && phase_ != Phase::resting) return;
+  if (phase_ != Phase::sweeping && phase_ != Phase::resting && phase_ != Phase::meeting) return;
   timed_out_ = true;
   failure_.reset();
   pending_backoff_.reset();
-  if (phase_ == Phase::resting) end_job(actions);
+  if (phase_ != Phase::sweeping) end_job(actions);
 }
 
 void JobState::on_event(const PodLost&, Actions& actions) {
@@ -175,12 +181,70 @@ void JobState::on_event(const PodLost&, Actions& actions) {
   end_job(actions);
 }
 
+void JobState::on_event(const WorldEnds& event, Actions& actions) {
+  world_ended_ = world_ended_ || !event.at_once;
+  switch (phase_) {
+    case Phase::starting:
+    case Phase::running:
+      if (event.at_once) {
+        kill_everything(actions);
+      } else {
+        stop(event.why, actions);
+      }
+      return finish_if_ended(actions);
+    case Phase::stopping:
+      if (event.at_once) kill_everything(actions);
+      return;
+    case Phase::meeting:
+      return meet(actions);
+    default:
+      return;  // on the way there
+  }
+}
+
+void JobState::on_event(const WorldBegins& event, Actions& actions) {
+  if (phase_ != Phase::meeting) return;
+  failure_.reset();
+  first_failed_.reset();
+  attempt_ = event.attempt;
+  done_reported_ = false;
+  begin_attempt(actions);
+}
+
+void JobState::on_event(const JobDecided& event, Actions& actions) {
+  job_decided_ = true;
+  switch (phase_) {
+    case Phase::starting:
+    case Phase::running:
+      stop(event.why, actions);
+      return finish_if_ended(actions);
+    case Phase::resting:
+    case Phase::meeting:
+      return end_job(actions);
+    default:
+      return;  // ends when the stop that is under way has ended
+  }
+}
+
+/// Nothing runs, and nothing is left of what ran.
+void JobState::meet(Actions& actions) {
+  if (job_decided_) return end_job(actions);
+  phase_ = Phase::meeting;
+  if (!std::exchange(world_ended_, false)) return;
+  actions.push_back(ReportDrained{});
+}
+
+void JobState::report_done(Actions& actions) {
+  if (std::exchange(done_reported_, true)) return;
+  actions.push_back(ReportDone{});
+}
+
 void JobState::begin_attempt(Actions& actions) {
   phase_ = Phase::starting;
   role_states_.assign(roles_.size(), {});
   for (Process& process : processes_) process = {.role = process.role, .end = {}};
   actions.push_back(Tell{event::AttemptBegan{attempt_}});
-  if (attempt_ > 0) actions.push_back(PrepareAttempt{attempt_});
+  if (std::exchange(begun_, true)) actions.push_back(PrepareAttempt{attempt_});
   start_what_can_be(actions);
 }
 
@@ -211,7 +275,9 @@ void JobState::start_what_can_be(Actions& actions) {
       return start_what_can_be(actions);
     }
   }
-  if (all_started) phase_ = Phase::running;
+  if (!all_started) return;
+  phase_ = Phase::running;
+  if (in_world_ && work_is_done()) report_done(actions);  // a host of servers alone
 }
 
 void JobState::start(std::size_t index, Actions& actions) {
@@ -229,6 +295,7 @@ void JobState::fail(std::size_t index, Actions& actions) {
     return;
   }
   first_failed_ = index;
+  if (in_world_) actions.push_back(ReportFailing{index});
   stop("a process failed", actions);
   finish_if_ended(actions);
 }
@@ -249,6 +316,10 @@ void JobState::decide_alone(const Explained& event, Actions& actions) {
   if (!why.empty()) actions.push_back(Tell{event::GaveUp{why}});
   first_failed_ = event.index;
   failure_ = Failure{event.index, process.attempt, process.end, process.hung};
+  if (in_world_) {
+    actions.push_back(ReportFailing{event.index});
+    actions.push_back(ReportFailure{event});
+  }
   stop("a process failed", actions);
   finish_if_ended(actions);
 }
@@ -256,6 +327,13 @@ void JobState::decide_alone(const Explained& event, Actions& actions) {
 void JobState::decide_group(const Explained& event, Actions& actions) {
   const Process& root = processes_[event.index];
   failure_ = Failure{event.index, root.attempt, root.end, root.hung};
+  if (in_world_) {
+    actions.push_back(ReportFailure{event});
+    if (no_more_attempts_ || job_decided_) return end_job(actions);
+    phase_ = Phase::sweeping;
+    actions.push_back(Sweep{});
+    return;
+  }
   if (no_more_attempts_) return end_job(actions);
   event::RestartDecided told{RestartScope::group, event.index, attempt_ + 1, {}, {}};
   if (event.port_clash && !port_retry_used_) {
@@ -283,7 +361,12 @@ void JobState::after_end(Actions& actions) {
       if (role_states_[role].started && !role_states_[role].ready && role_ended(role))
         on_event(RoleReady{role}, actions);  // whoever waits for it need not wait longer
     }
-    if (phase_ == Phase::running && work_is_done()) stop("", actions);
+    if (phase_ == Phase::running && work_is_done()) {
+      if (in_world_)
+        report_done(actions);
+      else
+        stop("", actions);
+    }
   }
   finish_if_ended(actions);
 }
@@ -317,6 +400,12 @@ void JobState::kill_everything(Actions& actions) {
 
 void JobState::finish_if_ended(Actions& actions) {
   if (!stopping() || !none_alive()) return;
+  const bool goes_on = in_world_ && !stop_signal_ && !timed_out_ && !no_more_attempts_ && !job_decided_;
+  if (goes_on && (!first_failed_ || failure_)) {
+    phase_ = Phase::sweeping;
+    actions.push_back(Sweep{});
+    return;
+  }
   if (!first_failed_ || failure_) return end_job(actions);
   phase_ = Phase::explaining;
   actions.push_back(ExplainFailure{*first_failed_, false});
@@ -339,45 +428,12 @@ bool JobState::none_alive() const {
 
 /// Where every role serves, all of them are the work.
 bool JobState::work_is_done() const {
-  const bool only_servers =
-      std::all_of(roles_.begin(), roles_.end(), [](const RolePlan& role) { return role.serves; });
+  const bool only_servers = !in_world_ && std::all_of(roles_.begin(), roles_.end(),
+                                                      [](const RolePlan& role) { return role.serves; });
   for (std::size_t role = 0; role < roles_.size(); ++role) {
     if ((only_servers || !roles_[role].serves) && !role_ended(role)) return false;
   }
   return true;
-}
-
-namespace {
-
-std::string of(std::optional<std::size_t> index) {
-  return index ? " " + std::to_string(*index) : " all";
-}
-
-struct Describe {
-  std::string operator()(const PrepareAttempt& a) const { return "prepare " + std::to_string(a.attempt); }
-  std::string operator()(const StartProcess& a) const {
-    return "start " + std::to_string(a.index) + " (attempt " + std::to_string(a.attempt) + ")";
-  }
-  std::string operator()(const AwaitRole& a) const { return "await role " + std::to_string(a.role); }
-  std::string operator()(const AskToStop& a) const { return "stop " + std::to_string(a.index); }
-  std::string operator()(const KillProcess& a) const { return "kill " + std::to_string(a.index); }
-  std::string operator()(const ArmGrace& a) const { return "grace of role " + std::to_string(a.role); }
-  std::string operator()(const KillPod&) const { return "kill all"; }
-  std::string operator()(const ExplainFailure& a) const {
-    return "explain " + std::to_string(a.index) + (a.alone ? " alone" : "");
-  }
-  std::string operator()(const Sweep& a) const { return "sweep" + of(a.index); }
-  std::string operator()(const Rest& a) const {
-    return "rest" + of(a.index) + " " + std::to_string(a.backoff.count()) + " ms";
-  }
-  std::string operator()(const Tell&) const { return "tell"; }
-  std::string operator()(const EndJob&) const { return "end"; }
-};
-
-}  // namespace
-
-std::string to_string(const Action& action) {
-  return std::visit(Describe{}, action);
 }
 
 }  // namespace fleetrun::launcher

@@ -9,7 +9,13 @@
 //   sweeping    there will be another attempt, and what      nothing is left below init (Swept)
 //               the last one left behind is killed
 //   resting     the backoff                                  it is over: starting
+//   meeting     nothing runs, and the other hosts decide     a world begins (WorldBegins), or the job is over
 //   done        nothing runs                                 -
+//
+// In a job of several hosts (`in_world`) nobody decides alone. A failure of the group is reported twice, when it is seen
+// and when it is explained, and then the pod waits in `meeting`. WorldEnds stops what runs; once everything is swept that
+// is reported too, and the pod waits for the next world. Work that is done is reported, and its servers go on until
+// JobDecided.
 //
 //   life of a process: waiting → alive → ended, and for one that is restarted alone
 //                      alive → explaining → sweeping → resting → alive
@@ -26,106 +32,12 @@
 #include <variant>
 #include <vector>
 
-#include "launcher/job_event.h"
+#include "launcher/job_action.h"
 #include "launcher/plan.h"
 #include "launcher/restart_policy.h"
 #include "runtime/base/exit_reason.h"
 
 namespace fleetrun::launcher {
-
-struct Exited {
-  std::size_t index = 0;
-  ExitReason reason;
-};
-struct NotStarted {
-  std::size_t index = 0;
-  std::string stage;
-  int error = 0;
-};
-struct Started {
-  std::size_t index = 0;
-};
-struct RoleReady {
-  std::size_t role = 0;
-};
-/// The role is not ready, but nobody waits longer for it.
-struct ReadyTimeout {
-  std::size_t role = 0;
-};
-struct GraceElapsed {
-  std::size_t role = 0;
-};
-/// The answer to ExplainFailure: the process that failed first, and how.
-struct Explained {
-  std::size_t index = 0;
-  FailureRecord record;
-  bool port_clash = false;  // one of its ports was taken by somebody else
-};
-/// Nothing is left below init, or (index) of that process.
-struct Swept {
-  std::optional<std::size_t> index;
-};
-struct BackoffElapsed {
-  std::optional<std::size_t> index;
-};
-/// These do not get on, and have to be killed for it.
-struct Hung {
-  std::vector<std::size_t> indices;
-};
-struct StopAsked {
-  int signal = 0;  // that fleetrun got
-};
-struct TimedOut {};
-struct PodLost {};  // fleetrun-init is gone
-
-using Event = std::variant<Started, Exited, NotStarted, RoleReady, ReadyTimeout, GraceElapsed, Explained,
-                           Swept, BackoffElapsed, Hung, StopAsked, TimedOut, PodLost>;
-
-/// A new attempt of the whole group begins: ports, logs and plan are made anew before its first StartProcess.
-struct PrepareAttempt {
-  int attempt = 0;
-};
-struct StartProcess {
-  std::size_t index = 0;
-  int attempt = 0;
-};
-struct AwaitRole {
-  std::size_t role = 0;
-};
-struct AskToStop {
-  std::size_t index = 0;
-};
-struct KillProcess {
-  std::size_t index = 0;
-};
-struct ArmGrace {
-  std::size_t role = 0;
-};
-struct KillPod {};
-/// Wants Explained. `alone`: this process only, the others go on.
-struct ExplainFailure {
-  std::size_t index = 0;
-  bool alone = false;
-};
-struct Sweep {
-  std::optional<std::size_t> index;
-};
-struct Rest {
-  std::optional<std::size_t> index;
-  std::chrono::milliseconds backoff{};
-};
-/// To be told to the observers.
-struct Tell {
-  JobEvent event;
-};
-/// Everything has ended: what is left below init is killed, and the job is over.
-struct EndJob {};
-
-using Action = std::variant<PrepareAttempt, StartProcess, AwaitRole, AskToStop, KillProcess, ArmGrace,
-                            KillPod, ExplainFailure, Sweep, Rest, Tell, EndJob>;
-
-/// "start 0 (attempt 1)": for the log at level debug, and for tests.
-std::string to_string(const Action& action);
 
 /// The failure that decided the outcome.
 struct Failure {
@@ -135,12 +47,19 @@ struct Failure {
   bool hung = false;
 };
 
-enum class Phase { starting, running, stopping, killing, explaining, sweeping, resting, done };
+enum class Phase { starting, running, stopping, killing, explaining, sweeping, resting, meeting, done };
+
+/// The part of a pod in a job of several hosts.
+struct InWorld {
+  int attempt = 0;  // of the first world that it sees
+};
 
 class JobState {
  public:
   /// `role_of`: for each process of the plan, in its order, its role's index.
-  JobState(std::vector<RolePlan> roles, const std::vector<std::size_t>& role_of, RestartPolicy policy);
+  /// `world`: the job is on several hosts.
+  JobState(std::vector<RolePlan> roles, const std::vector<std::size_t>& role_of, RestartPolicy policy,
+           std::optional<InWorld> world = std::nullopt);
 
   /// What to do first.
   std::vector<Action> begin();
@@ -193,6 +112,9 @@ class JobState {
   void on_event(const StopAsked& event, Actions& actions);
   void on_event(const TimedOut& event, Actions& actions);
   void on_event(const PodLost& event, Actions& actions);
+  void on_event(const WorldEnds& event, Actions& actions);
+  void on_event(const WorldBegins& event, Actions& actions);
+  void on_event(const JobDecided& event, Actions& actions);
 
   bool undisturbed() const noexcept { return phase_ == Phase::starting || phase_ == Phase::running; }
   void begin_attempt(Actions& actions);
@@ -205,6 +127,8 @@ class JobState {
   void stop(const std::string& why, Actions& actions);
   void kill_everything(Actions& actions);
   void finish_if_ended(Actions& actions);
+  void meet(Actions& actions);
+  void report_done(Actions& actions);
   void end_job(Actions& actions);
   bool role_ended(std::size_t role) const;
   bool none_alive() const;
@@ -215,7 +139,8 @@ class JobState {
   std::vector<Process> processes_;
   RestartPolicy policy_;
   Phase phase_ = Phase::starting;
-  int attempt_ = 0;  // the newest that was started, of the job
+  int attempt_ = 0;     // the newest that was started, of the job
+  bool begun_ = false;  // the first attempt, which is prepared by the caller
   std::optional<std::size_t> first_failed_;
   bool port_retry_used_ = false;
   bool no_more_attempts_ = false;  // somebody wanted the stop that follows a failure to be quick
@@ -226,6 +151,12 @@ class JobState {
   std::optional<int> stop_signal_;
   bool timed_out_ = false;
   bool pod_lost_ = false;
+
+  // Of a job of several hosts.
+  const bool in_world_;
+  bool world_ended_ = false;    // WorldEnds has come, and ReportDrained is owed
+  bool done_reported_ = false;  // in this attempt
+  bool job_decided_ = false;
 };
 
 }  // namespace fleetrun::launcher

@@ -124,6 +124,19 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
   return plan;
 }
 
+std::vector<std::size_t> roles_of(const Plan& plan) {
+  std::vector<std::size_t> roles;
+  for (const ProcessSpec& process : plan.processes) roles.push_back(process.role);
+  return roles;
+}
+
+std::vector<std::string> attempt_variables(const Plan& plan, int attempt) {
+  std::vector<std::string> variables = {"FLEETRUN_ATTEMPT=" + std::to_string(attempt)};
+  if (plan.mode == Mode::collective)
+    variables.push_back("TORCHELASTIC_RESTART_COUNT=" + std::to_string(attempt));
+  return variables;
+}
+
 std::vector<std::size_t> processes_of(const Plan& plan, std::size_t role) {
   std::vector<std::size_t> indices;
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {

@@ -86,6 +86,12 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan
 void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan);
 void plan_rpc(const JobConfig& config, const HostFacts& facts, Plan& plan);
 
+/// The role of each process.
+std::vector<std::size_t> roles_of(const Plan& plan);
+
+/// NAME=VALUE: what a process is told of the attempt in which it starts.
+std::vector<std::string> attempt_variables(const Plan& plan, int attempt);
+
 /// The processes of a role, as indices into plan.processes.
 std::vector<std::size_t> processes_of(const Plan& plan, std::size_t role);
 

@@ -2,24 +2,28 @@
 // of hosts (Paddle's form A). Server 0 serves Gloo's store at the meeting endpoint, so that port is held for
 // it.
 #include "launcher/plan.h"
+#include "launcher/plan_ranks.h"
 
 namespace fleetrun::launcher {
 namespace {
 
 constexpr std::size_t kServers = 0, kTrainers = 1;  // in Plan::roles
 
-ProcessSpec make_process(Role role, int rank, const JobConfig& config, const HostFacts& facts,
-                         const Plan& plan) {
+ProcessSpec make_process(Role role, int local_rank, const PlanRanks& ranks, const JobConfig& config,
+                         const HostFacts& facts, const Plan& plan) {
   ProcessSpec process;
   process.role = role == Role::server ? kServers : kTrainers;
   Identity& identity = process.identity;
   identity.role = role;
-  identity.rank = identity.local_rank = rank;
-  identity.servers = facts.servers;
-  identity.trainers = facts.trainers;
+  identity.rank = (role == Role::server ? ranks.first_server : ranks.first_trainer) + local_rank;
+  identity.local_rank = local_rank;
+  identity.servers = ranks.servers;
+  identity.trainers = ranks.trainers;
+  identity.hosts = ranks.hosts;
+  identity.world = ranks.world;
   if (!config.servers.empty() && !config.trainers.empty()) identity.hosts.reset();
   identity.gloo.with_gloo = config.with_gloo;
-  identity.gloo.http = facts.meeting;
+  identity.gloo.http = ranks.meeting;
   identity.gloo.path = plan.log_dir + "/.gloo-" + plan.pod_name;
   if (role == Role::server && facts.own_servers) {
     process.own_ports = {self_endpoint(identity)};
@@ -27,7 +31,7 @@ ProcessSpec make_process(Role role, int rank, const JobConfig& config, const Hos
   } else {
     process.ports = {self_endpoint(identity)};
   }
-  if (role == Role::server && rank == 0) process.ports.push_back(facts.meeting);
+  if (role == Role::server && identity.rank == 0) process.ports.push_back(facts.meeting);
   return process;
 }
 
@@ -47,10 +51,11 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan) {
     role.restart = restart_scope(config, role.name, role.restart);
     role.grace = config.grace.of(role.name);
   }
+  const PlanRanks ranks = plan_ranks(config, facts);
   for (const Role role : {Role::server, Role::trainer}) {
     const auto count = static_cast<int>((role == Role::server ? facts.servers : facts.trainers).size());
-    for (int rank = 0; rank < count; ++rank)
-      plan.processes.push_back(make_process(role, rank, config, facts, plan));
+    for (int local_rank = 0; local_rank < count; ++local_rank)
+      plan.processes.push_back(make_process(role, local_rank, ranks, config, facts, plan));
   }
 }
 

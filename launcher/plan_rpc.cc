@@ -1,6 +1,7 @@
 // rpc mode: trainers that call each other. They are told the store of rank 0 and their own endpoint; each is
 // told only its own, since they exchange them over the store.
 #include "launcher/plan.h"
+#include "launcher/plan_ranks.h"
 
 namespace fleetrun::launcher {
 
@@ -9,16 +10,19 @@ void plan_rpc(const JobConfig& config, const HostFacts& facts, Plan& plan) {
   trainers.name = "trainer";
   trainers.restart = restart_scope(config, trainers.name, RestartScope::group);
   trainers.grace = config.grace.of(trainers.name);
-  for (std::size_t rank = 0; rank < facts.trainers.size(); ++rank) {
+  const PlanRanks ranks = plan_ranks(config, facts);
+  for (std::size_t local_rank = 0; local_rank < facts.trainers.size(); ++local_rank) {
     ProcessSpec process;
     Identity& identity = process.identity;
     identity.role = Role::trainer;
-    identity.rank = identity.local_rank = static_cast<int>(rank);
+    identity.rank = ranks.first_trainer + static_cast<int>(local_rank);
+    identity.local_rank = static_cast<int>(local_rank);
     identity.hosts.reset();
-    identity.trainers = facts.trainers;
-    identity.master = facts.meeting;
-    process.ports = {facts.trainers[rank]};
-    if (rank == 0) process.ports.push_back(facts.meeting);
+    identity.world = ranks.world;
+    identity.trainers = ranks.trainers;
+    identity.master = ranks.meeting;
+    process.ports = {facts.trainers[local_rank]};
+    if (local_rank == 0 && ranks.has_meeting) process.ports.push_back(facts.meeting);
     plan.processes.push_back(std::move(process));
   }
 }

@@ -137,6 +137,21 @@ Report make_report(const JobState& state, const Plan& plan, const JobStory& stor
   return report;
 }
 
+bool decided_elsewhere(const JobEnd& end, const Report& report) {
+  if (!end.failure) return end.exit_status != report.exit_status;
+  return !report.first || report.first->name != end.failure->process || report.first->at != end.failure->at;
+}
+
+Report report_of(const JobEnd& end) {
+  Report report;
+  report.exit_status = end.exit_status;
+  report.cause = end.why;
+  if (end.exit_status != 0)
+    report.outcome = end.exit_status == kTimedOut ? Outcome::timed_out : Outcome::failed;
+  report.own_status = !end.failure;
+  return report;
+}
+
 Report refusal(const Error& error) {
   Report report;
   report.outcome = Outcome::refused;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/cluster/world.h"
 #include "launcher/job_state.h"
 #include "launcher/job_story.h"
 #include "launcher/plan.h"
@@ -63,6 +64,13 @@ struct Report {
 
 /// `story` is that of the whole job.
 Report make_report(const JobState& state, const Plan& plan, const JobStory& story);
+
+/// Whether the hosts of the job agreed on another outcome than this host's own `report`: the failure that decided was
+/// not here, or there was none here.
+bool decided_elsewhere(const JobEnd& end, const Report& report);
+
+/// The outcome as the hosts of the job agreed on it.
+Report report_of(const JobEnd& end);
 
 /// The outcome when fleetrun itself could not go on.
 Report refusal(const Error& error);

@@ -107,6 +107,7 @@ void list_directory(const std::string& path, const std::string& proc, std::vecto
     if (is_stale(*entry, pid_namespace, proc)) {
       ::unlinkat(directory->value(), file.c_str(), 0);
       ::unlinkat(directory->value(), (entry->name + ".sock").c_str(), 0);
+      ::unlinkat(directory->value(), (entry->name + ".secret").c_str(), 0);
     } else {
       jobs.push_back(std::move(*entry));
     }

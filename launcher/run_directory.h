@@ -3,6 +3,7 @@
 //   $FLEETRUN_RUN_DIR, or $XDG_RUNTIME_DIR/fleetrun, or /tmp/fleetrun-UID: mode 0700, this user's, no symbolic link
 //     POD.json      job id, pod, pid and start time of fleetrun, log directory …; replaced by rename
 //     POD.sock      the control socket (launcher/control_server)
+//     POD.secret    what the job's processes prove themselves with (launcher/secret_file)
 //
 // An entry is made when the first process of a job runs, and removed when the job ends. A fleetrun that was killed
 // leaves its entry; whoever lists jobs removes it: its pid is gone, or belongs to a process that began at another

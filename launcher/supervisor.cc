@@ -17,6 +17,7 @@
 #include <tuple>
 #include <utility>
 
+#include "launcher/cluster/pod_reports.h"
 #include "launcher/explainer.h"
 #include "launcher/readiness.h"
 #include "launcher/report.h"
@@ -36,21 +37,23 @@ constexpr std::chrono::milliseconds kFirstLook{20}, kLongestLook{5'000};
 constexpr std::chrono::milliseconds kLastWordsTime{200};  // for them to get through --log_through's writer
 constexpr std::chrono::milliseconds kSettleTime{500};     // for a failure to show after its first consequence
 
-std::vector<std::size_t> roles_of(const Plan& plan) {
-  std::vector<std::size_t> roles;
-  for (const ProcessSpec& process : plan.processes) roles.push_back(process.role);
-  return roles;
+std::optional<InWorld> in_world(const WorldSettings& settings) {
+  if (!settings.link) return std::nullopt;
+  return InWorld{settings.world.attempt};
 }
 
-class Supervisor final : public PodListener, public JobControl {
+class Supervisor final : public PodListener, public JobControl, private PodInWorld {
  public:
   Supervisor(Plan plan, std::vector<LogFile> logs, PortLeases& leases, RunSettings settings)
       : plan_(std::move(plan)),
         logs_(std::move(logs)),
         leases_(leases),
         settings_(std::move(settings)),
-        state_(plan_.roles, roles_of(plan_), RestartPolicy(plan_.restart, settings_.seed)),
+        state_(plan_.roles, roles_of(plan_), RestartPolicy(plan_.restart, settings_.seed),
+               in_world(settings_.world)),
         lives_(plan_.processes.size()),
+        own_loop_(settings_.world.link ? nullptr : std::make_unique<asio::io_context>(1)),
+        loop_(own_loop_ ? *own_loop_ : settings_.world.link->loop()),
         signals_(loop_),
         last_resort_(loop_),
         timeout_(loop_),
@@ -62,6 +65,7 @@ class Supervisor final : public PodListener, public JobControl {
     for (const MakeJobPart& make : settings_.parts) {
       if (auto part = make(*this)) parts_.push_back(std::move(part));
     }
+    if (link()) link()->attach(this);
     start_log_through();
     pod_ = start_pod(loop_, settings_.init, *this);
     arm_timeout();
@@ -69,10 +73,13 @@ class Supervisor final : public PodListener, public JobControl {
     arm_look(kFirstLook);
     perform(state_.begin());
     view();
+    if (link()) tell(world_began(settings_.world.world));
     loop_.run();
     pod_.reset();
+    if (link()) link()->attach(nullptr);
     if (fault_) std::rethrow_exception(fault_);
-    return {std::move(state_), std::move(plan_), std::move(logs_), std::move(cause_), explainer_.story()};
+    return {std::move(state_), std::move(plan_),   std::move(logs_),
+            std::move(cause_), explainer_.story(), std::move(job_end_)};
   }
 
   // PodListener
@@ -100,6 +107,7 @@ class Supervisor final : public PodListener, public JobControl {
   }
 
   void request_stop(bool now) override {
+    if (link()) link()->stop(SIGTERM);
     handle(StopAsked{SIGTERM});
     if (now) handle(StopAsked{SIGTERM});
   }
@@ -122,6 +130,53 @@ class Supervisor final : public PodListener, public JobControl {
     pid_t pid = -1;
   };
 
+  WorldLink* link() const { return settings_.world.link; }
+
+  // PodInWorld
+
+  void world_ends(const std::string& why, bool at_once) override {
+    tell(event::WorldEnded{why, at_once});
+    handle(WorldEnds{why, at_once});
+  }
+
+  void world_begins(const World& world, std::size_t node_rank) override {
+    settings_.world.adopt(world, node_rank);
+    tell(world_began(world));
+    handle(WorldBegins{world.attempt});
+  }
+
+  void world_updated(const World& world, std::size_t node_rank) override {
+    settings_.world.adopt(world, node_rank);
+    tell(world_began(world));
+  }
+
+  void job_decided(const JobEnd& end) override {
+    job_end_ = end;
+    handle(JobDecided{end.why});
+  }
+
+  void news(NewsLevel level, const std::string& text) override { tell(news_event(level, text)); }
+
+  void perform_one(const ReportFailing& action) { link()->failing(plan_.processes[action.index].name); }
+
+  void perform_one(const ReportFailure& action) {
+    const Report report = make_report(state_, plan_, explainer_.story());
+    NodeFailure failure = node_failure(action.explained, report, plan_, explainer_.story());
+    failure.screen = settings_.world.failure_screen(report, plan_, explainer_.story(), logs_);
+    link()->failed(failure);
+  }
+
+  void perform_one(const ReportDrained&) {
+    try {
+      link()->ready(settings_.world.renew_offer());
+    } catch (...) {
+      fault_ = std::current_exception();
+      loop_.stop();
+    }
+  }
+
+  void perform_one(const ReportDone&) { link()->done(); }
+
   // Frames of init
 
   void on(const ContainedFrame& frame) {
@@ -134,8 +189,10 @@ class Supervisor final : public PodListener, public JobControl {
     tell(event::ProcessStarted{frame.index, frame.pid, life.attempt, frame.time_ns});
     handle(Started{frame.index});
     started_.insert(frame.index);
-    if (started_.size() == plan_.processes.size() && !std::exchange(all_running_, true))
+    if (started_.size() == plan_.processes.size() && !std::exchange(all_running_, true)) {
       tell(event::AllRunning{});
+      if (link()) link()->running();
+    }
   }
 
   void on(const FailedFrame& frame) {
@@ -232,6 +289,7 @@ class Supervisor final : public PodListener, public JobControl {
       case SignalAction::now:
         stop_as_ = rule.as;
         tell(event::SignalReceived{number, state_.stopping()});
+        if (link()) link()->stop(number);
         handle(StopAsked{number});
         if (rule.action == SignalAction::now) handle(StopAsked{number});
     }
@@ -297,7 +355,9 @@ class Supervisor final : public PodListener, public JobControl {
     const UniqueFd to_writer = through_ ? through_->open(action.index, logs_[action.index]) : UniqueFd();
     extras.log_fd = to_writer ? to_writer.value() : logs_[action.index].fd.value();
     if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
-    extras.environment = attempt_variables(action.attempt);
+    extras.environment = attempt_variables(plan_, action.attempt);
+    extras.environment.insert(extras.environment.end(), settings_.environment.begin(),
+                              settings_.environment.end());
     UniqueFd ready;
     if (plan_.roles[process.role].ready.kind == Readiness::Kind::descriptor) {
       std::tie(ready_[action.index], ready) = ready_pipe();
@@ -309,16 +369,10 @@ class Supervisor final : public PodListener, public JobControl {
     pod_->start(action.index, process, extras);
   }
 
-  std::vector<std::string> attempt_variables(int attempt) const {
-    std::vector<std::string> variables = {"FLEETRUN_ATTEMPT=" + std::to_string(attempt)};
-    if (plan_.mode == Mode::collective)
-      variables.push_back("TORCHELASTIC_RESTART_COUNT=" + std::to_string(attempt));
-    return variables;
-  }
-
   void perform_one(const AwaitRole& action) {
     const Readiness& readiness = plan_.roles[action.role].ready;
     std::vector<ReadySign> signs;
+    if (link()) signs = signs_of_other_hosts(plan_, action.role);
     for (const std::size_t i : processes_of(plan_, action.role)) {
       ReadySign& sign = signs.emplace_back();
       sign.index = i;
@@ -427,7 +481,9 @@ class Supervisor final : public PodListener, public JobControl {
     if (!plan_.timeout) return;
     timeout_.expires_after(*plan_.timeout);
     timeout_.async_wait([this](const error_code& error) {
-      if (!error) handle(TimedOut{});
+      if (error) return;
+      if (link()) link()->timed_out();
+      handle(TimedOut{});
     });
   }
 
@@ -486,7 +542,8 @@ class Supervisor final : public PodListener, public JobControl {
   }
 
   void show_rest() {
-    tell(event::JobEnded{make_report(state_, plan_, explainer_.story()).exit_status});
+    const int status = make_report(state_, plan_, explainer_.story()).exit_status;
+    tell(event::JobEnded{job_end_ ? job_end_->exit_status : status});
     if (view_)
       view_->drain([this] { loop_.stop(); });
     else
@@ -512,8 +569,10 @@ class Supervisor final : public PodListener, public JobControl {
   std::vector<Life> lives_;
   std::vector<Exited> held_;  // deaths that may be somebody else's fault, held back for a moment
   std::optional<Cause> cause_;
-  std::exception_ptr fault_;  // an attempt that could not be prepared
-  asio::io_context loop_{1};
+  std::exception_ptr fault_;                          // an attempt that could not be prepared
+  std::optional<JobEnd> job_end_;                     // in a job of several hosts
+  const std::unique_ptr<asio::io_context> own_loop_;  // of a job on this host alone
+  asio::io_context& loop_;
   asio::signal_set signals_;
   std::map<std::size_t, asio::steady_timer> graces_;           // by role
   std::map<std::size_t, asio::steady_timer> rests_, delayed_;  // by process; rests_ also by kEveryProcess

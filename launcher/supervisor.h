@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/cluster/world_link.h"
 #include "launcher/job_control.h"
 #include "launcher/job_event.h"
 #include "launcher/job_state.h"
@@ -17,11 +18,26 @@
 #include "launcher/plan.h"
 #include "launcher/port_lease.h"
 #include "launcher/process_spawner.h"
+#include "launcher/report.h"
 #include "launcher/signal_map.h"
 
 namespace fleetrun::launcher {
 
+/// What a pod needs in a job of several hosts.
+struct WorldSettings {
+  WorldLink* link = nullptr;  // borrowed; nullptr: the job is on this host alone
+  World world;                // the first
+  /// Leases ports anew, for the world that comes.
+  std::function<PodOffer()> renew_offer;
+  /// The world in which `replan` plans.
+  std::function<void(const World&, std::size_t node_rank)> adopt;
+  /// The screen about a failure here, for the other hosts.
+  std::function<std::string(const Report&, const Plan&, const JobStory&, const std::vector<LogFile>&)>
+      failure_screen;
+};
+
 struct RunSettings {
+  WorldSettings world;
   InitSettings init;
   SignalMap signals = default_signal_map();
   bool hangup_ignored = false;
@@ -34,8 +50,9 @@ struct RunSettings {
   std::uint64_t seed = 1;               // of the backoff's jitter
   /// The plan for a further attempt: the same processes, ports leased anew.
   std::function<Plan(int attempt)> replan;
-  std::vector<JobObserver*> observers;  // borrowed
-  std::vector<MakeJobPart> parts;       // told after the observers, in this order
+  std::vector<std::string> environment;  // NAME=VALUE that every process gets beside the plan's
+  std::vector<JobObserver*> observers;   // borrowed
+  std::vector<MakeJobPart> parts;        // told after the observers, in this order
 };
 
 struct JobResult {
@@ -44,6 +61,7 @@ struct JobResult {
   std::vector<LogFile> logs;   // of each process's last attempt, in the plan's order
   std::optional<Cause> cause;  // of state.failure()
   JobStory story;
+  std::optional<JobEnd> end;  // as the hosts of the job know it
 };
 
 /// Runs `plan` to its end. `logs` are those of attempt 0, in the plan's order; `leases` are released process by

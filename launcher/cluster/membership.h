@@ -71,8 +71,8 @@ struct NodeSelf {
 /// Joins the job that `config.meeting` describes, on `loop`; where it falls to this host, coordinates it too.
 /// on_world, or on_job_over with the reason, comes within config.meeting.join_timeout.
 /// Throws: Error(host|config) for an address that cannot be used, a secret that is missing or not safe.
-std::unique_ptr<Membership> join(boost::asio::io_context& loop, const JobConfig& config,
-                                 const Environ& environment, const NodeSelf& self,
-                                 MembershipListener& listener);
+std::unique_ptr<Membership> join_job(boost::asio::io_context& loop, const JobConfig& config,
+                                     const Environ& environment, const NodeSelf& self,
+                                     MembershipListener& listener);
 
 }  // namespace fleetrun::launcher

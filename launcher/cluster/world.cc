@@ -29,10 +29,15 @@ class Digest {
 std::vector<Endpoint> endpoints(const std::vector<Member>& members, int Member::*first,
                                 std::vector<std::uint16_t> PodOffer::*ports) {
   std::vector<Endpoint> found;
+  const auto grow = [&](std::size_t size) {
+    while (found.size() < size)
+      found.push_back({"0.0.0.0", static_cast<std::uint16_t>(found.size() % 65'535 + 1)});
+  };
   for (const Member& member : members) {
     const std::vector<std::uint16_t>& own = member.offer.*ports;
+    if (own.empty()) continue;
     const auto begin = static_cast<std::size_t>(member.*first);
-    if (found.size() < begin + own.size()) found.resize(begin + own.size());
+    grow(begin + own.size());
     for (std::size_t i = 0; i < own.size(); ++i) found[begin + i] = {member.offer.host, own[i]};
   }
   return found;
@@ -61,7 +66,12 @@ std::vector<Endpoint> World::server_endpoints() const {
 }
 
 Endpoint World::meeting() const {
-  return members.empty() ? Endpoint() : Endpoint{members.front().offer.host, members.front().offer.meeting};
+  if (members.empty()) return {};
+  const Member* host = &members.front();
+  for (const Member& member : members) {
+    if (!member.offer.servers.empty() && member.first_server == 0) host = &member;
+  }
+  return {host->offer.host, host->offer.meeting};
 }
 
 std::optional<std::size_t> World::rank_of(std::string_view node) const noexcept {

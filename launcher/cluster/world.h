@@ -48,10 +48,10 @@ struct World {
 
   int trainers() const noexcept;  // of all members
   int servers() const noexcept;
-  /// By rank; in a world with free ranks these have port 0.
+  /// By rank. A free rank has the host 0.0.0.0 and a port that no other has in the list.
   std::vector<Endpoint> trainer_endpoints() const;
   std::vector<Endpoint> server_endpoints() const;
-  /// Of the job's store: the first member's.
+  /// Of the job's store: the first member's, or, where there are servers, that of server 0.
   Endpoint meeting() const;
   /// Node rank of `node`; nullopt: not a member.
   std::optional<std::size_t> rank_of(std::string_view node) const noexcept;

@@ -56,6 +56,10 @@ std::string self_port(const Identity& id) {
 
 using Text = std::optional<std::string>;
 
+WorldTag& world_of(Identity& id) {
+  return id.world ? *id.world : id.world.emplace();
+}
+
 // clang-format off
 const Row kRows[] = {
   {"PADDLE_PSERVERS_IP_PORT_LIST", "endpoints of the servers, by rank", kPs, Need::required,
@@ -122,7 +126,8 @@ const Row kRows[] = {
    [](const Identity& id) -> Text { return id.master.host; }, nullptr},
   {"MASTER_PORT", "port of PADDLE_MASTER", kCollective, Need::derived,
    [](const Identity& id) -> Text { return std::to_string(id.master.port); }, nullptr},
-  {"GROUP_RANK", "rank of this host", kCollective, Need::derived, [](const Identity&) -> Text { return "0"; }, nullptr},
+  {"GROUP_RANK", "rank of this host", kCollective, Need::derived, 
+   [](const Identity& id) -> Text { return std::to_string(id.world ? id.world->host_rank : 0); }, nullptr},
   {"GROUP_WORLD_SIZE", "number of hosts of the job", kCollective, Need::derived,
    [](const Identity& id) -> Text { return std::to_string(id.hosts.value_or(1)); }, nullptr},
   {"ROLE_NAME", "value of --role", kCollective, Need::optional,
@@ -208,6 +213,21 @@ const Row kRows[] = {
    [](Identity& id, const std::string& v) { id.local_rank = parse_count_of(v, 0); }},
   {"FLEETRUN_ATTEMPT", "how often the job has been started again", kAll, Need::derived,
    [](const Identity&) -> Text { return "0"; }, nullptr},
+  {"FLEETRUN_EPOCH", "number of the world: it grows with each change of the job's hosts", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.world ? Text(std::to_string(id.world->epoch)) : std::nullopt; },
+   [](Identity& id, const std::string& v) { world_of(id).epoch = static_cast<std::uint64_t>(parse_count_of(v, 0)); }},
+  {"FLEETRUN_NODE_RANK", "rank of this host among the hosts of the job", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.world ? Text(std::to_string(id.world->host_rank)) : std::nullopt; },
+   [](Identity& id, const std::string& v) { world_of(id).host_rank = parse_count_of(v, 0); }},
+  {"FLEETRUN_NODES", "number of hosts of the job", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.world ? Text(std::to_string(id.world->hosts)) : std::nullopt; },
+   [](Identity& id, const std::string& v) { world_of(id).hosts = parse_count_of(v, 1); }},
+  {"FLEETRUN_RUN", "this run of the job, 32 hexadecimal digits", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.world ? Text(id.world->run) : std::nullopt; },
+   [](Identity& id, const std::string& v) { world_of(id).run = v; }},
+  {"FLEETRUN_WORLD_HASH", "the same on all hosts of one world", kAll, Need::optional,
+   [](const Identity& id) -> Text { return id.world ? Text(id.world->hash) : std::nullopt; },
+   [](Identity& id, const std::string& v) { world_of(id).hash = v; }},
   {"FLEETRUN_LOG_DIR", "directory of the logs, absolute", kAll, Need::optional,
    [](const Identity& id) -> Text { return id.log_dir; },
    [](Identity& id, const std::string& v) { id.log_dir = v; }},

@@ -43,6 +43,15 @@ struct TorchSettings {
   bool operator==(const TorchSettings&) const = default;
 };
 
+/// The world of a job of several hosts, as its launchers have agreed on it. Jobs on one host have none.
+struct WorldTag {
+  int host_rank = 0, hosts = 1;
+  std::uint64_t epoch = 0;  // grows with each change of the world
+  std::string run, hash;    // of this run of the job; over all that the launchers agree on
+
+  bool operator==(const WorldTag&) const = default;
+};
+
 struct Identity {
   Mode mode = Mode::collective;
   Role role = Role::trainer;
@@ -52,6 +61,7 @@ struct Identity {
   int local_rank = 0;            // within the role, on this host
   int local_size = 1;            // trainers of this host; collective jobs only
   std::optional<int> hosts = 1;  // not told to jobs with user-written endpoint lists
+  std::optional<WorldTag> world;
 
   EndpointList servers;   // by rank
   EndpointList trainers;  // by rank; of a role of its own: its processes, or nothing

@@ -46,6 +46,9 @@ std::vector<JobEvent> one_of_each() {
           event::Unkillable{42, "stuck in the kernel"},
           event::LogsTruncated{0, 10, 28},
           event::Warning{"look out"},
+          event::WorldBegan{2, 1, 4, 1, {"h1", "h2"}, "0123456789abcdef"},
+          event::WorldEnded{"h3 was lost", false},
+          event::News{"h3 has joined", false},
           event::JobEnded{137}};
 }
 

@@ -112,9 +112,14 @@ TEST_CASE(
       identities.push_back(own_identity(rank, size, 0));
       identities.push_back(collective_identity(rank, size));
       identities.back().own_name = "learner";
+      for (Identity id :
+           {collective_identity(rank, size), rpc_identity(rank, size), own_identity(rank, size, 0)}) {
+        id.world = WorldTag{rank, size, 7, std::string(32, 'a'), "0123456789abcdef"};
+        identities.push_back(id);
+      }
     }
   }
-  CHECK(identities.size() == 100);
+  CHECK(identities.size() == 130);
   for (const Identity& id : identities) CHECK(identity_from(to_environ(id)) == id);
 }
 
@@ -250,7 +255,7 @@ TEST_CASE("every variable of the contract has a meaning and is there once") {
     CHECK(seen.insert(std::string(variable.name)).second);
     CHECK_FALSE(variable.meaning.empty());
   }
-  CHECK(seen.size() == 53);
+  CHECK(seen.size() == 58);
 }
 
 TEST_CASE("what another job left in the environment does not change who a process is") {

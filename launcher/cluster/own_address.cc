@@ -1,0 +1,124 @@
+// What this machine has to be asked before it can meet others: which of its addresses faces them, its name.
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <climits>
+#include <memory>
+
+#include "launcher/cluster/world_link.h"
+#include "launcher/port_lease.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+#include "runtime/base/unique_fd.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+constexpr std::uint16_t kEtcdPort = 2379;
+
+/// Any address outside: the route to it is the one that most others take.
+const Endpoint kElsewhere = {"192.0.2.1", 9};
+
+std::string text_of(const sockaddr_storage& address, socklen_t length) {
+  char host[NI_MAXHOST] = {};
+  if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, host, sizeof host, nullptr, 0,
+                    NI_NUMERICHOST) != 0)
+    return {};
+  return host;
+}
+
+std::string own_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "this host";
+}
+
+/// The first endpoint behind etcd://, without user and password.
+Endpoint etcd_endpoint(const std::string& etcd) {
+  std::string first = split(etcd, ',').front();
+  if (const auto at = first.rfind('@'); at != std::string::npos) first.erase(0, at + 1);
+  const bool bracketed = first.starts_with('[');
+  const auto colon = first.rfind(':');
+  const bool has_port = colon != std::string::npos && (!bracketed || first[colon - 1] == ']');
+  return has_port ? parse_endpoint(first)
+                  : Endpoint{bracketed ? first.substr(1, first.size() - 2) : first, kEtcdPort};
+}
+
+/// This host's place in a list of addresses.
+int own_rank(const std::vector<std::string>& addresses, const JobConfig& config) {
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (config.host_chosen ? addresses[i] == config.host : is_this_host(addresses[i]))
+      return static_cast<int>(i);
+  }
+  throw Error(
+      ErrorKind::config, "this host is not among " + join(addresses, ", "),
+      "run fleetrun on those hosts, each with the same list, or use --hosts to start it on them from here");
+}
+
+}  // namespace
+
+std::string address_towards(const Endpoint& endpoint) {
+  addrinfo wanted = {};
+  wanted.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  const int status = ::getaddrinfo(endpoint.host.c_str(), "9", &wanted, &found);
+  if (status != 0)
+    throw Error(ErrorKind::config,
+                "'" + printable(endpoint.host) + "' is not known here: " + ::gai_strerror(status),
+                "use an address, or a name that every host of the job knows");
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  for (const addrinfo* one = found; one; one = one->ai_next) {
+    const UniqueFd fd(::socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_storage own = {};
+    socklen_t length = sizeof own;
+    if (!fd || ::connect(fd.value(), one->ai_addr, one->ai_addrlen) != 0 ||
+        ::getsockname(fd.value(), reinterpret_cast<sockaddr*>(&own), &length) != 0)
+      continue;
+    std::string text = text_of(own, length);
+    if (!text.empty()) return text;
+  }
+  throw Error(ErrorKind::host, "there is no route from here to " + printable(endpoint.host),
+              "check the address and the network, or say this host's own address with --host");
+}
+
+std::string draw_node_id() {
+  unsigned char bytes[16] = {};
+  check_errno(::getrandom(bytes, sizeof bytes, 0) == sizeof bytes ? 0 : -1, "getrandom", "naming this node");
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text.push_back("0123456789abcdef"[byte >> 4]);
+    text.push_back("0123456789abcdef"[byte & 15]);
+  }
+  return text;
+}
+
+JobConfig settle_meeting(JobConfig config) {
+  Meeting& meeting = config.meeting;
+  if (meeting.kind == Meeting::Kind::none) return config;
+  if (!meeting.addresses.empty()) {
+    const int rank = own_rank(meeting.addresses, config);
+    if (meeting.node_rank >= 0 && meeting.node_rank != rank)
+      throw Error(ErrorKind::config,
+                  "the rank of this host is " + std::to_string(meeting.node_rank) + ", and " +
+                      meeting.addresses[static_cast<std::size_t>(rank)] + " has place " +
+                      std::to_string(rank) + " in the list of hosts",
+                  "leave --rank out");
+    meeting.node_rank = rank;
+    config.host = meeting.addresses[static_cast<std::size_t>(rank)];
+    config.host_chosen = true;
+  }
+  if (!config.host_chosen) {
+    if (meeting.kind == Meeting::Kind::etcd)
+      config.host = address_towards(etcd_endpoint(meeting.etcd));
+    else if (meeting.master.port != 0)
+      config.host = address_towards(meeting.master);
+    else
+      config.host = address_towards(kElsewhere);
+  }
+  if (meeting.node_name.empty()) meeting.node_name = own_name();
+  return config;
+}
+
+}  // namespace fleetrun::launcher

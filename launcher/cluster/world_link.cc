@@ -1,0 +1,138 @@
+#include "launcher/cluster/world_link.h"
+
+#include <signal.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <utility>
+
+namespace fleetrun::launcher {
+
+namespace asio = boost::asio;
+
+struct WorldLink::Loop {
+  asio::io_context context{1};
+};
+
+WorldLink::WorldLink(const JobConfig& config, const Environ& environment, NodeSelf self, bool hangup_ignored,
+                     Tell tell)
+    : config_(config),
+      environment_(environment),
+      self_(std::move(self)),
+      hangup_ignored_(hangup_ignored),
+      tell_(std::move(tell)),
+      loop_(std::make_unique<Loop>()) {}
+
+WorldLink::~WorldLink() = default;
+
+asio::io_context& WorldLink::loop() {
+  return loop_->context;
+}
+
+Meet WorldLink::meet() {
+  asio::signal_set signals(loop_->context, SIGINT, SIGTERM);
+  signals.add(SIGQUIT);
+  if (!hangup_ignored_) signals.add(SIGHUP);
+  signals.async_wait([this](const boost::system::error_code& error, int number) {
+    if (error || met_) return;
+    met_ = Interrupted{number};
+    if (membership_) membership_->stop(number);
+    loop_->context.stop();
+  });
+  membership_ = join_job(loop_->context, config_, environment_, self_, *this);
+  while (!met_ && loop_->context.run_one() > 0) {
+  }
+  signals.cancel();
+  loop_->context.restart();
+  if (!met_) met_ = JobEnd{125, "there was nobody left to wait for", {}, {}};
+  return *met_;
+}
+
+void WorldLink::attach(PodInWorld* pod) {
+  pod_ = pod;
+}
+
+void WorldLink::ready(const PodOffer& offer) {
+  self_.offer = offer;
+  if (membership_) membership_->ready(prepared_, offer);
+}
+
+void WorldLink::running() {
+  if (membership_) membership_->running(epoch_);
+}
+
+void WorldLink::failing(const std::string& process) {
+  if (membership_) membership_->failing(epoch_, process);
+}
+
+void WorldLink::failed(const NodeFailure& failure) {
+  if (membership_) membership_->failed(epoch_, failure);
+}
+
+void WorldLink::done() {
+  if (membership_) membership_->done(epoch_);
+}
+
+void WorldLink::stop(int signal) {
+  if (membership_) membership_->stop(signal);
+}
+
+void WorldLink::timed_out() {
+  if (membership_) membership_->timed_out();
+}
+
+void WorldLink::close() {
+  pod_ = nullptr;
+  if (!membership_) return;
+  bool closed = false;
+  loop_->context.restart();
+  membership_->close([&closed] { closed = true; });
+  while (!closed && loop_->context.run_one() > 0) {
+  }
+  membership_.reset();
+}
+
+void WorldLink::on_news(NewsLevel level, const std::string& text) {
+  if (pod_)
+    pod_->news(level, text);
+  else
+    tell_(level, text);
+}
+
+/// Before the first world nothing runs, so this host is ready at once.
+void WorldLink::on_prepare(std::uint64_t epoch, const std::string& why) {
+  prepared_ = epoch;
+  if (pod_)
+    pod_->world_ends(why, false);
+  else
+    membership_->ready(epoch, self_.offer);
+}
+
+void WorldLink::on_world(const World& world, std::size_t node_rank) {
+  epoch_ = world.epoch;
+  if (pod_) return pod_->world_begins(world, node_rank);
+  met_ = Met{world, node_rank};
+}
+
+void WorldLink::on_update(const World& world, std::size_t node_rank) {
+  epoch_ = world.epoch;
+  if (pod_)
+    pod_->world_updated(world, node_rank);
+  else if (met_)
+    met_ = Met{world, node_rank};
+}
+
+void WorldLink::on_fenced(const std::string& why) {
+  if (pod_)
+    pod_->world_ends(why, true);
+  else
+    tell_(NewsLevel::warning, why);
+}
+
+void WorldLink::on_job_over(const JobEnd& end) {
+  if (pod_) return pod_->job_decided(end);
+  met_ = end;
+}
+
+}  // namespace fleetrun::launcher
