@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "launcher/etcd/etcd_address.h"
 #include "launcher/job_config_values.h"
 #include "launcher/settings.h"
 #include "runtime/base/error.h"
@@ -38,6 +39,7 @@ std::vector<ListedSetting> make_listing(Values values, const JobConfig& config) 
   values.at("log_level").text = to_string(config.log_level);
   for (const char* key : {"log_overwrite", "enable_gpu_log", "legacy", "sort_ip"})
     values.at(key).text = read_truth(values[key]) ? "True" : "False";
+  for (const char* key : {"master", "rdzv_endpoint"}) values.at(key).text = without_login(values[key].text);
   std::vector<ListedSetting> listing, others;
   for (const Setting& row : settings()) {
     auto& part = row.from == From::paddle ? listing : others;

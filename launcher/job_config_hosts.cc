@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "launcher/etcd/etcd_address.h"
 #include "launcher/job_config_values.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -70,7 +71,7 @@ int distinct_hosts(const std::string& endpoints) {
 void read_etcd(const Value& value, std::string_view rest, Meeting& meeting) {
   meeting.kind = Meeting::Kind::etcd;
   meeting.etcd = rest;
-  if (meeting.etcd.empty()) refuse(value, "the address of an etcd is needed", "write it as etcd://HOST:2379");
+  while_doing("reading " + value.name, [&] { parse_etcd_address(rest); });
 }
 
 /// torchrun's way of saying where to meet; nothing on one host, where nobody has to be met.

@@ -97,4 +97,12 @@ std::string to_string(const EtcdAddress& address) {
   return "etcd://" + to_string(std::span<const Endpoint>(address.endpoints));
 }
 
+std::string without_login(std::string_view address) {
+  const std::size_t at = address.rfind('@');
+  if (at == address.npos) return std::string(address);
+  const std::size_t scheme = address.find("://");
+  const std::string_view begin = scheme < at ? address.substr(0, scheme + 3) : std::string_view();
+  return std::string(begin).append(address.substr(at + 1));
+}
+
 }  // namespace fleetrun::launcher

@@ -25,4 +25,7 @@ EtcdAddress parse_etcd_address(std::string_view text);
 /// For people: "etcd://h1:2379,h2:2379", without user and password.
 std::string to_string(const EtcdAddress& address);
 
+/// An address as it was written, to be shown or kept: "etcd://root:x@h" → "etcd://h". Others stay as they are.
+std::string without_login(std::string_view address);
+
 }  // namespace fleetrun::launcher

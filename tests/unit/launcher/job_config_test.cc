@@ -38,6 +38,12 @@ std::string listed(const JobConfig& config, const std::string& key) {
 
 }  // namespace
 
+TEST_CASE("the login of an etcd is not listed") {
+  const JobConfig config = make_job_config(options({{"nnodes", "2"}, {"master", "etcd://root:hidden@h"}}), {});
+  CHECK(listed(config, "master") == "etcd://h");
+  CHECK(config.meeting.etcd == "root:hidden@h");
+}
+
 TEST_CASE("with nothing but a script it is a collective job with Paddle's defaults") {
   const JobConfig config = make_job_config(options({}), {});
   CHECK(config.mode == Mode::collective);
@@ -145,6 +151,8 @@ TEST_CASE("where hosts meet, and how many") {
 TEST_CASE("what does not fit about hosts is refused by name") {
   for (const char* wrong : {"2:1", "0", "1:2:3", "1:", ":2", "-1:2", "4/", "65537", "1:2:3:4"})
     CHECK(refusal(options({{"nnodes", wrong}})).starts_with("--nnodes is '"));
+  CHECK(refusal(options({{"nnodes", "2"}, {"master", "etcd://h/v3"}})) ==
+        "'etcd://h/v3' is not the address of an etcd: it has a path");
   CHECK(refusal(options({{"nnodes", "3:3:2"}})) == "--nnodes is '3:3:2': no multiple of 2 is in the range");
   CHECK(refusal(options({{"nnodes", "2"}, {"rank", "2"}})) == "--rank is '2': the job has 2 hosts");
   CHECK(refusal(options({{"ips", "10.0.0.1,10.0.0.2"}, {"nnodes", "3"}})) ==

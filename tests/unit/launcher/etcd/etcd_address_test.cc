@@ -79,3 +79,11 @@ TEST_CASE("a refusal does not show the password") {
   CHECK(refusal(":p@h").find("its login has no user") != std::string::npos);
   CHECK(refusal("u:%4@h").find("two hexadecimal digits") != std::string::npos);
 }
+
+TEST_CASE("an address is shown without its login") {
+  CHECK(without_login("etcd://root:a@b@h1,h2") == "etcd://h1,h2");
+  CHECK(without_login("root:x@h1") == "h1");
+  CHECK(without_login("etcd://h:2379") == "etcd://h:2379");
+  CHECK(without_login("10.0.0.1:6768") == "10.0.0.1:6768");
+  CHECK(without_login("") == "");
+}
