@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "launcher/job_status.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"
 
@@ -251,7 +252,7 @@ std::string line_of(const event::JobEnded& e, const Plan&, EventTime now) {
 EventTime event_time_now() noexcept {
   timespec wall = {};
   ::clock_gettime(CLOCK_REALTIME, &wall);
-  return {wall.tv_sec * std::int64_t{1'000'000'000} + wall.tv_nsec, monotonic_now()};
+  return {wall.tv_sec * std::int64_t{1'000'000'000} + wall.tv_nsec, monotonic_ns()};
 }
 
 std::string to_json_line(const JobEvent& event, const Plan& plan, EventTime now) {

@@ -7,7 +7,6 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 
 #include "launcher/init_failpoint.h"
 #include "launcher/process_table.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher {
@@ -25,12 +25,6 @@ namespace {
 constexpr std::uint64_t kLifelineTag = std::uint64_t{1} << 32, kSignalTag = kLifelineTag + 1;
 constexpr std::int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
 constexpr std::int64_t kPatience = 5 * kSecond;  // with what was killed, until it is named
-
-std::int64_t monotonic_ns() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * kSecond + now.tv_nsec;
-}
 
 /// Its group, which has its pid; before its setsid() the process alone. Not reaped, the pid is not reused.
 void signal_group(pid_t pid, int number) {

@@ -15,6 +15,7 @@
 #include "launcher/job_status_json.h"
 #include "launcher/metrics.h"
 #include "launcher/run_directory.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher {
@@ -27,7 +28,7 @@ class Services final : public JobPart {
   Services(JobControl& control, ServiceSettings settings)
       : control_(control),
         settings_(std::move(settings)),
-        board_(control.plan(), monotonic_now()),
+        board_(control.plan(), monotonic_ns()),
         text_(control.plan()),
         events_(control.plan(), [this](const std::string& warning) { warn(warning); }),
         actions_(control_actions(control, board_, settings_.environment)) {
@@ -98,7 +99,7 @@ class Services final : public JobPart {
   }
 
   JobStatus full_status() const {
-    JobStatus status = board_.status(monotonic_now());
+    JobStatus status = board_.status(monotonic_ns());
     add_usage(status);
     add_last_lines(status);
     return status;

@@ -234,10 +234,4 @@ std::string last_shown_line(std::string_view tail, std::size_t most) {
   return {};
 }
 
-std::int64_t monotonic_now() noexcept {
-  timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
-}
-
 }  // namespace fleetrun::launcher

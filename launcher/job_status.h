@@ -138,7 +138,4 @@ void add_last_lines(JobStatus& status);
 /// (\r) is gone, and so are escape sequences and control bytes; broken UTF-8 is '?'; at most `most` bytes. Pure.
 std::string last_shown_line(std::string_view tail, std::size_t most = 200);
 
-/// CLOCK_MONOTONIC in nanoseconds.
-std::int64_t monotonic_now() noexcept;
-
 }  // namespace fleetrun::launcher

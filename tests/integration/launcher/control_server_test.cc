@@ -21,6 +21,7 @@
 #include "launcher/control_client.h"
 #include "launcher/job_services.h"
 #include "launcher/job_status_json.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "tests/support/job_plan.h"
 #include "tests/support/temp_dir.h"
@@ -84,7 +85,7 @@ class Host {
     thread_ = std::thread([this] { control.loop().run(); });
     in_loop([this] {
       control.tell(event::AttemptBegan{0});
-      control.tell(event::ProcessStarted{1, ::getpid(), 0, monotonic_now()});
+      control.tell(event::ProcessStarted{1, ::getpid(), 0, monotonic_ns()});
     });
     const auto until = std::chrono::steady_clock::now() + kDeadline;
     while (list_jobs({directory.file("run")}).empty()) {
