@@ -33,6 +33,7 @@
 #include "launcher/standard_input.h"
 #include "launcher/supervisor.h"
 #include "launcher/verdict.h"
+#include "launcher/world_feed.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -97,22 +98,6 @@ std::optional<launcher::ContainmentLevel> containment_level(launcher::Containmen
   return launcher::parse_containment_level(launcher::to_string(wish));  // none for "auto"
 }
 
-/// Who gets fleetrun's own standard input.
-std::optional<std::size_t> stdin_process(const JobConfig& config, const Plan& plan) {
-  using Kind = launcher::StandardInput::Kind;
-  const launcher::StandardInput& wish = config.standard_input;
-  if (wish.kind == Kind::none) return std::nullopt;
-  if (wish.kind == Kind::lone)
-    return plan.processes.size() == 1 ? std::optional<std::size_t>(0) : std::nullopt;
-  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
-    const Identity& identity = plan.processes[i].identity;
-    if (identity.role == Role::trainer && identity.rank == wish.rank) return i;
-  }
-  throw Error(ErrorKind::usage,
-              "--stdin is " + std::to_string(wish.rank) + ", and the job has no such trainer",
-              "name the rank of a trainer, counted from 0");
-}
-
 /// The arguments of this program, as the user wrote them.
 std::vector<std::string> own_arguments() {
   const UniqueFd fd(::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
@@ -164,6 +149,7 @@ class Launch {
                                                 launcher::LogLevel::warning};
       log.write(kLevels[static_cast<int>(level)], text);
     };
+    feed_ = launcher::make_world_feed(config_.meeting.elastic && config_.mode == Mode::ps);
     link_.emplace(config_, environment_, self, launcher::is_ignored(SIGHUP), tell);
     log.info("Waiting peer start...");
     const launcher::Meet met = link_->meet();
@@ -205,8 +191,8 @@ class Launch {
 
     Narrator narrator(log, plan, to_string(config_.containment));
     settings_.observers = {&narrator};
-    settings_.parts = {launcher::job_health(config_, environment_),
-                       launcher::job_services(services(background))};
+    settings_.parts.push_back(launcher::job_health(config_, environment_));
+    settings_.parts.push_back(launcher::job_services(services(background)));
     settle_terminal(std::move(background));
     log.set_patience(kPatience);
     const launcher::JobResult result = run_to_the_end(plan, std::move(logs), log);
@@ -231,6 +217,7 @@ class Launch {
     settings_.replan = [this](int) { return next_plan(); };
     if (link_) {
       settings_.world.link = &*link_;
+      settings_.parts.push_back(feed_->part());
       settings_.world.adopt = [this](const launcher::World& world, std::size_t rank) { adopt(world, rank); };
       settings_.world.renew_offer = [this] {
         facts_ = launcher::renew_ports(config_, std::move(facts_), leases_);
@@ -246,7 +233,7 @@ class Launch {
     }
     settings_.signals = signal_map(config_);
     settings_.hangup_ignored = launcher::is_ignored(SIGHUP);
-    settings_.stdin_of = stdin_process(config_, plan);
+    settings_.stdin_of = launcher::input_process(config_.standard_input, plan);
     settings_.viewed = launcher::viewed_processes(plan, config_.show);
     settings_.view.raw = launcher::is_raw(config_.show);
     settings_.view.colour = launcher::use_colour(config_.color, ::isatty(STDOUT_FILENO) == 1, environment_);
@@ -331,6 +318,7 @@ class Launch {
   void adopt(const launcher::World& world, std::size_t node_rank) {
     facts_.world = world;
     facts_.node_rank = node_rank;
+    feed_->publish(world, node_rank);
   }
 
   /// Where the user named no meeting place it is this host, at any free port; the others have to be told.
@@ -367,8 +355,9 @@ class Launch {
   launcher::HostFacts facts_;
   launcher::PythonDirectory python_;
   launcher::SecretFile secret_file_;
-  std::optional<launcher::WorldLink> link_;  // in a job of several hosts
-  Plan plan_;                                // of the newest attempt
+  std::optional<launcher::WorldLink> link_;    // in a job of several hosts
+  std::shared_ptr<launcher::WorldFeed> feed_;  // with it
+  Plan plan_;                                  // of the newest attempt
   launcher::RunSettings settings_;
 };
 

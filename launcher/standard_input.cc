@@ -7,6 +7,8 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "runtime/base/error.h"
+
 namespace fleetrun::launcher {
 namespace {
 
@@ -48,6 +50,22 @@ class Share final : public JobPart {
 };
 
 }  // namespace
+
+std::optional<std::size_t> input_process(const StandardInput& wish, const Plan& plan) {
+  using Kind = StandardInput::Kind;
+  const bool several_hosts = plan.processes.front().identity.world.has_value();
+  if (wish.kind == Kind::none) return std::nullopt;
+  if (wish.kind == Kind::lone)
+    return plan.processes.size() == 1 && !several_hosts ? std::optional<std::size_t>(0) : std::nullopt;
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+    const Identity& identity = plan.processes[i].identity;
+    if (identity.role == Role::trainer && identity.rank == wish.rank) return i;
+  }
+  if (several_hosts) return std::nullopt;
+  throw Error(ErrorKind::usage,
+              "--stdin is " + std::to_string(wish.rank) + ", and the job has no such trainer",
+              "name the rank of a trainer, counted from 0");
+}
 
 int usable_input(int fd) noexcept {
   if (fd < 0 || !::isatty(fd)) return fd;
