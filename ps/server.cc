@@ -15,7 +15,8 @@
 namespace fleetrun::ps {
 namespace {
 
-constexpr std::uint32_t kMostThreads = 65536;
+// Fewer than the calls that a connection carries at once (ps/rpc/settings.h): each of them may wait in a push.
+constexpr std::uint32_t kMostThreads = 960;
 
 std::string name_of(const ServerOptions& options) {
   return "server " + std::to_string(options.rank);

@@ -13,12 +13,14 @@
 #include <utility>
 
 #include <grpc/support/log.h>
-#include <grpcpp/create_channel.h>
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/generic/generic_stub.h>
 
 #include "ps/channel_client.h"
 #include "ps/outcome.h"
+#include "ps/rpc/dial.h"
 #include "ps/rpc/error_status.h"
+#include "ps/rpc/session.h"
 #include "ps/rpc/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -29,7 +31,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kSayWhoIsMissing{3};
-constexpr std::chrono::milliseconds kHelloAgain{200};
+constexpr std::chrono::milliseconds kTryAgain{200};
+constexpr std::chrono::milliseconds kLookAtHellos{20};  // while connections are still being made
 
 // Set once, when the server is found to be gone.
 class Fate {
@@ -73,6 +76,8 @@ struct Exchange {
   std::shared_ptr<Endings> endings;
   std::shared_ptr<Fate> fate;
   std::string server;
+  std::shared_ptr<ClientSession> session;  // of the connection, shared by all its calls
+  CallProof proof;
   // attend: any end of the call is the end of the connection.
   bool attending = false;
   std::atomic<bool> ended{false};
@@ -113,10 +118,22 @@ class RpcCall : public Call {
     for (const grpc::Slice& slice : exchange_->slices) {
       pieces.push_back(std::as_bytes(std::span(slice.begin(), slice.size())));
     }
+    check_answer(pieces);
     return Reader(std::move(pieces));
   }
 
  private:
+  void check_answer(Pieces pieces) const {
+    const auto& metadata = exchange_->context.GetServerInitialMetadata();
+    const auto code = metadata.find(kProofMetadata);
+    if (code != metadata.end() &&
+        exchange_->session->is_answer(exchange_->proof, {code->second.data(), code->second.size()}, pieces))
+      return;
+    throw Error(ErrorKind::network,
+                exchange_->server + " did not send this answer: it was changed on its way",
+                "look for what sits between this host and the server's");
+  }
+
   std::shared_ptr<Exchange> exchange_;
 };
 
@@ -157,22 +174,13 @@ grpc::ByteBuffer buffer_of(Message message) {
 grpc::ChannelArguments channel_arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(wire::kLongestMessage));
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  // This one is how long an attempt may take, not a pause.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFrameBytes);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
-  // Never a proxy between the hosts of a job, never a request twice, never a connection shared by two
-  // clients.
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // never a request twice
   return arguments;
 }
 
@@ -180,12 +188,21 @@ class RpcChannel : public Channel {
  public:
   RpcChannel(std::uint32_t rank, const std::string& endpoint, std::shared_ptr<Answers> answers)
       : name_("server " + std::to_string(rank) + " at " + endpoint),
+        endpoint_(endpoint),
         answers_(std::move(answers)),
-        fate_(std::make_shared<Fate>()),
-        stub_(grpc::CreateCustomChannel(endpoint, grpc::InsecureChannelCredentials(), channel_arguments())) {}
+        fate_(std::make_shared<Fate>()) {}
 
   ~RpcChannel() override {
     if (attended_) attended_->context.TryCancel();
+  }
+
+  const std::string& endpoint() const noexcept { return endpoint_; }
+
+  // Takes over a connection that has proved itself.
+  void use(Dial& dial) {
+    session_ = std::make_shared<ClientSession>(dial.keys());
+    stub_.emplace(grpc::CreateCustomInsecureChannelFromFd(endpoint_, dial.take_connection().release(),
+                                                          channel_arguments()));
   }
 
   std::unique_ptr<Call> start(const wire::Header&, Message request,
@@ -196,13 +213,11 @@ class RpcChannel : public Channel {
     return std::make_unique<RpcCall>(std::move(exchange));
   }
 
-  // Waits for the server to come up, until the deadline; a hello that fails does not settle the channel's
-  // fate.
+  // A hello that fails does not settle the channel's fate.
   std::unique_ptr<Call> start_hello(Message hello, std::shared_ptr<Endings> endings,
                                     std::chrono::system_clock::time_point deadline) {
     auto exchange = make_exchange(std::move(endings));
     exchange->fate = std::make_shared<Fate>();
-    exchange->context.set_wait_for_ready(true);
     exchange->context.set_deadline(deadline);
     send(exchange, std::move(hello));
     return std::make_unique<RpcCall>(std::move(exchange));
@@ -222,113 +237,150 @@ class RpcChannel : public Channel {
     exchange->endings = std::move(endings);
     exchange->fate = fate_;
     exchange->server = name_;
+    exchange->session = session_;
     return exchange;
   }
 
   void send(const std::shared_ptr<Exchange>& exchange, Message request) {
+    exchange->proof = session_->prove(kRpcMethod, request.bytes());
+    exchange->context.AddMetadata(kProofMetadata, to_text(exchange->proof));
     exchange->self = exchange;
-    exchange->reader = stub_.PrepareUnaryCall(&exchange->context, kRpcMethod, buffer_of(std::move(request)),
-                                              &answers_->queue());
+    exchange->reader = stub_->PrepareUnaryCall(&exchange->context, kRpcMethod, buffer_of(std::move(request)),
+                                               &answers_->queue());
     exchange->reader->StartCall();
     exchange->reader->Finish(&exchange->reply, &exchange->status, exchange.get());
   }
 
-  std::string name_;
-  std::shared_ptr<Answers> answers_;  // owned by all channels of the client
-  std::shared_ptr<Fate> fate_;        // shared with the calls under way
-  grpc::GenericStub stub_;
+  std::string name_, endpoint_;
+  std::shared_ptr<Answers> answers_;        // owned by all channels of the client
+  std::shared_ptr<Fate> fate_;              // shared with the calls under way
+  std::shared_ptr<ClientSession> session_;  // likewise
+  std::optional<grpc::GenericStub> stub_;
   std::shared_ptr<Exchange> attended_;
 };
 
-// Says hello to all servers at once and again to those that went away in between.
+// Connects to all servers at once, says hello to each, and again to those that are not there yet or went away in between.
 class Introduction {
  public:
   Introduction(const ClientOptions& client, std::uint64_t incarnation,
-               const std::vector<std::unique_ptr<RpcChannel>>& channels, std::chrono::milliseconds timeout)
+               const std::vector<std::unique_ptr<RpcChannel>>& channels, const ConnectOptions& options)
       : client_(client),
         incarnation_(incarnation),
         channels_(channels),
+        options_(options),
         started_(Clock::now()),
-        timeout_(timeout),
-        rpc_deadline_(std::chrono::system_clock::now() + timeout),
+        rpc_deadline_(std::chrono::system_clock::now() + options.connect_timeout),
         endings_(std::make_shared<Endings>()),
-        calls_(channels.size()),
-        known_(channels.size(), false),
-        again_(channels.size()) {}
+        servers_(channels.size()) {}
 
   void run() {
-    const auto deadline = started_ + timeout_;
+    const auto deadline = started_ + options_.connect_timeout;
     bool said = false;
-    std::size_t seen = 0;
     for (;;) {
-      const bool pause = start_missing();
+      for (std::uint32_t s = 0; s < channels_.size(); ++s) go_on(s);
       if (missing().empty()) return;
       if (Clock::now() >= deadline) fail();
       if (!said && Clock::now() >= started_ + kSayWhoIsMissing) {
         log::warning("trainer " + std::to_string(client_.trainer) + " waits for " + missing());
         said = true;
       }
-      auto until = said ? deadline : std::min(deadline, started_ + kSayWhoIsMissing);
-      if (pause) until = std::min(until, Clock::now() + kHelloAgain);
-      seen = endings_->wait_for_more(seen, until);
+      wait(said ? deadline : std::min(deadline, started_ + kSayWhoIsMissing));
     }
   }
 
  private:
-  // Says the hellos that are due; true when one that failed is to be said again after a pause.
-  bool start_missing() {
-    bool pause = false;
-    for (std::uint32_t s = 0; s < channels_.size(); ++s) {
-      if (known_[s] || (calls_[s] && (!calls_[s]->has_ended() || settle(s)))) continue;
-      if (Clock::now() < again_[s]) {
-        pause = true;
-        continue;
-      }
-      again_[s] = Clock::now() + kHelloAgain;
+  struct Server {
+    std::optional<Dial> dial;
+    std::unique_ptr<Call> hello;
+    bool known = false;
+    std::size_t attempts = 0;
+    Clock::time_point again;
+  };
+
+  // One server, as far as it gets without waiting. Throws when it has refused for good.
+  void go_on(std::uint32_t s) {
+    Server& server = servers_[s];
+    if (server.known) return;
+    if (server.hello && server.hello->has_ended()) settle(server);
+    if (server.known || server.hello) return;
+    if (!server.dial) {
+      if (Clock::now() < server.again) return;
+      server.again = Clock::now() + kTryAgain;
+      server.dial.emplace(channels_[s]->endpoint(), channels_[s]->name(), options_.access, server.attempts++);
+    }
+    server.dial->advance();
+    if (server.dial->has_failed()) {
+      reason_ = server.dial->reason();
+      server.dial.reset();
+    } else if (server.dial->is_connected()) {
+      channels_[s]->use(*server.dial);
+      server.dial.reset();
       const auto servers = static_cast<std::uint32_t>(channels_.size());
-      calls_[s] =
+      server.hello =
           channels_[s]->start_hello(make_hello(client_, incarnation_, s, servers), endings_, rpc_deadline_);
     }
-    return pause;
   }
 
-  // True when the server has accepted; throws when it has refused.
-  bool settle(std::uint32_t s) {
+  static bool is_over(const Error& error) { return error.kind() != ErrorKind::network; }
+
+  void settle(Server& server) {
     try {
-      static_cast<void>(calls_[s]->result());
-      known_[s] = true;
+      static_cast<void>(server.hello->result());
+      server.known = true;
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::network) throw;
+      if (is_over(error)) throw;
       reason_ = error.what();
     }
-    return known_[s];
+    server.hello.reset();
+  }
+
+  // Until a connection gets on, a hello has ended, somebody is to be tried again, or `until`.
+  void wait(Clock::time_point until) {
+    std::vector<pollfd> dials;
+    bool hellos = false;
+    for (const Server& server : servers_) {
+      if (server.known) continue;
+      hellos = hellos || server.hello;
+      if (server.dial) {
+        dials.push_back(server.dial->wanted());
+        until = std::min(until, server.dial->deadline());
+      } else if (!server.hello) {
+        until = std::min(until, server.again);
+      }
+    }
+    if (dials.empty()) {
+      seen_ = endings_->wait_for_more(seen_, until);
+      return;
+    }
+    if (hellos) until = std::min(until, Clock::now() + kLookAtHellos);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    ::poll(dials.data(), dials.size(), static_cast<int>(std::max<std::int64_t>(left, 0)));
   }
 
   std::string missing() const {
     std::string names;
     for (std::size_t s = 0; s < channels_.size(); ++s) {
-      if (!known_[s]) names += (names.empty() ? "" : ", ") + channels_[s]->name();
+      if (!servers_[s].known) names += (names.empty() ? "" : ", ") + channels_[s]->name();
     }
     return names;
   }
 
   [[noreturn]] void fail() const {
     throw Error(ErrorKind::network,
-                "no answer within " + std::to_string(timeout_.count()) + " ms from " + missing() +
-                    (reason_.empty() ? "" : " (" + reason_ + ")"),
+                "no answer within " + std::to_string(options_.connect_timeout.count()) + " ms from " +
+                    missing() + (reason_.empty() ? "" : " (" + reason_ + ")"),
                 "check that the servers run and that their endpoints can be reached from here");
   }
 
   const ClientOptions& client_;
   std::uint64_t incarnation_;
   const std::vector<std::unique_ptr<RpcChannel>>& channels_;
+  const ConnectOptions& options_;
   Clock::time_point started_;
-  std::chrono::milliseconds timeout_;
   std::chrono::system_clock::time_point rpc_deadline_;
-  std::shared_ptr<Endings> endings_;
-  std::vector<std::unique_ptr<Call>> calls_;
-  std::vector<bool> known_;
-  std::vector<Clock::time_point> again_;
+  std::shared_ptr<Endings> endings_;  // shared with the hellos
+  std::size_t seen_ = 0;
+  std::vector<Server> servers_;
   std::string reason_;
 };
 
@@ -346,7 +398,7 @@ std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const
   for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
     channels.push_back(std::make_unique<RpcChannel>(rank, endpoints[rank], answers));
   }
-  Introduction(client, incarnation, channels, options.connect_timeout).run();
+  Introduction(client, incarnation, channels, options).run();
   std::vector<std::unique_ptr<Channel>> ready;
   for (auto& channel : channels) {
     const wire::Header header{wire::Method::attend, client.trainer, 0, incarnation};

@@ -1,7 +1,8 @@
 // A Client over gRPC.
 //
 // A server that dies is noticed at once, one whose host is cut off or frozen within 15 s; nothing is ever
-// sent twice, so nothing is applied twice. No proxies, no compression, no encryption: for the network of a
+// sent twice, so nothing is applied twice. Client and server prove the job's secret to each other before the first call,
+// and every call and answer after it (ps/rpc/session.h). No proxies, no compression, no encryption: for the network of a
 // job.
 #pragma once
 
@@ -11,17 +12,19 @@
 #include <vector>
 
 #include "ps/client.h"
+#include "ps/rpc/access.h"
 
 namespace fleetrun::ps {
 
 struct ConnectOptions {
   /// How long to wait for servers that do not answer yet; says on stderr whom it waits for after 3 s.
   std::chrono::milliseconds connect_timeout{std::chrono::minutes(5)};
+  Access access = {};
 };
 
 /// Connects to all servers ("host:port", in rank order) and compares the tables with theirs.
 /// Throws: Error(network) naming the servers that did not answer in time, Error(config) when tables, mode or
-/// trainer counts disagree (both sides named).
+/// trainer counts disagree, or the secrets (both sides named).
 std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const ClientOptions& client,
                                 const ConnectOptions& options = {});
 

@@ -2,32 +2,35 @@
 // take events from one queue; a call that waits for other trainers holds no thread. Saving and loading, which
 // may take long, have a thread of their own, so that calls and keepalive pings go on meanwhile.
 //
+// Connections come from the doorkeeper, which has made a session of each; a call proves that it belongs to one.
+//
 // A call: requested -> read -> handled by ps::Server -> finished. It is freed when it is finished and gRPC
 // has reported its end, which also tells whether the peer went away ("attend": the trainer is lost).
 #include "ps/rpc/rpc_server.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include <grpc/support/log.h>
 #include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 
+#include "ps/rpc/doorkeeper.h"
 #include "ps/rpc/error_status.h"
+#include "ps/rpc/session.h"
 #include "ps/rpc/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -136,6 +139,8 @@ struct Service {
   grpc::ServerCompletionQueue& queue;
   SlowLane& slow;
   LiveCalls& live;
+  Sessions& sessions;
+  Refusals& refusals;
 };
 
 class ServerCall;
@@ -163,14 +168,36 @@ class ServerCall {
     }
     service_.live.add();
     arm(service_);
-    stream_.Read(&request_, &read_);
-  }
-
-  void on_read(bool ok) {
     if (context_.method() != kRpcMethod) {
       return stream_.Finish({grpc::StatusCode::UNIMPLEMENTED, "not a method of a parameter server"},
                             &finished_);
     }
+    if (!find_session()) return refuse("a call of no session");
+    stream_.Read(&request_, &read_);
+  }
+
+  bool find_session() {
+    const auto& metadata = context_.client_metadata();
+    const auto text = metadata.find(kProofMetadata);
+    if (text == metadata.end()) return false;
+    const auto proof = parse_proof({text->second.data(), text->second.size()});
+    if (!proof) return false;
+    proof_ = *proof;
+    session_ = service_.sessions.find(proof_.session);
+    return session_ != nullptr;
+  }
+
+  // Nothing of the call is looked at.
+  void refuse(const std::string& why) {
+    service_.refusals.note(context_.peer().substr(0, context_.peer().rfind(':')), why);
+    ErrorTexts texts =
+        to_texts(Error(ErrorKind::network, "the server refused " + why,
+                       "look for what sits between this host and the server's; restart the job"));
+    stream_.Finish({grpc::StatusCode::UNAUTHENTICATED, std::move(texts.message), std::move(texts.details)},
+                   &finished_);
+  }
+
+  void on_read(bool ok) {
     if (!ok || !request_.Dump(&slices_).ok()) {
       return stream_.Finish({grpc::StatusCode::INVALID_ARGUMENT, "a call without a request"}, &finished_);
     }
@@ -179,6 +206,8 @@ class ServerCall {
     for (const grpc::Slice& slice : slices_) {
       pieces.push_back(std::as_bytes(std::span(slice.begin(), slice.size())));
     }
+    if (!session_->accept(proof_, kRpcMethod, pieces))
+      return refuse("a call that was changed on its way, or was there before");
     Reader body(std::move(pieces));
     try {
       header_ = wire::read_header(body);
@@ -186,6 +215,7 @@ class ServerCall {
       return stream_.Finish(status_of(error), &finished_);
     }
     if (header_.method == wire::Method::attend) {
+      service_.sessions.keep(proof_.session);
       attending_ = true;
       if (cancelled_) lose();
     }
@@ -208,8 +238,9 @@ class ServerCall {
   void respond(Outcome outcome) {
     if (const Error* error = std::get_if<Error>(&outcome))
       return stream_.Finish(status_of(*error), &finished_);
-    stream_.WriteAndFinish(buffer_of(std::move(std::get<Message>(outcome))), grpc::WriteOptions(),
-                           grpc::Status::OK, &finished_);
+    Message& message = std::get<Message>(outcome);
+    context_.AddInitialMetadata(kProofMetadata, session_->prove(proof_, message.bytes()));
+    stream_.WriteAndFinish(buffer_of(std::move(message)), grpc::WriteOptions(), grpc::Status::OK, &finished_);
   }
 
   void on_finished(bool) { release(); }
@@ -218,10 +249,14 @@ class ServerCall {
   void on_done(bool) {
     cancelled_ = context_.IsCancelled();
     if (cancelled_ && attending_) lose();
+    if (!cancelled_ && attending_) service_.sessions.remove(proof_.session);
     release();
   }
 
-  void lose() { service_.server.lost(header_.trainer, header_.incarnation); }
+  void lose() {
+    service_.sessions.remove(proof_.session);
+    service_.server.lost(header_.trainer, header_.incarnation);
+  }
 
   // The second of finished and done frees the call.
   void release() {
@@ -236,6 +271,8 @@ class ServerCall {
   grpc::GenericServerAsyncReaderWriter stream_;
   grpc::ByteBuffer request_;
   std::vector<grpc::Slice> slices_;
+  std::shared_ptr<ServerSession> session_;  // of the connection, shared by all its calls
+  CallProof proof_;
   wire::Header header_;
   std::atomic<bool> attending_{false};
   std::atomic<bool> cancelled_{false};
@@ -246,37 +283,19 @@ class ServerCall {
   Event done_{this, &ServerCall::on_done};
 };
 
-// Why a socket cannot listen on the endpoint; gRPC does not say.
-std::string reason_not_to_bind(const std::string& endpoint) {
-  const std::size_t colon = endpoint.rfind(':');
-  if (colon == std::string::npos) return "it is not HOST:PORT";
-  std::string host = endpoint.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int result =
-      ::getaddrinfo(host.empty() ? nullptr : host.c_str(), endpoint.c_str() + colon + 1, &hints, &found);
-  if (result != 0) return ::gai_strerror(result);
-  std::string reason = "gRPC could not listen there";
-  const int file = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (file == -1 || ::bind(file, found->ai_addr, found->ai_addrlen) == -1) reason = std::strerror(errno);
-  if (file != -1) ::close(file);
-  ::freeaddrinfo(found);
-  return reason;
-}
-
-void set_up(grpc::ServerBuilder& builder, bool held_by_launcher) {
+void set_up(grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(wire::kLongestMessage));
-  // Two servers must not share a port without a word; the launcher's own socket never listens.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, held_by_launcher ? 1 : 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostCalls);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMetadataBytes);
+  const auto pages = static_cast<std::size_t>(std::max(::sysconf(_SC_PHYS_PAGES), 1L));
+  builder.SetResourceQuota(grpc::ResourceQuota("parameter server")
+                               .Resize(pages / 2 * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // Trainers ping as often as they need to; without these the server would hang up on them.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1000);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+  // Trainers ping every kKeepaliveMs, also while they wait; who pings much more often is hung up on.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 5);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, kPingStrikes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFrameBytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
@@ -287,23 +306,28 @@ void set_up(grpc::ServerBuilder& builder, bool held_by_launcher) {
 struct RpcServer::State {
   std::string endpoint;
   std::uint32_t rank;
-  bool held_by_launcher;
+  RpcServerOptions rpc;
   int wake;  // an eventfd that is readable once the server has a reason to end
   Server server;
   SlowLane slow;
   LiveCalls live;
+  Sessions sessions;
+  Refusals refusals;
   grpc::AsyncGenericService generic;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> listening;
   std::vector<std::thread> threads;
+  std::optional<Doorkeeper> doorkeeper;
   std::once_flag shut_down_once;
 
-  State(const ServerOptions& options, const std::string& wanted, bool held)
+  State(const ServerOptions& options, const std::string& wanted, RpcServerOptions in_rpc)
       : endpoint(wanted),
         rank(options.rank),
-        held_by_launcher(held),
+        rpc(std::move(in_rpc)),
         wake(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "serve parameters")),
-        server(options, [this] { ring(); }) {}
+        server(options, [this] { ring(); }),
+        refusals("server " + std::to_string(options.rank)) {}
   ~State() { ::close(wake); }
 
   // One system call, so that it may run in a signal handler.
@@ -314,26 +338,35 @@ struct RpcServer::State {
     errno = before;
   }
 
+  // gRPC gets connections that have proved themselves, and no socket to accept others from.
   void listen() {
+    Listener listener = listen_at(endpoint, rpc.held_by_launcher, "server " + std::to_string(rank));
     grpc::ServerBuilder builder;
-    set_up(builder, held_by_launcher);
-    int port = 0;
-    builder.AddListeningPort(endpoint, grpc::InsecureServerCredentials(), &port);
+    set_up(builder);
+    using Builder = grpc::ServerBuilder::experimental_type;
+    acceptor = builder.experimental().AddExternalConnectionAcceptor(Builder::ExternalConnectionType::FROM_FD,
+                                                                    grpc::InsecureServerCredentials());
     builder.RegisterAsyncGenericService(&generic);
     queue = builder.AddCompletionQueue();
     listening = builder.BuildAndStart();
-    if (!listening || port == 0) {
-      if (listening) listening->Shutdown();
-      throw Error(ErrorKind::network,
-                  "server " + std::to_string(rank) + " cannot serve at " + endpoint + ": " +
-                      reason_not_to_bind(endpoint),
-                  "choose another port, or end what uses this one");
-    }
-    endpoint = endpoint.substr(0, endpoint.rfind(':') + 1) + std::to_string(port);
+    if (!listening) throw Error(ErrorKind::host, "gRPC could not start server " + std::to_string(rank));
+    endpoint = listener.endpoint;
+    start_threads();
+    doorkeeper.emplace(std::move(listener.socket), rpc.access, refusals,
+                       [this](Guest guest) { admit(guest); });
+  }
+
+  void admit(Guest& guest) {
+    sessions.add(std::make_shared<ServerSession>(guest.keys));
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = guest.connection.release();
+    const grpc::Slice early(guest.early);
+    if (!guest.early.empty()) connection.read_buffer = grpc::ByteBuffer(&early, 1);
+    acceptor->HandleNewConnection(&connection);
   }
 
   void start_threads() {
-    const Service service{server, generic, *queue, slow, live};
+    const Service service{server, generic, *queue, slow, live, sessions, refusals};
     for (std::size_t i = 0; i < kArmedCalls; ++i) ServerCall::arm(service);
     const unsigned wanted = std::min(8u, std::max(2u, std::thread::hardware_concurrency()));
     for (unsigned i = 0; i < wanted; ++i) threads.emplace_back([this] { take_events(); });
@@ -350,6 +383,7 @@ struct RpcServer::State {
 
   void shut_down() {
     // Whoever waits for another trainer is told; what is being answered has some seconds to finish.
+    doorkeeper.reset();
     server.close();
     listening->Shutdown(std::chrono::system_clock::now() + kFinishCalls);
     slow.finish();
@@ -359,12 +393,11 @@ struct RpcServer::State {
   }
 };
 
-RpcServer::RpcServer(const ServerOptions& options, const std::string& endpoint, bool held_by_launcher)
-    : state_(std::make_unique<State>(options, endpoint, held_by_launcher)) {
+RpcServer::RpcServer(const ServerOptions& options, const std::string& endpoint, RpcServerOptions rpc)
+    : state_(std::make_unique<State>(options, endpoint, std::move(rpc))) {
   // gRPC's own lines would repeat, in other words, what our errors say.
   gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
   state_->listen();
-  state_->start_threads();
   // The text is document 003's: scripts and people look for it.
   log::info("running server with rank id: " + std::to_string(options.rank) +
             ", endpoint: " + state_->endpoint);
@@ -376,6 +409,10 @@ RpcServer::~RpcServer() {
 
 const std::string& RpcServer::endpoint() const noexcept {
   return state_->endpoint;
+}
+
+std::uint64_t RpcServer::refusals() const {
+  return state_->refusals.count();
 }
 
 void RpcServer::load(const std::string& directory) {

@@ -1,26 +1,37 @@
 // Serves a parameter server over gRPC.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "ps/rpc/access.h"
 #include "ps/server.h"
 
 namespace fleetrun::ps {
 
+struct RpcServerOptions {
+  /// fleetrun keeps a socket at the endpoint that does not listen (FLEETRUN_LISTEN); the server binds beside it.
+  bool held_by_launcher = false;
+  /// What connections have to prove.
+  Access access = {};
+};
+
 class RpcServer {
  public:
   /// Binds `endpoint` ("host:port") and starts to serve; logs
-  /// "running server with rank id: R, endpoint: HOST:PORT" on stderr. `held_by_launcher`: fleetrun keeps a socket
-  /// there that does not listen (FLEETRUN_LISTEN), and the server binds beside it.
+  /// "running server with rank id: R, endpoint: HOST:PORT" on stderr.
   /// Throws: Error(network) when the port is taken, naming it; Error(config) for options that cannot work.
-  RpcServer(const ServerOptions& options, const std::string& endpoint, bool held_by_launcher = false);
+  RpcServer(const ServerOptions& options, const std::string& endpoint, RpcServerOptions rpc = {});
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
   /// "host:port" with the port that was bound; differs from what was asked for when that said port 0.
   const std::string& endpoint() const noexcept;
+
+  /// Connections and calls that were refused because they did not prove the secret.
+  std::uint64_t refusals() const;
 
   /// Restores what save() wrote, from this server's host, before trainers come. Throws: Error(data).
   void load(const std::string& directory);

@@ -69,7 +69,7 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
                   const std::string& mode, std::vector<ps::TableConfig> tables) {
   const auto client = std::make_shared<ClientPtr>();
   run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, parse_mode(mode), std::move(tables)}] {
-    *client = ps::connect(endpoints, options);
+    *client = ps::connect(endpoints, options, {.access = ps::access_of(Environ::of_process())});
   });
   return *client;
 }
@@ -121,7 +121,7 @@ void bind_ps(py::module_& module) {
                        const std::string& endpoint) {
              return std::make_shared<Server>(
                  ps::ServerOptions{rank, servers, trainers, parse_mode(mode), std::move(tables)}, endpoint,
-                 is_held_by_launcher(endpoint));
+                 ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(Environ::of_process())});
            }),
            "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a)
       .def("load", [](std::shared_ptr<Server> self,

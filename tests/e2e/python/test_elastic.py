@@ -157,13 +157,14 @@ input()
 print(elastic.world().epoch)
 """, line(1))
     assert script.process.stdout.readline() == "ready\n"
-    for epoch in (2, 3):
+    for epoch in (2, 3, 4):
         script.say(line(epoch))
         assert script.process.stdout.readline() == f"{epoch}\n"
     script.process.stdin.write("\n")
     out, err = script.finish()
-    assert out == "3\n"
-    assert err.count("a mistake of the callback") == 4  # two tracebacks, each with the line and the message
+    assert out == "4\n"
+    # Of the last one the script's end may leave something out.
+    assert err.count("ValueError: a mistake of the callback") >= 2
 
 
 def test_what_a_script_starts_or_forks_does_not_take_its_lines(told):

@@ -210,7 +210,7 @@ TEST_CASE(
   const ServerOptions options{0, 1, 1, Mode::async, tables};
   for (int start = 0; start < 3; ++start) {
     squatter.await_tries(1000);
-    RpcServer server(options, lease.endpoint(), true);
+    RpcServer server(options, lease.endpoint(), {.held_by_launcher = true});
     const auto client = connect({lease.endpoint()}, {0, 1, Mode::async, tables});
     CHECK(pull(*client, 0, {1}, 1) == std::vector<float>{0});
     client->goodbye();
@@ -338,7 +338,7 @@ TEST_CASE("connecting gives up at its timeout, naming the servers that are missi
   const RpcServer server({0, 2, 1, Mode::async, {}}, "127.0.0.1:0");
   const Error error = error_of([&] {
     connect({server.endpoint(), nowhere.endpoint()}, {0, 1, Mode::async, {}},
-            {std::chrono::milliseconds(300)});
+            {.connect_timeout = std::chrono::milliseconds(300)});
   });
   CHECK(error.kind() == ErrorKind::network);
   CHECK(contains(error.what(), "no answer within 300 ms from server 1 at " + nowhere.endpoint()));

@@ -108,7 +108,7 @@ TEST_CASE("too many threads are refused before anything is made for them") {
   REQUIRE(ask(server, make_hello({0, 1, Mode::sync, {}}, 7, 0, 1).bytes()) == "ok");
   wire::Draft draft = wire::draft({wire::Method::begin_pass, 0, 0, 7}, 4);
   draft.writer.value(std::uint32_t{4000000000});
-  CHECK(ask(server, draft.message.bytes()) == "begin_pass with 4000000000 threads; at most 65536 fit");
+  CHECK(ask(server, draft.message.bytes()) == "begin_pass with 4000000000 threads; at most 960 fit");
 }
 
 TEST_CASE("the last goodbye is reported") {

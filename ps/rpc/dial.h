@@ -1,0 +1,51 @@
+// One attempt to connect to a server and to prove the job's secret to each other. Does not block: the caller polls.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "ps/rpc/access.h"
+#include "runtime/base/handshake.h"
+#include "runtime/base/unique_fd.h"
+
+namespace fleetrun::ps {
+
+class Dial {
+ public:
+  /// Begins; a name is looked up first, which may take its time. `name` is how errors call the server: "server 0 at
+  /// 127.0.0.1:6180". Of an endpoint with several addresses attempt n tries the n-th.
+  Dial(const std::string& endpoint, const std::string& name, const Access& access, std::size_t attempt);
+
+  /// What to wait for while it is neither connected nor failed.
+  pollfd wanted() const noexcept;
+  std::chrono::steady_clock::time_point deadline() const noexcept { return deadline_; }
+  /// Goes on as far as it gets without waiting.
+  /// Throws: Error(config) when the server has another secret, or another fleetrun, than this process.
+  void advance();
+
+  bool is_connected() const noexcept { return stage_ == Stage::connected; }
+  bool has_failed() const noexcept { return stage_ == Stage::failed; }
+  /// Why it failed; empty when nothing is worth saying (nobody listens there yet).
+  const std::string& reason() const noexcept { return reason_; }
+
+  UniqueFd take_connection() { return std::move(connection_); }
+  const SessionKeys& keys() const noexcept { return handshake_->keys(); }
+
+ private:
+  enum class Stage { connecting, proving, connected, failed };
+  void fail(std::string reason);
+  void receive();
+  void flush();
+
+  Stage stage_ = Stage::connecting;
+  std::string reason_;
+  std::chrono::steady_clock::time_point deadline_;
+  UniqueFd connection_;
+  std::optional<Handshake> handshake_;
+};
+
+}  // namespace fleetrun::ps
