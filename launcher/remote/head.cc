@@ -1,0 +1,440 @@
+#include "launcher/remote/head.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <optional>
+
+#include "launcher/remote/host_output.h"
+#include "launcher/remote/log_collection.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::launcher::remote {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr std::chrono::seconds kRollBack{10};  // for agents without an order
+constexpr std::chrono::seconds kLeaving{5};
+constexpr std::chrono::seconds kForced{5};  // after a second signal
+constexpr std::size_t kMostNamed = 50;      // refused hosts in one message
+
+enum class Stage { logging_in, rolling_back, running, ending, collecting, leaving, over };
+
+/// What is known of one host.
+struct State {
+  std::optional<Hello> hello;
+  std::optional<LoginFailure> refused;
+  int tries = 1;
+  bool gone = false;           // its agent
+  bool in_job = false;         // it has joined the coordinator
+  std::optional<Ended> ended;  // its launcher
+  bool collected = false;
+  std::unique_ptr<LogReceiver> logs;
+  std::string marker;
+};
+
+class Head final : public FanOutListener {
+ public:
+  Head(const HeadPlan& plan, HeadSettings settings, HeadObserver& observer)
+      : plan_(plan),
+        settings_(std::move(settings)),
+        observer_(observer),
+        hosts_(plan.hosts.size()),
+        signals_(loop_, SIGINT, SIGTERM, SIGQUIT),
+        timer_(loop_),
+        forced_(loop_) {
+    if (!settings_.hangup_ignored) signals_.add(SIGHUP);
+  }
+
+  HeadResult run() {
+    HostOutputSettings shown;
+    shown.output = settings_.output;
+    shown.raw = plan_.raw;
+    for (const HostPart& part : plan_.hosts) shown.names.push_back(written(part.host));
+    shown.hold = [this](bool hold) { fan_out_->set_reading(!hold); };
+    output_ = show_hosts(loop_, std::move(shown));
+    fan_out_ = make_fan_out(loop_, settings_.fan_out, *this);
+    std::vector<Destination> destinations;
+    for (std::uint32_t i = 0; i < plan_.hosts.size(); ++i)
+      destinations.push_back({i, plan_.hosts[i].host, plan_.hosts[i].here});
+    fan_out_->start(std::move(destinations));
+    await_signal();
+    loop_.run();
+    if (refusal_) throw *refusal_;
+    return std::move(result_);
+  }
+
+  // Logging in.
+
+  void on_joined(std::uint32_t host, const Hello& hello) override {
+    hosts_[host].hello = hello;
+    observer_.say(LogLevel::debug, name(host) + ": agent started");
+    logged_in();
+  }
+
+  void on_refused(std::uint32_t host, const LoginFailure& failure, int tries) override {
+    hosts_[host].refused = failure;
+    hosts_[host].tries = tries;
+    hosts_[host].gone = true;
+    observer_.say(LogLevel::debug, name(host) + ": " + failure.reason);
+    logged_in();
+  }
+
+  void on_gone(std::uint32_t host, const std::string& why) override {
+    State& state = hosts_[host];
+    state.gone = true;
+    if (stage_ == Stage::logging_in && state.hello) {
+      state.refused = LoginFailure{why.empty() ? "its agent ended" : why, "", false};
+      state.hello.reset();
+      return logged_in();
+    }
+    output_->end(host);
+    if (stage_ == Stage::running && !state.ended) on_cut_off(host, why);
+    advance();
+  }
+
+  void on_message(std::uint32_t host, Message message) override {
+    std::visit([&](auto& one) { on(host, one); }, message);
+  }
+
+ private:
+  std::string name(std::uint32_t host) const { return written(plan_.hosts[host].host); }
+
+  std::size_t count(bool (*is)(const State&)) const {
+    return static_cast<std::size_t>(std::count_if(hosts_.begin(), hosts_.end(), is));
+  }
+
+  void logged_in() {
+    if (stage_ != Stage::logging_in) return advance();
+    const std::size_t refused = count([](const State& state) { return state.refused.has_value(); });
+    const std::size_t joined = count([](const State& state) { return state.hello.has_value(); });
+    if (refused + joined < hosts_.size()) return;
+    if (refused > 0 && !(plan_.elastic && static_cast<int>(joined) >= plan_.nodes.least))
+      return roll_back(refusal());
+    for (std::uint32_t i = 0; refused > 0 && i < hosts_.size(); ++i) {
+      if (hosts_[i].refused)
+        observer_.say(LogLevel::warning, name(i) + " is left out: " + hosts_[i].refused->reason);
+    }
+    try {
+      begin();
+    } catch (const Error& error) {
+      roll_back(error);
+    }
+  }
+
+  Error refusal() const {
+    std::string text;
+    std::vector<std::string> hints;
+    std::size_t refused = 0;
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      const auto& failure = hosts_[i].refused;
+      if (!failure) continue;
+      if (++refused > kMostNamed) continue;
+      text += "\n    " + name(i) + ": " + failure->reason +
+              (hosts_[i].tries > 1 ? ", tried " + std::to_string(hosts_[i].tries) + " times" : "");
+      if (!failure->hint.empty() && std::find(hints.begin(), hints.end(), failure->hint) == hints.end())
+        hints.push_back(failure->hint);
+    }
+    if (refused > kMostNamed) text += "\n    and " + std::to_string(refused - kMostNamed) + " others";
+    return Error(ErrorKind::network,
+                 std::to_string(refused) + " of " + std::to_string(hosts_.size()) +
+                     (hosts_.size() == 1 ? " host cannot be used; nothing was started:"
+                                         : " hosts cannot be used; nothing was started on the others:") +
+                     text,
+                 join(hints, "; "));
+  }
+
+  /// Nothing has run anywhere; agents that are there end.
+  void roll_back(std::optional<Error> why) {
+    if (stage_ == Stage::rolling_back) return fan_out_->kill();
+    stage_ = Stage::rolling_back;
+    refusal_ = std::move(why);
+    fan_out_->close();
+    arm(kRollBack, [this] { fan_out_->kill(); });
+    advance();
+  }
+
+  // Running.
+
+  void begin() {
+    std::vector<std::string> addresses;  // to listen on
+    std::vector<std::string> told(hosts_.size());
+    std::vector<std::size_t> listens(hosts_.size());
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      if (!hosts_[i].hello || plan_.hosts[i].here) continue;
+      const auto [own, as_seen] = address_for(i);
+      listens[i] = index_of(addresses, own);
+      told[i] = as_seen;
+    }
+    const bool alone = addresses.empty();
+    if (alone) addresses.push_back("127.0.0.1");
+    coordinator_ =
+        settings_.start_coordinator(loop_, addresses, [this](const ClusterEvent& event) { on_event(event); });
+    const std::vector<Endpoint> endpoints = coordinator_->endpoints();
+    stage_ = Stage::running;
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      if (!hosts_[i].hello) continue;
+      LaunchOrder order = plan_.hosts[i].order;
+      order.secret = settings_.secret;
+      order.coordinator = endpoints.at(listens[i]);
+      if (!told[i].empty()) order.coordinator.host = told[i];
+      if (plan_.hosts[i].here && !alone) order.address = endpoints.front().host;
+      fan_out_->send(i, Order{encode(order)});
+    }
+    observer_.say(LogLevel::debug, "agents on all hosts have their orders");
+  }
+
+  static std::size_t index_of(std::vector<std::string>& addresses, const std::string& address) {
+    const auto found = std::find(addresses.begin(), addresses.end(), address);
+    if (found != addresses.end()) return static_cast<std::size_t>(found - addresses.begin());
+    addresses.push_back(address);
+    return addresses.size() - 1;
+  }
+
+  /// Our address on the way to `host`: as it is here, and as that host has to write it. The login came from it, unless
+  /// it came through somewhere else; then the route says.
+  std::pair<std::string, std::string> address_for(std::uint32_t host) const {
+    const std::string seen = split(hosts_[host].hello->connection + " ", ' ').front();
+    if (const auto own = own_address(settings_.own, seen)) return {*own, seen};
+    if (const auto own = address_towards(plan_.hosts[host].host.name)) return {*own, *own};
+    throw Error(ErrorKind::network,
+                "no address of this host is known by which " + name(host) + " could reach it",
+                "write that host's address in the list; logins through a jump host do not say ours");
+  }
+
+  void on_event(const ClusterEvent& event) {
+    if (const auto* joined = std::get_if<NodeJoined>(&event)) {
+      for (std::uint32_t i = 0; i < hosts_.size(); ++i)
+        hosts_[i].in_job = hosts_[i].in_job || plan_.hosts[i].host.name == joined->name;
+    }
+    const bool lost = std::holds_alternative<NodeLost>(event) || std::holds_alternative<NodeFailed>(event) ||
+                      std::holds_alternative<NodeRefused>(event) ||
+                      std::holds_alternative<RestartDecided>(event) ||
+                      std::holds_alternative<NodeParked>(event);
+    if (const auto* ended = std::get_if<JobEnded>(&event)) return on_job_over(ended->end);
+    observer_.say(lost ? LogLevel::warning : LogLevel::info, to_string(event));
+  }
+
+  void on_job_over(const JobEnd& end) {
+    if (stage_ != Stage::running) return;
+    result_.end = end;
+    result_.exit_status = end.exit_status;
+    stage_ = Stage::ending;
+    arm(settings_.end_patience, [this] {
+      for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+        if (hosts_[i].hello && !hosts_[i].gone && !hosts_[i].ended)
+          observer_.say(LogLevel::warning, name(i) + " does not end, and is cut off");
+      }
+      let_go();
+    });
+    advance();
+  }
+
+  /// Its channel broke while the job ran.
+  void on_cut_off(std::uint32_t host, const std::string& why) {
+    observer_.say(LogLevel::warning, "the connection to " + name(host) + " broke" +
+                                         (why.empty() ? "" : ": " + why) + "; what runs there is stopped");
+    if (!hosts_[host].in_job) give_up_on(host, 125, "the connection to " + name(host) + " broke");
+  }
+
+  /// A host that is not in the job yet will not come.
+  void give_up_on(std::uint32_t host, int status, const std::string& why) {
+    const std::size_t left =
+        count([](const State& state) { return state.hello && !state.gone && !state.ended; });
+    if (plan_.elastic && static_cast<int>(left) >= plan_.nodes.least)
+      return observer_.say(LogLevel::warning, name(host) + " is left out: " + why);
+    coordinator_->end(
+        {.exit_status = status, .why = why, .node = plan_.hosts[host].host.name, .failure = {}});
+  }
+
+  // What agents say.
+
+  template <class Other>
+  void on(std::uint32_t, const Other&) {}
+
+  void on(std::uint32_t host, const Output& output) { output_->take(host, output.bytes); }
+  void on(std::uint32_t host, const Log& record) { observer_.say(name(host), record); }
+
+  void on(std::uint32_t host, const Ended& ended) {
+    State& state = hosts_[host];
+    state.ended = ended;
+    output_->end(host);
+    observer_.say(LogLevel::debug, name(host) + ": launcher ended with " + std::to_string(ended.status));
+    if (stage_ == Stage::running && ended.status != 0 && !state.in_job)
+      give_up_on(host, ended.status,
+                 "fleetrun on " + name(host) + " ended with " + std::to_string(ended.status));
+    advance();
+  }
+
+  void on(std::uint32_t host, const File& file) {
+    State& state = hosts_[host];
+    if (!state.logs || stage_ != Stage::collecting) return;
+    try {
+      state.logs->take(file);
+    } catch (const Error& error) {
+      observer_.say(LogLevel::warning, "logs of " + name(host) + ": " + error.what());
+      state.logs.reset();
+    }
+  }
+
+  void on(std::uint32_t host, const FilesEnd& end) {
+    State& state = hosts_[host];
+    if (!end.error.empty()) observer_.say(LogLevel::warning, "logs of " + name(host) + ": " + end.error);
+    collected(state);
+    advance();
+  }
+
+  static void collected(State& state) {
+    state.collected = true;
+    if (!state.marker.empty()) ::unlink(state.marker.c_str());
+  }
+
+  // The end.
+
+  /// Goes on to the next stage where nothing keeps the present one.
+  void advance() {
+    if (stage_ == Stage::rolling_back || stage_ == Stage::leaving) {
+      if (fan_out_->alive() == 0) finish();
+    } else if (stage_ == Stage::ending) {
+      const bool waits = std::any_of(hosts_.begin(), hosts_.end(), [](const State& state) {
+        return state.hello && !state.gone && !state.ended;
+      });
+      if (!waits) collect();
+    } else if (stage_ == Stage::collecting) {
+      const bool waits = std::any_of(hosts_.begin(), hosts_.end(), [](const State& state) {
+        return state.logs && !state.gone && !state.collected;
+      });
+      if (!waits) let_go();
+    }
+  }
+
+  void collect() {
+    stage_ = Stage::collecting;
+    timer_.cancel();
+    if (!plan_.collect_logs) return let_go();
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      State& state = hosts_[i];
+      if (!state.hello || state.gone) continue;
+      const std::string directory = plan_.log_dir + "/" + plan_.hosts[i].host.name;
+      ::mkdir(plan_.log_dir.c_str(), 0700);
+      ::mkdir(directory.c_str(), 0700);
+      std::string marker = directory + "/.fleetrun-XXXXXX";
+      const UniqueFd file(::mkostemp(marker.data(), O_CLOEXEC));
+      if (file) state.marker = marker;
+      state.logs = std::make_unique<LogReceiver>(directory);
+      fan_out_->send(i, Collect{file ? marker.substr(marker.rfind('/') + 1) : ""});
+    }
+    advance();
+  }
+
+  void let_go() {
+    if (stage_ == Stage::leaving) return;
+    stage_ = Stage::leaving;
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      collected(hosts_[i]);
+      if (hosts_[i].ended) fan_out_->send(i, Bye{});
+    }
+    fan_out_->close();
+    arm(kLeaving, [this] { fan_out_->kill(); });
+    advance();
+  }
+
+  void finish() {
+    stage_ = Stage::over;
+    choose_screen();
+    output_->drain([this] { loop_.stop(); });
+  }
+
+  /// The screen of the host that decided the outcome.
+  void choose_screen() {
+    if (result_.exit_status == 0) return;
+    const std::string& decided = result_.end.node;
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      const auto& ended = hosts_[i].ended;
+      if (!ended || ended->status == 0 || ended->screen.empty()) continue;
+      const bool named = plan_.hosts[i].host.name == decided;
+      if (!named && (!decided.empty() || !result_.screen.empty())) continue;
+      result_.host = name(i);
+      result_.screen = ended->screen;
+    }
+    if (result_.screen.empty() && result_.end.failure) {
+      result_.host = decided;
+      result_.screen = result_.end.failure->screen;
+    }
+  }
+
+  // Signals.
+
+  void await_signal() {
+    signals_.async_wait([this](const error_code& error, int number) {
+      if (error) return;
+      on_signal(number);
+      await_signal();
+    });
+  }
+
+  void on_signal(int number) {
+    const bool again = std::exchange(signalled_, true);
+    observer_.say(LogLevel::info, again ? "Force quit" : "Terminating with signal " + std::to_string(number));
+    if (stage_ == Stage::logging_in || stage_ == Stage::rolling_back) {
+      result_.exit_status = 128 + number;
+      return roll_back(std::nullopt);
+    }
+    if (!again) {
+      if (stage_ == Stage::running) coordinator_->stop(number);
+      return;
+    }
+    if (std::exchange(forcing_, true)) return fan_out_->kill();
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      fan_out_->send(i, Signal{SIGTERM});
+      fan_out_->send(i, Signal{SIGINT});
+    }
+    forced_.expires_after(kForced);
+    forced_.async_wait([this](const error_code& error) {
+      if (error || stage_ == Stage::over) return;
+      if (stage_ == Stage::running) result_.exit_status = 128 + SIGKILL;
+      let_go();
+    });
+  }
+
+  void arm(std::chrono::milliseconds after, std::function<void()> action) {
+    timer_.expires_after(after);
+    timer_.async_wait([action = std::move(action)](const error_code& error) {
+      if (!error) action();
+    });
+  }
+
+  const HeadPlan& plan_;
+  HeadSettings settings_;
+  HeadObserver& observer_;
+  asio::io_context loop_;
+  std::vector<State> hosts_;
+  std::unique_ptr<HostOutput> output_;
+  std::unique_ptr<FanOut> fan_out_;
+  std::unique_ptr<HeadCoordinator> coordinator_;
+  asio::signal_set signals_;
+  asio::steady_timer timer_, forced_;
+  Stage stage_ = Stage::logging_in;
+  bool signalled_ = false, forcing_ = false;
+  std::optional<Error> refusal_;
+  HeadResult result_;
+};
+
+}  // namespace
+
+HeadResult run_on_hosts(const HeadPlan& plan, HeadSettings settings, HeadObserver& observer) {
+  return Head(plan, std::move(settings), observer).run();
+}
+
+}  // namespace fleetrun::launcher::remote

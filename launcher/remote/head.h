@@ -1,0 +1,71 @@
+// The head of a launch over a list of hosts: starts an agent on each, coordinates the job from here, shows what the
+// hosts have to say, and ends when everything everywhere has.
+//
+//   logging in   → every host has a verdict; a refused one ends it here (unless the job is elastic and enough are left)
+//   running      the coordinator has its addresses, agents have their orders; until the job is over
+//   ending       agents end; those that do not within a while are cut off, which stops everything there
+//   collecting   logs are brought, where asked for
+//   leaving      agents are let go
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/cluster/cluster_event.h"
+#include "launcher/remote/fan_out.h"
+#include "launcher/remote/head_plan.h"
+
+namespace fleetrun::launcher::remote {
+
+/// Where the job is coordinated, as the head sees it (launcher/cluster).
+class HeadCoordinator {
+ public:
+  virtual ~HeadCoordinator() = default;
+  /// Where it listens, one per address that was asked for, in their order.
+  virtual std::vector<Endpoint> endpoints() const = 0;
+  /// The user stops the job with `signal`.
+  virtual void stop(int signal) = 0;
+  /// The job cannot go on.
+  virtual void end(const JobEnd& end) = 0;
+};
+
+/// Told what happens, on the loop.
+using OnClusterEvent = std::function<void(const ClusterEvent&)>;
+
+/// Starts a coordinator that listens on `addresses`. Throws: Error(host|network).
+using StartCoordinator = std::function<std::unique_ptr<HeadCoordinator>(
+    boost::asio::io_context& loop, const std::vector<std::string>& addresses, OnClusterEvent on_event)>;
+
+/// For people. Called from the loop.
+class HeadObserver {
+ public:
+  virtual ~HeadObserver() = default;
+  virtual void say(LogLevel level, const std::string& text) = 0;
+  /// A LAUNCH line of the launcher on a host.
+  virtual void say(const std::string& host, const Log& record) = 0;
+};
+
+struct HeadSettings {
+  FanOutSettings fan_out;
+  OwnHost own;
+  std::string secret;  // 32 bytes
+  StartCoordinator start_coordinator;
+  std::chrono::milliseconds end_patience{45'000};  // of the hosts, once the job is over
+  bool hangup_ignored = false;
+  int output = 1;
+};
+
+struct HeadResult {
+  int exit_status = 0;
+  JobEnd end;
+  std::string host;    // whose screen that is
+  std::string screen;  // what to show of it, the failure screen; may be empty
+};
+
+/// Blocks until the job is over and nothing of it is left.
+/// Throws: Error(network) that names every host without an agent and why; nothing has run anywhere then.
+HeadResult run_on_hosts(const HeadPlan& plan, HeadSettings settings, HeadObserver& observer);
+
+}  // namespace fleetrun::launcher::remote

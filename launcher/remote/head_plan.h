@@ -1,0 +1,58 @@
+// What is to happen on every host of a list: decided here, before anybody logs in anywhere. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/job_config.h"
+#include "launcher/remote/host_list.h"
+#include "launcher/remote/launch_order.h"
+#include "launcher/remote/own_host.h"
+
+namespace fleetrun::launcher::remote {
+
+struct HostPart {
+  RemoteHost host;
+  bool here = false;                     // this machine: started without ssh
+  LaunchOrder order;                     // without what is only known at the time: secret and coordinator
+  std::optional<int> trainers, servers;  // nullopt: the host's devices say
+  std::optional<int> first_trainer, first_server;  // ranks; nullopt: it is not known before the hosts say it
+
+  bool operator==(const HostPart&) const = default;
+};
+
+struct HeadPlan {
+  std::vector<HostPart> hosts;  // by node rank
+  NodeCount nodes;
+  bool elastic = false;
+  Mode mode = Mode::collective;
+  bool raw = false;  // what is shown is one process's output, as it is
+  std::vector<std::string> ssh;
+  std::string program;  // fleetrun on the hosts
+  int window = 8;
+  std::string log_dir;  // here, for what is brought back
+  bool collect_logs = false;
+  std::vector<std::string> notes;
+
+  bool operator==(const HeadPlan&) const = default;
+};
+
+/// Where the plan is made.
+struct HeadPlace {
+  std::string directory, program;  // working directory, and fleetrun, both absolute
+  OwnHost own;
+};
+
+/// The list as the configuration has it, files read. Throws: Error(config), see launcher/remote/host_list.
+RemoteHosts hosts_of(const HostList& list);
+
+/// `options` before a job file was applied. Throws: Error(usage|config) for what does not go together with a list of
+/// hosts: fewer of them than --nnodes, servers in a collective job, devices in a parameter-server job, --detach …
+HeadPlan make_head_plan(const Options& options, const JobConfig& config, const Environ& environ,
+                        const HeadPlace& place);
+
+/// For --dry-run: what would happen on every host, for people.
+std::string to_text(const HeadPlan& plan);
+
+}  // namespace fleetrun::launcher::remote

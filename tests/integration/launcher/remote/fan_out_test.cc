@@ -1,0 +1,249 @@
+#include "launcher/remote/fan_out.h"
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "launcher/remote/launch_order.h"
+#include "runtime/base/environ.h"
+#include "runtime/base/text.h"
+#include "runtime/base/version.h"
+#include "tests/support/temp_dir.h"
+
+using namespace fleetrun;
+using namespace fleetrun::launcher;
+using namespace fleetrun::launcher::remote;
+
+namespace {
+
+constexpr std::chrono::seconds kDeadline{30};
+
+std::string from_environment(const char* name) {
+  return Environ::of_process().value_or(name, "");
+}
+
+/// Logins through tests/support/fake_ssh.py, to agents that are the real ones.
+class Hosts final : public FanOutListener {
+ public:
+  explicit Hosts(const std::string& config) {
+    place_.write("config.json", config);
+    Environ environment = Environ::of_process();
+    environment.set("FAKE_SSH", place_.path().string());
+    settings_.ssh = {from_environment("PYTHON"), "-IS", from_environment("FAKE_SSH_PROGRAM")};
+    settings_.program = settings_.own_program = from_environment("FLEETRUN");
+    settings_.environment = environment.entries();
+    settings_.first_pause = std::chrono::milliseconds(1);
+    settings_.hello_timeout = kDeadline;
+  }
+
+  void start(const std::vector<std::string>& names, const std::string& here = {}) {
+    fan_out_ = make_fan_out(loop_, settings_, *this);
+    std::vector<Destination> destinations;
+    for (const std::string& name : names) {
+      Destination one;
+      one.number = static_cast<std::uint32_t>(destinations.size());
+      one.host.name = name;
+      one.here = name == here;
+      destinations.push_back(one);
+    }
+    fan_out_->start(destinations);
+  }
+
+  /// Runs the loop until `enough()`; fails where that takes too long.
+  void run_until(const std::function<bool()>& enough) {
+    const auto end = std::chrono::steady_clock::now() + kDeadline;
+    while (!enough()) {
+      REQUIRE(std::chrono::steady_clock::now() < end);
+      loop_.restart();
+      loop_.run_one_for(std::chrono::seconds(1));
+    }
+  }
+  void run_until_all_have_verdicts(std::size_t hosts) {
+    run_until([&] { return joined.size() + refused.size() == hosts; });
+  }
+  void end() {
+    fan_out_->close();
+    run_until([&] { return fan_out_->alive() == 0; });
+  }
+
+  /// Logins by host.
+  std::map<std::string, int> logins() const {
+    std::ifstream file(place_.file("logins"));
+    std::map<std::string, int> count;
+    for (std::string line; std::getline(file, line);) ++count[split(line, '"').at(1)];
+    return count;
+  }
+  std::string login_lines() const {
+    std::ostringstream text;
+    text << std::ifstream(place_.file("logins")).rdbuf();
+    return text.str();
+  }
+  void touch(const std::string& name) { place_.write(name, ""); }
+
+  void on_joined(std::uint32_t host, const Hello& hello) override { joined[host] = hello; }
+  void on_refused(std::uint32_t host, const LoginFailure& failure, int count) override {
+    refused[host] = failure;
+    tries[host] = count;
+  }
+  void on_message(std::uint32_t host, Message message) override {
+    messages[host].push_back(std::move(message));
+  }
+  void on_gone(std::uint32_t host, const std::string& why) override { gone[host] = why; }
+
+  FanOut& fan_out() { return *fan_out_; }
+
+  std::map<std::uint32_t, Hello> joined;
+  std::map<std::uint32_t, LoginFailure> refused;
+  std::map<std::uint32_t, int> tries;
+  std::map<std::uint32_t, std::vector<Message>> messages;
+  std::map<std::uint32_t, std::string> gone;
+  FanOutSettings settings_;
+
+ private:
+  tests::TempDir place_;
+  boost::asio::io_context loop_;
+  std::unique_ptr<FanOut> fan_out_;
+};
+
+bool has(const std::string& text, std::string_view part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE(text, " lacks ", std::string(part));
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("agents start on all hosts, behind the noise of login scripts, and end with their channels") {
+  Hosts hosts(R"({"noise": "Welcome!\nLast login: never"})");
+  hosts.start({"h1", "h2", "here"}, "here");
+  hosts.run_until_all_have_verdicts(3);
+  CHECK(hosts.refused.empty());
+  REQUIRE(hosts.joined.size() == 3);
+  CHECK(hosts.joined[0].version == FLEETRUN_VERSION);
+  CHECK(hosts.joined[0].connection == "127.0.0.1 50000 127.0.0.1 22");
+  CHECK(hosts.logins() == std::map<std::string, int>{{"h1", 1}, {"h2", 1}});
+  CHECK(has(hosts.login_lines(), R"("-o", "BatchMode=yes")"));
+  CHECK(has(hosts.login_lines(), R"("--", "h1", ")" + hosts.settings_.program + R"( agent --stdin")"));
+  hosts.end();
+  CHECK(hosts.gone.size() == 3);
+}
+
+TEST_CASE("every host that cannot be used has its reason") {
+  Hosts hosts(
+      R"({"hosts": {"ok": "ok", "unknown": "unknown", "refused": "refused", "timeout": "timeout", "key": "host_key",
+    "denied": "denied", "password": "password", "absent": "absent", "closed": "closed", "no_route": "no_route"}})");
+  hosts.start(
+      {"ok", "unknown", "refused", "timeout", "key", "denied", "password", "absent", "closed", "no_route"});
+  hosts.run_until_all_have_verdicts(10);
+  CHECK(hosts.joined.size() == 1);
+  const char* reasons[] = {"",
+                           "its name is not known",
+                           "nothing listens at its ssh port",
+                           "it does not answer",
+                           "its host key is not known",
+                           "ssh is not let in",
+                           "ssh is not let in",
+                           "there is no /",
+                           "the command ended with 1: This account is currently not available.",
+                           "there is no route to it"};
+  for (std::uint32_t i = 1; i < 10; ++i) {
+    CHECK(has(hosts.refused[i].reason, reasons[i]));
+    CHECK(hosts.tries[i] == 1);
+  }
+  hosts.end();
+}
+
+TEST_CASE("a login that hangs, and a login script that takes the input, are given up in time") {
+  Hosts hosts(R"({"hosts": {"hangs": "hang", "swallows": "swallow"}})");
+  hosts.settings_.hello_timeout = std::chrono::milliseconds(300);
+  hosts.start({"hangs", "swallows"});
+  hosts.run_until_all_have_verdicts(2);
+  CHECK(has(hosts.refused[0].reason, "no word from fleetrun there within 0.3 s of the login"));
+  CHECK(has(hosts.refused[1].reason, "no word from fleetrun there within 0.3 s of the login"));
+  CHECK(has(hosts.refused[1].hint, "does its shell wait for input"));
+  CHECK(hosts.fan_out().alive() == 0);
+}
+
+TEST_CASE("a busy server is tried again, and every host starts once") {
+  Hosts hosts(R"({"refuse": 0.5, "seed": 3})");
+  std::vector<std::string> names;
+  for (int i = 0; i < 24; ++i) names.push_back("n" + std::to_string(i));
+  hosts.start(names);
+  hosts.run_until_all_have_verdicts(names.size());
+  CHECK(hosts.refused.empty());
+  CHECK(hosts.joined.size() == names.size());
+  int logins = 0;
+  for (const auto& [name, count] : hosts.logins()) {
+    CHECK(count <= 2);
+    logins += count;
+  }
+  CHECK(logins > 24);
+  CHECK(hosts.fan_out().alive() == names.size());
+  hosts.end();
+}
+
+TEST_CASE("a server that is always busy is given up after so many tries") {
+  Hosts hosts(R"({"hosts": {"*": "busy"}})");
+  hosts.settings_.tries = 3;
+  hosts.start({"h1"});
+  hosts.run_until_all_have_verdicts(1);
+  CHECK(hosts.tries[0] == 3);
+  CHECK(has(hosts.refused[0].reason, "sshd there hung up before it said who it is"));
+  CHECK(has(hosts.refused[0].hint, "MaxStartups"));
+}
+
+TEST_CASE("another version is refused, and both are named") {
+  Hosts hosts("{}");
+  tests::TempDir directory;
+  // Hello of version 9.9.9: protocol 1, three strings.
+  const std::string hello = encode(Addressed{0, Hello{kProtocol, "9.9.9", "", "old"}});
+  directory.write("hello", std::string(kMarker) + hello);
+  const std::string program =
+      directory.write("fleetrun", "#!/bin/sh\ncat " + directory.file("hello") + "\nexec sleep 1000\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  hosts.settings_.program = program;
+  hosts.start({"old"});
+  hosts.run_until_all_have_verdicts(1);
+  CHECK(hosts.refused[0].reason == "fleetrun there is 9.9.9, and " FLEETRUN_VERSION " here");
+}
+
+TEST_CASE("a command that is not there refuses its hosts") {
+  Hosts hosts("{}");
+  hosts.settings_.ssh = {"/nonexistent/ssh"};
+  hosts.start({"h1", "h2"});
+  hosts.run_until_all_have_verdicts(2);
+  CHECK(has(hosts.refused[1].reason, "/nonexistent/ssh cannot be started: No such file or directory"));
+}
+
+TEST_CASE("an order that cannot be carried out is answered with what is wrong there") {
+  Hosts hosts("{}");
+  hosts.start({"h1"});
+  hosts.run_until_all_have_verdicts(1);
+  LaunchOrder order;
+  order.version = FLEETRUN_VERSION;
+  order.cwd = "/nonexistent/directory";
+  hosts.fan_out().send(0, Order{encode(order)});
+  hosts.run_until([&] { return !hosts.messages[0].empty(); });
+  const auto& ended = std::get<Ended>(hosts.messages[0].front());
+  CHECK(ended.status == 125);
+  CHECK(has(ended.screen, "fleetrun: error: directory /nonexistent/directory: No such file or directory"));
+  CHECK(has(ended.screen, "--chdir"));
+  hosts.fan_out().send(0, Bye{});
+  hosts.end();
+}
+
+TEST_CASE("a connection that breaks is told, and the agent behind it ends") {
+  Hosts hosts(R"({"hosts": {"h1": "drop"}})");
+  hosts.start({"h1"});
+  hosts.run_until_all_have_verdicts(1);
+  hosts.touch("drop-h1");
+  hosts.run_until([&] { return hosts.gone.contains(0); });
+  CHECK(has(hosts.gone[0], "137"));
+}
