@@ -163,6 +163,16 @@ void StatusBoard::become(Live& process, ProcessState state) {
   process.state = state;
 }
 
+void StatusBoard::fold(const event::WorldBegan& began) {
+  epoch_ = began.epoch;
+  hosts_ = began.hosts;
+}
+
+void StatusBoard::fold(const event::WorldEnded& ended) {
+  phase_ = JobPhase::restarting;
+  phase_reason_ = ended.why;
+}
+
 void StatusBoard::fold(const event::JobEnded& ended) {
   phase_ = JobPhase::ended;
   exit_status_ = ended.exit_status;
@@ -184,6 +194,8 @@ JobStatus StatusBoard::status(std::int64_t now) const {
                    .now = now,
                    .processes = {},
                    .restarts = restarts_,
+                   .epoch = epoch_,
+                   .hosts = hosts_,
                    .logs_truncated = logs_truncated_,
                    .exit_status = exit_status_};
   status.processes.reserve(live_.size());

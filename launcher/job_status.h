@@ -73,7 +73,9 @@ struct JobStatus {
   std::int64_t began_at = 0, now = 0;  // CLOCK_MONOTONIC, ns
   std::vector<ProcessStatus> processes;
   std::vector<RestartStatus> restarts;
-  bool logs_truncated = false;  // a cap or a full disk has cost lines
+  std::uint64_t epoch = 0;              // of the world, in a job of several hosts; 0: it is on this one alone
+  std::vector<std::string> hosts = {};  // of that world, by node rank
+  bool logs_truncated = false;          // a cap or a full disk has cost lines
   std::optional<int> exit_status;
 
   bool operator==(const JobStatus&) const = default;
@@ -110,6 +112,8 @@ class StatusBoard final : public JobObserver {
   void fold(const event::FailureExplained& explained);
   void fold(const event::RestartDecided& decided);
   void fold(const event::LogsTruncated&) { logs_truncated_ = true; }
+  void fold(const event::WorldBegan& began);
+  void fold(const event::WorldEnded& ended);
   void fold(const event::JobEnded& ended);
   template <class Other>
   void fold(const Other&) {}
@@ -125,6 +129,8 @@ class StatusBoard final : public JobObserver {
   std::int64_t began_at_;
   std::vector<RestartStatus> restarts_;
   std::optional<int> exit_status_;
+  std::uint64_t epoch_ = 0;
+  std::vector<std::string> hosts_;
   bool logs_truncated_ = false;
 };
 

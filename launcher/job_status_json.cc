@@ -111,6 +111,8 @@ JobStatus status_from(const Json& json) {
   status.fleetrun_pid = json.at("fleetrun_pid").get<pid_t>();
   status.init_pid = json.at("init_pid").get<pid_t>();
   status.now = nanoseconds(json.at("uptime_seconds").get<double>());
+  status.epoch = json.at("epoch").get<std::uint64_t>();
+  status.hosts = json.at("hosts").get<std::vector<std::string>>();
   status.logs_truncated = json.at("logs_truncated").get<bool>();
   if (!json.at("exit_status").is_null()) status.exit_status = json.at("exit_status").get<int>();
   for (const Json& process : json.at("processes"))
@@ -154,6 +156,8 @@ std::string to_json(const JobStatus& status) {
                      {"fleetrun_pid", status.fleetrun_pid},
                      {"init_pid", status.init_pid},
                      {"uptime_seconds", seconds_between(status.began_at, status.now)},
+                     {"epoch", status.epoch},
+                     {"hosts", status.hosts},
                      {"logs_truncated", status.logs_truncated},
                      {"exit_status", status.exit_status ? Json(*status.exit_status) : Json()},
                      {"processes", std::move(processes)},

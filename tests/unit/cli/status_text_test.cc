@@ -75,6 +75,13 @@ TEST_CASE("restarts, the end and the reason of a phase are told") {
   CHECK(table.ends_with("restarts: 1, the last because trainer 1 exited with 3 (restart 1 of 3)\n"));
 }
 
+TEST_CASE("the world of a job of several hosts is told") {
+  JobStatus status = some_status(1, 2 * kSecond);
+  status.epoch = 4;
+  status.hosts = {"h1", "h2", "h3"};
+  CHECK(status_table(status, nullptr, {200, 0}).find(", epoch 4 with 3 hosts, held by") != std::string::npos);
+}
+
 TEST_CASE("sizes and times are short") {
   CHECK(short_bytes(0) == "0");
   CHECK(short_bytes(1023) == "1023");

@@ -40,6 +40,8 @@ TEST_CASE("a status is read back as it was written") {
   CHECK(job_status_from_json(to_json(status)) == status);
   JobStatus ended = status;
   ended.exit_status = 137;
+  ended.epoch = 3;
+  ended.hosts = {"h1", "h2"};
   CHECK(job_status_from_json(to_json(ended)) == ended);
 }
 

@@ -114,6 +114,23 @@ TEST_CASE("a group restart: all stop, wait, and start again") {
                                             "was killed: out of memory", "oom, restart 1 of 3"});
 }
 
+TEST_CASE("the world of a job of several hosts, and what follows its end") {
+  const Plan plan = job_plan(0, 1);
+  StatusBoard board(plan, 0);
+  CHECK(board.status(0).epoch == 0);
+  board.on_event(event::WorldBegan{1, 0, 2, 0, {"h1", "h2"}, "0123456789abcdef"});
+  board.on_event(started(0, 10));
+  board.on_event(event::AllRunning{});
+  board.on_event(event::WorldEnded{"h2 was lost", false});
+  CHECK(board.phase() == JobPhase::restarting);
+  CHECK(board.status(0).phase_reason == "h2 was lost");
+  board.on_event(event::WorldBegan{2, 1, 1, 0, {"h1"}, "0123456789abcdef"});
+  board.on_event(event::AttemptBegan{1});
+  CHECK(board.phase() == JobPhase::starting);
+  CHECK(board.status(0).epoch == 2);
+  CHECK(board.status(0).hosts == std::vector<std::string>{"h1"});
+}
+
 TEST_CASE("a process that is restarted alone leaves the job running") {
   const Plan plan = job_plan(1, 1);
   StatusBoard board(plan, 0);
