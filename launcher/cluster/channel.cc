@@ -133,8 +133,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void on_slow_handshake() {
-    end({handshake_->is_stranger() ? ChannelEnd::stranger : ChannelEnd::unreachable,
-         peer_ + " accepted the connection, and did not answer as a fleetrun does", ""});
+    end({ChannelEnd::unreachable, peer_ + " accepted the connection, and did not answer as a fleetrun does",
+         ""});
   }
 
   /// The listener is told in another turn: this is called from inside a function of the channel.

@@ -58,19 +58,21 @@ class Guest final : public ChannelListener {
 /// Kept alive by the handle that is given out; its handlers do nothing once that is gone.
 class Server final : public std::enable_shared_from_this<Server> {
  public:
-  Server(asio::io_context& loop, UniqueFd socket, const ChannelSettings& settings,
-         const ChannelLimits& limits, ChannelServerListener& listener)
+  Server(asio::io_context& loop, const ChannelSettings& settings, const ChannelLimits& limits,
+         ChannelServerListener& listener)
       : loop_(loop),
-        endpoint_(to_endpoint(local_address(socket.value()).value_or(SocketAddress{}))),
-        acceptor_(loop, socket.release()),
-        breath_(loop),
         news_timer_(loop),
         reserve_(reserve_descriptor()),
         settings_(settings),
         limits_(limits),
         listener_(listener) {}
 
-  const Endpoint& endpoint() const noexcept { return endpoint_; }
+  void listen(UniqueFd socket) {
+    endpoints_.push_back(to_endpoint(local_address(socket.value()).value()));
+    acceptors_.push_back(std::make_unique<Acceptor>(loop_, std::move(socket)));
+    accept_on(*acceptors_.back());
+  }
+  const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
   void send(ConnectionId id, std::string_view message) {
     const auto found = guests_.find(id);
     if (found != guests_.end()) found->second->channel->send(message);
@@ -81,11 +83,12 @@ class Server final : public std::enable_shared_from_this<Server> {
     found->second->channel->close();
     forget(id);
   }
-  void stop_listening() {
-    error_code ignored;
-    breath_.cancel();
-    if (acceptor_.is_open()) acceptor_.close(ignored);
+  void close_all() {
+    std::vector<ConnectionId> ids;
+    for (const auto& [id, guest] : guests_) ids.push_back(id);
+    for (const ConnectionId id : ids) close(id);
   }
+  void stop_listening() { acceptors_.clear(); }
 
   void on_open(ConnectionId id) {
     Guest& guest = *guests_.at(id);
@@ -107,25 +110,42 @@ class Server final : public std::enable_shared_from_this<Server> {
     tell_news();
   }
 
-  void accept_on() {
-    acceptor_.async_wait(Descriptor::wait_read, [self = weak_from_this()](const error_code& error) {
+ private:
+  struct Acceptor {
+    Acceptor(asio::io_context& loop, UniqueFd socket) : descriptor(loop, socket.value()), breath(loop) {
+      socket.release();
+    }
+    Descriptor descriptor;
+    asio::steady_timer breath;
+  };
+
+  /// For a handler: nothing is done once the server, or its acceptor, is gone.
+  template <class Then>
+  auto unless_gone(Acceptor& acceptor, Then then) {
+    return [self = weak_from_this(), &acceptor, then](const error_code& error) {
       const auto server = self.lock();
-      if (!error && server) server->accept_some();
-    });
+      if (!error && server && !server->acceptors_.empty()) then(*server, acceptor);
+    };
   }
 
- private:
-  void accept_some() {
-    for (int i = 0; i < kAcceptsPerTurn && acceptor_.is_open(); ++i) {
-      UniqueFd socket(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  void accept_on(Acceptor& acceptor) {
+    acceptor.descriptor.async_wait(
+        Descriptor::wait_read,
+        unless_gone(acceptor, [](Server& server, Acceptor& ready) { server.accept_some(ready); }));
+  }
+
+  void accept_some(Acceptor& acceptor) {
+    for (int i = 0; i < kAcceptsPerTurn; ++i) {
+      UniqueFd socket(
+          ::accept4(acceptor.descriptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket) {
         welcome(std::move(socket));
         continue;
       }
       if (errno == EAGAIN) break;
-      if (is_out_of_descriptors(errno)) return turn_one_away();
+      if (is_out_of_descriptors(errno)) return turn_one_away(acceptor);
     }
-    if (acceptor_.is_open()) accept_on();
+    accept_on(acceptor);
   }
 
   void welcome(UniqueFd socket) {
@@ -158,17 +178,16 @@ class Server final : public std::enable_shared_from_this<Server> {
   }
 
   /// Closes a connection that waits to be accepted, which would otherwise wake us for ever.
-  void turn_one_away() {
+  void turn_one_away(Acceptor& acceptor) {
     if (!unproven_.empty()) push_out_one();
     reserve_.reset();
-    UniqueFd(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)).reset();
+    UniqueFd(::accept4(acceptor.descriptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))
+        .reset();
     reserve_ = reserve_descriptor();
     count_stranger("no descriptor is left for more connections");
-    breath_.expires_after(limits_.breath);
-    breath_.async_wait([self = weak_from_this()](const error_code& error) {
-      const auto server = self.lock();
-      if (!error && server) server->accept_some();
-    });
+    acceptor.breath.expires_after(limits_.breath);
+    acceptor.breath.async_wait(
+        unless_gone(acceptor, [](Server& server, Acceptor& rested) { server.accept_some(rested); }));
   }
 
   void count_stranger(const std::string& why) {
@@ -199,9 +218,9 @@ class Server final : public std::enable_shared_from_this<Server> {
   }
 
   asio::io_context& loop_;
-  Endpoint endpoint_;
-  Descriptor acceptor_;
-  asio::steady_timer breath_, news_timer_;
+  std::vector<Endpoint> endpoints_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;  // all, or none any more
+  asio::steady_timer news_timer_;
   UniqueFd reserve_;
   ChannelSettings settings_;
   ChannelLimits limits_;
@@ -231,9 +250,10 @@ class Handle final : public ChannelServer {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
 
-  Endpoint endpoint() const override { return server_->endpoint(); }
+  const std::vector<Endpoint>& endpoints() const noexcept override { return server_->endpoints(); }
   void send(ConnectionId id, std::string_view message) override { server_->send(id, message); }
   void close(ConnectionId id) override { server_->close(id); }
+  void close_all() override { server_->close_all(); }
   void stop_listening() override { server_->stop_listening(); }
 
  private:
@@ -242,11 +262,25 @@ class Handle final : public ChannelServer {
 
 }  // namespace
 
+std::string to_string(const StrangerCount& count) {
+  const std::string number = std::to_string(count.turned_away);
+  return "turned " + (count.turned_away == 1 ? "a stranger" : number + " strangers") + " away" +
+         (count.turned_away == 1 ? ": " : ", lastly: ") + count.last;
+}
+
+std::unique_ptr<ChannelServer> serve(asio::io_context& loop, std::vector<UniqueFd> sockets,
+                                     const ChannelSettings& settings, const ChannelLimits& limits,
+                                     ChannelServerListener& listener) {
+  auto server = std::make_shared<Server>(loop, settings, limits, listener);
+  for (UniqueFd& socket : sockets) server->listen(std::move(socket));
+  return std::make_unique<Handle>(server);
+}
+
 std::unique_ptr<ChannelServer> serve(asio::io_context& loop, UniqueFd socket, const ChannelSettings& settings,
                                      const ChannelLimits& limits, ChannelServerListener& listener) {
-  auto server = std::make_shared<Server>(loop, std::move(socket), settings, limits, listener);
-  server->accept_on();
-  return std::make_unique<Handle>(server);
+  std::vector<UniqueFd> sockets;
+  sockets.push_back(std::move(socket));
+  return serve(loop, std::move(sockets), settings, limits, listener);
 }
 
 }  // namespace fleetrun::launcher

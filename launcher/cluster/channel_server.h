@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "launcher/cluster/channel.h"
 #include "launcher/cluster/socket_address.h"
@@ -30,7 +31,10 @@ struct StrangerCount {
   std::string last;               // of them, and why: "10.0.0.9:4711 is no fleetrun: it begins with 'GET /'"
 };
 
-/// The server may not be destroyed from inside these.
+/// "turned 3 strangers away, lastly: 10.0.0.9:4711 is no fleetrun: …"
+std::string to_string(const StrangerCount& count);
+
+/// The server may not be destroyed, nor stop to listen, from inside the last two.
 class ChannelServerListener {
  public:
   virtual ~ChannelServerListener() = default;
@@ -46,15 +50,19 @@ class ChannelServerListener {
 class ChannelServer {
  public:
   virtual ~ChannelServer() = default;
-  virtual Endpoint endpoint() const = 0;  // in digits
+  virtual const std::vector<Endpoint>& endpoints() const noexcept = 0;  // in digits
   virtual void send(ConnectionId id, std::string_view message) = 0;
   /// Sends what is left and says goodbye, in the background.
   virtual void close(ConnectionId id) = 0;
+  virtual void close_all() = 0;
   /// Takes no more connections; those that there are go on.
   virtual void stop_listening() = 0;
 };
 
-/// `socket` listens (socket_address.h). `listener` outlives the server.
+/// The sockets listen (socket_address.h). `listener` outlives the server.
+std::unique_ptr<ChannelServer> serve(boost::asio::io_context& loop, std::vector<UniqueFd> sockets,
+                                     const ChannelSettings& settings, const ChannelLimits& limits,
+                                     ChannelServerListener& listener);
 std::unique_ptr<ChannelServer> serve(boost::asio::io_context& loop, UniqueFd socket,
                                      const ChannelSettings& settings, const ChannelLimits& limits,
                                      ChannelServerListener& listener);

@@ -67,6 +67,13 @@ bool is_loopback(const SocketAddress& address) noexcept {
   return IN6_IS_ADDR_LOOPBACK(&bytes) || (IN6_IS_ADDR_V4MAPPED(&bytes) && bytes.s6_addr[12] == 127);
 }
 
+bool is_link_local(const SocketAddress& address) noexcept {
+  if (address.family() == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr) >> 16 == 0xA9FE;
+  return address.family() == AF_INET6 &&
+         IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr);
+}
+
 bool is_any(const SocketAddress& address) noexcept {
   if (address.family() == AF_INET)
     return reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr == INADDR_ANY;

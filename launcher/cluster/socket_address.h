@@ -27,6 +27,8 @@ Endpoint to_endpoint(const SocketAddress& address);
 SocketAddress with_port(SocketAddress address, std::uint16_t port);
 /// 127.0.0.0/8, ::1, and the former written as IPv6.
 bool is_loopback(const SocketAddress& address) noexcept;
+/// 169.254.0.0/16 and fe80::/10: good on one link only.
+bool is_link_local(const SocketAddress& address) noexcept;
 /// 0.0.0.0 and ::
 bool is_any(const SocketAddress& address) noexcept;
 

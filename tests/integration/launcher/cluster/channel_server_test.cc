@@ -24,13 +24,13 @@ struct Place {
   void until(Done done) {
     turn_until(loop, done);
   }
-  Stranger stranger() const { return Stranger(host.server->endpoint()); }
+  Stranger stranger() const { return Stranger(host.server->endpoints()[0]); }
   /// Four launchers come and say something; how long that took.
   std::chrono::milliseconds four_meet() {
     const auto start = std::chrono::steady_clock::now();
     Caller callers[4];
     for (Caller& caller : callers)
-      caller.channel = dial(loop, host.server->endpoint(), channel_settings(), caller);
+      caller.channel = dial(loop, host.server->endpoints()[0], channel_settings(), caller);
     until([&] { return callers[0].open && callers[1].open && callers[2].open && callers[3].open; });
     for (Caller& caller : callers) caller.channel->send("here");
     const std::size_t before = host.messages.size();
@@ -87,8 +87,8 @@ TEST_CASE("it listens at just the address it was given") {
   boost::asio::io_context loop{1};
   Host host;
   host.server = serve(loop, listen_at("127.0.0.2"), channel_settings(), {}, host);
-  CHECK(host.server->endpoint().host == "127.0.0.2");
-  const std::uint16_t port = host.server->endpoint().port;
+  CHECK(host.server->endpoints()[0].host == "127.0.0.2");
+  const std::uint16_t port = host.server->endpoints()[0].port;
   const UniqueFd beside = listen_at("127.0.0.1", port);
   CHECK(beside);
   CHECK_FALSE(listen_at("127.0.0.2", port));
@@ -104,7 +104,7 @@ TEST_CASE(
                                "SSH-2.0-x\r\n",          std::string(200'000, 'z'),
                                std::string(64, '\0'),    "FLEETRUN?"};
   std::vector<Stranger> strangers;
-  for (const std::string& bytes : noise) strangers.emplace_back(place.host.server->endpoint()).say(bytes);
+  for (const std::string& bytes : noise) strangers.emplace_back(place.host.server->endpoints()[0]).say(bytes);
   // The last one could still become a fleetrun; nothing follows.
   for (std::size_t i = 0; i + 1 < strangers.size(); ++i) {
     place.until([&] { return strangers[i].is_cut_off(); });
@@ -185,7 +185,7 @@ TEST_CASE("a connection that is recorded and played again opens nothing") {
 
 TEST_CASE("an end within a message, a reset and a goodbye are told apart") {
   Place place;
-  std::optional<Stranger> within(place.host.server->endpoint()), reset(place.host.server->endpoint());
+  std::optional<Stranger> within(place.host.server->endpoints()[0]), reset(place.host.server->endpoints()[0]);
   Handshake one = client_handshake(), two = client_handshake();
   shake_hands(place, *within, one);
   shake_hands(place, *reset, two);
@@ -228,7 +228,7 @@ TEST_CASE("2,000 connections that say nothing do not keep four launchers from me
     const std::string opening = client_handshake().output();
     std::vector<Stranger> idle;
     for (int i = 0; i < 2000; ++i) {
-      idle.emplace_back(place.host.server->endpoint());
+      idle.emplace_back(place.host.server->endpoints()[0]);
       if (i % 2) idle.back().say(opening);  // and half of them begin as a launcher does
       place.loop.poll();
       place.loop.restart();
@@ -244,7 +244,7 @@ TEST_CASE("2,000 connections that say nothing do not keep four launchers from me
 TEST_CASE("with no descriptor left accepting pauses, and goes on when there are some again") {
   Place place;
   Caller old;
-  old.channel = dial(place.loop, place.host.server->endpoint(), channel_settings(), old);
+  old.channel = dial(place.loop, place.host.server->endpoints()[0], channel_settings(), old);
   place.until([&] { return old.open && place.host.opened.size() == 1; });
   {
     const FewDescriptors few(1);

@@ -1,0 +1,116 @@
+#include "launcher/cluster/coordinator.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include <utility>
+
+#include "launcher/cluster/coordinator_driver.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+namespace asio = boost::asio;
+
+UniqueFd listen_at(const Endpoint& endpoint) {
+  const auto address = numeric_address(endpoint);
+  if (!address)
+    throw Error(ErrorKind::host, endpoint.host + " is no address in digits",
+                "give one of this host's addresses");
+  UniqueFd socket = listening_socket(*address);
+  if (!socket) refuse_to_listen(endpoint, errno);
+  return socket;
+}
+
+class HeadCoordinator final : public Coordinator, private ChannelServerListener {
+ public:
+  HeadCoordinator(asio::io_context& loop, CoordinatorSettings settings, const CoordinatorPlace& place,
+                  CoordinatorObserver& observer)
+      : observer_(observer) {
+    std::vector<UniqueFd> sockets;
+    for (const Endpoint& endpoint : place.listen) sockets.push_back(listen_at(endpoint));
+    server_ = serve(loop, std::move(sockets), place.channel, place.limits, *this);
+    if (!server_->endpoints().empty()) settings.own = server_->endpoints().front();
+    if (settings.run.empty()) settings.run = draw_id();
+    driver_ = drive(loop, settings, std::nullopt, place.channel, hooks());
+  }
+
+  const std::vector<Endpoint>& endpoints() const noexcept override { return server_->endpoints(); }
+  void stop(int signal) override { driver_->stop(signal); }
+  void end(const JobEnd& end) override { driver_->end(end); }
+  std::vector<std::string> missing() const override { return driver_->core().missing(); }
+  std::shared_ptr<const World> world() const noexcept override { return driver_->core().world(); }
+
+ private:
+  CoordinatorHooks hooks() {
+    CoordinatorHooks hooks;
+    hooks.send = [this](const std::vector<ConnectionId>& to, const SharedMessage& message) {
+      for (const ConnectionId id : to) server_->send(id, message.bytes());
+    };
+    hooks.close = [this](ConnectionId id) { server_->close(id); };
+    hooks.publish = [](const Journal&) {};  // there is nowhere to: only this coordinator ever is
+    hooks.event = [this](const ClusterEvent& event) { observer_.on_event(event); };
+    hooks.stepped_down = [this](const std::string& why) {
+      server_->close_all();
+      observer_.on_over({.exit_status = 1, .why = why, .node = "", .failure = std::nullopt});
+    };
+    hooks.over = [this](const JobEnd& end) {
+      server_->close_all();
+      observer_.on_over(end);
+    };
+    return hooks;
+  }
+
+  void on_open(ConnectionId, const std::string&) override {}
+  void on_message(ConnectionId id, std::string_view bytes) override {
+    try {
+      driver_->on_message(id, decode(bytes));
+    } catch (const Error& error) {  // who has the secret speaks our language, or is broken
+      observer_.on_warning(std::string("a message of a launcher cannot be read: ") + error.what(),
+                           error.hint());
+      server_->close(id);
+      driver_->on_closed(id, Closing::broken);
+    }
+  }
+  void on_closed(ConnectionId id, const ChannelClosed& closed) override {
+    driver_->on_closed(id, closed.end == ChannelEnd::goodbye ? Closing::closed : Closing::broken);
+  }
+  void on_refused(const ChannelClosed& closed) override { observer_.on_warning(closed.why, closed.hint); }
+  void on_strangers(const StrangerCount& count) override { observer_.on_warning(to_string(count), ""); }
+
+  CoordinatorObserver& observer_;
+  std::unique_ptr<ChannelServer> server_;
+  std::unique_ptr<CoordinatorDriver> driver_;
+};
+
+}  // namespace
+
+std::unique_ptr<Coordinator> start_coordinator(asio::io_context& loop, CoordinatorSettings settings,
+                                               const CoordinatorPlace& place, CoordinatorObserver& observer) {
+  return std::make_unique<HeadCoordinator>(loop, std::move(settings), place, observer);
+}
+
+std::string draw_id() {
+  std::string id;
+  for (const char byte : random_bytes(16)) {
+    id += "0123456789abcdef"[static_cast<unsigned char>(byte) >> 4];
+    id += "0123456789abcdef"[byte & 0xF];
+  }
+  return id;
+}
+
+void refuse_to_listen(const Endpoint& endpoint, int problem) {
+  const std::string what = "cannot listen at " + to_string(endpoint) + ": ";
+  if (problem == EADDRINUSE)
+    throw Error(ErrorKind::host, what + "another program does", "choose another port, or end that program");
+  if (problem == EADDRNOTAVAIL)
+    throw Error(ErrorKind::host, what + "it is not an address of this host", "check it with: ip address");
+  if (problem == EACCES)
+    throw Error(ErrorKind::host, what + "ports below 1024 are root's", "choose a port from 1024 on");
+  throw Error(ErrorKind::host, what + ::strerror(problem));
+}
+
+}  // namespace fleetrun::launcher

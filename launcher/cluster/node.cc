@@ -1,0 +1,540 @@
+// join_job(): a node's I/O around its two state machines. A MemberCore always; a CoordinatorCore while this node
+// coordinates, which it reaches from inside.
+//
+// Who coordinates: with --master the launcher that can listen at that address; whoever cannot, since it is another
+// host's or another launcher was first, dials. With etcd whoever is elected. One listener serves both purposes of a
+// node: to be the coordinator, and to be found by the others when theirs is lost.
+
+#include <errno.h>
+#include <time.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <optional>
+#include <utility>
+
+#include "launcher/cluster/channel.h"
+#include "launcher/cluster/channel_server.h"
+#include "launcher/cluster/coordinator.h"
+#include "launcher/cluster/coordinator_driver.h"
+#include "launcher/cluster/deadline_timer.h"
+#include "launcher/cluster/job_secret.h"
+#include "launcher/cluster/meeting_address.h"
+#include "launcher/cluster/member_core.h"
+#include "launcher/cluster/membership.h"
+#include "launcher/cluster/name_lookup.h"
+#include "launcher/cluster/node_settings.h"
+#include "launcher/cluster/socket_address.h"
+#include "runtime/base/error.h"
+#include "runtime/base/version.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr int kRefusal = 125;                          // fleetrun's own exit status
+constexpr ConnectionId kHere = ConnectionId{1} << 63;  // from there on: this node's own connections
+constexpr std::chrono::milliseconds kFarewell{7'000};  // for the others to hear how the job ended
+
+Closing closing_of(const ChannelClosed& closed) {
+  return closed.end == ChannelEnd::goodbye ? Closing::closed : Closing::broken;
+}
+
+/// When a process of this host died, in the time of the state machines.
+Instant died_at(const NodeFailure& failure) {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const auto monotonic = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  const auto ago =
+      std::max(monotonic - std::chrono::nanoseconds(failure.at), std::chrono::nanoseconds::zero());
+  return cluster_now() - std::chrono::duration_cast<Instant>(ago);
+}
+
+class Node;
+
+/// The connection to the coordinator, where that is another launcher's.
+class Uplink final : public ChannelListener {
+ public:
+  Uplink(Node& node, std::uint64_t number) : node_(node), number_(number) {}
+  void on_open() override;
+  void on_message(std::string_view message) override;
+  void on_closed(const ChannelClosed& closed) override;
+
+  std::unique_ptr<Channel> channel;
+  bool open = false;
+
+ private:
+  Node& node_;
+  std::uint64_t number_;
+};
+
+class Node final : public std::enable_shared_from_this<Node>, private ChannelServerListener {
+ public:
+  Node(asio::io_context& loop, const JobConfig& config, const NodeSelf& self, ChannelSettings channel,
+       MembershipListener& listener)
+      : loop_(loop),
+        config_(config),
+        self_(self),
+        channel_(std::move(channel)),
+        listener_(&listener),
+        timer_(loop, [this] { report([](MemberCore& member) { return member.on_tick(cluster_now()); }); }),
+        farewell_(loop) {}
+
+  void start();
+  void let_go();
+
+  // What the supervisor reports.
+  template <class Report>
+  void report(Report report) {
+    if (member_) perform(report(*member_));
+  }
+  void close(std::function<void()> closed);
+
+  // What the uplink tells.
+  void on_uplink_open(std::uint64_t number);
+  void on_uplink_message(std::uint64_t number, std::string_view bytes);
+  void on_uplink_closed(std::uint64_t number, const ChannelClosed& closed, bool was_open);
+
+ private:
+  // Beginning.
+  void on_master_found(const FoundAddresses& found);
+  bool listen_as_successor();
+  void begin(UniqueFd socket, bool coordinates);
+  void fail(const Error& error);
+
+  // The coordinator here.
+  void coordinate(std::optional<Journal> journal);
+  CoordinatorHooks coordinator_hooks();
+  void send_from_here(const std::vector<ConnectionId>& to, const SharedMessage& message);
+  void on_stepped_down(const std::string& why);
+  void on_coordinator_over();
+
+  // ChannelServerListener
+  void on_open(ConnectionId, const std::string&) override {}
+  void on_message(ConnectionId id, std::string_view bytes) override;
+  void on_closed(ConnectionId id, const ChannelClosed& closed) override;
+  void on_refused(const ChannelClosed& closed) override { warn(closed.why, closed.hint); }
+  void on_strangers(const StrangerCount& count) override { news(NewsLevel::debug, to_string(count)); }
+
+  void perform(joining::Outputs outputs);
+  void act(joining::Dial& dial);
+  void act(joining::Send& send);
+  void act(joining::HangUp&);
+  void act(joining::Coordinate& order);
+  void act(joining::Answer& answer);
+  void act(joining::TellNews& tell);
+  void act(joining::TellPrepare& tell);
+  void act(joining::TellWorld& tell);
+  void act(joining::TellFenced& tell);
+  void act(joining::TellJobOver& tell);
+
+  /// In a turn of the loop of its own, and in order; not at all once this node was let go of.
+  template <class Action>
+  void later(Action action) {
+    asio::post(loop_, [self = weak_from_this(), action = std::move(action)]() mutable {
+      const auto node = self.lock();
+      if (node && node->alive_) action(*node);
+    });
+  }
+  template <class Tell>
+  void tell(Tell tell) {
+    later([tell = std::move(tell)](Node& node) {
+      if (node.listener_) tell(*node.listener_);
+    });
+  }
+  void news(NewsLevel level, std::string text) {
+    tell([level, text = std::move(text)](MembershipListener& listener) { listener.on_news(level, text); });
+  }
+  void warn(const std::string& what, const std::string& hint) {
+    news(NewsLevel::warning, hint.empty() ? what : what + " (" + hint + ")");
+  }
+  void drop_uplink();
+  void finish_closing();
+
+  asio::io_context& loop_;
+  JobConfig config_;
+  NodeSelf self_;
+  ChannelSettings channel_;
+  MembershipListener* listener_;  // nullptr: told nothing any more
+  bool alive_ = true;
+
+  std::unique_ptr<NameLookup> lookup_;
+  std::unique_ptr<MemberCore> member_;
+  std::unique_ptr<ChannelServer> server_;
+  std::unique_ptr<CoordinatorDriver> coordinator_;
+  std::unique_ptr<Uplink> uplink_;   // to another launcher
+  std::uint64_t uplink_number_ = 0;  // of the newest
+  ConnectionId here_ = 0;  // the newest uplink, where it leads to the coordinator here; 0: it does not
+  bool welcomed_ = false;
+  DeadlineTimer timer_;
+  asio::steady_timer farewell_;
+  std::function<void()> closed_;
+};
+
+void Uplink::on_open() {
+  open = true;
+  node_.on_uplink_open(number_);
+}
+void Uplink::on_message(std::string_view message) {
+  node_.on_uplink_message(number_, message);
+}
+void Uplink::on_closed(const ChannelClosed& closed) {
+  node_.on_uplink_closed(number_, closed, open);
+}
+
+// ---- Beginning ----
+
+void Node::start() {
+  const Meeting& meeting = config_.meeting;
+  if (meeting.kind != Meeting::Kind::master)
+    throw Error(ErrorKind::config, "the job has several hosts, and nothing says where they meet",
+                "give --master HOST:PORT on all of them");
+  if (meeting.master.port == 0) {
+    // Nobody can know the port yet: this is the first launcher.
+    const Endpoint place = {meeting.master.host.empty() ? config_.host : meeting.master.host, 0};
+    const FoundAddresses found = look_up_now(place);
+    UniqueFd socket;
+    if (!found.addresses.empty()) socket = listening_socket(meeting_addresses(place, found).front());
+    if (!socket) refuse_to_listen(place, found.addresses.empty() ? EADDRNOTAVAIL : errno);
+    return begin(std::move(socket), true);
+  }
+  lookup_ = look_up(loop_, meeting.master, [this](FoundAddresses found) { on_master_found(found); });
+}
+
+void Node::on_master_found(const FoundAddresses& found) {
+  try {
+    if (!config_.meeting.may_coordinate) return begin({}, false);
+    // Where the name is not known, dialling says so, and tries again until it is.
+    for (const SocketAddress& address : meeting_addresses(config_.meeting.master, found)) {
+      UniqueFd socket = listening_socket(address);
+      if (socket) return begin(std::move(socket), true);
+      if (errno == EADDRINUSE) break;  // another launcher was first
+      if (errno != EADDRNOTAVAIL) refuse_to_listen(to_endpoint(address), errno);
+    }
+    begin({}, false);
+  } catch (const Error& error) {
+    fail(error);
+  }
+}
+
+/// Where the others find this node, should it have to coordinate.
+bool Node::listen_as_successor() {
+  for (const SocketAddress& address : look_up_now({self_.offer.host, 0}).addresses) {
+    if (UniqueFd socket = listening_socket(address)) {
+      server_ = serve(loop_, std::move(socket), channel_, {}, *this);
+      return true;
+    }
+  }
+  return false;
+}
+
+void Node::begin(UniqueFd socket, bool coordinates) {
+  MemberSettings settings = member_settings(config_, self_);
+  if (coordinates) {
+    server_ = serve(loop_, std::move(socket), channel_, {}, *this);
+    settings.successor = server_->endpoints().front();
+  } else if (has_takeover(config_.meeting)) {
+    if (listen_as_successor())
+      settings.successor = {self_.offer.host, server_->endpoints().front().port};
+    else
+      news(NewsLevel::warning, "no port is left to take the coordinator's place with");
+  }
+  settings.coordinates = coordinates;
+  settings.coordinator = coordinates ? server_->endpoints().front() : config_.meeting.master;
+  if (coordinates) coordinate(std::nullopt);
+  member_ = std::make_unique<MemberCore>(settings);
+  perform(member_->start(cluster_now()));
+}
+
+/// It cannot take part: nothing more is tried.
+void Node::fail(const Error& error) {
+  member_.reset();
+  JobEnd end;
+  end.exit_status = kRefusal;
+  end.why = error.hint().empty() ? error.what() : std::string(error.what()) + " (" + error.hint() + ")";
+  tell([end](MembershipListener& listener) { listener.on_job_over(end); });
+}
+
+void Node::let_go() {
+  alive_ = false;
+  listener_ = nullptr;
+  lookup_.reset();
+  uplink_.reset();
+  coordinator_.reset();
+  server_.reset();
+  farewell_.cancel();
+}
+
+// ---- The coordinator here ----
+
+void Node::coordinate(std::optional<Journal> journal) {
+  CoordinatorSettings settings = coordinator_settings(config_);
+  settings.node = self_.node;
+  settings.run = draw_id();
+  settings.seed = std::hash<std::string>()(settings.run);
+  settings.own = server_->endpoints().front();
+  if (journal && config_.meeting.kind == Meeting::Kind::master) settings.heralded = config_.meeting.master;
+  coordinator_ = drive(loop_, settings, std::move(journal), channel_, coordinator_hooks());
+}
+
+CoordinatorHooks Node::coordinator_hooks() {
+  CoordinatorHooks hooks;
+  hooks.send = [this](const std::vector<ConnectionId>& to, const SharedMessage& message) {
+    send_from_here(to, message);
+  };
+  hooks.close = [this](ConnectionId id) {
+    if (id < kHere) return server_->close(id);
+    if (id != here_) return;
+    later([number = uplink_number_](Node& node) {
+      if (node.uplink_number_ == number && std::exchange(node.here_, 0) != 0)
+        node.perform(node.member_->on_closed(number, Closing::closed, cluster_now()));
+    });
+  };
+  hooks.publish = [](const Journal&) {};
+  hooks.event = [this](const ClusterEvent& event) { news(NewsLevel::debug, to_string(event)); };
+  hooks.stepped_down = [this](const std::string& why) { on_stepped_down(why); };
+  hooks.over = [this](const JobEnd&) { on_coordinator_over(); };
+  return hooks;
+}
+
+void Node::send_from_here(const std::vector<ConnectionId>& to, const SharedMessage& message) {
+  for (const ConnectionId id : to) {
+    if (id < kHere) {
+      server_->send(id, message.bytes());
+    } else if (id == here_) {
+      later([number = uplink_number_, message](Node& node) {
+        if (node.uplink_number_ == number && node.here_ != 0)
+          node.perform(node.member_->on(number, message.message(), cluster_now()));
+      });
+    }
+  }
+}
+
+void Node::on_stepped_down(const std::string& why) {
+  server_->close_all();
+  coordinator_.reset();
+  here_ = 0;
+  report([&](MemberCore& member) { return member.on_stepped_down(why, cluster_now()); });
+}
+
+void Node::on_coordinator_over() {
+  server_->close_all();
+  server_->stop_listening();
+  coordinator_.reset();
+  if (closed_) finish_closing();
+}
+
+// ---- Connections of others ----
+
+void Node::on_message(ConnectionId id, std::string_view bytes) {
+  std::optional<Message> message;
+  try {
+    message = decode(bytes);
+  } catch (const Error& error) {
+    warn(std::string("a message of another launcher cannot be read: ") + error.what(), error.hint());
+    server_->close(id);
+    if (coordinator_) coordinator_->on_closed(id, Closing::broken);
+    return;
+  }
+  if (coordinator_) return coordinator_->on_message(id, *message);
+  report([&](MemberCore& member) { return member.on_stranger(id, *message, cluster_now()); });
+}
+
+void Node::on_closed(ConnectionId id, const ChannelClosed& closed) {
+  if (coordinator_) coordinator_->on_closed(id, closing_of(closed));
+}
+
+// ---- The uplink ----
+
+void Node::on_uplink_open(std::uint64_t number) {
+  report([&](MemberCore& member) { return member.on_connected(number, cluster_now()); });
+}
+
+void Node::on_uplink_message(std::uint64_t number, std::string_view bytes) {
+  std::optional<Message> message;
+  try {
+    message = decode(bytes);
+  } catch (const Error& error) {
+    warn(std::string("a message of the coordinator cannot be read: ") + error.what(), error.hint());
+    uplink_.reset();
+    return report(
+        [&](MemberCore& member) { return member.on_closed(number, Closing::broken, cluster_now()); });
+  }
+  welcomed_ = welcomed_ || std::holds_alternative<Welcome>(*message);
+  report([&](MemberCore& member) { return member.on(number, *message, cluster_now()); });
+}
+
+void Node::on_uplink_closed(std::uint64_t number, const ChannelClosed& closed, bool was_open) {
+  uplink_.reset();
+  // Before the first welcome nothing will change by dialling again; later, it may be one address of several.
+  const bool hopeless = closed.end == ChannelEnd::refused || closed.end == ChannelEnd::stranger;
+  if (!was_open && hopeless && !welcomed_) return fail(Error(ErrorKind::config, closed.why, closed.hint));
+  if (!member_) return;
+  if (was_open) return perform(member_->on_closed(number, closing_of(closed), cluster_now()));
+  perform(member_->on_dial_failed(number, closed.why, cluster_now()));
+}
+
+void Node::drop_uplink() {
+  uplink_.reset();
+  const ConnectionId here = std::exchange(here_, 0);
+  if (here == 0) return;
+  later([here](Node& node) {
+    if (node.coordinator_) node.coordinator_->on_closed(here, Closing::closed);
+  });
+}
+
+// ---- What the member says ----
+
+void Node::perform(joining::Outputs outputs) {
+  for (auto& output : outputs) std::visit([this](auto& one) { act(one); }, output);
+  if (alive_ && member_) timer_.set(member_->next_deadline());
+}
+
+void Node::act(joining::Dial& dial) {
+  drop_uplink();
+  uplink_number_ = dial.uplink;
+  if (dial.here) {
+    here_ = kHere + dial.uplink;
+    return later([number = dial.uplink](Node& node) {
+      if (node.uplink_number_ == number && node.here_ != 0)
+        node.perform(node.member_->on_connected(number, cluster_now()));
+    });
+  }
+  uplink_ = std::make_unique<Uplink>(*this, dial.uplink);
+  uplink_->channel = launcher::dial(loop_, dial.to, channel_, *uplink_);
+}
+
+void Node::act(joining::Send& send) {
+  if (here_ == 0) {
+    if (uplink_ && uplink_->channel) uplink_->channel->send(send.message.bytes());
+    return;
+  }
+  later([here = here_, message = send.message](Node& node) {
+    if (node.coordinator_) node.coordinator_->on_message(here, message.message());
+  });
+}
+
+void Node::act(joining::HangUp&) {
+  if (uplink_ && uplink_->channel) uplink_->channel->close();
+  drop_uplink();
+}
+
+void Node::act(joining::Coordinate& order) {
+  coordinate(std::move(order.journal));
+}
+
+void Node::act(joining::Answer& answer) {
+  if (!server_) return;
+  server_->send(answer.stranger, answer.message.bytes());
+  server_->close(answer.stranger);
+}
+
+void Node::act(joining::TellNews& tell_news) {
+  news(tell_news.level, tell_news.text);
+}
+
+void Node::act(joining::TellPrepare& prepare) {
+  tell([prepare](MembershipListener& listener) { listener.on_prepare(prepare.epoch, prepare.why); });
+}
+
+void Node::act(joining::TellWorld& world) {
+  if (!world.world) return;  // only where lists are not wanted
+  tell([world](MembershipListener& listener) {
+    const auto rank = static_cast<std::size_t>(world.news.rank);
+    world.news.update ? listener.on_update(*world.world, rank) : listener.on_world(*world.world, rank);
+  });
+}
+
+void Node::act(joining::TellFenced& fenced) {
+  tell([why = fenced.why](MembershipListener& listener) { listener.on_fenced(why); });
+}
+
+void Node::act(joining::TellJobOver& over) {
+  tell([end = over.end](MembershipListener& listener) { listener.on_job_over(end); });
+}
+
+// ---- Closing ----
+
+void Node::close(std::function<void()> closed) {
+  closed_ = std::move(closed);
+  listener_ = nullptr;
+  lookup_.reset();
+  const bool job_over = member_ && member_->over();
+  if (member_ && !job_over) perform(member_->leave("its launcher ends", cluster_now()));
+  // Where the job is over, those who are connected here have to hear it; else the next coordinator is theirs to find.
+  if (!coordinator_ || !job_over) return later([](Node& node) { node.finish_closing(); });
+  farewell_.expires_after(kFarewell);
+  farewell_.async_wait([self = weak_from_this()](const error_code& error) {
+    const auto node = self.lock();
+    if (!error && node && node->alive_) node->finish_closing();
+  });
+}
+
+void Node::finish_closing() {
+  const auto closed = std::exchange(closed_, nullptr);
+  if (!closed) return;
+  farewell_.cancel();
+  if (uplink_ && uplink_->channel) uplink_->channel->close();
+  if (server_) {
+    server_->close_all();
+    server_->stop_listening();
+  }
+  coordinator_.reset();
+  closed();
+}
+
+/// What is handed out.
+class NodeMembership final : public Membership {
+ public:
+  explicit NodeMembership(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+  ~NodeMembership() override { node_->let_go(); }
+  NodeMembership(const NodeMembership&) = delete;
+  NodeMembership& operator=(const NodeMembership&) = delete;
+
+  void ready(std::uint64_t epoch, const PodOffer& offer) override {
+    node_->report([&](MemberCore& member) { return member.ready(epoch, offer, cluster_now()); });
+  }
+  void running(std::uint64_t epoch) override {
+    node_->report([&](MemberCore& member) { return member.running(epoch, cluster_now()); });
+  }
+  void failing(std::uint64_t epoch, const std::string& process) override {
+    node_->report([&](MemberCore& member) { return member.failing(epoch, process, cluster_now()); });
+  }
+  void failed(std::uint64_t epoch, const NodeFailure& failure) override {
+    node_->report(
+        [&](MemberCore& member) { return member.failed(epoch, failure, died_at(failure), cluster_now()); });
+  }
+  void done(std::uint64_t epoch) override {
+    node_->report([&](MemberCore& member) { return member.done(epoch, cluster_now()); });
+  }
+  void stop(int signal) override {
+    node_->report([&](MemberCore& member) { return member.stop(signal, cluster_now()); });
+  }
+  void timed_out() override {
+    node_->report([&](MemberCore& member) { return member.timed_out(cluster_now()); });
+  }
+  void close(std::function<void()> closed) override { node_->close(std::move(closed)); }
+
+ private:
+  std::shared_ptr<Node> node_;
+};
+
+}  // namespace
+
+std::unique_ptr<Membership> join_job(asio::io_context& loop, const JobConfig& config,
+                                     const Environ& environment, const NodeSelf& self,
+                                     MembershipListener& listener) {
+  ChannelSettings channel;
+  if (!config.meeting.insecure)
+    channel.secret = meeting_secret(config.meeting, environment, channel.secret_source);
+  channel.version = FLEETRUN_VERSION;
+  auto node = std::make_shared<Node>(loop, config, self, std::move(channel), listener);
+  node->start();
+  return std::make_unique<NodeMembership>(node);
+}
+
+}  // namespace fleetrun::launcher

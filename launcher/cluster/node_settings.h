@@ -1,0 +1,20 @@
+// From a job's configuration to the settings of its coordinator and of a member. Pure.
+#pragma once
+
+#include "launcher/cluster/coordinator_core.h"
+#include "launcher/cluster/member_core.h"
+#include "launcher/cluster/membership.h"
+#include "launcher/job_config.h"
+
+namespace fleetrun::launcher {
+
+/// Whether members take the place of a coordinator that is lost by themselves.
+bool has_takeover(const Meeting& meeting) noexcept;
+
+/// Of a coordinator that is no node; `run`, `seed`, `node` and `own` are left to its owner.
+CoordinatorSettings coordinator_settings(const JobConfig& config);
+
+/// Without the endpoints.
+MemberSettings member_settings(const JobConfig& config, const NodeSelf& self);
+
+}  // namespace fleetrun::launcher
