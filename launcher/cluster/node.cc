@@ -20,6 +20,7 @@
 #include "launcher/cluster/coordinator.h"
 #include "launcher/cluster/coordinator_driver.h"
 #include "launcher/cluster/deadline_timer.h"
+#include "launcher/cluster/discovery.h"
 #include "launcher/cluster/job_secret.h"
 #include "launcher/cluster/meeting_address.h"
 #include "launcher/cluster/member_core.h"
@@ -27,6 +28,7 @@
 #include "launcher/cluster/name_lookup.h"
 #include "launcher/cluster/node_settings.h"
 #include "launcher/cluster/socket_address.h"
+#include "launcher/etcd/etcd_discovery.h"
 #include "runtime/base/error.h"
 #include "runtime/base/version.h"
 
@@ -72,7 +74,9 @@ class Uplink final : public ChannelListener {
   std::uint64_t number_;
 };
 
-class Node final : public std::enable_shared_from_this<Node>, private ChannelServerListener {
+class Node final : public std::enable_shared_from_this<Node>,
+                   private ChannelServerListener,
+                   private DiscoveryListener {
  public:
   Node(asio::io_context& loop, const JobConfig& config, const NodeSelf& self, ChannelSettings channel,
        MembershipListener& listener)
@@ -101,6 +105,7 @@ class Node final : public std::enable_shared_from_this<Node>, private ChannelSer
 
  private:
   // Beginning.
+  void stand_for_election();
   void on_master_found(const FoundAddresses& found);
   bool listen_as_successor();
   void begin(UniqueFd socket, bool coordinates);
@@ -112,6 +117,14 @@ class Node final : public std::enable_shared_from_this<Node>, private ChannelSer
   void send_from_here(const std::vector<ConnectionId>& to, const SharedMessage& message);
   void on_stepped_down(const std::string& why);
   void on_coordinator_over();
+
+  // DiscoveryListener
+  void lead(std::uint64_t fence, const std::optional<std::string>& state) override;
+  void follow(const Endpoint& coordinator) override;
+  void lost_lead(const std::string& why) override;
+  void in_doubt(const std::string& why) override { news(NewsLevel::warning, why); }
+  void on_published(bool stored) override;
+  void failed(const Error& error) override { fail(error); }
 
   // ChannelServerListener
   void on_open(ConnectionId, const std::string&) override {}
@@ -165,6 +178,7 @@ class Node final : public std::enable_shared_from_this<Node>, private ChannelSer
   std::unique_ptr<NameLookup> lookup_;
   std::unique_ptr<MemberCore> member_;
   std::unique_ptr<ChannelServer> server_;
+  std::unique_ptr<Discovery> discovery_;  // with etcd
   std::unique_ptr<CoordinatorDriver> coordinator_;
   std::unique_ptr<Uplink> uplink_;   // to another launcher
   std::uint64_t uplink_number_ = 0;  // of the newest
@@ -190,6 +204,7 @@ void Uplink::on_closed(const ChannelClosed& closed) {
 
 void Node::start() {
   const Meeting& meeting = config_.meeting;
+  if (meeting.kind == Meeting::Kind::etcd) return stand_for_election();
   if (meeting.kind != Meeting::Kind::master)
     throw Error(ErrorKind::config, "the job has several hosts, and nothing says where they meet",
                 "give --master HOST:PORT on all of them");
@@ -203,6 +218,17 @@ void Node::start() {
     return begin(std::move(socket), true);
   }
   lookup_ = look_up(loop_, meeting.master, [this](FoundAddresses found) { on_master_found(found); });
+}
+
+void Node::stand_for_election() {
+  if (!listen_as_successor()) refuse_to_listen({self_.offer.host, 0}, EADDRNOTAVAIL);
+  discovery_ = make_etcd_discovery(loop_, {.address = parse_etcd_address(config_.meeting.etcd),
+                                           .job_id = config_.job_id,
+                                           .may_coordinate = config_.meeting.may_coordinate,
+                                           .join_timeout = config_.meeting.join_timeout});
+  member_ = std::make_unique<MemberCore>(member_settings(config_, self_));
+  perform(member_->start(cluster_now()));
+  discovery_->start({self_.offer.host, server_->endpoints().front().port}, *this);
 }
 
 void Node::on_master_found(const FoundAddresses& found) {
@@ -264,6 +290,7 @@ void Node::let_go() {
   listener_ = nullptr;
   lookup_.reset();
   uplink_.reset();
+  discovery_.reset();
   coordinator_.reset();
   server_.reset();
   farewell_.cancel();
@@ -294,7 +321,9 @@ CoordinatorHooks Node::coordinator_hooks() {
         node.perform(node.member_->on_closed(number, Closing::closed, cluster_now()));
     });
   };
-  hooks.publish = [](const Journal&) {};
+  hooks.publish = [this](const Journal& journal) {
+    if (discovery_) discovery_->publish(encode(journal));
+  };
   hooks.event = [this](const ClusterEvent& event) { news(NewsLevel::debug, to_string(event)); };
   hooks.stepped_down = [this](const std::string& why) { on_stepped_down(why); };
   hooks.over = [this](const JobEnd&) { on_coordinator_over(); };
@@ -326,6 +355,31 @@ void Node::on_coordinator_over() {
   server_->stop_listening();
   coordinator_.reset();
   if (closed_) finish_closing();
+}
+
+// ---- The election ----
+
+void Node::lead(std::uint64_t, const std::optional<std::string>& state) {
+  std::optional<Journal> journal;
+  try {
+    if (state) journal = decode_journal(*state);
+  } catch (const Error& error) {
+    return fail(error);
+  }
+  coordinate(std::move(journal));
+  report([](MemberCore& member) { return member.follow(std::nullopt, cluster_now()); });
+}
+
+void Node::follow(const Endpoint& coordinator) {
+  report([&](MemberCore& member) { return member.follow(coordinator, cluster_now()); });
+}
+
+void Node::lost_lead(const std::string& why) {
+  if (coordinator_) coordinator_->depose(why);
+}
+
+void Node::on_published(bool stored) {
+  if (coordinator_) coordinator_->on_published(stored);
 }
 
 // ---- Connections of others ----
@@ -484,6 +538,7 @@ void Node::finish_closing() {
     server_->stop_listening();
   }
   coordinator_.reset();
+  if (discovery_) discovery_->stop(member_ && member_->over());
   closed();
 }
 
