@@ -1,6 +1,7 @@
 #include "cli/agent_command.h"
 
 #include "cli/launch.h"
+#include "launcher/engines/srun_task.h"
 #include "launcher/remote/agent.h"
 #include "runtime/base/error.h"
 
@@ -9,6 +10,7 @@ namespace fleetrun::cli {
 int run_agent_command(const std::vector<std::string>& arguments, const Environ& environment) {
   const std::string what = arguments.size() == 1 ? arguments.front() : "";
   if (what == "--stdin") return launcher::remote::run_agent(environment);
+  if (what == "--task") return launcher::run_srun_task(environment);
   if (what == "--node") {
     const launcher::remote::LaunchOrder order = launcher::remote::take_order();
     return launch(launcher::remote::config_of(order, environment), environment);

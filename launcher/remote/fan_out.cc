@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "launcher/engines/srun_fan_out.h"
 #include "launcher/remote/link.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -240,6 +241,7 @@ void Login::refuse(const LoginFailure& failure) {
 
 std::unique_ptr<FanOut> make_fan_out(asio::io_context& loop, FanOutSettings settings,
                                      FanOutListener& listener) {
+  if (!settings.srun.empty()) return make_srun_fan_out(loop, std::move(settings), listener);
   return std::make_unique<Fan>(loop, std::move(settings), listener);
 }
 

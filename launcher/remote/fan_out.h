@@ -23,6 +23,7 @@ namespace fleetrun::launcher::remote {
 
 struct FanOutSettings {
   std::vector<std::string> ssh = {"ssh"};
+  std::vector<std::string> srun;         // one command for all hosts instead (launcher/engines/srun_fan_out)
   std::string program;                   // fleetrun on the hosts
   std::string own_program;               // and here
   std::vector<std::string> environment;  // of the commands

@@ -25,8 +25,9 @@ constexpr int kBlocksPerTurn = 16;           // then others have the loop
 /// Handlers hold the link's insides, so that its owner may drop the link in a listener's call.
 class Pipes : public std::enable_shared_from_this<Pipes> {
  public:
-  Pipes(asio::io_context& loop, const CommandLine& line, LinkListener& listener)
+  Pipes(asio::io_context& loop, const CommandLine& line, LinkListener& listener, Unwrap unwrap)
       : listener_(&listener),
+        unwrap_(std::move(unwrap)),
         decoder_(kLongestReport, true),
         command_(start_command(line)),
         input_(loop),
@@ -139,14 +140,17 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
       if (count < 0 && errno == EINTR) continue;
       if (count < 0 && errno == EAGAIN) return Taken::all_there_is;
       if (count <= 0) return Taken::everything;
-      decoder_.append({bytes, static_cast<std::size_t>(count)});
-      if (!deliver()) return Taken::everything;
+      if (!deliver({bytes, static_cast<std::size_t>(count)})) return Taken::everything;
     }
     return Taken::some;
   }
 
-  bool deliver() {
+  bool deliver(std::string_view bytes) {
     try {
+      if (unwrap_)
+        decoder_.append(unwrap_(bytes));
+      else
+        decoder_.append(bytes);
       while (listener_) {
         auto frame = decoder_.next();
         if (!frame) return true;
@@ -200,6 +204,7 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
   }
 
   LinkListener* listener_;
+  Unwrap unwrap_;
   ChannelDecoder decoder_;
   Command command_;
   asio::posix::stream_descriptor input_, output_, error_, ended_;
@@ -210,8 +215,8 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
 
 class PipedLink final : public Link {
  public:
-  PipedLink(asio::io_context& loop, const CommandLine& line, LinkListener& listener)
-      : pipes_(std::make_shared<Pipes>(loop, line, listener)) {
+  PipedLink(asio::io_context& loop, const CommandLine& line, LinkListener& listener, Unwrap unwrap)
+      : pipes_(std::make_shared<Pipes>(loop, line, listener, std::move(unwrap))) {
     pipes_->begin();
   }
   ~PipedLink() override { pipes_->abandon(); }
@@ -228,8 +233,9 @@ class PipedLink final : public Link {
 
 }  // namespace
 
-std::unique_ptr<Link> start_link(asio::io_context& loop, const CommandLine& command, LinkListener& listener) {
-  return std::make_unique<PipedLink>(loop, command, listener);
+std::unique_ptr<Link> start_link(asio::io_context& loop, const CommandLine& command, LinkListener& listener,
+                                 Unwrap unwrap) {
+  return std::make_unique<PipedLink>(loop, command, listener, std::move(unwrap));
 }
 
 }  // namespace fleetrun::launcher::remote

@@ -2,8 +2,10 @@
 // loop.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/remote/channel.h"
@@ -38,8 +40,12 @@ class Link {
   virtual std::size_t waiting() const = 0;
 };
 
-/// `listener` outlives the link. Throws: Error(spawn) as start_command() does.
+/// What the bytes that a command writes stand for; it may keep some for the next call. Throws: Error(data).
+using Unwrap = std::function<std::string(std::string_view bytes)>;
+
+/// `listener` outlives the link. `unwrap`: the command writes frames in another form. Throws: Error(spawn) as
+/// start_command() does.
 std::unique_ptr<Link> start_link(boost::asio::io_context& loop, const CommandLine& command,
-                                 LinkListener& listener);
+                                 LinkListener& listener, Unwrap unwrap = {});
 
 }  // namespace fleetrun::launcher::remote

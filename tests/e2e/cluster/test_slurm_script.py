@@ -32,7 +32,8 @@ class Script:
         self.environment["PATH"] = f"{self.directory}:{self.environment['PATH']}"
 
     def start(self, **more):
-        return subprocess.Popen(["bash", "batch"], cwd=self.directory, env={**self.environment, **more}, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(["bash", "batch"], cwd=self.directory, env={**self.environment, **more}, stderr=subprocess.DEVNULL,
+                                start_new_session=True)
 
     def requeued(self):
         path = self.directory / "requeued"
@@ -51,12 +52,13 @@ def test_every_byte_of_the_arguments_arrives(work):
     assert [line for line in head.split(b"\n") if b"nodes=" in line and line.startswith(b"#SBATCH")] == [b"#SBATCH --nodes=2"]
 
 
-@pytest.mark.parametrize("number, name", [(signal.SIGUSR1, "USR1"), (signal.SIGTERM, "TERM")])
-def test_the_notice_is_handed_on_and_the_job_goes_back_into_the_queue(work, number, name):
+# Slurm's notice goes to the script alone, TERM to its whole process group.
+@pytest.mark.parametrize("send, number, name", [(os.kill, signal.SIGUSR1, "USR1"), (os.killpg, signal.SIGTERM, "TERM")])
+def test_fleetrun_is_told_once_and_the_job_goes_back_into_the_queue(work, send, number, name):
     script = Script(work, ["train.py"], WAIT)
     batch = script.start()
     wait_until((script.directory / "up").exists, "fleetrun")
-    batch.send_signal(number)
+    send(batch.pid, number)
     assert batch.wait(DEADLINE) == 75
     assert ((script.directory / "told").read_text(), script.requeued()) == (name + "\n", "requeue 77\n")
 
@@ -65,7 +67,7 @@ def test_a_cancelled_job_stays_away(work):
     script = Script(work, ["train.py"], WAIT)
     batch = script.start(JOB_STATE="COMPLETING")
     wait_until((script.directory / "up").exists, "fleetrun")
-    batch.send_signal(signal.SIGTERM)
+    os.killpg(batch.pid, signal.SIGTERM)
     assert (batch.wait(DEADLINE), script.requeued()) == (75, None)
 
 
