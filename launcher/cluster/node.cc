@@ -454,8 +454,12 @@ void Node::act(joining::Dial& dial) {
   if (dial.here) {
     here_ = kHere + dial.uplink;
     return later([number = dial.uplink](Node& node) {
-      if (node.uplink_number_ == number && node.here_ != 0)
-        node.perform(node.member_->on_connected(number, cluster_now()));
+      if (node.uplink_number_ != number || node.here_ == 0) return;
+      node.report([&](MemberCore& member) {
+        if (node.coordinator_) return member.on_connected(number, cluster_now());
+        node.here_ = 0;
+        return member.on_dial_failed(number, "this host does not coordinate the job any more", cluster_now());
+      });
     });
   }
   uplink_ = std::make_unique<Uplink>(*this, dial.uplink);

@@ -1,0 +1,199 @@
+// Nodes that meet through join_job(), all of them in one loop, on addresses of the loopback.
+#include <deque>
+
+#include "launcher/cluster/membership.h"
+#include "launcher/cluster/world.h"
+#include "launcher/job_config.h"
+#include "runtime/base/environ.h"
+#include "runtime/base/error.h"
+#include "tests/support/cluster_loop.h"
+#include "tests/support/temp_dir.h"
+
+using namespace fleetrun;
+using namespace fleetrun::launcher;
+using namespace fleetrun::tests;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A node and its supervisor, which is ready at once and runs nothing.
+struct TestNode final : MembershipListener {
+  boost::asio::io_context& loop;
+  NodeSelf self;
+  std::unique_ptr<Membership> membership;
+  std::optional<World> world;
+  std::size_t rank = 99;
+  std::optional<JobEnd> end;
+  std::vector<std::string> news;
+  std::vector<std::uint64_t> prepared;
+  int worlds = 0, fenced = 0;
+  bool closed = false;
+
+  TestNode(boost::asio::io_context& its_loop, const JobConfig& config, const Environ& environ)
+      : loop(its_loop) {
+    static_cast<void>(loop);
+    const std::string number = config.host.substr(config.host.rfind('.') + 1);
+    self.node = std::string(32 - number.size(), '0') + number;
+    self.name = "h" + number;
+    self.pod = "pod" + std::string(3 - number.size() % 3, 'x');
+    self.offer = {config.host, {static_cast<std::uint16_t>(7000 + std::stoi(number))}, {}, 9000};
+    membership = join_job(loop, config, environ, self, *this);
+  }
+
+  void on_news(NewsLevel, const std::string& text) override { news.push_back(text); }
+  void on_prepare(std::uint64_t epoch, const std::string&) override {
+    prepared.push_back(epoch);
+    membership->ready(epoch, self.offer);
+  }
+  void on_world(const World& its_world, std::size_t node_rank) override {
+    world = its_world;
+    rank = node_rank;
+    ++worlds;
+    membership->running(world->epoch);
+  }
+  void on_update(const World& its_world, std::size_t node_rank) override { on_world(its_world, node_rank); }
+  void on_fenced(const std::string&) override { ++fenced; }
+  void on_job_over(const JobEnd& its_end) override { end = its_end; }
+  void close() {
+    membership->close([this] { closed = true; });
+  }
+  bool told(const std::string& part) const {
+    for (const std::string& text : news)
+      if (text.find(part) != std::string::npos) return true;
+    return false;
+  }
+};
+
+/// A port that was free a moment ago, and that nothing else on this host is given meanwhile (below the kernel's range).
+Endpoint free_master(const std::string& host) {
+  for (std::uint16_t port = 20'000 + static_cast<std::uint16_t>(::getpid() % 5'000); port < 32'000; ++port) {
+    if (listen_at(host, port)) return {host, port};
+  }
+  FAIL("no port is free");
+  return {};
+}
+
+struct Job {
+  boost::asio::io_context loop{1};
+  TempDir home;
+  Environ environ{{"HOME", home.path().string()}};
+  Endpoint master = free_master("127.0.0.1");
+  std::deque<TestNode> nodes;  // they stay where they are
+
+  JobConfig config(int number, NodeCount count) const {
+    JobConfig config;
+    config.job_id = "job";
+    config.host = "127.0.0." + std::to_string(number);
+    config.host_chosen = true;
+    config.meeting.kind = Meeting::Kind::master;
+    config.meeting.master = master;
+    config.meeting.nodes = count;
+    config.meeting.elastic = count.least < count.most;
+    config.meeting.join_timeout = 20s;
+    config.meeting.elastic_timeout = 20s;
+    return config;
+  }
+  TestNode& add(const JobConfig& config) { return nodes.emplace_back(loop, config, environ); }
+  TestNode& add(int number, NodeCount count) { return add(config(number, count)); }
+  template <class Done>
+  void until(Done done) {
+    turn_until(loop, done);
+  }
+  bool all_in_world(std::uint64_t epoch) const {
+    for (const TestNode& node : nodes) {
+      if (!node.world || node.world->epoch < epoch) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("two launchers meet at --master within the blink of an eye, and know the same world") {
+  Job job;
+  const auto start = std::chrono::steady_clock::now();
+  job.add(1, {2, 2, 1});
+  job.add(2, {2, 2, 1});
+  job.until([&] { return job.all_in_world(1); });
+  MESSAGE("met after "
+          << std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()
+          << " ms");
+  TestNode &first = job.nodes[0], &second = job.nodes[1];
+  CHECK(*first.world == *second.world);
+  CHECK(first.rank + second.rank == 1);
+  CHECK(first.world->members.size() == 2);
+  CHECK(first.world->trainer_endpoints().size() == 2);
+  CHECK(first.world->run.size() == 32);
+  first.membership->done(first.world->epoch);
+  second.membership->done(second.world->epoch);
+  job.until([&] { return first.end && second.end; });
+  CHECK(first.end->exit_status == 0);
+  CHECK(second.end->exit_status == 0);
+  first.close();
+  second.close();
+  job.until([&] { return first.closed && second.closed; });
+}
+
+TEST_CASE(
+    "it does not matter who is there first: who can listen at the address coordinates, the others wait") {
+  Job job;
+  JobConfig early = job.config(2, {3, 3, 1});
+  job.add(early);
+  job.add(3, {3, 3, 1});
+  job.add(1, {3, 3, 1});
+  job.until([&] { return job.all_in_world(1); });
+  for (TestNode& node : job.nodes) CHECK(node.world->hash() == job.nodes[0].world->hash());
+}
+
+TEST_CASE("with another secret the newcomer ends, and both sides say why") {
+  Job job;
+  TempDir elsewhere;
+  job.add(1, {2, 2, 1});
+  job.until([&] { return !listen_at("127.0.0.1", job.master.port); });
+  job.environ.set("HOME", elsewhere.path().string());
+  TestNode& stranger = job.add(2, {2, 2, 1});
+  job.until([&] { return stranger.end && job.nodes[0].told("has another secret than this host"); });
+  CHECK(stranger.end->exit_status == 125);
+  CHECK(stranger.end->why.find(to_string(job.master) + " has another secret than this host (" +
+                               elsewhere.file(".config/fleetrun/secret") + ")") == 0);
+  CHECK(stranger.end->why.find("--secret-file") != std::string::npos);
+  CHECK(job.nodes[0].told("(" + job.home.file(".config/fleetrun/secret") + ")"));
+}
+
+TEST_CASE("a secret that is not safe keeps a launcher from joining") {
+  Job job;
+  JobConfig config = job.config(1, {2, 2, 1});
+  config.meeting.secret_file = job.home.write("open", "0123456789abcdefghijklmnopqrstuv");
+  CHECK_THROWS_AS(job.add(config), Error);
+}
+
+TEST_CASE("the port of a chosen master can be left to this host") {
+  Job job;
+  job.master = {"127.0.0.1", 0};
+  job.add(1, {1, 2, 1});
+  job.until([&] { return job.all_in_world(1); });
+  CHECK(job.nodes[0].world->members.size() == 1);
+}
+
+TEST_CASE("a member that vanishes is lost at once, and the others go on without it") {
+  Job job;
+  for (int i = 1; i <= 3; ++i) job.add(i, {2, 3, 1});
+  job.until([&] { return job.all_in_world(1); });
+  const auto start = std::chrono::steady_clock::now();
+  job.nodes.pop_back();  // its connections end without a goodbye
+  job.until([&] { return job.all_in_world(2); });
+  CHECK(std::chrono::steady_clock::now() - start < 4s);
+  CHECK(job.nodes[0].world->members.size() == 2);
+}
+
+TEST_CASE("when the coordinator vanishes, another member takes its place") {
+  Job job;
+  for (int i = 1; i <= 3; ++i) job.add(i, {2, 3, 1});
+  job.until([&] { return job.all_in_world(1); });
+  const auto start = std::chrono::steady_clock::now();
+  job.nodes.pop_front();
+  job.until([&] { return job.all_in_world(2); });
+  CHECK(std::chrono::steady_clock::now() - start < 10s);
+  CHECK(job.nodes[0].world->members.size() == 2);
+  CHECK(job.nodes[0].world->hash() == job.nodes[1].world->hash());
+}
