@@ -37,11 +37,6 @@ constexpr std::chrono::milliseconds kFirstLook{20}, kLongestLook{5'000};
 constexpr std::chrono::milliseconds kLastWordsTime{200};  // for them to get through --log_through's writer
 constexpr std::chrono::milliseconds kSettleTime{500};     // for a failure to show after its first consequence
 
-std::optional<InWorld> in_world(const WorldSettings& settings) {
-  if (!settings.link) return std::nullopt;
-  return InWorld{settings.world.attempt};
-}
-
 class Supervisor final : public PodListener, public JobControl, private PodInWorld {
  public:
   Supervisor(Plan plan, std::vector<LogFile> logs, PortLeases& leases, RunSettings settings)
@@ -50,7 +45,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
         leases_(leases),
         settings_(std::move(settings)),
         state_(plan_.roles, roles_of(plan_), RestartPolicy(plan_.restart, settings_.seed),
-               in_world(settings_.world)),
+               settings_.world.link ? std::optional(InWorld{settings_.world.world.attempt}) : std::nullopt),
         lives_(plan_.processes.size()),
         own_loop_(settings_.world.link ? nullptr : std::make_unique<asio::io_context>(1)),
         loop_(own_loop_ ? *own_loop_ : settings_.world.link->loop()),
@@ -241,7 +236,9 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void on(const SweptFrame& frame) {
-    handle(Swept{frame.index == kEveryProcess ? std::nullopt : std::optional<std::size_t>(frame.index)});
+    if (frame.index != kEveryProcess) return handle(Swept{frame.index});
+    last_resort_.cancel();  // what was killed has ended
+    handle(Swept{});
   }
 
   void on(const UnkillableFrame& frame) {

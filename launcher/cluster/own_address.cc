@@ -97,6 +97,7 @@ std::string draw_node_id() {
 JobConfig settle_meeting(JobConfig config) {
   Meeting& meeting = config.meeting;
   if (meeting.kind == Meeting::Kind::none) return config;
+  const bool named = config.host_chosen || !meeting.addresses.empty();  // by the user
   if (!meeting.addresses.empty()) {
     const int rank = own_rank(meeting.addresses, config);
     if (meeting.node_rank >= 0 && meeting.node_rank != rank)
@@ -117,7 +118,7 @@ JobConfig settle_meeting(JobConfig config) {
     else
       config.host = address_towards(kElsewhere);
   }
-  if (meeting.node_name.empty()) meeting.node_name = own_name();
+  if (meeting.node_name.empty()) meeting.node_name = named ? config.host : own_name();
   return config;
 }
 
