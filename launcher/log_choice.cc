@@ -1,5 +1,7 @@
 #include "launcher/log_choice.h"
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -17,16 +19,25 @@ std::string main_role(const Plan& plan) {
   return plan.roles.empty() ? "trainer" : plan.roles.front().name;
 }
 
+/// Whether other hosts have processes of the job too: who is not here may be there.
+bool is_among_others(const Plan& plan) {
+  return std::any_of(plan.processes.begin(), plan.processes.end(),
+                     [](const ProcessSpec& process) { return process.identity.world.has_value(); });
+}
+
 /// Shows the process `rank` of `role`, or all of them where that is -1.
 void show_some(const Plan& plan, const std::string& role, int rank, std::vector<ViewedProcess>& viewed) {
+  const bool elsewhere = is_among_others(plan);
   std::size_t size = 0, found = 0;
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
     if (role_of(plan, plan.processes[i]) != role) continue;
     ++size;
+    if (elsewhere) size = static_cast<std::size_t>(role_size(plan.processes[i].identity));
     if (rank >= 0 && plan.processes[i].identity.rank != rank) continue;
     ++found;
     viewed[i].showing = Showing::always;
   }
+  if (elsewhere && (size == 0 || rank < static_cast<int>(size))) return;
   if (size == 0)
     throw Error(ErrorKind::config, "--show names " + printable(role) + ", and the job has no such role");
   if (found == 0)

@@ -74,3 +74,17 @@ TEST_CASE("names are coloured on terminals, unless somebody is against it") {
   CHECK(use_colour(Color::always, false, with_no_colour));
   CHECK_FALSE(use_colour(Color::never, true, {}));
 }
+
+TEST_CASE("in a job of several hosts, who is not here may be on another one") {
+  Plan plan = ps_plan();
+  const EndpointList trainers = {{"10.0.0.1", 1}, {"10.0.0.1", 2}, {"10.0.0.1", 3}, {"10.0.0.2", 1}};
+  plan.processes.erase(plan.processes.begin(), plan.processes.begin() + 2);  // the servers are elsewhere
+  for (ProcessSpec& process : plan.processes) {
+    process.identity.mode = Mode::ps;
+    process.identity.trainers = trainers;
+    process.identity.world = WorldTag{.host_rank = 0, .hosts = 2, .epoch = 1, .run = "", .hash = ""};
+  }
+  using Kind = Show::Kind;
+  CHECK(viewed_processes(plan, {Kind::chosen, {1, 3}, {"server"}})[1].showing == Showing::always);
+  CHECK_THROWS_AS(viewed_processes(plan, {Kind::chosen, {4}, {}}), Error);
+}
