@@ -20,6 +20,7 @@
 
 #include "launcher/remote/channel.h"
 #include "launcher/remote/command.h"
+#include "launcher/remote/fan_out.h"
 #include "launcher/remote/launcher_lines.h"
 #include "launcher/remote/log_collection.h"
 #include "runtime/base/error.h"
@@ -48,7 +49,7 @@ std::int64_t files_since() {
   return (now.tv_sec - 1) * std::int64_t{1'000'000'000} + now.tv_nsec;
 }
 
-class Agent {
+class Agent final : private FanOutListener {
  public:
   explicit Agent(const Environ& environment)
       : environment_(environment),
@@ -97,8 +98,11 @@ class Agent {
     decoder_.append({bytes, static_cast<std::size_t>(count)});
     try {
       while (auto frame = decoder_.next()) {
-        number_ = frame->host;
-        std::visit([this](auto& message) { on(message); }, frame->message);
+        if (!std::exchange(numbered_, true)) number_ = frame->host;
+        if (frame->host == number_)
+          std::visit([this](auto& message) { on(message); }, frame->message);
+        else if (others_)
+          others_->send(frame->host, std::move(frame->message));
       }
     } catch (const Error&) {
       on_channel_end();
@@ -107,10 +111,14 @@ class Agent {
     return true;
   }
 
-  void send(Message message) {
+  void send(Message message) { send(number_, std::move(message)); }
+
+  void send(std::uint32_t host, Message message) {
     if (channel_gone_) return;
-    outgoing_.append(encode(Addressed{number_, std::move(message)}));
+    outgoing_.append(encode(Addressed{host, std::move(message)}));
     write();
+    if (others_ && waiting() >= kMostWaiting && !std::exchange(others_held_, true))
+      others_->set_reading(false);
   }
 
   void write() {
@@ -129,16 +137,57 @@ class Agent {
   /// There is room again for what the launcher and its logs have.
   void drained() {
     if (waiting() < kMostWaiting && std::exchange(held_, false)) read_shown();
+    if (waiting() < kMostWaiting && std::exchange(others_held_, false)) others_->set_reading(true);
     if (sender_) send_files();
-    if (leaving_ && waiting() == 0) loop_.stop();
+    end_if_possible();
   }
 
   /// Nobody is there any more: what runs here stops.
   void on_channel_end() {
     if (std::exchange(channel_gone_, true)) return;
     outgoing_.clear();
+    if (others_) others_->close();
     stop(SIGTERM);
     if (std::exchange(held_, false)) read_shown();
+  }
+
+  /// There is nothing left to wait for: the launcher has ended, other hosts' agents too, and all has been said.
+  void end_if_possible() {
+    if (!channel_gone_ && !leaving_ && !stopped_) return;
+    if (launcher_ || (others_ && others_->alive() > 0) || (!channel_gone_ && waiting() > 0)) return;
+    loop_.stop();
+  }
+
+  // Agents of other hosts, which are started from here.
+
+  void on(Start& start) {
+    FanOutSettings settings;
+    settings.ssh = std::move(start.ssh);
+    settings.program = std::move(start.program);
+    settings.environment = environment_.entries();
+    settings.window = start.window;
+    settings.tree_above = start.hosts.size();
+    settings.seed = number_;
+    std::vector<Destination> destinations;
+    for (std::size_t i = 0; i < start.hosts.size(); ++i)
+      destinations.push_back({start.numbers[i], std::move(start.hosts[i]), false});
+    try {
+      others_ = make_fan_out(loop_, std::move(settings), *this);
+      others_->start(std::move(destinations));
+    } catch (const Error& error) {
+      for (const std::uint32_t host : start.numbers) send(host, Verdict{error.what(), error.hint()});
+    }
+  }
+
+  void on_joined(std::uint32_t host, const Hello& hello) override { send(host, hello); }
+  void on_refused(std::uint32_t host, const LoginFailure& failure, int) override {
+    send(host, Verdict{failure.reason, failure.hint});
+    end_if_possible();
+  }
+  void on_message(std::uint32_t host, Message message) override { send(host, std::move(message)); }
+  void on_gone(std::uint32_t host, const std::string& why) override {
+    send(host, Gone{why});
+    end_if_possible();
   }
 
   // Orders.
@@ -169,7 +218,7 @@ class Agent {
 
   void on(const Bye&) {
     leaving_ = true;
-    if (waiting() == 0) loop_.stop();
+    end_if_possible();
   }
 
   void send_files() {
@@ -261,7 +310,7 @@ class Agent {
     said_.close(ignored);
     shown_.close(ignored);
     send(Ended{status_, lines_.screen()});
-    if (channel_gone_) loop_.stop();
+    end_if_possible();
   }
 
   static bool ready(Stream& stream) {
@@ -282,16 +331,16 @@ class Agent {
   }
 
   void stop(int signal) {
-    if (!launcher_) {
-      if (!ordered_) status_ = kStopped;
-      return loop_.stop();
-    }
-    ::kill(launcher_->pid, signal);
-    ::kill(launcher_->pid, SIGCONT);
+    stopped_ = true;
+    if (launcher_) ::kill(launcher_->pid, signal);
+    if (launcher_) ::kill(launcher_->pid, SIGCONT);
     stop_.expires_after(kLongestStop);
     stop_.async_wait([this](const error_code& error) {
-      if (!error && launcher_) ::kill(launcher_->pid, SIGKILL);
+      if (error) return;
+      if (launcher_) ::kill(launcher_->pid, SIGKILL);
+      if (others_) others_->kill();
     });
+    end_if_possible();
   }
 
   const Environ& environment_;
@@ -303,12 +352,14 @@ class Agent {
   std::string outgoing_, writing_;
   std::uint32_t number_ = 0;
   std::optional<Command> launcher_;
+  std::unique_ptr<FanOut> others_;
   LauncherLines lines_;
   std::string logs_;
   std::int64_t since_ = 0;
   std::optional<LogSender> sender_;
   int status_ = kStopped;
-  bool ordered_ = false, held_ = false, channel_gone_ = false, leaving_ = false;
+  bool numbered_ = false, ordered_ = false, held_ = false, others_held_ = false;
+  bool channel_gone_ = false, leaving_ = false, stopped_ = false;
 };
 
 }  // namespace

@@ -48,6 +48,9 @@ void write(Writer& writer, const Verdict& verdict) {
   writer.string(verdict.reason);
   writer.string(verdict.hint);
 }
+void write(Writer& writer, const Gone& gone) {
+  writer.string(gone.why);
+}
 void write(Writer& writer, const Signal& signal) {
   writer.i32(signal.number);
 }
@@ -97,6 +100,9 @@ void read(Reader& reader, Start& start) {
 void read(Reader& reader, Verdict& verdict) {
   verdict.reason = reader.string();
   verdict.hint = reader.string();
+}
+void read(Reader& reader, Gone& gone) {
+  gone.why = reader.string();
 }
 void read(Reader& reader, Signal& signal) {
   signal.number = reader.i32();

@@ -55,6 +55,11 @@ struct Verdict {
   std::string hint;
   bool operator==(const Verdict&) const = default;
 };
+/// The agent of a host that this agent had started is gone.
+struct Gone {
+  std::string why;
+  bool operator==(const Gone&) const = default;
+};
 /// For the launcher there: as if it had got the signal itself.
 struct Signal {
   std::int32_t number = 0;
@@ -97,8 +102,8 @@ struct Bye {
   bool operator==(const Bye&) const = default;
 };
 
-using Message =
-    std::variant<Hello, Order, Start, Verdict, Signal, Output, Log, Ended, Collect, File, FilesEnd, Bye>;
+using Message = std::variant<Hello, Order, Start, Verdict, Gone, Signal, Output, Log, Ended, Collect, File,
+                             FilesEnd, Bye>;
 
 struct Addressed {
   std::uint32_t host = 0;

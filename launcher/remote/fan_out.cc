@@ -65,19 +65,26 @@ class Fan final : public FanOut {
         listener_(listener) {}
 
   void start(std::vector<Destination> destinations) override {
-    for (Destination& destination : destinations) {
-      const std::uint32_t number = destination.number;
-      auto login = std::make_unique<Login>(*this, loop_, std::move(destination));
-      waiting_.push_back(login.get());
-      logins_[number] = std::move(login);
+    const auto remote = std::stable_partition(destinations.begin(), destinations.end(),
+                                              [](const Destination& one) { return one.here; });
+    std::vector<Destination> others(remote, destinations.end());
+    destinations.erase(remote, destinations.end());
+    std::size_t next = 0;
+    for (const Slice& slice : plan_tree(others.size(), settings_.tree_above, settings_.slice)) {
+      const std::uint32_t relay = others[slice.relay].number;
+      for (std::size_t i = slice.begin; i < slice.end; ++i) routed_[others[i].number] = {relay, others[i]};
+      destinations.push_back(others[slice.relay]);
+      next = slice.end;
     }
+    destinations.insert(destinations.end(), others.begin() + static_cast<std::ptrdiff_t>(next), others.end());
+    for (Destination& one : destinations) log_in(std::move(one));
     asio::post(loop_, [this] { start_some(); });
   }
 
   void send(std::uint32_t host, Message message) override {
-    const auto login = logins_.find(host);
-    if (login == logins_.end() || !login->second->link()) return;
-    login->second->link()->send({host, std::move(message)});
+    if (const auto routed = routed_.find(host); routed != routed_.end() && routed->second.joined)
+      return send_to(routed->second.relay, {host, std::move(message)});
+    send_to(host, {host, std::move(message)});
   }
 
   void close() override {
@@ -107,6 +114,12 @@ class Fan final : public FanOut {
         logins_.begin(), logins_.end(), [](const auto& entry) { return entry.second->link() != nullptr; }));
   }
 
+  std::optional<std::uint32_t> via(std::uint32_t host) const override {
+    const auto routed = routed_.find(host);
+    if (routed == routed_.end()) return std::nullopt;
+    return routed->second.relay;
+  }
+
   // For Login.
 
   CommandLine command_for(const Destination& destination) const {
@@ -130,12 +143,84 @@ class Fan final : public FanOut {
     start_some();
   }
 
+  /// It has said hello.
+  void joined(std::uint32_t host, const Hello& hello) {
+    Start start;
+    for (const auto& [number, routed] : routed_) {
+      if (routed.relay != host || routed.joined) continue;
+      start.numbers.push_back(number);
+      start.hosts.push_back(routed.destination.host);
+    }
+    start.ssh = settings_.ssh;
+    start.program = settings_.program;
+    start.window = settings_.window;
+    if (!start.hosts.empty()) send_to(host, {host, std::move(start)});
+    listener_.on_joined(host, hello);
+  }
+
+  /// Nothing comes through it any more.
+  void lost_relay(std::uint32_t relay, const std::string& name) {
+    std::vector<std::uint32_t> gone;
+    for (auto& [number, routed] : routed_) {
+      if (routed.relay == relay) gone.push_back(number);
+    }
+    for (const std::uint32_t number : gone) {
+      const Routed routed = std::move(routed_.extract(number).mapped());
+      if (routed.joined)
+        listener_.on_gone(number, "it was reached through " + name + ", whose agent is gone");
+      else if (!closing_)
+        log_in(routed.destination);
+    }
+    start_some();
+  }
+
+  /// From the agent of another host, which passes it on.
+  void passed_on(std::uint32_t host, Message message) {
+    const auto found = routed_.find(host);
+    if (found == routed_.end()) return;
+    if (const auto* hello = std::get_if<Hello>(&message); hello && !found->second.joined) {
+      found->second.joined = true;
+      return listener_.on_joined(host, *hello);
+    }
+    if (std::holds_alternative<Verdict>(message) && !found->second.joined) {
+      const Destination destination = std::move(routed_.extract(found).mapped().destination);
+      if (closing_) return;
+      log_in(destination);
+      return start_some();
+    }
+    if (const auto* gone = std::get_if<Gone>(&message)) {
+      const std::string why = gone->why;
+      routed_.erase(found);
+      return listener_.on_gone(host, why);
+    }
+    if (found->second.joined) listener_.on_message(host, std::move(message));
+  }
+
   std::chrono::milliseconds pause(int tries) { return login_pause(settings_, tries, random_()); }
   const FanOutSettings& settings() const noexcept { return settings_; }
   FanOutListener& listener() noexcept { return listener_; }
   bool closing() const noexcept { return closing_; }
 
  private:
+  /// A host whose agent is started by that of another one.
+  struct Routed {
+    std::uint32_t relay = 0;
+    Destination destination;
+    bool joined = false;
+  };
+
+  void log_in(Destination destination) {
+    const std::uint32_t number = destination.number;
+    auto login = std::make_unique<Login>(*this, loop_, std::move(destination));
+    waiting_.push_back(login.get());
+    logins_[number] = std::move(login);
+  }
+
+  void send_to(std::uint32_t link, Addressed frame) {
+    const auto login = logins_.find(link);
+    if (login != logins_.end() && login->second->link()) login->second->link()->send(frame);
+  }
+
   void start_some() {
     while (!waiting_.empty() && under_way_ < settings_.window) {
       Login* login = waiting_.front();
@@ -150,6 +235,7 @@ class Fan final : public FanOut {
   std::mt19937_64 random_;
   FanOutListener& listener_;
   std::map<std::uint32_t, std::unique_ptr<Login>> logins_;
+  std::map<std::uint32_t, Routed> routed_;
   std::deque<Login*> waiting_;
   int under_way_ = 0;
   bool closing_ = false;
@@ -184,7 +270,9 @@ void Login::on_silence() {
 
 void Login::on_frame(Addressed frame) {
   if (state_ == State::connecting) return on_hello(frame.message);
-  if (state_ == State::joined) fan_.listener().on_message(frame.host, std::move(frame.message));
+  if (state_ != State::joined) return;
+  if (frame.host != number()) return fan_.passed_on(frame.host, std::move(frame.message));
+  fan_.listener().on_message(frame.host, std::move(frame.message));
 }
 
 void Login::on_hello(const Message& message) {
@@ -199,7 +287,7 @@ void Login::on_hello(const Message& message) {
   state_ = State::joined;
   timer_.cancel();
   fan_.under_way(-1);
-  fan_.listener().on_joined(number(), *hello);
+  fan_.joined(number(), *hello);
 }
 
 void Login::on_closed(int exit_status, const std::string& said, const std::string& garbled) {
@@ -212,7 +300,7 @@ void Login::on_closed(int exit_status, const std::string& said, const std::strin
       why = destination_.here ? "its agent ended with " + std::to_string(exit_status)
                               : explain_login(exit_status, said, fan_.settings().program).reason;
     fan_.listener().on_gone(number(), why);
-    return;
+    return fan_.lost_relay(number(), written(destination_.host));
   }
   LoginFailure failure = verdict_;
   if (failure.reason.empty() && !garbled.empty()) failure = {garbled, "", false};
@@ -233,8 +321,10 @@ void Login::try_again(const LoginFailure&) {
 void Login::refuse(const LoginFailure& failure) {
   state_ = State::over;
   fan_.under_way(-1);
-  asio::post(timer_.get_executor(),
-             [this, failure] { fan_.listener().on_refused(number(), failure, tries_); });
+  asio::post(timer_.get_executor(), [this, failure] {
+    fan_.listener().on_refused(number(), failure, tries_);
+    fan_.lost_relay(number(), written(destination_.host));
+  });
 }
 
 }  // namespace
@@ -243,6 +333,14 @@ std::unique_ptr<FanOut> make_fan_out(asio::io_context& loop, FanOutSettings sett
                                      FanOutListener& listener) {
   if (!settings.srun.empty()) return make_srun_fan_out(loop, std::move(settings), listener);
   return std::make_unique<Fan>(loop, std::move(settings), listener);
+}
+
+std::vector<Slice> plan_tree(std::size_t hosts, std::size_t above, std::size_t slice) {
+  std::vector<Slice> slices;
+  if (hosts <= above) return slices;
+  for (std::size_t relay = 0; relay < hosts; relay += slice + 1)
+    slices.push_back({relay, relay + 1, std::min(relay + 1 + slice, hosts)});
+  return slices;
 }
 
 std::chrono::milliseconds login_pause(const FanOutSettings& settings, int tries,

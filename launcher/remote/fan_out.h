@@ -4,11 +4,15 @@
 //   waiting → connecting → (hello) joined → (lost | ended)
 //                 ↓  busy: waiting again, after a while
 //              refused
+//
+// Beyond so many hosts it is a tree: some agents start those of a slice of the others, and pass on what is said. A host
+// that cannot be reached so (keys are often on one host only) is logged in from here.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +36,9 @@ struct FanOutSettings {
   std::chrono::seconds connect_timeout{10};         // told to ssh
   std::chrono::milliseconds hello_timeout{30'000};  // from the start of a command to the agent's first word
   std::chrono::milliseconds first_pause{250},
-      longest_pause{8'000};  // before another try; doubling, and up to half of it random
+      longest_pause{8'000};     // before another try; doubling, and up to half of it random
+  std::size_t tree_above = 64;  // hosts
+  std::size_t slice = 32;       // hosts that one agent starts
   std::uint64_t seed = 1;
 };
 
@@ -64,13 +70,22 @@ class FanOut {
   virtual void close() = 0;
   virtual void kill() = 0;
   virtual void set_reading(bool reading) = 0;
-  /// Commands that have not ended.
+  /// Agents that have not ended, and logins that are under way.
   virtual std::size_t alive() const = 0;
+  /// The host through whose agent this one is reached; nullopt: directly.
+  virtual std::optional<std::uint32_t> via(std::uint32_t host) const = 0;
 };
 
 /// `listener` outlives it.
 std::unique_ptr<FanOut> make_fan_out(boost::asio::io_context& loop, FanOutSettings settings,
                                      FanOutListener& listener);
+
+/// Which of `hosts` destinations start others: for each that does, the range of those. Pure.
+struct Slice {
+  std::size_t relay = 0, begin = 0, end = 0;
+  bool operator==(const Slice&) const = default;
+};
+std::vector<Slice> plan_tree(std::size_t hosts, std::size_t above, std::size_t slice);
 
 /// How long to wait before try number `tries` + 1: pure.
 std::chrono::milliseconds login_pause(const FanOutSettings& settings, int tries,

@@ -18,6 +18,7 @@ $FAKE_SSH names a directory with config.json:
   noise    printed on standard output before the command, as login scripts do
   delay    seconds before anything happens
   path     HOST's fleetrun instead of the one that is asked for
+  nested   hosts have keys for each other: logins from one to another work too
   exec     becomes the command instead of standing before it (lighter; nothing can break then)
 
 Every login leaves a line in $FAKE_SSH/logins: HOST, what came of it, and the words of the call.
@@ -91,6 +92,8 @@ def pump(child, stop):
 
 
 def main():
+    if "FAKE_SSH" not in os.environ:
+        fail("me@host: Permission denied (publickey).")
     place = os.environ["FAKE_SSH"]
     with open(f"{place}/config.json") as file:
         config = json.load(file)
@@ -123,7 +126,9 @@ def main():
     sys.stdout.flush()
     directory = f"{place}/{host}"
     os.makedirs(directory, exist_ok=True)
-    environment = {k: v for k, v in os.environ.items() if k not in ("FAKE_SSH", "SECRET_OF_THE_HEAD")}
+    environment = dict(os.environ)
+    if not config.get("nested"):
+        del environment["FAKE_SSH"]  # ssh does not take it along
     environment["SSH_CONNECTION"] = "127.0.0.1 50000 127.0.0.1 22"
     environment["FAKE_HOST"] = host
     line = ["/bin/sh", "-c", f"{program} {arguments}"]

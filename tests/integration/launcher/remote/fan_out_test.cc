@@ -206,7 +206,7 @@ TEST_CASE("another version is refused, and both are named") {
   const std::string hello = encode(Addressed{0, Hello{kProtocol, "9.9.9", "", "old"}});
   directory.write("hello", std::string(kMarker) + hello);
   const std::string program =
-      directory.write("fleetrun", "#!/bin/sh\ncat " + directory.file("hello") + "\nexec sleep 1000\n");
+      directory.write("fleetrun", "#!/bin/sh\ncat " + directory.file("hello") + "\nexec cat > /dev/null\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   hosts.settings_.program = program;
   hosts.start({"old"});
@@ -246,4 +246,69 @@ TEST_CASE("a connection that breaks is told, and the agent behind it ends") {
   hosts.touch("drop-h1");
   hosts.run_until([&] { return hosts.gone.contains(0); });
   CHECK(has(hosts.gone[0], "137"));
+}
+
+TEST_CASE("beyond so many hosts, agents start those of others and pass on what is said") {
+  Hosts hosts(R"({"nested": true, "refuse": 0.3, "seed": 5})");
+  hosts.settings_.tree_above = 4;
+  hosts.settings_.slice = 3;
+  std::vector<std::string> names;
+  for (int i = 0; i < 10; ++i) names.push_back("n" + std::to_string(i));
+  hosts.start(names);
+  hosts.run_until_all_have_verdicts(names.size());
+  CHECK(hosts.refused.empty());
+  REQUIRE(hosts.joined.size() == names.size());
+  CHECK(hosts.fan_out().via(5) == 4);
+  CHECK(!hosts.fan_out().via(4));
+  CHECK(hosts.fan_out().alive() == 3);
+  LaunchOrder order;
+  order.version = FLEETRUN_VERSION;
+  order.cwd = "/nonexistent";
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    order.cwd = "/nonexistent/" + std::to_string(i);
+    hosts.fan_out().send(i, Order{encode(order)});
+  }
+  hosts.run_until([&] { return hosts.messages.size() == 10; });
+  for (std::uint32_t i = 0; i < 10; ++i)
+    CHECK(has(std::get<Ended>(hosts.messages[i].front()).screen, "/nonexistent/" + std::to_string(i) + ":"));
+  hosts.end();
+}
+
+TEST_CASE("hosts that one that is down should have started are logged in from here") {
+  // n0, n4 and n8 would start others, and n4 is down.
+  Hosts hosts(R"({"nested": true, "hosts": {"n4": "refused"}})");
+  hosts.settings_.tree_above = 4;
+  hosts.settings_.slice = 3;
+  std::vector<std::string> names;
+  for (int i = 0; i < 9; ++i) names.push_back("n" + std::to_string(i));
+  hosts.start(names);
+  hosts.run_until_all_have_verdicts(names.size());
+  CHECK(hosts.refused.size() == 1);
+  CHECK(hosts.joined.size() == 8);
+  CHECK(!hosts.fan_out().via(5));
+  CHECK(hosts.fan_out().via(1) == 0);
+  hosts.end();
+}
+
+TEST_CASE("what is reached through a host whose connection breaks is gone with it") {
+  Hosts hosts(R"({"nested": true, "hosts": {"n0": "drop"}})");
+  hosts.settings_.tree_above = 2;
+  hosts.settings_.slice = 2;
+  hosts.start({"n0", "n1", "n2"});
+  hosts.run_until_all_have_verdicts(3);
+  hosts.touch("drop-n0");
+  hosts.run_until([&] { return hosts.gone.size() == 3; });
+  CHECK(hosts.gone[2] == "it was reached through n0, whose agent is gone");
+}
+
+TEST_CASE("where hosts have no keys for each other, every host is logged in from here") {
+  Hosts hosts("{}");
+  hosts.settings_.tree_above = 2;
+  hosts.settings_.slice = 2;
+  hosts.start({"n0", "n1", "n2", "n3"});
+  hosts.run_until_all_have_verdicts(4);
+  CHECK(hosts.joined.size() == 4);
+  CHECK(!hosts.fan_out().via(1));
+  CHECK(hosts.logins() == std::map<std::string, int>{{"n0", 1}, {"n1", 1}, {"n2", 1}, {"n3", 1}});
+  hosts.end();
 }

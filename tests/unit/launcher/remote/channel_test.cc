@@ -20,6 +20,7 @@ std::vector<Addressed> samples() {
           {1, Order{std::string("\0\xff\n", 3)}},
           {2, Start{{7, 8}, {host, host}, {"ssh", "-F", "x"}, "/bin/fleetrun", 8}},
           {3, Verdict{"reason", "hint"}},
+          {4, Gone{"why"}},
           {4, Signal{15}},
           {5, Output{std::string(100'000, 'x')}},
           {6, Log{"WARNING", "text\nmore"}},
@@ -93,8 +94,8 @@ TEST_CASE("garbled frames are refused, and nothing is made of a length that is n
   refused(std::string("\xff\xff\xff\xff", 4));                         // 4 GiB
   refused(encode({0, Order{std::string(100, 'x')}}), 50);              // longer than allowed
   refused(std::string("\x05\0\0\0\0\0\0\0\x63", 9));                   // a kind that does not exist
-  refused(std::string("\x06\0\0\0\0\0\0\0\x0b\x01", 10));              // more than there should be
-  refused(std::string("\x09\0\0\0\0\0\0\0\x05\xff\xff\xff\x7f", 13));  // a string of 2 GiB
+  refused(std::string("\x06\0\0\0\0\0\0\0\x0c\x01", 10));              // more than there should be
+  refused(std::string("\x09\0\0\0\0\0\0\0\x06\xff\xff\xff\x7f", 13));  // a string of 2 GiB
   refused(std::string("\x09\0\0\0\0\0\0\0\x02\xff\xff\xff\x7f", 13));  // 2 G hosts
   for (const Addressed& frame : samples()) {
     std::string bytes = encode(frame);

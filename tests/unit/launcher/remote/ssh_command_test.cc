@@ -105,3 +105,14 @@ TEST_CASE("pauses between tries double up to the longest, and half of each is ra
     CHECK(login_pause(settings, 1, random).count() <= 100);
   }
 }
+
+TEST_CASE("few hosts are logged in directly, many in slices, and each of them once") {
+  CHECK(plan_tree(64, 64, 32).empty());
+  CHECK(plan_tree(10, 4, 3) == std::vector<Slice>{{0, 1, 4}, {4, 5, 8}, {8, 9, 10}});
+  std::vector<int> starts(65'536);
+  for (const Slice& slice : plan_tree(starts.size(), 64, 32)) {
+    ++starts[slice.relay];
+    for (std::size_t i = slice.begin; i < slice.end; ++i) ++starts[i];
+  }
+  CHECK(std::count(starts.begin(), starts.end(), 1) == 65'536);
+}
