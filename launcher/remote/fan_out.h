@@ -73,7 +73,7 @@ class FanOut {
   /// Agents that have not ended, and logins that are under way.
   virtual std::size_t alive() const = 0;
   /// The host through whose agent this one is reached; nullopt: directly.
-  virtual std::optional<std::uint32_t> via(std::uint32_t host) const = 0;
+  virtual std::optional<std::uint32_t> via(std::uint32_t /*host*/) const { return std::nullopt; }
 };
 
 /// `listener` outlives it.

@@ -44,7 +44,7 @@ struct State {
   std::string marker;
 };
 
-class Head final : public FanOutListener {
+class Head final : public FanOutListener, public HeadListener {
  public:
   Head(const HeadPlan& plan, HeadSettings settings, HeadObserver& observer)
       : plan_(plan),
@@ -107,6 +107,23 @@ class Head final : public FanOutListener {
   void on_message(std::uint32_t host, Message message) override {
     std::visit([&](auto& one) { on(host, one); }, message);
   }
+
+  // What the coordinator tells.
+
+  void on_event(const ClusterEvent& event) override {
+    if (const auto* joined = std::get_if<NodeJoined>(&event)) {
+      for (std::uint32_t i = 0; i < hosts_.size(); ++i)
+        hosts_[i].in_job = hosts_[i].in_job || plan_.hosts[i].host.name == joined->name;
+    }
+    const bool lost = std::holds_alternative<NodeLost>(event) || std::holds_alternative<NodeFailed>(event) ||
+                      std::holds_alternative<NodeRefused>(event) ||
+                      std::holds_alternative<RestartDecided>(event) ||
+                      std::holds_alternative<NodeParked>(event);
+    if (const auto* ended = std::get_if<JobEnded>(&event)) return on_job_over(ended->end);
+    observer_.say(lost ? LogLevel::warning : LogLevel::info, to_string(event));
+  }
+
+  void on_warning(const std::string& text) override { observer_.say(LogLevel::warning, text); }
 
  private:
   std::string name(std::uint32_t host) const { return written(plan_.hosts[host].host); }
@@ -179,8 +196,7 @@ class Head final : public FanOutListener {
     }
     const bool alone = addresses.empty();
     if (alone) addresses.push_back("127.0.0.1");
-    coordinator_ =
-        settings_.start_coordinator(loop_, addresses, [this](const ClusterEvent& event) { on_event(event); });
+    coordinator_ = settings_.start_coordinator(loop_, addresses, *this);
     const std::vector<Endpoint> endpoints = coordinator_->endpoints();
     stage_ = Stage::running;
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
@@ -207,23 +223,11 @@ class Head final : public FanOutListener {
   std::pair<std::string, std::string> address_for(std::uint32_t host) const {
     const std::string seen = split(hosts_[host].hello->connection + " ", ' ').front();
     if (const auto own = own_address(settings_.own, seen)) return {*own, seen};
+    if (const auto relay = fan_out_->via(host)) return address_for(*relay);
     if (const auto own = address_towards(plan_.hosts[host].host.name)) return {*own, *own};
     throw Error(ErrorKind::network,
                 "no address of this host is known by which " + name(host) + " could reach it",
                 "write that host's address in the list; logins through a jump host do not say ours");
-  }
-
-  void on_event(const ClusterEvent& event) {
-    if (const auto* joined = std::get_if<NodeJoined>(&event)) {
-      for (std::uint32_t i = 0; i < hosts_.size(); ++i)
-        hosts_[i].in_job = hosts_[i].in_job || plan_.hosts[i].host.name == joined->name;
-    }
-    const bool lost = std::holds_alternative<NodeLost>(event) || std::holds_alternative<NodeFailed>(event) ||
-                      std::holds_alternative<NodeRefused>(event) ||
-                      std::holds_alternative<RestartDecided>(event) ||
-                      std::holds_alternative<NodeParked>(event);
-    if (const auto* ended = std::get_if<JobEnded>(&event)) return on_job_over(ended->end);
-    observer_.say(lost ? LogLevel::warning : LogLevel::info, to_string(event));
   }
 
   void on_job_over(const JobEnd& end) {

@@ -31,12 +31,18 @@ class HeadCoordinator {
   virtual void end(const JobEnd& end) = 0;
 };
 
-/// Told what happens, on the loop.
-using OnClusterEvent = std::function<void(const ClusterEvent&)>;
+/// Told what happens, on the loop; also from inside functions of the coordinator.
+class HeadListener {
+ public:
+  virtual ~HeadListener() = default;
+  /// JobEnded is the last one: everybody who could be told has been.
+  virtual void on_event(const ClusterEvent& event) = 0;
+  virtual void on_warning(const std::string& text) = 0;
+};
 
 /// Starts a coordinator that listens on `addresses`. Throws: Error(host|network).
 using StartCoordinator = std::function<std::unique_ptr<HeadCoordinator>(
-    boost::asio::io_context& loop, const std::vector<std::string>& addresses, OnClusterEvent on_event)>;
+    boost::asio::io_context& loop, const std::vector<std::string>& addresses, HeadListener& listener)>;
 
 /// For people. Called from the loop.
 class HeadObserver {
