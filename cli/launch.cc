@@ -182,7 +182,12 @@ class Launch {
     launcher::make_python_directory(python_, interpreter_);
     launcher::Background background;
     if (config_.detach) {
-      if (const auto foreground = launcher::go_to_background(plan, background)) return say(*foreground);
+      if (const auto foreground = launcher::go_to_background(plan, background)) {
+        const int status = say(*foreground);
+        // The wire to the other hosts is the background's now: nothing of it may be taken down here.
+        if (link_) ::_exit(status);
+        return status;
+      }
     }
     LaunchLog log(STDERR_FILENO, config_.log_level);
     if (!link_) log.show_configuration(config_);
