@@ -29,7 +29,9 @@ void fields(Archive& archive, Value& journal) {
   archive.id(journal.coordinator);
   archive.list(journal.past, kMostMembers, codec::kLeastPast,
                [&archive](auto& each) { codec::past(archive, each); });
-  codec::configuration(archive, journal.promised);
+  codec::configuration(archive, journal.formed);
+  archive.list(journal.promised, kMostMembers, codec::kLeastConfiguration,
+               [&archive](auto& each) { codec::configuration(archive, each); });
 }
 
 }  // namespace

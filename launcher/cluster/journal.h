@@ -19,7 +19,8 @@ struct Journal {
   std::shared_ptr<const World> world;  // the newest; null: none was formed yet
   std::string coordinator;             // node of the one that formed it; empty: it is no node
   std::vector<PastFailure> past;       // oldest first: what the restart policy has to be told again
-  Configuration promised;              // beyond the world's epoch, if any
+  Configuration formed;                // the newest world known, which may be newer than `world`
+  std::vector<Configuration> promised;  // proposals after it that may have become worlds
 };
 
 /// Texts for launcher/cluster/discovery.h: bytes, not meant for people.

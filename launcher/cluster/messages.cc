@@ -31,6 +31,7 @@ void fields(A& a, M& m, const Hello*) {
   a.id(m.run);
   a.number(m.promised);
   a.number(m.formed);
+  a.number(m.world);
   a.number(m.rank);
   a.flag(m.fenced);
 }
@@ -77,7 +78,7 @@ void fields(A& a, M& m, const AskList*) {
 template <class A, class M>
 void fields(A& a, M& m, const Standing*) {
   codec::configuration(a, m.formed);
-  codec::configuration(a, m.promised);
+  a.list(m.promised, kMostMembers, codec::kLeastConfiguration, [&a](auto& each) { codec::configuration(a, each); });
 }
 template <class A, class M>
 void fields(A& a, M& m, const Welcome*) {
@@ -108,6 +109,7 @@ void fields(A& a, M& m, const Prepare*) {
   a.text(m.why);
   a.flag(m.in_place);
   codec::configuration(a, m.proposed);
+  codec::configuration(a, m.base);
 }
 template <class A, class M>
 void fields(A& a, M& m, const WorldNews*) {

@@ -41,6 +41,7 @@ constexpr std::size_t kMostPods = 65'536;     // trainers or servers of one host
 /// Who may take part in an epoch, and who proposed it. What a majority of these has not given up, nobody can replace.
 struct Configuration {
   std::uint64_t epoch = 0;
+  std::int32_t attempt = 0;
   std::string coordinator;         // its node; empty: it is no node
   std::vector<std::string> nodes;  // by node rank
   bool operator==(const Configuration&) const = default;
@@ -69,7 +70,8 @@ struct Hello {
   // What it was part of; empty and 0 for a node that was part of nothing yet.
   std::string run;
   std::uint64_t promised = 0;  // the highest epoch that it prepared for
-  std::uint64_t formed = 0;    // the highest epoch whose world it knows
+  std::uint64_t formed = 0;    // the highest epoch that it knows to have formed
+  std::uint64_t world = 0;     // the newest world that it was told of
   std::int32_t rank = -1;      // its node rank in that
   bool fenced = false;         // what ran here was stopped for want of a coordinator
   bool operator==(const Hello&) const = default;
@@ -109,9 +111,11 @@ struct KnowsEnd {};
 struct AskList {
   std::uint64_t epoch = 0;
 };
-/// The answer to AskStanding: both may be empty (epoch 0).
+/// The answer to AskStanding: the newest world that it knows, and every later proposal that it prepared for and that may
+/// have become one since.
 struct Standing {
-  Configuration formed, promised;
+  Configuration formed;
+  std::vector<Configuration> promised;
 };
 
 // ---- From the coordinator ----
@@ -140,7 +144,9 @@ struct Prepare {
   std::uint64_t epoch = 0;
   std::string why;
   bool in_place = false;
-  Configuration proposed;  // empty where no node could ever take the coordinator's place
+  // Only where nodes may take the coordinator's place. Without nodes: this proposal cannot become a world, it stops only.
+  Configuration proposed;
+  Configuration base;  // the newest world
 };
 /// The world as one member needs it at least; the members follow for those who want them.
 struct WorldNews {

@@ -43,9 +43,10 @@ std::vector<Message> one_of_each() {
   hello.run = kRun;
   hello.promised = 9;
   hello.formed = 8;
+  hello.world = 7;
   hello.rank = 1;
   hello.fenced = true;
-  const Configuration configuration{8, kNode, {kNode, "b"}};
+  const Configuration configuration{8, 1, kNode, {kNode, "b"}};
   JobEnd end{1, "trainer 3 on h2 exited with 1", "h2", a_failure()};
   WorldList list{
       std::make_shared<World>(two_hosts()),
@@ -66,12 +67,12 @@ std::vector<Message> one_of_each() {
   all.emplace_back(Leave{"stopped by its user"});
   all.emplace_back(KnowsEnd{});
   all.emplace_back(AskList{3});
-  all.emplace_back(Standing{configuration, {}});
+  all.emplace_back(Standing{configuration, {configuration}});
   all.emplace_back(Welcome{"0.1.0", kRun, kNode, true, 500, 2500});
   all.emplace_back(Refused{"no", "do that", 125});
   all.emplace_back(Waiting{"waiting for 1 of 4 hosts"});
   all.emplace_back(Parked{"the job is full"});
-  all.emplace_back(Prepare{4, "h2 was lost", true, configuration});
+  all.emplace_back(Prepare{4, "h2 was lost", true, configuration, configuration});
   WorldNews news;
   news.epoch = 4;
   news.rank = 2;
@@ -213,7 +214,7 @@ TEST_CASE("a member takes about a hundred bytes of a list, and the news of a wor
 }
 
 TEST_CASE("a journal comes back as it was, and is refused in parts") {
-  Journal journal{"job", kRun, 9, std::make_shared<World>(two_hosts()), kNode, {}, {9, kNode, {"b"}}};
+  Journal journal{"job", kRun, 9, std::make_shared<World>(two_hosts()), kNode, {}, {9, 2, kNode, {"b"}}, {{9, 2, kNode, {"b"}}}};
   journal.past.push_back(
       {{FailureKind::crash, "trainer 1", "x", std::chrono::milliseconds(5), {}}, RestartScope::nobody, "h"});
   const std::string bytes = encode(journal);

@@ -1,0 +1,411 @@
+// From one world to the next. A proposal has an epoch of its own and a fixed set of members; when the set has to be
+// another one, there is another proposal. All who may run processes and all who are chosen prepare for it; when all are
+// ready it becomes a world, given a quorum.
+//
+// In place (parameter-server jobs that lose no server): those that run say ready at once and go on; newcomers prepare
+// as ever.
+
+#include <algorithm>
+#include <set>
+
+#include "launcher/cluster/coordinator_state.h"
+#include "launcher/cluster/words.h"
+
+namespace fleetrun::launcher::coordinating {
+namespace {
+
+std::vector<std::string> ids_of(const std::vector<Member>& members) {
+  std::vector<std::string> ids;
+  ids.reserve(members.size());
+  for (const Member& member : members) ids.push_back(member.node);
+  return ids;
+}
+
+bool has(const std::vector<Member>& members, const std::string& node) {
+  return std::any_of(members.begin(), members.end(), [&node](const Member& member) { return member.node == node; });
+}
+
+Candidate candidate_of(const Node& node) {
+  return {{node.node, node.name, node.pod, node.successor, node.offer, 0, 0}, node.previous_rank, node.wished_rank};
+}
+
+/// All that can take part; hosts on parole only where the others are too few.
+std::vector<Candidate> candidates_of(const State& state) {
+  std::vector<Candidate> free, resting;
+  for (const auto& node : state.nodes) {
+    if (node->leaving) continue;
+    const bool rests = state.parole.until(node->name) > state.now;
+    (rests ? resting : free).push_back(candidate_of(*node));
+  }
+  if (world_size(state.settings.nodes, free.size()) == 0) free.insert(free.end(), resting.begin(), resting.end());
+  return free;
+}
+
+bool quorum(const State& state, const std::vector<Member>& members) {
+  if (!state.settings.takeover) return true;
+  const std::vector<std::string> ids = ids_of(members);
+  const std::set<std::string, std::less<>> sorted(ids.begin(), ids.end());
+  return state.known.quorum([&sorted](const std::string& node) { return sorted.count(node) > 0; });
+}
+
+bool quorum_here(const State& state) {
+  if (!state.settings.takeover) return true;
+  return state.known.quorum([&state](const std::string& node) { return state.by_id.count(node) > 0; });
+}
+
+/// Whether those who run may go on while the others come and go.
+bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidates) {
+  if (!state.settings.in_place || !state.journal.world || !state.faults.empty()) return false;
+  const std::uint64_t epoch = state.journal.world->epoch;
+  for (const Member& member : state.journal.world->members) {
+    const bool here = std::any_of(candidates.begin(), candidates.end(),
+                                  [&member](const Candidate& its) { return its.member.node == member.node; });
+    if (!here && (!member.offer.servers.empty() || member.offer.meeting != 0)) return false;
+  }
+  bool anybody_runs = false;
+  for (const auto& node : state.nodes) {
+    const bool member = state.journal.world->rank_of(node->node).has_value();
+    anybody_runs |= member && node->runs != 0;
+    if (member && !node->leaving && (node->runs == 0 || node->told != epoch)) return false;
+  }
+  return anybody_runs;
+}
+
+void propose(State& state, std::vector<Member> chosen, bool viable, bool in_place) {
+  Proposal& proposal = state.proposal;
+  proposal = {++state.highest, state.now, viable, in_place, std::move(chosen), false};
+  Prepare prepare;
+  prepare.epoch = proposal.epoch;
+  prepare.why = state.why;
+  if (state.settings.takeover) {
+    prepare.base = state.known.newest();
+    if (viable) {
+      prepare.proposed = {proposal.epoch, state.attempt + (in_place ? 0 : 1), state.settings.node, ids_of(proposal.chosen)};
+      state.known.promised(prepare.proposed);
+    }
+  }
+  std::vector<ConnectionId> stop, go_on;
+  for (const auto& node : state.nodes) {
+    const bool chosen_one = viable && has(proposal.chosen, node->node);
+    if (node->leaving || (!chosen_one && node->runs == 0)) continue;
+    node->asked = proposal.epoch;
+    node->parked = false;
+    if (node->connection == 0) continue;
+    (in_place && chosen_one && node->runs != 0 ? go_on : stop).push_back(node->connection);
+  }
+  note(state, ChangeBegun{proposal.epoch, state.why});
+  if (!stop.empty()) state.outputs.emplace_back(SendTo{std::move(stop), Message(prepare)});
+  prepare.in_place = true;
+  if (!go_on.empty()) state.outputs.emplace_back(SendTo{std::move(go_on), Message(std::move(prepare))});
+}
+
+/// Nobody may run anything else any more when a world begins.
+bool all_ready(const State& state) {
+  const Proposal& proposal = state.proposal;
+  for (const auto& node : state.nodes) {
+    if (node->leaving && node->runs != 0) return false;
+    if (node->asked == proposal.epoch && (node->prepared < proposal.epoch || node->connection == 0)) return false;
+  }
+  return true;
+}
+
+WorldNews news_of(const World& world, int trainers, int servers, std::size_t rank) {
+  const Member& member = world.members[rank];
+  WorldNews news;
+  news.epoch = world.epoch;
+  news.attempt = world.attempt;
+  news.run = world.run;
+  news.rank = static_cast<std::int32_t>(rank);
+  news.nodes = static_cast<std::int32_t>(world.members.size());
+  news.first_trainer = member.first_trainer;
+  news.trainers = trainers;
+  news.first_server = member.first_server;
+  news.servers = servers;
+  news.meeting = world.meeting();
+  return news;
+}
+
+void tell_world(State& state) {
+  const World& world = *state.journal.world;
+  const std::string hash = world.hash();
+  const int trainers = world.trainers(), servers = world.servers();
+  std::vector<ConnectionId> listed;
+  for (const auto& node : state.nodes) node->previous_rank = -1;
+  for (std::size_t rank = 0; rank < world.members.size(); ++rank) {
+    Node* node = find(state, world.members[rank].node);
+    if (!node) continue;
+    WorldNews news = news_of(world, trainers, servers, rank);
+    news.hash = hash;
+    news.update = state.proposal.in_place && node->runs != 0;
+    if (!news.update) node->done = false;
+    node->previous_rank = static_cast<int>(rank);
+    node->told = node->runs = world.epoch;
+    node->parked = node->fenced = false;
+    send(state, *node, Message(std::move(news)));
+    if (node->wants_list && node->connection != 0) listed.push_back(node->connection);
+  }
+  if (!listed.empty()) {
+    state.outputs.emplace_back(SendTo{
+        std::move(listed), Message(WorldList{state.journal.world, state.journal.coordinator, state.journal.past})});
+  }
+}
+
+/// The world is what it is from here on: stored where that is wanted, and told to all.
+void tell_all(State& state) {
+  const World& world = *state.journal.world;
+  const bool in_place = state.proposal.in_place;
+  tell_world(state);
+  state.stage = Stage::running;
+  state.attempt = world.attempt;
+  state.known.formed(configuration_of(world, state.journal.coordinator));
+  if (!in_place) {
+    state.attempt_epoch = world.epoch;
+    state.world_since = state.now;
+    state.done_and_gone = 0;
+  }
+  state.proposal = {};
+  state.faults.clear();
+  state.loss_counted = state.growing = false;
+  state.settle_until.reset();
+  state.waiting_since.reset();
+  state.no_quorum_since.reset();
+  note(state, WorldFormed{state.journal.world});
+  for (const auto& node : state.nodes) {
+    if (node->told == world.epoch || node->leaving) continue;
+    node->parked = false;
+    park(state, *node, unfit(state, *node));
+  }
+}
+
+void form(State& state) {
+  Proposal& proposal = state.proposal;
+  auto world = std::make_shared<World>();
+  world->epoch = proposal.epoch;
+  world->attempt = state.attempt + (proposal.in_place ? 0 : 1);
+  world->run = state.journal.run;
+  world->members = proposal.chosen;
+  int trainers = 0, servers = 0;
+  for (Member& member : world->members) {
+    const Node* node = find(state, member.node);
+    const bool stays = proposal.in_place && node && node->runs != 0;
+    if (node && !stays) member.offer = node->offer;
+    if (proposal.in_place) continue;
+    member.first_trainer = trainers;
+    member.first_server = servers;
+    trainers += static_cast<int>(member.offer.trainers.size());
+    servers += static_cast<int>(member.offer.servers.size());
+  }
+  Journal next = state.journal;
+  next.epoch = proposal.epoch;
+  next.world = std::move(world);
+  next.coordinator = state.settings.node;
+  next.formed = {};
+  next.promised.clear();
+  if (!state.settings.durable) {
+    state.journal = std::move(next);
+    return tell_all(state);
+  }
+  proposal.publishing = true;
+  state.journal = next;
+  state.outputs.emplace_back(Publish{std::move(next)});
+}
+
+/// Stops all, and waits for nodes, or for enough of those that know the newest world.
+void wait_for_nodes(State& state) {
+  const bool stopped = state.proposal.epoch != 0 && !state.proposal.viable &&
+                       std::all_of(state.nodes.begin(), state.nodes.end(), [&state](const auto& node) {
+                         return node->runs == 0 || node->leaving || node->asked == state.proposal.epoch;
+                       });
+  const bool anybody_runs = std::any_of(state.nodes.begin(), state.nodes.end(),
+                                        [](const auto& node) { return node->runs != 0 && !node->leaving; });
+  if (!stopped && anybody_runs) propose(state, {}, false, false);
+  if (!anybody_runs && state.proposal.viable) state.proposal = {};
+  state.stage = Stage::waiting;
+  if (!state.waiting_since) state.waiting_since = state.now;
+  if (quorum_here(state)) {
+    state.no_quorum_since.reset();
+  } else if (!state.no_quorum_since) {
+    state.no_quorum_since = state.now;
+  }
+  if (state.now - *state.waiting_since >= state.settings.elastic_timeout)
+    return end_job(state, {75, state.why + ", and in " + shown(state.settings.elastic_timeout) + " not enough hosts came: " +
+                                   waiting_text(state),
+                           "", {}});
+  if (state.no_quorum_since && state.now - *state.no_quorum_since >= state.settings.gather_time)
+    step_down(state, "too few of the hosts that know the newest epoch are here", std::nullopt);
+}
+
+/// A coordinator that has just taken over: members of the last world that have not come are lost.
+void lose_absent(State& state) {
+  state.hold_until = {};
+  if (!state.journal.world) return;
+  std::vector<std::string> names;
+  for (const Member& member : state.journal.world->members) {
+    if (find(state, member.node)) continue;
+    names.push_back(member.name);
+    state.gone.push_back({member.name, state.now});
+    note(state, NodeLost{member.name, member.node, "no word from it since another host coordinates", {}});
+  }
+  if (names.empty()) return;
+  state.why = listed(names) + (names.size() == 1 ? " was lost" : " were lost");
+  lost_members(state, state.why, names.front());
+}
+
+bool still_gathering(State& state) {
+  if (state.hold_until == Instant{}) return false;
+  bool all = state.journal.world != nullptr;
+  if (all) {
+    for (const Member& member : state.journal.world->members)
+      all = all && (member.node == state.journal.coordinator || find(state, member.node));
+  }
+  if (!all && state.now < state.hold_until) return true;
+  lose_absent(state);
+  return state.stage != Stage::waiting;
+}
+
+/// Newcomers that may be followed by others are waited for, as in the first world.
+bool last_call(const State& state, std::size_t available) {
+  return state.stage == Stage::waiting && state.last_arrival && state.hold_until == Instant{} &&
+         available < static_cast<std::size_t>(state.settings.nodes.most) &&
+         state.now - *state.last_arrival < state.settings.last_call && state.waiting_since &&
+         *state.last_arrival > *state.waiting_since;
+}
+
+/// The set of members that was proposed can still be the next world.
+bool keeps_proposal(const State& state) {
+  const Proposal& proposal = state.proposal;
+  if (proposal.epoch == 0 || !proposal.viable) return false;
+  for (const Member& member : proposal.chosen) {
+    const auto found = state.by_id.find(member.node);
+    if (found == state.by_id.end() || found->second->leaving || found->second->asked != proposal.epoch) return false;
+  }
+  return true;
+}
+
+/// False: nothing that could become a world can be proposed, and nodes are waited for.
+bool propose_next(State& state) {
+  const std::vector<Candidate> candidates = candidates_of(state);
+  const std::size_t size = world_size(state.settings.nodes, candidates.size());
+  const bool in_place = size > 0 && state.stage == Stage::changing && goes_on_in_place(state, candidates);
+  std::vector<Member> chosen;
+  if (size > 0)
+    chosen = in_place ? arrange_in_place(*state.journal.world, candidates, size) : arrange(candidates, size);
+  if (size == 0 || !quorum(state, chosen) || last_call(state, candidates.size())) {
+    wait_for_nodes(state);
+    return false;
+  }
+  if (state.stage == Stage::waiting) state.stage = Stage::changing;
+  propose(state, std::move(chosen), true, in_place);
+  return true;
+}
+
+}  // namespace
+
+void form_first(State& state, std::size_t size) {
+  std::vector<Candidate> candidates;
+  for (const auto& node : state.nodes) {
+    if (node->connection != 0) candidates.push_back(candidate_of(*node));
+  }
+  state.proposal = {++state.highest, state.now, true, false, arrange(candidates, size), false};
+  form(state);
+  if (state.stage == Stage::gathering) state.stage = Stage::changing;  // until it is published
+}
+
+void begin_change(State& state, const std::string& why) {
+  state.why = why;
+  if (state.stage == Stage::running) state.stage = Stage::changing;
+  regroup(state);
+}
+
+void stop_all(State& state) {
+  const std::vector<Candidate> candidates = candidates_of(state);
+  const std::size_t size = world_size(state.settings.nodes, candidates.size());
+  std::vector<Member> chosen = arrange(candidates, size);
+  const bool viable = size > 0 && quorum(state, chosen);
+  if (!viable) chosen.clear();
+  propose(state, std::move(chosen), viable, false);
+}
+
+void regroup(State& state) {
+  if (state.stage != Stage::changing && state.stage != Stage::waiting) return;
+  if (state.proposal.publishing || still_gathering(state)) return;
+  for (const auto& node : state.nodes) {
+    if (node->standing_wanted) return;
+  }
+  if (!keeps_proposal(state) && !propose_next(state)) return;
+  if (all_ready(state)) form(state);
+}
+
+void on_ready(State& state, Node& node, const Ready& ready) {
+  if (ready.epoch != node.asked || node.leaving) return;
+  node.prepared = ready.epoch;
+  const bool goes_on = state.proposal.in_place && state.proposal.epoch == ready.epoch && node.runs != 0 &&
+                       has(state.proposal.chosen, node.node);
+  if (!goes_on) {
+    node.offer = ready.offer;
+    node.runs = 0;
+  }
+  if (state.stage == Stage::settling) return settle(state);
+  if (!all_ready(state)) return;
+  regroup(state);
+}
+
+void on_published(State& state, bool stored) {
+  if (!state.proposal.publishing) return;
+  if (!stored) return step_down(state, "another host coordinates the job", std::nullopt);
+  state.proposal.publishing = false;
+  // Who was lost meanwhile is lost from this world, and another one follows at once.
+  const std::vector<Member> members = state.journal.world->members;
+  tell_all(state);
+  for (const Member& member : members) {
+    if (!find(state, member.node)) return lost_members(state, member.name + " was lost", member.name);
+  }
+}
+
+void consider_growth(State& state) {
+  if (state.stage != Stage::running || !state.settings.elastic || !state.journal.world) return;
+  const std::size_t size = state.journal.world->members.size();
+  if (size >= static_cast<std::size_t>(state.settings.nodes.most)) return;
+  if (state.last_arrival && state.now - *state.last_arrival < state.settings.last_call) return;
+  if (state.nodes.size() <= size) return;
+  std::size_t available = 0;
+  std::string newcomer;
+  for (const auto& node : state.nodes) {
+    if (node->done) return;  // the job is about to end
+    const bool member = node->told == state.journal.world->epoch;
+    if (node->leaving || node->connection == 0 || (!member && state.parole.until(node->name) > state.now)) continue;
+    ++available;
+    if (!member) newcomer = node->name;
+  }
+  if (newcomer.empty() || world_size(state.settings.nodes, available) <= size) return;
+  state.growing = true;
+  begin_change(state, newcomer + " came");
+}
+
+void tell_again(State& state, Node& node, std::uint64_t world_there) {
+  if (state.proposal.epoch != 0 && node.asked == state.proposal.epoch && node.prepared < node.asked) {
+    Prepare prepare;
+    prepare.epoch = state.proposal.epoch;
+    prepare.why = state.why;
+    prepare.in_place = state.proposal.in_place && node.runs != 0 && has(state.proposal.chosen, node.node);
+    if (state.settings.takeover) {
+      prepare.base = state.known.newest();
+      if (state.proposal.viable)
+        prepare.proposed = {prepare.epoch, state.attempt + (state.proposal.in_place ? 0 : 1), state.settings.node,
+                            ids_of(state.proposal.chosen)};
+    }
+    return send(state, node, Message(std::move(prepare)));
+  }
+  if (!state.journal.world || node.told != state.journal.world->epoch || world_there >= node.told) return;
+  const World& world = *state.journal.world;
+  const auto rank = world.rank_of(node.node);
+  if (!rank) return;
+  WorldNews news = news_of(world, world.trainers(), world.servers(), *rank);
+  news.hash = world.hash();
+  news.update = state.attempt_epoch < world.epoch && node.prepared == world.epoch && node.runs != 0;
+  send(state, node, Message(std::move(news)));
+  if (node.wants_list)
+    send(state, node, Message(WorldList{state.journal.world, state.journal.coordinator, state.journal.past}));
+}
+
+}  // namespace fleetrun::launcher::coordinating

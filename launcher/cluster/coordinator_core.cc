@@ -1,0 +1,274 @@
+// The entries of a coordinator: who may speak, when what is due. What is done about it is in coordinator_joining.cc,
+// _changing.cc, _failing.cc and _ending.cc.
+
+#include "launcher/cluster/coordinator_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "launcher/cluster/coordinator_state.h"
+#include "launcher/cluster/words.h"
+
+namespace fleetrun::launcher {
+namespace coordinating {
+
+State::State(CoordinatorSettings its, std::optional<Journal> its_journal, Instant its_start)
+    : settings(std::move(its)),
+      started(its_start),
+      now(its_start),
+      next_beat(its_start + settings.beat),
+      next_news(its_start + std::min<Instant>(std::chrono::seconds(3), settings.news_every)),
+      policy(settings.restarts, settings.seed),
+      parole({settings.most_blames, settings.blame_window, settings.parole, settings.longest_parole}) {
+  journal.job_id = settings.job_id;
+  journal.run = settings.run;
+  if (!its_journal) return;
+  journal = std::move(*its_journal);
+  highest = journal.epoch;
+  known.formed(journal.formed);
+  if (journal.world) known.formed(configuration_of(*journal.world, journal.coordinator));
+  for (const Configuration& proposal : journal.promised) known.promised(proposal);
+  for (const PastFailure& past : journal.past) policy.on_failure(past.record, past.scope);
+  attempt = known.newest().attempt;
+  highest = std::max(highest, known.newest().epoch);
+  if (known.newest().epoch == 0) {
+    attempt = -1;
+    return;
+  }
+  stage = Stage::waiting;
+  why = "another host coordinates the job";
+  hold_until = now + settings.gather_time / 2;
+}
+
+void send(State& state, const Node& node, SharedMessage message) {
+  if (node.connection != 0) state.outputs.emplace_back(SendTo{{node.connection}, std::move(message)});
+}
+
+void note(State& state, ClusterEvent event) { state.outputs.emplace_back(Note{std::move(event)}); }
+
+void close(State& state, ConnectionId connection) {
+  state.by_connection.erase(connection);
+  state.outputs.emplace_back(CloseConnection{connection});
+}
+
+Node* find(State& state, const std::string& node) {
+  const auto found = state.by_id.find(node);
+  return found == state.by_id.end() ? nullptr : found->second;
+}
+
+void step_down(State& state, const std::string& why, const std::optional<Endpoint>& other) {
+  const SharedMessage farewell = other ? Message(Redirect{*other, why}) : Message(NotYet{});
+  for (const auto& node : state.nodes) {
+    if (node->connection == 0) continue;
+    send(state, *node, farewell);
+    state.outputs.emplace_back(CloseConnection{node->connection});
+  }
+  state.by_connection.clear();
+  state.stage = Stage::over;
+  state.stepped_down = true;
+  state.outputs.emplace_back(StepDown{why});
+}
+
+namespace {
+
+/// Where this launcher itself slept, the silence of the others says nothing.
+void enter(State& state, Instant now) {
+  const Instant slept = now - state.now;
+  state.now = std::max(state.now, now);
+  if (slept < state.settings.lease / 2) return;
+  for (const auto& node : state.nodes) node->heard += slept;
+}
+
+void on_beat(State& state, Node& node, const Beat& beat) {
+  node.last_sent = beat.sent;
+  node.beat_came = state.now;
+  if (beat.echo == Instant{}) return;
+  const Instant round_trip = state.now - beat.echo - beat.held;
+  if (round_trip < Instant{} || round_trip > node.round_trip) return;
+  node.round_trip = round_trip;
+  node.ahead = state.now - round_trip / 2 - beat.sent;
+}
+
+void send_beats(State& state) {
+  for (const auto& node : state.nodes) {
+    const Instant echo = node->last_sent;
+    send(state, *node, Message(Beat{state.now, echo, echo == Instant{} ? Instant{} : state.now - node->beat_came}));
+  }
+}
+
+void lose_silent(State& state) {
+  const Instant patience = state.settings.lease + state.settings.beat / 2;
+  const Instant preparing = state.settings.prepare_timeout;
+  std::vector<std::pair<Node*, std::string>> lost;
+  for (const auto& node : state.nodes) {
+    if (state.now - node->heard >= patience) {
+      lost.emplace_back(node.get(), "no word from it for " + shown(state.settings.lease));
+    } else if (state.proposal.epoch != 0 && node->asked == state.proposal.epoch && node->prepared < node->asked &&
+               state.now - state.proposal.since >= preparing) {
+      lost.emplace_back(node.get(), "its processes did not end within " + shown(state.settings.prepare_timeout));
+    }
+  }
+  for (const auto& [node, why] : lost) {
+    if (state.stage == Stage::over) return;
+    const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(state.now - node->heard);
+    lose(state, *node, why, silent);
+  }
+}
+
+void herald(State& state) {
+  if (!state.settings.heralded || state.stage == Stage::gathering || state.now < state.next_herald) return;
+  if (state.stage != Stage::running && state.stage != Stage::changing && state.stage != Stage::settling) return;
+  state.next_herald = state.now + std::chrono::seconds(1);
+  state.outputs.emplace_back(
+      TellOnce{*state.settings.heralded, Message(Acting{state.settings.job_id, state.journal.run,
+                                                        state.known.newest().epoch, state.settings.own})});
+}
+
+/// What is due in this stage.
+void advance(State& state) {
+  switch (state.stage) {
+    case Stage::gathering:
+      return gather(state);
+    case Stage::running:
+      return consider_growth(state);
+    case Stage::changing:
+    case Stage::waiting:
+      return regroup(state);
+    case Stage::settling:
+      return settle(state);
+    case Stage::resting:
+      if (state.rest_until && state.now < *state.rest_until) return;
+      state.rest_until.reset();
+      state.stage = Stage::changing;
+      return regroup(state);
+    case Stage::ending:
+      return finish_ending(state);
+    case Stage::over:
+      return;
+  }
+}
+
+void on_message(State& state, ConnectionId connection, const Message& message) {
+  if (const auto* hello = std::get_if<Hello>(&message)) return on_hello(state, connection, *hello);
+  if (const auto* acting = std::get_if<Acting>(&message)) {
+    state.outputs.emplace_back(CloseConnection{connection});
+    return on_acting(state, *acting);
+  }
+  const auto found = state.by_connection.find(connection);
+  if (found == state.by_connection.end()) {
+    state.outputs.emplace_back(CloseConnection{connection});
+    return;
+  }
+  Node& node = *found->second;
+  node.heard = state.now;
+  if (const auto* beat = std::get_if<Beat>(&message)) return on_beat(state, node, *beat);
+  if (const auto* its = std::get_if<Ready>(&message)) return on_ready(state, node, *its);
+  if (const auto* its = std::get_if<Failing>(&message)) return on_failing(state, node, *its);
+  if (const auto* its = std::get_if<Failed>(&message)) return on_failed(state, node, *its);
+  if (const auto* its = std::get_if<Done>(&message)) return on_done(state, node, *its);
+  if (const auto* its = std::get_if<Stop>(&message)) return on_stop(state, node, *its);
+  if (const auto* its = std::get_if<Standing>(&message)) return on_standing(state, node, *its);
+  if (const auto* its = std::get_if<Leave>(&message)) return lose(state, node, "it left: " + its->why, {}, true);
+  if (std::holds_alternative<TimeUp>(message)) return end_job(state, {124, "the time of the job is up", "", {}});
+  if (std::holds_alternative<KnowsEnd>(message)) return on_knows_end(state, node);
+  if (const auto* its = std::get_if<AskList>(&message)) {
+    if (state.journal.world && its->epoch == state.journal.world->epoch)
+      send(state, node, Message(WorldList{state.journal.world, state.journal.coordinator, state.journal.past}));
+  }
+}
+
+}  // namespace
+}  // namespace coordinating
+
+using namespace coordinating;
+
+CoordinatorCore::CoordinatorCore(CoordinatorSettings settings, std::optional<Journal> journal, Instant now)
+    : state_(std::make_unique<State>(std::move(settings), std::move(journal), now)) {}
+
+CoordinatorCore::~CoordinatorCore() = default;
+
+Outputs CoordinatorCore::on(ConnectionId connection, const Message& message, Instant now) {
+  if (over()) return {};
+  enter(*state_, now);
+  on_message(*state_, connection, message);
+  return std::exchange(state_->outputs, {});
+}
+
+Outputs CoordinatorCore::on_closed(ConnectionId connection, Closing how, Instant now) {
+  if (over()) return {};
+  enter(*state_, now);
+  const auto found = state_->by_connection.find(connection);
+  if (found == state_->by_connection.end()) return {};
+  Node& node = *found->second;
+  state_->by_connection.erase(found);
+  node.connection = 0;
+  if (node.knows_end || node.leaving) {
+    lose(*state_, node, "its part is over", {}, true);
+  } else if (how == Closing::closed) {
+    lose(*state_, node, "its launcher is gone", {});
+  }
+  return std::exchange(state_->outputs, {});
+}
+
+Outputs CoordinatorCore::on_tick(Instant now) {
+  if (over()) return {};
+  State& state = *state_;
+  enter(state, now);
+  if (state.now >= state.next_beat) {
+    state.next_beat = state.now + state.settings.beat;
+    send_beats(state);
+    herald(state);
+  }
+  lose_silent(state);
+  advance(state);
+  tell_waiting(state);
+  return std::exchange(state.outputs, {});
+}
+
+Instant CoordinatorCore::next_deadline() const {
+  const State& state = *state_;
+  if (over()) return Instant::max();
+  Instant next = state.next_beat;
+  if (state.settle_until) next = std::min(next, *state.settle_until);
+  if (state.rest_until) next = std::min(next, *state.rest_until);
+  if (state.stage == Stage::ending) next = std::min<Instant>(next, state.ending_since + state.settings.end_timeout);
+  return next;
+}
+
+Outputs CoordinatorCore::on_published(bool stored, Instant now) {
+  if (over()) return {};
+  enter(*state_, now);
+  coordinating::on_published(*state_, stored);
+  return std::exchange(state_->outputs, {});
+}
+
+Outputs CoordinatorCore::stop(int signal, Instant now) {
+  if (over()) return {};
+  enter(*state_, now);
+  end_job(*state_, {128 + signal, "it was stopped by its user", "", {}});
+  return std::exchange(state_->outputs, {});
+}
+
+Outputs CoordinatorCore::end(const JobEnd& end, Instant now) {
+  if (over()) return {};
+  enter(*state_, now);
+  end_job(*state_, end);
+  return std::exchange(state_->outputs, {});
+}
+
+Outputs CoordinatorCore::depose(const std::string& why, Instant now) {
+  if (over()) return {};
+  enter(*state_, now);
+  step_down(*state_, why, std::nullopt);
+  return std::exchange(state_->outputs, {});
+}
+
+bool CoordinatorCore::over() const noexcept { return state_->stage == Stage::over; }
+
+std::vector<std::string> CoordinatorCore::missing() const { return missing_names(*state_); }
+
+std::shared_ptr<const World> CoordinatorCore::world() const noexcept { return state_->journal.world; }
+
+const Journal& CoordinatorCore::journal() const noexcept { return state_->journal; }
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,103 @@
+// How a job ends: everybody is told, and the coordinator stays until all know, or end_timeout.
+
+#include <algorithm>
+
+#include "launcher/cluster/coordinator_state.h"
+#include "launcher/cluster/words.h"
+
+namespace fleetrun::launcher::coordinating {
+namespace {
+
+constexpr int kStoppedStatus = 128 + 15;
+
+std::string signal_name(int signal) {
+  switch (signal) {
+    case 1:
+      return "SIGHUP";
+    case 2:
+      return "SIGINT";
+    case 15:
+      return "SIGTERM";
+    default:
+      return "signal " + std::to_string(signal);
+  }
+}
+
+/// Whether the job goes on when `leaver` goes.
+bool enough_without(const State& state, const Node& leaver) {
+  if (!state.settings.elastic || !state.journal.world) return false;
+  const auto others = static_cast<std::size_t>(std::count_if(
+      state.nodes.begin(), state.nodes.end(), [&](const auto& node) { return node.get() != &leaver && !node->leaving; }));
+  return world_size(state.settings.nodes, others) > 0;
+}
+
+}  // namespace
+
+void finish_done(State& state) {
+  if (state.stage != Stage::running || !state.journal.world) return;
+  const World& world = *state.journal.world;
+  std::size_t done = state.done_and_gone;
+  for (const auto& node : state.nodes) done += node->told == world.epoch && node->done && !node->leaving ? 1 : 0;
+  if (done >= world.members.size()) end_job(state, {});
+}
+
+void on_done(State& state, Node& node, const Done& done) {
+  if (!state.journal.world || done.epoch < state.attempt_epoch || done.epoch > state.journal.world->epoch) return;
+  if (node.told != state.journal.world->epoch) return;
+  node.done = true;
+  finish_done(state);
+}
+
+void on_stop(State& state, Node& node, const Stop& stop) {
+  if (state.end || node.leaving) return;
+  const std::string why = "stopped by " + signal_name(stop.signal) + " on " + node.name;
+  const JobEnd own{128 + stop.signal, why, node.name, {}};
+  if (!enough_without(state, node)) {
+    send(state, node, Message(End{own, false}));
+    node.leaving = true;  // it has its own end
+    end_job(state, {kStoppedStatus, why, node.name, {}});
+    return;
+  }
+  send(state, node, Message(End{own, true}));
+  node.leaving = true;
+  state.why = node.name + " leaves: it was " + why;
+  if (state.stage == Stage::running) return begin_change(state, state.why);
+  if (state.stage == Stage::settling) return settle(state);
+  regroup(state);
+}
+
+void end_job(State& state, JobEnd end) {
+  if (state.end) return;
+  state.stage = Stage::ending;
+  state.end = std::move(end);
+  state.ending_since = state.now;
+  state.settle_until.reset();
+  state.rest_until.reset();
+  note(state, JobEnded{*state.end});
+  std::vector<ConnectionId> to;
+  for (const auto& node : state.nodes) {
+    if (node->connection != 0 && !node->leaving) to.push_back(node->connection);
+  }
+  if (!to.empty()) state.outputs.emplace_back(SendTo{std::move(to), Message(End{*state.end, false})});
+  finish_ending(state);
+}
+
+void on_knows_end(State& state, Node& node) {
+  node.knows_end = true;
+  if (state.stage == Stage::ending) finish_ending(state);
+}
+
+void finish_ending(State& state) {
+  if (state.stage != Stage::ending) return;
+  const bool all_know =
+      std::all_of(state.nodes.begin(), state.nodes.end(), [](const auto& node) { return node->knows_end; });
+  if (!all_know && state.now - state.ending_since < state.settings.end_timeout) return;
+  state.stage = Stage::over;
+  for (const auto& node : state.nodes) {
+    if (node->connection != 0) state.outputs.emplace_back(CloseConnection{node->connection});
+  }
+  state.by_connection.clear();
+  state.outputs.emplace_back(Over{*state.end});
+}
+
+}  // namespace fleetrun::launcher::coordinating

@@ -1,0 +1,165 @@
+// What launcher/cluster/coordinator_*.cc share: the state of a coordinator, and what each of them does for the others.
+// Nothing else includes this.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "launcher/cluster/coordinator_core.h"
+#include "launcher/cluster/parole.h"
+#include "launcher/cluster/quorum.h"
+#include "launcher/cluster/ranks.h"
+#include "launcher/restart_policy.h"
+
+namespace fleetrun::launcher::coordinating {
+
+enum class Stage { gathering, running, changing, settling, resting, waiting, ending, over };
+
+/// A node that is here, or was until a moment ago (`connection` 0) and may come again within the lease.
+struct Node {
+  std::string node, name, pod;
+  Endpoint successor;
+  PodOffer offer;
+  int wished_rank = -1, previous_rank = -1;
+  bool wants_list = true;
+  std::uint32_t connections = 0;  // the number of its newest one
+  ConnectionId connection = 0;
+  Instant heard{}, came{};
+  Instant last_sent{}, beat_came{};  // its newest beat, in its time and in ours
+  Instant ahead{};            // our time minus its time, as well as is known
+  Instant round_trip = Instant::max();  // of the beat that said so
+
+  std::uint64_t asked = 0;     // the newest epoch that it was told to prepare
+  std::uint64_t prepared = 0;  // the newest epoch that it is ready for
+  std::uint64_t told = 0;      // the newest world that it was told of
+  std::uint64_t brought = 0;   // the newest world that it knew when it came
+  std::uint64_t runs = 0;      // the epoch whose processes may be alive there; 0: none
+  bool standing_wanted = false;
+  bool done = false;
+  bool leaving = false;   // was told that its part is over
+  bool parked = false;    // was told so
+  bool fenced = false;    // stopped its processes by itself
+  bool knows_end = false;
+};
+
+/// A failure of this epoch, as its node tells it.
+struct Fault {
+  std::string node, name, process;
+  std::optional<NodeFailure> failure;  // nullopt: only that there is one
+  Instant died{};                      // in our time
+};
+
+/// The epoch that is being prepared.
+struct Proposal {
+  std::uint64_t epoch = 0;  // 0: none
+  Instant since{};
+  bool viable = false;         // could become a world; else it only stops everybody
+  bool in_place = false;
+  std::vector<Member> chosen;  // by node rank; their offers are those of the newest ready
+  bool publishing = false;
+};
+
+struct Gone {
+  std::string name;
+  Instant since{};
+};
+
+struct State {
+  State(CoordinatorSettings its, std::optional<Journal> its_journal, Instant its_start);
+
+  CoordinatorSettings settings;
+  Stage stage = Stage::gathering;
+  bool stepped_down = false;
+  Instant started{}, now{};
+  Instant next_beat{};
+  Instant next_news{};
+  std::uint64_t highest = 0;  // epoch ever seen
+  int attempt = -1;           // of the newest world
+  Journal journal;            // with the newest world
+  KnownConfigurations known;
+  RestartPolicy policy;
+  Parole parole;
+
+  std::vector<std::unique_ptr<Node>> nodes;  // in the order in which they came
+  std::unordered_map<std::string, Node*> by_id;
+  std::unordered_map<ConnectionId, Node*> by_connection;
+  std::vector<Gone> gone;
+
+  Proposal proposal;
+  std::string why;              // of the change that is under way
+  bool loss_counted = false;    // in this change
+  std::vector<Fault> faults;    // of this epoch
+  std::optional<Instant> settle_until, rest_until;
+  std::optional<Instant> last_arrival;  // since the last world: for the last call
+  std::optional<Instant> waiting_since, no_quorum_since;
+  std::optional<JobEnd> end;
+  Instant ending_since{};
+  bool port_retry_used = false;
+  Instant world_since{};
+  std::uint64_t attempt_epoch = 0;     // of the first world of this attempt: later ones were formed in place
+  std::size_t done_and_gone = 0;       // members that had done their part before they were lost
+  Instant hold_until{};                // no proposal before, unless everybody is here: a takeover gathers
+  Instant foreign_until{};             // a node of another run of this job was here: no first world before
+  Instant next_herald{};
+  bool growing = false;                // the change that is under way is for newcomers only
+
+  Outputs outputs;  // of the call that is being answered
+};
+
+// ---- coordinator_core.cc ----
+void send(State& state, const Node& node, SharedMessage message);
+void note(State& state, ClusterEvent event);
+void close(State& state, ConnectionId connection);
+void step_down(State& state, const std::string& why, const std::optional<Endpoint>& other);
+Node* find(State& state, const std::string& node);
+
+// ---- coordinator_joining.cc: hellos, waiting, the first world ----
+void on_hello(State& state, ConnectionId connection, const Hello& hello);
+void on_standing(State& state, Node& node, const Standing& standing);
+void on_acting(State& state, const Acting& acting);
+void gather(State& state);  // forms the first world where it can be
+void tell_waiting(State& state);
+void park(State& state, Node& node, const std::string& why);
+/// Why `node` may not be in a world now; empty: it may.
+std::string unfit(const State& state, const Node& node);
+std::string waiting_text(const State& state);
+/// Of expected hosts that have not come, and of those that came and are gone.
+std::vector<std::string> missing_names(const State& state);
+
+// ---- coordinator_changing.cc: proposals and worlds ----
+void begin_change(State& state, const std::string& why);
+/// Proposes the next epoch without forming it yet: everybody stops.
+void stop_all(State& state);
+/// Proposes, waits, or forms, by what is there now. To be called whenever that has changed.
+void regroup(State& state);
+void on_ready(State& state, Node& node, const Ready& ready);
+void on_published(State& state, bool stored);
+void consider_growth(State& state);
+/// What `node` has missed while it had no connection.
+void tell_again(State& state, Node& node, std::uint64_t world_there);
+void form_first(State& state, std::size_t size);
+
+// ---- coordinator_failing.cc: failures and losses ----
+void on_failing(State& state, Node& node, const Failing& failing);
+void on_failed(State& state, Node& node, const Failed& failed);
+void settle(State& state);
+/// `why`: "no word from it for 2.5 s".
+void lose(State& state, Node& node, const std::string& why, std::chrono::milliseconds after, bool orderly = false);
+void on_fenced_node(State& state, Node& node);
+/// Members of the newest world are lost: decides whether the job goes on.
+void lost_members(State& state, const std::string& why, const std::string& name);
+
+// ---- coordinator_ending.cc ----
+void on_done(State& state, Node& node, const Done& done);
+void on_stop(State& state, Node& node, const Stop& stop);
+void end_job(State& state, JobEnd end);
+void on_knows_end(State& state, Node& node);
+void finish_ending(State& state);
+/// Ends the job when all have done their part.
+void finish_done(State& state);
+
+}  // namespace fleetrun::launcher::coordinating

@@ -1,0 +1,181 @@
+// What a node does about its coordinator's words. A node prepares for an epoch once: what is not newer than all that it
+// prepared for is ignored. A world is taken only after its prepare, the first one of a run excepted.
+
+#include "launcher/cluster/member_state.h"
+#include "launcher/cluster/words.h"
+
+namespace fleetrun::launcher::joining {
+namespace {
+
+void say_again(State& state) {
+  const Reports& reports = state.reports;
+  if (reports.ready) say(state, *reports.ready);
+  if (reports.running) say(state, *reports.running);
+  if (reports.failing) say(state, *reports.failing);
+  if (reports.failed) say(state, *reports.failed);
+  if (reports.done) say(state, *reports.done);
+  if (reports.stop) say(state, *reports.stop);
+  if (reports.timed_out) say(state, TimeUp{});
+}
+
+void on_welcome(State& state, const Welcome& welcome) {
+  if (!state.run.empty() && welcome.run != state.run) {
+    if (state.news.epoch != 0) return not_yet(state);
+    state.promised = 0;
+    state.known = {};
+  }
+  state.run = welcome.run;
+  state.coordinator_node = welcome.coordinator;
+  state.stage = Stage::joined;
+  state.coordinator = state.target;
+  state.here = state.target.here;
+  state.failed_dials = state.redirects = 0;
+  state.was_closed = false;
+  state.lost_since.reset();
+  state.answer_by.reset();
+  state.places.clear();
+  if (!welcome.resumed) {
+    fence(state, "the others go on without this host");
+    state.live = state.preparing = false;
+    const std::optional<Stop> stop = state.reports.stop;
+    state.reports = {};
+    state.reports.stop = stop;
+  }
+  say_again(state);
+}
+
+void on_prepare(State& state, const Prepare& prepare) {
+  if (prepare.epoch == state.promised && state.reports.ready && state.reports.ready->epoch == prepare.epoch)
+    return say(state, *state.reports.ready);
+  // The one it promised, but had to stop preparing for when it lost touch, it is asked for again.
+  const bool again = prepare.epoch == state.promised && !state.preparing && state.news.epoch < prepare.epoch;
+  if (prepare.epoch < state.promised || (prepare.epoch == state.promised && !again)) return;
+  state.promised = prepare.epoch;
+  state.known.formed(prepare.base);
+  state.known.promised(prepare.proposed);
+  state.parked = false;
+  state.pending.reset();
+  if (prepare.in_place && state.live) {
+    state.reports.ready = Ready{prepare.epoch, state.offer};
+    return say(state, *state.reports.ready);
+  }
+  state.reports = {};
+  state.preparing = true;
+  state.outputs.emplace_back(TellPrepare{prepare.epoch, prepare.why});
+}
+
+void take_world(State& state, const WorldNews& news, std::shared_ptr<const World> world) {
+  WorldNews told = news;
+  told.update = state.live && news.attempt == state.news.attempt;
+  const std::optional<Stop> stop = state.reports.stop;
+  if (!told.update) state.reports = {};
+  state.reports.ready.reset();
+  state.reports.stop = stop;
+  state.news = told;
+  state.world = world;
+  state.live = true;
+  state.preparing = false;
+  state.pending.reset();
+  state.outputs.emplace_back(TellWorld{std::move(told), std::move(world)});
+}
+
+void on_news(State& state, const WorldNews& news) {
+  const bool first = state.promised == 0 && state.news.epoch == 0;
+#ifndef FLEETRUN_BROKEN_FENCE
+  if (news.epoch <= state.news.epoch || (!first && news.epoch != state.promised) || state.preparing) return;
+#endif
+  state.promised = std::max(state.promised, news.epoch);
+  state.parked = false;
+  if (state.settings.wants_list) {
+    state.pending = news;
+  } else {
+    take_world(state, news, nullptr);
+  }
+}
+
+void on_list(State& state, const WorldList& list) {
+  state.others = list.world;
+  if (!state.pending || list.world->epoch != state.pending->epoch) return;
+  const WorldNews news = *state.pending;
+  const auto rank = static_cast<std::size_t>(news.rank);
+  if (rank >= list.world->members.size() || list.world->members[rank].node != state.settings.node ||
+      list.world->hash() != news.hash) {
+    state.pending.reset();
+    return tell(state, NewsLevel::warning, "the list of epoch " + std::to_string(news.epoch) +
+                                               " does not fit what was said of it: it is not followed");
+  }
+  state.known.formed(configuration_of(*list.world, list.coordinator));
+  state.world_coordinator = list.coordinator;
+  state.past = list.past;
+  take_world(state, news, list.world);
+}
+
+void on_end(State& state, const End& end) {
+  say(state, KnowsEnd{});
+  finish(state, end.end);
+}
+
+void on_refused(State& state, const Refused& refused) {
+  fence(state, refused.text);
+  state.outputs.emplace_back(HangUp{});
+  state.up = false;
+  finish(state, {refused.exit_status, refused.text + (refused.hint.empty() ? "" : "; " + refused.hint), state.settings.name, {}});
+}
+
+}  // namespace
+
+void greet(State& state) {
+  Hello hello;
+  const MemberSettings& own = state.settings;
+  hello.version = own.version;
+  hello.job_id = own.job_id;
+  hello.node = own.node;
+  hello.name = own.name;
+  hello.pod = own.pod;
+  hello.connection = ++state.connections;
+  hello.wished_rank = own.wished_rank;
+  hello.successor = own.successor;
+  hello.offer = state.offer;
+  hello.wants_list = own.wants_list;
+  hello.run = state.news.epoch == 0 && state.promised == 0 ? "" : state.run;
+  hello.promised = state.promised;
+  hello.formed = state.known.newest().epoch;
+  hello.world = state.news.epoch;
+  hello.rank = state.news.epoch == 0 ? -1 : state.news.rank;
+  hello.fenced = state.news.epoch != 0 && !state.live;
+  if (state.stage != Stage::seeking) state.stage = Stage::greeting;
+  if (!state.live) state.heard = state.now;
+  state.their_beat = {};
+  state.next_beat = state.now + own.beat;
+  say(state, std::move(hello));
+}
+
+void obey(State& state, const Message& message) {
+  if (std::holds_alternative<NotYet>(message)) return not_yet(state);
+  if (const auto* its = std::get_if<Redirect>(&message)) return redirected(state, *its);
+  state.heard = state.now;
+  if (const auto* its = std::get_if<Welcome>(&message)) return on_welcome(state, *its);
+  if (const auto* its = std::get_if<Refused>(&message)) return on_refused(state, *its);
+  if (const auto* its = std::get_if<End>(&message)) return on_end(state, *its);
+  if (state.stage != Stage::joined) return;
+  if (const auto* its = std::get_if<Beat>(&message)) {
+    state.their_beat = its->sent;
+    state.their_beat_came = state.now;
+  } else if (const auto* its = std::get_if<Prepare>(&message)) {
+    on_prepare(state, *its);
+  } else if (const auto* its = std::get_if<WorldNews>(&message)) {
+    on_news(state, *its);
+  } else if (const auto* its = std::get_if<WorldList>(&message)) {
+    on_list(state, *its);
+  } else if (const auto* its = std::get_if<Waiting>(&message)) {
+    tell(state, NewsLevel::info, its->text);
+  } else if (const auto* its = std::get_if<Parked>(&message)) {
+    state.parked = true;
+    if (state.live) fence(state, its->text);
+    tell(state, NewsLevel::info, "this host waits as a spare: " + its->text);
+  } else if (std::holds_alternative<AskStanding>(message)) {
+    say(state, Standing{state.known.newest(), state.known.proposals()});
+  }
+}
+
+}  // namespace fleetrun::launcher::joining

@@ -1,0 +1,102 @@
+// What launcher/cluster/member_*.cc share: the state of a node. Nothing else includes this.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/cluster/member_core.h"
+#include "launcher/cluster/quorum.h"
+
+namespace fleetrun::launcher::joining {
+
+enum class Stage { idle, dialing, greeting, joined, seeking, over };
+
+/// Somewhere to look for a coordinator.
+struct Place {
+  Endpoint endpoint;
+  bool here = false;  // it is our turn to coordinate
+};
+
+/// What the supervisor said about the newest epoch: said again on each new connection, since it may have been lost.
+struct Reports {
+  std::optional<Ready> ready;
+  std::optional<Running> running;
+  std::optional<Failing> failing;
+  std::optional<Failed> failed;
+  std::optional<Done> done;
+  std::optional<Stop> stop;
+  bool timed_out = false;
+};
+
+struct State {
+  explicit State(MemberSettings its) : settings(std::move(its)), offer(settings.offer) {}
+
+  MemberSettings settings;
+  Stage stage = Stage::idle;
+  Instant now{}, started{};
+
+  // The uplink.
+  std::uint64_t uplink = 0;
+  bool up = false;               // connected
+  bool here = false;             // to the coordinator in this launcher
+  Place target;                  // of the newest dial
+  std::uint32_t connections = 0;
+  Instant heard{};               // from a coordinator
+  Instant next_beat{};
+  Instant their_beat{}, their_beat_came{};
+  std::optional<Instant> dial_at;  // the next attempt
+  std::optional<Instant> answer_by;  // of the one that is under way, while seeking
+  int failed_dials = 0;          // in a row
+  bool was_closed = false;       // the coordinator closed the connection, or its launcher died
+  std::string trouble;           // the newest, for people
+
+  // What is known.
+  std::optional<Place> coordinator;  // that was joined last, or is to be dialed first
+  std::string run, coordinator_node;
+  std::uint64_t promised = 0;
+  KnownConfigurations known;
+  WorldNews news;                      // the newest, epoch 0: none
+  std::optional<WorldNews> pending;    // waits for its list
+  std::shared_ptr<const World> world;
+  std::shared_ptr<const World> others;  // the newest list: where to look, though this node may be no member
+  std::string world_coordinator;
+  std::vector<PastFailure> past;
+  PodOffer offer;                      // the newest
+  bool live = false;                   // processes of `news` may run here
+  bool preparing = false;              // told, and not ready yet
+  bool parked = false;
+  Reports reports;
+  std::optional<JobEnd> end;
+
+  // Seeking.
+  std::vector<Place> places;
+  std::size_t next_place = 0;
+  int patience = 0;  // how often others may still say "not yet" before it is our turn
+  int redirects = 0;
+  std::optional<Instant> lost_since;  // without a coordinator
+
+  Outputs outputs;  // of the call that is being answered
+};
+
+// ---- member_core.cc ----
+void tell(State& state, NewsLevel level, const std::string& text);
+void say(State& state, Message message);
+void fence(State& state, const std::string& why);
+void finish(State& state, JobEnd end);
+
+// ---- member_uplink.cc: dialing, seeking ----
+void dial(State& state, const Place& place);
+/// The uplink is no more: what next?
+void lost_uplink(State& state);
+void try_next(State& state);
+void redirected(State& state, const Redirect& redirect);
+void not_yet(State& state);
+void due(State& state);  // timers
+
+// ---- member_obeying.cc: what the coordinator says ----
+void greet(State& state);
+void obey(State& state, const Message& message);
+
+}  // namespace fleetrun::launcher::joining

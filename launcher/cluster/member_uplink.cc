@@ -1,0 +1,193 @@
+// The way to a coordinator. Before the first world, and where nodes never coordinate by themselves: the same address
+// again and again. A member that could coordinate: at once again where the connection broke, and when the coordinator
+// stays away, fenced, to the others in the order of their node ranks, and at its own place in that order itself.
+
+#include <algorithm>
+
+#include "launcher/cluster/member_state.h"
+#include "launcher/cluster/words.h"
+
+namespace fleetrun::launcher::joining {
+namespace {
+
+constexpr int kFailedDials = 3;  // after the coordinator closed the connection: its launcher is gone
+constexpr int kPatience = 12, kRedirects = 3;
+constexpr int kLost = 75, kNeverJoined = 125;
+
+bool can_seek(const State& state) {
+  return state.settings.takeover && state.others != nullptr;
+}
+
+/// The last coordinator first, then the members by node rank, this node among them.
+std::vector<Place> places_of(const State& state) {
+  std::vector<Place> places;
+  if (state.settings.coordinator && !state.settings.coordinates) places.push_back({*state.settings.coordinator, false});
+  if (state.coordinator && !state.coordinator->here) places.push_back(*state.coordinator);
+  for (const Member& member : state.others->members) {
+    const bool own = member.node == state.settings.node;
+    if (own && !state.world) continue;
+    if (member.successor.port != 0) places.push_back({own ? Endpoint{} : member.successor, own});
+  }
+  std::vector<Place> unique;
+  for (const Place& place : places) {
+    const bool seen = std::any_of(unique.begin(), unique.end(), [&place](const Place& other) {
+      return other.here == place.here && other.endpoint == place.endpoint;
+    });
+    if (!seen && (place.here || place.endpoint != state.settings.successor)) unique.push_back(place);
+  }
+  return unique;
+}
+
+void begin_seeking(State& state) {
+  if (!state.lost_since) state.lost_since = state.now;
+  fence(state, "no word from the coordinator of the job" + (state.trouble.empty() ? "" : ": " + state.trouble));
+  if (state.stage == Stage::seeking) return;
+  tell(state, NewsLevel::warning, "the coordinator of the job is lost; looking for the others");
+  state.stage = Stage::seeking;
+  state.places = places_of(state);
+  state.next_place = 0;
+  state.patience = kPatience;
+  state.redirects = 0;
+  state.dial_at = state.now;
+}
+
+Journal journal_of(const State& state) {
+  Journal journal;
+  journal.job_id = state.settings.job_id;
+  journal.run = state.run;
+  journal.epoch = std::max(state.promised, state.news.epoch);
+  journal.world = state.world;
+  journal.coordinator = state.world_coordinator;
+  journal.past = state.past;
+  journal.formed = state.known.newest();
+  journal.promised = state.known.proposals();
+  return journal;
+}
+
+void give_up(State& state) {
+  const bool member = state.news.epoch != 0;
+  const auto waited = member ? state.settings.elastic_timeout : state.settings.join_timeout;
+  std::string why = member ? "no coordinator of the job was found for " + shown(waited)
+                           : "the job did not begin within " + shown(waited);
+  if (!state.trouble.empty()) why += ": " + state.trouble;
+  fence(state, why);
+  if (state.up) {
+    say(state, Leave{why});
+    state.outputs.emplace_back(HangUp{});
+    state.up = false;
+  }
+  finish(state, {member ? kLost : kNeverJoined, why, state.settings.name, {}});
+}
+
+}  // namespace
+
+void dial(State& state, const Place& place) {
+  state.target = place;
+  state.up = false;
+  state.here = false;
+  state.dial_at.reset();
+  state.answer_by.reset();
+  if (state.stage != Stage::seeking) state.stage = Stage::dialing;
+  if (state.stage == Stage::seeking && !place.here) state.answer_by = state.now + state.settings.dial_timeout;
+  state.outputs.emplace_back(Dial{++state.uplink, place.endpoint, place.here});
+}
+
+void lost_uplink(State& state) {
+  state.up = false;
+  state.here = false;
+  if (state.stage == Stage::seeking) return try_next(state);
+  if (!state.coordinator && can_seek(state)) return begin_seeking(state);
+  state.stage = Stage::dialing;
+  if ((state.news.epoch != 0 || state.parked) && !state.lost_since) state.lost_since = state.now;
+  const bool gone = state.was_closed && state.failed_dials >= kFailedDials;
+  if (gone && can_seek(state)) return begin_seeking(state);
+  state.dial_at = state.failed_dials == 0 ? state.now : state.now + state.settings.redial;
+}
+
+void try_next(State& state) {
+  state.answer_by.reset();
+  if (state.next_place >= state.places.size()) {
+    state.places = places_of(state);
+    state.next_place = 0;
+    state.patience = kPatience;
+    state.redirects = 0;
+    state.dial_at = state.now + state.settings.redial;
+    return;
+  }
+  state.dial_at.reset();
+  const Place place = state.places[state.next_place++];
+  if (!place.here) return dial(state, place);
+  tell(state, NewsLevel::info, "coordinating the job from here, if enough of the others come");
+  state.outputs.emplace_back(Coordinate{journal_of(state)});
+  dial(state, place);
+}
+
+void redirected(State& state, const Redirect& redirect) {
+  state.outputs.emplace_back(HangUp{});
+  state.up = false;
+  fence(state, redirect.why);
+  state.trouble = redirect.why;
+  const bool known = state.coordinator && !state.coordinator->here && state.coordinator->endpoint == redirect.coordinator;
+  const bool own = redirect.coordinator == state.settings.successor || redirect.coordinator.port == 0;
+  if (state.stage != Stage::seeking) {
+    if (!own) state.coordinator = Place{redirect.coordinator, false};
+    if (known || own) return lost_uplink(state);
+    return dial(state, *state.coordinator);
+  }
+  if (own || ++state.redirects > kRedirects) return try_next(state);
+  dial(state, {redirect.coordinator, false});
+}
+
+void not_yet(State& state) {
+  state.outputs.emplace_back(HangUp{});
+  state.up = false;
+  if (state.stage != Stage::seeking) {
+    ++state.failed_dials;
+    return lost_uplink(state);
+  }
+  // Somebody of a lower rank is there, and will coordinate or know who does.
+  if (state.patience-- > 0) {
+    state.next_place = 0;
+    state.answer_by.reset();
+    state.dial_at = state.now + state.settings.redial;
+    return;
+  }
+  try_next(state);
+}
+
+void due(State& state) {
+  const MemberSettings& own = state.settings;
+  const bool member = state.news.epoch != 0;
+  if (!member && !state.parked && !state.preparing && state.now - state.started >= own.join_timeout) return give_up(state);
+  if (state.lost_since && state.now - *state.lost_since >= own.elastic_timeout) return give_up(state);
+  if (state.up && state.now >= state.next_beat) {
+    state.next_beat = state.now + own.beat;
+    const bool heard_beat = state.their_beat != Instant{};
+    say(state, Beat{state.now, state.their_beat, heard_beat ? state.now - state.their_beat_came : Instant{}});
+  }
+  const bool silent = state.now - state.heard >= own.lease;
+  if (silent && state.live) fence(state, "no word from the coordinator for " + shown(own.lease));
+  if (silent && state.stage != Stage::seeking && (state.up || state.stage == Stage::dialing)) {
+    if (state.up) {
+      state.trouble = "no word for " + shown(own.lease);
+      state.outputs.emplace_back(HangUp{});
+      state.up = false;
+    }
+    if (can_seek(state)) {
+      begin_seeking(state);
+    } else if (!state.dial_at) {
+      lost_uplink(state);
+      state.heard = state.now;
+    }
+  }
+  if (state.answer_by && state.now >= *state.answer_by) {
+    state.outputs.emplace_back(HangUp{});
+    state.up = false;
+    return try_next(state);
+  }
+  if (!state.dial_at || state.now < *state.dial_at) return;
+  if (state.stage == Stage::seeking) return try_next(state);
+  dial(state, state.coordinator ? *state.coordinator : state.target);
+}
+
+}  // namespace fleetrun::launcher::joining

@@ -1,0 +1,32 @@
+#include "launcher/cluster/quorum.h"
+
+#include <algorithm>
+
+namespace fleetrun::launcher {
+
+void KnownConfigurations::formed(const Configuration& configuration) {
+  if (configuration.epoch <= formed_.epoch) return;
+  formed_ = configuration;
+  std::erase_if(proposals_, [this](const Configuration& proposal) { return proposal.epoch <= formed_.epoch; });
+}
+
+void KnownConfigurations::promised(const Configuration& configuration) {
+  if (configuration.nodes.empty() || configuration.epoch <= formed_.epoch) return;
+  // What one coordinator proposed before, and did not form, it never will.
+  const auto same = [&configuration](const Configuration& other) { return other.coordinator == configuration.coordinator; };
+  const auto newer = std::find_if(proposals_.begin(), proposals_.end(), [&](const Configuration& other) {
+    return same(other) && other.epoch >= configuration.epoch;
+  });
+  if (newer != proposals_.end()) return;
+  std::erase_if(proposals_, same);
+  proposals_.push_back(configuration);
+}
+
+Configuration configuration_of(const World& world, const std::string& coordinator) {
+  Configuration configuration{world.epoch, world.attempt, coordinator, {}};
+  configuration.nodes.reserve(world.members.size());
+  for (const Member& member : world.members) configuration.nodes.push_back(member.node);
+  return configuration;
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,103 @@
+#include "launcher/cluster/ranks.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace fleetrun::launcher {
+namespace {
+
+/// Who is in, best first.
+std::vector<const Candidate*> chosen(const std::vector<Candidate>& candidates, std::size_t size) {
+  std::vector<const Candidate*> order;
+  order.reserve(candidates.size());
+  for (const Candidate& candidate : candidates) order.push_back(&candidate);
+  const auto precedence = [size](const Candidate* candidate) {
+    if (candidate->previous_rank >= 0) return 0;
+    return candidate->wished_rank >= 0 && candidate->wished_rank < static_cast<int>(size) ? 1 : 2;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](const Candidate* left, const Candidate* right) {
+    const int first = precedence(left), second = precedence(right);
+    return first != second ? first < second : first == 0 && left->previous_rank < right->previous_rank;
+  });
+  order.resize(size);
+  return order;
+}
+
+/// The first rank at which `width` ranks in a row are free, where `taken` are [first, end) ranges.
+int first_hole(std::vector<std::pair<int, int>> taken, int width) {
+  std::sort(taken.begin(), taken.end());
+  int free = 0;
+  for (const auto& [first, end] : taken) {
+    if (first - free >= width) return free;
+    free = std::max(free, end);
+  }
+  return free;
+}
+
+int first_hole(const std::vector<Member>& members, int Member::*first, std::vector<std::uint16_t> PodOffer::*ports,
+               std::size_t width) {
+  std::vector<std::pair<int, int>> taken;
+  for (const Member& member : members) {
+    const int count = static_cast<int>((member.offer.*ports).size());
+    if (count > 0) taken.emplace_back(member.*first, member.*first + count);
+  }
+  return first_hole(std::move(taken), static_cast<int>(width));
+}
+
+}  // namespace
+
+std::size_t world_size(const NodeCount& nodes, std::size_t available) noexcept {
+  std::size_t size = std::min(available, static_cast<std::size_t>(nodes.most));
+  size -= size % static_cast<std::size_t>(std::max(1, nodes.multiple));
+  return size < static_cast<std::size_t>(nodes.least) ? 0 : size;
+}
+
+std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_t size) {
+  const std::vector<const Candidate*> in = chosen(candidates, size);
+  std::vector<const Candidate*> seats(size);
+  std::vector<const Candidate*> newcomers, movers;
+  const auto seat = [&seats](int rank, const Candidate* candidate) {
+    if (rank < 0 || rank >= static_cast<int>(seats.size()) || seats[static_cast<std::size_t>(rank)]) return false;
+    seats[static_cast<std::size_t>(rank)] = candidate;
+    return true;
+  };
+  for (const Candidate* candidate : in) {
+    const bool old = candidate->previous_rank >= 0;
+    if (seat(old ? candidate->previous_rank : candidate->wished_rank, candidate)) continue;
+    (old ? movers : newcomers).push_back(candidate);
+  }
+  newcomers.insert(newcomers.end(), movers.begin(), movers.end());
+  auto next = newcomers.begin();
+  std::vector<Member> members;
+  members.reserve(size);
+  int trainers = 0, servers = 0;
+  for (const Candidate* candidate : seats) {
+    Member& member = members.emplace_back((candidate ? candidate : *next++)->member);
+    member.first_trainer = trainers;
+    member.first_server = servers;
+    trainers += static_cast<int>(member.offer.trainers.size());
+    servers += static_cast<int>(member.offer.servers.size());
+  }
+  return members;
+}
+
+std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates, std::size_t most) {
+  std::vector<Member> members;
+  for (const Member& member : before.members) {
+    const bool here = std::any_of(candidates.begin(), candidates.end(),
+                                  [&member](const Candidate& candidate) { return candidate.member.node == member.node; });
+    if (here) members.push_back(member);
+  }
+  for (const Candidate& candidate : candidates) {
+    if (members.size() >= most) break;
+    if (before.rank_of(candidate.member.node)) continue;
+    Member member = candidate.member;
+    member.first_trainer =
+        first_hole(members, &Member::first_trainer, &PodOffer::trainers, member.offer.trainers.size());
+    member.first_server = first_hole(members, &Member::first_server, &PodOffer::servers, member.offer.servers.size());
+    members.push_back(std::move(member));
+  }
+  return members;
+}
+
+}  // namespace fleetrun::launcher
