@@ -522,7 +522,8 @@ void Node::close(std::function<void()> closed) {
   listener_ = nullptr;
   lookup_.reset();
   const bool job_over = member_ && member_->over();
-  if (member_ && !job_over) perform(member_->leave("its launcher ends", cluster_now()));
+  // After the end this says that it is known here: the coordinator waits for that.
+  if (member_) perform(member_->leave("its launcher ends", cluster_now()));
   // Where the job is over, those who are connected here have to hear it; else the next coordinator is theirs to find.
   if (!coordinator_ || !job_over) return later([](Node& node) { node.finish_closing(); });
   farewell_.expires_after(kFarewell);
