@@ -86,14 +86,6 @@ std::uint64_t random_seed() {
   return seed;
 }
 
-/// The user's words as the parser of launcher/signal_map reads them; it knows the signals and what they may
-/// mean.
-launcher::SignalMap signal_map(const JobConfig& config) {
-  std::vector<std::string> entries;
-  for (const auto& [signal, action] : config.signal_map) entries.push_back(signal + "=" + action);
-  return launcher::parse_signal_map(join(entries, ","));
-}
-
 std::optional<launcher::ContainmentLevel> containment_level(launcher::Containment wish) {
   return launcher::parse_containment_level(launcher::to_string(wish));  // none for "auto"
 }
@@ -161,7 +153,7 @@ class Launch {
     link_->close();
     if (const auto* interrupted = std::get_if<launcher::Interrupted>(&met)) {
       log.info("Terminating with signal " + std::to_string(interrupted->signal));
-      return 128 + interrupted->signal;
+      return launcher::status_of_stop(interrupted->drain ? launcher::kDrained : interrupted->signal);
     }
     const auto& end = std::get<launcher::JobEnd>(met);
     if (end.exit_status == 0) return 0;
@@ -236,7 +228,7 @@ class Launch {
         return failure_screen(report, failed, story, end);
       };
     }
-    settings_.signals = signal_map(config_);
+    settings_.signals = launcher::signal_map_of(config_.signal_map);
     settings_.hangup_ignored = launcher::is_ignored(SIGHUP);
     settings_.stdin_of = launcher::input_process(config_.standard_input, plan);
     settings_.viewed = launcher::viewed_processes(plan, config_.show);

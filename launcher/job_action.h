@@ -54,7 +54,8 @@ struct Hung {
   std::vector<std::size_t> indices;
 };
 struct StopAsked {
-  int signal = 0;  // that fleetrun got
+  int signal = 0;      // that fleetrun got
+  bool drain = false;  // and the job is to be started again later
 };
 struct TimedOut {};
 struct PodLost {};  // fleetrun-init is gone

@@ -5,6 +5,7 @@
 #include "launcher/engines/pod_environment.h"
 #include "launcher/engines/slurm_allocation.h"
 #include "launcher/job_config_values.h"
+#include "launcher/signal_map.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
@@ -14,13 +15,22 @@ std::string count_of(std::size_t hosts) {
   return std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
 }
 
+/// Slurm says with USR1 that the time is almost up (--signal), and with TERM that the hosts are needed (preemption).
+void drain_by_default(JobConfig& config) {
+  for (const char* signal : {"USR1", "TERM"}) {
+    const auto same = [&](const auto& entry) { return parse_signal(entry.first) == parse_signal(signal); };
+    if (std::none_of(config.signal_map.begin(), config.signal_map.end(), same))
+      config.signal_map.emplace_back(signal, "drain");
+  }
+}
+
 bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConfig& config) {
   const SlurmPart part = slurm_part(allocation);
+  drain_by_default(config);
   if (part == SlurmPart::alone) return false;
   Meeting& meeting = config.meeting;
   const std::size_t hosts = allocation.hosts.size();
   const std::string title = "Slurm job " + allocation.job;
-  if (!values.given("nnodes")) meeting.nodes = {static_cast<int>(hosts), static_cast<int>(hosts), 1};
   if (meeting.nodes.least > static_cast<int>(hosts))
     refuse(values["nnodes"], title + " has " + count_of(hosts),
            "ask Slurm for more (--nodes), or leave it out");
@@ -30,6 +40,7 @@ bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConf
                            ", through srun");
     return true;
   }
+  if (!values.given("nnodes")) meeting.nodes = {static_cast<int>(hosts), static_cast<int>(hosts), 1};
   meeting.kind = Meeting::Kind::master;
   meeting.master = {allocation.hosts.front(), slurm_meeting_port(allocation)};
   meeting.node_name = allocation.hosts[static_cast<std::size_t>(allocation.step->node)];

@@ -135,22 +135,27 @@ void JobState::on_event(const Hung& event, Actions& actions) {
   }
 }
 
+void JobState::note_signal(const StopAsked& event) {
+  stop_signal_ = event.signal;
+  drained_ = event.drain;
+}
+
 void JobState::on_event(const StopAsked& event, Actions& actions) {
   switch (phase_) {
     case Phase::starting:
     case Phase::running:
-      stop_signal_ = event.signal;
+      note_signal(event);
       stop("fleetrun got " + signal_name(event.signal), actions);
       return finish_if_ended(actions);
     case Phase::stopping:
       // It hurries the stop that follows a failure, and the failure stays the outcome.
-      if (!first_failed_ && !stop_signal_ && !timed_out_) stop_signal_ = event.signal;
+      if (!first_failed_ && !stop_signal_ && !timed_out_) note_signal(event);
       no_more_attempts_ = true;
       return kill_everything(actions);
     case Phase::sweeping:
     case Phase::resting:
     case Phase::meeting:
-      stop_signal_ = event.signal;
+      note_signal(event);
       failure_.reset();
       pending_backoff_.reset();
       if (phase_ != Phase::sweeping) end_job(actions);

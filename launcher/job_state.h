@@ -79,6 +79,8 @@ class JobState {
   // The outcome, valid when done.
   const std::optional<Failure>& failure() const noexcept { return failure_; }
   std::optional<int> stop_signal() const noexcept { return stop_signal_; }
+  /// The signal that stopped the job means that it is to be started again later.
+  bool drained() const noexcept { return drained_; }
   bool timed_out() const noexcept { return timed_out_; }
   bool pod_lost() const noexcept { return pod_lost_; }
 
@@ -110,6 +112,7 @@ class JobState {
   void on_event(const BackoffElapsed& event, Actions& actions);
   void on_event(const Hung& event, Actions& actions);
   void on_event(const StopAsked& event, Actions& actions);
+  void note_signal(const StopAsked& event);
   void on_event(const TimedOut& event, Actions& actions);
   void on_event(const PodLost& event, Actions& actions);
   void on_event(const WorldEnds& event, Actions& actions);
@@ -149,6 +152,7 @@ class JobState {
 
   std::optional<Failure> failure_;
   std::optional<int> stop_signal_;
+  bool drained_ = false;
   bool timed_out_ = false;
   bool pod_lost_ = false;
 

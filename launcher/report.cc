@@ -10,6 +10,7 @@
 #include <map>
 
 #include "launcher/program.h"
+#include "launcher/signal_map.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -128,8 +129,11 @@ Report make_report(const JobState& state, const Plan& plan, const JobStory& stor
   if (!story.left_alive().empty())
     own(Outcome::failed, kRefused,
         "process " + std::to_string(story.left_alive().front()) + " was killed and does not end");
-  else if (const auto signal = state.stop_signal())
-    own(Outcome::stopped, 128 + *signal, "fleetrun got " + signal_name(*signal));
+  else if (const auto signal = state.stop_signal(); signal && state.drained())
+    own(Outcome::stopped, status_of_stop(kDrained),
+        "fleetrun got " + signal_name(*signal) + ", and asks to be started again");
+  else if (signal)
+    own(Outcome::stopped, status_of_stop(*signal), "fleetrun got " + signal_name(*signal));
   else if (state.timed_out())
     own(Outcome::timed_out, kTimedOut, "the time of the job was up (--timeout)");
   else if (state.pod_lost())

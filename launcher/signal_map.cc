@@ -14,7 +14,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr const char* kHint =
-    "write SIGNAL=ACTION,…: USR1=forward, USR2=TERM (forwarded as TERM), HUP=ignore, TERM=stop, "
+    "write SIGNAL=ACTION,…: USR1=forward, USR2=TERM (forwarded as TERM), HUP=ignore, TERM=stop, USR1=drain, "
     "QUIT=stop:QUIT, "
     "INT=now";
 
@@ -57,6 +57,8 @@ SignalRule parse_rule(std::string_view text, std::string_view entry) {
   SignalRule rule;
   if (word == "stop") {
     rule.action = SignalAction::stop;
+  } else if (word == "drain") {
+    rule.action = SignalAction::drain;
   } else if (word == "forward") {
     rule.action = SignalAction::forward;
   } else if (word == "now" && !has_signal) {
@@ -80,6 +82,8 @@ std::string to_string(const SignalRule& rule) {
   switch (rule.action) {
     case SignalAction::stop:
       return "stop" + as;
+    case SignalAction::drain:
+      return "drain" + as;
     case SignalAction::now:
       return "now";
     case SignalAction::forward:
@@ -140,6 +144,12 @@ SignalMap parse_signal_map(std::string_view text) {
     if (number == SIGHUP) map.user_hangup = true;
   }
   return map;
+}
+
+SignalMap signal_map_of(const std::vector<std::pair<std::string, std::string>>& entries) {
+  std::vector<std::string> words;
+  for (const auto& [signal, action] : entries) words.push_back(signal + "=" + action);
+  return parse_signal_map(join(words, ","));
 }
 
 std::string to_string(const SignalMap& map) {

@@ -283,11 +283,13 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
         for (std::size_t i = 0; i < lives_.size(); ++i) send_signal(i, rule.as != 0 ? rule.as : number);
         return;
       case SignalAction::stop:
+      case SignalAction::drain:
       case SignalAction::now:
+        const bool drain = rule.action == SignalAction::drain;
         stop_as_ = rule.as;
         tell(event::SignalReceived{number, state_.stopping()});
-        if (link()) link()->stop(number);
-        handle(StopAsked{number});
+        if (link()) link()->stop(drain ? kDrained : number);
+        handle(StopAsked{number, drain});
         if (rule.action == SignalAction::now) handle(StopAsked{number});
     }
   }

@@ -1,11 +1,11 @@
 #include "launcher/cluster/world_link.h"
 
-#include <signal.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
 #include <utility>
+
+#include "launcher/signal_map.h"
 
 namespace fleetrun::launcher {
 
@@ -13,6 +13,8 @@ namespace asio = boost::asio;
 
 struct WorldLink::Loop {
   asio::io_context context{1};
+  asio::signal_set signals{context};  // while it waits for the first world
+  SignalMap map;
 };
 
 WorldLink::WorldLink(const JobConfig& config, const Environ& environment, NodeSelf self, bool hangup_ignored,
@@ -31,22 +33,30 @@ asio::io_context& WorldLink::loop() {
 }
 
 Meet WorldLink::meet() {
-  asio::signal_set signals(loop_->context, SIGINT, SIGTERM);
-  signals.add(SIGQUIT);
-  if (!hangup_ignored_) signals.add(SIGHUP);
-  signals.async_wait([this](const boost::system::error_code& error, int number) {
-    if (error || met_) return;
-    met_ = Interrupted{number};
-    if (membership_) membership_->stop(number);
-    loop_->context.stop();
-  });
+  loop_->map = signal_map_of(config_.signal_map);
+  for (const int number : signals_of(loop_->map, hangup_ignored_)) loop_->signals.add(number);
+  await_signal();
   membership_ = join_job(loop_->context, config_, environment_, self_, *this);
   while (!met_ && loop_->context.run_one() > 0) {
   }
-  signals.cancel();
+  loop_->signals.clear();
+  loop_->signals.cancel();
   loop_->context.restart();
   if (!met_) met_ = JobEnd{125, "there was nobody left to wait for", {}, {}};
   return *met_;
+}
+
+/// There are no processes yet to which a signal could be forwarded.
+void WorldLink::await_signal() {
+  loop_->signals.async_wait([this](const boost::system::error_code& error, int number) {
+    if (error || met_) return;
+    const SignalAction action = rule_for(loop_->map, number, hangup_ignored_).action;
+    if (action == SignalAction::ignore || action == SignalAction::forward) return await_signal();
+    const bool drain = action == SignalAction::drain;
+    met_ = Interrupted{number, drain};
+    if (membership_) membership_->stop(drain ? kDrained : number);
+    loop_->context.stop();
+  });
 }
 
 void WorldLink::attach(PodInWorld* pod) {

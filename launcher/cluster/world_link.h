@@ -36,7 +36,8 @@ struct Met {
   std::size_t node_rank = 0;
 };
 struct Interrupted {
-  int signal = 0;  // that fleetrun got while it waited
+  int signal = 0;      // that fleetrun got while it waited
+  bool drain = false;  // and the job is to be started again later
 };
 /// JobEnd: the job was over, or never began, before this host had a world.
 using Meet = std::variant<Met, JobEnd, Interrupted>;
@@ -72,6 +73,7 @@ class WorldLink final : private MembershipListener {
   void close();
 
  private:
+  void await_signal();
   void on_news(NewsLevel level, const std::string& text) override;
   void on_prepare(std::uint64_t epoch, const std::string& why) override;
   void on_world(const World& world, std::size_t node_rank) override;

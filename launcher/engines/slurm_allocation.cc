@@ -174,7 +174,7 @@ std::vector<RemoteHost> slurm_hosts(const SlurmAllocation& allocation) {
   for (std::size_t i = 0; i < allocation.hosts.size(); ++i) {
     RemoteHost host;
     host.name = allocation.hosts[i];
-    if (!allocation.tasks.empty() && (many || !allocation.devices)) host.slots = allocation.tasks[i];
+    if (many) host.slots = allocation.tasks[i];  // one is what --ntasks-per-node=1 says: an agent
     host.where = "SLURM_JOB_NODELIST";
     hosts.push_back(std::move(host));
   }

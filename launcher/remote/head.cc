@@ -51,10 +51,10 @@ class Head final : public FanOutListener, public HeadListener {
         settings_(std::move(settings)),
         observer_(observer),
         hosts_(plan.hosts.size()),
-        signals_(loop_, SIGINT, SIGTERM, SIGQUIT),
+        signals_(loop_),
         timer_(loop_),
         forced_(loop_) {
-    if (!settings_.hangup_ignored) signals_.add(SIGHUP);
+    for (const int number : signals_of(settings_.signals, settings_.hangup_ignored)) signals_.add(number);
   }
 
   HeadResult run() {
@@ -389,14 +389,28 @@ class Head final : public FanOutListener, public HeadListener {
   }
 
   void on_signal(int number) {
+    const SignalRule rule = rule_for(settings_.signals, number, settings_.hangup_ignored);
+    if (rule.action == SignalAction::ignore) return;
+    if (rule.action == SignalAction::forward) return forward(rule.as != 0 ? rule.as : number);
+    stop(number, rule.action == SignalAction::drain ? kDrained : number);
+  }
+
+  /// To the processes: each launcher does with it what its own map says.
+  void forward(int number) {
+    for (std::uint32_t i = 0; i < hosts_.size() && stage_ == Stage::running; ++i) {
+      if (hosts_[i].hello && !hosts_[i].ended) fan_out_->send(i, Signal{number});
+    }
+  }
+
+  void stop(int number, int as) {
     const bool again = std::exchange(signalled_, true);
     observer_.say(LogLevel::info, again ? "Force quit" : "Terminating with signal " + std::to_string(number));
     if (stage_ == Stage::logging_in || stage_ == Stage::rolling_back) {
-      result_.exit_status = 128 + number;
+      result_.exit_status = status_of_stop(as);
       return roll_back(std::nullopt);
     }
     if (!again) {
-      if (stage_ == Stage::running) coordinator_->stop(number);
+      if (stage_ == Stage::running) coordinator_->stop(as);
       return;
     }
     if (std::exchange(forcing_, true)) return fan_out_->kill();

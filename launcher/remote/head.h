@@ -16,6 +16,7 @@
 #include "launcher/cluster/cluster_event.h"
 #include "launcher/remote/fan_out.h"
 #include "launcher/remote/head_plan.h"
+#include "launcher/signal_map.h"
 
 namespace fleetrun::launcher::remote {
 
@@ -60,6 +61,7 @@ struct HeadSettings {
   StartCoordinator start_coordinator;
   std::chrono::milliseconds end_patience{45'000};  // of the hosts, once the job is over
   bool hangup_ignored = false;
+  SignalMap signals = default_signal_map();
   int output = 1;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "launcher/engines/slurm_allocation.h"
+#include "launcher/engines/srun_fan_out.h"
 #include "launcher/remote/ssh_command.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -112,11 +114,19 @@ void choose_shown(std::vector<HostPart>& parts) {
   }
 }
 
+/// With what Slurm's signals mean.
+std::string signals_text(const JobConfig& config) {
+  std::vector<std::string> entries;
+  for (const auto& [signal, action] : config.signal_map) entries.push_back(signal + "=" + action);
+  return join(entries, ",");
+}
+
 LaunchOrder order_for(const RemoteHost& host, const Options& options, const JobConfig& config,
                       const Environ& environ, const HeadPlace& place) {
   LaunchOrder order;
   order.version = FLEETRUN_VERSION;
   order.values = portable_values(options, environ);
+  if (config.host_list.slurm) order.values["signal_map"] = signals_text(config);
   order.values["log_dir"] = config.log_dir + "/" + host.name;
   order.script = options.script;
   order.script_args = options.script_args;
@@ -127,6 +137,21 @@ LaunchOrder order_for(const RemoteHost& host, const Options& options, const JobC
   order.servers = host.servers;
   order.devices = host.devices;
   return order;
+}
+
+/// The hosts of the allocation, with an agent on each by `srun`; the user's own number of trainers counts more.
+RemoteHosts hosts_of_slurm(const JobConfig& config, const Environ& environ, std::vector<std::string>& srun) {
+  const auto allocation = slurm_allocation(environ);
+  if (!allocation) refuse("this is no allocation of Slurm's any more", "");
+  RemoteHosts found;
+  found.hosts = slurm_hosts(*allocation);
+  srun = srun_command(*allocation, found.hosts.size());
+  const bool said = config.nproc_per_node || config.trainer_num || config.devices || config.file ||
+                    config.trainers_by != TrainersBy::number;
+  for (RemoteHost& host : found.hosts) {
+    if (said) host.slots.reset();
+  }
+  return found;
 }
 
 }  // namespace
@@ -143,8 +168,9 @@ RemoteHosts hosts_of(const HostList& list) {
 HeadPlan make_head_plan(const Options& options, const JobConfig& config, const Environ& environ,
                         const HeadPlace& place) {
   check_flags(config);
-  RemoteHosts list = hosts_of(config.host_list);
   HeadPlan plan;
+  RemoteHosts list =
+      config.host_list.slurm ? hosts_of_slurm(config, environ, plan.srun) : hosts_of(config.host_list);
   plan.notes = std::move(list.notes);
   plan.nodes = nodes_of(config, options, list.hosts.size());
   plan.elastic = config.meeting.elastic;
@@ -216,8 +242,9 @@ std::string to_text(const HeadPlan& plan) {
     text += "host " + std::to_string(&part - plan.hosts.data()) + ": " + written(part.host) +
             (part.here ? ", this host" : "") + "\n";
     text += "  started by " +
-            (part.here ? plan.program + " agent --stdin, directly"
-                       : join(ssh_argv(plan.ssh, part.host, command, std::chrono::seconds(10)), " ")) +
+            (!plan.srun.empty() ? join(plan.srun, " ") + " " + plan.program + " agent --task, with the others"
+             : part.here        ? plan.program + " agent --stdin, directly"
+                         : join(ssh_argv(plan.ssh, part.host, command, std::chrono::seconds(10)), " ")) +
             "\n";
     text += "  runs       " + processes_text(part, plan.mode) + "\n";
     if (part.order.devices) text += "  devices    " + join(*part.order.devices, ",") + "\n";

@@ -29,7 +29,8 @@ struct HeadPlan {
   Mode mode = Mode::collective;
   bool raw = false;  // what is shown is one process's output, as it is
   std::vector<std::string> ssh;
-  std::string program;  // fleetrun on the hosts
+  std::vector<std::string> srun;  // instead, in an allocation of Slurm's: one command for all hosts
+  std::string program;            // fleetrun on the hosts
   int window = 8;
   std::string log_dir;  // here, for what is brought back
   bool collect_logs = false;

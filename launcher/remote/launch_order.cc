@@ -44,6 +44,9 @@ Environ without_settings(const Environ& environ, const LaunchOrder& order) {
     for (const std::string& name : split(row.variables, ' ')) left.erase(name);
   }
   for (const char* list : {"PADDLE_TRAINER_ENDPOINTS", "DISTRIBUTED_TRAINER_ENDPOINTS"}) left.erase(list);
+  for (const char* engine : {"SLURM_JOB_ID", "SLURM_JOBID", "KUBERNETES_SERVICE_HOST", "VC_TASK_INDEX",
+                             "PADDLE_TRAINERS", "PADDLE_ELASTIC_SERVER"})
+    left.erase(engine);  // launcher/engines: the order says where to meet
   for (const auto& [name, value] : order.environment) left.set(name, value);
   return left;
 }

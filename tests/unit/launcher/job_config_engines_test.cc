@@ -36,7 +36,10 @@ TEST_CASE("in a batch script the hosts are those of the allocation") {
   CHECK(config.host_list.slurm);
   CHECK(config.host_list.given());
   CHECK(config.meeting.kind == Meeting::Kind::none);
-  CHECK(config.meeting.nodes == NodeCount{2, 2, 1});
+  using Entries = std::vector<std::pair<std::string, std::string>>;
+  CHECK(config.signal_map == Entries{{"USR1", "drain"}, {"TERM", "drain"}});
+  CHECK(configured(batch(), {{"signal_map", "SIGUSR1=forward"}}).signal_map ==
+        Entries{{"SIGUSR1", "forward"}, {"TERM", "drain"}});
   CHECK(config.notes ==
         std::vector<std::string>{
             "Slurm job 1234 (SLURM_JOB_NODELIST): one agent on each of 2 hosts, through srun"});

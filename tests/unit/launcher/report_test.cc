@@ -93,6 +93,7 @@ TEST_CASE("the exit status is a table") {
   CHECK(report_after({StopAsked{SIGINT}}).exit_status == 130);
   CHECK(report_after({StopAsked{SIGTERM}}).exit_status == 143);
   CHECK(report_after({StopAsked{SIGHUP}}).exit_status == 129);
+  CHECK(report_after({StopAsked{SIGUSR1, true}}).exit_status == 75);
   CHECK(report_after({TimedOut{}}).exit_status == 124);
   CHECK(report_after({PodLost{}}).exit_status == 125);
   CHECK(report_after({RoleReady{0}, NotStarted{1, "exec", ENOENT}}).exit_status == 127);
@@ -107,6 +108,8 @@ TEST_CASE("the cause names role, rank and reason") {
   CHECK(report_after({RoleReady{0}, NotStarted{1, "exec", EACCES}}).cause ==
         "trainer 0 could not be started: /bin/x: Permission denied (exec)");
   CHECK(report_after({StopAsked{SIGTERM}}).cause == "fleetrun got SIGTERM");
+  CHECK(report_after({StopAsked{SIGUSR1, true}}).cause ==
+        "fleetrun got SIGUSR1, and asks to be started again");
 }
 
 TEST_CASE("fleetrun's own statuses are told from a process's, and every outcome has its name") {

@@ -51,6 +51,8 @@ TEST_CASE("actions are read in every spelling") {
   CHECK(rule("USR1=stop:USR2", SIGUSR1) == SignalRule{SignalAction::stop, SIGUSR2});
   CHECK(rule("SIGUSR1=now", SIGUSR1) == SignalRule{SignalAction::now, 0});
   CHECK(rule("usr2=TERM", SIGUSR2) == SignalRule{SignalAction::forward, SIGTERM});
+  CHECK(rule("USR1=drain", SIGUSR1) == SignalRule{SignalAction::drain, 0});
+  CHECK(rule("TERM=drain:INT", SIGTERM) == SignalRule{SignalAction::drain, SIGINT});
   CHECK(rule("USR2=forward:SIGTERM", SIGUSR2) == SignalRule{SignalAction::forward, SIGTERM});
   CHECK(rule("12=forward:15", SIGUSR2) == SignalRule{SignalAction::forward, SIGTERM});
   CHECK(rule("INT=ignore,TERM=forward", SIGINT).action == SignalAction::ignore);
@@ -60,7 +62,8 @@ TEST_CASE("actions are read in every spelling") {
 }
 
 TEST_CASE("what is written is read back") {
-  for (const char* text : {"", "USR1=stop:QUIT,HUP=ignore", "RTMIN=now,RTMIN+2=TERM,WINCH=forward"}) {
+  for (const char* text : {"", "USR1=stop:QUIT,HUP=ignore", "RTMIN=now,RTMIN+2=TERM,WINCH=forward",
+                           "USR1=drain,TERM=drain:INT"}) {
     SignalMap map = parse_signal_map(text);
     SignalMap again = parse_signal_map(to_string(map));
     map.user_hangup = again.user_hangup = false;

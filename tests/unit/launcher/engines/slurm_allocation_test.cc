@@ -152,7 +152,7 @@ TEST_CASE("tasks are trainers where somebody asked for tasks; devices count wher
   const Environ uneven = with(batch(), "SLURM_TASKS_PER_NODE", "3,1");
   CHECK(slots(uneven) == Slots{std::nullopt, std::nullopt});
   CHECK(slots(with(uneven, "SLURM_NTASKS", "4")) == Slots{3, 1});
-  CHECK(slots(with(batch(), "SLURM_NTASKS_PER_NODE", "1")) == Slots{1, 1});
+  CHECK(slots(with(batch(), "SLURM_NTASKS_PER_NODE", "1")) == Slots{std::nullopt, std::nullopt});
   CHECK(slots(with(with(batch(), "SLURM_NTASKS", "2"), "SLURM_GPUS_ON_NODE", "8")) ==
         Slots{std::nullopt, std::nullopt});
   CHECK(slots(with(with(uneven, "SLURM_NTASKS", "4"), "SLURM_GPUS_ON_NODE", "8")) == Slots{3, 1});
