@@ -40,7 +40,7 @@ void copy_to_duplicates(const KeyGroups& groups, std::span<float> rows, std::siz
 class ChannelClient : public Client {
  public:
   ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
-                std::vector<std::unique_ptr<Channel>> channels);
+                std::vector<std::unique_ptr<Channel>> channels, bool is_late);
 
   std::unique_ptr<Pending> pull_async(const Pull& request) override;
   std::unique_ptr<Pending> push_async(const Push& request) override;
@@ -53,11 +53,13 @@ class ChannelClient : public Client {
   void load(const std::string& directory) override;
   std::uint64_t rows(std::uint32_t table) override;
   void goodbye() override;
+  bool is_late() const noexcept override { return is_late_; }
+  void set_epoch(std::uint64_t epoch) noexcept override { epoch_ = epoch; }
 
  private:
   std::uint32_t servers() const noexcept { return static_cast<std::uint32_t>(channels_.size()); }
   Header header(Method method, std::uint32_t thread = 0) const {
-    return {method, options_.trainer, thread, incarnation_};
+    return {method, options_.trainer, thread, incarnation_, epoch_};
   }
   const TableConfig& table(std::uint32_t id, TableConfig::Kind kind) const;
   std::size_t width_of_rows(std::uint32_t id, std::size_t keys, std::size_t floats) const;
@@ -84,11 +86,17 @@ class ChannelClient : public Client {
   std::map<std::uint32_t, TableConfig> tables_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::atomic<bool> said_goodbye_{false};
+  bool is_late_;
+  std::atomic<std::uint64_t> epoch_;
 };
 
 ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
-                             std::vector<std::unique_ptr<Channel>> channels)
-    : options_(options), incarnation_(incarnation), channels_(std::move(channels)) {
+                             std::vector<std::unique_ptr<Channel>> channels, bool is_late)
+    : options_(options),
+      incarnation_(incarnation),
+      channels_(std::move(channels)),
+      is_late_(is_late),
+      epoch_(options.epoch) {
   for (const TableConfig& config : options_.tables) tables_.emplace(config.id, config);
 }
 
@@ -421,24 +429,31 @@ std::uint64_t make_incarnation() {
 Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::uint32_t rank,
                    std::uint32_t servers) {
   std::vector<std::string> tables;
-  std::size_t size = 5 * sizeof(std::uint32_t);
+  std::size_t size = 5 * sizeof(std::uint32_t) + wire::text_size(client.launcher);
   for (const TableConfig& config : client.tables) {
     tables.push_back(describe(config));
     size += wire::text_size(tables.back());
   }
-  wire::Draft draft = wire::draft({wire::Method::hello, client.trainer, 0, incarnation}, size);
+  wire::Draft draft = wire::draft({wire::Method::hello, client.trainer, 0, incarnation, client.epoch}, size);
   draft.writer.value(static_cast<std::uint32_t>(client.mode));
   draft.writer.value(client.trainers);
   draft.writer.value(servers);
   draft.writer.value(rank);
   draft.writer.value(static_cast<std::uint32_t>(tables.size()));
   for (const std::string& text : tables) wire::write_text(draft.writer, text);
+  wire::write_text(draft.writer, client.launcher);
   return std::move(draft.message);
 }
 
+bool read_hello_answer(Reader answer) {
+  const auto late = answer.value<std::uint32_t>();
+  wire::expect_end(answer);
+  return late != 0;
+}
+
 std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,
-                                            std::vector<std::unique_ptr<Channel>> channels) {
-  return std::make_unique<ChannelClient>(options, incarnation, std::move(channels));
+                                            std::vector<std::unique_ptr<Channel>> channels, bool is_late) {
+  return std::make_unique<ChannelClient>(options, incarnation, std::move(channels), is_late);
 }
 
 }  // namespace fleetrun::ps

@@ -7,7 +7,8 @@
 // Nothing is silent: a gradient that is NaN or infinite is Error(data) and nothing of that push is sent; a
 // dense table that nobody has set or loaded is Error(config) on pull and push, not zeros; a trainer that goes
 // without goodbye() (its client is destroyed, its process dies) fails every barrier, sum, pass and
-// synchronous step that waits for it, with Error(network) naming it.
+// synchronous step that waits for it, with Error(network) naming it; in a job where trainers come and go, these go on
+// without it as soon as the servers hear of the world without it.
 //
 // Threads: all calls may be made from several threads at once. Spans given to an *_async call must stay valid
 // until its Pending was waited for or destroyed (the destructor waits). Throws: Error(network) naming the
@@ -73,6 +74,9 @@ struct ClientOptions {
   std::uint32_t trainers = 1;
   Mode mode = Mode::async;
   std::vector<TableConfig> tables;
+  /// Of the world that this trainer knows (launcher/world_feed), and the launcher that it belongs to.
+  std::uint64_t epoch = 0;
+  std::string launcher = {};
 };
 
 class Client {
@@ -110,6 +114,12 @@ class Client {
 
   /// Rows of a sparse table over all servers.
   virtual std::uint64_t rows(std::uint32_t table) = 0;
+
+  /// Whether this trainer came while others were training: it pulls what they have, and meets them from their next
+  /// barrier on.
+  virtual bool is_late() const noexcept = 0;
+  /// The trainer has heard of a newer world.
+  virtual void set_epoch(std::uint64_t epoch) noexcept = 0;
 
   /// This trainer is done. When all have said so, the servers end by themselves.
   virtual void goodbye() = 0;

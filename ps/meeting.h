@@ -1,7 +1,8 @@
 // Where trainers meet on a server: who is there, barriers, sums, passes and the steps of sync mode.
 //
 // Nobody polls: the last to arrive completes a round, or applies a step, and answers all the others. When a
-// trainer is lost without a goodbye everyone who waits for it gets Error(network) naming it.
+// trainer is lost without a goodbye everyone who waits for it gets Error(network) naming it; in a job where trainers come
+// and go they wait until the job's next world says that it is gone (update()), and go on without it.
 #pragma once
 
 #include <array>
@@ -32,11 +33,16 @@ class Meeting {
   };
   enum class Kind { barrier, all_reduce, begin_pass };
 
-  Meeting(std::string server, std::uint32_t trainers, Hooks hooks);
+  Meeting(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch = 0);
 
   /// Throw: as Roster does.
-  void hello(std::uint32_t trainer, std::uint64_t incarnation);
-  void require(std::uint32_t trainer, std::uint64_t incarnation) const;
+  bool hello(const Newcomer& newcomer);
+  bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
+  void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch = 0) const;
+  bool is_stale(std::uint32_t trainer, std::uint64_t epoch) const;
+  /// A new world of the job.
+  void update(const Attendance& attendance);
+  bool is_in_place() const;
   bool is_here(std::uint32_t trainer) const;
 
   /// Held open until the trainer's goodbye; its end is how a client notices a server that is gone.
@@ -55,7 +61,10 @@ class Meeting {
 
   /// The error that keeps anyone from meeting now.
   std::optional<Error> obstacle() const;
+  Error gone_text(std::uint32_t trainer) const;
   void fail_waiting(const Error& error, Answers& answers);
+  /// Forgets what a trainer waits for, and tells it `error`.
+  void drop(std::uint32_t trainer, const Error& error, Answers& answers);
   void complete_gatherings(Answers& answers);
   void complete_round(Kind kind, Gathering::Round round, Answers& answers);
   void apply_complete_steps(std::unique_lock<std::mutex>& lock);

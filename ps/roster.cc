@@ -1,31 +1,78 @@
 #include "ps/roster.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
+namespace {
 
-Roster::Roster(std::string server, std::uint32_t trainers) : server_(std::move(server)), entries_(trainers) {}
+std::string name_of(std::uint32_t trainer) {
+  return "trainer " + std::to_string(trainer);
+}
 
-void Roster::hello(std::uint32_t trainer, std::uint64_t incarnation) {
-  const std::string name = "trainer " + std::to_string(trainer);
-  if (trainer >= entries_.size()) {
+Error stale(const std::string& text) {
+  return Error(ErrorKind::config, text,
+               "this trainer was taken for lost, and others have its part; end it, and start it again where "
+               "the job takes newcomers");
+}
+
+}  // namespace
+
+Roster::Roster(std::string server, std::uint32_t trainers, std::uint64_t epoch)
+    : server_(std::move(server)), epoch_(epoch), newest_(epoch), entries_(trainers) {
+  for (Entry& entry : entries_) entry.fence = epoch;
+}
+
+bool Roster::hello(const Newcomer& newcomer) {
+  const std::string name = name_of(newcomer.trainer);
+  const bool knows_more = newcomer.epoch > epoch_;
+  if (newcomer.trainer >= entries_.size() && in_place_ && knows_more &&
+      newcomer.trainer < entries_.size() + 65536) {
+    entries_.resize(newcomer.trainer + 1, {.presence = Presence::absent, .fence = epoch_ + 1});
+  }
+  if (newcomer.trainer >= entries_.size()) {
     throw Error(ErrorKind::config,
                 name + " wants to join, but " + server_ + " expects " + std::to_string(entries_.size()) +
                     " trainers, with ranks from 0",
                 "start servers and trainers with the same number of trainers");
   }
-  Entry& entry = entries_[trainer];
-  if (entry.presence == Presence::here && entry.incarnation != incarnation) {
+  if (is_stale(newcomer.trainer, newcomer.epoch)) throw stale(stale_text(newcomer.trainer, newcomer.epoch));
+  Entry& entry = entries_[newcomer.trainer];
+  const bool another = !knows_more && !entry.launcher.empty() && !newcomer.launcher.empty() &&
+                       entry.launcher != newcomer.launcher;
+  if (another) throw stale(name + " belongs to another host in epoch " + std::to_string(epoch_));
+  const bool replaces = in_place_ && newcomer.epoch > std::max(entry.since, entry.fence);
+  if (entry.presence == Presence::here && entry.incarnation != newcomer.incarnation && !replaces) {
     throw Error(ErrorKind::config, name + " is connected to " + server_ + " already",
                 "give each trainer a rank of its own");
   }
-  entry = {Presence::here, incarnation};
+  const bool is_same = entry.presence == Presence::here && entry.incarnation == newcomer.incarnation;
+  const bool is_late = in_place_ && entry.presence != Presence::expected && !is_same;
+  newest_ = std::max(newest_, newcomer.epoch);
+  if (knows_more && in_place_) entry.fence = std::max(entry.fence, newcomer.epoch);
+  entry.presence = Presence::here;
+  entry.incarnation = newcomer.incarnation;
+  entry.since = newcomer.epoch;
+  if (!newcomer.launcher.empty()) entry.launcher = newcomer.launcher;
+  return is_late;
 }
 
-void Roster::require(std::uint32_t trainer, std::uint64_t incarnation) const {
-  const std::string name = "trainer " + std::to_string(trainer);
+bool Roster::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
+  if (trainer >= entries_.size()) return false;
+  const Entry& entry = entries_[trainer];
+  return epoch < entry.fence || (entry.presence == Presence::absent && epoch <= epoch_ && in_place_);
+}
+
+std::string Roster::stale_text(std::uint32_t trainer, std::uint64_t epoch) const {
+  return name_of(trainer) + " comes with stale epoch " + std::to_string(epoch) + ", the job is at " +
+         std::to_string(newest_);
+}
+
+void Roster::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
+  const std::string name = name_of(trainer);
+  if (is_stale(trainer, epoch)) throw stale(stale_text(trainer, epoch));
   if (trainer < entries_.size()) {
     const Entry& entry = entries_[trainer];
     if (entry.presence == Presence::here && entry.incarnation == incarnation) return;
@@ -52,9 +99,68 @@ bool Roster::lose(std::uint32_t trainer, std::uint64_t incarnation) {
   return true;
 }
 
+std::vector<std::uint32_t> Roster::update(const Attendance& attendance) {
+  std::vector<std::uint32_t> gone;
+  if (attendance.epoch < epoch_ || (has_world_ && attendance.epoch == epoch_)) return gone;
+  // The newest epoch in which another may have held a rank.
+  std::uint64_t before = std::exchange(epoch_, attendance.epoch);
+  if (!std::exchange(has_world_, true) && before > 0 && before == epoch_) --before;
+  in_place_ = attendance.in_place;
+  newest_ = std::max(newest_, epoch_);
+  if (!in_place_) return gone;  // what changes is started again, servers too
+  if (!attendance.trainers.empty() && attendance.trainers.rbegin()->first >= entries_.size())
+    entries_.resize(attendance.trainers.rbegin()->first + 1, {.presence = Presence::absent, .fence = before});
+  for (std::uint32_t trainer = 0; trainer < entries_.size(); ++trainer) {
+    Entry& entry = entries_[trainer];
+    const auto found = attendance.trainers.find(trainer);
+    bool is_gone = false;
+    if (found == attendance.trainers.end()) {
+      is_gone = leave(entry);
+    } else if (entry.presence == Presence::absent ||
+               (!entry.launcher.empty() && entry.launcher != found->second)) {
+      is_gone = change_holder(entry, found->second, before);
+    } else {
+      entry.launcher = found->second;
+    }
+    if (is_gone) gone.push_back(trainer);
+  }
+  return gone;
+}
+
+// True when somebody held the rank until now.
+bool Roster::leave(Entry& entry) {
+  // It knows a world that has not been told here yet.
+  if (entry.presence == Presence::here && entry.since > epoch_) return false;
+  entry.launcher.clear();
+  if (entry.presence == Presence::done || entry.presence == Presence::absent) return false;
+  entry.presence = Presence::absent;
+  entry.fence = epoch_ + 1;
+  return true;
+}
+
+bool Roster::change_holder(Entry& entry, const std::string& launcher, std::uint64_t before) {
+  entry.launcher = launcher;
+  // The new holder has said hello already; whoever was there before it was sent away then.
+  if (entry.presence == Presence::here && entry.since > before) return false;
+  const bool was_held = entry.presence == Presence::here || entry.presence == Presence::lost ||
+                        entry.presence == Presence::expected;
+  entry.presence = Presence::coming;
+  entry.fence = std::max(entry.fence, before + 1);
+  return was_held;
+}
+
+bool Roster::is_awaited(std::uint32_t trainer) const {
+  const Presence presence = entries_[trainer].presence;
+  return presence == Presence::expected || presence == Presence::here || presence == Presence::lost;
+}
+
 bool Roster::are_all_done() const {
-  return std::all_of(entries_.begin(), entries_.end(),
-                     [](const Entry& entry) { return entry.presence == Presence::done; });
+  const auto count = [this](Presence presence) {
+    return std::count_if(entries_.begin(), entries_.end(),
+                         [presence](const Entry& entry) { return entry.presence == presence; });
+  };
+  const auto done = count(Presence::done);
+  return done > 0 && done + count(Presence::absent) == static_cast<std::ptrdiff_t>(entries_.size());
 }
 
 std::optional<std::uint32_t> Roster::lost() const {

@@ -1,49 +1,99 @@
-// Which trainers a server expects, has, has seen off, or has lost.
+// Which trainers a server expects, has, has seen off, or has lost; and from which epoch on a trainer's word counts.
 //
-//   expected -> here      hello
-//   here     -> done      goodbye
-//   here     -> lost      its connection ended without a goodbye
-//   done, lost -> here    hello of a new incarnation
+//   expected     -> here      hello
+//   here         -> done      goodbye
+//   here         -> lost      its connection ended without a goodbye
+//   done, lost   -> here      hello of a new incarnation
+//
+// In a job whose worlds change in place (update()):
+//
+//   all but done -> absent    its host was lost: nobody waits for it, and what it still says is stale
+//   absent       -> coming    the rank has a new holder
+//   coming       -> here      its hello; barriers and steps count it from then on
+//
+// The fence: each rank has the lowest epoch that its holder can have. A trainer that was taken for lost and wakes up
+// comes with a lower one, or as a rank that is absent, and is refused; a survivor is not, however late it hears of a new
+// world. A trainer may know a world before the server does: then it is believed, and its rank's fence rises.
 //
 // Pure bookkeeping; ps/meeting.h holds the lock.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace fleetrun::ps {
 
+/// Who takes part in the job from an epoch on, as fleetrun tells its processes (launcher/world_feed).
+struct Attendance {
+  std::uint64_t epoch = 0;
+  bool in_place = false;                          // the job goes on while trainers come and go
+  std::map<std::uint32_t, std::string> trainers;  // rank, and the launcher that it belongs to
+};
+
+/// What a trainer says of itself at its hello.
+struct Newcomer {
+  std::uint32_t trainer = 0;
+  std::uint64_t incarnation = 0;
+  std::uint64_t epoch = 0;
+  std::string launcher = {};  // as in Attendance; empty when it was told none
+};
+
 class Roster {
  public:
-  /// `server` is how errors call this server: "server 0".
-  Roster(std::string server, std::uint32_t trainers);
+  /// `server` is how errors call this server: "server 0". `epoch`: the world that it was started in, 0 without any.
+  Roster(std::string server, std::uint32_t trainers, std::uint64_t epoch = 0);
 
-  /// Throws: Error(config) for a rank beyond the trainers, or one that another incarnation holds.
-  void hello(std::uint32_t trainer, std::uint64_t incarnation);
-  /// Throws unless this incarnation of the trainer is here: Error(config) after its goodbye, Error(network)
-  /// when it was lost or never came, as after a restart of the server.
-  void require(std::uint32_t trainer, std::uint64_t incarnation) const;
+  /// True for a trainer that was not there from the beginning: the others have begun without it.
+  /// Throws: Error(config) for a rank beyond the trainers, one that another incarnation holds, or a stale epoch.
+  bool hello(const Newcomer& newcomer);
+  bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
+  /// Throws unless this incarnation of the trainer is here: Error(config) after its goodbye or when it is stale,
+  /// Error(network) when it was lost or never came, as after a restart of the server.
+  void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch = 0) const;
+  /// Whether the trainer belongs to an epoch that is over for it.
+  bool is_stale(std::uint32_t trainer, std::uint64_t epoch) const;
   void goodbye(std::uint32_t trainer);
   /// True when that incarnation was here; it is lost now.
   bool lose(std::uint32_t trainer, std::uint64_t incarnation);
+  /// A new world. Returns the ranks whose holders are gone; one that is older than the newest changes nothing.
+  std::vector<std::uint32_t> update(const Attendance& attendance);
 
   std::uint32_t trainers() const noexcept { return static_cast<std::uint32_t>(entries_.size()); }
-  bool is_here(std::uint32_t trainer) const { return entries_[trainer].presence == Presence::here; }
+  /// True once a world said that trainers come and go.
+  bool is_in_place() const noexcept { return in_place_; }
+  std::uint64_t epoch() const noexcept { return epoch_; }
+  bool is_here(std::uint32_t trainer) const {
+    return trainer < entries_.size() && entries_[trainer].presence == Presence::here;
+  }
   bool is_done(std::uint32_t trainer) const { return entries_[trainer].presence == Presence::done; }
+  /// Whether those who meet wait for it.
+  bool is_awaited(std::uint32_t trainer) const;
   bool are_all_done() const;
   /// The lowest rank that is lost.
   std::optional<std::uint32_t> lost() const;
+  /// What a stale trainer is told.
+  std::string stale_text(std::uint32_t trainer, std::uint64_t epoch) const;
 
  private:
-  enum class Presence { expected, here, done, lost };
+  enum class Presence { expected, here, done, lost, absent, coming };
   struct Entry {
     Presence presence = Presence::expected;
     std::uint64_t incarnation = 0;
+    std::uint64_t fence = 0;  // the lowest epoch that its holder can have
+    std::uint64_t since = 0;  // the epoch that its holder said hello with
+    std::string launcher = {};
   };
+  bool leave(Entry& entry);
+  bool change_holder(Entry& entry, const std::string& launcher, std::uint64_t before);
 
   std::string server_;
+  std::uint64_t epoch_;   // of the newest world that was told here
+  std::uint64_t newest_;  // that anybody has come with
+  bool in_place_ = false;
+  bool has_world_ = false;
   std::vector<Entry> entries_;
 };
 

@@ -3,6 +3,7 @@
 #include "ps/server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -49,13 +50,15 @@ struct Server::State {
   std::shared_ptr<TableSet> tables;
   std::shared_ptr<TableSet> loaded;     // load_prepare, not committed yet
   std::optional<std::uint32_t> saving;  // the trainer whose save is under way
+  std::atomic<std::uint64_t> stale_requests{0};
 
   State(const ServerOptions& wanted, std::function<void()> all_done)
       : options(wanted),
         place{wanted.rank, wanted.servers},
         meeting(name_of(wanted), wanted.trainers,
                 {[this](const std::vector<Contribution>& step) { apply_averaged(step, *current()); },
-                 std::move(all_done)}),
+                 std::move(all_done)},
+                wanted.epoch),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
 
   std::shared_ptr<TableSet> current() const {
@@ -66,7 +69,7 @@ struct Server::State {
   void dispatch(const wire::Header& header, Reader& body, Respond& respond);
   bool dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond);
   Message answer(const wire::Header& header, Reader& body);
-  void hello(const wire::Header& header, Reader& body);
+  Message hello(const wire::Header& header, Reader& body);
   void compare(const std::string& what, const std::string& here, const std::string& there) const;
   void push(const wire::Header& header, Reader& body, Respond& respond);
   Message save(const wire::Header& header, Reader& body);
@@ -100,6 +103,18 @@ void Server::handle(const wire::Header& header, Reader body, Respond respond) no
   }
 }
 
+void Server::update(const Attendance& attendance) noexcept {
+  state_->meeting.update(attendance);
+}
+
+std::uint64_t Server::stale_requests() const noexcept {
+  return state_->stale_requests;
+}
+
+bool Server::is_stale(const wire::Header& header) const noexcept {
+  return state_->meeting.is_stale(header.trainer, header.epoch);
+}
+
 void Server::lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept {
   state_->meeting.lost(trainer, incarnation);
 }
@@ -116,12 +131,13 @@ void Server::load(const std::string& directory) {
 }
 
 void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond) {
+  if (meeting.is_stale(header.trainer, header.epoch)) ++stale_requests;
   if (header.method == wire::Method::hello) {
-    hello(header, body);
-  } else {
-    meeting.require(header.trainer, header.incarnation);
-    if (dispatch_meeting(header, body, respond)) return;
+    Message reply = hello(header, body);
+    return std::exchange(respond, nullptr)(std::move(reply));
   }
+  meeting.require(header.trainer, header.incarnation, header.epoch);
+  if (dispatch_meeting(header, body, respond)) return;
   Message reply = answer(header, body);
   std::exchange(respond, nullptr)(std::move(reply));
 }
@@ -212,24 +228,28 @@ void Server::State::compare(const std::string& what, const std::string& here,
               "start servers and trainers with the same program and the same job");
 }
 
-void Server::State::hello(const wire::Header& header, Reader& body) {
+Message Server::State::hello(const wire::Header& header, Reader& body) {
   const auto mode = body.value<std::uint32_t>();
   compare("the mode", std::string(to_string(options.mode)),
           mode <= 1 ? std::string(to_string(static_cast<Mode>(mode))) : "an unknown one");
-  compare("the number of trainers", std::to_string(options.trainers),
-          std::to_string(body.value<std::uint32_t>()));
+  const auto trainers = body.value<std::uint32_t>();
+  // A trainer of a later world counts those of that world.
+  if (!meeting.is_in_place() || header.epoch == options.epoch)
+    compare("the number of trainers", std::to_string(options.trainers), std::to_string(trainers));
   compare("the number of servers", std::to_string(options.servers),
           std::to_string(body.value<std::uint32_t>()));
   compare("the server's rank", std::to_string(options.rank), std::to_string(body.value<std::uint32_t>()));
   const auto tables_there = body.value<std::uint32_t>();
   std::vector<std::string> there;
   for (std::uint32_t i = 0; i < tables_there; ++i) there.push_back(wire::read_text(body));
+  const std::string launcher = wire::read_text(body);
   wire::expect_end(body);
   for (std::size_t i = 0; i < std::max(there.size(), options.tables.size()); ++i) {
     compare("the tables", i < options.tables.size() ? describe(options.tables[i]) : "no such table",
             i < there.size() ? there[i] : "no such table");
   }
-  meeting.hello(header.trainer, header.incarnation);
+  const bool is_late = meeting.hello({header.trainer, header.incarnation, header.epoch, launcher});
+  return message_of(std::uint32_t{is_late ? 1u : 0u});
 }
 
 void Server::State::push(const wire::Header& header, Reader& body, Respond& respond) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ps/outcome.h"
+#include "ps/roster.h"
 #include "ps/table_config.h"
 #include "ps/wire.h"
 
@@ -20,6 +21,8 @@ struct ServerOptions {
   std::uint32_t trainers = 1;
   Mode mode = Mode::async;
   std::vector<TableConfig> tables;
+  /// Of the world that the server was started in; 0 without any.
+  std::uint64_t epoch = 0;
 };
 
 /// Threads: all calls may be made from several threads at once.
@@ -38,7 +41,15 @@ class Server {
   /// Never blocks on other trainers. A request that is wrong is answered with an Error; it changes nothing.
   void handle(const wire::Header& header, Reader body, Respond respond) noexcept;
 
-  /// The connection of a trainer ended without a goodbye. Whoever waits for it gets Error(network).
+  /// A new world of the job: from now on its trainers count, and stale ones are refused (ps/roster.h).
+  void update(const Attendance& attendance) noexcept;
+  /// Requests that were refused because their trainer is stale.
+  std::uint64_t stale_requests() const noexcept;
+  /// Whether a request would be refused for that reason now.
+  bool is_stale(const wire::Header& header) const noexcept;
+
+  /// The connection of a trainer ended without a goodbye. Whoever waits for it gets Error(network), or goes on waiting
+  /// for the job's next world where trainers come and go.
   void lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept;
   /// Fails whatever waits, and every later meeting: the server is stopping.
   void close() noexcept;

@@ -16,13 +16,20 @@ std::string name_of(const Participant& participant) {
 
 void SyncPass::begin(const std::map<std::uint32_t, std::uint32_t>& threads) {
   participants_.clear();
-  for (const auto& [trainer, count] : threads) {
-    for (std::uint32_t thread = 0; thread < count; ++thread) participants_.try_emplace({trainer, thread});
-  }
+  for (const auto& [trainer, count] : threads) join(trainer, count);
 }
 
-void SyncPass::leave_all(std::uint32_t trainer) {
+void SyncPass::join(std::uint32_t trainer, std::uint32_t threads) {
+  for (std::uint32_t thread = 0; thread < threads; ++thread) participants_.try_emplace({trainer, thread});
+}
+
+std::vector<Respond> SyncPass::leave_all(std::uint32_t trainer) {
+  std::vector<Respond> waiting;
+  for (auto& [participant, state] : participants_) {
+    if (participant.trainer == trainer && state.waiting) waiting.push_back(std::move(state.waiting->respond));
+  }
   std::erase_if(participants_, [trainer](const auto& entry) { return entry.first.trainer == trainer; });
+  return waiting;
 }
 
 void SyncPass::push(Contribution contribution) {

@@ -36,8 +36,12 @@ class SyncPass {
  public:
   /// Starts over with threads[trainer] threads of each trainer.
   void begin(const std::map<std::uint32_t, std::uint32_t>& threads);
+  /// The threads of a trainer that comes while a pass is under way.
+  void join(std::uint32_t trainer, std::uint32_t threads);
+  bool is_under_way() const noexcept { return !participants_.empty(); }
   void leave(const Participant& participant) { participants_.erase(participant); }
-  void leave_all(std::uint32_t trainer);
+  /// Takes all threads of a trainer out of the pass. Returns their waits: what they pushed in this step is dropped.
+  std::vector<Respond> leave_all(std::uint32_t trainer);
   /// Throws: Error(config) when the participant takes no part, or its last push has not been applied yet.
   void push(Contribution contribution);
   /// The pushes of a complete step in the order (trainer, thread), or nothing. They are being applied until

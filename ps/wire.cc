@@ -14,8 +14,9 @@ struct RawHeader {
   std::uint32_t trainer = 0;
   std::uint32_t thread = 0;
   std::uint64_t incarnation = 0;
+  std::uint64_t epoch = 0;
 };
-static_assert(sizeof(RawHeader) == 24 && sizeof(Rows) == 16 && sizeof(Floats) == 16);
+static_assert(sizeof(RawHeader) == 32 && sizeof(Rows) == 16 && sizeof(Floats) == 16);
 
 constexpr std::array<std::string_view, 18> kMethods = {
     "hello",      "attend",      "goodbye",    "pull",         "push",        "set_dense",
@@ -100,6 +101,7 @@ Draft draft(const Header& header, std::size_t body) {
   raw.trainer = header.trainer;
   raw.thread = header.thread;
   raw.incarnation = header.incarnation;
+  raw.epoch = header.epoch;
   writer.value(raw);
   return {std::move(message), writer};
 }
@@ -146,7 +148,7 @@ Header read_header(Reader& reader) {
                 "run the same fleetrun on all hosts");
   }
   if (raw.method >= kMethods.size()) throw malformed("unknown method " + std::to_string(raw.method));
-  return {static_cast<Method>(raw.method), raw.trainer, raw.thread, raw.incarnation};
+  return {static_cast<Method>(raw.method), raw.trainer, raw.thread, raw.incarnation, raw.epoch};
 }
 
 PullRequest read_pull(Reader& reader) {

@@ -1,14 +1,15 @@
 // What travels between a client and a server. Little-endian, arrays contiguous, nothing aligned by the
 // reader's luck: headers are multiples of 8 bytes, 64-bit arrays come before 32-bit ones.
 //
-//   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 | body
+//   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 | epoch u64 | body
 //
 //   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64}
 //              | dense x {table u32, 0 u32, floats u64} | keys u64[] of every sparse section
 //     reply    rows f32[keys, width] of every sparse section | values f32[] of every dense section
 //   push       as pull | gradients f32[keys, width] of every sparse section | f32[] of every dense section
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
-//   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables
+//   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
+//     reply    late u32: 1 for a trainer that comes while others train (ps/roster.h)
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
 //   save_next  directory text      reply save u64
@@ -20,7 +21,8 @@
 //   text       length u32 | bytes
 //
 // The keys of one section of a push are distinct. A client's incarnation is a random number: it tells a
-// trainer that came back from the one before it.
+// trainer that came back from the one before it. The epoch is that of the world the trainer knows, 0 without one; a stale
+// one is refused (ps/roster.h).
 #pragma once
 
 #include <bit>
@@ -37,7 +39,7 @@ namespace fleetrun::ps::wire {
 static_assert(std::endian::native == std::endian::little, "messages are written as they lie in memory");
 
 inline constexpr std::uint32_t kMagic = 0x53504c46;  // "FLPS"
-inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kVersion = 2;
 /// Longest message either side takes: 1 GiB. A batch of a million keys of width 64 is a quarter of it.
 inline constexpr std::size_t kLongestMessage = std::size_t{1} << 30;
 
@@ -68,6 +70,7 @@ struct Header {
   std::uint32_t trainer = 0;
   std::uint32_t thread = 0;
   std::uint64_t incarnation = 0;
+  std::uint64_t epoch = 0;
 
   bool operator==(const Header&) const = default;
 };

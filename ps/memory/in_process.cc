@@ -102,7 +102,7 @@ std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, std:
       auto hello = channels.back()->start({wire::Method::hello, trainer, 0, incarnation},
                                           make_hello(options, incarnation, rank, servers), endings);
       endings->wait(1);
-      static_cast<void>(hello->result());
+      static_cast<void>(read_hello_answer(hello->result()));
     }
     clients.push_back(make_channel_client(options, incarnation, std::move(channels)));
   }

@@ -273,12 +273,13 @@ class Introduction {
         endings_(std::make_shared<Endings>()),
         servers_(channels.size()) {}
 
-  void run() {
+  // True when a server says that the others have begun.
+  bool run() {
     const auto deadline = started_ + options_.connect_timeout;
     bool said = false;
     for (;;) {
       for (std::uint32_t s = 0; s < channels_.size(); ++s) go_on(s);
-      if (missing().empty()) return;
+      if (missing().empty()) return is_late_;
       if (Clock::now() >= deadline) fail();
       if (!said && Clock::now() >= started_ + kSayWhoIsMissing) {
         log::warning("trainer " + std::to_string(client_.trainer) + " waits for " + missing());
@@ -325,7 +326,7 @@ class Introduction {
 
   void settle(Server& server) {
     try {
-      static_cast<void>(server.hello->result());
+      is_late_ = read_hello_answer(server.hello->result()) || is_late_;
       server.known = true;
     } catch (const Error& error) {
       if (is_over(error)) throw;
@@ -380,6 +381,7 @@ class Introduction {
   std::chrono::system_clock::time_point rpc_deadline_;
   std::shared_ptr<Endings> endings_;  // shared with the hellos
   std::size_t seen_ = 0;
+  bool is_late_ = false;
   std::vector<Server> servers_;
   std::string reason_;
 };
@@ -398,14 +400,14 @@ std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const
   for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
     channels.push_back(std::make_unique<RpcChannel>(rank, endpoints[rank], answers));
   }
-  Introduction(client, incarnation, channels, options).run();
+  const bool is_late = Introduction(client, incarnation, channels, options).run();
   std::vector<std::unique_ptr<Channel>> ready;
   for (auto& channel : channels) {
-    const wire::Header header{wire::Method::attend, client.trainer, 0, incarnation};
+    const wire::Header header{wire::Method::attend, client.trainer, 0, incarnation, client.epoch};
     channel->attend(wire::draft(header, 0).message);
     ready.push_back(std::move(channel));
   }
-  return make_channel_client(client, incarnation, std::move(ready));
+  return make_channel_client(client, incarnation, std::move(ready), is_late);
 }
 
 }  // namespace fleetrun::ps

@@ -214,6 +214,11 @@ class ServerCall {
     } catch (const Error& error) {
       return stream_.Finish(status_of(error), &finished_);
     }
+    if (service_.server.is_stale(header_)) {
+      service_.refusals.note(
+          "trainer " + std::to_string(header_.trainer),
+          std::string(wire::to_string(header_.method)) + " of stale epoch " + std::to_string(header_.epoch));
+    }
     if (header_.method == wire::Method::attend) {
       service_.sessions.keep(proof_.session);
       attending_ = true;
@@ -413,6 +418,14 @@ const std::string& RpcServer::endpoint() const noexcept {
 
 std::uint64_t RpcServer::refusals() const {
   return state_->refusals.count();
+}
+
+void RpcServer::update(const Attendance& attendance) noexcept {
+  state_->server.update(attendance);
+}
+
+std::uint64_t RpcServer::stale_requests() const noexcept {
+  return state_->server.stale_requests();
 }
 
 void RpcServer::load(const std::string& directory) {

@@ -33,6 +33,11 @@ class RpcServer {
   /// Connections and calls that were refused because they did not prove the secret.
   std::uint64_t refusals() const;
 
+  /// A new world of the job (ps/server.h). Threads: any.
+  void update(const Attendance& attendance) noexcept;
+  /// Requests of trainers that were taken for lost, all refused.
+  std::uint64_t stale_requests() const noexcept;
+
   /// Restores what save() wrote, from this server's host, before trainers come. Throws: Error(data).
   void load(const std::string& directory);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -66,9 +67,11 @@ std::shared_ptr<Tensor> all_reduce_sum(ClientPtr client, const py::buffer& value
 }
 
 ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t trainer, std::uint32_t trainers,
-                  const std::string& mode, std::vector<ps::TableConfig> tables) {
+                  const std::string& mode, std::vector<ps::TableConfig> tables, std::uint64_t epoch,
+                  const std::string& launcher) {
   const auto client = std::make_shared<ClientPtr>();
-  run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, parse_mode(mode), std::move(tables)}] {
+  run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, parse_mode(mode), std::move(tables),
+                                                    epoch, launcher}] {
     *client = ps::connect(endpoints, options, {.access = ps::access_of(Environ::of_process())});
   });
   return *client;
@@ -91,8 +94,11 @@ void bind_client(py::module_& module) {
              run_interruptibly([=] { *count = self->rows(table); });
              return *count;
            })
+      .def_property_readonly("is_late", &Client::is_late)
+      .def("set_epoch", &Client::set_epoch)
       .def("goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); });
-  module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a);
+  module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
+             "epoch"_a = 0, "launcher"_a = "");
   module.def("make_in_process", [](const std::string& mode, const std::vector<ps::TableConfig>& tables) {
     return ClientPtr(std::move(ps::make_in_process(1, 1, parse_mode(mode), tables).front()));
   });
@@ -118,12 +124,20 @@ void bind_ps(py::module_& module) {
   py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer")
       .def(py::init([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
                        const std::string& mode, std::vector<ps::TableConfig> tables,
-                       const std::string& endpoint) {
+                       const std::string& endpoint, std::uint64_t epoch) {
              return std::make_shared<Server>(
-                 ps::ServerOptions{rank, servers, trainers, parse_mode(mode), std::move(tables)}, endpoint,
+                 ps::ServerOptions{rank, servers, trainers, parse_mode(mode), std::move(tables), epoch},
+                 endpoint,
                  ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(Environ::of_process())});
            }),
-           "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a)
+           "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0)
+      .def("update",
+           [](Server& self, std::uint64_t epoch, bool in_place,
+              std::map<std::uint32_t, std::string> trainers) {
+             const py::gil_scoped_release release;
+             self.update({epoch, in_place, std::move(trainers)});
+           })
+      .def("stale_requests", &Server::stale_requests)
       .def("load", [](std::shared_ptr<Server> self,
                       const std::string& directory) { run_interruptibly([=] { self->load(directory); }); })
       .def("wait",

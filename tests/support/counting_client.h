@@ -41,6 +41,8 @@ class CountingClient : public ps::Client {
   void load(const std::string& directory) override { inner_.load(directory); }
   std::uint64_t rows(std::uint32_t table) override { return inner_.rows(table); }
   void goodbye() override { inner_.goodbye(); }
+  bool is_late() const noexcept override { return inner_.is_late(); }
+  void set_epoch(std::uint64_t epoch) noexcept override { inner_.set_epoch(epoch); }
 
   /// "pull rows", "push dense", "pull rows dense" …, in order.
   std::vector<std::string> calls;

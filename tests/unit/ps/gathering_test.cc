@@ -35,3 +35,42 @@ TEST_CASE("giving up answers everyone who waits") {
   CHECK(answers == 3);
   CHECK(gathering.give_up().empty());
 }
+
+TEST_CASE("a trainer that came late takes part from the round on that nobody had begun") {
+  Roster roster("server 0", 2, 1);
+  roster.update({1, true, {{0, "a"}, {1, "b"}}});
+  for (std::uint32_t t = 0; t < 2; ++t) roster.hello({t, 1, 1});
+  Gathering gathering;
+  gathering.arrive(0, {{1.0}, {}});
+  roster.hello({2, 1, 2, "c"});
+  gathering.excuse(2);
+  gathering.arrive(2, {{2.0}, {}});
+  gathering.arrive(1, {{3.0}, {}});
+  const auto first = gathering.take_complete(roster);
+  REQUIRE(first);
+  CHECK(!first->contains(2));
+  gathering.arrive(0, {{4.0}, {}});
+  gathering.arrive(1, {{5.0}, {}});
+  const auto second = gathering.take_complete(roster);
+  REQUIRE(second);
+  CHECK(second->at(2).values == std::vector<double>{2.0});
+  gathering.arrive(0, {{6.0}, {}});
+  gathering.arrive(1, {{7.0}, {}});
+  CHECK(!gathering.take_complete(roster));
+}
+
+TEST_CASE("who is dropped is answered and forgotten") {
+  Roster roster("server 0", 1);
+  roster.hello(0, 1);
+  Gathering gathering;
+  int answers = 0;
+  gathering.arrive(3, {{}, [&](Outcome) { ++answers; }});
+  gathering.arrive(3, {{}, [&](Outcome) { ++answers; }});
+  for (const Respond& respond : gathering.drop(3)) respond(Message());
+  CHECK(answers == 2);
+  CHECK(!gathering.take_complete(roster));
+  gathering.arrive(0, {{1.0}, {}});
+  const auto round = gathering.take_complete(roster);
+  REQUIRE(round);
+  CHECK(round->size() == 1);
+}

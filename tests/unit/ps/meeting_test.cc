@@ -1,5 +1,7 @@
 #include "ps/meeting.h"
 
+#include <array>
+
 #include <doctest/doctest.h>
 
 #include "tests/support/ps_tables.h"
@@ -128,4 +130,113 @@ TEST_CASE("closing tells everyone, now and later") {
   CHECK(later.text == "server 0 is stopping");
   two.meeting.attend(1, later.respond());
   CHECK(later.text == "server 0 no longer attends to this connection");
+}
+
+namespace {
+
+Attendance world(std::uint64_t epoch, std::map<std::uint32_t, std::string> trainers) {
+  return {epoch, true, std::move(trainers)};
+}
+
+struct InPlace : Two {
+  InPlace() { meeting.update(world(1, {{0, "a"}, {1, "b"}})); }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "where trainers come and go a step and a barrier wait for the world without the lost one, and go on") {
+  InPlace two;
+  two.begin();
+  Answer push;
+  Answer barrier;
+  two.push(0, push);
+  two.meeting.gather(Meeting::Kind::barrier, 0, {}, barrier.respond());
+  two.meeting.lost(1, 11);
+  CHECK(push.text == "nothing");
+  CHECK(barrier.text == "nothing");
+  two.meeting.update(world(2, {{0, "a"}}));
+  CHECK(push.text == "ok");
+  CHECK(barrier.text == "ok");
+  CHECK(two.steps == std::vector<std::size_t>{1});
+  Answer alone;
+  two.push(0, alone);
+  CHECK(alone.text == "ok");
+}
+
+TEST_CASE("a lost trainer that only sleeps is told that it is stale, and its push is not applied") {
+  InPlace two;
+  two.begin();
+  Answer push;
+  Answer attended;
+  two.meeting.attend(1, attended.respond());
+  two.push(1, push);
+  two.meeting.update(world(2, {{0, "a"}}));
+  CHECK(push.text == "trainer 1 comes with stale epoch 1, the job is at 2");
+  CHECK(attended.text == push.text);
+  Answer other;
+  two.push(0, other);
+  CHECK(other.text == "ok");
+  CHECK(two.steps == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("a trainer that comes late joins the pass under way and the barriers after it") {
+  InPlace two;
+  two.begin();
+  Answer a, b, c, pass, old_barrier;
+  two.push(0, a);
+  two.push(1, b);
+  two.meeting.gather(Meeting::Kind::barrier, 0, {}, old_barrier.respond());
+  two.meeting.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
+  CHECK(two.meeting.hello({2, 12, 2, "c"}));
+  two.meeting.gather(Meeting::Kind::begin_pass, 2, {1.0}, pass.respond());
+  CHECK(pass.text == "ok");
+  two.push(0, a = Answer());
+  two.push(1, b = Answer());
+  CHECK(a.text == "nothing");
+  two.push(2, c);
+  CHECK(a.text == "ok");
+  CHECK(two.steps == std::vector<std::size_t>{2, 3});
+  Answer b_barrier;
+  two.meeting.gather(Meeting::Kind::barrier, 1, {}, b_barrier.respond());
+  CHECK(old_barrier.text == "ok");
+  std::array<Answer, 3> next;
+  for (std::uint32_t t = 0; t < 3; ++t) {
+    CHECK(next[0].text == "nothing");
+    two.meeting.gather(Meeting::Kind::barrier, t, {}, next[t].respond());
+  }
+  CHECK(next[0].text == "ok");
+}
+
+TEST_CASE("sums fit who has not heard of the newest trainers yet") {
+  InPlace two;
+  std::vector<double> sums[2];
+  const auto keep = [&](std::size_t i) {
+    return [&sums, i](Outcome outcome) {
+      Message message = std::move(std::get<Message>(outcome));
+      sums[i].resize(message.size() / sizeof(double));
+      Reader(message.bytes()).read(sums[i].data(), message.size());
+    };
+  };
+  two.meeting.gather(Meeting::Kind::all_reduce, 0, {1, 2}, keep(0));
+  two.meeting.gather(Meeting::Kind::all_reduce, 1, {3, 4, 5}, keep(1));
+  CHECK(sums[0] == std::vector<double>{4, 6});
+  CHECK(sums[1] == std::vector<double>{4, 6, 5});
+}
+
+TEST_CASE("the job is done when all trainers of its world are") {
+  InPlace two;
+  two.meeting.goodbye(0);
+  CHECK(two.done == 0);
+  two.meeting.update(world(2, {{0, "a"}}));
+  CHECK(two.done == 1);
+}
+
+TEST_CASE("a trainer whose goodbye overtakes its push leaves nobody waiting") {
+  Two two;
+  two.begin();
+  Answer push;
+  two.push(1, push);
+  two.meeting.goodbye(1);
+  CHECK(push.text == "trainer 1 has said goodbye to server 0");
 }

@@ -64,7 +64,7 @@ TEST_CASE("nobody is served without a hello, and a bad one is refused whole") {
   const std::string unknown = "trainer 0 is not known to server 0; was the server started again?";
   CHECK(ask(server, make_push().bytes()) == unknown);
   const Message hello = make_hello({0, 1, Mode::async, kTables}, 7, 0, 1);
-  for (std::size_t size = 24; size < hello.size(); ++size) {
+  for (std::size_t size = 32; size < hello.size(); ++size) {
     REQUIRE(ask(server, hello.bytes().first(size)).starts_with("the message is cut short"));
   }
   CHECK(ask(server, make_push().bytes()) == unknown);
@@ -94,7 +94,7 @@ TEST_CASE("a push with random bytes changed is applied or refused, and never mor
     std::vector<std::byte> bytes(push.bytes().begin(), push.bytes().end());
     for (int i = 0; i < 1 + round % 3; ++i)
       bytes[8 + random() % (bytes.size() - 8)] = static_cast<std::byte>(random());
-    if (round % 5 == 0) bytes.resize(24 + random() % (bytes.size() - 24));
+    if (round % 5 == 0) bytes.resize(32 + random() % (bytes.size() - 32));
     const std::string text = ask(known.server, bytes);
     REQUIRE(text != "nothing");
     refused += text != "ok";
@@ -117,4 +117,29 @@ TEST_CASE("the last goodbye is reported") {
   REQUIRE(ask(server, make_hello({0, 1, Mode::async, {}}, 7, 0, 1).bytes()) == "ok");
   CHECK(ask(server, wire::Method::goodbye) == "ok");
   CHECK(done == 1);
+}
+
+TEST_CASE("a stale trainer changes nothing, is told so, and is counted") {
+  Server server({.rank = 0, .servers = 1, .trainers = 2, .mode = Mode::async, .tables = kTables, .epoch = 3});
+  server.update({3, true, {{0, "a"}, {1, "b"}}});
+  ClientOptions sleeper{0, 2, Mode::async, kTables, 3, "a"};
+  ClientOptions other{1, 2, Mode::async, kTables, 3, "b"};
+  REQUIRE(ask(server, make_hello(sleeper, 7, 0, 1).bytes()) == "ok");
+  REQUIRE(ask(server, make_hello(other, 8, 0, 1).bytes()) == "ok");
+  const auto push = [&](std::uint64_t epoch) {
+    wire::PushDraft draft =
+        wire::draft_push({wire::Method::push, 0, 0, 7, epoch}, {.sparse = {{0, 2, 1}}, .dense = {}});
+    draft.keys[0][0] = 1;
+    std::fill(draft.gradients[0].begin(), draft.gradients[0].end(), 1.0f);
+    return ask(server, draft.message.bytes());
+  };
+  CHECK(push(3) == "ok");
+  CHECK(server.stale_requests() == 0);
+  server.update({5, true, {{1, "b"}}});
+  CHECK(push(3) == "trainer 0 comes with stale epoch 3, the job is at 5");
+  CHECK(ask(server, wire::draft({wire::Method::barrier, 0, 0, 7, 3}, 0).message.bytes())
+            .starts_with("trainer 0 comes with stale epoch 3"));
+  CHECK(ask(server, make_hello(sleeper, 9, 0, 1).bytes()).starts_with("trainer 0 comes with stale epoch 3"));
+  CHECK(server.stale_requests() == 3);
+  CHECK(ask(server, wire::draft({wire::Method::barrier, 1, 0, 8, 3}, 0).message.bytes()) == "ok");
 }

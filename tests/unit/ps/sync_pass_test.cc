@@ -53,3 +53,19 @@ TEST_CASE("giving up returns those who wait and ends the pass") {
   CHECK(pass.give_up().size() == 1);
   CHECK(text_of([&] { push(pass, 0, 0); }) == "trainer 0, thread 0 pushes, but takes no part in the pass");
 }
+
+TEST_CASE(
+    "who comes in the middle of a pass is waited for from the next step on; who leaves whole is answered") {
+  SyncPass pass;
+  CHECK(!pass.is_under_way());
+  pass.begin({{0, 1}});
+  CHECK(pass.is_under_way());
+  push(pass, 0, 0);
+  pass.finish(pass.take_complete());
+  pass.join(1, 2);
+  push(pass, 0, 0);
+  push(pass, 1, 0);
+  CHECK(pass.take_complete().empty());
+  CHECK(pass.leave_all(1).size() == 1);
+  CHECK(pass.take_complete().size() == 1);
+}

@@ -5,7 +5,7 @@ Source: documents 002 and 003; the engine is runtime/engine/executor.h and runti
 
 import numpy
 
-from fleetrun import _native, framework, _places as places
+from fleetrun import _native, elastic, framework, _places as places
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._heartbeat import heartbeat
@@ -34,6 +34,7 @@ class Executor:
         runner = _runner(program, scope)
         runner.run({name: _array(program, name, value) for name, value in (feed or {}).items()})
         heartbeat()
+        elastic.check()
         return [_fetched(numpy.asarray(runner.value(name))) for name in names]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
@@ -81,6 +82,7 @@ class Executor:
             training.client if training else None, fetch=names, fetch_info=infos, print_period=int(print_period), train=train,
             mode=training.mode if training else "async", print_line=_print_line)
         _print_line(_summary(self.last_pass))
+        elastic.check()
 
 
 def _summary(result):

@@ -3,12 +3,18 @@
 The flow of every role: init, distributed_optimizer(...).minimize, then a server init_server and run_server, a
 trainer exe.run(start-up program), init_worker, training, stop_worker. Without servers the tables lie in this process
 and the same script trains alone. Source: documents 002 and 003.
+
+In a job whose hosts come and go in place (fleetrun.elastic) servers stay, trainers keep their ranks, and a rank may be
+missing for a while: nobody waits for it. A trainer that comes late takes the parameters as they are, joins the pass that
+is under way, and the barriers after it. Files are split among those who are there by util.get_file_shard: call it anew
+for every pass over the data.
 """
 
 import atexit
 import signal
 import sys
 
+from fleetrun import elastic
 from fleetrun.distributed.fleet._role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from fleetrun.distributed.fleet._strategy import DistributedStrategy
 from fleetrun.distributed.fleet._util import UtilBase
@@ -68,8 +74,22 @@ class Fleet:
         return self._need_role("worker_index").rank
 
     def worker_num(self):
-        """The number of trainers."""
-        return self._need_role("worker_num").trainers
+        """The number of trainers; where hosts come and go, one more than the highest rank there is."""
+        role = self._need_role("worker_num")
+        world = self._world_in_place()
+        return max([trainer.rank for trainer in world.trainers] + [role.rank]) + 1 if world else role.trainers
+
+    def _world_in_place(self):
+        world = elastic.world() if self._role is not None and self._role.distributed else None
+        return world if world is not None and world.in_place else None
+
+    def worker_position(self):
+        """(position, count): this trainer among those that are there now, for splitting work; (rank, number) in a job
+        whose hosts stay."""
+        role = self._need_role("worker_position")
+        world = self._world_in_place()
+        position, count = world.position(role.rank) if world else (role.rank, role.trainers)
+        return (0, max(count, 1)) if position is None else (position, count)
 
     def server_index(self):
         """The server's rank. Throws: Error(config) on a trainer."""
@@ -154,9 +174,17 @@ class Fleet:
         self._server = _native.RpcServer(rank=self._role.rank, servers=len(self._role.server_endpoints),
                                          trainers=self._role.trainers, mode=training.mode,
                                          tables=training.plan.tables(),
-                                         endpoint=self._role.server_endpoints[self._role.rank])
+                                         endpoint=self._role.server_endpoints[self._role.rank],
+                                         epoch=elastic.epoch())
         if dirname is not None:
             self._server.load(str(dirname))
+        elastic.on_world_change(self._tell_server, thread=True)
+        self._tell_server(elastic.world())
+
+    def _tell_server(self, world):
+        server = self._server
+        if server is not None and world is not None:
+            server.update(world.epoch, world.in_place, {trainer.rank: trainer.id for trainer in world.trainers})
 
     def _end_server(self, *_):
         if self._server is None:
@@ -176,7 +204,8 @@ class Fleet:
     def init_worker(self, scopes=None):
         """Connects to the servers; trainer 0 gives the dense tables their first values, and all start from them.
 
-        Servers that were started from a saved model, init_server(dirname), keep its values.
+        Servers that were started from a saved model, init_server(dirname), keep its values. A trainer that comes while
+        others train takes the values as they are, and does not wait.
         Throws: Error(network) naming the servers that do not answer, Error(config) when the tables of both sides
         disagree or the start-up program has not run.
         """
@@ -191,15 +220,23 @@ class Fleet:
             if not scope.has(parameter):
                 raise Error("config", f"fleet.init_worker: parameter {parameter} has no value",
                             "run the start-up program first: exe.run(paddle.static.default_startup_program())")
+        world = elastic.world()
         client = _native.connect(self._role.server_endpoints, self._role.rank, self._role.trainers, training.mode,
-                                 training.plan.tables())
+                                 training.plan.tables(), epoch=elastic.epoch(), launcher=world.node if world else "")
         if self.is_first_worker():
             for parameter, table, width in training.dense_entries():
                 _set_if_empty(client, table, width, scope.value(parameter))
-        client.barrier()
+        if not client.is_late:
+            client.barrier()
         training.connect(client)
+        elastic.on_world_change(self._tell_client, thread=True)
         atexit.register(self._at_exit)
         training.pull_dense(scope)
+
+    def _tell_client(self, world):
+        training = self.training
+        if training is not None and training.connected:
+            training.client.set_epoch(world.epoch)
 
     def stop_worker(self):
         """Says goodbye to the servers, which end when all trainers have."""
@@ -224,6 +261,7 @@ class Fleet:
     def barrier_worker(self):
         """Returns when every trainer has called it."""
         self._need(server=False, call="barrier_worker")
+        elastic.check()
         if self._role.distributed:
             self._need_training("barrier_worker").leave_pass()
             self.training.client.barrier()
@@ -231,6 +269,7 @@ class Fleet:
     def sum_over_trainers(self, values):
         """The sums of float64 `values` over all trainers. A barrier."""
         self._need(server=False, call="util")
+        elastic.check()
         if self._role.distributed:
             self._need_training("util").leave_pass()
             import numpy

@@ -13,19 +13,20 @@ class UtilBase:
     def get_file_shard(self, files):
         """This trainer's part of `files`: contiguous, sizes differ by at most one, the first trainers get more.
 
+        Where hosts come and go they are split among the trainers that are there now, so call it for every pass.
         On a server: []. Throws: TypeError when `files` is no list.
         """
         if not isinstance(files, list):
             raise TypeError("files should be a list of file names")
         if self._fleet.is_server():
             return []
-        size, extra = divmod(len(files), self._fleet.worker_num())
-        rank = self._fleet.worker_index()
-        begin = rank * size + min(rank, extra)
-        return files[begin:begin + size + (rank < extra)]
+        position, count = self._fleet.worker_position()
+        size, extra = divmod(len(files), count)
+        begin = position * size + min(position, extra)
+        return files[begin:begin + size + (position < extra)]
 
     def all_gather(self, input, comm_world="worker"):  # noqa: A002, Paddle's argument name
-        """The number `input` of every trainer, in rank order. A barrier."""
+        """The number `input` of every trainer that is there, in rank order. A barrier."""
         return [type(input)(value) for value in self._gather([float(input)], comm_world)[:, 0]]
 
     def all_reduce(self, input, mode="sum", comm_world="worker"):  # noqa: A002, Paddle's argument name
@@ -54,10 +55,12 @@ class UtilBase:
             print(message, flush=True)
 
     def _gather(self, values, comm_world):
-        """parts[trainers, values] of every trainer: each adds its row to zeros, so no sum is rounded."""
+        """parts[trainers, values] of every trainer that takes part: each adds its row to zeros, so no sum is rounded."""
         import numpy
 
         refuse("fleet.util", comm_world=(comm_world, "worker"))
-        parts = numpy.zeros((self._fleet.worker_num(), len(values)))
-        parts[self._fleet.worker_index()] = values
-        return self._fleet.sum_over_trainers(parts)
+        # The last column says which ranks there are.
+        parts = numpy.zeros((self._fleet.worker_num(), len(values) + 1))
+        parts[self._fleet.worker_index()] = [*values, 1.0]
+        parts = self._fleet.sum_over_trainers(parts)
+        return parts[parts[:, -1] > 0, :-1]
