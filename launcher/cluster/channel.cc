@@ -18,6 +18,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/handshake.h"
 #include "runtime/base/sealed_frames.h"
+#include "runtime/base/tls_session.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -56,6 +57,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void start(UniqueFd socket, Side side) {
+    side_ = side;
     set_options(socket.value(), settings_);
     own_address_ = text_of(local_address(socket.value()));
     if (side == Side::server) peer_ = text_of(peer_address(socket.value()));
@@ -67,8 +69,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                                          .purpose = settings_.purpose,
                                          .version = settings_.version,
                                          .peer = peer_,
-                                         .tls = false,
-                                         .binding = "",
+                                         .tls = settings_.tls != nullptr,
                                          .protocol = kProtocol});
     deadline_.expires_after(settings_.handshake_timeout);
     deadline_.async_wait([self = shared_from_this()](const error_code& error) {
@@ -84,7 +85,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void send(std::string_view message) {
     if (!sealer_ || !listener_) return;
-    sealer_->seal(message, unsent_);
+    if (tls_) {
+      std::string frame;
+      sealer_->seal(message, frame);
+      tls_->write(frame);
+      unsent_ += tls_->output();
+    } else {
+      sealer_->seal(message, unsent_);
+    }
     if (unsent_.size() - sent_ > settings_.most_unsent_bytes)
       return end_later({ChannelEnd::broken,
                         peer_ + " takes no messages: " + std::to_string(unsent_.size() - sent_) +
@@ -198,25 +206,52 @@ class Connection final : public std::enable_shared_from_this<Connection> {
          ""});
   }
 
+  /// Bytes of the network, which are TLS from some point on.
   void take(std::string_view bytes) {
     const auto self = shared_from_this();  // whoever is told may let go of us
     try {
+      if (tls_) return take_tls(bytes);
       if (handshake_ && !take_handshake(bytes)) return;
-      opener_->receive(bytes);
-      while (listener_) {
-        const auto message = opener_->next();
-        if (!message) break;
-        listener_->on_message(*message);
-      }
+      take_frames(bytes);
     } catch (const Error& error) {
       end({ChannelEnd::broken, peer_ + ": " + error.what(), error.hint()});
+    }
+  }
+
+  void take_tls(std::string_view bytes) {
+    try {
+      tls_->receive(bytes);
+    } catch (const Error& error) {
+      write_raw(tls_->output());
+      if (!handshake_ || error.kind() != ErrorKind::config) throw;
+      const Error refusal = handshake_->secret_differs();
+      return end({ChannelEnd::refused, refusal.what(), refusal.hint()});
+    }
+    write_raw(tls_->output());
+    if (handshake_ && handshake_->wants_binding() && tls_->established()) {
+      handshake_->bind(tls_->binding());
+      write(handshake_->output());
+    }
+    const std::string plain = tls_->plain();
+    std::string_view rest = plain;
+    if (handshake_ && !take_handshake(rest)) return;
+    take_frames(rest);
+  }
+
+  void take_frames(std::string_view bytes) {
+    opener_->receive(bytes);
+    while (listener_) {
+      const auto message = opener_->next();
+      if (!message) break;
+      listener_->on_message(*message);
     }
   }
 
   /// True when it is finished; `bytes` are then those that follow it.
   bool take_handshake(std::string_view& bytes) {
     try {
-      while (!bytes.empty() && !handshake_->finished()) bytes.remove_prefix(handshake_->receive(bytes));
+      while (!bytes.empty() && !handshake_->finished() && !handshake_->wants_binding())
+        bytes.remove_prefix(handshake_->receive(bytes));
     } catch (const Error& error) {
       write(handshake_->output());
       const bool stranger = handshake_->is_stranger();
@@ -226,6 +261,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       return false;
     }
     write(handshake_->output());
+    if (handshake_->wants_binding() && !tls_) {
+      tls_.emplace(side_, settings_.tls);
+      take_tls(bytes);
+      return false;
+    }
     if (!listener_ || !handshake_->finished()) return false;
     sealer_.emplace(handshake_->keys().to_peer);
     opener_.emplace(handshake_->keys().from_peer, settings_.most_message_bytes);
@@ -235,7 +275,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     return listener_ != nullptr;
   }
 
+  /// Within TLS, once there is one.
   void write(std::string_view bytes) {
+    if (!tls_ || bytes.empty()) return write_raw(bytes);
+    tls_->write(bytes);
+    write_raw(tls_->output());
+  }
+
+  void write_raw(std::string_view bytes) {
     unsent_ += bytes;
     if (!unsent_.empty() && !writing_) flush();
   }
@@ -284,7 +331,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   ChannelListener* listener_;  // nullptr: it is told nothing any more
   std::unique_ptr<Connector> connector_;
   std::string peer_, own_address_;
+  Side side_ = Side::client;
   std::optional<Handshake> handshake_;  // until it is finished
+  std::optional<TlsSession> tls_;
   std::optional<FrameSealer> sealer_;
   std::optional<FrameOpener> opener_;
   std::string unsent_;

@@ -3,6 +3,8 @@
 //   dial      →  look up, connect  →  handshake (runtime/base/handshake)  →  on_open  →  messages  →  on_closed
 //   listen    →  accept            →  handshake                           →  on_open  →  messages  →  on_closed
 //
+// With TLS (--tls) everything after the first message of the handshake is within it.
+//
 // Nothing of what the other side sends before it has proven itself is believed or kept, and it has five seconds for
 // that. Messages that are sent within one turn of the loop travel together. Everything happens in the loop, without
 // blocking; no function of a listener is called from inside a function of a channel.
@@ -18,6 +20,10 @@
 #include "runtime/base/secret.h"
 #include "runtime/base/unique_fd.h"
 
+namespace fleetrun {
+class TlsIdentity;
+}
+
 namespace boost::asio {
 class io_context;
 }
@@ -28,7 +34,8 @@ struct ChannelSettings {
   std::optional<Secret> secret;  // nullopt: --insecure
   std::string secret_source;     // its file, for messages
   std::string purpose = "cluster";
-  std::string version;  // of fleetrun
+  std::string version;                     // of fleetrun
+  std::shared_ptr<const TlsIdentity> tls;  // nullptr: without TLS
   std::chrono::milliseconds connect_timeout{5000}, handshake_timeout{5000};
   std::chrono::milliseconds unacknowledged{10'000};  // TCP_USER_TIMEOUT: bytes that nobody confirms break it
   std::size_t most_message_bytes = 64 << 20, most_unsent_bytes = 256 << 20;

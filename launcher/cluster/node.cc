@@ -30,6 +30,7 @@
 #include "launcher/cluster/socket_address.h"
 #include "launcher/etcd/etcd_discovery.h"
 #include "runtime/base/error.h"
+#include "runtime/base/tls_session.h"
 #include "runtime/base/version.h"
 
 namespace fleetrun::launcher {
@@ -591,6 +592,7 @@ std::unique_ptr<Membership> join_job(asio::io_context& loop, const JobConfig& co
   ChannelSettings channel;
   if (!config.meeting.insecure)
     channel.secret = meeting_secret(config.meeting, environment, channel.secret_source);
+  if (config.meeting.tls) channel.tls = TlsIdentity::make(channel.secret);
   channel.version = FLEETRUN_VERSION;
   auto node = std::make_shared<Node>(loop, config, self, std::move(channel), listener);
   node->start();

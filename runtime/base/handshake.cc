@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun {
@@ -89,10 +88,11 @@ std::size_t Handshake::receive(std::string_view bytes) {
   const std::size_t before = received_.size();
   received_ += bytes.substr(0, std::min<std::size_t>(bytes.size(), 1024));  // more than a handshake can be
   const std::size_t offered = received_.size() - before;
-  while (!finished() && (state_ == State::opening ? take_opening() : take_record())) {
+  const auto goes_on = [this] { return state_ == State::opening || state_ == State::record; };
+  while (goes_on() && (state_ == State::opening ? take_opening() : take_record())) {
   }
-  if (!finished()) return offered;
-  const std::size_t left = received_.size();  // frames that came right behind
+  if (goes_on()) return offered;
+  const std::size_t left = received_.size();  // TLS, or frames, that came right behind
   received_.clear();
   return offered - std::min(left, offered);
 }
@@ -122,10 +122,17 @@ bool Handshake::take_opening() {
   if (!fields.complete()) return false;
   if (settings_.side == Side::server) output_ += own_opening_;
   check(peer);
-  const std::string opening = received_.substr(0, fields.taken());
+  peer_opening_ = received_.substr(0, fields.taken());
   received_.erase(0, fields.taken());
-  make_session(opening);
+  if (settings_.tls)
+    state_ = State::binding;
+  else
+    make_session("");
   return true;
+}
+
+void Handshake::bind(const std::string& binding) {
+  if (wants_binding()) make_session(binding);
 }
 
 void Handshake::check(const Peer& peer) const {
@@ -159,11 +166,11 @@ Digest Handshake::labelled(std::string_view label) {
   return session_->of({label});
 }
 
-void Handshake::make_session(const std::string& peer_opening) {
+void Handshake::make_session(std::string_view binding) {
   const bool is_client = settings_.side == Side::client;
   const std::string_view secret = settings_.secret ? settings_.secret->bytes() : kKnownKey;
-  Digest session = KeyedHash(secret).of({"fleetrun handshake", is_client ? own_opening_ : peer_opening,
-                                         is_client ? peer_opening : own_opening_, settings_.binding});
+  Digest session = KeyedHash(secret).of({"fleetrun handshake", is_client ? own_opening_ : peer_opening_,
+                                         is_client ? peer_opening_ : own_opening_, binding});
   session_.emplace(view(session));
   wipe(session);
   keys_.to_peer = labelled(is_client ? "client to server" : "server to client");
@@ -188,7 +195,7 @@ bool Handshake::take_record() {
   if (body[0] != kSecretDiffers)
     throw Error(ErrorKind::config, settings_.peer + " does not want to talk to this host, for reason " +
                                        std::to_string(static_cast<unsigned char>(body[0])));
-  refuse_secret();
+  throw secret_differs();
 }
 
 void Handshake::take_proof(std::string_view proof) {
@@ -196,20 +203,20 @@ void Handshake::take_proof(std::string_view proof) {
   const Digest expected = labelled(is_client ? "server proof" : "client proof");
   if (!equal_in_constant_time(proof, view(expected))) {
     output_ += std::string{kRefusal, 1, kSecretDiffers};
-    refuse_secret();
+    throw secret_differs();
   }
   if (is_client) output_ += std::string{kProof, kDigestBytes} + std::string(view(labelled("client proof")));
   session_.reset();
   state_ = State::finished;
 }
 
-void Handshake::refuse_secret() {
+Error Handshake::secret_differs() const {
   if (!settings_.secret)
-    throw Error(ErrorKind::data, settings_.peer + " sent a proof that does not belong to this connection");
-  throw Error(ErrorKind::config,
-              settings_.peer + " has another secret than this host" +
-                  (settings_.secret_source.empty() ? "" : " (" + settings_.secret_source + ")"),
-              how_to_share(settings_.secret_source));
+    return Error(ErrorKind::data, settings_.peer + " sent a proof that does not belong to this connection");
+  return Error(ErrorKind::config,
+               settings_.peer + " has another secret than this host" +
+                   (settings_.secret_source.empty() ? "" : " (" + settings_.secret_source + ")"),
+               how_to_share(settings_.secret_source));
 }
 
 }  // namespace fleetrun

@@ -4,7 +4,9 @@
 //   client                                            server
 //     opening: "FLEETRUN", protocol, version,  ─────→
 //              role, flags, nonce, purpose
-//                                              ←─────   opening, of the same form; proof
+//                                              ←─────   opening, of the same form
+//     with TLS: from here on everything is within it (runtime/base/tls_session)
+//                                              ←─────   proof
 //     proof                                    ─────→
 //     sealed frames                            ←────→   sealed frames (runtime/base/sealed_frames)
 //
@@ -16,7 +18,8 @@
 // All integers are little-endian. What is above the flags never changes, so that ends of different protocols can name
 // each other. Both nonces are in the session's key, therefore nothing of one connection is worth anything in another;
 // roles and labels differ by direction, therefore nothing can be sent back to where it came from. `binding` stands for
-// a TLS channel below (its exported key): who sits between two such channels has two of them. Without a secret
+// a TLS channel below (its exported key): who sits between two such channels has two of them. The flags are in the
+// session's key, too, and have to be equal: nobody can talk two ends out of TLS or of their secret. Without a secret
 // (--insecure) the same is done under a key that everybody knows: it proves nothing, and finds bytes that changed.
 #pragma once
 
@@ -26,6 +29,7 @@
 #include <utility>
 
 #include "runtime/base/crypto.h"
+#include "runtime/base/error.h"
 #include "runtime/base/secret.h"
 
 namespace fleetrun {
@@ -43,7 +47,6 @@ struct HandshakeSettings {
   std::string version;  // of this fleetrun
   std::string peer;     // for messages: "10.0.0.2:4711"
   bool tls = false;
-  std::string binding;  // with tls
   std::uint16_t protocol = kProtocol;
 };
 
@@ -73,26 +76,32 @@ class Handshake {
   /// Bytes for the other side, handed out once.
   std::string output() { return std::exchange(output_, {}); }
 
+  /// With TLS, once both openings are there: nothing more is taken until bind() is called.
+  bool wants_binding() const noexcept { return state_ == State::binding; }
+  /// `binding`: what only the two ends of the TLS channel have in common.
+  void bind(const std::string& binding);
+
   bool finished() const noexcept { return state_ == State::finished; }
   /// Nothing came yet that only a fleetrun would send.
   bool is_stranger() const noexcept { return stranger_; }
+  /// What it says where the secrets differ, for a TLS channel below that finds that out first.
+  Error secret_differs() const;
   /// Of a finished handshake.
   const SessionKeys& keys() const noexcept { return keys_; }
 
  private:
-  enum class State { opening, record, finished };
+  enum class State { opening, binding, record, finished };
   struct Peer;
 
   bool take_opening();
   bool take_record();
   void check(const Peer& peer) const;
-  void make_session(const std::string& peer_opening);
+  void make_session(std::string_view binding);
   void take_proof(std::string_view proof);
-  [[noreturn]] void refuse_secret();
   Digest labelled(std::string_view label);
 
   HandshakeSettings settings_;
-  std::string own_opening_, received_, output_;
+  std::string own_opening_, peer_opening_, received_, output_;
   std::optional<KeyedHash> session_;
   SessionKeys keys_;
   State state_ = State::opening;

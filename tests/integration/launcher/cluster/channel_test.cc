@@ -1,6 +1,7 @@
 #include "launcher/cluster/channel.h"
 
 #include "runtime/base/handshake.h"
+#include "runtime/base/tls_session.h"
 #include "tests/support/cluster_loop.h"
 
 using namespace fleetrun;
@@ -198,4 +199,35 @@ TEST_CASE("a message that is longer than allowed breaks the connection") {
   meeting.until([&] { return !meeting.host.closed.empty() && meeting.caller.closed.has_value(); });
   CHECK(meeting.host.closed[0].second.end == ChannelEnd::broken);
   CHECK(meeting.host.closed[0].second.why.find("a message of 1001 bytes") != std::string::npos);
+}
+
+TEST_CASE("with TLS launchers talk as they do without, and nobody reads along") {
+  ChannelSettings tls = channel_settings();
+  tls.tls = TlsIdentity::make(tls.secret);
+  Meeting meeting(tls, tls);
+  meeting.open();
+  const std::string large(1'000'000, 'x');
+  meeting.caller.channel->send("one");
+  meeting.caller.channel->send(large);
+  meeting.until([&] { return meeting.host.messages.size() == 2; });
+  CHECK(meeting.host.messages[1].second == large);
+  meeting.host.server->send(meeting.host.opened[0], large);
+  meeting.host.server->close(meeting.host.opened[0]);
+  meeting.until([&] { return meeting.caller.closed.has_value(); });
+  CHECK(meeting.caller.messages == std::vector<std::string>{large});
+  CHECK(meeting.caller.closed->end == ChannelEnd::goodbye);
+}
+
+TEST_CASE("TLS on one side only, or with another secret, is refused in words on both") {
+  ChannelSettings tls = channel_settings(), other = channel_settings("another secret of just 32 bytes!");
+  tls.tls = TlsIdentity::make(tls.secret);
+  other.tls = TlsIdentity::make(other.secret);
+  Meeting one(tls, channel_settings());
+  one.until([&] { return one.caller.closed && !one.host.refused.empty(); });
+  CHECK(one.caller.closed->why.find("runs with --tls, and this host without it") != std::string::npos);
+  CHECK(one.host.refused[0].why.find("runs without --tls, and this host with it") != std::string::npos);
+  Meeting two(tls, other);
+  two.until([&] { return two.caller.closed && !two.host.refused.empty(); });
+  CHECK(two.caller.closed->why.find("has another secret than this host") != std::string::npos);
+  CHECK(two.host.refused[0].why.find("has another secret than this host") != std::string::npos);
 }
