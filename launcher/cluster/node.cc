@@ -1,43 +1,19 @@
-// join_job(): a node's I/O around its two state machines. A MemberCore always; a CoordinatorCore while this node
-// coordinates, which it reaches from inside.
-//
-// Who coordinates: with --master the launcher that can listen at that address; whoever cannot, since it is another
-// host's or another launcher was first, dials. With etcd whoever is elected. One listener serves both purposes of a
-// node: to be the coordinator, and to be found by the others when theirs is lost.
+#include "launcher/cluster/node.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 
-#include <optional>
-#include <utility>
-
-#include "launcher/cluster/channel.h"
-#include "launcher/cluster/channel_server.h"
 #include "launcher/cluster/coordinator.h"
-#include "launcher/cluster/coordinator_driver.h"
-#include "launcher/cluster/deadline_timer.h"
-#include "launcher/cluster/discovery.h"
-#include "launcher/cluster/job_secret.h"
 #include "launcher/cluster/meeting_address.h"
-#include "launcher/cluster/member_core.h"
-#include "launcher/cluster/membership.h"
-#include "launcher/cluster/name_lookup.h"
 #include "launcher/cluster/node_settings.h"
 #include "launcher/cluster/socket_address.h"
 #include "launcher/etcd/etcd_discovery.h"
 #include "runtime/base/error.h"
-#include "runtime/base/tls_session.h"
-#include "runtime/base/version.h"
 
 namespace fleetrun::launcher {
 namespace {
-
-namespace asio = boost::asio;
-using boost::system::error_code;
 
 constexpr int kRefusal = 125;                          // fleetrun's own exit status
 constexpr ConnectionId kHere = ConnectionId{1} << 63;  // from there on: this node's own connections
@@ -47,148 +23,7 @@ Closing closing_of(const ChannelClosed& closed) {
   return closed.end == ChannelEnd::goodbye ? Closing::closed : Closing::broken;
 }
 
-/// When a process of this host died, in the time of the state machines.
-Instant died_at(const NodeFailure& failure) {
-  timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const auto monotonic = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-  const auto ago =
-      std::max(monotonic - std::chrono::nanoseconds(failure.at), std::chrono::nanoseconds::zero());
-  return cluster_now() - std::chrono::duration_cast<Instant>(ago);
-}
-
-class Node;
-
-/// The connection to the coordinator, where that is another launcher's.
-class Uplink final : public ChannelListener {
- public:
-  Uplink(Node& node, std::uint64_t number) : node_(node), number_(number) {}
-  void on_open() override;
-  void on_message(std::string_view message) override;
-  void on_closed(const ChannelClosed& closed) override;
-
-  std::unique_ptr<Channel> channel;
-  bool open = false;
-
- private:
-  Node& node_;
-  std::uint64_t number_;
-};
-
-class Node final : public std::enable_shared_from_this<Node>,
-                   private ChannelServerListener,
-                   private DiscoveryListener {
- public:
-  Node(asio::io_context& loop, const JobConfig& config, const NodeSelf& self, ChannelSettings channel,
-       MembershipListener& listener)
-      : loop_(loop),
-        config_(config),
-        self_(self),
-        channel_(std::move(channel)),
-        listener_(&listener),
-        timer_(loop, [this] { report([](MemberCore& member) { return member.on_tick(cluster_now()); }); }),
-        farewell_(loop) {}
-
-  void start();
-  void let_go();
-
-  // What the supervisor reports.
-  template <class Report>
-  void report(Report report) {
-    if (member_) perform(report(*member_));
-  }
-  void close(std::function<void()> closed);
-
-  // What the uplink tells.
-  void on_uplink_open(std::uint64_t number);
-  void on_uplink_message(std::uint64_t number, std::string_view bytes);
-  void on_uplink_closed(std::uint64_t number, const ChannelClosed& closed, bool was_open);
-
- private:
-  // Beginning.
-  void stand_for_election();
-  void on_master_found(const FoundAddresses& found);
-  bool listen_as_successor();
-  void begin(UniqueFd socket, bool coordinates);
-  void fail(const Error& error);
-
-  // The coordinator here.
-  void coordinate(std::optional<Journal> journal);
-  CoordinatorHooks coordinator_hooks();
-  void send_from_here(const std::vector<ConnectionId>& to, const SharedMessage& message);
-  void on_stepped_down(const std::string& why);
-  void on_coordinator_over();
-
-  // DiscoveryListener
-  void lead(std::uint64_t fence, const std::optional<std::string>& state) override;
-  void follow(const Endpoint& coordinator) override;
-  void lost_lead(const std::string& why) override;
-  void in_doubt(const std::string& why) override { news(NewsLevel::warning, why); }
-  void on_published(bool stored) override;
-  void failed(const Error& error) override { fail(error); }
-
-  // ChannelServerListener
-  void on_open(ConnectionId, const std::string&) override {}
-  void on_message(ConnectionId id, std::string_view bytes) override;
-  void on_closed(ConnectionId id, const ChannelClosed& closed) override;
-  void on_refused(const ChannelClosed& closed) override { warn(closed.why, closed.hint); }
-  void on_strangers(const StrangerCount& count) override { news(NewsLevel::debug, to_string(count)); }
-
-  void perform(joining::Outputs outputs);
-  void act(joining::Dial& dial);
-  void act(joining::Send& send);
-  void act(joining::HangUp&);
-  void act(joining::Coordinate& order);
-  void act(joining::Answer& answer);
-  void act(joining::TellNews& tell);
-  void act(joining::TellPrepare& tell);
-  void act(joining::TellWorld& tell);
-  void act(joining::TellFenced& tell);
-  void act(joining::TellJobOver& tell);
-
-  /// In a turn of the loop of its own, and in order; not at all once this node was let go of.
-  template <class Action>
-  void later(Action action) {
-    asio::post(loop_, [self = weak_from_this(), action = std::move(action)]() mutable {
-      const auto node = self.lock();
-      if (node && node->alive_) action(*node);
-    });
-  }
-  template <class Tell>
-  void tell(Tell tell) {
-    later([tell = std::move(tell)](Node& node) {
-      if (node.listener_) tell(*node.listener_);
-    });
-  }
-  void news(NewsLevel level, std::string text) {
-    tell([level, text = std::move(text)](MembershipListener& listener) { listener.on_news(level, text); });
-  }
-  void warn(const std::string& what, const std::string& hint) {
-    news(NewsLevel::warning, hint.empty() ? what : what + " (" + hint + ")");
-  }
-  void drop_uplink();
-  void finish_closing();
-
-  asio::io_context& loop_;
-  JobConfig config_;
-  NodeSelf self_;
-  ChannelSettings channel_;
-  MembershipListener* listener_;  // nullptr: told nothing any more
-  bool alive_ = true;
-
-  std::unique_ptr<NameLookup> lookup_;
-  std::unique_ptr<MemberCore> member_;
-  std::unique_ptr<ChannelServer> server_;
-  std::unique_ptr<Discovery> discovery_;  // with etcd
-  std::unique_ptr<CoordinatorDriver> coordinator_;
-  std::unique_ptr<Uplink> uplink_;   // to another launcher
-  std::uint64_t uplink_number_ = 0;  // of the newest
-  ConnectionId here_ = 0;  // the newest uplink, where it leads to the coordinator here; 0: it does not
-  bool welcomed_ = false;
-  DeadlineTimer timer_;
-  asio::steady_timer farewell_;
-  std::function<void()> closed_;
-};
+}  // namespace
 
 void Uplink::on_open() {
   open = true;
@@ -199,6 +34,13 @@ void Uplink::on_message(std::string_view message) {
 }
 void Uplink::on_closed(const ChannelClosed& closed) {
   node_.on_uplink_closed(number_, closed, open);
+}
+
+void Node::later(std::function<void(Node&)> action) {
+  boost::asio::post(loop_, [self = weak_from_this(), action = std::move(action)] {
+    const auto node = self.lock();
+    if (node && node->alive_) action(*node);
+  });
 }
 
 // ---- Beginning ----
@@ -294,7 +136,6 @@ void Node::let_go() {
   discovery_.reset();
   coordinator_.reset();
   server_.reset();
-  farewell_.cancel();
 }
 
 // ---- The coordinator here ----
@@ -527,17 +368,12 @@ void Node::close(std::function<void()> closed) {
   if (member_) perform(member_->leave("its launcher ends", cluster_now()));
   // Where the job is over, those who are connected here have to hear it; else the next coordinator is theirs to find.
   if (!coordinator_ || !job_over) return later([](Node& node) { node.finish_closing(); });
-  farewell_.expires_after(kFarewell);
-  farewell_.async_wait([self = weak_from_this()](const error_code& error) {
-    const auto node = self.lock();
-    if (!error && node && node->alive_) node->finish_closing();
-  });
+  farewell_.set(cluster_now() + kFarewell);
 }
 
 void Node::finish_closing() {
   const auto closed = std::exchange(closed_, nullptr);
   if (!closed) return;
-  farewell_.cancel();
   if (uplink_ && uplink_->channel) uplink_->channel->close();
   if (server_) {
     server_->close_all();
@@ -546,57 +382,6 @@ void Node::finish_closing() {
   coordinator_.reset();
   if (discovery_) discovery_->stop(member_ && member_->over());
   closed();
-}
-
-/// What is handed out.
-class NodeMembership final : public Membership {
- public:
-  explicit NodeMembership(std::shared_ptr<Node> node) : node_(std::move(node)) {}
-  ~NodeMembership() override { node_->let_go(); }
-  NodeMembership(const NodeMembership&) = delete;
-  NodeMembership& operator=(const NodeMembership&) = delete;
-
-  void ready(std::uint64_t epoch, const PodOffer& offer) override {
-    node_->report([&](MemberCore& member) { return member.ready(epoch, offer, cluster_now()); });
-  }
-  void running(std::uint64_t epoch) override {
-    node_->report([&](MemberCore& member) { return member.running(epoch, cluster_now()); });
-  }
-  void failing(std::uint64_t epoch, const std::string& process) override {
-    node_->report([&](MemberCore& member) { return member.failing(epoch, process, cluster_now()); });
-  }
-  void failed(std::uint64_t epoch, const NodeFailure& failure) override {
-    node_->report(
-        [&](MemberCore& member) { return member.failed(epoch, failure, died_at(failure), cluster_now()); });
-  }
-  void done(std::uint64_t epoch) override {
-    node_->report([&](MemberCore& member) { return member.done(epoch, cluster_now()); });
-  }
-  void stop(int signal) override {
-    node_->report([&](MemberCore& member) { return member.stop(signal, cluster_now()); });
-  }
-  void timed_out() override {
-    node_->report([&](MemberCore& member) { return member.timed_out(cluster_now()); });
-  }
-  void close(std::function<void()> closed) override { node_->close(std::move(closed)); }
-
- private:
-  std::shared_ptr<Node> node_;
-};
-
-}  // namespace
-
-std::unique_ptr<Membership> join_job(asio::io_context& loop, const JobConfig& config,
-                                     const Environ& environment, const NodeSelf& self,
-                                     MembershipListener& listener) {
-  ChannelSettings channel;
-  if (!config.meeting.insecure)
-    channel.secret = meeting_secret(config.meeting, environment, channel.secret_source);
-  if (config.meeting.tls) channel.tls = TlsIdentity::make(channel.secret);
-  channel.version = FLEETRUN_VERSION;
-  auto node = std::make_shared<Node>(loop, config, self, std::move(channel), listener);
-  node->start();
-  return std::make_unique<NodeMembership>(node);
 }
 
 }  // namespace fleetrun::launcher
