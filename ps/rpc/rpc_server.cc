@@ -220,7 +220,7 @@ class ServerCall {
           std::string(wire::to_string(header_.method)) + " of stale epoch " + std::to_string(header_.epoch));
     }
     if (header_.method == wire::Method::attend) {
-      service_.sessions.keep(proof_.session);
+      service_.sessions.keep(proof_.session, true);
       attending_ = true;
       if (cancelled_) lose();
     }
@@ -254,7 +254,8 @@ class ServerCall {
   void on_done(bool) {
     cancelled_ = context_.IsCancelled();
     if (cancelled_ && attending_) lose();
-    if (!cancelled_ && attending_) service_.sessions.remove(proof_.session);
+    // The connection may go on, to be told that the trainer is stale, or that the server stops.
+    if (!cancelled_ && attending_) service_.sessions.keep(proof_.session, false);
     release();
   }
 

@@ -118,9 +118,9 @@ std::shared_ptr<ServerSession> Sessions::find(std::uint64_t id) {
   return found->second.session;
 }
 
-void Sessions::keep(std::uint64_t id) {
+void Sessions::keep(std::uint64_t id, bool attends) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = entries_.find(id); found != entries_.end()) found->second.kept = true;
+  if (const auto found = entries_.find(id); found != entries_.end()) found->second.kept = attends;
 }
 
 void Sessions::remove(std::uint64_t id) {

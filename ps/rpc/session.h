@@ -92,8 +92,8 @@ class Sessions {
   void add(std::shared_ptr<ServerSession> session);
   /// nullptr: there is none.
   std::shared_ptr<ServerSession> find(std::uint64_t id);
-  /// A trainer attends by it: it stays until remove().
-  void keep(std::uint64_t id);
+  /// Whether a trainer attends by it: then it stays until remove().
+  void keep(std::uint64_t id, bool attends);
   void remove(std::uint64_t id);
   std::size_t size() const;
 

@@ -132,7 +132,7 @@ struct Intruder {
   UniqueFd connection;
   std::string said;  // everything it sent in the handshake
   std::optional<ClientSession> session;
-  std::optional<grpc::GenericStub> stub;
+  std::optional<grpc::GenericStub> calls;
 
   explicit Intruder(const Job& job) : connection(connect_socket(job.server.endpoint())) {
     Handshake handshake(client_settings(job.access));
@@ -150,9 +150,9 @@ struct Intruder {
 
   /// Sends the call as it is; its status.
   grpc::Status call(const Message& request, const std::string& proof, const char* method = kRpcMethod) {
-    if (!stub) {
+    if (!calls) {
       REQUIRE(::fcntl(connection.value(), F_SETFL, O_NONBLOCK) == 0);
-      stub.emplace(grpc::CreateCustomInsecureChannelFromFd("server", connection.release(), {}));
+      calls.emplace(grpc::CreateCustomInsecureChannelFromFd("server", connection.release(), {}));
     }
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kSoon);
@@ -160,7 +160,7 @@ struct Intruder {
     const grpc::Slice slice(request.bytes().data(), request.size());
     const grpc::ByteBuffer body(&slice, 1);
     grpc::CompletionQueue queue;
-    const auto reader = stub->PrepareUnaryCall(&context, method, body, &queue);
+    const auto reader = calls->PrepareUnaryCall(&context, method, body, &queue);
     reader->StartCall();
     grpc::ByteBuffer reply;
     grpc::Status status;
@@ -289,13 +289,13 @@ TEST_CASE("with --insecure on one side only nobody gets in, and the trainer says
 TEST_CASE("gRPC without a proof gets no answer") {
   Job job;
   const auto channel = grpc::CreateChannel(job.server.endpoint(), grpc::InsecureChannelCredentials());
-  grpc::GenericStub stub(channel);
+  grpc::GenericStub calls(channel);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kSoon);
   grpc::CompletionQueue queue;
   const Message request = hello(0, 1, 1);
   const grpc::Slice slice(request.bytes().data(), request.size());
-  const auto reader = stub.PrepareUnaryCall(&context, kRpcMethod, grpc::ByteBuffer(&slice, 1), &queue);
+  const auto reader = calls.PrepareUnaryCall(&context, kRpcMethod, grpc::ByteBuffer(&slice, 1), &queue);
   reader->StartCall();
   grpc::ByteBuffer reply;
   grpc::Status status;

@@ -126,7 +126,7 @@ TEST_CASE("sessions are bounded: the one that was quiet longest gives way, one t
   add();
   add();
   add();
-  sessions.keep(ids[0]);
+  sessions.keep(ids[0], true);
   CHECK(sessions.find(ids[1]) != nullptr);
   while (sessions.size() < Sessions::kMost) add();
   add();
