@@ -49,4 +49,9 @@ std::vector<SocketAddress> meeting_addresses(const Endpoint& master, const Found
   return {with_port(outward, master.port)};
 }
 
+Endpoint meeting_endpoint(const Endpoint& master) {
+  const FoundAddresses found = look_up_now(master);
+  return found.addresses.empty() ? master : to_endpoint(meeting_addresses(master, found).front());
+}
+
 }  // namespace fleetrun::launcher

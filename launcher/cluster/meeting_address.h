@@ -17,4 +17,7 @@ SocketAddress outward_address();
 /// address only (Debian's 127.0.1.1) is reached by others at its outward address: that one is meant.
 std::vector<SocketAddress> meeting_addresses(const Endpoint& master, const FoundAddresses& found);
 
+/// The first of them in digits; `master` itself where its name is not known. May wait for a name server.
+Endpoint meeting_endpoint(const Endpoint& master);
+
 }  // namespace fleetrun::launcher

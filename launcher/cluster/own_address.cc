@@ -8,6 +8,7 @@
 #include <climits>
 #include <memory>
 
+#include "launcher/cluster/meeting_address.h"
 #include "launcher/cluster/world_link.h"
 #include "launcher/port_lease.h"
 #include "runtime/base/error.h"
@@ -18,9 +19,6 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::uint16_t kEtcdPort = 2379;
-
-/// Any address outside: the route to it is the one that most others take.
-const Endpoint kElsewhere = {"192.0.2.1", 9};
 
 std::string text_of(const sockaddr_storage& address, socklen_t length) {
   char host[NI_MAXHOST] = {};
@@ -114,9 +112,9 @@ JobConfig settle_meeting(JobConfig config) {
     if (meeting.kind == Meeting::Kind::etcd)
       config.host = address_towards(etcd_endpoint(meeting.etcd));
     else if (meeting.master.port != 0)
-      config.host = address_towards(meeting.master);
+      config.host = address_towards(meeting_endpoint(meeting.master));
     else
-      config.host = address_towards(kElsewhere);
+      config.host = to_endpoint(outward_address()).host;
   }
   if (meeting.node_name.empty()) meeting.node_name = named ? config.host : own_name();
   return config;
