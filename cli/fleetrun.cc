@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "cli/launch.h"
 #include "cli/options.h"
+#include "cli/remote_launch.h"
 #include "launcher/pid_one.h"
 #include "launcher/plan_roles.h"
 #include "launcher/run_check.h"
@@ -55,7 +56,9 @@ int run(int argc, char** argv) {
   launcher::Options options = line.options;
   if (options.script && launcher::is_job_file(*options.script))
     launcher::apply_job_file(launcher::read_job_file(*options.script), options);
-  return cli::launch(launcher::make_job_config(options, environment), environment);
+  const launcher::JobConfig config = launcher::make_job_config(options, environment);
+  if (config.host_list.given()) return cli::launch_on_hosts(line.options, config, environment);
+  return cli::launch(config, environment);
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ void read_host_list(const Values& values, JobConfig& config) {
     if (values.given(key) && !list.given())
       refuse(values[key], "there is no list of hosts that it could apply to", "add --hosts or --hostfile");
   }
-  if (values.given("export")) list.exported = read_list(values["export"], "NAME,NAME=VALUE,PREFIX*");
+  if (values.given("export")) list.exported = split(values["export"].text, ',');
   if (values.given("chdir")) list.chdir = values["chdir"].text;
   if (values.given("path")) list.path = values["path"].text;
   list.ssh = values["ssh"].text;

@@ -27,6 +27,7 @@ using boost::system::error_code;
 constexpr std::chrono::seconds kRollBack{10};  // for agents without an order
 constexpr std::chrono::seconds kLeaving{5};
 constexpr std::chrono::seconds kForced{5};  // after a second signal
+constexpr int kRefused = 125;               // fleetrun's own exit status
 constexpr std::size_t kMostNamed = 50;      // refused hosts in one message
 
 enum class Stage { logging_in, rolling_back, running, ending, collecting, leaving, over };
@@ -37,6 +38,7 @@ struct State {
   std::optional<LoginFailure> refused;
   int tries = 1;
   bool gone = false;           // its agent
+  std::string cut_off;         // why, while the job ran
   bool in_job = false;         // it has joined the coordinator
   std::optional<Ended> ended;  // its launcher
   bool collected = false;
@@ -100,7 +102,7 @@ class Head final : public FanOutListener, public HeadListener {
       return logged_in();
     }
     output_->end(host);
-    if (stage_ == Stage::running && !state.ended) on_cut_off(host, why);
+    if ((stage_ == Stage::running || stage_ == Stage::ending) && !state.ended) on_cut_off(host, why);
     advance();
   }
 
@@ -166,9 +168,8 @@ class Head final : public FanOutListener, public HeadListener {
     if (refused > kMostNamed) text += "\n    and " + std::to_string(refused - kMostNamed) + " others";
     return Error(ErrorKind::network,
                  std::to_string(refused) + " of " + std::to_string(hosts_.size()) +
-                     (hosts_.size() == 1 ? " host cannot be used; nothing was started:"
-                                         : " hosts cannot be used; nothing was started on the others:") +
-                     text,
+                     (hosts_.size() == 1 ? " host" : " hosts") + " cannot be used; nothing was started" +
+                     (refused == hosts_.size() ? ":" : ", nor on the others:") + text,
                  join(hints, "; "));
   }
 
@@ -247,9 +248,9 @@ class Head final : public FanOutListener, public HeadListener {
 
   /// Its channel broke while the job ran.
   void on_cut_off(std::uint32_t host, const std::string& why) {
-    observer_.say(LogLevel::warning, "the connection to " + name(host) + " broke" +
-                                         (why.empty() ? "" : ": " + why) + "; what runs there is stopped");
-    if (!hosts_[host].in_job) give_up_on(host, 125, "the connection to " + name(host) + " broke");
+    hosts_[host].cut_off = "the connection to " + name(host) + " broke" + (why.empty() ? "" : ": " + why);
+    observer_.say(LogLevel::warning, hosts_[host].cut_off + "; what runs there is stopped");
+    if (stage_ == Stage::running && !hosts_[host].in_job) give_up_on(host, kRefused, hosts_[host].cut_off);
   }
 
   /// A host that is not in the job yet will not come.
@@ -356,8 +357,20 @@ class Head final : public FanOutListener, public HeadListener {
 
   void finish() {
     stage_ = Stage::over;
+    explain_cut();
     choose_screen();
     output_->drain([this] { loop_.stop(); });
+  }
+
+  /// An agent that is cut off stops its host as a user there would; the reason is known here.
+  void explain_cut() {
+    for (std::uint32_t i = 0; i < hosts_.size() && !result_.stopped; ++i) {
+      if (hosts_[i].cut_off.empty() || result_.end.failure || result_.end.exit_status == 0 ||
+          plan_.hosts[i].host.name != result_.end.node)
+        continue;
+      result_.exit_status = kRefused;
+      result_.end.why = hosts_[i].cut_off;
+    }
   }
 
   /// The screen of the host that decided the outcome.
@@ -403,10 +416,11 @@ class Head final : public FanOutListener, public HeadListener {
   }
 
   void stop(int number, int as) {
-    const bool again = std::exchange(signalled_, true);
+    const bool again = std::exchange(result_.stopped, true);
     observer_.say(LogLevel::info, again ? "Force quit" : "Terminating with signal " + std::to_string(number));
+    if (!again) signal_ = as;
     if (stage_ == Stage::logging_in || stage_ == Stage::rolling_back) {
-      result_.exit_status = status_of_stop(as);
+      result_.exit_status = status_of_stop(signal_);
       return roll_back(std::nullopt);
     }
     if (!again) {
@@ -421,7 +435,7 @@ class Head final : public FanOutListener, public HeadListener {
     forced_.expires_after(kForced);
     forced_.async_wait([this](const error_code& error) {
       if (error || stage_ == Stage::over) return;
-      if (stage_ == Stage::running) result_.exit_status = 128 + SIGKILL;
+      if (stage_ == Stage::running) result_.exit_status = status_of_stop(signal_);
       let_go();
     });
   }
@@ -444,7 +458,8 @@ class Head final : public FanOutListener, public HeadListener {
   asio::signal_set signals_;
   asio::steady_timer timer_, forced_;
   Stage stage_ = Stage::logging_in;
-  bool signalled_ = false, forcing_ = false;
+  int signal_ = 0;  // the first one
+  bool forcing_ = false;
   std::optional<Error> refusal_;
   HeadResult result_;
 };

@@ -68,6 +68,7 @@ struct HeadSettings {
 struct HeadResult {
   int exit_status = 0;
   JobEnd end;
+  bool stopped = false;  // by a signal that came here
   std::string host;    // whose screen that is
   std::string screen;  // what to show of it, the failure screen; may be empty
 };

@@ -1,5 +1,6 @@
 """Runs fleetrun for the end-to-end tests: where it is, a job, and the directory that a job runs in."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -137,7 +138,8 @@ class Workplace:
                 job.process.kill()
                 job.process.communicate()
             for pid in job.survivors():
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def refused(work, *arguments, status=125, says, environment=None, **options):

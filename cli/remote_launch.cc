@@ -1,0 +1,167 @@
+#include "cli/remote_launch.h"
+
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cli/launch.h"
+#include "cli/launch_log.h"
+#include "launcher/program.h"
+#include "launcher/remote/head.h"
+#include "launcher/remote/head_coordinator.h"
+#include "launcher/signal_map.h"
+#include "runtime/base/error.h"
+#include "runtime/base/secret.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+using launcher::LogLevel;
+namespace remote = launcher::remote;
+
+constexpr std::chrono::milliseconds kPatience{200};  // with a terminal that takes no LAUNCH lines
+constexpr std::chrono::milliseconds kLongestLogin{30'000};
+constexpr std::chrono::seconds kShortestConnect{1}, kLongestConnect{10};
+constexpr std::size_t kMostListed = 8;
+constexpr std::size_t kMostRemembered = 1000;
+
+/// Every login costs four descriptors.
+void raise_open_files() {
+  rlimit files = {};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+std::string own_program() {
+  char path[4096];
+  const ssize_t length = check_errno(static_cast<int>(::readlink("/proc/self/exe", path, sizeof path)),
+                                     "readlink", "finding fleetrun");
+  return {path, static_cast<std::size_t>(length)};
+}
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 1;
+  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+    seed = static_cast<std::uint64_t>(::getpid());
+  return seed;
+}
+
+LogLevel level_of(const std::string& text) {
+  for (const LogLevel level :
+       {LogLevel::debug, LogLevel::info, LogLevel::warning, LogLevel::error, LogLevel::critical}) {
+    if (launcher::to_string(level) == text) return level;
+  }
+  return LogLevel::info;
+}
+
+class Teller final : public remote::HeadObserver {
+ public:
+  Teller(LaunchLog& log, bool all) : log_(log), all_(all) {}
+
+  void say(LogLevel level, const std::string& text) override {
+    remember(text);
+    log_.write(level, text);
+  }
+  /// Of what a host says, only what somebody has to know is passed on, and what many hosts say alike only once.
+  void say(const std::string& host, const remote::Log& record) override {
+    const LogLevel level = level_of(record.level);
+    if (all_ || (level >= LogLevel::warning && remember(record.text)))
+      log_.write(level, host + ": " + record.text);
+  }
+
+ private:
+  /// False: it has been said.
+  bool remember(const std::string& text) {
+    if (said_.size() >= kMostRemembered) said_.clear();
+    return said_.insert(text).second;
+  }
+
+  LaunchLog& log_;
+  bool all_;
+  std::set<std::string> said_;
+};
+
+void say_start(LaunchLog& log, const launcher::JobConfig& config, const remote::HeadPlan& plan) {
+  std::vector<std::string> names;
+  for (const remote::HostPart& part : plan.hosts) {
+    if (names.size() == kMostListed) break;
+    names.push_back(written(part.host));
+  }
+  std::string list = join(names, ", ");
+  if (plan.hosts.size() > names.size())
+    list += " and " + std::to_string(plan.hosts.size() - names.size()) + " others";
+  log.info("Job: " + config.job_id + ", mode " + std::string(to_string(plan.mode)) + ", hosts " +
+           std::to_string(plan.hosts.size()) + "[" + std::to_string(plan.nodes.least) + ":" +
+           std::to_string(plan.nodes.most) + "], elastic " + (plan.elastic ? "True" : "False") + ": " + list);
+  for (const std::string& note : config.notes) log.warning(note);
+  for (const std::string& note : plan.notes) log.warning(note);
+}
+
+remote::HeadSettings settings_of(const launcher::JobConfig& config, const remote::HeadPlan& plan,
+                                 const remote::HeadPlace& place, const Environ& environment) {
+  remote::HeadSettings settings;
+  remote::FanOutSettings& fan_out = settings.fan_out;
+  fan_out.ssh = plan.ssh;
+  fan_out.program = plan.program;
+  fan_out.own_program = place.program;
+  fan_out.environment = environment.entries();
+  fan_out.window = plan.window;
+  fan_out.hello_timeout = std::min(kLongestLogin, config.meeting.join_timeout);
+  fan_out.connect_timeout =
+      std::clamp(std::chrono::duration_cast<std::chrono::seconds>(fan_out.hello_timeout), kShortestConnect,
+                 kLongestConnect);
+  fan_out.seed = random_seed();
+  settings.own = place.own;
+  const Secret secret =
+      config.meeting.secret_file ? read_secret_file(*config.meeting.secret_file) : Secret::random();
+  settings.secret = secret.bytes();
+  settings.start_coordinator = remote::head_coordinator(config, plan, secret);
+  std::vector<std::string> signals;
+  for (const auto& [signal, action] : config.signal_map) signals.push_back(signal + "=" + action);
+  settings.signals = launcher::parse_signal_map(join(signals, ","));
+  settings.hangup_ignored = launcher::is_ignored(SIGHUP);
+  for (const auto& [role, grace] : config.grace.roles)
+    settings.end_patience = std::max(settings.end_patience, grace);
+  settings.end_patience += config.grace.all;
+  return settings;
+}
+
+int conclude(const remote::HeadResult& result, LaunchLog& log) {
+  log.set_patience(std::nullopt);
+  if (result.exit_status == 0)
+    log.info("Job completed");
+  else if (!result.end.why.empty())
+    log.write(result.stopped ? LogLevel::info : LogLevel::error, result.end.why);
+  log.info("Exit code " + std::to_string(result.exit_status));
+  if (!result.screen.empty() && log.shows(LogLevel::error))
+    log.raw("on " + result.host + ":\n" + result.screen);
+  return result.exit_status;
+}
+
+}  // namespace
+
+int launch_on_hosts(const launcher::Options& options, const launcher::JobConfig& config,
+                    const Environ& environment) {
+  remote::HeadPlace place;
+  place.directory = launcher::absolute_path("");
+  place.directory.pop_back();
+  place.program = own_program();
+  place.own = remote::own_host();
+  const remote::HeadPlan plan = remote::make_head_plan(options, config, environment, place);
+  if (config.dry_run != launcher::DryRun::no) return print(remote::to_text(plan));
+  raise_open_files();
+  remote::HeadSettings settings = settings_of(config, plan, place, environment);
+  LaunchLog log(STDERR_FILENO, config.log_level);
+  say_start(log, config, plan);
+  Teller teller(log, config.log_level == LogLevel::debug);
+  log.set_patience(kPatience);
+  return conclude(remote::run_on_hosts(plan, std::move(settings), teller), log);
+}
+
+}  // namespace fleetrun::cli

@@ -1,0 +1,58 @@
+#include "launcher/remote/head_coordinator.h"
+
+#include <utility>
+
+#include "launcher/cluster/coordinator.h"
+#include "launcher/cluster/node_settings.h"
+#include "runtime/base/version.h"
+
+namespace fleetrun::launcher::remote {
+namespace {
+
+class Coordinating final : public HeadCoordinator, private CoordinatorObserver {
+ public:
+  Coordinating(boost::asio::io_context& loop, const CoordinatorSettings& settings,
+               const CoordinatorPlace& place, HeadListener& listener)
+      : listener_(listener), coordinator_(start_coordinator(loop, settings, place, *this)) {}
+
+  std::vector<Endpoint> endpoints() const override { return coordinator_->endpoints(); }
+  void stop(int signal) override { coordinator_->stop(signal); }
+  void end(const JobEnd& end) override { coordinator_->end(end); }
+
+ private:
+  void on_event(const ClusterEvent& event) override {
+    if (!std::holds_alternative<JobEnded>(event)) listener_.on_event(event);
+  }
+  void on_warning(const std::string& text, const std::string& hint) override {
+    listener_.on_warning(hint.empty() ? text : text + " (" + hint + ")");
+  }
+  void on_over(const JobEnd& end) override { listener_.on_event(JobEnded{end}); }
+
+  HeadListener& listener_;
+  std::unique_ptr<Coordinator> coordinator_;
+};
+
+}  // namespace
+
+StartCoordinator head_coordinator(const JobConfig& config, const HeadPlan& plan, const Secret& secret) {
+  JobConfig of_head = config;
+  of_head.meeting.kind = Meeting::Kind::master;
+  of_head.meeting.may_coordinate = false;  // nobody takes this one's place
+  of_head.meeting.nodes = plan.nodes;
+  of_head.meeting.elastic = plan.elastic;
+  of_head.meeting.addresses.clear();
+  CoordinatorSettings settings = coordinator_settings(of_head);
+  for (const HostPart& part : plan.hosts) settings.expected.push_back(part.host.name);
+  CoordinatorPlace place;
+  if (!config.meeting.insecure) place.channel.secret = secret;
+  place.channel.secret_source = "what fleetrun handed to the hosts";
+  place.channel.version = FLEETRUN_VERSION;
+  return [settings, place](boost::asio::io_context& loop, const std::vector<std::string>& addresses,
+                           HeadListener& listener) -> std::unique_ptr<HeadCoordinator> {
+    CoordinatorPlace here = place;
+    for (const std::string& address : addresses) here.listen.push_back({address, 0});
+    return std::make_unique<Coordinating>(loop, settings, here, listener);
+  };
+}
+
+}  // namespace fleetrun::launcher::remote

@@ -1,0 +1,351 @@
+"""Jobs over a list of hosts, started through an ssh that stands in for the real one (tests/support/fake_ssh.py)."""
+
+import json
+import os
+import signal
+import sys
+
+import pytest
+from fleetrun_job import ROOT, clean_environment, find_fleetrun, marked_pids, wait_until
+
+FAKE = f"{os.path.realpath(sys.executable)} -IS {ROOT}/tests/support/fake_ssh.py"
+
+REPORT = """
+import json, os, sys
+names = ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "TRAINING_ROLE", "FAKE_HOST", "FLEETRUN_EPOCH", "GIVEN", "PADDLE_LOCAL_SIZE", "LOCAL_RANK")
+print(json.dumps({name: os.environ.get(name) for name in names} | {"argv": sys.argv[1:], "cwd": os.getcwd(), "pid": os.getpid()}))
+"""
+
+WAIT = """
+import os, signal, sys, time
+print("up", os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+ROLE = """
+import os, socket, time
+print(os.environ["TRAINING_ROLE"], os.environ["PADDLE_PSERVERS_IP_PORT_LIST"].count(":"), flush=True)
+if os.environ["TRAINING_ROLE"] == "PSERVER":
+    listening = socket.create_server((os.environ["POD_IP"], int(os.environ["PADDLE_PORT"])))
+    time.sleep(60)
+"""
+
+
+class Hosts:
+    """fleetrun with a fake ssh, and what came of its logins."""
+
+    def __init__(self, work, python):
+        self.work, self.python = work, python
+        self.place = work.directory / "fake"
+        self.place.mkdir()
+        self.settle({})
+
+    def settle(self, config):
+        (self.place / "config.json").write_text(json.dumps(config))
+
+    def environment(self, **more):
+        return clean_environment(FAKE_SSH=str(self.place), **more)
+
+    def start(self, *arguments, environment=None, **options):
+        environment = environment or self.environment()
+        return self.work.start("--ssh", FAKE, "--python", self.python, *arguments, environment=environment, **options)
+
+    def run(self, *arguments, seconds=30, **options):
+        return self.start(*arguments, **options).finish(seconds)
+
+    def logins(self):
+        path = self.place / "logins"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.fixture
+def hosts(work, python):
+    return Hosts(work, python)
+
+
+def lines_of(job):
+    """{"h1:trainer 0": what it printed, as JSON}"""
+    return {name.strip(): json.loads(text) for name, text in (line.split(" | ", 1) for line in job.out.splitlines())}
+
+
+def test_ranks_are_prefix_sums_over_uneven_slots(hosts, work):
+    work.script("report.py", REPORT)
+    job = hosts.run("--hosts", "h1,me@h2:3,h3:2", "--nproc_per_node", "1", "--show", "all", "report.py", "--lr", "0.1")
+    assert job.status == 0, job.err
+    lines = lines_of(job)
+    assert sorted(lines) == [f"h{host}:trainer {rank}" for host, rank in ((1, 0), (2, 1), (2, 2), (2, 3), (3, 4), (3, 5))]
+    for name, line in lines.items():
+        assert line["PADDLE_TRAINER_ID"] == name[-1]
+        assert line["PADDLE_TRAINERS_NUM"] == "6"
+        assert line["FAKE_HOST"] == name[:2]
+        assert line["argv"] == ["--lr", "0.1"]
+        assert line["cwd"] == str(work.directory)
+    assert lines["h2:trainer 3"]["LOCAL_RANK"] == "2"
+    words = {host: call for host, outcome, call in hosts.logins()}
+    assert sorted(words) == ["h1", "h2", "h3"]
+    assert words["h2"][words["h2"].index("-l") + 1] == "me"
+    assert words["h1"][-2:] == ["h1", f"{find_fleetrun()} agent --stdin"]
+    assert (work.directory / "log" / "h2" / "workerlog.2").exists()
+    assert job.survivors() == set()
+
+
+def test_only_the_first_trainer_is_shown_as_it_is(hosts, work):
+    work.script("say.py", "import os; print('rank', os.environ['PADDLE_TRAINER_ID']); print('no end', end='')")
+    job = hosts.run("--hosts", "h1:2,h2:2", "say.py")
+    assert job.status == 0, job.err
+    assert job.out == "rank 0\nno end"
+
+
+def test_a_host_file_and_this_host_among_others(hosts, work):
+    work.script("report.py", REPORT)
+    hostfile = work.script("hosts.txt", "# two\r\nlocalhost slots=1\r\nn[01-02] slots=1\r\nspare\n")
+    job = hosts.run("--hostfile", hostfile, "--exclude", "spare", "--show", "all", "report.py")
+    assert job.status == 0, job.err
+    lines = lines_of(job)
+    assert sorted(lines) == ["localhost:trainer 0", "n01:trainer 1", "n02:trainer 2"]
+    assert lines["localhost:trainer 0"]["FAKE_HOST"] is None
+    assert sorted(host for host, _, _ in hosts.logins()) == ["n01", "n02"]
+
+
+def test_servers_on_one_host_and_trainers_on_others(hosts, work):
+    work.script("role.py", ROLE)
+    job = hosts.run("--hosts", "h1:servers=1,h2:trainers=2,h3:trainers=1", "--run_mode", "ps", "--show", "all", "role.py")
+    assert job.status == 0, job.err
+    assert sorted(line.replace("  ", " ") for line in job.out.splitlines()) == [
+        "h1:server 0 | PSERVER 1",
+        "h2:trainer 0 | TRAINER 1",
+        "h2:trainer 1 | TRAINER 1",
+        "h3:trainer 2 | TRAINER 1",
+    ]
+    assert job.survivors() == set()
+
+
+def test_every_byte_arrives(hosts, work):
+    arguments = ["", *(chr(byte).encode("latin-1") for byte in range(1, 256)), bytes(range(1, 256)), "$(touch pwned)", "`id`"]
+    arguments += ["a b", "a\nb", "'", '"', "\\", ";", "a;touch pwned", "-x", "--", "*", "64(x2)", '{"a": [1, 2]}', "x" * 100_000, "y" * 100_000]
+    wanted = [os.fsencode(a) for a in arguments]
+    work.script("bytes.py", "import os, sys\nwith open('got', 'wb') as f: f.write(b'\\0'.join(map(os.fsencode, sys.argv[1:] + [os.environ['ODD'], os.environ['EMPTY']])))\n")
+    odd = bytes(range(1, 256))
+    environment = {os.fsencode(k): os.fsencode(v) for k, v in hosts.environment(EMPTY="").items()} | {b"ODD": odd}
+    name, _, mark = "TEST_MARK=bytes".partition("=")
+    import subprocess
+
+    job = subprocess.run(
+        [find_fleetrun(), "--ssh", FAKE, "--hosts", "h1", "--export", "ODD,EMPTY", "--python", hosts.python, "bytes.py", *wanted],
+        cwd=work.directory, env={**environment, name.encode(): mark.encode()}, capture_output=True, timeout=30,
+    )
+    assert job.returncode == 0, job.stderr
+    assert (work.directory / "got").read_bytes().split(b"\0") == [*wanted, odd, b""]
+    assert not list(work.directory.rglob("pwned"))
+
+
+def test_variables_and_a_directory_for_the_hosts(hosts, work):
+    work.script("report.py", REPORT)
+    there = work.directory / "there"
+    there.mkdir()
+    (there / "report.py").write_text(REPORT)
+    environment = hosts.environment(GIVEN="from here", NOT="this")
+    job = hosts.run("--hosts", "h1", "--export", "GIV*", "--chdir", there, "--show", "all", "report.py", environment=environment)
+    line = lines_of(job)["h1:trainer 0"]
+    assert line["GIVEN"] == "from here"
+    assert line["cwd"] == str(there)
+
+
+def test_a_failure_ends_the_job_everywhere_and_is_shown_once(hosts, work):
+    work.script("fail.py", "import os, sys, time\nif os.environ['PADDLE_TRAINER_ID'] == '2': sys.exit('out of luck')\ntime.sleep(60)\n")
+    job = hosts.run("--hosts", "h1:2,h2:2,h3:1", "fail.py")
+    assert job.status == 1
+    assert "trainer 2 on h2 exited with 1" in job.err
+    assert "on h2:\n" in job.err
+    assert job.err.count("first failure: trainer 2 ") == 1
+    assert "out of luck" in job.err
+    assert job.survivors() == set()
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_reaches_every_host(hosts, work, number, status):
+    work.script("wait.py", WAIT)
+    job = hosts.start("--hosts", "h1,h2", "--show", "all", "wait.py")
+    wait_until(lambda: (work.directory / "log/h2/workerlog.0").exists() and "up" in job.log("h2/workerlog.0"), "a trainer on h2")
+    job.signal(number)
+    job.finish()
+    assert job.status == status, job.err
+    assert job.survivors() == set()
+
+
+def test_a_second_signal_kills_at_once(hosts, work):
+    work.script("stubborn.py", "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + WAIT)
+    with open(work.directory / "err", "wb") as err:
+        job = hosts.start("--hosts", "h1,h2", "--grace", "60", "stubborn.py", stderr=err)
+    for host in ("h1", "h2"):
+        wait_until(lambda h=host: (work.directory / f"log/{h}/workerlog.0").exists() and "up" in job.log(f"{h}/workerlog.0"), host)
+    said = work.directory / "err"
+    job.signal(signal.SIGINT)
+    wait_until(lambda: "Terminating with signal 2" in said.read_text(), "the first signal is heard")
+    job.signal(signal.SIGINT)
+    job.process.wait(20)
+    assert "Force quit" in said.read_text()
+    assert job.process.returncode == 130
+    wait_until(lambda: not job.survivors(), "everything gone")
+
+
+def test_one_host_that_is_down_leaves_nothing_on_the_good_ones(hosts, work):
+    hosts.settle({"hosts": {"h2": "timeout", "h4": "host_key", "*": "ok"}})
+    work.script("touch.py", "open('ran', 'w')")
+    job = hosts.run("--hosts", "h[1-5]", "touch.py")
+    assert job.status == 125
+    assert "2 of 5 hosts cannot be used; nothing was started, nor on the others:\n    h2: it does not answer" in job.err
+    assert "\n    h4: its host key is not known" in job.err
+    assert "h1" not in job.err.split("error:")[1]
+    assert not list(work.directory.rglob("ran"))
+    assert not (work.directory / "log").exists()
+    assert job.survivors() == set()
+
+
+def test_an_elastic_job_does_without_a_host_that_is_down(hosts, work):
+    hosts.settle({"hosts": {"h2": "refused", "*": "ok"}})
+    work.script("report.py", REPORT)
+    job = hosts.run("--hosts", "h1,h2,h3", "--nnodes", "2:3", "--show", "all", "report.py")
+    assert job.status == 0, job.err
+    assert "h2 is left out: nothing listens at its ssh port" in job.err
+    assert sorted(line["FAKE_HOST"] for line in lines_of(job).values()) == ["h1", "h3"]
+
+
+def test_logins_that_hang_end_in_time(hosts, work):
+    hosts.settle({"hosts": {"h1": "hang", "h2": "swallow", "h3": "password", "*": "ok"}})
+    work.script("report.py", REPORT)
+    job = hosts.run("--hosts", "h1,h2,h3,h4", "--join_timeout", "1", "report.py")
+    assert job.status == 125
+    assert "3 of 4 hosts cannot be used" in job.err
+    assert "h1: no word from fleetrun there within 1 s of the login" in job.err
+    assert "h3: ssh is not let in (and passwords are not asked for)" in job.err
+    assert job.survivors() == set()
+
+
+def test_a_connection_that_breaks_stops_what_runs_there_and_the_job(hosts, work):
+    hosts.settle({"hosts": {"h2": "drop", "*": "ok"}})
+    work.script("wait.py", WAIT)
+    job = hosts.start("--hosts", "h1,h2", "wait.py")
+    wait_until(lambda: (work.directory / "log/h2/workerlog.0").exists() and "up" in job.log("h2/workerlog.0"), "a trainer on h2")
+    (hosts.place / "drop-h2").touch()
+    job.finish()
+    assert job.status == 125, job.err
+    assert "LAUNCH ERROR" in job.err and "the connection to h2 broke" in job.err
+    wait_until(lambda: not job.survivors(), "everything gone")
+
+
+def test_a_head_that_is_killed_leaves_nothing(hosts, work):
+    work.script("wait.py", WAIT)
+    job = hosts.start("--hosts", "h1,h2,localhost", "wait.py")
+    for host in ("h1", "h2", "localhost"):
+        wait_until(lambda h=host: (work.directory / f"log/{h}/workerlog.0").exists() and "up" in job.log(f"{h}/workerlog.0"), host)
+    job.signal(signal.SIGKILL)
+    job.finish()
+    wait_until(lambda: not job.survivors(), "everything gone")
+
+
+def test_noise_of_login_scripts_is_no_output(hosts, work):
+    hosts.settle({"noise": "Welcome to h1\n\x1b[2J******\nno end of line"})
+    work.script("say.py", "print('hello')")
+    job = hosts.run("--hosts", "h1", "say.py")
+    assert job.status == 0, job.err
+    assert job.out == "hello\n"
+
+
+def test_a_busy_sshd_is_tried_again_and_every_host_starts_once(hosts, work):
+    hosts.settle({"refuse": 0.5, "seed": 2})
+    work.script("once.py", "import os; open(f'once-{os.environ[\"FAKE_HOST\"]}', 'x')")
+    job = hosts.run("--hosts", "n[1-8]", "once.py", seconds=60)
+    assert job.status == 0, job.err
+    assert len(list(work.directory.glob("once-*"))) == 8
+    outcomes = [outcome for _, outcome, _ in hosts.logins()]
+    assert outcomes.count("ok") == 8 and outcomes.count("busy") > 0
+
+
+def test_fleetrun_that_is_absent_or_another_there(hosts, work):
+    work.script("say.py", "print('hello')")
+    hosts.settle({"hosts": {"h1": "absent", "*": "ok"}})
+    job = hosts.run("--hosts", "h1,h2", "say.py")
+    assert job.status == 125
+    assert f"h1: there is no {find_fleetrun()}" in job.err and "--path=" in job.err
+    job = hosts.run("--hosts", "h2", "--path", "/nonexistent/fleetrun", "say.py")
+    assert "h2: there is no /nonexistent/fleetrun" in job.err
+
+
+@pytest.mark.parametrize(
+    "hosts_text, says",
+    [
+        ("-oProxyCommand=touch pwned", "begins with '-'"),
+        ("h1,-oProxyCommand=touch${IFS}pwned", "begins with '-'"),
+        ("a;touch pwned", "is not the name of a host"),
+        ("$(touch pwned)", "is not the name of a host"),
+        ("user@-x", "begins with '-'"),
+        ("h1,,h2", "is empty"),
+        ("n[0-999999999]", "more than 65536 hosts"),
+        ("h1,h1", "h1 is in the list twice"),
+        ("", "no host is given"),
+    ],
+)
+def test_a_list_that_is_none_is_refused_before_anything_is_started(hosts, work, hosts_text, says):
+    work.script("say.py", "print('hello')")
+    job = hosts.run("--hosts", hosts_text, "say.py")
+    assert job.status == 125
+    assert job.err.startswith("fleetrun: error: --hosts: ") and says in job.err
+    assert hosts.logins() == [] and not list(work.directory.rglob("pwned"))
+
+
+def test_a_dry_run_logs_in_nowhere(hosts, work):
+    work.script("say.py", "print('hello')")
+    job = hosts.run("--hosts", "h1:2,h2:1", "--export", "GIVEN=secret value", "--dry-run", "say.py")
+    assert job.status == 0, job.err
+    assert "host 1: h2\n" in job.out and "rank 2" in job.out and "GIVEN" in job.out
+    assert "secret value" not in job.out
+    assert hosts.logins() == []
+
+
+def test_logs_are_collected_once_however_the_hosts_share_their_files(hosts, work):
+    work.script("say.py", "import os; print('I am', os.environ['FAKE_HOST'])")
+    job = hosts.run("--hosts", "h1,h2", "--collect_logs", "say.py")  # one file system: nothing to bring
+    assert job.status == 0, job.err
+    assert job.log("h2/workerlog.0") == "I am h2\n"
+    there = work.directory / "there"
+    there.mkdir()
+    (there / "say.py").write_text("import os; print('I am', os.environ['FAKE_HOST'], 'x' * 300000)")
+    job = hosts.run("--hosts", "h1,h2", "--collect_logs", "--chdir", there, "--log_dir", "brought", "say.py")
+    assert job.status == 0, job.err
+    for host in ("h1", "h2"):
+        brought = work.directory / "brought" / host
+        assert (brought / "workerlog.0").read_text() == f"I am {host} {'x' * 300000}\n"
+        assert (brought / "workerlog.0").read_bytes() == (there / "brought" / host / "workerlog.0").read_bytes()
+        assert not list(brought.glob(".fleetrun-*"))
+
+
+def test_a_script_that_is_missing_on_a_host_is_said_with_the_host(hosts, work):
+    there = work.directory / "there"
+    there.mkdir()
+    job = hosts.run("--hosts", "h1,h2", "--chdir", there, "missing.py")
+    assert job.status == 127, job.err
+    assert "missing.py" in job.err
+    job = hosts.run("--hosts", "h1", "--chdir", "/nonexistent", "missing.py")
+    assert job.status == 125
+    assert "directory /nonexistent: No such file or directory" in job.err
+
+
+def test_the_secret_is_in_no_command_line_and_no_environment(hosts, work):
+    work.script("wait.py", WAIT)
+    secret = os.urandom(32)
+    (work.directory / "secret").write_text(secret.hex() + "\n")
+    (work.directory / "secret").chmod(0o600)
+    job = hosts.start("--hosts", "h1,localhost", "--secret_file", work.directory / "secret", "wait.py")
+    wait_until(lambda: (work.directory / "log/h1/workerlog.0").exists() and "up" in job.log("h1/workerlog.0"), "a trainer on h1")
+    for pid in marked_pids(job.mark):
+        for what in ("cmdline", "environ"):
+            try:
+                content = open(f"/proc/{pid}/{what}", "rb").read()
+            except OSError:
+                continue
+            assert secret not in content and secret.hex().encode() not in content
+    job.signal(signal.SIGTERM)
+    job.finish()
+    assert job.status == 143
