@@ -4,6 +4,7 @@
 
 #include "cli/agent_command.h"
 #include "cli/attach_command.h"
+#include "cli/doctor_command.h"
 #include "cli/logs_command.h"
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
@@ -19,6 +20,7 @@ constexpr Command kCommands[] = {
     {"logs", "show the logs of a job", run_logs_command},
     {"attach", "look on at a running job until it ends", run_attach_command},
     {"stop", "end a running job", run_stop_command},
+    {"doctor", "say what keeps hosts from running a job", run_doctor_command},
     {"slurm", "print or submit a batch script for Slurm", run_slurm_command},
     {"agent", "", run_agent_command},
 };

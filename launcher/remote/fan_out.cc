@@ -60,7 +60,7 @@ class Fan final : public FanOut {
   Fan(asio::io_context& loop, FanOutSettings settings, FanOutListener& listener)
       : loop_(loop),
         settings_(std::move(settings)),
-        command_(remote_command(settings_.program)),
+        command_(remote_command(settings_.program, settings_.words)),
         random_(settings_.seed),
         listener_(listener) {}
 
@@ -125,10 +125,12 @@ class Fan final : public FanOut {
   CommandLine command_for(const Destination& destination) const {
     CommandLine line;
     line.environment = settings_.environment;
-    if (destination.here)
-      line.argv = {settings_.own_program, "agent", "--stdin"};
-    else
+    if (!destination.here) {
       line.argv = ssh_argv(settings_.ssh, destination.host, command_, settings_.connect_timeout);
+      return line;
+    }
+    line.argv = split(settings_.words, ' ');
+    line.argv.insert(line.argv.begin(), settings_.own_program);
     return line;
   }
 

@@ -30,6 +30,7 @@ struct FanOutSettings {
   std::vector<std::string> srun;         // one command for all hosts instead (launcher/engines/srun_fan_out)
   std::string program;                   // fleetrun on the hosts
   std::string own_program;               // and here
+  std::string words = "agent --stdin";   // what it is told to do; constant, since a shell reads it
   std::vector<std::string> environment;  // of the commands
   int window = 8;
   int tries = 12;                                   // of a login, while the server is busy

@@ -83,12 +83,12 @@ std::vector<std::string> split_command(std::string_view text) {
   return words;
 }
 
-std::string remote_command(const std::string& program) {
+std::string remote_command(const std::string& program, std::string_view words) {
   if (program.empty() || program.front() == '-' || !std::all_of(program.begin(), program.end(), is_plain))
     throw Error(ErrorKind::usage,
                 "fleetrun on the hosts is '" + printable(program) + "': a plain path is needed",
                 "--path=FILE names it: letters, digits and / . _ + - ~ only, since a shell there reads it");
-  return program + " agent --stdin";
+  return program + " " + std::string(words);
 }
 
 std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const RemoteHost& host,

@@ -1,0 +1,110 @@
+#include "cli/doctor_command.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "cli/command_flags.h"
+#include "cli/doctor_text.h"
+#include "cli/job_choice.h"
+#include "launcher/doctor/probe.h"
+#include "launcher/doctor/survey.h"
+#include "launcher/etcd/etcd_address.h"
+#include "launcher/remote/head_plan.h"
+#include "runtime/base/endpoint.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::cli {
+namespace {
+
+using namespace launcher;
+
+constexpr CommandFlag kFlags[] = {
+    {"hosts", 0, "HOST,…", "look at these hosts, over ssh, as a launch writes them"},
+    {"hostfile", 0, "FILE", "the same, from a file"},
+    {"include", 0, "HOST@…", "of these hosts, these only"},
+    {"exclude", 0, "HOST@…", "of these hosts, not these"},
+    {"master", 0, "ADDRESS", "and at where they are to meet: HOST:PORT, etcd://HOST:PORT"},
+    {"insecure", 0, "", "with --master: the launchers are not going to prove a secret"},
+    {"chdir", 0, "DIR", "the job's working directory; default: this one"},
+    {"ssh", 0, "COMMAND", "the ssh command and its options"},
+    {"path", 0, "FILE", "fleetrun on the hosts; default: the same path as here"},
+    {"json", 0, "", "as one line of JSON, for programs"},
+    {"help", 'h', "", "show this"},
+};
+
+constexpr const char* kHelp =
+    R"(usage: fleetrun doctor [--hosts=H1,H2 | --hostfile=FILE] [--master=ADDRESS] [--json]
+
+Looks whether this host is fit for a job, or all hosts of a list: ssh, names, routes, TCP between each two of them in
+both directions, clocks, versions, devices, limits, directories, secrets. Says what is wrong and what to do. Starts no
+job, and leaves nothing behind. Exit status: 0, or 125 where there is a problem.
+
+)";
+
+constexpr int kProblem = 125;
+constexpr std::size_t kMostLogins = 16;
+
+HostList host_list_of(const CommandWords& words, const Environ& environment) {
+  HostList list;
+  list.hosts = words.value("hosts");
+  list.hostfile = words.value("hostfile");
+  list.include = words.value("include");
+  list.exclude = words.value("exclude");
+  list.ssh = words.value("ssh").value_or(environment.value_or("FLEETRUN_SSH", "ssh"));
+  if (list.hosts && list.hostfile)
+    throw Error(ErrorKind::usage, "--hosts and --hostfile are both given", "leave one of them out");
+  if (!list.given() && (list.include || list.exclude))
+    throw Error(ErrorKind::usage, "--include and --exclude choose from a list of hosts, and there is none",
+                "add --hosts or --hostfile");
+  return list;
+}
+
+doctor::Wish wish_of(const CommandWords& words) {
+  doctor::Wish wish;
+  wish.master = words.value("master").value_or("");
+  wish.directory = std::filesystem::absolute(words.value("chdir").value_or(".")).lexically_normal().string();
+  if (wish.directory.size() > 1 && wish.directory.back() == '/') wish.directory.pop_back();
+  wish.secret = words.has("master") && !words.has("insecure");
+  return wish;
+}
+
+doctor::SurveySettings survey_settings(const CommandWords& words, const HostList& list,
+                                       const Environ& environment) {
+  doctor::SurveySettings settings;
+  settings.hosts = remote::hosts_of(list).hosts;
+  settings.wish = wish_of(words);
+  settings.fan_out.ssh = remote::split_command(list.ssh);
+  settings.fan_out.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
+  settings.fan_out.program = words.value("path").value_or(settings.fan_out.own_program);
+  settings.fan_out.environment = environment.entries();
+  settings.fan_out.window = static_cast<int>(kMostLogins);
+  return settings;
+}
+
+}  // namespace
+
+int run_doctor_command(const std::vector<std::string>& arguments, const Environ& environment) {
+  if (arguments == std::vector<std::string>{"--probe"}) return doctor::run_probe(environment);
+  const CommandWords words = parse_command_words("doctor", arguments, kFlags);
+  if (words.has("help")) {
+    write_text(STDOUT_FILENO, kHelp + describe_flags(kFlags));
+    return 0;
+  }
+  if (!words.words.empty())
+    throw Error(ErrorKind::usage, "fleetrun doctor takes flags only, not '" + words.words.front() + "'",
+                "write hosts as --hosts=" + words.words.front());
+  const HostList list = host_list_of(words, environment);
+  const doctor::Wish wish = wish_of(words);
+  std::vector<doctor::Patient> patients;
+  if (list.given())
+    patients = doctor::survey(survey_settings(words, list, environment));
+  else
+    patients.push_back(doctor::survey_here(wish, environment));
+  const std::vector<doctor::Finding> findings = doctor::diagnose(patients, wish);
+  write_text(STDOUT_FILENO, words.has("json") ? doctor::diagnosis_json(patients, findings)
+                                              : doctor_text(patients, findings, wish.directory));
+  return doctor::is_well(findings) ? 0 : kProblem;
+}
+
+}  // namespace fleetrun::cli

@@ -1,0 +1,129 @@
+#include "cli/doctor_text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+using namespace launcher::doctor;
+
+constexpr std::size_t kWidestMatrix = 24;  // hosts; with more, only what is wrong is said
+
+using Table = std::vector<std::vector<std::string>>;
+
+/// Characters on a screen, of what is UTF-8.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string text_of(const Table& table) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : table) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  std::string text;
+  for (const auto& row : table) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line.append(row[i]).append(i + 1 < row.size() ? widths[i] - width_of(row[i]) + 2 : 0, ' ');
+    line.erase(line.find_last_not_of(' ') + 1);
+    text.append("  ").append(line).append("\n");
+  }
+  return text;
+}
+
+std::string count_text(std::uint64_t count) {
+  return count == std::numeric_limits<std::uint64_t>::max() ? "unlimited" : std::to_string(count);
+}
+
+std::string directory_text(const DirectoryFacts& facts, bool several) {
+  if (!facts.exists) return "missing";
+  if (!facts.writable) return "read-only";
+  return (several ? facts.shared ? "shared, " : "its own, " : "") + bytes_text(facts.free_bytes) + " free";
+}
+
+Table host_table(const std::vector<Patient>& patients) {
+  const bool several = patients.size() > 1;
+  Table table = {{"HOST", "SSH", "ADDRESS", "CLOCK", "CORES", "DEVICES", "FILES", "/DEV/SHM", "DIRECTORY"}};
+  for (const Patient& patient : patients) {
+    if (!patient.condition) {
+      table.push_back({printable(patient.name, 40), "no"});
+      continue;
+    }
+    const Condition& condition = *patient.condition;
+    const std::string address = patient.address.empty()
+                                    ? condition.addresses.empty() ? "-" : condition.addresses.front()
+                                    : patient.address;
+    table.push_back({printable(patient.name, 40), !patient.login_failure.empty() ? "lost" : patient.here ? "here" : "ok", address,
+                     patient.clock_offset_ns ? offset_text(*patient.clock_offset_ns) : "-",
+                     std::to_string(condition.cores), std::to_string(condition.devices.size()),
+                     count_text(condition.limits.open_files),
+                     bytes_text(condition.limits.shared_memory_bytes),
+                     directory_text(condition.directory, several)});
+  }
+  if (several) return table;
+  for (auto& row : table) row.erase(row.begin() + 3), row.erase(row.begin() + 1);  // nobody was logged in to
+  return table;
+}
+
+std::string reach_text(const Reach* reach) {
+  if (!reach) return "?";
+  if (!reach->failure.empty()) return "NO";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(reach->micros) / 1000);
+  return text;
+}
+
+Table reach_table(const std::vector<Patient>& patients) {
+  Table table = {{"from \\ to"}};
+  for (const Patient& patient : patients) table.front().push_back(printable(patient.name, 24));
+  for (std::size_t from = 0; from < patients.size(); ++from) {
+    auto& row = table.emplace_back();
+    row.push_back(printable(patients[from].name, 24));
+    for (std::size_t to = 0; to < patients.size(); ++to)
+      row.push_back(from == to ? "-" : reach_text(reach_between(patients, from, to)));
+  }
+  return table;
+}
+
+std::string plural(std::size_t count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+std::string summary(const std::vector<Patient>& patients, const std::vector<Finding>& findings) {
+  const auto problems =
+      static_cast<std::size_t>(std::count_if(findings.begin(), findings.end(), [](const Finding& finding) {
+        return finding.severity == Severity::problem;
+      }));
+  const std::size_t advice = findings.size() - problems;
+  std::string text = plural(patients.size(), "host", "hosts") + ": ";
+  text += problems == 0 ? "all well" : plural(problems, "problem", "problems");
+  if (advice > 0) text += ", " + plural(advice, "piece of advice", "pieces of advice");
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string doctor_text(const std::vector<Patient>& patients, const std::vector<Finding>& findings,
+                        const std::string& directory) {
+  std::string text = text_of(host_table(patients));
+  if (patients.size() > 1) text += "  directory: " + printable(directory) + "\n";
+  if (patients.size() > 1 && patients.size() <= kWidestMatrix)
+    text += "\nTCP between them, both ways\n" + text_of(reach_table(patients));
+  if (!findings.empty()) text += "\n";
+  for (const Finding& finding : findings) {
+    text.append(to_string(finding.severity)).append(": ");
+    if (!finding.hosts.empty()) text.append(printable(join(finding.hosts, ", "))).append(": ");
+    text.append(finding.check).append(": ").append(finding.what).append("\n");
+    if (!finding.hint.empty()) text.append("  hint: ").append(finding.hint).append("\n");
+  }
+  return text + "\n" + summary(patients, findings);
+}
+
+}  // namespace fleetrun::cli

@@ -1,0 +1,249 @@
+#include "launcher/doctor/reach.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include "launcher/port_lease.h"
+#include "runtime/base/crypto.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::launcher::doctor {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+
+constexpr std::size_t kChallengeBytes = 16;
+constexpr int kMostConnections = 64;
+constexpr std::chrono::seconds kPatience{5};
+
+std::string proof(const std::string& key, std::string_view side, std::string_view challenge) {
+  return hmac_sha256(key, std::string(side).append(challenge));
+}
+
+/// A dialer that came. Owned by its operations.
+class Caller : public std::enable_shared_from_this<Caller> {
+ public:
+  Caller(tcp::socket socket, std::string key, std::shared_ptr<int> count)
+      : socket_(std::move(socket)),
+        deadline_(socket_.get_executor()),
+        key_(std::move(key)),
+        count_(std::move(count)) {
+    ++*count_;
+  }
+  ~Caller() { --*count_; }
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  void begin() {
+    deadline_.expires_after(kPatience);
+    deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
+      error_code ignored;
+      if (const auto self = weak.lock(); self && !error) self->socket_.close(ignored);
+    });
+    challenge_ = random_bytes(kChallengeBytes);
+    asio::async_write(socket_, asio::buffer(challenge_),
+                      [self = shared_from_this()](const error_code& error, std::size_t) {
+                        if (!error) self->listen();
+                      });
+  }
+
+ private:
+  void listen() {
+    asio::async_read(socket_, asio::buffer(answer_),
+                     [self = shared_from_this()](const error_code& error, std::size_t) {
+                       if (!error) self->answer();
+                     });
+  }
+
+  void answer() {
+    if (!equal_in_constant_time({answer_.data(), answer_.size()}, proof(key_, "dial", challenge_))) return;
+    proof_ = proof(key_, "listen", challenge_);
+    asio::async_write(socket_, asio::buffer(proof_),
+                      [self = shared_from_this()](const error_code&, std::size_t) {});
+  }
+
+  tcp::socket socket_;
+  asio::steady_timer deadline_;
+  std::string key_, challenge_, proof_;
+  std::array<char, kDigestBytes> answer_{};
+  std::shared_ptr<int> count_;  // of those that are there; with the listener and the others
+};
+
+class Listener final : public ReachListener {
+ public:
+  Listener(asio::io_context& loop, const Endpoint& endpoint, std::string key)
+      : acceptor_(loop), key_(std::move(key)), endpoint_(endpoint) {
+    const tcp::endpoint where(asio::ip::make_address(endpoint.host), endpoint.port);
+    acceptor_.open(where.protocol());
+    acceptor_.set_option(tcp::acceptor::reuse_address(true));
+    acceptor_.bind(where);
+    acceptor_.listen();
+    accept();
+  }
+
+  const Endpoint& endpoint() const noexcept override { return endpoint_; }
+
+ private:
+  void accept() {
+    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (!error && *count_ < kMostConnections)
+        std::make_shared<Caller>(std::move(socket), key_, count_)->begin();
+      accept();
+    });
+  }
+
+  tcp::acceptor acceptor_;
+  std::string key_;
+  Endpoint endpoint_;
+  std::shared_ptr<int> count_ = std::make_shared<int>(0);
+};
+
+/// One dial. Owned by its operations.
+class Dial : public std::enable_shared_from_this<Dial> {
+ public:
+  Dial(asio::io_context& loop, Target target, std::string key, std::function<void(Reach)> done)
+      : socket_(loop),
+        deadline_(loop),
+        target_(std::move(target)),
+        key_(std::move(key)),
+        done_(std::move(done)) {}
+
+  void begin(std::chrono::milliseconds patience) {
+    began_ = steady_clock::now();
+    deadline_.expires_after(patience);
+    deadline_.async_wait([weak = weak_from_this()](const error_code& error) {
+      const auto self = weak.lock();
+      if (self && !error)
+        self->finish(self->connected_ ? "it was let in, and got no answer" : "no answer (a firewall?)");
+    });
+    error_code wrong;
+    const auto address = asio::ip::make_address(target_.endpoint.host, wrong);
+    if (wrong) return fail_later("'" + target_.endpoint.host + "' is no address");
+    socket_.async_connect({address, target_.endpoint.port},
+                          [self = shared_from_this()](const error_code& error) {
+                            if (error) return self->finish(error.message());
+                            self->connected_ = true;
+                            self->read(self->challenge_, [self] { self->prove(); });
+                          });
+  }
+
+  void drop() noexcept {
+    done_ = nullptr;
+    error_code ignored;
+    deadline_.cancel(ignored);
+    socket_.close(ignored);
+  }
+
+ private:
+  void fail_later(const std::string& failure) {
+    asio::post(socket_.get_executor(), [self = shared_from_this(), failure] { self->finish(failure); });
+  }
+
+  template <class Array>
+  void read(Array& bytes, std::function<void()> then) {
+    asio::async_read(
+        socket_, asio::buffer(bytes),
+        [self = shared_from_this(), then = std::move(then)](const error_code& error, std::size_t) {
+          if (!error) return then();
+          self->finish(error == asio::error::eof ? "somebody else listens there" : error.message());
+        });
+  }
+
+  void prove() {
+    proof_ = proof(key_, "dial", {challenge_.data(), challenge_.size()});
+    asio::async_write(
+        socket_, asio::buffer(proof_), [self = shared_from_this()](const error_code& error, std::size_t) {
+          if (error) return self->finish(error.message());
+          self->read(self->answer_, [self] {
+            const std::string expected =
+                proof(self->key_, "listen", {self->challenge_.data(), self->challenge_.size()});
+            const bool same = equal_in_constant_time({self->answer_.data(), self->answer_.size()}, expected);
+            self->finish(same ? "" : "somebody else listens there");
+          });
+        });
+  }
+
+  void finish(const std::string& failure) {
+    const auto self = shared_from_this();
+    const auto done = std::move(done_);
+    drop();
+    const auto time = std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now() - began_);
+    if (done) done({.host = target_.host, .failure = failure, .micros = time.count()});
+  }
+
+  tcp::socket socket_;
+  asio::steady_timer deadline_;
+  Target target_;
+  std::string key_, proof_;
+  std::function<void(Reach)> done_;
+  steady_clock::time_point began_;
+  bool connected_ = false;
+  std::array<char, kChallengeBytes> challenge_{};
+  std::array<char, kDigestBytes> answer_{};
+};
+
+class Dials final : public Dialing {
+ public:
+  Dials(asio::io_context& loop, std::vector<Target> targets, const std::string& key,
+        std::chrono::milliseconds patience, std::function<void(const std::vector<Reach>&)> done)
+      : results_(targets.size()), left_(targets.size()), done_(std::move(done)) {
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      dials_.push_back(std::make_shared<Dial>(loop, std::move(targets[i]), key, [this, i](Reach reach) {
+        results_[i] = std::move(reach);
+        if (--left_ == 0) done_(results_);
+      }));
+      dials_.back()->begin(patience);
+    }
+    if (dials_.empty())
+      asio::post(loop, [this, alive = std::weak_ptr(alive_)] {
+        if (!alive.expired()) done_(results_);
+      });
+  }
+  ~Dials() override {
+    for (const auto& dial : dials_) dial->drop();
+  }
+  Dials(const Dials&) = delete;
+  Dials& operator=(const Dials&) = delete;
+
+ private:
+  std::vector<std::shared_ptr<Dial>> dials_;  // with their operations
+  std::vector<Reach> results_;
+  std::size_t left_;
+  std::function<void(const std::vector<Reach>&)> done_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace
+
+std::unique_ptr<ReachListener> listen_for_doctors(asio::io_context& loop, const std::string& host,
+                                                  std::string key) {
+  PortLeases leases;
+  const Endpoint endpoint = leases.lease_free(host);
+  leases.release(endpoint);
+  try {
+    return std::make_unique<Listener>(loop, endpoint, std::move(key));
+  } catch (const boost::system::system_error& error) {
+    throw Error(ErrorKind::host,
+                "nobody can listen at " + to_string(endpoint) + ": " + error.code().message());
+  }
+}
+
+std::unique_ptr<Dialing> dial_all(asio::io_context& loop, std::vector<Target> targets, const std::string& key,
+                                  std::chrono::milliseconds patience,
+                                  std::function<void(const std::vector<Reach>&)> done) {
+  return std::make_unique<Dials>(loop, std::move(targets), key, patience, std::move(done));
+}
+
+}  // namespace fleetrun::launcher::doctor

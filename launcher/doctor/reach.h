@@ -1,0 +1,47 @@
+// Whether hosts can dial each other: one listens, another dials, and both prove that they are the doctor's, so that a
+// stranger (or another program) that answers at the address is not taken for the host.
+//
+//   listener → dialer:  16 random bytes
+//   dialer → listener:  HMAC-SHA256(key, "dial" + those), 32 bytes
+//   listener → dialer:  HMAC-SHA256(key, "listen" + those), 32 bytes
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/doctor/condition.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace fleetrun::launcher::doctor {
+
+/// Until it is destroyed. 64 connections at a time, 5 s each.
+class ReachListener {
+ public:
+  virtual ~ReachListener() = default;
+  virtual const Endpoint& endpoint() const noexcept = 0;
+};
+
+/// At a port of those that a launch would choose. Throws: Error(host) when `host` is not an address of this machine.
+std::unique_ptr<ReachListener> listen_for_doctors(boost::asio::io_context& loop, const std::string& host,
+                                                  std::string key);
+
+/// Under way until it is destroyed.
+class Dialing {
+ public:
+  virtual ~Dialing() = default;
+};
+
+/// Dials all of `targets`, which are in digits, side by side; `done` is called once, from the loop, with an answer for
+/// each in their order, within the patience.
+std::unique_ptr<Dialing> dial_all(boost::asio::io_context& loop, std::vector<Target> targets,
+                                  const std::string& key, std::chrono::milliseconds patience,
+                                  std::function<void(const std::vector<Reach>&)> done);
+
+}  // namespace fleetrun::launcher::doctor

@@ -1,0 +1,313 @@
+// Stages: each ends when every host that is still there has answered, or its time is over.
+//
+//   asking     login, three readings of its clock, examination
+//   listening  the hosts listen
+//   dialing    each dials those after it
+#include "launcher/doctor/survey.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <limits>
+
+#include "launcher/cluster/name_lookup.h"
+#include "launcher/cluster/socket_address.h"
+#include "launcher/doctor/examination.h"
+#include "launcher/doctor/probe.h"
+#include "launcher/remote/own_host.h"
+#include "runtime/base/crypto.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::launcher::doctor {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr std::chrono::seconds kAnswerTime{30};  // for one question
+constexpr int kClockReadings = 3;
+constexpr std::size_t kNeighbours = 32;
+
+std::int64_t clock_now() noexcept {
+  timespec now = {};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+std::string hexadecimal(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    text.push_back(kDigits[static_cast<unsigned char>(byte) >> 4]);
+    text.push_back(kDigits[static_cast<unsigned char>(byte) & 15]);
+  }
+  return text;
+}
+
+/// A file that says whose directory it is, as long as it is needed.
+class Marker {
+ public:
+  explicit Marker(const std::string& directory) {
+    const std::string name = ".fleetrun-doctor-" + hexadecimal(random_bytes(8));
+    const std::string path = directory + "/" + name;
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file) return;
+    path_ = path;
+    name_ = name;
+  }
+  ~Marker() { remove(); }
+  void remove() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+    path_.clear();
+  }
+  Marker(const Marker&) = delete;
+  Marker& operator=(const Marker&) = delete;
+  const std::string& name() const noexcept { return name_; }
+
+ private:
+  std::string path_, name_;
+};
+
+class Survey final : public remote::FanOutListener {
+ public:
+  explicit Survey(const SurveySettings& settings)
+      : settings_(settings), own_(remote::own_host()), marker_(settings.wish.directory), deadline_(loop_) {
+    for (const RemoteHost& host : settings.hosts) {
+      Patient& patient = patients_.emplace_back();
+      patient.name = host.name;
+      patient.here = remote::is_own(own_, host.name);
+      states_.emplace_back();
+    }
+    remote::FanOutSettings fan_out = settings.fan_out;
+    fan_out.words = "doctor --probe";
+    fan_out_ = remote::make_fan_out(loop_, fan_out, *this);
+  }
+
+  std::vector<Patient> run() {
+    std::vector<remote::Destination> destinations;
+    for (std::size_t i = 0; i < settings_.hosts.size(); ++i)
+      destinations.push_back({static_cast<std::uint32_t>(i), settings_.hosts[i], is_here(i)});
+    left_ = patients_.size();
+    next_ = [this] { ask_to_listen_all(); };
+    fan_out_->start(std::move(destinations));
+    int stopped_by = 0;
+    asio::signal_set signals(loop_, SIGINT, SIGTERM, SIGHUP);
+    signals.async_wait([&](const error_code& error, int number) {
+      if (error) return;
+      stopped_by = number;
+      fan_out_->kill();
+      loop_.stop();
+    });
+    loop_.run();
+    signals.clear();
+    if (stopped_by != 0) {
+      marker_.remove();
+      ::raise(stopped_by);  // which ends this process as it would have
+    }
+    return std::move(patients_);
+  }
+
+  void on_joined(std::uint32_t host, const remote::Hello& hello) override {
+    states_[host].there = true;
+    states_[host].connection = hello.connection;
+    await_answers();
+    ask(host, ask_clock());
+  }
+
+  void on_refused(std::uint32_t host, const remote::LoginFailure& failure, int) override {
+    patients_[host].login_failure = failure.reason;
+    patients_[host].login_hint = failure.hint;
+    answered(host);
+  }
+
+  void on_message(std::uint32_t host, remote::Message message) override {
+    const auto* output = std::get_if<remote::Output>(&message);
+    if (!output || !states_[host].there) return;
+    try {
+      on_answer(host, answer_from_json(output->bytes));
+    } catch (const Error& error) {
+      lose(host, error.what(), error.hint());
+    }
+  }
+
+  void on_gone(std::uint32_t host, const std::string& why) override {
+    if (states_[host].there) lose(host, "its doctor is gone" + (why.empty() ? "" : ": " + why), "");
+    if (closing_ && fan_out_->alive() == 0) loop_.stop();
+  }
+
+ private:
+  struct State {
+    bool there = false, answered = false;
+    std::string connection;
+    std::int64_t asked_ns = 0, best_round_trip = std::numeric_limits<std::int64_t>::max();
+    int readings = 0;
+    std::optional<Endpoint> endpoint;
+  };
+
+  bool is_here(std::size_t host) const { return patients_[host].here; }
+
+  void ask(std::uint32_t host, const std::string& question) {
+    states_[host].asked_ns = clock_now();
+    fan_out_->send(host, remote::Order{question});
+  }
+
+  void on_answer(std::uint32_t host, Answer answer) {
+    State& state = states_[host];
+    Patient& patient = patients_[host];
+    if (answer.clock_ns != 0) return on_clock(host, answer.clock_ns);
+    if (answer.condition) patient.condition = std::move(answer.condition);
+    if (answer.endpoint) state.endpoint = answer.endpoint;
+    if (!answer.failure.empty()) patient.listen_failure = answer.failure;
+    if (!answer.reaches.empty()) patient.reaches = std::move(answer.reaches);
+    answered(host);
+  }
+
+  /// The quickest of a few readings tells most.
+  void on_clock(std::uint32_t host, std::int64_t theirs) {
+    State& state = states_[host];
+    const std::int64_t now = clock_now(), round_trip = now - state.asked_ns;
+    if (round_trip < state.best_round_trip) {
+      state.best_round_trip = round_trip;
+      patients_[host].clock_offset_ns = theirs - (state.asked_ns + round_trip / 2);
+      patients_[host].clock_error_ns = round_trip / 2;
+    }
+    if (++state.readings < kClockReadings) return ask(host, ask_clock());
+    Questions questions{.directory = settings_.wish.directory,
+                        .marker = marker_.name(),
+                        .master = settings_.wish.master,
+                        .secret = settings_.wish.secret};
+    for (std::size_t i = 0; i < patients_.size(); ++i)
+      if (i != host) questions.names.push_back(patients_[i].name);
+    ask(host, ask_examination(questions));
+  }
+
+  void lose(std::uint32_t host, const std::string& failure, const std::string& hint) {
+    states_[host].there = false;
+    patients_[host].login_failure = failure;
+    patients_[host].login_hint = hint;
+    answered(host);
+  }
+
+  void answered(std::uint32_t host) {
+    if (std::exchange(states_[host].answered, true) || --left_ > 0) return;
+    deadline_.cancel();
+    asio::post(loop_, [this] { std::exchange(next_, nullptr)(); });
+  }
+
+  /// Those who are there and say nothing more are given up.
+  void await_answers() {
+    deadline_.expires_after(kAnswerTime);
+    deadline_.async_wait([this](const error_code& error) {
+      if (error) return;
+      for (std::uint32_t host = 0; host < states_.size(); ++host)
+        if (states_[host].there && !states_[host].answered)
+          lose(host, "its doctor does not answer", "look at that host: is it overloaded?");
+    });
+  }
+
+  template <class Ask>
+  void ask_all(Ask ask_one, std::function<void()> next) {
+    next_ = std::move(next);
+    left_ = 0;
+    for (State& state : states_) {
+      state.answered = !state.there;
+      if (state.there) ++left_;
+    }
+    if (left_ == 0) return asio::post(loop_, [this] { std::exchange(next_, nullptr)(); });
+    await_answers();
+    for (std::uint32_t host = 0; host < states_.size(); ++host)
+      if (states_[host].there) ask_one(host);
+  }
+
+  void ask_to_listen_all() {
+    const std::string key = hexadecimal(random_bytes(kDigestBytes));
+    for (std::size_t i = 0; i < patients_.size(); ++i)
+      if (patients_[i].condition) patients_[i].address = address_of(i);
+    ask_all([&](std::uint32_t host) { ask(host, ask_to_listen(patients_[host].address, key)); },
+            [this] { ask_to_dial_all(); });
+  }
+
+  void ask_to_dial_all() {
+    ask_all([this](std::uint32_t host) { ask(host, ask_to_dial(targets_of(host))); }, [this] { close(); });
+  }
+
+  std::vector<Target> targets_of(std::size_t host) const {
+    std::vector<Target> targets;
+    const std::size_t count = states_.size();
+    for (std::size_t step = 1; step < count && step <= kNeighbours; ++step) {
+      const std::size_t other = (host + step) % count;
+      if (states_[other].endpoint)
+        targets.push_back({static_cast<std::uint32_t>(other), *states_[other].endpoint});
+    }
+    return targets;
+  }
+
+  /// Where the others dial it: the address at which ssh reached it, or what its name says here.
+  std::string address_of(std::size_t host) const {
+    const std::vector<std::string> words = split(states_[host].connection, ' ');
+    if (words.size() == 4) return words[2];
+    const std::string& name = patients_[host].name;
+    if (const auto digits = numeric_address({name, 0})) return name;
+    if (is_here(host)) {
+      for (std::size_t other = 0; other < patients_.size(); ++other) {
+        if (other == host || is_here(other)) continue;
+        if (const auto address = remote::address_towards(patients_[other].name)) return *address;
+      }
+    }
+    const FoundAddresses found = look_up_now({name, 0});
+    if (!found.addresses.empty()) return to_endpoint(found.addresses.front()).host;
+    const auto& addresses = patients_[host].condition->addresses;
+    return addresses.empty() ? "127.0.0.1" : addresses.front();
+  }
+
+  void close() {
+    closing_ = true;
+    for (State& state : states_) state.there = false;
+    fan_out_->close();
+    if (fan_out_->alive() == 0) return loop_.stop();
+    deadline_.expires_after(std::chrono::seconds(3));
+    deadline_.async_wait([this](const error_code& error) {
+      if (error) return;
+      fan_out_->kill();
+      loop_.stop();
+    });
+  }
+
+  const SurveySettings& settings_;
+  remote::OwnHost own_;
+  Marker marker_;
+  asio::io_context loop_{1};
+  asio::steady_timer deadline_;
+  std::vector<Patient> patients_;
+  std::vector<State> states_;
+  std::size_t left_ = 0;  // hosts that have not answered in this stage
+  std::function<void()> next_;
+  bool closing_ = false;
+  std::unique_ptr<remote::FanOut> fan_out_;
+};
+
+}  // namespace
+
+std::vector<Patient> survey(const SurveySettings& settings) {
+  return Survey(settings).run();
+}
+
+Patient survey_here(const Wish& wish, const Environ& environment) {
+  Patient patient;
+  patient.condition = examine(
+      {.names = {}, .directory = wish.directory, .marker = {}, .master = wish.master, .secret = wish.secret},
+      environment);
+  patient.name = patient.condition->host_name;
+  return patient;
+}
+
+}  // namespace fleetrun::launcher::doctor
