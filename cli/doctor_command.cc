@@ -78,6 +78,7 @@ doctor::SurveySettings survey_settings(const CommandWords& words, const HostList
   settings.fan_out.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
   settings.fan_out.program = words.value("path").value_or(settings.fan_out.own_program);
   settings.fan_out.environment = environment.entries();
+  settings.fan_out.hello_timeout = std::chrono::seconds(15);
   settings.fan_out.window = static_cast<int>(kMostLogins);
   return settings;
 }

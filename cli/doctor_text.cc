@@ -60,8 +60,11 @@ Table host_table(const std::vector<Patient>& patients) {
     const std::string address = patient.address.empty()
                                     ? condition.addresses.empty() ? "-" : condition.addresses.front()
                                     : patient.address;
-    table.push_back({printable(patient.name, 40), !patient.login_failure.empty() ? "lost" : patient.here ? "here" : "ok", address,
-                     patient.clock_offset_ns ? offset_text(*patient.clock_offset_ns) : "-",
+    table.push_back({printable(patient.name, 40),
+                     !patient.login_failure.empty() ? "lost"
+                     : patient.here                 ? "here"
+                                                    : "ok",
+                     address, patient.clock_offset_ns ? offset_text(*patient.clock_offset_ns) : "-",
                      std::to_string(condition.cores), std::to_string(condition.devices.size()),
                      count_text(condition.limits.open_files),
                      bytes_text(condition.limits.shared_memory_bytes),

@@ -14,7 +14,7 @@ namespace fleetrun::launcher::doctor {
 
 /// One host as far as it could be asked.
 struct Patient {
-  bool here = false;  // it is the one that asks
+  bool here = false;                      // it is the one that asks
   std::string name;                       // as the user wrote it
   std::string login_failure, login_hint;  // why nothing is known of it; empty: it answered
   std::string address;                    // where the others dial it

@@ -121,7 +121,8 @@ void read_secret(const Environ& environment, Condition& condition) {
   if (::stat(path.c_str(), &info) != 0 && errno == ENOENT) return;
   try {
     constexpr char kDigits[] = "0123456789abcdef";
-    for (const char byte : read_secret_file(path).derive("doctor").bytes().substr(0, 4)) {
+    const Secret derived = read_secret_file(path).derive("doctor");
+    for (const char byte : derived.bytes().substr(0, 4)) {
       condition.secret.push_back(kDigits[static_cast<unsigned char>(byte) >> 4]);
       condition.secret.push_back(kDigits[static_cast<unsigned char>(byte) & 15]);
     }

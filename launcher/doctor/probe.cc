@@ -160,7 +160,7 @@ std::string ask_to_dial(const std::vector<Target>& targets) {
 Answer answer_from_json(std::string_view text) {
   Answer answer;
   try {
-    const json value = json::parse(text);
+    const json value = json::parse(text).get<json::object_t>();
     if (value.contains("clock")) value.at("clock").get_to(answer.clock_ns);
     if (value.contains("condition")) answer.condition = condition_from_json(value["condition"].dump());
     if (value.contains("endpoint")) answer.endpoint = parse_endpoint(value.at("endpoint").get<std::string>());

@@ -1,0 +1,73 @@
+"""fleetrun doctor on hosts with real networks: what is cut, down or different shows where it is."""
+
+import json
+
+
+def diagnose(host, *arguments):
+    job = host.fleetrun("doctor", "--json", *arguments)
+    diagnosis = json.loads(job.out)
+    assert diagnosis["well"] == (job.status == 0)
+    return diagnosis
+
+
+def problems(diagnosis):
+    return {(tuple(f["hosts"]), f["check"]): f["what"] for f in diagnosis["findings"] if f["severity"] == "problem"}
+
+
+def cannot_dial(diagnosis):
+    return {(r["from"], r["to"]) for r in diagnosis["reaches"] if r["failure"]}
+
+
+def test_hosts_that_are_well_are_well(rig):
+    h1, *_ = rig.hosts
+    diagnosis = diagnose(h1, "--hosts=h1,h2,h3,h4,h5")
+    assert problems(diagnosis) == {}
+    assert len(diagnosis["reaches"]) == 20 and cannot_dial(diagnosis) == set()
+    assert [host["address"] for host in diagnosis["hosts"]] == [f"10.77.0.{n}" for n in range(1, 6)]
+    assert [host["condition"]["host_name"] for host in diagnosis["hosts"]] == ["h1", "h2", "h3", "h4", "h5"]
+    assert all(host["condition"]["own_name"]["addresses"] == [host["address"]] for host in diagnosis["hosts"])
+    assert not any(host.pids() for host in rig.hosts[1:])
+
+
+def test_the_matrix_shows_two_hosts_that_do_not_hear_each_other(rig):
+    h1, h2, h3, *_ = rig.hosts
+    h3.deaf_to(h2)
+    diagnosis = diagnose(h1, "--hosts=h1,h2,h3,h4")
+    assert cannot_dial(diagnosis) == {("h2", "h3"), ("h3", "h2")}
+    assert problems(diagnosis) == {
+        (("h2",), "ports"): "it cannot dial h3: no answer (a firewall?)",
+        (("h3",), "ports"): "it cannot dial h2: no answer (a firewall?)"}
+
+
+def test_a_firewall_in_one_direction_is_seen_as_one(rig):
+    h1, h2, h3, *_ = rig.hosts
+    # h3 lets h2 in at ssh's port only; h3's own connections are answered.
+    h3.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n"
+           f"add rule inet cut in ip saddr {h2.address} tcp flags & (syn | ack) == syn tcp dport != 22 drop\n")
+    diagnosis = diagnose(h1, "--hosts=h1,h2,h3")
+    assert cannot_dial(diagnosis) == {("h2", "h3")}
+    assert problems(diagnosis) == {
+        (("h2",), "ports"): "it cannot dial h3: no answer (a firewall?) (the other way works)"}
+    text = h1.fleetrun("doctor", "--hosts=h1,h2,h3")
+    assert text.status == 125
+    assert "let TCP through between all hosts of a job" in text.out
+
+
+def test_a_host_that_is_down_is_said_and_the_others_are_examined(rig):
+    h1, h2, *_ = rig.hosts
+    h2.power_off()
+    diagnosis = diagnose(h1, "--hosts=h1,h2,h3")
+    said = problems(diagnosis)
+    assert list(said) == [(("h2",), "ssh")]
+    assert {(r["from"], r["to"]) for r in diagnosis["reaches"]} == {("h1", "h3"), ("h3", "h1")}
+
+
+def test_secrets_that_differ_and_a_master_of_nobody_are_problems(rig):
+    h1, h2, h3, *_ = rig.hosts
+    rig.share_secret(h1, h2)
+    hosts = "--hosts=h1,h2,h3"
+    said = problems(diagnose(h1, hosts, "--master=10.77.0.1:6768"))
+    assert said == {(("h3",), "secret"): "there is no secret of the user"}
+    assert problems(diagnose(h1, hosts, "--master=10.77.0.4:6768", "--insecure")) == {
+        ((), "master"): "10.77.0.4:6768 is an address of none of these hosts"}
+    assert problems(diagnose(h1, hosts, "--master=10.77.0.1:6768", "--insecure")) == {}
