@@ -39,7 +39,8 @@ std::string listed(const JobConfig& config, const std::string& key) {
 }  // namespace
 
 TEST_CASE("the login of an etcd is not listed") {
-  const JobConfig config = make_job_config(options({{"nnodes", "2"}, {"master", "etcd://root:hidden@h"}}), {});
+  const JobConfig config =
+      make_job_config(options({{"nnodes", "2"}, {"master", "etcd://root:hidden@h"}}), {});
   CHECK(listed(config, "master") == "etcd://h");
   CHECK(config.meeting.etcd == "root:hidden@h");
 }

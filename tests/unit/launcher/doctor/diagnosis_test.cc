@@ -46,7 +46,8 @@ std::vector<std::string> said(const std::vector<Patient>& patients, const Wish& 
   for (const Finding& finding : diagnose(patients, wish)) {
     std::string hosts;
     for (const std::string& host : finding.hosts) hosts += (hosts.empty() ? "" : ",") + host;
-    lines.push_back(std::string(to_string(finding.severity)) + " " + hosts + " " + finding.check + ": " + finding.what);
+    lines.push_back(std::string(to_string(finding.severity)) + " " + hosts + " " + finding.check + ": " +
+                    finding.what);
     CHECK_FALSE(finding.hint.empty());
   }
   return lines;
@@ -75,9 +76,10 @@ TEST_CASE("a name that leads to the loopback, to nobody, or to another host is t
   patients[0].condition->own_name.addresses = {"127.0.1.1"};
   patients[1].condition->own_name = {"h2", {}, "Name or service not known", ""};
   patients[2].condition->own_name.addresses = {"10.0.0.9"};
-  CHECK(said(patients) == Lines{"problem h3 name: its own name h3 is 10.0.0.9, which is not its address",
-                                "advice h1 name: its own name h1 is 127.0.1.1 there, which others cannot dial",
-                                "advice h2 name: it does not know its own name h2: Name or service not known"});
+  CHECK(said(patients) ==
+        Lines{"problem h3 name: its own name h3 is 10.0.0.9, which is not its address",
+              "advice h1 name: its own name h1 is 127.0.1.1 there, which others cannot dial",
+              "advice h2 name: it does not know its own name h2: Name or service not known"});
 }
 
 TEST_CASE("names of others that are not known, and hosts without a route, are said by name") {
@@ -118,11 +120,12 @@ TEST_CASE("limits that jobs run into are said, and how to raise them") {
   patients[2].condition->limits.processes = 100;
   patients[2].condition->has_rdma = true;
   patients[2].condition->limits.locked_bytes = 64 << 10;
-  CHECK(said(patients) == Lines{"problem h3 /dev/shm: there is no /dev/shm",
-                                "advice h1 open files: a process may open 1024 files only",
-                                "advice h2 /dev/shm: it has 64 MiB only",
-                                "advice h3 processes: the user may have 100 processes and threads only",
-                                "advice h3 locked memory: a process may lock 64 KiB only, and there is RDMA"});
+  CHECK(said(patients) ==
+        Lines{"problem h3 /dev/shm: there is no /dev/shm",
+              "advice h1 open files: a process may open 1024 files only",
+              "advice h2 /dev/shm: it has 64 MiB only",
+              "advice h3 processes: the user may have 100 processes and threads only",
+              "advice h3 locked memory: a process may lock 64 KiB only, and there is RDMA"});
 }
 
 TEST_CASE("directories, devices and their numbers are compared") {
@@ -132,7 +135,8 @@ TEST_CASE("directories, devices and their numbers are compared") {
   patients[2].condition->devices = {"0", "1"};
   patients[2].condition->unusable_devices = 1;
   CHECK(said(patients) ==
-        Lines{"problem h1 directory: there is no /job", "problem h3 devices: 1 of its devices may not be opened",
+        Lines{"problem h1 directory: there is no /job",
+              "problem h3 devices: 1 of its devices may not be opened",
               "advice h2 directory: /job cannot be written to",
               "advice  devices: the hosts have different numbers of devices: 0 on h1, h2; 2 on h3"});
 }
@@ -143,8 +147,8 @@ TEST_CASE("secrets are compared where the launchers prove them") {
   patients[2].condition->secret = "ffffffff";
   CHECK(said(patients).empty());
   const Wish wish{.master = "10.0.0.1:6768", .directory = "/job", .secret = true};
-  CHECK(said(patients, wish) ==
-        Lines{"problem  secret: the user's secret is not the same on all hosts: it differs between h1, h2 and h3"});
+  CHECK(said(patients, wish) == Lines{"problem  secret: the user's secret is not the same on all hosts: it "
+                                      "differs between h1, h2 and h3"});
   patients[2].condition->secret.clear();
   CHECK(said(patients, wish) == Lines{"problem h3 secret: there is no secret of the user"});
 }
