@@ -5,6 +5,7 @@
 #include "cli/agent_command.h"
 #include "cli/attach_command.h"
 #include "cli/doctor_command.h"
+#include "cli/k8s_command.h"
 #include "cli/logs_command.h"
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
@@ -22,6 +23,7 @@ constexpr Command kCommands[] = {
     {"stop", "end a running job", run_stop_command},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command},
     {"slurm", "print or submit a batch script for Slurm", run_slurm_command},
+    {"k8s", "print manifests for Kubernetes", run_k8s_command},
     {"agent", "", run_agent_command},
 };
 

@@ -1,0 +1,149 @@
+// The words of `fleetrun k8s`; launcher/engines/manifest writes the manifests. Nothing is asked of a cluster.
+#include "cli/k8s_command.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/command_flags.h"
+#include "cli/engine_words.h"
+#include "cli/launch.h"
+#include "launcher/engines/manifest.h"
+#include "runtime/base/error.h"
+#include "runtime/base/secret.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+constexpr std::size_t kLongestName = 40;  // leaves room for what Kubernetes and JobSet add
+constexpr int kMostPods = 65'536;
+
+constexpr CommandFlag kFlags[] = {
+    {"image", 0, "IMAGE", "container image with fleetrun, the script and what it needs"},
+    {"nodes", 'N', "N", "pods; default: --nnodes, or 1"},
+    {"kind", 0, "KIND", "job (an Indexed Job, the default) or jobset (a JobSet)"},
+    {"server_nodes", 0, "N", "of a JobSet: pods that only serve, beside --nodes that only train"},
+    {"name", 0, "NAME", "default: made of the script's name"},
+    {"namespace", 0, "NAME", "default: kubectl's"},
+    {"gpus_per_node", 0, "N", "GPUs of each pod; one trainer each"},
+    {"cpu", 0, "N", "cores of each pod, for example 8 or 500m"},
+    {"memory", 0, "SIZE", "memory of each pod, for example 64Gi"},
+    {"port", 0, "PORT", "where pods meet; default: 6768"},
+    {"secret_name", 0, "NAME",
+     "a Secret that is there already, with a key named secret; default: a new one is printed"},
+    {"help", 'h', "", "show this"},
+};
+
+constexpr const char* kUsage =
+    R"(usage: fleetrun k8s --image=IMAGE [FLAGS] [FLAGS OF FLEETRUN] SCRIPT [ARGUMENTS]
+
+Prints manifests that run this launch in Kubernetes, one fleetrun per pod: for kubectl apply -f -. The pods meet at the first
+one; a pod that is preempted, or ends with 75, is replaced, and one that fleetrun itself refuses fails the job at once.
+
+examples:
+  fleetrun k8s --image=registry/train:1 --nodes=4 --gpus_per_node=8 train.py
+  fleetrun k8s --image=registry/train:1 --nnodes=2:16 train.py               elastic: goes on with 2 pods
+  fleetrun k8s --image=registry/rec:1 --kind=jobset --server_nodes=2 --nodes=4 --server_num=1 --trainer_num=2 train.py
+
+)";
+
+[[noreturn]] void refuse(const std::string& what, const std::string& hint = {}) {
+  throw Error(ErrorKind::usage, what, hint);
+}
+
+/// Takes `--NAME VALUE` or `--NAME=VALUE` out of fleetrun's flags, which end where the script begins.
+bool take_flag(EngineWords& words, std::string_view name) {
+  const auto end = words.launch.end() - static_cast<std::ptrdiff_t>(1 + words.config.script_args.size());
+  for (auto word = words.launch.begin(); word != end; ++word) {
+    if (!word->starts_with("--")) continue;
+    std::string written = word->substr(0, word->find('='));
+    std::replace(written.begin() + 2, written.end(), '-', '_');
+    if (written != "--" + std::string(name)) continue;
+    words.launch.erase(word, word + (word->find('=') == std::string::npos ? 2 : 1));
+    return true;
+  }
+  return false;
+}
+
+/// --nnodes among fleetrun's own flags is --nodes, and is said to the pods once.
+launcher::NodeCount nodes_of(EngineWords& words) {
+  const auto nodes = whole_number(words.own, "nodes", 1);
+  launcher::NodeCount count = words.config.meeting.nodes;
+  const bool given = take_flag(words, "nnodes");
+  if (nodes && given && count.most != *nodes)
+    refuse("--nodes is " + std::to_string(*nodes) + ", and --nnodes is " + std::to_string(count.most),
+           "leave one of them out");
+  if (nodes && !given) count = {*nodes, *nodes, 1};
+  if (count.most > kMostPods)
+    refuse("--nodes is " + std::to_string(count.most) + ": these are too many pods");
+  return count;
+}
+
+launcher::ManifestKind kind_of(const CommandWords& words) {
+  const std::string kind = words.value("kind").value_or("job");
+  if (kind == "job") return launcher::ManifestKind::job;
+  if (kind == "jobset") return launcher::ManifestKind::jobset;
+  refuse("--kind is '" + printable(kind) + "': job or jobset is needed");
+}
+
+std::int64_t longest_grace(const launcher::JobConfig& config) {
+  std::chrono::milliseconds longest = config.grace.all;
+  for (const auto& [role, grace] : config.grace.roles) longest = std::max(longest, grace);
+  return longest.count() / 1000;
+}
+
+void check_launch(const EngineWords& words, const launcher::ManifestWish& wish) {
+  const launcher::JobConfig& config = words.config;
+  if (config.meeting.secret_file)
+    refuse("--secret_file is the manifest's to say", "use --secret_name=NAME for a Secret");
+  if (config.meeting.node_rank >= 0) refuse("--rank is the pod's to say", "leave it out");
+  if (wish.server_nodes > 0 && config.mode != Mode::ps)
+    refuse("--server_nodes is given, and the job is not a parameter-server job",
+           "add --server_num=1 --trainer_num=1");
+}
+
+launcher::ManifestWish read_wish(EngineWords words, const std::vector<std::string>& arguments) {
+  launcher::ManifestWish wish;
+  wish.kind = kind_of(words.own);
+  wish.name = words.own.value("name").value_or(name_of_script(words.config.script, kLongestName));
+  wish.image = words.own.value("image").value_or("");
+  if (wish.image.empty())
+    refuse("no image is given", "--image=IMAGE names one with fleetrun, the script and what it needs");
+  wish.name_space = words.own.value("namespace");
+  wish.nodes = nodes_of(words);
+  wish.server_nodes = whole_number(words.own, "server_nodes", 1).value_or(0);
+  wish.cpu = words.own.value("cpu");
+  wish.memory = words.own.value("memory");
+  wish.gpus = whole_number(words.own, "gpus_per_node", 1);
+  wish.secret_name = words.own.value("secret_name");
+  const int port = whole_number(words.own, "port", 1).value_or(wish.port);
+  if (port > 65'535) refuse("--port is '" + std::to_string(port) + "': ports end with 65535");
+  wish.port = static_cast<std::uint16_t>(port);
+  check_launch(words, wish);
+  if (wish.server_nodes > 0) {
+    for (const char* name : {"server_num", "trainer_num", "worker_num"}) take_flag(words, name);
+    wish.servers_of_node = words.config.server_num.value_or(1);
+    wish.trainers_of_node = words.config.trainer_num.value_or(1);
+  }
+  const std::size_t program = 1 + words.config.script_args.size();
+  wish.flags.assign(words.launch.begin(), words.launch.end() - static_cast<std::ptrdiff_t>(program));
+  wish.program.assign(words.launch.end() - static_cast<std::ptrdiff_t>(program), words.launch.end());
+  wish.grace_seconds = longest_grace(words.config);
+  wish.join_seconds = words.config.meeting.join_timeout.count() / 1000;
+  wish.made_by = "fleetrun k8s";
+  for (const std::string& argument : arguments) wish.made_by.append(" ").append(shell_quoted(argument));
+  return wish;
+}
+
+}  // namespace
+
+int run_k8s_command(const std::vector<std::string>& arguments, const Environ&) {
+  EngineWords words = parse_engine_words("k8s", "Kubernetes", arguments, kFlags);
+  if (words.own.has("help")) return print(kUsage + describe_flags(kFlags));
+  launcher::ManifestWish wish = read_wish(std::move(words), arguments);
+  const Secret secret = Secret::random();
+  wish.secret = secret.bytes();
+  return print(launcher::manifest(wish));
+}
+
+}  // namespace fleetrun::cli
