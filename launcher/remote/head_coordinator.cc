@@ -4,6 +4,7 @@
 
 #include "launcher/cluster/coordinator.h"
 #include "launcher/cluster/node_settings.h"
+#include "runtime/base/tls_session.h"
 #include "runtime/base/version.h"
 
 namespace fleetrun::launcher::remote {
@@ -45,6 +46,7 @@ StartCoordinator head_coordinator(const JobConfig& config, const HeadPlan& plan,
   for (const HostPart& part : plan.hosts) settings.expected.push_back(part.host.name);
   CoordinatorPlace place;
   if (!config.meeting.insecure) place.channel.secret = secret;
+  if (config.meeting.tls) place.channel.tls = TlsIdentity::make(place.channel.secret);
   place.channel.secret_source = "what fleetrun handed to the hosts";
   place.channel.version = FLEETRUN_VERSION;
   return [settings, place](boost::asio::io_context& loop, const std::vector<std::string>& addresses,
