@@ -108,6 +108,7 @@ remote::HeadSettings settings_of(const launcher::JobConfig& config, const remote
   remote::HeadSettings settings;
   remote::FanOutSettings& fan_out = settings.fan_out;
   fan_out.ssh = plan.ssh;
+  fan_out.srun = plan.srun;
   fan_out.program = plan.program;
   fan_out.own_program = place.program;
   fan_out.environment = environment.entries();

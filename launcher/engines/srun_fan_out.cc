@@ -5,6 +5,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "launcher/engines/srun_lines.h"
 #include "launcher/remote/link.h"
@@ -18,6 +20,8 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 using remote::LoginFailure;
+
+constexpr std::chrono::seconds kEnding{5};  // for srun, after its last task
 
 class SrunFan final : public remote::FanOut, public remote::LinkListener {
  public:
@@ -71,6 +75,7 @@ class SrunFan final : public remote::FanOut, public remote::LinkListener {
     timer_.cancel();
     LoginFailure why = explain_srun(exit_status, said);
     if (!garbled.empty()) why = {garbled, "", false};
+    if (last_) std::exchange(last_, nullptr)();
     for (std::uint32_t host = 0; host < states_.size(); ++host) {
       if (states_[host] == State::connecting) refuse(host, why);
       if (states_[host] == State::joined) on_end(host, exit_status == 0 ? "" : why.reason);
@@ -111,15 +116,27 @@ class SrunFan final : public remote::FanOut, public remote::LinkListener {
   }
 
   void refuse(std::uint32_t host, const LoginFailure& failure) {
-    states_[host] = State::over;
-    listener_.on_refused(host, failure, 1);
+    settle(host, [this, host, failure] { listener_.on_refused(host, failure, 1); });
   }
 
   void on_end(std::uint32_t host, const std::string& why) {
     if (states_[host] == State::connecting)
       return refuse(host, {why.empty() ? "its agent ended" : why, "", false});
+    settle(host, [this, host, why] { listener_.on_gone(host, why); });
+  }
+
+  /// The end of the last host is told when srun has ended too: then nothing is alive any more.
+  void settle(std::uint32_t host, std::function<void()> tell) {
     states_[host] = State::over;
-    listener_.on_gone(host, why);
+    const bool last =
+        std::all_of(states_.begin(), states_.end(), [](State state) { return state == State::over; });
+    if (!last || !link_) return tell();
+    last_ = std::move(tell);
+    link_->close_input();
+    timer_.expires_after(kEnding);
+    timer_.async_wait([this](const error_code& error) {
+      if (!error && link_) link_->kill();
+    });
   }
 
   asio::io_context& loop_;
@@ -128,6 +145,7 @@ class SrunFan final : public remote::FanOut, public remote::LinkListener {
   remote::FanOutListener& listener_;
   std::unique_ptr<remote::Link> link_;
   std::vector<State> states_;
+  std::function<void()> last_;
 };
 
 }  // namespace
