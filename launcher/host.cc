@@ -77,12 +77,22 @@ void lease_ps_ports(const JobConfig& config, PortLeases& leases, EndpointSource&
   facts.meeting = leases.lease_free(config.servers.front().host);  // nobody asked for the standard port
 }
 
+/// Whether this host opens the job's store where --master_port says: among several hosts the first one does.
+bool opens_store(const JobConfig& config, const Endpoint& store, PortLeases& leases) {
+  const Meeting& meeting = config.meeting;
+  if (meeting.kind == Meeting::Kind::none || meeting.node_rank == 0) {
+    lease_named(store, "--master_port", leases);
+    return true;
+  }
+  return meeting.node_rank < 0 && is_this_host(store.host) && leases.lease(store);
+}
+
 void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& leases, EndpointSource& source,
                             HostFacts& facts) {
   const std::string& store_host = config.master_addr.empty() ? config.host : config.master_addr;
   if (config.master_port) {
     facts.meeting = {store_host, *config.master_port};
-    lease_named(facts.meeting, "--master_port", leases);
+    if (!opens_store(config, facts.meeting, leases)) facts.meeting = leases.lease_free(config.host);
     facts.trainers = source.take(trainers);
   } else if (config.start_port) {
     facts.trainers = source.take(trainers);
