@@ -254,20 +254,24 @@ class Host:
 
     def kill_processes(self):
         """SIGKILL to all but the host itself and its sshd."""
+        groups = control_groups(self.pids())
         while pids := self.pids():
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.002)
+        remove_groups(groups)
 
     def power_off(self):
         """The host is gone without a word to the others: its cable first, then everything that runs."""
         if self.holder is not None:
             self.link(up=False)
+            groups = control_groups(pids_of(self.net))
             os.kill(self.init, signal.SIGKILL)
             self.thaw()
             self.holder.wait(DEADLINE)
             self.holder = None
+            remove_groups(groups)
 
     def power_on(self):
         rig = self.rig
@@ -489,6 +493,26 @@ def pids_of(net, outside=False):
 
 def entered(net):
     return pids_of(net, outside=True)
+
+
+def control_groups(pids):
+    """The control groups that jobs made for these processes: those who would remove them may be killed too."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+                path = line.partition("::")[2].strip("/")
+                if path.partition("/")[0].startswith("fleetrun-"):
+                    found.add(path)
+    return found
+
+
+def remove_groups(groups):
+    mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if " - cgroup2 " in line]
+    for path in sorted(groups, key=len, reverse=True):
+        for top in mounts:
+            with contextlib.suppress(OSError):
+                os.rmdir(f"{top}/{path}")
 
 
 def command(pid):
