@@ -275,9 +275,13 @@ bool last_call(const State& state, std::size_t available) {
 bool keeps_proposal(const State& state) {
   const Proposal& proposal = state.proposal;
   if (proposal.epoch == 0 || !proposal.viable) return false;
+  const std::vector<Candidate> candidates = candidates_of(state);  // a host may have been blamed too often since
   for (const Member& member : proposal.chosen) {
     const auto found = state.by_id.find(member.node);
-    if (found == state.by_id.end() || found->second->leaving || found->second->asked != proposal.epoch) return false;
+    if (found == state.by_id.end() || found->second->asked != proposal.epoch) return false;
+    if (std::none_of(candidates.begin(), candidates.end(),
+                     [&member](const Candidate& its) { return its.member.node == member.node; }))
+      return false;
   }
   return true;
 }

@@ -176,7 +176,7 @@ Instant MemberCore::next_deadline() const {
   if (state.answer_by) next = std::min(next, *state.answer_by);
   if (state.lost_since) next = std::min<Instant>(next, *state.lost_since + state.settings.elastic_timeout);
   if (state.news.epoch == 0 && !state.parked && !state.preparing)
-    next = std::min<Instant>(next, state.started + state.settings.join_timeout);
+    next = std::min(next, join_by(state));
   return next;
 }
 

@@ -94,6 +94,9 @@ void try_next(State& state);
 void redirected(State& state, const Redirect& redirect);
 void not_yet(State& state);
 void due(State& state);  // timers
+/// When a node that no world has begun for gives up. One that hears a coordinator leaves it the time to say whom it
+/// waited for.
+Instant join_by(const State& state);
 
 // ---- member_obeying.cc: what the coordinator says ----
 void greet(State& state);

@@ -155,10 +155,15 @@ void not_yet(State& state) {
   try_next(state);
 }
 
+Instant join_by(const State& state) {
+  const MemberSettings& own = state.settings;
+  return state.started + own.join_timeout + (state.up ? own.lease : std::chrono::milliseconds{});
+}
+
 void due(State& state) {
   const MemberSettings& own = state.settings;
   const bool member = state.news.epoch != 0;
-  if (!member && !state.parked && !state.preparing && state.now - state.started >= own.join_timeout) return give_up(state);
+  if (!member && !state.parked && !state.preparing && state.now >= join_by(state)) return give_up(state);
   if (state.lost_since && state.now - *state.lost_since >= own.elastic_timeout) return give_up(state);
   if (state.up && state.now >= state.next_beat) {
     state.next_beat = state.now + own.beat;
