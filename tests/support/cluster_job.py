@@ -9,6 +9,7 @@
 
 import json
 import pathlib
+import re
 import struct
 import sys
 import time
@@ -17,6 +18,7 @@ from fleetrun_job import DEADLINE, wait_until
 
 WORKER = pathlib.Path(__file__).with_name("cluster_worker.py")
 PORT = 6768  # every host is a machine of its own, so that any port is free
+CONFIGURATION = re.compile(r"LAUNCH INFO \S+ \S+ (-+|\w+: )")  # lines that say nothing new
 QUICK = 10  # seconds for what takes one or two
 
 
@@ -87,7 +89,8 @@ class Team:
             raise AssertionError(f"{wrong}\n{self.story()}") from None
 
     def check_jobs(self):
-        """A hook: what must be true while a world is waited for."""
+        """Fails at once when there is nobody left who could form a world."""
+        assert not self.jobs or any(job.process.poll() is None for job in self.jobs), "all launchers have ended"
 
     def steps(self):
         """{(host, who): (time of its last step, its epoch)}"""
@@ -107,6 +110,11 @@ class Team:
     def forget_orders(self):
         for path in (self.folder / "orders").iterdir():
             path.unlink()
+
+    def workers_on(self, host):
+        """{pid: command line} of the job's own processes there, without launchers."""
+        return {pid: words for pid, words in host.processes().items()
+                if WORKER.name in words and not words.split()[0].endswith(("fleetrun", "fleetrun-init"))}
 
     # ---- the end
 
@@ -153,6 +161,7 @@ class Team:
         parts = []
         for job in self.jobs:
             status = job.process.poll()
-            parts.append(f"---- {job.host.name}, {'runs' if status is None else status}\n{job.out}{job.err}")
+            said = [line for line in f"{job.out}{job.err}".splitlines() if not CONFIGURATION.match(line)]
+            parts.append("\n".join([f"---- {job.host.name}, {'runs' if status is None else status}", *said]))
         worlds = {epoch: sorted(f"{who}@{record['host']}" for who, record in world.items()) for epoch, world in self.worlds().items()}
         return "\n".join([*parts, f"---- worlds {worlds}"])

@@ -1,0 +1,250 @@
+"""Hosts that are killed, frozen, cut off or unreliable: each with its expected end, within a few seconds."""
+
+import signal
+import time
+
+import pytest
+
+FOUND = 3.0  # seconds after which a lost host is known
+ELASTIC = ("--nnodes=2:4", "--max_restart=10", "--restart_backoff=0", "--elastic_timeout=3")
+
+
+def epoch_of(world):
+    return next(iter(world.values()))["epoch"]
+
+
+def hosts_in(world):
+    return sorted(record["host"] for record in world.values())
+
+
+def four(rig, team, *flags):
+    """Four hosts in one world; the coordinator is h1."""
+    team.meet(rig.hosts[:4], *(flags or ELASTIC))
+    return team.wait_for_world(4)
+
+
+def finish(team, *hosts):
+    team.order("all", "exit 0")
+    jobs = [job for job in team.jobs if job.host in hosts]
+    assert set(team.finish(jobs, hosts=hosts).values()) == {0}
+
+
+@pytest.mark.parametrize("how", ["power", "link", "processes", "frozen"])
+def test_a_lost_host_is_found_in_three_seconds_and_the_others_go_on(rig, team, how):
+    h1, h2, h3, h4, _ = rig.hosts
+    first = four(rig, team)
+    lost = time.time()
+    {"power": h3.power_off, "link": lambda: h3.link(up=False), "processes": h3.kill_processes, "frozen": h3.freeze}[how]()
+    second = team.wait_for_world(3, after=epoch_of(first))
+    took = min(record["at"] for record in second.values()) - lost
+    assert took < FOUND + 1, f"{took} s"
+    assert hosts_in(second) == ["h1", "h2", "h4"]
+    ranks = {record["host"]: who for who, record in first.items() if who != "rank-3"}
+    assert all(ranks[record["host"]] == who for who, record in second.items() if record["host"] in ranks)
+    assert "h3" in team.jobs[0].err
+    finish(team, h1, h2, h4)
+
+
+@pytest.mark.parametrize("how", ["power", "launcher", "frozen", "link"])
+def test_a_lost_coordinator_is_taken_over(rig, team, how):
+    h1, h2, h3, h4, _ = rig.hosts
+    first = four(rig, team)
+    lost = time.time()
+    {"power": h1.power_off, "launcher": lambda: team.jobs[0].signal(signal.SIGKILL), "frozen": h1.freeze,
+     "link": lambda: h1.link(up=False)}[how]()
+    second = team.wait_for_world(3, after=epoch_of(first))
+    assert hosts_in(second) == ["h2", "h3", "h4"]
+    assert min(record["at"] for record in second.values()) - lost < 2 * FOUND + 2
+    finish(team, h2, h3, h4)
+
+
+def test_a_host_whose_link_comes_back_joins_again(rig, team):
+    h1, h2, h3, h4, _ = rig.hosts
+    first = four(rig, team)
+    h4.link(up=False)
+    second = team.wait_for_world(3, after=epoch_of(first))
+    h4.link(up=True)
+    third = team.wait_for_world(4, after=epoch_of(second))
+    assert hosts_in(third) == ["h1", "h2", "h3", "h4"]
+    finish(team, h1, h2, h3, h4)
+
+
+@pytest.mark.parametrize("deaf", ["member", "coordinator"])
+def test_a_cut_in_one_direction_loses_that_host_and_no_other(rig, team, deaf):
+    h1, h2, h3, h4, _ = rig.hosts
+    first = four(rig, team)
+    h3.deaf_to(h1) if deaf == "member" else h1.deaf_to(h3)
+    second = team.wait_for_world(3, after=epoch_of(first))
+    assert hosts_in(second) == ["h1", "h2", "h4"] and len(team.worlds()) == 2
+    finish(team, h1, h2, h4)
+
+
+def test_a_link_that_flaps_costs_two_epochs_at_most(rig, team):
+    """F32, shortened: down for a second, up for a second, four times."""
+    four(rig, team)
+    for _ in range(4):
+        for up in (False, True):
+            rig.hosts[3].link(up=up)
+            time.sleep(1)
+    newest = max(team.worlds())
+    if newest > 1:
+        team.wait_for_world(4, after=newest - 1)
+    assert len(team.worlds()) <= 1 + 2
+    finish(team, *rig.hosts[:4])
+
+
+def test_a_frozen_host_that_thaws_does_not_go_on_in_the_old_world(rig, team):
+    """F16."""
+    h1, h2, h3, h4, _ = rig.hosts
+    first = four(rig, team)
+    h3.freeze()
+    second = team.wait_for_world(3, after=epoch_of(first))
+    old = [record for record in first.values() if record["host"] == "h3"]
+    h3.thaw()
+    third = team.wait_for_world(4, after=epoch_of(second))
+    assert hosts_in(third) == ["h1", "h2", "h3", "h4"]
+    assert old and len(team.workers_on(h3)) == 1
+    finish(team, h1, h2, h3, h4)
+
+
+def test_in_a_partition_of_two_and_two_the_side_of_the_coordinator_goes_on(rig, team):
+    h1, h2, h3, h4, _ = rig.hosts
+    first = four(rig, team)
+    rig.partition([h1, h2], [h3, h4])
+    second = team.wait_for_world(2, after=epoch_of(first))
+    assert hosts_in(second) == ["h1", "h2"]
+    rig.heal()
+    third = team.wait_for_world(4, after=epoch_of(second))
+    team.check_worlds()
+    finish(team, h1, h2, h3, h4)
+    assert epoch_of(third) > epoch_of(second)
+
+
+@pytest.mark.parametrize("alone", [0, 3])
+def test_in_a_partition_of_one_and_three_the_three_go_on(rig, team, alone):
+    first = four(rig, team)
+    others = [host for host in rig.hosts[:4] if host.number != alone + 1]
+    rig.partition([rig.hosts[alone]], others)
+    second = team.wait_for_world(3, after=epoch_of(first))
+    assert hosts_in(second) == [host.name for host in others]
+    lone = rig.hosts[alone]
+    deadline = time.monotonic() + 3
+    while team.workers_on(lone):
+        assert time.monotonic() < deadline, "the lone host goes on by itself"
+        time.sleep(0.05)
+    finish(team, *others)
+
+
+def test_a_job_that_is_not_elastic_ends_when_a_host_is_lost_and_names_it(rig, team):
+    h1, h2, h3, h4, _ = rig.hosts
+    four(rig, team, "--nnodes=4")
+    h3.power_off()
+    jobs = [job for job in team.jobs if job.host is not h3]
+    statuses = team.finish(jobs, seconds=8)
+    assert len(set(statuses.values())) == 1 and 0 not in statuses.values()
+    assert all("h3" in job.err for job in jobs)
+
+
+def test_fewer_hosts_than_are_needed_wait_and_then_fail(rig, team):
+    """Horovod: min_hosts_timeout after a loss."""
+    h1, h2, h3, *_ = rig.hosts
+    team.meet([h1, h2, h3], "--nnodes=3:4", "--max_restart=3", "--restart_backoff=0", "--elastic_timeout=2")
+    team.wait_for_world(3)
+    h3.power_off()
+    statuses = team.finish(team.jobs[:2], seconds=10)
+    assert len(set(statuses.values())) == 1 and 0 not in statuses.values()
+    assert "h3" in team.jobs[0].err and len(team.worlds()) == 1
+
+
+def test_a_host_that_is_started_again_takes_its_place_in_a_job_of_fixed_size(rig, team):
+    """torchelastic: test_double_agent_fault_tolerance (kill odd agent + restart, both exit 0)."""
+    h1, h2, *_ = rig.hosts
+    flags = ("--nnodes=2", "--max_restart=3", "--restart_backoff=0", "--elastic_timeout=20")
+    team.meet([h1, h2], *flags)
+    first = team.wait_for_world(2)
+    team.jobs[1].signal(signal.SIGKILL)
+    team.jobs[1].finish()
+    team.start(h2, *flags)
+    second = team.wait_for_world(2, after=epoch_of(first))
+    assert {who: record["host"] for who, record in first.items()} == {who: record["host"] for who, record in second.items()}
+    finish_jobs = [team.jobs[0], team.jobs[2]]
+    team.order("all", "exit 0")
+    assert team.finish(finish_jobs) == {"h1": 0, "h2": 0}
+
+
+def test_of_two_hosts_one_is_enough(rig, team):
+    """torchelastic: test_double_agent_elastic (min 1, max 2; kill odd: even exits 0, odd -9)."""
+    h1, h2, *_ = rig.hosts
+    team.meet([h1, h2], "--nnodes=1:2", "--max_restart=3", "--restart_backoff=0", "--elastic_timeout=20")
+    first = team.wait_for_world(2)
+    team.jobs[1].signal(signal.SIGKILL)
+    team.wait_for_world(1, after=epoch_of(first))
+    team.order("all", "exit 0")
+    assert team.finish() == {"h1": 0, "h2": -9}
+
+
+def test_hosts_are_added_and_removed(rig, team):
+    """Horovod: test_hosts_added_and_removed."""
+    h1, h2, h3, h4, _ = rig.hosts
+    team.meet([h1, h2], *ELASTIC)
+    first = team.wait_for_world(2, seconds=15)
+    team.meet([h3, h4], *ELASTIC)
+    second = team.wait_for_world(4, after=epoch_of(first), seconds=15)
+    h2.kill_processes()
+    third = team.wait_for_world(3, after=epoch_of(second))
+    assert hosts_in(third) == ["h1", "h3", "h4"]
+    finish(team, h1, h3, h4)
+
+
+@pytest.mark.parametrize("how", ["raise no more", "kill 9"], ids=["exception", "kill"])
+def test_one_rank_fails_and_the_job_goes_on(rig, team, how):
+    """Horovod: test_single_rank_failure."""
+    first = four(rig, team)
+    team.order(f"rank-2.{epoch_of(first)}", how)
+    second = team.wait_for_world(4, after=epoch_of(first))
+    assert hosts_in(second) == hosts_in(first)
+    finish(team, *rig.hosts[:4])
+
+
+def test_all_ranks_fail_at_once_and_one_restart_is_used(rig, team):
+    """Horovod: test_all_ranks_failure; F21."""
+    first = four(rig, team, "--nnodes=4", "--max_restart=1", "--restart_backoff=0")
+    team.order(f"all.{epoch_of(first)}", "exit 9")
+    second = team.wait_for_world(4, after=epoch_of(first))
+    assert len(team.worlds()) == 2
+    finish(team, *rig.hosts[:4])
+    assert epoch_of(second) == epoch_of(first) + 1
+
+
+def test_a_host_that_fails_again_and_again_is_left_out(rig, team):
+    """Horovod: blacklist; after three failures in ten minutes the job goes on without it."""
+    h1, h2, h3, *_ = rig.hosts
+    team.meet([h1, h2, h3], "--nnodes=2:3", "--max_restart=10", "--restart_backoff=0")
+    team.wait_for_world(3)
+    for epoch in (1, 2, 3):  # each time of something else: the same failure three times would end the job
+        team.order(f"host-h3.{epoch}", f"exit {epoch}")
+    world = team.wait_for_world(2, seconds=20)
+    assert hosts_in(world) == ["h1", "h2"] and len(team.worlds()) == 4
+    team.jobs[0].says("h3")
+    again = team.wait_for_world(3, after=epoch_of(world), seconds=25)
+    assert hosts_in(again) == ["h1", "h2", "h3"]
+    finish(team, h1, h2, h3)
+
+
+def test_when_every_host_fails_there_is_no_one_to_leave_out(rig, team):
+    """Horovod: test_all_hosts_blacklisted."""
+    h1, h2, *_ = rig.hosts
+    team.order("all", "exit 6")
+    team.meet([h1, h2], "--nnodes=1:2", "--max_restart=5", "--restart_backoff=0", "--elastic_timeout=1")
+    assert set(team.finish(seconds=25).values()) == {6}
+    assert len(team.worlds()) <= 6
+
+
+def test_the_world_is_a_multiple_and_the_rest_are_spares(rig, team):
+    team.meet(rig.hosts[:3], "--nnodes=2:4:2", "--max_restart=10", "--restart_backoff=0")
+    first = team.wait_for_world(2, seconds=15)
+    lost = next(host for host in rig.hosts[1:3] if host.name in hosts_in(first))
+    lost.power_off()
+    second = team.wait_for_world(2, after=epoch_of(first))
+    assert lost.name not in hosts_in(second)
+    finish(team, *[host for host in rig.hosts[:3] if host is not lost])
