@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""usage: scripts/bench cluster [PART [OPTIONS]]
+
+Measures what several hosts cost. Without a PART all of them, one after the other; with one, its own options.
+
+  death        loss of a host to re-formed job, beside torchrun (tests/bench/cluster/node_death.py)
+
+scripts/bench cluster PART --help says more about each.
+"""
+
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PARTS = {"death": ["node_death.py"]}
+
+
+def command(part):
+    program, *more = PARTS[part]
+    return [sys.executable, str(HERE / program), *more]
+
+
+def main():
+    words = sys.argv[1:]
+    if words and words[0] in ("-h", "--help"):
+        print(__doc__)
+        return 0
+    if words and words[0] not in PARTS:
+        print(f"bench: error: unknown part {words[0]}\n  hint: there are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    status = 0
+    for part in words[:1] or PARTS:
+        print(f"== {part}", flush=True)
+        status = subprocess.run([*command(part), *words[1:]]).returncode or status
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
