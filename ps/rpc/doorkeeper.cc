@@ -61,6 +61,7 @@ struct Visitor {
   std::string host;  // of its address
   Handshake handshake;
   Clock::time_point since;
+  bool has_spoken = false;
 };
 
 enum class Progress { waits, admitted, gone };
@@ -184,7 +185,7 @@ bool Doorkeeper::State::accept_one() {
   settings.purpose = kPurpose;
   settings.version = FLEETRUN_VERSION;
   settings.peer = from.host + ":" + from.port;
-  visitors.push_back({std::move(connection), from.host, Handshake(std::move(settings)), Clock::now()});
+  visitors.push_back({std::move(connection), from.host, Handshake(std::move(settings)), Clock::now(), false});
   return true;
 }
 
@@ -193,9 +194,11 @@ Progress Doorkeeper::State::serve(Visitor& visitor) {
   const ssize_t count = ::recv(visitor.connection.value(), block, sizeof block, 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Progress::waits;
   if (count <= 0) {
-    turn_away(visitor, "it left without a proof of the job's secret");
+    // Who only looks whether somebody listens here is no news: fleetrun does so, before it says that a server is ready.
+    if (visitor.has_spoken) turn_away(visitor, "it left without a proof of the job's secret");
     return Progress::gone;
   }
+  visitor.has_spoken = true;
   const std::string_view bytes(block, static_cast<std::size_t>(count));
   try {
     const std::size_t taken = visitor.handshake.receive(bytes);
