@@ -60,7 +60,7 @@ bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidat
   for (const Member& member : state.journal.world->members) {
     const bool here = std::any_of(candidates.begin(), candidates.end(),
                                   [&member](const Candidate& its) { return its.member.node == member.node; });
-    if (!here && (!member.offer.servers.empty() || member.offer.meeting != 0)) return false;
+    if (!here && !member.offer.servers.empty()) return false;  // where the job meets is server 0's
   }
   bool anybody_runs = false;
   for (const auto& node : state.nodes) {
@@ -375,7 +375,8 @@ void consider_growth(State& state) {
   std::size_t available = 0;
   std::string newcomer;
   for (const auto& node : state.nodes) {
-    if (node->done) return;  // the job is about to end
+    // The job is about to end. A host of servers alone has nothing to wait for, and is done from its start on.
+    if (node->done && (!state.settings.in_place || !node->offer.trainers.empty())) return;
     const bool member = node->told == state.journal.world->epoch;
     if (node->leaving || node->connection == 0 || (!member && state.parole.until(node->name) > state.now)) continue;
     ++available;
