@@ -24,8 +24,10 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::chrono::seconds kRollBack{10};  // for agents without an order
-constexpr std::chrono::seconds kLeaving{5};
+constexpr std::chrono::seconds kRollBack{10};          // for agents without an order
+constexpr std::chrono::seconds kLeaving{5}, kLost{1};  // for agents to end; where one cannot be heard, less
+constexpr std::chrono::minutes kCollecting{10};
+constexpr std::size_t kMostTold = 16;  // of more hosts than these, nobody wants to hear that each has come
 constexpr std::chrono::seconds kForced{5};  // after a second signal
 constexpr int kRefused = 125;               // fleetrun's own exit status
 constexpr std::size_t kMostNamed = 50;      // refused hosts in one message
@@ -40,6 +42,7 @@ struct State {
   bool gone = false;           // its agent
   std::string cut_off;         // why, while the job ran
   bool in_job = false;         // it has joined the coordinator
+  bool lost = false;           // and there is no word from it: nobody waits for it at the end
   std::optional<Ended> ended;  // its launcher
   bool collected = false;
   std::unique_ptr<LogReceiver> logs;
@@ -113,21 +116,32 @@ class Head final : public FanOutListener, public HeadListener {
   // What the coordinator tells.
 
   void on_event(const ClusterEvent& event) override {
-    if (const auto* joined = std::get_if<NodeJoined>(&event)) {
-      for (std::uint32_t i = 0; i < hosts_.size(); ++i)
-        hosts_[i].in_job = hosts_[i].in_job || plan_.hosts[i].host.name == joined->name;
-    }
-    const bool lost = std::holds_alternative<NodeLost>(event) || std::holds_alternative<NodeFailed>(event) ||
-                      std::holds_alternative<NodeRefused>(event) ||
-                      std::holds_alternative<RestartDecided>(event) ||
-                      std::holds_alternative<NodeParked>(event);
+    if (const auto* joined = std::get_if<NodeJoined>(&event)) follow(joined->name, false);
+    if (const auto* lost = std::get_if<NodeLost>(&event)) follow(lost->name, true);
     if (const auto* ended = std::get_if<JobEnded>(&event)) return on_job_over(ended->end);
-    observer_.say(lost ? LogLevel::warning : LogLevel::info, to_string(event));
+    observer_.say(level_of(event), to_string(event));
   }
-
   void on_warning(const std::string& text) override { observer_.say(LogLevel::warning, text); }
 
  private:
+  void follow(const std::string& node_name, bool lost) {
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      if (plan_.hosts[i].host.name != node_name) continue;
+      hosts_[i].in_job = true;
+      hosts_[i].lost = lost;
+    }
+    advance();
+  }
+
+  LogLevel level_of(const ClusterEvent& event) const {
+    if (std::holds_alternative<NodeJoined>(event) && hosts_.size() > kMostTold) return LogLevel::debug;
+    const bool trouble =
+        std::holds_alternative<NodeLost>(event) || std::holds_alternative<NodeFailed>(event) ||
+        std::holds_alternative<NodeRefused>(event) || std::holds_alternative<RestartDecided>(event) ||
+        std::holds_alternative<NodeParked>(event);
+    return trouble ? LogLevel::warning : LogLevel::info;
+  }
+
   std::string name(std::uint32_t host) const { return written(plan_.hosts[host].host); }
 
   std::size_t count(bool (*is)(const State&)) const {
@@ -312,25 +326,30 @@ class Head final : public FanOutListener, public HeadListener {
     if (stage_ == Stage::rolling_back || stage_ == Stage::leaving) {
       if (fan_out_->alive() == 0) finish();
     } else if (stage_ == Stage::ending) {
-      const bool waits = std::any_of(hosts_.begin(), hosts_.end(), [](const State& state) {
-        return state.hello && !state.gone && !state.ended;
-      });
+      const bool waits = std::any_of(hosts_.begin(), hosts_.end(),
+                                     [](const State& state) { return answers(state) && !state.ended; });
       if (!waits) collect();
     } else if (stage_ == Stage::collecting) {
       const bool waits = std::any_of(hosts_.begin(), hosts_.end(), [](const State& state) {
-        return state.logs && !state.gone && !state.collected;
+        return state.logs && answers(state) && !state.collected;
       });
       if (!waits) let_go();
     }
   }
 
+  static bool answers(const State& state) { return state.hello && !state.gone && !state.lost; }
+
   void collect() {
     stage_ = Stage::collecting;
     timer_.cancel();
     if (!plan_.collect_logs) return let_go();
+    arm(kCollecting, [this] {
+      observer_.say(LogLevel::warning, "logs are not here yet after 10 minutes, and are left where they are");
+      let_go();
+    });
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
       State& state = hosts_[i];
-      if (!state.hello || state.gone) continue;
+      if (!answers(state)) continue;
       const std::string directory = plan_.log_dir + "/" + plan_.hosts[i].host.name;
       ::mkdir(plan_.log_dir.c_str(), 0700);
       ::mkdir(directory.c_str(), 0700);
@@ -351,7 +370,9 @@ class Head final : public FanOutListener, public HeadListener {
       if (hosts_[i].ended) fan_out_->send(i, Bye{});
     }
     fan_out_->close();
-    arm(kLeaving, [this] { fan_out_->kill(); });
+    const bool any_lost =
+        std::any_of(hosts_.begin(), hosts_.end(), [](const State& state) { return state.lost; });
+    arm(any_lost ? kLost : kLeaving, [this] { fan_out_->kill(); });
     advance();
   }
 

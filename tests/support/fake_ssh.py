@@ -134,7 +134,7 @@ def main():
     line = ["/bin/sh", "-c", f"{program} {arguments}"]
     os.chdir(directory)
     if config.get("exec"):
-        os.execve(line[0], line, environment)
+        os.execve(program, [program, *arguments.split(" ")], environment)
     pipe = subprocess.PIPE
     child = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True)
     os._exit(pump(child, f"{place}/drop-{host}") & 255)
