@@ -74,16 +74,18 @@ bool Meeting::is_in_place() const {
   return roster_.is_in_place();
 }
 
-void Meeting::update(const Attendance& attendance) {
+std::vector<std::uint32_t> Meeting::update(const Attendance& attendance) {
   std::unique_lock lock(mutex_);
   const bool were_done = roster_.are_all_done();
   const std::uint64_t before = roster_.epoch();
   Answers answers;
-  for (const std::uint32_t trainer : roster_.update(attendance)) {
+  const std::vector<std::uint32_t> gone = roster_.update(attendance);
+  for (const std::uint32_t trainer : gone) {
     drop(trainer, Error(ErrorKind::config, roster_.stale_text(trainer, before)), answers);
   }
   if (!were_done && roster_.are_all_done()) answers.push_back(hooks_.all_done);
   settle(lock, std::move(answers));
+  return gone;
 }
 
 void Meeting::drop(std::uint32_t trainer, const Error& error, Answers& answers) {

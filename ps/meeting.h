@@ -40,8 +40,8 @@ class Meeting {
   bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
   void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch = 0) const;
   bool is_stale(std::uint32_t trainer, std::uint64_t epoch) const;
-  /// A new world of the job.
-  void update(const Attendance& attendance);
+  /// A new world of the job. Returns the trainers that are gone with it.
+  std::vector<std::uint32_t> update(const Attendance& attendance);
   bool is_in_place() const;
   bool is_here(std::uint32_t trainer) const;
 

@@ -103,8 +103,8 @@ void Server::handle(const wire::Header& header, Reader body, Respond respond) no
   }
 }
 
-void Server::update(const Attendance& attendance) noexcept {
-  state_->meeting.update(attendance);
+std::vector<std::uint32_t> Server::update(const Attendance& attendance) {
+  return state_->meeting.update(attendance);
 }
 
 std::uint64_t Server::stale_requests() const noexcept {

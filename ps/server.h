@@ -41,8 +41,9 @@ class Server {
   /// Never blocks on other trainers. A request that is wrong is answered with an Error; it changes nothing.
   void handle(const wire::Header& header, Reader body, Respond respond) noexcept;
 
-  /// A new world of the job: from now on its trainers count, and stale ones are refused (ps/roster.h).
-  void update(const Attendance& attendance) noexcept;
+  /// A new world of the job: from now on its trainers count, and stale ones are refused (ps/roster.h). Returns the
+  /// trainers that are gone with it.
+  std::vector<std::uint32_t> update(const Attendance& attendance);
   /// Requests that were refused because their trainer is stale.
   std::uint64_t stale_requests() const noexcept;
   /// Whether a request would be refused for that reason now.

@@ -421,8 +421,10 @@ std::uint64_t RpcServer::refusals() const {
   return state_->refusals.count();
 }
 
-void RpcServer::update(const Attendance& attendance) noexcept {
-  state_->server.update(attendance);
+void RpcServer::update(const Attendance& attendance) {
+  for (const std::uint32_t trainer : state_->server.update(attendance))
+    log::info("epoch " + std::to_string(attendance.epoch) + " is without trainer " + std::to_string(trainer) +
+              ": the others go on, and what it still says is refused");
 }
 
 std::uint64_t RpcServer::stale_requests() const noexcept {

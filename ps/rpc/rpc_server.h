@@ -34,7 +34,7 @@ class RpcServer {
   std::uint64_t refusals() const;
 
   /// A new world of the job (ps/server.h). Threads: any.
-  void update(const Attendance& attendance) noexcept;
+  void update(const Attendance& attendance);
   /// Requests of trainers that were taken for lost, all refused.
   std::uint64_t stale_requests() const noexcept;
 
