@@ -118,6 +118,7 @@ remote::HeadSettings settings_of(const launcher::JobConfig& config, const remote
       std::clamp(std::chrono::duration_cast<std::chrono::seconds>(fan_out.hello_timeout), kShortestConnect,
                  kLongestConnect);
   fan_out.seed = random_seed();
+  settings.login_patience = config.meeting.join_timeout + fan_out.hello_timeout;
   settings.own = place.own;
   const Secret secret =
       config.meeting.secret_file ? read_secret_file(*config.meeting.secret_file) : Secret::random();

@@ -36,7 +36,15 @@ class Login final : public LinkListener {
   std::uint32_t number() const noexcept { return destination_.number; }
   Link* link() const noexcept { return link_.get(); }
   bool waits() const noexcept { return state_ == State::waiting; }
-  void give_up() { timer_.cancel(); }
+  /// No other try; who has an agent asks it to end, who has none does not wait for one.
+  void give_up() {
+    timer_.cancel();
+    if (!link_) return;
+    if (state_ == State::joined)
+      link_->close_input();
+    else
+      link_->kill();
+  }
 
  private:
   enum class State { waiting, connecting, joined, over };
@@ -92,7 +100,6 @@ class Fan final : public FanOut {
     waiting_.clear();
     for (auto& [number, login] : logins_) {
       login->give_up();
-      if (login->link()) login->link()->close_input();
     }
   }
 

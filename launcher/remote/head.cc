@@ -74,6 +74,7 @@ class Head final : public FanOutListener, public HeadListener {
     for (std::uint32_t i = 0; i < plan_.hosts.size(); ++i)
       destinations.push_back({i, plan_.hosts[i].host, plan_.hosts[i].here});
     fan_out_->start(std::move(destinations));
+    arm(settings_.login_patience, [this] { on_late(); });
     await_signal();
     loop_.run();
     if (refusal_) throw *refusal_;
@@ -166,6 +167,15 @@ class Head final : public FanOutListener, public HeadListener {
     }
   }
 
+  /// Some host has no verdict still.
+  void on_late() {
+    for (State& state : hosts_) {
+      if (!state.hello && !state.refused)
+        state.refused = LoginFailure{"no verdict of its login in time", "", false};
+    }
+    logged_in();
+  }
+
   Error refusal() const {
     std::string text;
     std::vector<std::string> hints;
@@ -214,6 +224,7 @@ class Head final : public FanOutListener, public HeadListener {
     coordinator_ = settings_.start_coordinator(loop_, addresses, *this);
     const std::vector<Endpoint> endpoints = coordinator_->endpoints();
     stage_ = Stage::running;
+    timer_.cancel();
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
       if (!hosts_[i].hello) continue;
       LaunchOrder order = plan_.hosts[i].order;
@@ -250,6 +261,7 @@ class Head final : public FanOutListener, public HeadListener {
     result_.end = end;
     result_.exit_status = end.exit_status;
     stage_ = Stage::ending;
+    output_->hurry();
     arm(settings_.end_patience, [this] {
       for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
         if (hosts_[i].hello && !hosts_[i].gone && !hosts_[i].ended)
@@ -290,7 +302,8 @@ class Head final : public FanOutListener, public HeadListener {
     state.ended = ended;
     output_->end(host);
     observer_.say(LogLevel::debug, name(host) + ": launcher ended with " + std::to_string(ended.status));
-    if (stage_ == Stage::running && ended.status != 0 && !state.in_job)
+    const bool refuses = ended.screen.find("fleetrun: error:") != std::string::npos;
+    if (stage_ == Stage::running && ended.status != 0 && (refuses || !state.in_job))
       give_up_on(host, ended.status,
                  "fleetrun on " + name(host) + " ended with " + std::to_string(ended.status));
     advance();

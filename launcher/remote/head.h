@@ -59,7 +59,8 @@ struct HeadSettings {
   OwnHost own;
   std::string secret;  // 32 bytes
   StartCoordinator start_coordinator;
-  std::chrono::milliseconds end_patience{45'000};  // of the hosts, once the job is over
+  std::chrono::milliseconds login_patience{600'000};  // until every host has a verdict
+  std::chrono::milliseconds end_patience{45'000};     // of the hosts, once the job is over
   bool hangup_ignored = false;
   SignalMap signals = default_signal_map();
   int output = 1;
@@ -69,8 +70,8 @@ struct HeadResult {
   int exit_status = 0;
   JobEnd end;
   bool stopped = false;  // by a signal that came here
-  std::string host;    // whose screen that is
-  std::string screen;  // what to show of it, the failure screen; may be empty
+  std::string host;      // whose screen that is
+  std::string screen;    // what to show of it, the failure screen; may be empty
 };
 
 /// Blocks until the job is over and nothing of it is left.

@@ -104,6 +104,19 @@ void check_roles(const std::vector<HostPart>& parts, const JobConfig& config) {
     refuse("no host of the list has a server", "write h1:servers=1 for a host that serves");
 }
 
+/// A rank that no host has, where the ranks of all are known.
+void check_shown(const std::vector<HostPart>& parts, const JobConfig& config) {
+  const HostPart& last = parts.back();
+  if (!last.first_trainer || !last.trainers || config.file) return;
+  const int size = *last.first_trainer + *last.trainers;
+  for (const int rank : config.show.trainers) {
+    if (rank >= size)
+      refuse("--show names trainer " + std::to_string(rank) + ", and there are " + std::to_string(size) +
+                 " of them",
+             "ranks begin at 0");
+  }
+}
+
 /// Whose output is shown, where that is one process's: the first trainer of the first host that has one.
 void choose_shown(std::vector<HostPart>& parts) {
   bool found = false;
@@ -199,6 +212,7 @@ HeadPlan make_head_plan(const Options& options, const JobConfig& config, const E
   }
   count_ranks(plan.hosts);
   check_roles(plan.hosts, config);
+  check_shown(plan.hosts, config);
   if (plan.raw) choose_shown(plan.hosts);
   return plan;
 }

@@ -54,8 +54,13 @@ class Output final : public HostOutput {
     write();
   }
 
+  void hurry() override {
+    if (!std::exchange(hurried_, true) && !held_.empty()) wait_for_reader();
+  }
+
   void drain(std::function<void()> done) override {
     done_ = std::move(done);
+    hurried_ = true;
     if (held_.empty() || output_.gone()) return finish();
     wait_for_reader();
   }
@@ -75,7 +80,9 @@ class Output final : public HostOutput {
     }
     held_.erase(0, written);
     if (output_.gone()) return give_up();
-    if (written > 0 && done_) wait_for_reader();
+    if (hurried_ && (written > 0 || !waited_for_)) wait_for_reader();
+    if (held_.empty()) patience_.cancel();
+    waited_for_ = !held_.empty();
     if (!held_.empty()) await_output();
     watch_size();
     if (held_.empty() && done_) finish();
@@ -126,7 +133,7 @@ class Output final : public HostOutput {
   std::string held_;
   asio::posix::stream_descriptor writable_;
   asio::steady_timer patience_;
-  bool waiting_ = false, holding_ = false;
+  bool waiting_ = false, waited_for_ = false, holding_ = false, hurried_ = false;
   std::function<void()> done_;
 };
 

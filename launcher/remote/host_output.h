@@ -22,7 +22,9 @@ class HostOutput {
   virtual void take(std::uint32_t host, std::string_view bytes) = 0;
   /// The rest of a line without an end; nothing more comes of this host.
   virtual void end(std::uint32_t host) = 0;
-  /// Calls `done` when everything has been taken, or the reader is gone or has taken nothing for ten seconds.
+  /// The job is over: from here on a reader that takes nothing for ten seconds counts as gone.
+  virtual void hurry() = 0;
+  /// Calls `done` when everything has been taken, or the reader is gone or has taken nothing for ten seconds. Hurries.
   virtual void drain(std::function<void()> done) = 0;
 };
 

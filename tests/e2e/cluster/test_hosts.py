@@ -349,3 +349,70 @@ def test_the_secret_is_in_no_command_line_and_no_environment(hosts, work):
     job.signal(signal.SIGTERM)
     job.finish()
     assert job.status == 143
+
+
+@pytest.mark.parametrize(
+    "show, shown",
+    [
+        ("0,2", ["h1:trainer 0 | 0", "h2:trainer 2 | 2"]),
+        ("trainer", ["h1:trainer 0 | 0", "h1:trainer 1 | 1", "h2:trainer 2 | 2", "h2:trainer 3 | 3"]),
+        ("none", []),
+    ],
+)
+def test_who_is_shown_is_chosen_over_all_hosts(hosts, work, show, shown):
+    work.script("say.py", "import os; print(os.environ['PADDLE_TRAINER_ID'])")
+    job = hosts.run("--hosts", "h1:2,h2:2", "--show", show, "say.py")
+    assert job.status == 0, job.err
+    assert sorted(job.out.splitlines()) == shown
+
+
+def test_a_rank_that_no_host_has_cannot_be_shown(hosts, work):
+    work.script("say.py", "print('hello')")
+    job = hosts.run("--hosts", "h1:2,h2:2", "--show", "4", "say.py")
+    assert job.status == 125
+    assert "--show names trainer 4, and there are 4 of them" in job.err
+
+
+def test_with_show_fail_only_what_failed_is_shown(hosts, work):
+    work.script("fail.py", "import os, sys, time\nprint('rank', os.environ['PADDLE_TRAINER_ID'], flush=True)\nif os.environ['PADDLE_TRAINER_ID'] == '3': time.sleep(0.2); sys.exit(4)\ntime.sleep(60)\n")
+    job = hosts.run("--hosts", "h1:2,h2:2", "--show", "fail", "fail.py")
+    assert job.status == 4
+    assert job.out == "h2:trainer 3 | rank 3\n"
+
+
+def test_an_agent_that_is_killed_takes_its_launcher_with_it(hosts, work):
+    work.script("wait.py", WAIT)
+    job = hosts.start("--hosts", "h1,h2", "wait.py")
+    wait_until(lambda: (work.directory / "log/h2/workerlog.0").exists() and "up" in job.log("h2/workerlog.0"), "a trainer on h2")
+
+    def agent_of_h2():
+        for pid in marked_pids("FAKE_HOST=h2"):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+            if words[1:3] == [b"agent", b"--stdin"] and pid in marked_pids(job.mark):
+                return pid
+        return None
+
+    os.kill(wait_until(agent_of_h2, "the agent on h2"), signal.SIGKILL)
+    job.finish()
+    assert job.status == 125, job.err
+    assert "the connection to h2 broke" in job.err
+    wait_until(lambda: not job.survivors(), "everything gone")
+
+
+def test_a_reader_that_takes_nothing_keeps_nobody_from_ending(hosts, work):
+    work.script("flood.py", "import sys\nfor i in range(20000): sys.stdout.write('x' * 500 + '\\n')\n")
+    job = hosts.start("--hosts", "h1,h2", "--show", "all", "flood.py", stderr=open(work.directory / "err", "wb"))
+    try:
+        job.process.wait(40)
+    finally:
+        job.process.stdout.close()
+    assert job.process.returncode == 0, (work.directory / "err").read_text()
+    assert (work.directory / "log/h2/workerlog.0").stat().st_size == 20000 * 501
+
+
+def test_restarts_are_counted_over_all_hosts(hosts, work):
+    work.script("flaky.py", "import os, sys\nattempt = os.environ['PADDLE_RESTART_COUNT'] if 'PADDLE_RESTART_COUNT' in os.environ else os.environ.get('TORCHELASTIC_RESTART_COUNT')\nprint('attempt', attempt)\nsys.exit(3 if attempt == '0' and os.environ['PADDLE_TRAINER_ID'] == '1' else 0)\n")
+    job = hosts.run("--hosts", "h1,h2", "--max_restart", "2", "--restart_backoff", "0", "--show", "all", "flaky.py")
+    assert job.status == 0, job.err
+    assert "h1:trainer 0 | attempt 1" in job.out and "h2:trainer 1 | attempt 1" in job.out
