@@ -153,8 +153,9 @@ class Team:
                 assert len(set(ranks)) == len(ranks) and all(rank < int(number) for rank in ranks), (epoch, ranks)
                 if endpoints:
                     assert len(set(endpoints.split(","))) == int(number), endpoints
-        started = self.records()
-        assert len({(r["epoch"], r["who"]) for r in started}) == len(started), "a rank of one epoch was started twice"
+        places = {}
+        for one in self.records():  # a process may be started again, but where it was
+            assert places.setdefault((one["epoch"], one["who"]), one["host"]) == one["host"], f"two hosts have {one['who']}: {places}"
 
     def story(self):
         """Everything that was said, for a failed test."""

@@ -1,0 +1,98 @@
+"""One command on one host starts all over a real sshd; hosts that cannot take part, and heads that are gone."""
+
+import signal
+
+import pytest
+
+from cluster_job import QUICK
+from fleetrun_job import wait_until
+
+
+def test_one_command_starts_every_host_and_ends_with_the_job(rig, team):
+    h1, h2, h3, *_ = rig.hosts
+    job = team.from_here(h1, "h1:1,h2:2,h3:1")
+    world = team.wait_for_world(4)
+    assert [world[f"rank-{rank}"]["host"] for rank in range(4)] == ["h1", "h2", "h2", "h3"]
+    assert {record["directory"] for record in world.values()} == {str(rig.place)}
+    team.order("all", "exit 0")
+    assert team.finish() == {"h1": 0}
+    for host in (h2, h3):
+        assert list((host.files / "log").glob("**/workerlog.*")), f"no log on {host.name}"
+
+
+
+def test_hosts_that_hold_no_secret_of_their_own_get_the_jobs(rig, team):
+    h1, h2, *_ = rig.hosts
+    for host in (h1, h2):
+        (host.home / ".config" / "fleetrun" / "secret").unlink()
+    team.from_here(h1, [h1, h2])
+    team.wait_for_world(2)
+    team.order("all", "exit 0")
+    assert team.finish() == {"h1": 0}
+    assert not (h2.home / ".config" / "fleetrun" / "secret").exists()
+
+
+def test_an_exit_status_of_a_far_process_is_the_commands(rig, team):
+    job = team.from_here(rig.hosts[0], rig.hosts[:3])
+    world = team.wait_for_world(3)
+    team.order("rank-2", "raise the far disk is full")
+    assert team.finish() == {"h1": 1}
+    assert "the far disk is full" in job.err + job.out and world["rank-2"]["host"] in job.err + job.out
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_to_the_command_ends_the_job_on_all_hosts(rig, team, number, status):
+    job = team.from_here(rig.hosts[0], rig.hosts[:3])
+    team.wait_for_world(3)
+    job.signal(number)
+    assert team.finish() == {"h1": status}
+
+
+def test_hosts_that_cannot_be_reached_are_all_named_and_nothing_is_left_on_the_others(rig, team):
+    """F70."""
+    h1, h2, h3, h4, h5 = rig.hosts
+    h3.power_off()
+    h5.link(up=False)
+    job = team.from_here(h1, rig.hosts[:5], "--join_timeout=8")
+    assert team.finish(seconds=20, hosts=[h1, h2, h4]) == {"h1": 125}
+    assert "h3" in job.err and "h5" in job.err and not team.records()
+
+
+def test_a_host_whose_key_is_unknown_or_whose_fleetrun_is_missing_is_told_in_one_line(rig, team):
+    """F69."""
+    h1, h2, *_ = rig.hosts
+    known = rig.directory / "known_hosts"
+    lines = known.read_text()
+    try:
+        known.write_text("".join(line for line in lines.splitlines(True) if not line.startswith("h2,")))
+        job = team.from_here(h1, [h1, h2])
+        assert team.finish(seconds=20) == {"h1": 125}
+    finally:
+        known.write_text(lines)
+    assert "h2" in job.err and "key" in job.err.lower() and not team.records(), job.err
+    job = team.from_here(h1, [h1, h2], "--path=/nowhere/fleetrun")
+    team.finish([job], seconds=20)
+    assert job.status in (125, 127) and "/nowhere/fleetrun" in job.err, job.err
+
+
+@pytest.mark.parametrize("how", ["killed", "unplugged", "ssh"])
+def test_hosts_end_when_the_command_that_started_them_is_gone(rig, team, how):
+    """F18: the head's launcher killed, its host cut off, its ssh processes killed."""
+    h1, h2, h3, *_ = rig.hosts
+    job = team.from_here(h1, [h2, h3])
+    team.wait_for_world(2)
+    if how == "killed":
+        job.signal(signal.SIGKILL)
+    elif how == "unplugged":
+        h1.link(up=False)
+    else:
+        for pid, words in h1.processes().items():
+            if words.split()[0].endswith("ssh"):
+                h1.run(["sh", "-c", "pkill -x ssh"], directory="/")
+                break
+    for host in (h2, h3):
+        wait_until(lambda host=host: not any("cluster_worker" in words for words in host.processes().values()),
+                   f"the end of what runs on {host.name}", QUICK)
+    if how != "killed":
+        job.finish(15)
+        assert job.status != 0
