@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "launcher/cluster/coordinator_state.h"
 #include "launcher/cluster/words.h"
@@ -235,14 +236,31 @@ void wait_for_nodes(State& state) {
     step_down(state, "too few of the hosts that know the newest epoch are here", std::nullopt);
 }
 
+/// Nobody of the run before is left to go on: what is left of it are its epochs, which are not used again.
+void begin_anew(State& state) {
+  const Journal before = std::exchange(state.journal, {});
+  state.journal.job_id = before.job_id;
+  state.journal.run = before.run;
+  state.known = {};
+  state.attempt = -1;
+  state.policy = RestartPolicy(state.settings.restarts, state.settings.seed);
+  state.waiting_since.reset();
+  state.started = state.now;
+  state.stage = Stage::gathering;
+  gather(state);
+}
+
 /// A coordinator that has just taken over: members of the last world that have not come are lost.
 void lose_absent(State& state) {
   state.hold_until = {};
   if (!state.journal.world) return;
   std::vector<std::string> names;
   for (const Member& member : state.journal.world->members) {
+    if (!find(state, member.node)) names.push_back(member.name);
+  }
+  if (state.settings.durable && names.size() == state.journal.world->members.size()) return begin_anew(state);
+  for (const Member& member : state.journal.world->members) {
     if (find(state, member.node)) continue;
-    names.push_back(member.name);
     state.gone.push_back({member.name, state.now});
     note(state, NodeLost{member.name, member.node, "no word from it since another host coordinates", {}});
   }

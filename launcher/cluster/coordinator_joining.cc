@@ -132,6 +132,7 @@ void admit(State& state, ConnectionId connection, const Hello& hello) {
     if (state.stage != Stage::waiting || node.asked != 0) return;
   }
   if (state.stage == Stage::running) consider_growth(state);
+  if (state.hold_until != Instant{}) return;  // who is to wait is seen when it is known who is left
   if (state.stage != Stage::over && node.asked == 0 && !node.parked) park(state, node, unfit(state, node));
 }
 

@@ -354,6 +354,7 @@ void Node::act(joining::TellFenced& fenced) {
 }
 
 void Node::act(joining::TellJobOver& over) {
+  if (discovery_ && !coordinator_) discovery_->stop(false);  // nobody is to lead a job that is over
   tell([end = over.end](MembershipListener& listener) { listener.on_job_over(end); });
 }
 
