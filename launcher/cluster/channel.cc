@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "launcher/cluster/connector.h"
+#include "launcher/cluster/outbox.h"
 #include "launcher/cluster/socket_address.h"
 #include "runtime/base/error.h"
 #include "runtime/base/handshake.h"
@@ -85,21 +86,19 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void send(std::string_view message) {
     if (!sealer_ || !listener_) return;
-    if (tls_) {
-      std::string frame;
-      sealer_->seal(message, frame);
-      tls_->write(frame);
-      unsent_ += tls_->output();
-    } else {
-      sealer_->seal(message, unsent_);
-    }
-    if (unsent_.size() - sent_ > settings_.most_unsent_bytes)
-      return end_later({ChannelEnd::broken,
-                        peer_ + " takes no messages: " + std::to_string(unsent_.size() - sent_) +
-                            " bytes are waiting for it",
-                        ""});
-    if (std::exchange(flush_posted_, true)) return;
-    asio::post(loop_, [self = shared_from_this()] { self->flush(); });
+    std::string frame;
+    sealer_->seal(message, frame);
+    write_later(frame);
+  }
+
+  void send(std::shared_ptr<const std::string> message) {
+    if (tls_) return send(std::string_view(*message));
+    if (!sealer_ || !listener_) return;
+    std::string before, after;
+    sealer_->seal_apart(*message, before, after);
+    outbox_.add(before);
+    outbox_.add(std::move(message));
+    write_later(after);
   }
 
   void close() {
@@ -275,6 +274,23 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     return listener_ != nullptr;
   }
 
+  /// With what else is sent in this turn of the loop.
+  void write_later(std::string_view bytes) {
+    if (tls_) {
+      tls_->write(bytes);
+      outbox_.add(tls_->output());
+    } else {
+      outbox_.add(bytes);
+    }
+    if (outbox_.size() > settings_.most_unsent_bytes)
+      return end_later(
+          {ChannelEnd::broken,
+           peer_ + " takes no messages: " + std::to_string(outbox_.size()) + " bytes are waiting for it",
+           ""});
+    if (std::exchange(flush_posted_, true)) return;
+    asio::post(loop_, [self = shared_from_this()] { self->flush(); });
+  }
+
   /// Within TLS, once there is one.
   void write(std::string_view bytes) {
     if (!tls_ || bytes.empty()) return write_raw(bytes);
@@ -283,40 +299,27 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void write_raw(std::string_view bytes) {
-    unsent_ += bytes;
-    if (!unsent_.empty() && !writing_) flush();
+    outbox_.add(bytes);
+    if (!outbox_.empty() && !writing_) flush();
   }
 
   void flush() {
     flush_posted_ = false;
     if (writing_ || !descriptor_.is_open()) return;
-    while (sent_ < unsent_.size()) {
-      const ssize_t count = ::send(descriptor_.native_handle(), unsent_.data() + sent_,
-                                   unsent_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0 && errno == EAGAIN) return write_when_possible();
-      if (count < 0) {
-        // What the other side said before it broke off comes first: reading finds the end as well.
-        unsent_.clear();
-        sent_ = 0;
-        if (closing_) cut();
-        return;
-      }
-      sent_ += static_cast<std::size_t>(count);
+    while (!outbox_.empty()) {
+      if (outbox_.write_some(descriptor_.native_handle())) continue;
+      if (errno == EAGAIN) return write_when_possible();
+      // What the other side said before it broke off comes first: reading finds the end as well.
+      outbox_.clear();
+      if (closing_) cut();
+      return;
     }
-    unsent_.clear();
-    if (unsent_.capacity() > kPiece) unsent_.shrink_to_fit();
-    sent_ = 0;
     if (!closing_) return;
     ::shutdown(descriptor_.native_handle(), SHUT_WR);
     wait_for_bytes();  // until the other side has closed, too
   }
 
   void write_when_possible() {
-    if (sent_ > unsent_.size() / 2) {
-      unsent_.erase(0, sent_);
-      sent_ = 0;
-    }
     writing_ = true;
     descriptor_.async_wait(Descriptor::wait_write, [self = shared_from_this()](const error_code& error) {
       self->writing_ = false;
@@ -336,8 +339,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::optional<TlsSession> tls_;
   std::optional<FrameSealer> sealer_;
   std::optional<FrameOpener> opener_;
-  std::string unsent_;
-  std::size_t sent_ = 0;  // of unsent_
+  Outbox outbox_;
   bool flush_posted_ = false, writing_ = false, reading_ = false, closing_ = false, has_spoken_ = false;
 };
 
@@ -349,6 +351,7 @@ class Handle final : public Channel {
   Handle& operator=(const Handle&) = delete;
 
   void send(std::string_view message) override { connection_->send(message); }
+  void send(std::shared_ptr<const std::string> message) override { connection_->send(std::move(message)); }
   void close() override { connection_->close(); }
   bool has_spoken() const noexcept override { return connection_->has_spoken(); }
   std::string peer() const override { return connection_->peer(); }

@@ -71,6 +71,8 @@ class Channel {
   virtual ~Channel() = default;
   /// Only of an open channel; of another, nothing happens.
   virtual void send(std::string_view message) = 0;
+  /// The same without a copy, for what is long and goes to many.
+  virtual void send(std::shared_ptr<const std::string> message) = 0;
   /// Sends what is left and says goodbye, in the background. The listener hears nothing more.
   virtual void close() = 0;
   /// Whether anything came from the other side.

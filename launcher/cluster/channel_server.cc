@@ -77,6 +77,10 @@ class Server final : public std::enable_shared_from_this<Server> {
     const auto found = guests_.find(id);
     if (found != guests_.end()) found->second->channel->send(message);
   }
+  void send(ConnectionId id, std::shared_ptr<const std::string> message) {
+    const auto found = guests_.find(id);
+    if (found != guests_.end()) found->second->channel->send(std::move(message));
+  }
   void close(ConnectionId id) {
     const auto found = guests_.find(id);
     if (found == guests_.end()) return;
@@ -252,6 +256,9 @@ class Handle final : public ChannelServer {
 
   const std::vector<Endpoint>& endpoints() const noexcept override { return server_->endpoints(); }
   void send(ConnectionId id, std::string_view message) override { server_->send(id, message); }
+  void send(ConnectionId id, std::shared_ptr<const std::string> message) override {
+    server_->send(id, std::move(message));
+  }
   void close(ConnectionId id) override { server_->close(id); }
   void close_all() override { server_->close_all(); }
   void stop_listening() override { server_->stop_listening(); }

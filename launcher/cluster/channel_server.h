@@ -52,6 +52,8 @@ class ChannelServer {
   virtual ~ChannelServer() = default;
   virtual const std::vector<Endpoint>& endpoints() const noexcept = 0;  // in digits
   virtual void send(ConnectionId id, std::string_view message) = 0;
+  /// The same without a copy, for what is long and goes to many.
+  virtual void send(ConnectionId id, std::shared_ptr<const std::string> message) = 0;
   /// Sends what is left and says goodbye, in the background.
   virtual void close(ConnectionId id) = 0;
   virtual void close_all() = 0;

@@ -48,7 +48,7 @@ class HeadCoordinator final : public Coordinator, private ChannelServerListener 
   CoordinatorHooks hooks() {
     CoordinatorHooks hooks;
     hooks.send = [this](const std::vector<ConnectionId>& to, const SharedMessage& message) {
-      for (const ConnectionId id : to) server_->send(id, message.bytes());
+      for (const ConnectionId id : to) server_->send(id, message.share());
     };
     hooks.close = [this](ConnectionId id) { server_->close(id); };
     hooks.publish = [](const Journal&) {};  // there is nowhere to: only this coordinator ever is

@@ -212,6 +212,8 @@ class SharedMessage {
   const Message& message() const noexcept { return shared_->message; }
   /// Encoded at the first call. Threads: of the loop only.
   const std::string& bytes() const;
+  /// The same, for those who keep them longer than this.
+  std::shared_ptr<const std::string> share() const { return {shared_, &bytes()}; }
 
  private:
   struct Shared {

@@ -175,7 +175,7 @@ CoordinatorHooks Node::coordinator_hooks() {
 void Node::send_from_here(const std::vector<ConnectionId>& to, const SharedMessage& message) {
   for (const ConnectionId id : to) {
     if (id < kHere) {
-      server_->send(id, message.bytes());
+      server_->send(id, message.share());
     } else if (id == here_) {
       later([number = uplink_number_, message](Node& node) {
         if (node.uplink_number_ == number && node.here_ != 0)

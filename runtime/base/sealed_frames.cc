@@ -6,6 +6,7 @@ namespace fleetrun {
 namespace {
 
 constexpr std::size_t kLengthBytes = 4, kSealBytes = 16;
+constexpr std::size_t kKept = 65'536;  // of memory, by a connection on which nothing is on its way
 static_assert(kFrameOverhead == kLengthBytes + kSealBytes);
 
 template <std::size_t count>
@@ -38,12 +39,17 @@ std::string_view key_view(const Digest& key) {
 FrameSealer::FrameSealer(const Digest& key) : hash_(key_view(key)) {}
 
 void FrameSealer::seal(std::string_view body, std::string& bytes) {
+  bytes.reserve(bytes.size() + body.size() + kFrameOverhead);
+  std::string seal;
+  seal_apart(body, bytes, seal);
+  bytes.append(body).append(seal);
+}
+
+void FrameSealer::seal_apart(std::string_view body, std::string& before, std::string& after) {
   const auto length = little_endian<kLengthBytes>(body.size());
   const Digest digest = seal_of(hash_, number_++, {length.data(), length.size()}, body);
-  bytes.reserve(bytes.size() + body.size() + kFrameOverhead);
-  bytes.append(length.data(), length.size());
-  bytes.append(body);
-  bytes.append(reinterpret_cast<const char*>(digest.data()), kSealBytes);
+  before.append(length.data(), length.size());
+  after.append(reinterpret_cast<const char*>(digest.data()), kSealBytes);
 }
 
 FrameOpener::FrameOpener(const Digest& key, std::size_t most_bytes)
@@ -51,9 +57,10 @@ FrameOpener::FrameOpener(const Digest& key, std::size_t most_bytes)
 
 std::optional<std::string_view> FrameOpener::next() {
   if (taken_ == received_.size() ||
-      taken_ > 65'536) {  // not at every frame: what is left would be moved each time
+      taken_ > kKept) {  // not at every frame: what is left would be moved each time
     received_.erase(0, taken_);
     taken_ = 0;
+    if (received_.empty() && received_.capacity() > kKept) received_.shrink_to_fit();
   }
   const std::string_view rest = std::string_view(received_).substr(taken_);
   if (rest.size() < kLengthBytes) return std::nullopt;

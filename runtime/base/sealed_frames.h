@@ -26,6 +26,8 @@ class FrameSealer {
   explicit FrameSealer(const Digest& key);
   /// Appends `body` as the next frame to `bytes`.
   void seal(std::string_view body, std::string& bytes);
+  /// The same without a copy of the body: what goes before it is appended to `before`, and what follows it to `after`.
+  void seal_apart(std::string_view body, std::string& before, std::string& after);
 
  private:
   KeyedHash hash_;

@@ -40,6 +40,8 @@ ChannelSettings channel_settings(const Secret& secret) {
   return settings;
 }
 
+constexpr std::size_t kLongMessage = 2048;  // more than any other has
+
 double thread_seconds() {
   timespec used = {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
@@ -50,6 +52,7 @@ double thread_seconds() {
 struct Tally {
   std::size_t agents = 0, met = 0;
   std::string hash;  // that all have to agree on
+  std::string list;  // likewise, as it came
   Clock::time_point last{};
   std::vector<bool> ranks;
 };
@@ -57,26 +60,29 @@ struct Tally {
 /// A node without a supervisor: a MemberCore and its connection.
 class Agent final : public ChannelListener {
  public:
-  Agent(boost::asio::io_context& loop, std::size_t number, const Endpoint& coordinator, const ChannelSettings& channel,
-        bool wants_list, Tally& tally)
+  Agent(boost::asio::io_context& loop, std::size_t number, const Endpoint& coordinator,
+        const ChannelSettings& channel, bool lists, Tally& tally)
       : loop_(loop),
         channel_settings_(channel),
         tally_(tally),
-        wants_list_(wants_list),
-        core_(settings(number, coordinator, wants_list)),
+        lists_(lists),
+        core_(settings(number, coordinator, lists)),
         timer_(loop, [this] { perform(core_.on_tick(cluster_now())); }) {}
 
   void start() { perform(core_.start(cluster_now())); }
 
   void on_open() override { perform(core_.on_connected(uplink_, cluster_now())); }
-  void on_message(std::string_view bytes) override { perform(core_.on(uplink_, decode(bytes), cluster_now())); }
+  void on_message(std::string_view bytes) override {
+    if (lists_ && bytes.size() > kLongMessage) return on_list(bytes);
+    perform(core_.on(uplink_, decode(bytes), cluster_now()));
+  }
   void on_closed(const ChannelClosed& closed) override {
     std::fprintf(stderr, "rendezvous_bench: %s\n", closed.why.c_str());
     std::exit(1);
   }
 
  private:
-  static MemberSettings settings(std::size_t number, const Endpoint& coordinator, bool wants_list) {
+  static MemberSettings settings(std::size_t number, const Endpoint& coordinator, bool lists) {
     char node[33];
     std::snprintf(node, sizeof node, "%032zx", number);
     MemberSettings settings;
@@ -89,7 +95,7 @@ class Agent final : public ChannelListener {
                       {20'000, 20'001, 20'002, 20'003, 20'004, 20'005, 20'006, 20'007},
                       {},
                       20'008};
-    settings.wants_list = wants_list;
+    settings.wants_list = lists;
     settings.coordinator = coordinator;
     settings.lease = std::chrono::seconds(60);
     return settings;
@@ -109,14 +115,26 @@ class Agent final : public ChannelListener {
       perform(core_.ready(epoch, settings(0, {}, false).offer, cluster_now()));
     });
   }
+  /// Hosts read their lists at the same time; here one thread would read thousands. The first reads, the others compare.
+  void on_list(std::string_view bytes) {
+    if (tally_.list.empty()) {
+      const auto list = std::get<WorldList>(decode(bytes));
+      if (list.world->members.size() != tally_.agents) std::abort();
+      tally_.list = bytes;
+    }
+    if (tally_.list != bytes) std::abort();
+    count();
+  }
+  void count() {
+    if (++tally_.met == tally_.agents) tally_.last = Clock::now();
+  }
   void act(joining::TellWorld& told) {
-    if (wants_list_ && !told.world) return;
     if (tally_.hash.empty()) tally_.hash = told.news.hash;
     if (told.news.hash != tally_.hash || told.news.nodes != static_cast<int>(tally_.agents) ||
         told.news.meeting.port == 0 || tally_.ranks.at(static_cast<std::size_t>(told.news.rank)))
       std::abort();
     tally_.ranks[static_cast<std::size_t>(told.news.rank)] = true;
-    if (++tally_.met == tally_.agents) tally_.last = Clock::now();
+    count();
   }
   void act(joining::TellJobOver& over) {
     std::fprintf(stderr, "rendezvous_bench: %s\n", over.end.why.c_str());
@@ -128,7 +146,7 @@ class Agent final : public ChannelListener {
   boost::asio::io_context& loop_;
   const ChannelSettings& channel_settings_;
   Tally& tally_;
-  bool wants_list_;
+  bool lists_;
   std::uint64_t uplink_ = 0;
   std::unique_ptr<Channel> channel_;
   MemberCore core_;
@@ -171,7 +189,8 @@ class Head final : public CoordinatorObserver {
 
  private:
   boost::asio::io_context loop_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_ = boost::asio::make_work_guard(loop_);
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_ =
+      boost::asio::make_work_guard(loop_);
   std::unique_ptr<Coordinator> coordinator_;
   double seconds = 0;
   std::thread thread_;
@@ -196,7 +215,8 @@ void measure(std::size_t agents, bool lists) {
   const double head_seconds = head.finish();
   std::printf("%6zu agents  %9.1f ms   coordinator %8.1f ms CPU, agents %8.1f ms CPU%s\n", agents,
               std::chrono::duration<double, std::milli>(tally.last - start).count(), 1e3 * head_seconds,
-              1e3 * agents_seconds, lists ? "   with lists" : "");
+              1e3 * agents_seconds, lists ? ", with lists" : "");
+  if (lists) std::printf("               each list has %zu bytes\n", tally.list.size());
   std::fflush(stdout);
 }
 

@@ -218,6 +218,22 @@ TEST_CASE("with TLS launchers talk as they do without, and nobody reads along") 
   CHECK(meeting.caller.closed->end == ChannelEnd::goodbye);
 }
 
+TEST_CASE("what goes to many is sent without a copy, with TLS and without") {
+  const auto list = std::make_shared<const std::string>(std::string(500'000, 'l'));
+  ChannelSettings tls = channel_settings();
+  tls.tls = TlsIdentity::make(tls.secret);
+  for (const ChannelSettings& settings : {channel_settings(), tls}) {
+    Meeting meeting(settings, settings);
+    meeting.open();
+    const ConnectionId caller = meeting.host.opened[0];
+    meeting.host.server->send(caller, "before");
+    meeting.host.server->send(caller, list);
+    meeting.host.server->send(caller, "after");
+    meeting.until([&] { return meeting.caller.messages.size() == 3; });
+    CHECK(meeting.caller.messages == std::vector<std::string>{"before", *list, "after"});
+  }
+}
+
 TEST_CASE("TLS on one side only, or with another secret, is refused in words on both") {
   ChannelSettings tls = channel_settings(), other = channel_settings("another secret of just 32 bytes!");
   tls.tls = TlsIdentity::make(tls.secret);
