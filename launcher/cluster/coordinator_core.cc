@@ -8,6 +8,7 @@
 
 #include "launcher/cluster/coordinator_state.h"
 #include "launcher/cluster/words.h"
+#include "launcher/signal_map.h"
 
 namespace fleetrun::launcher {
 namespace coordinating {
@@ -245,7 +246,8 @@ Outputs CoordinatorCore::on_published(bool stored, Instant now) {
 Outputs CoordinatorCore::stop(int signal, Instant now) {
   if (over()) return {};
   enter(*state_, now);
-  end_job(*state_, {128 + signal, "it was stopped by its user", "", {}});
+  const char* why = signal == kDrained ? "it was drained, and asks to be started again" : "it was stopped by its user";
+  end_job(*state_, {status_of_stop(signal), why, "", {}});
   return std::exchange(state_->outputs, {});
 }
 

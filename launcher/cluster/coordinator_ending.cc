@@ -4,6 +4,7 @@
 
 #include "launcher/cluster/coordinator_state.h"
 #include "launcher/cluster/words.h"
+#include "launcher/signal_map.h"
 
 namespace fleetrun::launcher::coordinating {
 namespace {
@@ -50,12 +51,13 @@ void on_done(State& state, Node& node, const Done& done) {
 
 void on_stop(State& state, Node& node, const Stop& stop) {
   if (state.end || node.leaving) return;
-  const std::string why = "stopped by " + signal_name(stop.signal) + " on " + node.name;
-  const JobEnd own{128 + stop.signal, why, node.name, {}};
+  const bool drained = stop.signal == kDrained;
+  const std::string why = (drained ? "drained" : "stopped by " + signal_name(stop.signal)) + " on " + node.name;
+  const JobEnd own{status_of_stop(stop.signal), why, node.name, {}};
   if (!enough_without(state, node)) {
     send(state, node, Message(End{own, false}));
     node.leaving = true;  // it has its own end
-    end_job(state, {kStoppedStatus, why, node.name, {}});
+    end_job(state, {drained ? own.exit_status : kStoppedStatus, why, node.name, {}});
     return;
   }
   send(state, node, Message(End{own, true}));

@@ -8,6 +8,7 @@
 
 #include "launcher/cluster/member_state.h"
 #include "launcher/cluster/words.h"
+#include "launcher/signal_map.h"
 
 namespace fleetrun::launcher {
 namespace joining {
@@ -251,7 +252,7 @@ Outputs MemberCore::stop(int signal, Instant now) {
     say(state, *state.reports.stop);
   } else {
     // Nobody to ask: this host at least stops.
-    finish(state, {128 + signal, "stopped by its user while no coordinator could be asked", state.settings.name, {}});
+    finish(state, {status_of_stop(signal), "stopped by its user while no coordinator could be asked", state.settings.name, {}});
   }
   return answered(state);
 }
