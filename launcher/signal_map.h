@@ -2,7 +2,8 @@
 //
 //   action          what happens                                                              written
 //   stop            the job stops in order: stop signal, grace, kill; again: killed now       stop, stop:SIGNAL
-//   drain           as stop, and fleetrun ends with 75: please start the job again             drain, drain:SIGNAL
+//   drain           as stop, and fleetrun ends with 75: please start the job again;            drain, drain:SIGNAL
+//                   a second one changes nothing
 //   now             the job is killed at once                                                 now
 //   forward         every process gets it, or another signal instead; the job goes on         forward, forward:SIGNAL, SIGNAL
 //   ignore          nothing                                                                   ignore

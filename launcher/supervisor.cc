@@ -286,6 +286,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
       case SignalAction::drain:
       case SignalAction::now:
         const bool drain = rule.action == SignalAction::drain;
+        if (drain && state_.stopping()) return;  // Slurm may say it twice
         stop_as_ = rule.as;
         tell(event::SignalReceived{number, state_.stopping()});
         if (link()) link()->stop(drain ? kDrained : number);

@@ -2,7 +2,7 @@
 // - fleetrun runs in the background of the shell, since a shell acts on a signal only when its command has ended, and
 //   the notice before the end of the time (--signal=B:…) goes to the shell alone.
 // - `wait` returns early when the notice comes; a second one returns the status that fleetrun ended with.
-// - Slurm sends TERM to the whole process group of the script; fleetrun would take a second one as "at once".
+// - Who gets Slurm's TERM depends on its ProctrackType: with cgroups the shell alone, else everybody below it.
 // - A job that was cancelled is not put back into the queue, though fleetrun may have ended with 75 then too.
 #include "launcher/engines/sbatch_script.h"
 
@@ -24,9 +24,10 @@ constexpr std::string_view kRun = R"(
 fleetrun=$!
 
 # Slurm's notice: fleetrun hands it to all hosts, the processes get SIGTERM and the time that --grace gives them, and
-# fleetrun ends with 75, which says: start me again. TERM (scancel, a preemption) Slurm sends to fleetrun too.
+# fleetrun ends with 75, which says: start me again. TERM, of scancel or a preemption, means the same to it, and may come
+# from Slurm itself too: told twice is told once.
 trap 'told=yes; kill -USR1 "$fleetrun" 2>/dev/null' USR1
-trap 'told=yes' TERM
+trap 'told=yes; kill -TERM "$fleetrun" 2>/dev/null' TERM
 told=yes
 while [ "$told" = yes ]; do  # a signal ends `wait` early
   told=no

@@ -450,6 +450,7 @@ class Head final : public FanOutListener, public HeadListener {
   }
 
   void stop(int number, int as) {
+    if (as == kDrained && result_.stopped) return;  // Slurm may say it twice
     const bool again = std::exchange(result_.stopped, true);
     observer_.say(LogLevel::info, again ? "Force quit" : "Terminating with signal " + std::to_string(number));
     if (!again) signal_ = as;

@@ -81,17 +81,24 @@ class Place:
                 continue
         return found - {self.holder.pid}
 
-    def close(self):
-        """Ends all of its processes, by their ids, and then the machine."""
-        while self.holder.poll() is None:
-            left = self.pids()
-            if not left:
-                break
-            for pid in left:
+    def signal(self, number):
+        """To every process of this machine, by its id, until none appears that has not got it."""
+        told = set()
+        while True:
+            new = self.pids() - told
+            if not new:
+                return
+            for pid in new:
                 try:
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(pid, number)
                 except ProcessLookupError:
                     pass
+            told |= new
+
+    def close(self):
+        """Ends all of its processes and then the machine."""
+        while self.holder.poll() is None and self.pids():
+            self.signal(signal.SIGKILL)
             time.sleep(0.01)
         self.holder.kill()
         self.holder.wait()
@@ -229,14 +236,12 @@ SlurmdDebug=info
         self.start(name, self.places[name], "slurmd", "-D", "-N", name, "-f", self.directory / "slurm.conf")
 
     def stop_node(self, name):
-        """As if its power were cut: the daemon, the steps and their processes are gone at once."""
+        """As if its power were cut: nothing of it is heard any more, and the daemon, the steps and their processes are gone."""
         place = self.places[name]
-        while place.pids():
-            for pid in place.pids():
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+        place.run("ip", "link", "set", "eth0", "down")
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            place.signal(number)
+        wait_for(lambda: not place.pids(), f"the end of all processes on {name}")
         self.daemons[name].wait()
 
     def daemon_logs(self):

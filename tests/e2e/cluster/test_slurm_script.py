@@ -52,15 +52,16 @@ def test_every_byte_of_the_arguments_arrives(work):
     assert [line for line in head.split(b"\n") if b"nodes=" in line and line.startswith(b"#SBATCH")] == [b"#SBATCH --nodes=2"]
 
 
-# Slurm's notice goes to the script alone, TERM to its whole process group.
-@pytest.mark.parametrize("send, number, name", [(os.kill, signal.SIGUSR1, "USR1"), (os.killpg, signal.SIGTERM, "TERM")])
-def test_fleetrun_is_told_once_and_the_job_goes_back_into_the_queue(work, send, number, name):
+# To the script alone, as Slurm sends both where it has cgroups, or to everybody below it.
+@pytest.mark.parametrize("send, number, name", [(os.kill, signal.SIGUSR1, "USR1"), (os.kill, signal.SIGTERM, "TERM"),
+                                                (os.killpg, signal.SIGTERM, "TERM")])
+def test_fleetrun_is_told_and_the_job_goes_back_into_the_queue(work, send, number, name):
     script = Script(work, ["train.py"], WAIT)
     batch = script.start()
     wait_until((script.directory / "up").exists, "fleetrun")
     send(batch.pid, number)
     assert batch.wait(DEADLINE) == 75
-    assert ((script.directory / "told").read_text(), script.requeued()) == (name + "\n", "requeue 77\n")
+    assert (set((script.directory / "told").read_text().split()), script.requeued()) == ({name}, "requeue 77\n")
 
 
 def test_a_cancelled_job_stays_away(work):
