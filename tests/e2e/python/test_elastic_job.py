@@ -72,6 +72,14 @@ class Hosts:
             self.launchers[number] = subprocess.Popen(argv, cwd=self.folder, stdout=out, stderr=out, env=environment(),
                                                       stdin=subprocess.DEVNULL)
 
+        # All of them are on this machine, where each could coordinate: the first one does.
+        if len(self.launchers) == 1:
+            wait_until(self.somebody_coordinates, "the first host waits for the others")
+
+    def somebody_coordinates(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
     def said(self):
         """{process id: what that trainer said last}"""
         found = {}
