@@ -185,8 +185,7 @@ class Survey final : public remote::FanOutListener {
                         .marker = marker_.name(),
                         .master = settings_.wish.master,
                         .secret = settings_.wish.secret};
-    for (std::size_t i = 0; i < patients_.size(); ++i)
-      if (i != host) questions.names.push_back(patients_[i].name);
+    for (const std::size_t other : neighbours_of(host)) questions.names.push_back(patients_[other].name);
     ask(host, ask_examination(questions));
   }
 
@@ -240,11 +239,17 @@ class Survey final : public remote::FanOutListener {
     ask_all([this](std::uint32_t host) { ask(host, ask_to_dial(targets_of(host))); }, [this] { close(); });
   }
 
+  /// Those that it dials and looks up.
+  std::vector<std::size_t> neighbours_of(std::size_t host) const {
+    std::vector<std::size_t> neighbours;
+    for (std::size_t step = 1; step < patients_.size() && step <= kNeighbours; ++step)
+      neighbours.push_back((host + step) % patients_.size());
+    return neighbours;
+  }
+
   std::vector<Target> targets_of(std::size_t host) const {
     std::vector<Target> targets;
-    const std::size_t count = states_.size();
-    for (std::size_t step = 1; step < count && step <= kNeighbours; ++step) {
-      const std::size_t other = (host + step) % count;
+    for (const std::size_t other : neighbours_of(host)) {
       if (states_[other].endpoint)
         targets.push_back({static_cast<std::uint32_t>(other), *states_[other].endpoint});
     }

@@ -13,9 +13,12 @@
 #include <boost/asio/write.hpp>
 
 #include <array>
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "launcher/cluster/name_lookup.h"
+#include "launcher/cluster/socket_address.h"
 #include "launcher/etcd/http_answer.h"
 #include "runtime/base/error.h"
 
@@ -52,8 +55,8 @@ void watch_peer(int socket) noexcept {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(asio::io_context& loop, const HttpRequest& request, HttpKind kind, HttpListener listener)
-      : socket_(loop),
-        resolver_(loop),
+      : loop_(loop),
+        socket_(loop),
         deadline_(loop),
         to_(request.to),
         text_(request_text(request)),
@@ -67,18 +70,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       const auto self = weak.lock();
       if (self && !error) self->finish("no answer within " + std::to_string(patience.count()) + " ms");
     });
-    error_code no_number;
-    const auto address = asio::ip::make_address(to_.host, no_number);
-    if (!no_number) return connect({tcp::endpoint(address, to_.port)});
-    resolver_.async_resolve(to_.host, std::to_string(to_.port), tcp::resolver::numeric_service,
-                            [self = shared_from_this()](const error_code& error, const auto& found) {
-                              if (self->over_) return;
-                              if (error)
-                                return self->finish("the name is not known (" + error.message() + ")");
-                              std::vector<tcp::endpoint> endpoints;
-                              for (const auto& entry : found) endpoints.push_back(entry.endpoint());
-                              self->connect(endpoints);
-                            });
+    lookup_ = look_up(loop_, to_, [this](const FoundAddresses& found) { on_found(found); });
   }
 
   /// No function of the listener is called any more.
@@ -87,11 +79,22 @@ class Connection : public std::enable_shared_from_this<Connection> {
     listener_ = {};
     error_code ignored;
     deadline_.cancel(ignored);
-    resolver_.cancel();
+    lookup_.reset();
     socket_.close(ignored);
   }
 
  private:
+  void on_found(const FoundAddresses& found) {
+    if (found.addresses.empty()) return finish("the name is not known (" + found.failure + ")");
+    std::vector<tcp::endpoint> endpoints;
+    for (const SocketAddress& address : found.addresses) {
+      tcp::endpoint& endpoint = endpoints.emplace_back();
+      endpoint.resize(address.length);
+      std::memcpy(endpoint.data(), address.raw(), address.length);
+    }
+    connect(endpoints);
+  }
+
   void connect(const std::vector<tcp::endpoint>& endpoints) {
     asio::async_connect(socket_, endpoints,
                         [self = shared_from_this()](const error_code& error, const auto&) {
@@ -142,8 +145,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (on_end) on_end(status, failure);
   }
 
+  asio::io_context& loop_;
   tcp::socket socket_;
-  tcp::resolver resolver_;
+  std::unique_ptr<NameLookup> lookup_;
   asio::steady_timer deadline_;
   Endpoint to_;
   std::string text_, write_failure_;

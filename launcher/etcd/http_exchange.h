@@ -1,5 +1,4 @@
-// One HTTP/1.1 request over a connection of its own, and its answer as it comes. On the given loop, without blocking;
-// names are looked up by Asio's resolver.
+// One HTTP/1.1 request over a connection of its own, and its answer as it comes. On the given loop, without blocking.
 #pragma once
 
 #include <chrono>
