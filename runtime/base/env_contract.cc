@@ -237,6 +237,7 @@ const Row kRows[] = {
 /// Of other launchers, or of an outer fleetrun: never set here by the table, and wrong when inherited.
 constexpr const char* kStale[] = {
     "FLEETRUN_HEARTBEAT_FD",
+    "FLEETRUN_INSECURE",
     "FLEETRUN_LISTEN",
     "FLEETRUN_READY_FD",
     "FLEETRUN_WORLD_FD",

@@ -66,8 +66,8 @@ class Fleet:
         return self._need_role("is_server").is_server()
 
     def is_first_worker(self):
-        """Whether this process is trainer 0."""
-        return self.is_worker() and self._role.rank == 0
+        """Whether this process is trainer 0; where hosts come and go, the first trainer that is there."""
+        return self.is_worker() and self.worker_position()[0] == 0
 
     def worker_index(self):
         """The trainer's rank; on a server its own, as in Paddle."""
