@@ -50,6 +50,7 @@ bool is_name(std::string_view text) noexcept {
 
 /// An IPv6 address, with a zone where it is of one link only: fe80::1%eth0.
 bool is_address6(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) return false;
   const std::size_t percent = text.find('%');
   if (percent != std::string_view::npos && !is_name(text.substr(percent + 1))) return false;
   in6_addr address;
