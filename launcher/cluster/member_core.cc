@@ -285,6 +285,8 @@ Outputs MemberCore::leave(const std::string& why, Instant now) {
 
 bool MemberCore::over() const noexcept { return state_->stage == Stage::over; }
 
+bool MemberCore::left() const noexcept { return over() && state_->left; }
+
 const std::string& MemberCore::node() const noexcept { return state_->settings.node; }
 
 std::shared_ptr<const World> MemberCore::world() const noexcept { return state_->world; }

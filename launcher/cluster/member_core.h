@@ -138,6 +138,8 @@ class MemberCore {
 
   /// True once TellJobOver was said: what is left to do is to close.
   bool over() const noexcept;
+  /// It is over here, and goes on without this node.
+  bool left() const noexcept;
   const std::string& node() const noexcept;
   /// The newest world that it knows in full; null: none.
   std::shared_ptr<const World> world() const noexcept;

@@ -112,6 +112,7 @@ void on_list(State& state, const WorldList& list) {
 
 void on_end(State& state, const End& end) {
   say(state, KnowsEnd{});
+  state.left = end.left;
   finish(state, end.end);
 }
 

@@ -69,6 +69,7 @@ struct State {
   bool parked = false;
   Reports reports;
   std::optional<JobEnd> end;
+  bool left = false;  // `end` is this node's alone
 
   // Seeking.
   std::vector<Place> places;

@@ -364,7 +364,7 @@ void Node::close(std::function<void()> closed) {
   closed_ = std::move(closed);
   listener_ = nullptr;
   lookup_.reset();
-  const bool job_over = member_ && member_->over();
+  const bool job_over = member_ && member_->over() && !member_->left();
   // After the end this says that it is known here: the coordinator waits for that.
   if (member_) perform(member_->leave("its launcher ends", cluster_now()));
   // Where the job is over, those who are connected here have to hear it; else the next coordinator is theirs to find.
