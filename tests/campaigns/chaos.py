@@ -127,10 +127,11 @@ def trainer_killed(job):
 
 def trainer_fails(job):
     host = pick(job)
-    epoch = max(job.team.worlds())
-    rank = job.random.choice([who for who, record in job.team.worlds()[epoch].items() if record["host"] == host.name])
-    job.team.order(f"{rank}.{epoch}", "exit 3")
-    return f"{rank} on {host.name} exited with 3"
+    newest = {record["who"]: record["epoch"] for record in job.team.records() if record["host"] == host.name}
+    epoch = max(newest.values())
+    who = job.random.choice(sorted(who for who, its in newest.items() if its == epoch))
+    job.team.order(f"{who}.{epoch}", "exit 3")
+    return f"{who} on {host.name} exited with 3"
 
 
 def launcher_killed(job):

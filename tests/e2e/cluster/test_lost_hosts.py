@@ -58,6 +58,18 @@ def test_a_lost_coordinator_is_taken_over(rig, team, how):
     finish(team, h2, h3, h4)
 
 
+def test_a_coordinator_that_is_stopped_leaves_the_job_to_the_others_at_once(rig, team):
+    h1, h2, h3, h4, _ = rig.hosts
+    first = four(rig, team)
+    stopped = time.time()
+    team.jobs[0].signal(signal.SIGTERM)
+    second = team.wait_for_world(3, after=epoch_of(first))
+    finish(team, h2, h3, h4)
+    assert hosts_in(second) == ["h2", "h3", "h4"]
+    assert max(record["at"] for record in team.records()) - stopped < FOUND
+    assert team.jobs[0].finish().status == 143
+
+
 def test_a_host_whose_link_comes_back_joins_again(rig, team):
     h1, h2, h3, h4, _ = rig.hosts
     first = four(rig, team)
