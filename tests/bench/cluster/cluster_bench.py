@@ -4,6 +4,7 @@
 Measures what several hosts cost. Without a PART all of them, one after the other; with one, its own options.
 
   death        loss of a host to re-formed job, beside torchrun (tests/bench/cluster/node_death.py)
+  hosts        500 hosts by an ssh that refuses first logins, the plan of 10,000 (tests/bench/cluster/many_hosts.py)
 
 scripts/bench cluster PART --help says more about each.
 """
@@ -13,7 +14,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-PARTS = {"death": ["node_death.py"]}
+PARTS = {"death": ["node_death.py"], "hosts": ["many_hosts.py"]}
 
 
 def command(part):
