@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-DEADLINE = 60
+DEADLINE = 60  # the limits of jobs are looked at every 30 seconds
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "ip", "unshare", "nsenter", "mount")
 SEARCH_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -61,8 +61,8 @@ class Place:
                                        preexec_fn=die_with_the_test)
         assert self.holder.stdout.readline() == b"made\n", f"no namespaces for {name}"
 
-    def command(self, *words):
-        return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", "-m", f"--wd={os.getcwd()}", *map(str, words)]
+    def command(self, *words, cwd=None):
+        return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", "-m", f"--wd={cwd or os.getcwd()}", *map(str, words)]
 
     def run(self, *words, **more):
         return subprocess.run(self.command(*words), check=True, **more)
@@ -127,7 +127,7 @@ class SlurmRig:
             self.start("slurmctld", self.places["ctl"], "slurmctld", "-D", "-i", "-f", self.directory / "slurm.conf")
             for name in self.names:
                 self.start_node(name)
-            wait_for(lambda: self.states() == ["idle"] * len(self.names), "all nodes idle")
+            self.wait_until_idle()
         except BaseException:
             self.__exit__(*sys.exc_info())
             raise
@@ -215,7 +215,7 @@ MpiDefault=none
 SchedulerType=sched/backfill
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=10000
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=10000,sched_interval=1,bf_interval=1
 MailProg=/bin/true
 SlurmdParameters=config_overrides
 ReturnToService=2
@@ -244,6 +244,16 @@ SlurmdDebug=info
         wait_for(lambda: not place.pids(), f"the end of all processes on {name}")
         self.daemons[name].wait()
 
+    def revive_node(self, name):
+        self.places[name].run("ip", "link", "set", "eth0", "up")
+        self.start_node(name)
+
+    def wait_until_idle(self):
+        wait_for(lambda: self.states() == ["idle"] * len(self.names), f"idle nodes\n{self.daemon_logs()}")
+
+    def all_pids(self):
+        return set().union(*(self.places[name].pids() for name in self.names))
+
     def daemon_logs(self):
         text = ""
         for path in sorted(self.directory.glob("*.log")) + sorted(self.directory.glob("*.out")):
@@ -252,11 +262,11 @@ SlurmdDebug=info
 
     # What a test does
 
-    def popen(self, *words, on="ctl", environment=None, **more):
+    def popen(self, *words, on="ctl", environment=None, cwd=None, **more):
         """A command on one of the machines; it ends with the test."""
         settings = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         settings.update(more)
-        return subprocess.Popen(self.places[on].command(*words), env={**self.environment, **(environment or {})},
+        return subprocess.Popen(self.places[on].command(*words, cwd=cwd), env={**self.environment, **(environment or {})},
                                 preexec_fn=die_with_the_test, **settings)
 
     def run(self, *words, on="ctl", timeout=DEADLINE, **more):
