@@ -1,12 +1,16 @@
 #include "launcher/host.h"
 
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "launcher/affinity.h"
 #include "launcher/plan_roles.h"
@@ -171,6 +175,22 @@ HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leas
   return facts;
 }
 
+std::string interface_of(const std::string& address) {
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(found, ::freeifaddrs);
+  for (const ifaddrs* one = found; one; one = one->ifa_next) {
+    if (!one->ifa_addr || (one->ifa_addr->sa_family != AF_INET && one->ifa_addr->sa_family != AF_INET6))
+      continue;
+    const socklen_t length = one->ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    char text[NI_MAXHOST] = {};
+    if (::getnameinfo(one->ifa_addr, length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0 &&
+        address == text)
+      return one->ifa_name;
+  }
+  return {};
+}
+
 PodOffer offer_of(const JobConfig& config, const HostFacts& facts) {
   PodOffer offer;
   offer.host = config.host;
@@ -229,6 +249,14 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
   facts.has_omp_num_threads = environ.has("OMP_NUM_THREADS");
   facts.has_cpu_num = environ.has("CPU_NUM");
   facts.has_nccl_error_handling = environ.has("TORCH_NCCL_ASYNC_ERROR_HANDLING");
+  if (config.meeting.kind != Meeting::Kind::none && config.mode == Mode::collective) {
+    const std::string interface = interface_of(config.host);
+    if (!interface.empty() && !environ.has("GLOO_SOCKET_IFNAME"))
+      facts.socket_interfaces.push_back("GLOO_SOCKET_IFNAME=" + interface);
+    if (!interface.empty() && !environ.has("NCCL_SOCKET_IFNAME"))
+      facts.socket_interfaces.push_back("NCCL_SOCKET_IFNAME==" +
+                                        interface);  // the second '=': this one exactly
+  }
   return facts;
 }
 

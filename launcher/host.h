@@ -41,6 +41,9 @@ struct HostFacts {
   std::string base_python_path;  // PYTHONPATH of fleetrun itself
   bool has_omp_num_threads = false, has_cpu_num = false;
   bool has_nccl_error_handling = false;
+  // NAME=VALUE that keeps what Gloo and NCCL open by themselves on the network of this host's address; only among
+  // several hosts, and only what the user has not said.
+  std::vector<std::string> socket_interfaces;
 
   bool operator==(const HostFacts&) const = default;
 };
@@ -55,6 +58,9 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
 /// make_plan() of the result is the plan of that start.
 /// Throws: Error(host) as probe_host() does.
 HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases);
+
+/// The network interface that has this address; empty where none has it: a name, or one of the loopback's others.
+std::string interface_of(const std::string& address);
 
 /// What the other hosts' plans need of this host.
 PodOffer offer_of(const JobConfig& config, const HostFacts& facts);

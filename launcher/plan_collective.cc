@@ -26,6 +26,10 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan
     identity.auto_cluster = config.auto_cluster;
     identity.torch = {config.role_name, config.run_id, config.signals_to_handle,
                       config.max_restart.value_or(0)};
+    for (const std::string& setting : facts.socket_interfaces) {
+      const std::size_t sign = setting.find('=');
+      process.environment.set(setting.substr(0, sign), setting.substr(sign + 1));
+    }
     if (!facts.has_nccl_error_handling) process.environment.set("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     if (!devices.processes.empty()) {
       const ProcessDevices& own = devices.processes[static_cast<std::size_t>(local_rank)];
