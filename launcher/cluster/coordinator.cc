@@ -90,6 +90,7 @@ class HeadCoordinator final : public Coordinator, private ChannelServerListener 
 
 std::unique_ptr<Coordinator> start_coordinator(asio::io_context& loop, CoordinatorSettings settings,
                                                const CoordinatorPlace& place, CoordinatorObserver& observer) {
+  hmac_sha256("", "");  // should libcrypto be missing, it is said here, not in the middle of a handshake
   return std::make_unique<HeadCoordinator>(loop, std::move(settings), place, observer);
 }
 

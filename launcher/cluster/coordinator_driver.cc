@@ -57,6 +57,10 @@ class Driver final : public CoordinatorDriver {
 
  private:
   void perform(coordinating::Outputs outputs) {
+    // Its own node hears of it before what is said to everybody: that would send it to look for this coordinator again.
+    for (const auto& output : outputs) {
+      if (const auto* step_down = std::get_if<coordinating::StepDown>(&output)) announce(*step_down);
+    }
     for (auto& output : outputs) std::visit([this](auto& one) { act(one); }, output);
     if (!finished_) timer_.set(core_.next_deadline());
   }
@@ -70,7 +74,8 @@ class Driver final : public CoordinatorDriver {
     Teller& teller = tellers_.emplace_back(tell.message);
     teller.channel = dial(loop_, tell.to, channel_, teller);
   }
-  void act(coordinating::StepDown& step_down) {
+  void act(coordinating::StepDown&) {}  // announced already
+  void announce(const coordinating::StepDown& step_down) {
     finish([why = step_down.why](CoordinatorHooks& hooks) { hooks.stepped_down(why); });
   }
   void act(coordinating::Over& over) {

@@ -15,6 +15,7 @@
 namespace fleetrun::launcher {
 namespace {
 
+constexpr std::chrono::milliseconds kNameRetry{500};
 constexpr int kRefusal = 125;                          // fleetrun's own exit status
 constexpr ConnectionId kHere = ConnectionId{1} << 63;  // from there on: this node's own connections
 constexpr std::chrono::milliseconds kFarewell{7'000};  // for the others to hear how the job ended
@@ -60,7 +61,21 @@ void Node::start() {
     if (!socket) refuse_to_listen(place, found.addresses.empty() ? EADDRNOTAVAIL : errno);
     return begin(std::move(socket), true);
   }
-  lookup_ = look_up(loop_, meeting.master, [this](FoundAddresses found) { on_master_found(found); });
+  lookup_since_ = cluster_now();
+  look_up_master();
+}
+
+void Node::look_up_master() {
+  lookup_ = look_up(loop_, config_.meeting.master, [this](FoundAddresses found) { on_master_found(found); });
+}
+
+/// A name may become known: those of pods do, a while after these have begun. Its own host has to listen there then.
+void Node::wait_for_name(const std::string& why) {
+  const std::string what = "the name " + config_.meeting.master.host + " is not known here: " + why;
+  if (cluster_now() - lookup_since_ >= config_.meeting.join_timeout)
+    return fail(Error(ErrorKind::config, what, "check --master, and the name server"));
+  if (!std::exchange(told_of_name_, true)) news(NewsLevel::warning, what + "; trying again");
+  name_retry_.set(cluster_now() + kNameRetry);
 }
 
 void Node::stand_for_election() {
@@ -77,8 +92,9 @@ void Node::stand_for_election() {
 void Node::on_master_found(const FoundAddresses& found) {
   try {
     if (!config_.meeting.may_coordinate) return begin({}, false);
-    // Where the name is not known, dialling says so, and tries again until it is.
+    if (found.addresses.empty()) return wait_for_name(found.failure);
     for (const SocketAddress& address : meeting_addresses(config_.meeting.master, found)) {
+      if (!may_be_own(address)) continue;
       UniqueFd socket = listening_socket(address);
       if (socket) return begin(std::move(socket), true);
       if (errno == EADDRINUSE) break;  // another launcher was first

@@ -56,6 +56,7 @@ class Node final : public std::enable_shared_from_this<Node>,
         channel_(std::move(channel)),
         listener_(&listener),
         timer_(loop, [this] { report([](MemberCore& member) { return member.on_tick(cluster_now()); }); }),
+        name_retry_(loop, [this] { look_up_master(); }),
         farewell_(loop, [this] { finish_closing(); }) {}
 
   /// Throws: as join_job() does.
@@ -82,7 +83,9 @@ class Node final : public std::enable_shared_from_this<Node>,
  private:
   // Beginning.
   void stand_for_election();
+  void look_up_master();
   void on_master_found(const FoundAddresses& found);
+  void wait_for_name(const std::string& why);
   bool listen_as_successor();
   void begin(UniqueFd socket, bool coordinates);
   void fail(const Error& error);
@@ -151,8 +154,9 @@ class Node final : public std::enable_shared_from_this<Node>,
   std::uint64_t uplink_number_ = 0;  // of the newest
   ConnectionId here_ = 0;  // the newest uplink, where it leads to the coordinator here; 0: it does not
   bool welcomed_ = false;
-  DeadlineTimer timer_;
-  DeadlineTimer farewell_;
+  Instant lookup_since_{};
+  bool told_of_name_ = false;
+  DeadlineTimer timer_, name_retry_, farewell_;
   std::function<void()> closed_;
 };
 

@@ -98,6 +98,12 @@ std::optional<SocketAddress> address_facing(const SocketAddress& other) {
   return own && !is_any(*own) ? std::optional(with_port(*own, 0)) : std::nullopt;
 }
 
+bool may_be_own(const SocketAddress& address) {
+  if (is_loopback(address) || is_any(address)) return true;
+  const auto own = address_facing(address);  // to itself, a host goes from that very address
+  return own && to_endpoint(*own).host == to_endpoint(address).host;
+}
+
 UniqueFd listening_socket(const SocketAddress& address) {
   UniqueFd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fd;

@@ -57,6 +57,13 @@ TEST_CASE("a host reaches itself from the loopback, and nobody from an address t
   CHECK(to_endpoint(*own) == Endpoint{"127.0.0.1", 0});
 }
 
+TEST_CASE("only addresses of this host are listened at") {
+  CHECK(may_be_own(address("127.0.0.9")));
+  CHECK(may_be_own(address("0.0.0.0")));
+  CHECK(may_be_own(outward_address()));
+  CHECK_FALSE(may_be_own(address("192.0.2.1")));
+}
+
 TEST_CASE("a name that nobody knows stays as it is") {
   CHECK(meeting_endpoint({"no-such-host.invalid", 7777}) == Endpoint{"no-such-host.invalid", 7777});
   CHECK(meeting_endpoint({"localhost", 7777}).port == 7777);

@@ -197,3 +197,14 @@ TEST_CASE("when the coordinator vanishes, another member takes its place") {
   CHECK(job.nodes[0].world->members.size() == 2);
   CHECK(job.nodes[0].world->hash() == job.nodes[1].world->hash());
 }
+
+TEST_CASE("a master whose name is not known is waited for, and named when the time is up") {
+  Job job;
+  job.master = {"no-such-host.invalid", 7777};
+  JobConfig config = job.config(1, {2, 2, 1});
+  config.meeting.join_timeout = 0ms;
+  TestNode& node = job.add(config);
+  job.until([&] { return node.end.has_value(); });
+  CHECK(node.end->exit_status == 125);
+  CHECK(node.end->why.find("the name no-such-host.invalid is not known here: ") == 0);
+}
