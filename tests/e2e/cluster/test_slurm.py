@@ -179,8 +179,9 @@ def test_the_job_that_was_requeued_goes_on(place):
     place.run("scancel", "--batch", "--signal=USR1", job)
     place.wait_for(lambda: place.slurm.job(job)["Restarts"] == "1", "the requeue")
     place.wait_for_state(job, "PENDING")
-    # Slurm would leave it alone for two minutes.
-    place.wait_for(lambda: place.run("scontrol", "update", f"jobid={job}", "StartTime=now").returncode == 0, "an earlier start")
+    # Slurm would leave it alone for two minutes; within a second or two its nodes would take it for the one that was ended.
+    earlier = f"jobid={job}", "StartTime=now+3seconds"
+    place.wait_for(lambda: place.run("scontrol", "update", *earlier).returncode == 0, "an earlier start")
     place.wait_for(lambda: len(place.files("up")) == 4, "the trainers of the second run")
     (place.directory / "go").touch()
     place.wait_for_state(job, "COMPLETED")
