@@ -5,10 +5,9 @@
 namespace fleetrun::ps {
 
 void Gathering::arrive(std::uint32_t trainer, Entry entry) {
-  const auto first = first_.find(trainer);
-  for (std::size_t i = 0; i < rounds_.size(); ++i) {
-    if (rounds_[i].contains(trainer) || (first != first_.end() && completed_ + i < first->second)) continue;
-    rounds_[i].emplace(trainer, std::move(entry));
+  for (Round& round : rounds_) {
+    if (round.contains(trainer)) continue;
+    round.emplace(trainer, std::move(entry));
     return;
   }
   rounds_.emplace_back().emplace(trainer, std::move(entry));
@@ -16,19 +15,13 @@ void Gathering::arrive(std::uint32_t trainer, Entry entry) {
 
 std::optional<Gathering::Round> Gathering::take_complete(const Roster& roster) {
   // A round is empty when all who had arrived in it are gone.
-  while (!rounds_.empty() && rounds_.front().empty()) {
-    rounds_.pop_front();
-    ++completed_;
-  }
+  while (!rounds_.empty() && rounds_.front().empty()) rounds_.pop_front();
   if (rounds_.empty()) return std::nullopt;
   for (std::uint32_t trainer = 0; trainer < roster.trainers(); ++trainer) {
-    const auto first = first_.find(trainer);
-    const bool is_excused = first != first_.end() && completed_ < first->second;
-    if (roster.is_awaited(trainer) && !is_excused && !rounds_.front().contains(trainer)) return std::nullopt;
+    if (roster.is_awaited(trainer) && !rounds_.front().contains(trainer)) return std::nullopt;
   }
   std::optional<Round> out(std::move(rounds_.front()));
   rounds_.pop_front();
-  ++completed_;
   return out;
 }
 
@@ -38,7 +31,6 @@ std::vector<Respond> Gathering::drop(std::uint32_t trainer) {
     if (auto entry = round.extract(trainer); !entry.empty())
       waiting.push_back(std::move(entry.mapped().respond));
   }
-  first_.erase(trainer);
   return waiting;
 }
 
@@ -47,7 +39,6 @@ std::vector<Respond> Gathering::give_up() {
   for (Round& round : rounds_) {
     for (auto& [trainer, entry] : round) waiting.push_back(std::move(entry.respond));
   }
-  completed_ += rounds_.size();
   rounds_.clear();
   return waiting;
 }

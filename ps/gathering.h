@@ -24,8 +24,6 @@ class Gathering {
 
   /// A trainer's n-th arrival belongs to the n-th round that it sees.
   void arrive(std::uint32_t trainer, Entry entry);
-  /// A trainer that was not there from the beginning: it takes part in the rounds that nobody has begun yet.
-  void excuse(std::uint32_t trainer) { first_[trainer] = completed_ + rounds_.size(); }
   /// The oldest round, once everyone has arrived in it whom the roster awaits.
   std::optional<Round> take_complete(const Roster& roster);
   /// A trainer that is gone: takes it out of all rounds. Returns its waits.
@@ -35,8 +33,6 @@ class Gathering {
 
  private:
   std::deque<Round> rounds_;
-  std::uint64_t completed_ = 0;
-  std::map<std::uint32_t, std::uint64_t> first_;  // the number of the first round of those who came late
 };
 
 }  // namespace fleetrun::ps

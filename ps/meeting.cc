@@ -54,7 +54,6 @@ bool Meeting::hello(const Newcomer& newcomer) {
   Answers answers;
   drop(newcomer.trainer,
        Error(ErrorKind::network, "another trainer " + std::to_string(newcomer.trainer) + " came"), answers);
-  for (Gathering& gathering : gatherings_) gathering.excuse(newcomer.trainer);
   settle(lock, std::move(answers));
   return true;
 }
@@ -145,8 +144,9 @@ void Meeting::gather(Kind kind, std::uint32_t trainer, std::vector<double> value
     lock.unlock();
     return respond(*error);
   }
-  if (kind == Kind::begin_pass && roster_.is_in_place() && pass_.is_under_way()) {
-    // A trainer that came late takes part from the next step on; the others are in the middle of the pass.
+  if (kind == Kind::begin_pass && !roster_.has_joined(trainer) && pass_.is_under_way()) {
+    // The others are in the middle of the pass: this one takes part from the next step on.
+    roster_.join(trainer);
     pass_.join(trainer, static_cast<std::uint32_t>(values.at(0)));
     lock.unlock();
     return respond(Message());
@@ -212,6 +212,7 @@ void Meeting::complete_gatherings(Answers& answers) {
 }
 
 void Meeting::complete_round(Kind kind, Gathering::Round round, Answers& answers) {
+  for (const auto& [trainer, entry] : round) roster_.join(trainer);
   auto outcome = std::make_shared<Outcome>(Message());
   if (kind == Kind::all_reduce) *outcome = sum(round, roster_.is_in_place());
   if (kind == Kind::begin_pass) {

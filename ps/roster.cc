@@ -53,6 +53,7 @@ bool Roster::hello(const Newcomer& newcomer) {
   newest_ = std::max(newest_, newcomer.epoch);
   if (knows_more && in_place_) entry.fence = std::max(entry.fence, newcomer.epoch);
   entry.presence = Presence::here;
+  if (!is_same) entry.joined = !is_late;
   entry.incarnation = newcomer.incarnation;
   entry.since = newcomer.epoch;
   if (!newcomer.launcher.empty()) entry.launcher = newcomer.launcher;
@@ -151,6 +152,7 @@ bool Roster::change_holder(Entry& entry, const std::string& launcher, std::uint6
 
 bool Roster::is_awaited(std::uint32_t trainer) const {
   const Presence presence = entries_[trainer].presence;
+  if (!entries_[trainer].joined) return false;
   return presence == Presence::expected || presence == Presence::here || presence == Presence::lost;
 }
 

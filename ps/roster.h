@@ -9,7 +9,10 @@
 //
 //   all but done -> absent    its host was lost: nobody waits for it, and what it still says is stale
 //   absent       -> coming    the rank has a new holder
-//   coming       -> here      its hello; barriers and steps count it from then on
+//   coming       -> here      its hello
+//
+// A trainer that comes while the others train has its own place in the script: nobody waits for it before it has met them
+// once (join()), wherever that is. From then on it goes with them.
 //
 // The fence: each rank has the lowest epoch that its holder can have. A trainer that was taken for lost and wakes up
 // comes with a lower one, or as a rank that is absent, and is refused; a survivor is not, however late it hears of a new
@@ -55,6 +58,9 @@ class Roster {
   void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch = 0) const;
   /// Whether the trainer belongs to an epoch that is over for it.
   bool is_stale(std::uint32_t trainer, std::uint64_t epoch) const;
+  /// The trainer has met the others: they wait for it from now on.
+  void join(std::uint32_t trainer) { entries_[trainer].joined = true; }
+  bool has_joined(std::uint32_t trainer) const { return entries_[trainer].joined; }
   void goodbye(std::uint32_t trainer);
   /// True when that incarnation was here; it is lost now.
   bool lose(std::uint32_t trainer, std::uint64_t incarnation);
@@ -84,6 +90,7 @@ class Roster {
     std::uint64_t incarnation = 0;
     std::uint64_t fence = 0;  // the lowest epoch that its holder can have
     std::uint64_t since = 0;  // the epoch that its holder said hello with
+    bool joined = true;
     std::string launcher = {};
   };
   bool leave(Entry& entry);

@@ -180,15 +180,16 @@ TEST_CASE("a lost trainer that only sleeps is told that it is stale, and its pus
   CHECK(two.steps == std::vector<std::size_t>{1});
 }
 
-TEST_CASE("a trainer that comes late joins the pass under way and the barriers after it") {
+TEST_CASE("a trainer that comes late joins the pass under way, and the others wait for it from then on") {
   InPlace two;
   two.begin();
-  Answer a, b, c, pass, old_barrier;
+  Answer a, b, c, pass;
   two.push(0, a);
   two.push(1, b);
-  two.meeting.gather(Meeting::Kind::barrier, 0, {}, old_barrier.respond());
   two.meeting.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
   CHECK(two.meeting.hello({2, 12, 2, "c"}));
+  two.push(0, a);
+  two.push(1, b);
   two.meeting.gather(Meeting::Kind::begin_pass, 2, {1.0}, pass.respond());
   CHECK(pass.text == "ok");
   two.push(0, a = Answer());
@@ -196,16 +197,48 @@ TEST_CASE("a trainer that comes late joins the pass under way and the barriers a
   CHECK(a.text == "nothing");
   two.push(2, c);
   CHECK(a.text == "ok");
-  CHECK(two.steps == std::vector<std::size_t>{2, 3});
-  Answer b_barrier;
-  two.meeting.gather(Meeting::Kind::barrier, 1, {}, b_barrier.respond());
-  CHECK(old_barrier.text == "ok");
-  std::array<Answer, 3> next;
+  CHECK(two.steps == std::vector<std::size_t>{2, 2, 3});
+  std::array<Answer, 3> barrier;
   for (std::uint32_t t = 0; t < 3; ++t) {
-    CHECK(next[0].text == "nothing");
-    two.meeting.gather(Meeting::Kind::barrier, t, {}, next[t].respond());
+    CHECK(barrier[0].text == "nothing");
+    two.meeting.gather(Meeting::Kind::barrier, t, {}, barrier[t].respond());
   }
-  CHECK(next[0].text == "ok");
+  CHECK(barrier[0].text == "ok");
+}
+
+TEST_CASE(
+    "a trainer that comes between two passes waits for the next one, and keeps nobody from getting there") {
+  InPlace two;
+  two.meeting.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
+  CHECK(two.meeting.hello({2, 12, 2, "c"}));
+  Answer pass;
+  two.meeting.gather(Meeting::Kind::begin_pass, 2, {1.0}, pass.respond());
+  CHECK(pass.text == "nothing");
+  Answer a, b;
+  two.meeting.gather(Meeting::Kind::barrier, 0, {}, a.respond());
+  two.meeting.gather(Meeting::Kind::barrier, 1, {}, b.respond());
+  CHECK(a.text == "ok");
+  two.begin();
+  CHECK(pass.text == "ok");
+  two.meeting.gather(Meeting::Kind::barrier, 0, {}, (a = Answer()).respond());
+  two.meeting.gather(Meeting::Kind::barrier, 1, {}, (b = Answer()).respond());
+  CHECK(a.text == "nothing");
+  Answer c;
+  two.meeting.gather(Meeting::Kind::barrier, 2, {}, c.respond());
+  CHECK(a.text == "ok");
+}
+
+TEST_CASE("who begins a pass early waits for the others to end theirs, also where trainers come and go") {
+  InPlace two;
+  two.begin();
+  two.meeting.leave_pass({0, 0});
+  Answer early;
+  two.meeting.gather(Meeting::Kind::begin_pass, 0, {1.0}, early.respond());
+  CHECK(early.text == "nothing");
+  two.meeting.leave_pass({1, 0});
+  Answer other;
+  two.meeting.gather(Meeting::Kind::begin_pass, 1, {1.0}, other.respond());
+  CHECK(early.text == "ok");
 }
 
 TEST_CASE("sums fit who has not heard of the newest trainers yet") {

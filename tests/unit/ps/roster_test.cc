@@ -88,6 +88,8 @@ TEST_CASE(
   CHECK(!roster.are_all_done());
   CHECK(text_of([&] { roster.hello({1, 12, 3, "b"}); }) == kStale + std::string("6"));
   CHECK(roster.hello({1, 13, 6, "c"}));
+  CHECK(!roster.is_awaited(1));
+  roster.join(1);
   CHECK(roster.is_awaited(1));
   roster.require(1, 13, 6);
   CHECK(text_of([&] { roster.require(1, 11, 3); }) == kStale + std::string("6"));
