@@ -39,16 +39,38 @@ fleet.init_worker()
 worlds = []
 elastic.on_world_change(lambda world: worlds.append(world.epoch))
 step = 0
+
+
+def said(**more):
+    here = {"pid": os.getpid(), "step": step, "epoch": elastic.epoch(), "worlds": worlds, "rank": fleet.worker_index(),
+            "late": the_fleet.training.client.is_late, **more}
+    name = f"trainer-{elastic.world().node}"
+    with open(name + ".new", "w") as file:
+        json.dump(here, file)
+    os.replace(name + ".new", name)
+
+
+"""
+
+STEPS = """
 while not os.path.exists("enough"):
     a = numpy.ones((8, 4), "float32")
     exe.run(paddle.static.default_main_program(), feed={"x": a, "y": a[:, :1]}, fetch_list=[loss])
     step += 1
-    said = {"pid": os.getpid(), "step": step, "epoch": elastic.epoch(), "worlds": worlds, "rank": fleet.worker_index(),
-            "late": the_fleet.training.client.is_late, "files": fleet.util.get_file_shard(list("abcdef"))}
-    name = f"trainer-{elastic.world().node}"
-    with open(name + ".new", "w") as file:
-        json.dump(said, file)
-    os.replace(name + ".new", name)
+    said(files=fleet.util.get_file_shard(list("abcdef")))
+fleet.stop_worker()
+"""
+
+PASSES = """
+while not os.path.exists("enough"):
+    files = fleet.util.get_file_shard([f"part-{i}" for i in range(6)])
+    dataset = paddle.distributed.QueueDataset()
+    dataset.init(use_var=[x, y], pipe_command="cat", batch_size=50, thread_num=1)
+    dataset.set_filelist(files)
+    exe.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss], fetch_info=["loss"])
+    fleet.barrier_worker()
+    step += 1
+    said(files=files, examples=exe.last_pass.examples, all=fleet.util.all_gather(fleet.worker_index()))
 fleet.stop_worker()
 """
 
@@ -56,9 +78,9 @@ fleet.stop_worker()
 class Hosts:
     """Launchers that meet at 127.0.0.1, in one directory."""
 
-    def __init__(self, folder, mode):
+    def __init__(self, folder, mode, loop=STEPS):
         self.folder, self.mode, self.launchers = folder, mode, {}
-        (folder / "train.py").write_text(TRAIN)
+        (folder / "train.py").write_text(TRAIN + loop)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -120,8 +142,8 @@ class Hosts:
 def hosts(tmp_path):
     made = []
 
-    def make(mode):
-        made.append(Hosts(tmp_path, mode))
+    def make(*arguments):
+        made.append(Hosts(tmp_path, *arguments))
         return made[-1]
 
     yield make
@@ -155,6 +177,27 @@ def test_a_host_is_lost_and_another_comes_while_the_rest_trains_on_synchronously
     said = job.wait_for("both split the files", lambda said: said if sorted(
         said[survivor]["files"] + said[late]["files"]) == list("abcdef") else None)
     assert said[survivor]["worlds"] == [2, 3]
+    job.finish(1, 2, 4)
+
+
+def test_passes_over_files_with_barriers_and_sums_go_on_too(hosts, tmp_path):
+    for i in range(6):
+        (tmp_path / f"part-{i}").write_text("4 1 1 1 1 1 1\n" * 500)
+    job = hosts("sync", PASSES)
+    job.start(1, servers=1, trainers=0)
+    job.start(2, servers=0, trainers=1)
+    job.start(3, servers=0, trainers=1)
+    both = job.wait_for("two trainers train", lambda said: said if len(said) == 2 and all(
+        one["all"] == [0, 1] and one["examples"] == 1500 for one in said.values()) else None)
+    job.launchers[3].kill()
+    [survivor] = job.wait_for("the survivor reads all files", lambda said: [
+        pid for pid, one in said.items() if one["examples"] == 3000 and one["all"] == [one["rank"]]])
+    assert survivor in both
+    job.start(4, servers=0, trainers=1)
+    after = job.wait_for("they share the files again", lambda said: said if len(said) == 3 and all(
+        one["all"] == [0, 1] and one["examples"] == 1500 for one in said.values() if one["epoch"] == 3) and len(
+            [one for one in said.values() if one["epoch"] == 3]) == 2 else None)
+    assert after[survivor]["epoch"] == 3
     job.finish(1, 2, 4)
 
 
