@@ -106,10 +106,15 @@ void Node::on_master_found(const FoundAddresses& found) {
   }
 }
 
-/// Where the others find this node, should it have to coordinate.
+/// Where the others find this node, should it have to coordinate: at a port of the user's range, where there is one.
 bool Node::listen_as_successor() {
+  const auto [first, last] = config_.port_range.value_or(std::pair(0, 0));
   for (const SocketAddress& address : look_up_now({self_.offer.host, 0}).addresses) {
-    if (UniqueFd socket = listening_socket(address)) {
+    for (int port = last; port >= first;
+         --port) {  // from above: ports for processes are taken from anywhere in it
+      UniqueFd socket = listening_socket(with_port(address, static_cast<std::uint16_t>(port)));
+      if (!socket && errno == EADDRINUSE) continue;
+      if (!socket) break;
       server_ = serve(loop_, std::move(socket), channel_, {}, *this);
       return true;
     }

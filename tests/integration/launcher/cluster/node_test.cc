@@ -208,3 +208,15 @@ TEST_CASE("a master whose name is not known is waited for, and named when the ti
   CHECK(node.end->exit_status == 125);
   CHECK(node.end->why.find("the name no-such-host.invalid is not known here: ") == 0);
 }
+
+TEST_CASE("whoever may take the coordinator's place is found at a port of the user's range") {
+  Job job;
+  const Endpoint place = free_master("127.0.0.2");
+  job.add(1, {2, 2, 1});
+  JobConfig config = job.config(2, {2, 2, 1});
+  config.port_range = {place.port, place.port};
+  job.add(config);
+  job.until([&] { return job.all_in_world(1); });
+  const World& world = *job.nodes[0].world;
+  CHECK(world.members[job.nodes[1].rank].successor == place);
+}
