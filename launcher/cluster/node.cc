@@ -145,7 +145,7 @@ void Node::fail(const Error& error) {
   member_.reset();
   JobEnd end;
   end.exit_status = kRefusal;
-  end.why = error.hint().empty() ? error.what() : std::string(error.what()) + " (" + error.hint() + ")";
+  end.why = error.hint().empty() ? error.what() : std::string(error.what()) + "\n  hint: " + error.hint();
   tell([end](MembershipListener& listener) { listener.on_job_over(end); });
 }
 

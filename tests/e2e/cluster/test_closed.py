@@ -36,7 +36,7 @@ def test_different_secrets_are_told_on_both_sides_with_what_to_do(rig, team):
     jobs = team.meet([h1, h2], "--nnodes=2", "--join_timeout=6")
     jobs[0].says("secret")
     jobs[1].finish(8)
-    assert jobs[1].status == 125 and "another secret" in jobs[1].err and "--secret-file" in jobs[1].err, jobs[1].err
+    assert jobs[1].status == 125 and "another secret" in jobs[1].err and "\n  hint: copy the same file" in jobs[1].err, jobs[1].err
     assert "10.77.0.2" in jobs[0].err or "h2" in jobs[0].err
     for job in jobs:
         assert secret_file(job.host).read_text().strip() not in job.out + job.err
