@@ -96,4 +96,10 @@ bool read_engine(const Values& values, const Environ& environ, JobConfig& config
   return false;
 }
 
+void name_pod(const Environ& environ, JobConfig& config) {
+  const bool several = config.meeting.kind != Meeting::Kind::none && config.meeting.node_name.empty();
+  const std::string* name = environ.has("KUBERNETES_SERVICE_HOST") ? environ.find("HOSTNAME") : nullptr;
+  if (several && name && !name->empty()) config.meeting.node_name = printable(*name, 63);
+}
+
 }  // namespace fleetrun::launcher

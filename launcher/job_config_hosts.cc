@@ -177,6 +177,7 @@ void read_host_list(const Values& values, JobConfig& config) {
 
 void read_hosts(const Values& values, const Environ& environ, JobConfig& config) {
   read_meeting(values, environ, config);
+  name_pod(environ, config);
   read_host_list(values, config);
   Meeting& meeting = config.meeting;
   if (const int wanted = static_cast<int>(read_whole_number(values["rank"], -1, kMostHosts));

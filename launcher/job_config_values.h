@@ -74,6 +74,8 @@ void read_network(const Values& values, JobConfig& config);
 void read_hosts(const Values& values, const Environ& environ, JobConfig& config);
 /// Whether Slurm or Kubernetes says where the hosts meet; it is asked where the user has not said so.
 bool read_engine(const Values& values, const Environ& environ, JobConfig& config);
+/// People know a pod of Kubernetes by its name, whatever its address is.
+void name_pod(const Environ& environ, JobConfig& config);
 void read_logs(const Values& values, JobConfig& config);
 void read_run(const Values& values, JobConfig& config);
 void read_watch(const Values& values, JobConfig& config);

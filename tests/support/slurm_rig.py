@@ -1,11 +1,9 @@
 """A Slurm cluster for the tests: munged, a controller and its nodes, all below one directory and gone with it.
 
-The controller and each node live in a network, host-name and mount namespace of their own: the controller's holds a
-bridge, on which each node has a leg, and every namespace has an /etc/hosts that knows them all. Nothing is made outside of
-these namespaces, and they end with their processes. It takes root, Debian's slurmctld, slurmd, slurm-client and munge.
+The controller and each node are machines of tests/support/machines.py. It takes root, Debian's slurmctld, slurmd,
+slurm-client and munge.
 """
 
-import ctypes
 import os
 import pathlib
 import shutil
@@ -14,11 +12,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 import pytest
 
-DEADLINE = 60  # the limits of jobs are looked at every 30 seconds
+from machines import DEADLINE, die_with_the_test, make_machines, need_namespaces, wait_for
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "ip", "unshare", "nsenter", "mount")
 SEARCH_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -28,81 +26,7 @@ def need_slurm():
     missing = [name for name in PROGRAMS if shutil.which(name, path=SEARCH_PATH) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed: scripts/setup-debian --tests does")
-    if os.geteuid() != 0:
-        pytest.skip("only root can make network namespaces")
-    made = subprocess.run(["unshare", "-n", "-u", "-m", "true"], capture_output=True, text=True)
-    if made.returncode != 0:
-        pytest.skip(f"no namespaces here: {made.stderr.strip()}")
-
-
-def wait_for(condition, what, seconds=DEADLINE):
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        assert time.monotonic() < end, f"in vain: {what}"
-        time.sleep(0.02)
-
-
-def die_with_the_test():
-    """In a child before exec: it ends with this process, however that ends."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
-class Place:
-    """One machine: the namespaces of a process that only sleeps."""
-
-    def __init__(self, name, address, hosts_file):
-        self.name, self.address = name, address
-        script = (f"mount --make-rprivate / && mount --bind {hosts_file} /etc/hosts && "
-                  f"hostname {name} && ip link set lo up && echo made && exec sleep infinity")
-        self.holder = subprocess.Popen(["unshare", "-n", "-u", "-m", "sh", "-c", script], stdout=subprocess.PIPE,
-                                       preexec_fn=die_with_the_test)
-        assert self.holder.stdout.readline() == b"made\n", f"no namespaces for {name}"
-
-    def command(self, *words, cwd=None):
-        return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", "-m", f"--wd={cwd or os.getcwd()}", *map(str, words)]
-
-    def run(self, *words, **more):
-        return subprocess.run(self.command(*words), check=True, **more)
-
-    def pids(self):
-        """Every living process of this machine, by its network namespace."""
-        own = os.readlink(f"/proc/{self.holder.pid}/ns/net") if self.holder.poll() is None else None
-        found = set()
-        for entry in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{entry}/stat") as file:
-                    alive = file.read().rpartition(")")[2].split()[0] not in "ZX"
-                if alive and os.readlink(f"/proc/{entry}/ns/net") == own:
-                    found.add(int(entry))
-            except OSError:
-                continue
-        return found - {self.holder.pid}
-
-    def signal(self, number):
-        """To every process of this machine, by its id, until none appears that has not got it."""
-        told = set()
-        while True:
-            new = self.pids() - told
-            if not new:
-                return
-            for pid in new:
-                try:
-                    os.kill(pid, number)
-                except ProcessLookupError:
-                    pass
-            told |= new
-
-    def close(self):
-        """Ends all of its processes and then the machine."""
-        while self.holder.poll() is None and self.pids():
-            self.signal(signal.SIGKILL)
-            time.sleep(0.01)
-        self.holder.kill()
-        self.holder.wait()
-        self.holder.stdout.close()
+    need_namespaces()
 
 
 class SlurmRig:
@@ -121,7 +45,7 @@ class SlurmRig:
 
     def __enter__(self):
         try:
-            self.build_network()
+            self.places = make_machines(self.directory / "hosts", ["ctl", *self.names])
             self.start_munged()
             self.write_configuration()
             self.start("slurmctld", self.places["ctl"], "slurmctld", "-D", "-i", "-f", self.directory / "slurm.conf")
@@ -144,27 +68,6 @@ class SlurmRig:
         if failed:
             sys.stderr.write(self.daemon_logs())
         shutil.rmtree(self.directory, ignore_errors=True)
-
-    # The machines
-
-    def build_network(self):
-        machines = ["ctl", *self.names]
-        hosts = self.directory / "hosts"
-        addresses = {name: f"10.77.0.{i + 1}" for i, name in enumerate(machines)}
-        lines = ["127.0.0.1 localhost"] + [f"{address} {name}" for name, address in addresses.items()]
-        hosts.write_text("\n".join(lines) + "\n")
-        for name in machines:
-            self.places[name] = Place(name, addresses[name], hosts)
-        switch = self.places["ctl"]
-        switch.run("ip", "link", "add", "br0", "type", "bridge")
-        switch.run("ip", "addr", "add", f"{addresses['ctl']}/24", "dev", "br0")
-        switch.run("ip", "link", "set", "br0", "up")
-        for name in self.names:
-            node = self.places[name]
-            switch.run("ip", "link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns", node.holder.pid)
-            switch.run("ip", "link", "set", f"to-{name}", "master", "br0", "up")
-            node.run("ip", "addr", "add", f"{addresses[name]}/24", "dev", "eth0")
-            node.run("ip", "link", "set", "eth0", "up")
 
     # The daemons
 

@@ -104,6 +104,13 @@ TEST_CASE("a pod's environment is understood, and said") {
   CHECK(configured(environ, {{"nnodes", "1"}}).meeting.kind == Meeting::Kind::none);
 }
 
+TEST_CASE("a pod among others is known by its name") {
+  const std::map<std::string, std::string, std::less<>> among = {{"master", "h:1000"}, {"nnodes", "2"}};
+  CHECK(configured({{"KUBERNETES_SERVICE_HOST", "10.96.0.1"}, {"HOSTNAME", "train-1"}}, among)
+            .meeting.node_name == "train-1");
+  CHECK(configured({{"HOSTNAME", "train-1"}}, among).meeting.node_name.empty());
+}
+
 TEST_CASE("an outer torchrun's variables alone leave a launch on this host") {
   const Environ environ = {
       {"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "29500"}};
