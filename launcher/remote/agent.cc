@@ -35,6 +35,8 @@ using Stream = asio::posix::stream_descriptor;
 
 constexpr std::size_t kMostWaiting = 1 << 20;  // for the head; then the launcher's output stays in its pipe
 constexpr int kStopped = 128 + SIGTERM, kRefused = 125;
+constexpr std::chrono::minutes kLongestIdle{
+    20};  // without a launcher, or a word from the head, which may be gone unnoticed
 constexpr std::chrono::minutes kLongestStop{10};  // of a launcher, whose own grace is much shorter
 
 std::string host_name() {
@@ -60,6 +62,7 @@ class Agent final : private FanOutListener {
         shown_(loop_),
         ended_(loop_),
         stop_(loop_),
+        idle_(loop_),
         signals_(loop_, SIGTERM, SIGINT, SIGHUP) {}
 
   int run() {
@@ -73,6 +76,7 @@ class Agent final : private FanOutListener {
     send(hello);
     read_input();
     await_signal();
+    watch_idleness();
     loop_.run();
     return status_;
   }
@@ -95,6 +99,7 @@ class Agent final : private FanOutListener {
       on_channel_end();
       return false;
     }
+    heard_ = true;
     decoder_.append({bytes, static_cast<std::size_t>(count)});
     try {
       while (auto frame = decoder_.next()) {
@@ -156,6 +161,16 @@ class Agent final : private FanOutListener {
     if (!channel_gone_ && !leaving_ && !stopped_) return;
     if (launcher_ || (others_ && others_->alive() > 0) || (!channel_gone_ && waiting() > 0)) return;
     loop_.stop();
+  }
+
+  void watch_idleness() {
+    idle_.expires_after(kLongestIdle);
+    idle_.async_wait([this](const error_code& error) {
+      if (error) return;
+      const bool busy = launcher_ || sender_ || (others_ && others_->alive() > 0);
+      if (!std::exchange(heard_, false) && !busy) return loop_.stop();
+      watch_idleness();
+    });
   }
 
   // Agents of other hosts, which are started from here.
@@ -347,7 +362,7 @@ class Agent final : private FanOutListener {
   asio::io_context loop_;
   ChannelDecoder decoder_;
   Stream input_, output_, said_, shown_, ended_;
-  asio::steady_timer stop_;
+  asio::steady_timer stop_, idle_;
   asio::signal_set signals_;
   std::string outgoing_, writing_;
   std::uint32_t number_ = 0;
@@ -358,7 +373,7 @@ class Agent final : private FanOutListener {
   std::int64_t since_ = 0;
   std::optional<LogSender> sender_;
   int status_ = kStopped;
-  bool numbered_ = false, ordered_ = false, held_ = false, others_held_ = false;
+  bool numbered_ = false, ordered_ = false, held_ = false, others_held_ = false, heard_ = false;
   bool channel_gone_ = false, leaving_ = false, stopped_ = false;
 };
 

@@ -416,3 +416,24 @@ def test_restarts_are_counted_over_all_hosts(hosts, work):
     job = hosts.run("--hosts", "h1,h2", "--max_restart", "2", "--restart_backoff", "0", "--show", "all", "flaky.py")
     assert job.status == 0, job.err
     assert "h1:trainer 0 | attempt 1" in job.out and "h2:trainer 1 | attempt 1" in job.out
+
+
+def test_many_hosts_are_started_by_some_of_them(hosts, work):
+    hosts.settle({"nested": True, "exec": True})
+    work.script("once.sh", "#!/bin/sh\n: > once-$FAKE_HOST\n", mode=0o755)
+    job = hosts.run("--hosts", "n[01-70]:1", "--no_python", "./once.sh", seconds=60)
+    assert job.status == 0, job.err
+    assert len(list(work.directory.glob("once-*"))) == 70
+    assert sorted(host for host, _, _ in hosts.logins()) == [f"n{number:02}" for number in range(1, 71)]
+    wait_until(lambda: not job.survivors(), "everything gone")
+
+
+def test_a_host_that_starts_others_and_breaks_down_takes_them_with_it(hosts, work):
+    hosts.settle({"nested": True, "hosts": {"n01": "drop", "*": "ok"}})
+    job = hosts.start("--hosts", "n[01-66]:1", "--no_python", work.script("wait.sh", "#!/bin/sh\n: > up-$FAKE_HOST\nexec sleep 60\n", mode=0o755))
+    wait_until(lambda: len(list(work.directory.glob("up-*"))) == 66, "66 trainers", 60)
+    (hosts.place / "drop-n01").touch()
+    job.finish(60)
+    assert job.status == 125, job.err
+    assert "the connection to n01 broke" in job.err
+    wait_until(lambda: not job.survivors(), "everything gone")
