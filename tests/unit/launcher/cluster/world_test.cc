@@ -94,6 +94,19 @@ TEST_CASE("ranks over uneven hosts are prefix sums, and everybody knows everybod
   }
 }
 
+TEST_CASE("what Gloo and NCCL open is kept on the interface of this host's address") {
+  CHECK(interface_of("127.0.0.1") == "lo");
+  CHECK(interface_of("192.0.2.254").empty());
+  HostFacts facts = facts_of(uneven(), 0);
+  facts.socket_interfaces = {"GLOO_SOCKET_IFNAME=eth1", "NCCL_SOCKET_IFNAME==eth1"};
+  JobConfig config;
+  config.log_dir = "log";
+  config.nproc_per_node = 1;
+  const Plan plan = make_plan(config, Program{"/bin/true", {"/bin/true"}, ""}, facts);
+  CHECK(*plan.processes[0].environment.find("GLOO_SOCKET_IFNAME") == "eth1");
+  CHECK(*plan.processes[0].environment.find("NCCL_SOCKET_IFNAME") == "=eth1");
+}
+
 TEST_CASE("servers on one host and trainers on others") {
   World world;
   world.epoch = 1;
