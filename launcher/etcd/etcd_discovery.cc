@@ -363,14 +363,14 @@ void EtcdDiscovery::fail(const Error& error) {
 
 /// Nobody runs the loop any more after this: the last words are said on a loop of their own, within a bounded time.
 void EtcdDiscovery::stop(bool job_over) {
-  const bool was_leading = leading_ && listener_;
+  const bool was_leading = leading_ && listener_, was_standing = std::exchange(standing_, false);
   listener_ = nullptr;
   leading_ = false;
   follower_.reset();
   asked_.reset();
   renewing_.reset();
   writer_.reset();
-  if (!was_leading && !standing_) return;
+  if (!was_leading && !was_standing) return;
   asio::io_context loop;
   const auto client = make_etcd_client(loop, settings_.address, settings_.times);
   EtcdTransaction last{.compares = {{EtcdCompare::What::created, keys_.coordinator, fence_}},
