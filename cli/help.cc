@@ -33,7 +33,8 @@ process fails, the others are stopped, and fleetrun's exit status is that proces
 
 constexpr const char* kTail = R"(
 exit status: 0 all well; the first failing process's own, or 128 + its signal; 130, 143 or 129 after Ctrl-C, SIGTERM or
-SIGHUP; 127 the script is not there, 126 it cannot be started; 125 any other refusal of fleetrun itself.
+SIGHUP; 75 please start the job again (it was drained); 127 the script is not there, 126 it cannot be started; 125 any
+other refusal of fleetrun itself.
 
 A flag may be written with '-' for '_', and wins over its variable in the environment. man fleetrun says more.
 )";

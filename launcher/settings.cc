@@ -116,7 +116,7 @@ constexpr Setting kSettings[] = {
   {"hang_by", "", "", "None", "SIGN,…", Group::watch,
    "signs of life, of heartbeat, log and cpu; default: heartbeat where there was one, else log and cpu together"},
   {"signal_map", "", "", "None", "SIGNAL=WHAT,…", Group::watch,
-   "what a signal to fleetrun does: forward, stop, ignore, or the signal to send instead; for example USR1=forward"},
+   "what a signal to fleetrun does: forward, stop, drain (stop, with exit status 75), ignore, or the signal to send instead"},
   {"containment", "", "", "auto", "auto|pidns|cgroup2|subreaper", Group::watch,
    "how the processes are kept from outliving fleetrun; auto: the strongest means that is there"},
   {"require_containment", "", "", "None", "LEVEL", Group::watch,
