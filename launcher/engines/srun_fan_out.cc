@@ -180,6 +180,8 @@ std::unique_ptr<remote::FanOut> make_srun_fan_out(asio::io_context& loop, remote
 LoginFailure explain_srun(int exit_status, std::string_view said) {
   std::string last;
   for (const std::string& line : split(said, '\n')) {
+    if (line.find("lacks support for cpu binding") != std::string::npos)
+      continue;  // --cpu-bind=none is said in vain
     if (line.find("error:") != std::string::npos || (last.empty() && !line.empty())) last = line;
   }
   const std::string status = "srun ended with " + std::to_string(exit_status);

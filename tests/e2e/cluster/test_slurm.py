@@ -134,6 +134,35 @@ def test_the_exit_status_of_a_trainer_is_the_jobs(place):
     assert done.returncode == 7, done.stderr
 
 
+def test_servers_and_trainers_of_a_parameter_server_job_are_on_all_nodes(place):
+    (place.directory / "go").touch()
+    serve = place.directory / "roles"
+    serve.write_text("""#!/bin/bash
+echo "rank $FLEETRUN_RANK of $FLEETRUN_SIZE on $(hostname)"
+[ $TRAINING_ROLE = TRAINER ] && exit 0
+exec python3 -c "import os, socket, signal
+s = socket.create_server((os.environ['POD_IP'], int(os.environ['PADDLE_PORT'])))
+signal.pause()"
+""")
+    serve.chmod(0o755)
+    done = place.run("salloc", "-N2", find_fleetrun(), "--server_num=1", "--trainer_num=1", "--show=all", "./roles")
+    assert done.returncode == 0, done.stderr
+    assert ranks(done.stdout) == sorted(BOTH * 2)
+
+
+def test_a_fleetrun_that_is_not_there_on_the_nodes_is_said(place):
+    done = place.run("salloc", "-N2", find_fleetrun(), "--path=/no/such/fleetrun", "./train")
+    assert done.returncode == 125
+    assert "2 of 2 hosts cannot be used; nothing was started" in done.stderr
+    assert "n2: there is no such fleetrun there" in done.stderr
+
+
+def test_more_hosts_than_the_allocation_has_are_refused(place):
+    done = place.run("salloc", "-N2", find_fleetrun(), "--nnodes=3", "./train")
+    assert done.returncode == 125
+    assert "--nnodes is '3': Slurm job " in done.stderr and " has 2 hosts" in done.stderr
+
+
 def test_a_dry_run_shows_the_nodes_in_slurms_order(place):
     done = place.run("salloc", "-N2", find_fleetrun(), "--dry-run", "./train")
     assert done.returncode == 0, done.stderr
