@@ -23,11 +23,14 @@ std::vector<std::string> ids_of(const std::vector<Member>& members) {
 }
 
 bool has(const std::vector<Member>& members, const std::string& node) {
-  return std::any_of(members.begin(), members.end(), [&node](const Member& member) { return member.node == node; });
+  return std::any_of(members.begin(), members.end(),
+                     [&node](const Member& member) { return member.node == node; });
 }
 
 Candidate candidate_of(const Node& node) {
-  return {{node.node, node.name, node.pod, node.successor, node.offer, 0, 0}, node.previous_rank, node.wished_rank};
+  return {{node.node, node.name, node.pod, node.successor, node.offer, 0, 0},
+          node.previous_rank,
+          node.wished_rank};
 }
 
 /// All that can take part; hosts on parole only where the others are too few.
@@ -38,36 +41,38 @@ std::vector<Candidate> candidates_of(const State& state) {
     const bool rests = state.parole.until(node->name) > state.now;
     (rests ? resting : free).push_back(candidate_of(*node));
   }
-  if (world_size(state.settings.nodes, free.size()) == 0) free.insert(free.end(), resting.begin(), resting.end());
+  if (world_size(state.settings.nodes, free.size()) == 0)
+    free.insert(free.end(), resting.begin(), resting.end());
   return free;
 }
 
-bool quorum(const State& state, const std::vector<Member>& members) {
-  if (!state.settings.takeover) return true;
-  const std::vector<std::string> ids = ids_of(members);
-  const std::set<std::string, std::less<>> sorted(ids.begin(), ids.end());
-  return state.known.quorum([&sorted](const std::string& node) { return sorted.count(node) > 0; });
-}
-
+/// Of those that know the newest world, enough are here: members of the next one, or spares that prepare for it too.
 bool quorum_here(const State& state) {
   if (!state.settings.takeover) return true;
-  return state.known.quorum([&state](const std::string& node) { return state.by_id.count(node) > 0; });
+  return state.known.quorum([&state](const std::string& node) {
+    const auto found = state.by_id.find(node);
+    return found != state.by_id.end() && !found->second->leaving;
+  });
 }
 
 /// Whether those who run may go on while the others come and go.
-bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidates) {
+bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidates, std::size_t size) {
   if (!state.settings.in_place || !state.journal.world || !state.faults.empty()) return false;
   const std::uint64_t epoch = state.journal.world->epoch;
+  std::size_t survivors = 0;
   for (const Member& member : state.journal.world->members) {
     const bool here = std::any_of(candidates.begin(), candidates.end(),
                                   [&member](const Candidate& its) { return its.member.node == member.node; });
+    survivors += here ? 1 : 0;
     if (!here && !member.offer.servers.empty()) return false;  // where the job meets is server 0's
   }
+  if (survivors > size) return false;
   bool anybody_runs = false;
   for (const auto& node : state.nodes) {
     const bool member = state.journal.world->rank_of(node->node).has_value();
     anybody_runs |= member && node->runs != 0;
-    if (member && !node->leaving && (node->runs == 0 || node->told != epoch)) return false;
+    const bool stays = node->runs != 0 && node->told == epoch && node->stopped < epoch;
+    if (member && !node->leaving && !stays) return false;
   }
   return anybody_runs;
 }
@@ -80,17 +85,21 @@ void propose(State& state, std::vector<Member> chosen, bool viable, bool in_plac
   prepare.why = state.why;
   if (state.settings.takeover) {
     prepare.base = state.known.newest();
+    state.known.given_up(state.settings.node);
     if (viable) {
-      prepare.proposed = {proposal.epoch, state.attempt + (in_place ? 0 : 1), state.settings.node, ids_of(proposal.chosen)};
+      prepare.proposed = {proposal.epoch, state.attempt + (in_place ? 0 : 1), state.settings.node,
+                          ids_of(proposal.chosen)};
       state.known.promised(prepare.proposed);
     }
   }
   std::vector<ConnectionId> stop, go_on;
   for (const auto& node : state.nodes) {
     const bool chosen_one = viable && has(proposal.chosen, node->node);
-    if (node->leaving || (!chosen_one && node->runs == 0)) continue;
+    const bool votes = viable && state.settings.takeover && state.known.concerns(node->node);
+    if (node->leaving || (!chosen_one && !votes && node->runs == 0)) continue;
     node->asked = proposal.epoch;
     node->parked = false;
+    if (!in_place || !chosen_one || node->runs == 0) node->stopped = proposal.epoch;
     if (node->connection == 0) continue;
     (in_place && chosen_one && node->runs != 0 ? go_on : stop).push_back(node->connection);
   }
@@ -105,7 +114,8 @@ bool all_ready(const State& state) {
   const Proposal& proposal = state.proposal;
   for (const auto& node : state.nodes) {
     if (node->leaving && node->runs != 0) return false;
-    if (node->asked == proposal.epoch && (node->prepared < proposal.epoch || node->connection == 0)) return false;
+    if (node->asked == proposal.epoch && (node->prepared < proposal.epoch || node->connection == 0))
+      return false;
   }
   return true;
 }
@@ -146,8 +156,9 @@ void tell_world(State& state) {
     if (node->wants_list && node->connection != 0) listed.push_back(node->connection);
   }
   if (!listed.empty()) {
-    state.outputs.emplace_back(SendTo{
-        std::move(listed), Message(WorldList{state.journal.world, state.journal.coordinator, state.journal.past})});
+    state.outputs.emplace_back(
+        SendTo{std::move(listed),
+               Message(WorldList{state.journal.world, state.journal.coordinator, state.journal.past})});
   }
 }
 
@@ -176,6 +187,8 @@ void tell_all(State& state) {
     node->parked = false;
     park(state, *node, unfit(state, *node));
   }
+  finish_done(state);
+  if (state.stage == Stage::running) hands_over(state);
 }
 
 void form(State& state) {
@@ -229,9 +242,11 @@ void wait_for_nodes(State& state) {
     state.no_quorum_since = state.now;
   }
   if (state.now - *state.waiting_since >= state.settings.elastic_timeout)
-    return end_job(state, {75, state.why + ", and in " + shown(state.settings.elastic_timeout) + " not enough hosts came: " +
-                                   waiting_text(state),
-                           "", {}});
+    return end_job(state, {75,
+                           state.why + ", and in " + shown(state.settings.elastic_timeout) +
+                               " not enough hosts came: " + waiting_text(state),
+                           "",
+                           {}});
   if (state.no_quorum_since && state.now - *state.no_quorum_since >= state.settings.gather_time)
     step_down(state, "too few of the hosts that know the newest epoch are here", std::nullopt);
 }
@@ -292,13 +307,12 @@ bool last_call(const State& state, std::size_t available) {
 /// The set of members that was proposed can still be the next world.
 bool keeps_proposal(const State& state) {
   const Proposal& proposal = state.proposal;
-  if (proposal.epoch == 0 || !proposal.viable) return false;
-  const std::vector<Candidate> candidates = candidates_of(state);  // a host may have been blamed too often since
+  if (proposal.epoch == 0 || !proposal.viable || !quorum_here(state)) return false;
+  std::set<std::string> here;  // a host may leave, or have been blamed too often since
+  for (const Candidate& its : candidates_of(state)) here.insert(its.member.node);
   for (const Member& member : proposal.chosen) {
     const auto found = state.by_id.find(member.node);
-    if (found == state.by_id.end() || found->second->asked != proposal.epoch) return false;
-    if (std::none_of(candidates.begin(), candidates.end(),
-                     [&member](const Candidate& its) { return its.member.node == member.node; }))
+    if (found == state.by_id.end() || found->second->asked != proposal.epoch || here.count(member.node) == 0)
       return false;
   }
   return true;
@@ -308,11 +322,12 @@ bool keeps_proposal(const State& state) {
 bool propose_next(State& state) {
   const std::vector<Candidate> candidates = candidates_of(state);
   const std::size_t size = world_size(state.settings.nodes, candidates.size());
-  const bool in_place = size > 0 && state.stage == Stage::changing && goes_on_in_place(state, candidates);
+  const bool in_place =
+      size > 0 && state.stage == Stage::changing && goes_on_in_place(state, candidates, size);
   std::vector<Member> chosen;
   if (size > 0)
     chosen = in_place ? arrange_in_place(*state.journal.world, candidates, size) : arrange(candidates, size);
-  if (size == 0 || !quorum(state, chosen) || last_call(state, candidates.size())) {
+  if (size == 0 || !quorum_here(state) || last_call(state, candidates.size())) {
     wait_for_nodes(state);
     return false;
   }
@@ -339,11 +354,26 @@ void begin_change(State& state, const std::string& why) {
   regroup(state);
 }
 
+bool goes_on_in_place(const State& state) {
+  const std::vector<Candidate> candidates = candidates_of(state);
+  const std::size_t size = world_size(state.settings.nodes, candidates.size());
+  return size > 0 && goes_on_in_place(state, candidates, size);
+}
+
+bool hands_over(State& state) {
+  const Node* own = find(state, state.settings.node);
+  if (!state.settings.takeover || state.settings.node.empty() || (own && !own->leaving) ||
+      !quorum_here(state))
+    return false;
+  step_down(state, "its host leaves the job", std::nullopt);
+  return true;
+}
+
 void stop_all(State& state) {
   const std::vector<Candidate> candidates = candidates_of(state);
   const std::size_t size = world_size(state.settings.nodes, candidates.size());
   std::vector<Member> chosen = arrange(candidates, size);
-  const bool viable = size > 0 && quorum(state, chosen);
+  const bool viable = size > 0 && quorum_here(state);
   if (!viable) chosen.clear();
   propose(state, std::move(chosen), viable, false);
 }
@@ -396,7 +426,8 @@ void consider_growth(State& state) {
     // The job is about to end. A host of servers alone has nothing to wait for, and is done from its start on.
     if (node->done && (!state.settings.in_place || !node->offer.trainers.empty())) return;
     const bool member = node->told == state.journal.world->epoch;
-    if (node->leaving || node->connection == 0 || (!member && state.parole.until(node->name) > state.now)) continue;
+    if (node->leaving || node->connection == 0 || (!member && state.parole.until(node->name) > state.now))
+      continue;
     ++available;
     if (!member) newcomer = node->name;
   }
@@ -414,8 +445,8 @@ void tell_again(State& state, Node& node, std::uint64_t world_there) {
     if (state.settings.takeover) {
       prepare.base = state.known.newest();
       if (state.proposal.viable)
-        prepare.proposed = {prepare.epoch, state.attempt + (state.proposal.in_place ? 0 : 1), state.settings.node,
-                            ids_of(state.proposal.chosen)};
+        prepare.proposed = {prepare.epoch, state.attempt + (state.proposal.in_place ? 0 : 1),
+                            state.settings.node, ids_of(state.proposal.chosen)};
     }
     return send(state, node, Message(std::move(prepare)));
   }

@@ -45,7 +45,9 @@ void send(State& state, const Node& node, SharedMessage message) {
   if (node.connection != 0) state.outputs.emplace_back(SendTo{{node.connection}, std::move(message)});
 }
 
-void note(State& state, ClusterEvent event) { state.outputs.emplace_back(Note{std::move(event)}); }
+void note(State& state, ClusterEvent event) {
+  state.outputs.emplace_back(Note{std::move(event)});
+}
 
 void close(State& state, ConnectionId connection) {
   state.by_connection.erase(connection);
@@ -93,7 +95,8 @@ void on_beat(State& state, Node& node, const Beat& beat) {
 void send_beats(State& state) {
   for (const auto& node : state.nodes) {
     const Instant echo = node->last_sent;
-    send(state, *node, Message(Beat{state.now, echo, echo == Instant{} ? Instant{} : state.now - node->beat_came}));
+    send(state, *node,
+         Message(Beat{state.now, echo, echo == Instant{} ? Instant{} : state.now - node->beat_came}));
   }
 }
 
@@ -104,9 +107,10 @@ void lose_silent(State& state) {
   for (const auto& node : state.nodes) {
     if (state.now - node->heard >= patience) {
       lost.emplace_back(node.get(), "no word from it for " + shown(state.settings.lease));
-    } else if (state.proposal.epoch != 0 && node->asked == state.proposal.epoch && node->prepared < node->asked &&
-               state.now - state.proposal.since >= preparing) {
-      lost.emplace_back(node.get(), "its processes did not end within " + shown(state.settings.prepare_timeout));
+    } else if (state.proposal.epoch != 0 && node->asked == state.proposal.epoch &&
+               node->prepared < node->asked && state.now - state.proposal.since >= preparing) {
+      lost.emplace_back(node.get(),
+                        "its processes did not end within " + shown(state.settings.prepare_timeout));
     }
   }
   for (const auto& [node, why] : lost) {
@@ -117,8 +121,8 @@ void lose_silent(State& state) {
 }
 
 void herald(State& state) {
-  if (!state.settings.heralded || state.stage == Stage::gathering || state.now < state.next_herald) return;
-  if (state.stage != Stage::running && state.stage != Stage::changing && state.stage != Stage::settling) return;
+  if (!state.settings.heralded || state.stage == Stage::ending || state.now < state.next_herald) return;
+  if (state.stage == Stage::waiting && (state.no_quorum_since || state.now < state.hold_until)) return;
   state.next_herald = state.now + std::chrono::seconds(1);
   state.outputs.emplace_back(
       TellOnce{*state.settings.heralded, Message(Acting{state.settings.job_id, state.journal.run,
@@ -169,12 +173,15 @@ void on_message(State& state, ConnectionId connection, const Message& message) {
   if (const auto* its = std::get_if<Done>(&message)) return on_done(state, node, *its);
   if (const auto* its = std::get_if<Stop>(&message)) return on_stop(state, node, *its);
   if (const auto* its = std::get_if<Standing>(&message)) return on_standing(state, node, *its);
-  if (const auto* its = std::get_if<Leave>(&message)) return lose(state, node, "it left: " + its->why, {}, true);
-  if (std::holds_alternative<TimeUp>(message)) return end_job(state, {124, "the time of the job is up", "", {}});
+  if (const auto* its = std::get_if<Leave>(&message))
+    return lose(state, node, "it left: " + its->why, {}, true);
+  if (std::holds_alternative<TimeUp>(message))
+    return end_job(state, {124, "the time of the job is up", "", {}});
   if (std::holds_alternative<KnowsEnd>(message)) return on_knows_end(state, node);
   if (const auto* its = std::get_if<AskList>(&message)) {
     if (state.journal.world && its->epoch == state.journal.world->epoch)
-      send(state, node, Message(WorldList{state.journal.world, state.journal.coordinator, state.journal.past}));
+      send(state, node,
+           Message(WorldList{state.journal.world, state.journal.coordinator, state.journal.past}));
   }
 }
 
@@ -230,9 +237,10 @@ Instant CoordinatorCore::next_deadline() const {
   const State& state = *state_;
   if (over()) return Instant::max();
   Instant next = state.next_beat;
-  if (state.settle_until) next = std::min(next, *state.settle_until);
-  if (state.rest_until) next = std::min(next, *state.rest_until);
-  if (state.stage == Stage::ending) next = std::min<Instant>(next, state.ending_since + state.settings.end_timeout);
+  if (state.settle_until && *state.settle_until > state.now) next = std::min(next, *state.settle_until);
+  if (state.rest_until && *state.rest_until > state.now) next = std::min(next, *state.rest_until);
+  if (state.stage == Stage::ending)
+    next = std::min<Instant>(next, state.ending_since + state.settings.end_timeout);
   return next;
 }
 
@@ -265,12 +273,20 @@ Outputs CoordinatorCore::depose(const std::string& why, Instant now) {
   return std::exchange(state_->outputs, {});
 }
 
-bool CoordinatorCore::over() const noexcept { return state_->stage == Stage::over; }
+bool CoordinatorCore::over() const noexcept {
+  return state_->stage == Stage::over;
+}
 
-std::vector<std::string> CoordinatorCore::missing() const { return missing_names(*state_); }
+std::vector<std::string> CoordinatorCore::missing() const {
+  return missing_names(*state_);
+}
 
-std::shared_ptr<const World> CoordinatorCore::world() const noexcept { return state_->journal.world; }
+std::shared_ptr<const World> CoordinatorCore::world() const noexcept {
+  return state_->journal.world;
+}
 
-const Journal& CoordinatorCore::journal() const noexcept { return state_->journal; }
+const Journal& CoordinatorCore::journal() const noexcept {
+  return state_->journal;
+}
 
 }  // namespace fleetrun::launcher

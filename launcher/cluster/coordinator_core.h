@@ -37,6 +37,7 @@
 
 namespace fleetrun::launcher {
 
+/// Of the caller's choice, each used once; 0 is none.
 using ConnectionId = std::uint64_t;
 
 /// How a connection ended. `closed`: its end was read, and there was no goodbye; such a node is lost at once. A `broken`

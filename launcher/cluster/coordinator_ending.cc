@@ -27,8 +27,10 @@ std::string signal_name(int signal) {
 /// Whether the job goes on when `leaver` goes.
 bool enough_without(const State& state, const Node& leaver) {
   if (!state.settings.elastic || !state.journal.world) return false;
-  const auto others = static_cast<std::size_t>(std::count_if(
-      state.nodes.begin(), state.nodes.end(), [&](const auto& node) { return node.get() != &leaver && !node->leaving; }));
+  const auto others =
+      static_cast<std::size_t>(std::count_if(state.nodes.begin(), state.nodes.end(), [&](const auto& node) {
+        return node.get() != &leaver && !node->leaving;
+      }));
   return world_size(state.settings.nodes, others) > 0;
 }
 
@@ -38,12 +40,14 @@ void finish_done(State& state) {
   if (state.stage != Stage::running || !state.journal.world) return;
   const World& world = *state.journal.world;
   std::size_t done = state.done_and_gone;
-  for (const auto& node : state.nodes) done += node->told == world.epoch && node->done && !node->leaving ? 1 : 0;
+  for (const auto& node : state.nodes)
+    done += node->told == world.epoch && node->done && !node->leaving ? 1 : 0;
   if (done >= world.members.size()) end_job(state, {});
 }
 
 void on_done(State& state, Node& node, const Done& done) {
-  if (!state.journal.world || done.epoch < state.attempt_epoch || done.epoch > state.journal.world->epoch) return;
+  if (!state.journal.world || done.epoch < state.attempt_epoch || done.epoch > state.journal.world->epoch)
+    return;
   if (node.told != state.journal.world->epoch) return;
   node.done = true;
   finish_done(state);
@@ -57,11 +61,14 @@ void on_stop(State& state, Node& node, const Stop& stop) {
   if (!enough_without(state, node)) {
     send(state, node, Message(End{own, false}));
     node.leaving = true;  // it has its own end
+    node.own_end = own;
     end_job(state, {drained ? own.exit_status : kStoppedStatus, why, node.name, {}});
     return;
   }
   send(state, node, Message(End{own, true}));
   node.leaving = true;
+  node.own_end = own;
+  if (node.node == state.settings.node && hands_over(state)) return;
   state.why = node.name + " leaves: it was " + why;
   if (state.stage == Stage::running) return begin_change(state, state.why);
   if (state.stage == Stage::settling) return settle(state);

@@ -26,7 +26,8 @@ void forget(State& state, Node& node) {
   std::erase_if(state.nodes, [&node](const auto& its) { return its.get() == &node; });
 }
 
-RestartDecision decide(State& state, const FailureRecord& record, RestartScope scope, const std::string& host) {
+RestartDecision decide(State& state, const FailureRecord& record, RestartScope scope,
+                       const std::string& host) {
   auto& past = state.journal.past;
   past.push_back({record, scope, host});
   if (past.size() > kMostPast) past.erase(past.begin());
@@ -51,7 +52,8 @@ Fault* fault_of(State& state, const Node& node) {
 
 /// The first failure of an epoch: all stop, and prepare for the next one.
 bool begins_failure(State& state, const Node& node, const std::string& process) {
-  const bool first = state.stage == Stage::running || (state.stage == Stage::changing && state.proposal.in_place);
+  const bool first =
+      state.stage == Stage::running || (state.stage == Stage::changing && state.proposal.in_place);
   if (!first) return state.stage == Stage::settling;
   state.why = process + " on " + node.name + " failed";
   state.stage = Stage::settling;
@@ -80,8 +82,8 @@ void decide_failure(State& state, Fault fault) {
     state.stage = Stage::changing;
     return regroup(state);
   }
-  const FailureRecord record{failure.kind, failure.process, failure.signature, std::chrono::milliseconds(failure.ran_ms),
-                             failure.progress};
+  const FailureRecord record{failure.kind, failure.process, failure.signature,
+                             std::chrono::milliseconds(failure.ran_ms), failure.progress};
   const RestartScope scope = failure.restarts ? RestartScope::group : RestartScope::nobody;
   const RestartDecision decision = decide(state, record, scope, fault.name);
   if (const auto* given_up = std::get_if<GiveUp>(&decision)) return give_up(state, fault, given_up->why);
@@ -106,7 +108,9 @@ void on_failed(State& state, Node& node, const Failed& failed) {
   if (!is_current(state, failed.epoch) || !begins_failure(state, node, failed.failure.process)) return;
   Fault* fault = fault_of(state, node);
   const bool first = state.faults.empty();
-  if (!fault) fault = &state.faults.emplace_back(Fault{node.node, node.name, failed.failure.process, std::nullopt, state.now});
+  if (!fault)
+    fault = &state.faults.emplace_back(
+        Fault{node.node, node.name, failed.failure.process, std::nullopt, state.now});
   if (fault->failure) return;
   fault->failure = failed.failure;
   const bool clock_known = node.round_trip != Instant::max();
@@ -137,7 +141,8 @@ void settle(State& state) {
   unexplained.failure->process = unexplained.process;
   unexplained.failure->exit_status = 1;
   unexplained.failure->text = "failed, and its host did not say how";
-  unexplained.failure->ran_ms = std::chrono::duration_cast<std::chrono::milliseconds>(state.now - state.world_since).count();
+  unexplained.failure->ran_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(state.now - state.world_since).count();
   decide_failure(state, unexplained);
 }
 
@@ -147,7 +152,9 @@ void lost_members(State& state, const std::string& why, const std::string& name)
   if (!state.settings.elastic && !state.settings.restarts.any())
     return end_job(state, {kLostStatus, why, name, {}});
   state.why = why;
-  const bool counts = state.settings.restarts.any() && !state.loss_counted && state.stage != Stage::resting;
+  const bool stops = state.stage != Stage::running || !goes_on_in_place(state);
+  const bool counts =
+      stops && state.settings.restarts.any() && !state.loss_counted && state.stage != Stage::resting;
   std::chrono::milliseconds backoff{};
   if (counts) {
     state.loss_counted = true;

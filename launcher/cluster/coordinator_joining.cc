@@ -27,12 +27,12 @@ bool surely_here(const State& state, const Node& node) {
 
 std::optional<Refused> misfit(const State& state, const Hello& hello) {
   if (hello.protocol != kClusterProtocol || hello.version != state.settings.version)
-    return Refused{"this host runs fleetrun " + hello.version + ", the host that coordinates the job runs fleetrun " +
-                       state.settings.version,
+    return Refused{"this host runs fleetrun " + hello.version +
+                       ", the host that coordinates the job runs fleetrun " + state.settings.version,
                    "install the same version on all hosts", kRefusal};
   if (hello.job_id != state.settings.job_id)
-    return Refused{"this host was started for job \"" + hello.job_id + "\", and here job \"" + state.settings.job_id +
-                       "\" meets",
+    return Refused{"this host was started for job \"" + hello.job_id + "\", and here job \"" +
+                       state.settings.job_id + "\" meets",
                    "give all hosts the same --job_id, or each job a --master port of its own", kRefusal};
   if (hello.node.empty() || hello.name.empty()) return Refused{"a host without a name", "", kRefusal};
   const int most = state.settings.nodes.most;
@@ -52,8 +52,8 @@ std::optional<Refused> rank_taken(State& state, const Hello& hello) {
       lose(state, *other, "it was started again", {});
       return std::nullopt;
     }
-    return Refused{"node rank " + std::to_string(hello.wished_rank) + " is taken twice: by " + other->name + " and by " +
-                       hello.name,
+    return Refused{"node rank " + std::to_string(hello.wished_rank) + " is taken twice: by " + other->name +
+                       " and by " + hello.name,
                    "give each host a --node_rank of its own, or none", kRefusal};
   }
   return std::nullopt;
@@ -62,7 +62,7 @@ std::optional<Refused> rank_taken(State& state, const Hello& hello) {
 void welcome(State& state, const Node& node, bool resumed) {
   send(state, node,
        Message(Welcome{state.settings.version, state.journal.run, state.settings.node, resumed,
-                       static_cast<std::int32_t>(state.settings.beat.count()),
+                       state.stage == Stage::waiting, static_cast<std::int32_t>(state.settings.beat.count()),
                        static_cast<std::int32_t>(state.settings.lease.count())}));
 }
 
@@ -86,7 +86,7 @@ void resume(State& state, Node& node, ConnectionId connection, const Hello& hell
   const std::uint64_t asked = node.asked;
   welcome(state, node, same || node.leaving);
   learn(state, node, hello, asked);
-  if (node.leaving) return;
+  if (node.leaving) return send(state, node, Message(End{node.own_end, true}));
   if (state.end) return send(state, node, Message(End{*state.end, false}));
   if (!same || (hello.fenced && node.runs != 0)) on_fenced_node(state, node);
   if (state.stage == Stage::over) return;
@@ -127,10 +127,7 @@ void admit(State& state, ConnectionId connection, const Hello& hello) {
   welcome(state, node, false);
   learn(state, node, hello, 0);
   if (state.stage == Stage::gathering) return gather(state);
-  if (state.stage == Stage::waiting) {
-    regroup(state);
-    if (state.stage != Stage::waiting || node.asked != 0) return;
-  }
+  if (state.stage == Stage::waiting) return regroup(state);
   if (state.stage == Stage::running) consider_growth(state);
   if (state.hold_until != Instant{}) return;  // who is to wait is seen when it is known who is left
   if (state.stage != Stage::over && node.asked == 0 && !node.parked) park(state, node, unfit(state, node));
@@ -139,7 +136,8 @@ void admit(State& state, ConnectionId connection, const Hello& hello) {
 }  // namespace
 
 void on_hello(State& state, ConnectionId connection, const Hello& hello) {
-  if (const std::optional<Refused> refused = misfit(state, hello)) return refuse(state, connection, hello, *refused);
+  if (const std::optional<Refused> refused = misfit(state, hello))
+    return refuse(state, connection, hello, *refused);
   if (!hello.run.empty() && hello.world != 0 && hello.run != state.journal.run) {
     // Another run of this job is under way, and has lost its coordinator: it goes on without us, or we join it.
     state.foreign_until = state.now + 4 * state.settings.lease;
@@ -150,15 +148,16 @@ void on_hello(State& state, ConnectionId connection, const Hello& hello) {
   if (Node* node = find(state, hello.node)) {
     if (hello.connection > node->connections) return resume(state, *node, connection, hello);
     return refuse(state, connection, hello,
-                  {"two hosts have the same identity: " + node->name + " and " + hello.name, "start one of them again",
-                   kRefusal});
+                  {"two hosts have the same identity: " + node->name + " and " + hello.name,
+                   "start one of them again", kRefusal});
   }
   if (state.end) {
     state.outputs.emplace_back(SendTo{{connection}, Message(End{*state.end, false})});
     state.outputs.emplace_back(CloseConnection{connection});
     return;
   }
-  if (const std::optional<Refused> refused = rank_taken(state, hello)) return refuse(state, connection, hello, *refused);
+  if (const std::optional<Refused> refused = rank_taken(state, hello))
+    return refuse(state, connection, hello, *refused);
   if (state.stage == Stage::over || state.end) return;
   admit(state, connection, hello);
 }
@@ -175,9 +174,11 @@ void on_standing(State& state, Node& node, const Standing& standing) {
   state.known.formed(standing.formed);
   for (const Configuration& proposal : standing.promised) state.known.promised(proposal);
   state.highest = std::max(state.highest, standing.formed.epoch);
-  for (const Configuration& proposal : standing.promised) state.highest = std::max(state.highest, proposal.epoch);
+  for (const Configuration& proposal : standing.promised)
+    state.highest = std::max(state.highest, proposal.epoch);
   state.attempt = std::max(state.attempt, state.known.newest().attempt);
-  if (state.journal.world && state.known.newest().epoch > state.journal.world->epoch && state.stage == Stage::running)
+  if (state.journal.world && state.known.newest().epoch > state.journal.world->epoch &&
+      state.stage == Stage::running)
     return begin_change(state, "other hosts had formed a newer epoch");
   regroup(state);
 }
@@ -214,13 +215,17 @@ void gather(State& state) {
   const NodeCount& nodes = state.settings.nodes;
   if (state.stage != Stage::gathering) return;
   if (state.now - state.started >= state.settings.join_timeout)
-    return end_job(state, {125, "not all hosts came in " + shown(state.settings.join_timeout) + ": " + waiting_text(state),
-                           "", {}});
+    return end_job(
+        state, {125,
+                "not all hosts came in " + shown(state.settings.join_timeout) + ": " + waiting_text(state),
+                "",
+                {}});
   if (state.nodes.size() < static_cast<std::size_t>(nodes.least) || state.now < state.foreign_until) return;
   const auto here = static_cast<std::size_t>(std::count_if(
       state.nodes.begin(), state.nodes.end(), [](const auto& node) { return node->connection != 0; }));
   const bool all = here >= static_cast<std::size_t>(nodes.most);
-  const bool last_call_over = state.last_arrival && state.now - *state.last_arrival >= state.settings.last_call;
+  const bool last_call_over =
+      state.last_arrival && state.now - *state.last_arrival >= state.settings.last_call;
   const std::size_t size = world_size(nodes, here);
   if (size > 0 && (all || last_call_over)) form_first(state, size);
 }
@@ -228,7 +233,8 @@ void gather(State& state) {
 std::vector<std::string> missing_names(const State& state) {
   std::vector<std::string> missing;
   const auto here = [&state](const std::string& name) {
-    return std::any_of(state.nodes.begin(), state.nodes.end(), [&](const auto& node) { return node->name == name; });
+    return std::any_of(state.nodes.begin(), state.nodes.end(),
+                       [&](const auto& node) { return node->name == name; });
   };
   for (const std::string& name : state.settings.expected) {
     if (!here(name)) missing.push_back(name);

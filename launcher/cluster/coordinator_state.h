@@ -29,20 +29,22 @@ struct Node {
   std::uint32_t connections = 0;  // the number of its newest one
   ConnectionId connection = 0;
   Instant heard{}, came{};
-  Instant last_sent{}, beat_came{};  // its newest beat, in its time and in ours
-  Instant ahead{};            // our time minus its time, as well as is known
+  Instant last_sent{}, beat_came{};     // its newest beat, in its time and in ours
+  Instant ahead{};                      // our time minus its time, as well as is known
   Instant round_trip = Instant::max();  // of the beat that said so
 
   std::uint64_t asked = 0;     // the newest epoch that it was told to prepare
+  std::uint64_t stopped = 0;   // the newest of these for which it was to stop what runs
   std::uint64_t prepared = 0;  // the newest epoch that it is ready for
   std::uint64_t told = 0;      // the newest world that it was told of
   std::uint64_t brought = 0;   // the newest world that it knew when it came
   std::uint64_t runs = 0;      // the epoch whose processes may be alive there; 0: none
   bool standing_wanted = false;
   bool done = false;
-  bool leaving = false;   // was told that its part is over
-  bool parked = false;    // was told so
-  bool fenced = false;    // stopped its processes by itself
+  bool leaving = false;  // was told that its part is over, with
+  JobEnd own_end;
+  bool parked = false;   // was told so
+  bool fenced = false;   // stopped its processes by itself
   bool knows_end = false;
 };
 
@@ -57,7 +59,7 @@ struct Fault {
 struct Proposal {
   std::uint64_t epoch = 0;  // 0: none
   Instant since{};
-  bool viable = false;         // could become a world; else it only stops everybody
+  bool viable = false;  // could become a world; else it only stops everybody
   bool in_place = false;
   std::vector<Member> chosen;  // by node rank; their offers are those of the newest ready
   bool publishing = false;
@@ -90,9 +92,9 @@ struct State {
   std::vector<Gone> gone;
 
   Proposal proposal;
-  std::string why;              // of the change that is under way
-  bool loss_counted = false;    // in this change
-  std::vector<Fault> faults;    // of this epoch
+  std::string why;            // of the change that is under way
+  bool loss_counted = false;  // in this change
+  std::vector<Fault> faults;  // of this epoch
   std::optional<Instant> settle_until, rest_until;
   std::optional<Instant> last_arrival;  // since the last world: for the last call
   std::optional<Instant> waiting_since, no_quorum_since;
@@ -100,12 +102,12 @@ struct State {
   Instant ending_since{};
   bool port_retry_used = false;
   Instant world_since{};
-  std::uint64_t attempt_epoch = 0;     // of the first world of this attempt: later ones were formed in place
-  std::size_t done_and_gone = 0;       // members that had done their part before they were lost
-  Instant hold_until{};                // no proposal before, unless everybody is here: a takeover gathers
-  Instant foreign_until{};             // a node of another run of this job was here: no first world before
+  std::uint64_t attempt_epoch = 0;  // of the first world of this attempt: later ones were formed in place
+  std::size_t done_and_gone = 0;    // members that had done their part before they were lost
+  Instant hold_until{};             // no proposal before, unless everybody is here: a takeover gathers
+  Instant foreign_until{};          // a node of another run of this job was here: no first world before
   Instant next_herald{};
-  bool growing = false;                // the change that is under way is for newcomers only
+  bool growing = false;  // the change that is under way is for newcomers only
 
   Outputs outputs;  // of the call that is being answered
 };
@@ -134,6 +136,8 @@ std::vector<std::string> missing_names(const State& state);
 void begin_change(State& state, const std::string& why);
 /// Proposes the next epoch without forming it yet: everybody stops.
 void stop_all(State& state);
+/// Whether those that run may go on while the others come and go.
+bool goes_on_in_place(const State& state);
 /// Proposes, waits, or forms, by what is there now. To be called whenever that has changed.
 void regroup(State& state);
 void on_ready(State& state, Node& node, const Ready& ready);
@@ -147,8 +151,11 @@ void form_first(State& state, std::size_t size);
 void on_failing(State& state, Node& node, const Failing& failing);
 void on_failed(State& state, Node& node, const Failed& failed);
 void settle(State& state);
+/// Steps down because its own host leaves, where the others are enough to go on without it.
+bool hands_over(State& state);
 /// `why`: "no word from it for 2.5 s".
-void lose(State& state, Node& node, const std::string& why, std::chrono::milliseconds after, bool orderly = false);
+void lose(State& state, Node& node, const std::string& why, std::chrono::milliseconds after,
+          bool orderly = false);
 void on_fenced_node(State& state, Node& node);
 /// Members of the newest world are lost: decides whether the job goes on.
 void lost_members(State& state, const std::string& why, const std::string& name);

@@ -11,8 +11,7 @@ namespace fleetrun::launcher::codec {
 
 // A count of bytes that an item takes at least: what a list of them is checked against.
 constexpr std::size_t kLeastId = 5, kLeastMember = 5 + 4 + 4 + 6 + 4 + 4 + 4 + 2 + 4 + 4,
-                      kLeastPast = 4 + 4 + 4 + 8,
-                      kLeastConfiguration = 8 + 4 + 5 + 4;
+                      kLeastPast = 4 + 4 + 4 + 8, kLeastConfiguration = 8 + 4 + 5 + 4;
 
 template <class Archive, class Value>
 void whole(Archive& archive, Value& value, int most) {  // an enumeration

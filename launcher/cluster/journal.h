@@ -15,11 +15,11 @@ namespace fleetrun::launcher {
 struct Journal {
   std::string job_id;
   std::string run;
-  std::uint64_t epoch = 0;             // the highest that was ever proposed, as far as known
-  std::shared_ptr<const World> world;  // the newest; null: none was formed yet
-  std::string coordinator;             // node of the one that formed it; empty: it is no node
-  std::vector<PastFailure> past;       // oldest first: what the restart policy has to be told again
-  Configuration formed;                // the newest world known, which may be newer than `world`
+  std::uint64_t epoch = 0;              // the highest that was ever proposed, as far as known
+  std::shared_ptr<const World> world;   // the newest; null: none was formed yet
+  std::string coordinator;              // node of the one that formed it; empty: it is no node
+  std::vector<PastFailure> past;        // oldest first: what the restart policy has to be told again
+  Configuration formed;                 // the newest world known, which may be newer than `world`
   std::vector<Configuration> promised;  // proposals after it that may have become worlds
 };
 

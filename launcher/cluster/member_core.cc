@@ -63,9 +63,12 @@ void enter(State& state, Instant now) {
   state.started += slept;
   if (state.lost_since) *state.lost_since += slept;
   state.heard = std::max(state.heard, state.now - state.settings.lease / 2);
+  state.tried = std::max(state.tried, state.heard);
 }
 
-Outputs answered(State& state) { return std::exchange(state.outputs, {}); }
+Outputs answered(State& state) {
+  return std::exchange(state.outputs, {});
+}
 
 }  // namespace
 }  // namespace joining
@@ -131,7 +134,8 @@ Outputs MemberCore::on_stranger(ConnectionId stranger, const Message& message, I
   const auto* hello = std::get_if<Hello>(&message);
   if (const auto* acting = std::get_if<Acting>(&message)) {
     const bool seeking = state.stage == Stage::seeking || state.stage == Stage::dialing;
-    if (seeking && acting->job_id == state.settings.job_id && (state.run.empty() || acting->run == state.run))
+    if (seeking && acting->job_id == state.settings.job_id &&
+        (state.news.epoch == 0 || acting->run == state.run))
       redirected(state, {acting->coordinator, "it coordinates the job"});
   }
   if (!hello) return answered(state);
@@ -139,7 +143,8 @@ Outputs MemberCore::on_stranger(ConnectionId stranger, const Message& message, I
   if (ours && state.end) {
     state.outputs.emplace_back(Answer{stranger, Message(End{*state.end, false})});
   } else if (ours && state.stage == Stage::joined && !state.here && state.coordinator) {
-    state.outputs.emplace_back(Answer{stranger, Message(Redirect{state.coordinator->endpoint, "it coordinates the job"})});
+    state.outputs.emplace_back(
+        Answer{stranger, Message(Redirect{state.coordinator->endpoint, "it coordinates the job"})});
   } else {
     state.outputs.emplace_back(Answer{stranger, Message(NotYet{})});
   }
@@ -154,7 +159,7 @@ Outputs MemberCore::on_stepped_down(const std::string& why, Instant now) {
   if (!state.here) return answered(state);
   state.up = false;
   state.here = false;
-  state.was_closed = true;
+  state.was_closed = state.stepped_down = true;
   if (state.coordinator && state.coordinator->here) state.coordinator.reset();
   lost_uplink(state);
   return answered(state);
@@ -171,7 +176,9 @@ Instant MemberCore::next_deadline() const {
   const State& state = *state_;
   if (over() || state.stage == Stage::idle) return Instant::max();
   Instant next = Instant::max();
-  if (state.up) next = std::min(state.next_beat, state.heard + state.settings.lease);
+  if (state.up) next = state.next_beat;
+  if (state.stage != Stage::seeking && !state.dial_at)
+    next = std::min<Instant>(next, std::max(state.heard, state.tried) + state.settings.lease);
   if (state.live) next = std::min<Instant>(next, state.heard + state.settings.lease);
   if (state.dial_at) next = std::min(next, *state.dial_at);
   if (state.answer_by) next = std::min(next, *state.answer_by);
@@ -283,12 +290,20 @@ Outputs MemberCore::leave(const std::string& why, Instant now) {
   return answered(state);
 }
 
-bool MemberCore::over() const noexcept { return state_->stage == Stage::over; }
+bool MemberCore::over() const noexcept {
+  return state_->stage == Stage::over;
+}
 
-bool MemberCore::left() const noexcept { return over() && state_->left; }
+bool MemberCore::left() const noexcept {
+  return over() && state_->left;
+}
 
-const std::string& MemberCore::node() const noexcept { return state_->settings.node; }
+const std::string& MemberCore::node() const noexcept {
+  return state_->settings.node;
+}
 
-std::shared_ptr<const World> MemberCore::world() const noexcept { return state_->world; }
+std::shared_ptr<const World> MemberCore::world() const noexcept {
+  return state_->world;
+}
 
 }  // namespace fleetrun::launcher

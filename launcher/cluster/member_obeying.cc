@@ -1,6 +1,7 @@
 // What a node does about its coordinator's words. A node prepares for an epoch once: what is not newer than all that it
 // prepared for is ignored. A world is taken only after its prepare, the first one of a run excepted.
 
+#include "launcher/cluster/fence.h"
 #include "launcher/cluster/member_state.h"
 #include "launcher/cluster/words.h"
 
@@ -27,11 +28,12 @@ void on_welcome(State& state, const Welcome& welcome) {
   state.run = welcome.run;
   state.coordinator_node = welcome.coordinator;
   state.stage = Stage::joined;
+  state.heard = state.now;
   state.coordinator = state.target;
   state.here = state.target.here;
   state.failed_dials = state.redirects = 0;
   state.was_closed = false;
-  state.lost_since.reset();
+  if (!welcome.provisional) state.lost_since.reset();
   state.answer_by.reset();
   state.places.clear();
   if (!welcome.resumed) {
@@ -49,9 +51,11 @@ void on_prepare(State& state, const Prepare& prepare) {
     return say(state, *state.reports.ready);
   // The one it promised, but had to stop preparing for when it lost touch, it is asked for again.
   const bool again = prepare.epoch == state.promised && !state.preparing && state.news.epoch < prepare.epoch;
-  if (prepare.epoch < state.promised || (prepare.epoch == state.promised && !again)) return;
+  if (!again && !may_prepare(prepare.epoch, state.promised)) return;
   state.promised = prepare.epoch;
   state.known.formed(prepare.base);
+  // A proposal takes the place of what the same coordinator proposed before, also one that only stops.
+  state.known.given_up(state.coordinator_node);
   state.known.promised(prepare.proposed);
   state.parked = false;
   state.pending.reset();
@@ -74,6 +78,7 @@ void take_world(State& state, const WorldNews& news, std::shared_ptr<const World
   state.news = told;
   state.world = world;
   state.live = true;
+  state.lost_since.reset();
   state.preparing = false;
   state.pending.reset();
   state.outputs.emplace_back(TellWorld{std::move(told), std::move(world)});
@@ -81,9 +86,7 @@ void take_world(State& state, const WorldNews& news, std::shared_ptr<const World
 
 void on_news(State& state, const WorldNews& news) {
   const bool first = state.promised == 0 && state.news.epoch == 0;
-#ifndef FLEETRUN_BROKEN_FENCE
   if (news.epoch <= state.news.epoch || (!first && news.epoch != state.promised) || state.preparing) return;
-#endif
   state.promised = std::max(state.promised, news.epoch);
   state.parked = false;
   if (state.settings.wants_list) {
@@ -101,8 +104,9 @@ void on_list(State& state, const WorldList& list) {
   if (rank >= list.world->members.size() || list.world->members[rank].node != state.settings.node ||
       list.world->hash() != news.hash) {
     state.pending.reset();
-    return tell(state, NewsLevel::warning, "the list of epoch " + std::to_string(news.epoch) +
-                                               " does not fit what was said of it: it is not followed");
+    return tell(state, NewsLevel::warning,
+                "the list of epoch " + std::to_string(news.epoch) +
+                    " does not fit what was said of it: it is not followed");
   }
   state.known.formed(configuration_of(*list.world, list.coordinator));
   state.world_coordinator = list.coordinator;
@@ -145,7 +149,7 @@ void greet(State& state) {
   hello.rank = state.news.epoch == 0 ? -1 : state.news.rank;
   hello.fenced = state.news.epoch != 0 && !state.live;
   if (state.stage != Stage::seeking) state.stage = Stage::greeting;
-  if (!state.live) state.heard = state.now;
+  state.tried = state.now;
   state.their_beat = {};
   state.next_beat = state.now + own.beat;
   say(state, std::move(hello));
@@ -154,11 +158,11 @@ void greet(State& state) {
 void obey(State& state, const Message& message) {
   if (std::holds_alternative<NotYet>(message)) return not_yet(state);
   if (const auto* its = std::get_if<Redirect>(&message)) return redirected(state, *its);
-  state.heard = state.now;
   if (const auto* its = std::get_if<Welcome>(&message)) return on_welcome(state, *its);
   if (const auto* its = std::get_if<Refused>(&message)) return on_refused(state, *its);
   if (const auto* its = std::get_if<End>(&message)) return on_end(state, *its);
   if (state.stage != Stage::joined) return;
+  state.heard = state.now;
   if (const auto* its = std::get_if<Beat>(&message)) {
     state.their_beat = its->sent;
     state.their_beat_came = state.now;
@@ -172,6 +176,7 @@ void obey(State& state, const Message& message) {
     tell(state, NewsLevel::info, its->text);
   } else if (const auto* its = std::get_if<Parked>(&message)) {
     state.parked = true;
+    state.lost_since.reset();
     if (state.live) fence(state, its->text);
     tell(state, NewsLevel::info, "this host waits as a spare: " + its->text);
   } else if (std::holds_alternative<AskStanding>(message)) {

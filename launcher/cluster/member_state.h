@@ -39,33 +39,34 @@ struct State {
 
   // The uplink.
   std::uint64_t uplink = 0;
-  bool up = false;               // connected
-  bool here = false;             // to the coordinator in this launcher
-  Place target;                  // of the newest dial
+  bool up = false;    // connected
+  bool here = false;  // to the coordinator in this launcher
+  Place target;       // of the newest dial
   std::uint32_t connections = 0;
-  Instant heard{};               // from a coordinator
+  Instant heard{};  // from the coordinator that was joined last
+  Instant tried{};  // the newest dial or hello
   Instant next_beat{};
   Instant their_beat{}, their_beat_came{};
-  std::optional<Instant> dial_at;  // the next attempt
+  std::optional<Instant> dial_at;    // the next attempt
   std::optional<Instant> answer_by;  // of the one that is under way, while seeking
-  int failed_dials = 0;          // in a row
-  bool was_closed = false;       // the coordinator closed the connection, or its launcher died
-  std::string trouble;           // the newest, for people
+  int failed_dials = 0;              // in a row
+  bool was_closed = false;           // the coordinator closed the connection, or its launcher died
+  std::string trouble;               // the newest, for people
 
   // What is known.
   std::optional<Place> coordinator;  // that was joined last, or is to be dialed first
   std::string run, coordinator_node;
   std::uint64_t promised = 0;
   KnownConfigurations known;
-  WorldNews news;                      // the newest, epoch 0: none
-  std::optional<WorldNews> pending;    // waits for its list
+  WorldNews news;                    // the newest, epoch 0: none
+  std::optional<WorldNews> pending;  // waits for its list
   std::shared_ptr<const World> world;
   std::shared_ptr<const World> others;  // the newest list: where to look, though this node may be no member
   std::string world_coordinator;
   std::vector<PastFailure> past;
-  PodOffer offer;                      // the newest
-  bool live = false;                   // processes of `news` may run here
-  bool preparing = false;              // told, and not ready yet
+  PodOffer offer;          // the newest
+  bool live = false;       // processes of `news` may run here
+  bool preparing = false;  // told, and not ready yet
   bool parked = false;
   Reports reports;
   std::optional<JobEnd> end;
@@ -76,6 +77,7 @@ struct State {
   std::size_t next_place = 0;
   int patience = 0;  // how often others may still say "not yet" before it is our turn
   int redirects = 0;
+  bool stepped_down = false;          // as coordinator, just now
   std::optional<Instant> lost_since;  // without a coordinator
 
   Outputs outputs;  // of the call that is being answered

@@ -11,7 +11,7 @@ namespace fleetrun::launcher::joining {
 namespace {
 
 constexpr int kFailedDials = 3;  // after the coordinator closed the connection: its launcher is gone
-constexpr int kPatience = 12, kRedirects = 3;
+constexpr int kRedirects = 3;
 constexpr int kLost = 75, kNeverJoined = 125;
 
 bool can_seek(const State& state) {
@@ -21,7 +21,8 @@ bool can_seek(const State& state) {
 /// The last coordinator first, then the members by node rank, this node among them.
 std::vector<Place> places_of(const State& state) {
   std::vector<Place> places;
-  if (state.settings.coordinator && !state.settings.coordinates) places.push_back({*state.settings.coordinator, false});
+  if (state.settings.coordinator && !state.settings.coordinates)
+    places.push_back({*state.settings.coordinator, false});
   if (state.coordinator && !state.coordinator->here) places.push_back(*state.coordinator);
   for (const Member& member : state.others->members) {
     const bool own = member.node == state.settings.node;
@@ -38,15 +39,28 @@ std::vector<Place> places_of(const State& state) {
   return unique;
 }
 
+/// How often others may say "not yet" before it is our turn: the lower its rank, the sooner a node coordinates.
+int patience_of(const State& state) {
+  return 3 + 4 * std::clamp(state.news.rank, 0, 10);
+}
+
 void begin_seeking(State& state) {
   if (!state.lost_since) state.lost_since = state.now;
-  fence(state, "no word from the coordinator of the job" + (state.trouble.empty() ? "" : ": " + state.trouble));
+  state.up = false;
+  fence(state,
+        "no word from the coordinator of the job" + (state.trouble.empty() ? "" : ": " + state.trouble));
   if (state.stage == Stage::seeking) return;
   tell(state, NewsLevel::warning, "the coordinator of the job is lost; looking for the others");
   state.stage = Stage::seeking;
   state.places = places_of(state);
   state.next_place = 0;
-  state.patience = kPatience;
+  // One that has just tried in vain to coordinate looks for the others first.
+  const auto own =
+      std::find_if(state.places.begin(), state.places.end(), [](const Place& place) { return place.here; });
+  if (state.stepped_down && own != state.places.end())
+    std::rotate(state.places.begin(), own + 1, state.places.end());
+  state.stepped_down = false;
+  state.patience = patience_of(state);
   state.redirects = 0;
   state.dial_at = state.now;
 }
@@ -85,6 +99,7 @@ void dial(State& state, const Place& place) {
   state.target = place;
   state.up = false;
   state.here = false;
+  state.tried = state.now;
   state.dial_at.reset();
   state.answer_by.reset();
   if (state.stage != Stage::seeking) state.stage = Stage::dialing;
@@ -109,7 +124,7 @@ void try_next(State& state) {
   if (state.next_place >= state.places.size()) {
     state.places = places_of(state);
     state.next_place = 0;
-    state.patience = kPatience;
+    state.patience = patience_of(state);
     state.redirects = 0;
     state.dial_at = state.now + state.settings.redial;
     return;
@@ -127,7 +142,8 @@ void redirected(State& state, const Redirect& redirect) {
   state.up = false;
   fence(state, redirect.why);
   state.trouble = redirect.why;
-  const bool known = state.coordinator && !state.coordinator->here && state.coordinator->endpoint == redirect.coordinator;
+  const bool known =
+      state.coordinator && !state.coordinator->here && state.coordinator->endpoint == redirect.coordinator;
   const bool own = redirect.coordinator == state.settings.successor || redirect.coordinator.port == 0;
   if (state.stage != Stage::seeking) {
     if (!own) state.coordinator = Place{redirect.coordinator, false};
@@ -139,10 +155,12 @@ void redirected(State& state, const Redirect& redirect) {
 }
 
 void not_yet(State& state) {
+  if (state.stage == Stage::joined) state.known.given_up(state.coordinator_node);  // it steps down
   state.outputs.emplace_back(HangUp{});
   state.up = false;
   if (state.stage != Stage::seeking) {
     ++state.failed_dials;
+    state.was_closed = true;
     return lost_uplink(state);
   }
   // Somebody of a lower rank is there, and will coordinate or know who does.
@@ -160,6 +178,26 @@ Instant join_by(const State& state) {
   return state.started + own.join_timeout + (state.up ? own.lease : std::chrono::milliseconds{});
 }
 
+namespace {
+
+/// The uplink is silent, or there has been none for too long.
+void check_silence(State& state) {
+  const std::chrono::milliseconds lease = state.settings.lease;
+  const bool silent = !state.dial_at && state.now - std::max(state.heard, state.tried) >= lease;
+  if (silent) {
+    state.trouble = "no word for " + shown(lease);
+    state.outputs.emplace_back(HangUp{});
+    ++state.failed_dials;
+    if (state.stage == Stage::joined && can_seek(state)) return begin_seeking(state);
+    lost_uplink(state);
+  }
+  if (state.stage != Stage::joined && state.stage != Stage::seeking && can_seek(state) &&
+      state.now - state.heard >= lease)
+    begin_seeking(state);
+}
+
+}  // namespace
+
 void due(State& state) {
   const MemberSettings& own = state.settings;
   const bool member = state.news.epoch != 0;
@@ -170,21 +208,10 @@ void due(State& state) {
     const bool heard_beat = state.their_beat != Instant{};
     say(state, Beat{state.now, state.their_beat, heard_beat ? state.now - state.their_beat_came : Instant{}});
   }
-  const bool silent = state.now - state.heard >= own.lease;
-  if (silent && state.live) fence(state, "no word from the coordinator for " + shown(own.lease));
-  if (silent && state.stage != Stage::seeking && (state.up || state.stage == Stage::dialing)) {
-    if (state.up) {
-      state.trouble = "no word for " + shown(own.lease);
-      state.outputs.emplace_back(HangUp{});
-      state.up = false;
-    }
-    if (can_seek(state)) {
-      begin_seeking(state);
-    } else if (!state.dial_at) {
-      lost_uplink(state);
-      state.heard = state.now;
-    }
-  }
+  if (state.live && state.now - state.heard >= own.lease)
+    fence(state, "no word from the coordinator for " + shown(own.lease));
+  if (state.stage == Stage::idle) return;
+  if (state.stage != Stage::seeking) check_silence(state);
   if (state.answer_by && state.now >= *state.answer_by) {
     state.outputs.emplace_back(HangUp{});
     state.up = false;

@@ -78,7 +78,8 @@ void fields(A& a, M& m, const AskList*) {
 template <class A, class M>
 void fields(A& a, M& m, const Standing*) {
   codec::configuration(a, m.formed);
-  a.list(m.promised, kMostMembers, codec::kLeastConfiguration, [&a](auto& each) { codec::configuration(a, each); });
+  a.list(m.promised, kMostMembers, codec::kLeastConfiguration,
+         [&a](auto& each) { codec::configuration(a, each); });
 }
 template <class A, class M>
 void fields(A& a, M& m, const Welcome*) {
@@ -86,6 +87,7 @@ void fields(A& a, M& m, const Welcome*) {
   a.id(m.run);
   a.id(m.coordinator);
   a.flag(m.resumed);
+  a.flag(m.provisional);
   a.number(m.beat_ms);
   a.number(m.lease_ms);
 }

@@ -123,8 +123,9 @@ struct Standing {
 struct Welcome {
   std::string version;
   std::string run;
-  std::string coordinator;  // its node; empty: it is no node
-  bool resumed = false;     // the node is what it was before this connection
+  std::string coordinator;   // its node; empty: it is no node
+  bool resumed = false;      // the node is what it was before this connection
+  bool provisional = false;  // it waits for enough nodes, and may never find them
   std::int32_t beat_ms = 0, lease_ms = 0;
 };
 /// Final: this launcher cannot take part.

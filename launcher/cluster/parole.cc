@@ -16,7 +16,7 @@ void Parole::blame(const std::string& host, Instant now) {
 
 Instant Parole::until(const std::string& host) const {
   const auto found = records_.find(host);
-  return found == records_.end() ? Instant{} : found->second.until;
+  return found == records_.end() ? Instant::min() / 2 : found->second.until;
 }
 
 }  // namespace fleetrun::launcher

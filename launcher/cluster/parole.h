@@ -28,7 +28,7 @@ class Parole {
  private:
   struct Record {
     std::deque<Instant> blames;
-    Instant until{};
+    Instant until = Instant::min() / 2;
     int times = 0;
   };
   ParoleRules rules_;

@@ -7,19 +7,33 @@ namespace fleetrun::launcher {
 void KnownConfigurations::formed(const Configuration& configuration) {
   if (configuration.epoch <= formed_.epoch) return;
   formed_ = configuration;
-  std::erase_if(proposals_, [this](const Configuration& proposal) { return proposal.epoch <= formed_.epoch; });
+  std::erase_if(proposals_,
+                [this](const Configuration& proposal) { return proposal.epoch <= formed_.epoch; });
 }
 
 void KnownConfigurations::promised(const Configuration& configuration) {
   if (configuration.nodes.empty() || configuration.epoch <= formed_.epoch) return;
   // What one coordinator proposed before, and did not form, it never will.
-  const auto same = [&configuration](const Configuration& other) { return other.coordinator == configuration.coordinator; };
+  const auto same = [&configuration](const Configuration& other) {
+    return other.coordinator == configuration.coordinator;
+  };
   const auto newer = std::find_if(proposals_.begin(), proposals_.end(), [&](const Configuration& other) {
     return same(other) && other.epoch >= configuration.epoch;
   });
   if (newer != proposals_.end()) return;
   std::erase_if(proposals_, same);
   proposals_.push_back(configuration);
+}
+
+void KnownConfigurations::given_up(const std::string& coordinator) {
+  std::erase_if(proposals_, [&coordinator](const Configuration& its) { return its.coordinator == coordinator; });
+}
+
+bool KnownConfigurations::concerns(const std::string& node) const noexcept {
+  const auto has = [&node](const Configuration& its) {
+    return std::find(its.nodes.begin(), its.nodes.end(), node) != its.nodes.end();
+  };
+  return has(formed_) || std::any_of(proposals_.begin(), proposals_.end(), has);
 }
 
 Configuration configuration_of(const World& world, const std::string& coordinator) {

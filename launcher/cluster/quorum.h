@@ -1,13 +1,13 @@
 // Which nodes are enough to form the next world, so that two groups of nodes never both are. Pure.
 //
-// Two majorities of the same nodes have one in common; exactly half is taken as a majority when it has the coordinator,
-// which only one half has. See launcher/cluster/coordinator_core.h for what follows.
+// See launcher/cluster/fence.h for what enough is, and launcher/cluster/coordinator_core.h for what follows.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "launcher/cluster/fence.h"
 #include "launcher/cluster/messages.h"
 
 namespace fleetrun::launcher {
@@ -18,15 +18,20 @@ class KnownConfigurations {
  public:
   void formed(const Configuration& configuration);
   void promised(const Configuration& configuration);
+  /// What `coordinator` proposed, and has not formed, it never will.
+  void given_up(const std::string& coordinator);
   /// Epoch 0: none was formed.
   const Configuration& newest() const noexcept { return formed_; }
+  /// Whether `node` counts in any of them.
+  bool concerns(const std::string& node) const noexcept;
   const std::vector<Configuration>& proposals() const noexcept { return proposals_; }
   /// Whether `holds` (is this node among those that are here?) is true for enough nodes of each.
   template <class Holds>
   bool quorum(Holds holds) const {
     if (!enough(formed_, holds)) return false;
     for (const Configuration& proposal : proposals_) {
-      if (!enough(proposal, holds)) return false;
+      // A coordinator that has joined others will not form what it proposed before.
+      if (!holds(proposal.coordinator) && !enough(proposal, holds)) return false;
     }
     return true;
   }
@@ -36,8 +41,7 @@ class KnownConfigurations {
   static bool enough(const Configuration& configuration, Holds holds) {
     std::size_t here = 0;
     for (const std::string& node : configuration.nodes) here += holds(node) ? 1 : 0;
-    const std::size_t all = configuration.nodes.size();
-    return 2 * here > all || (2 * here == all && (all == 0 || holds(configuration.coordinator)));
+    return is_quorum(here, configuration.nodes.size(), holds(configuration.coordinator));
   }
 
   Configuration formed_;

@@ -34,8 +34,8 @@ int first_hole(std::vector<std::pair<int, int>> taken, int width) {
   return free;
 }
 
-int first_hole(const std::vector<Member>& members, int Member::*first, std::vector<std::uint16_t> PodOffer::*ports,
-               std::size_t width) {
+int first_hole(const std::vector<Member>& members, int Member::*first,
+               std::vector<std::uint16_t> PodOffer::*ports, std::size_t width) {
   std::vector<std::pair<int, int>> taken;
   for (const Member& member : members) {
     const int count = static_cast<int>((member.offer.*ports).size());
@@ -57,7 +57,8 @@ std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_
   std::vector<const Candidate*> seats(size);
   std::vector<const Candidate*> newcomers, movers;
   const auto seat = [&seats](int rank, const Candidate* candidate) {
-    if (rank < 0 || rank >= static_cast<int>(seats.size()) || seats[static_cast<std::size_t>(rank)]) return false;
+    if (rank < 0 || rank >= static_cast<int>(seats.size()) || seats[static_cast<std::size_t>(rank)])
+      return false;
     seats[static_cast<std::size_t>(rank)] = candidate;
     return true;
   };
@@ -81,11 +82,13 @@ std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_
   return members;
 }
 
-std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates, std::size_t most) {
+std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates,
+                                     std::size_t most) {
   std::vector<Member> members;
   for (const Member& member : before.members) {
-    const bool here = std::any_of(candidates.begin(), candidates.end(),
-                                  [&member](const Candidate& candidate) { return candidate.member.node == member.node; });
+    const bool here =
+        std::any_of(candidates.begin(), candidates.end(),
+                    [&member](const Candidate& candidate) { return candidate.member.node == member.node; });
     if (here) members.push_back(member);
   }
   for (const Candidate& candidate : candidates) {
@@ -94,7 +97,8 @@ std::vector<Member> arrange_in_place(const World& before, const std::vector<Cand
     Member member = candidate.member;
     member.first_trainer =
         first_hole(members, &Member::first_trainer, &PodOffer::trainers, member.offer.trainers.size());
-    member.first_server = first_hole(members, &Member::first_server, &PodOffer::servers, member.offer.servers.size());
+    member.first_server =
+        first_hole(members, &Member::first_server, &PodOffer::servers, member.offer.servers.size());
     members.push_back(std::move(member));
   }
   return members;

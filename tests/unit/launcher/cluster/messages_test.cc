@@ -68,7 +68,7 @@ std::vector<Message> one_of_each() {
   all.emplace_back(KnowsEnd{});
   all.emplace_back(AskList{3});
   all.emplace_back(Standing{configuration, {configuration}});
-  all.emplace_back(Welcome{"0.1.0", kRun, kNode, true, 500, 2500});
+  all.emplace_back(Welcome{"0.1.0", kRun, kNode, true, true, 500, 2500});
   all.emplace_back(Refused{"no", "do that", 125});
   all.emplace_back(Waiting{"waiting for 1 of 4 hosts"});
   all.emplace_back(Parked{"the job is full"});
@@ -214,7 +214,14 @@ TEST_CASE("a member takes about a hundred bytes of a list, and the news of a wor
 }
 
 TEST_CASE("a journal comes back as it was, and is refused in parts") {
-  Journal journal{"job", kRun, 9, std::make_shared<World>(two_hosts()), kNode, {}, {9, 2, kNode, {"b"}}, {{9, 2, kNode, {"b"}}}};
+  Journal journal{"job",
+                  kRun,
+                  9,
+                  std::make_shared<World>(two_hosts()),
+                  kNode,
+                  {},
+                  {9, 2, kNode, {"b"}},
+                  {{9, 2, kNode, {"b"}}}};
   journal.past.push_back(
       {{FailureKind::crash, "trainer 1", "x", std::chrono::milliseconds(5), {}}, RestartScope::nobody, "h"});
   const std::string bytes = encode(journal);

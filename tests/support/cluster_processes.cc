@@ -1,0 +1,238 @@
+// The processes of the simulated launchers, and the judge of what all of them do.
+
+#include <algorithm>
+
+#include "tests/support/cluster_simulation.h"
+
+namespace fleetrun::testing {
+
+namespace {
+
+constexpr Instant kLease = milliseconds(2'500);
+
+}  // namespace
+
+void Simulation::violate(const std::string& what) {
+  if (!outcome_.violation.empty()) return;
+  trace(nullptr, [&] { return "VIOLATION: " + what; });
+  outcome_.violation = what;
+}
+
+void Simulation::on_prepare(Launcher& launcher, std::uint64_t epoch) {
+  Processes& processes = launcher.processes;
+  const bool alive = processes.life != Processes::Life::none;
+  processes.preparing = epoch;
+  if (alive) processes.life = Processes::Life::stopping;
+  ++processes.generation;
+  const bool slow = chance_.percent(2);
+  const Instant takes =
+      !alive ? Instant(2'000) : chance_.time(milliseconds(1), milliseconds(slow ? 10'000 : 400));
+  at(now_ + takes, Happening::stopped, launcher.number, processes.generation, epoch);
+}
+
+void Simulation::on_world(Launcher& launcher, const cluster::joining::TellWorld& told) {
+  trace(&launcher, [&] {
+    return (told.news.update ? "goes on in epoch " : "runs epoch ") + std::to_string(told.news.epoch) +
+           " attempt " + std::to_string(told.news.attempt) + " as " + std::to_string(told.news.rank) +
+           " of " + std::to_string(told.news.nodes);
+  });
+  check_world(launcher, told);
+  Processes& processes = launcher.processes;
+  if (told.news.update) {
+    if (processes.life != Processes::Life::running || processes.attempt != told.news.attempt)
+      violate("an update came to a node that does not run");
+    processes.epoch = told.news.epoch;
+    return;
+  }
+  if (processes.life != Processes::Life::none) violate("a world came to a node whose processes run");
+  processes = {Processes::Life::running,
+               processes.generation + 1,
+               told.news.epoch,
+               told.news.attempt,
+               told.news.run,
+               false,
+               0};
+  at(now_ + milliseconds(50), Happening::started, launcher.number, processes.generation);
+  const Instant done = rules_.work == Instant::min() ? rules_.judged + milliseconds(1'000) +
+                                                           chance_.time(milliseconds(0), milliseconds(500))
+                                                     : now_ + rules_.work;
+  at(done, Happening::works, launcher.number, processes.generation);
+  for (const Launcher& other : launchers_) {
+    const bool runs =
+        other.alive && other.processes.life != Processes::Life::none && other.processes.run == processes.run;
+    if (runs && other.processes.attempt != processes.attempt)
+      at(now_ + kLease + milliseconds(500), Happening::overlap, launcher.number, processes.generation,
+         static_cast<std::uint64_t>(other.number) << 32 | (other.processes.generation & 0xffffffff));
+  }
+}
+
+/// Both ran when the later one began. They must not both run any more, unless one of them is or was frozen.
+void Simulation::check_overlap(const Occurrence& its) {
+  const Launcher& later = launchers_[index(its.launcher)];
+  const Launcher& earlier = launchers_[its.other >> 32];
+  const auto runs = [this](const Launcher& launcher, std::uint64_t generation) {
+    return launcher.alive && !launcher.frozen && now_ - launcher.thawed > kLease + milliseconds(500) &&
+           launcher.processes.life == Processes::Life::running &&
+           (launcher.processes.generation & 0xffffffff) == (generation & 0xffffffff);
+  };
+  if (runs(later, its.number) && runs(earlier, its.other & 0xffffffff))
+    violate("#" + std::to_string(earlier.number) + " still runs epoch " +
+            std::to_string(earlier.processes.epoch) + " while #" + std::to_string(later.number) +
+            " runs epoch " + std::to_string(later.processes.epoch));
+}
+
+void Simulation::on_fenced(Launcher& launcher) {
+  launcher.processes.life = Processes::Life::none;
+  launcher.processes.preparing = 0;
+  launcher.unexplained.reset();
+  ++launcher.processes.generation;
+}
+
+void Simulation::on_over(Launcher& launcher, const cluster::JobEnd& end) {
+  trace(&launcher, [&] { return "is over with " + std::to_string(end.exit_status) + ": " + end.why; });
+  if (launcher.over) return violate("a launcher was told twice that the job is over");
+  if (end.exit_status != 0 && end.why.empty()) violate("a job ended without a reason");
+  launcher.over = true;
+  launcher.status = end.exit_status;
+  launcher.why = end.why;
+  outcome_.finished_well |= end.exit_status == 0;
+  ++launcher.processes.generation;
+  if (launcher.processes.life != Processes::Life::none) launcher.processes.life = Processes::Life::stopping;
+  at(now_ + chance_.time(milliseconds(1), milliseconds(300)), Happening::leaves, launcher.number);
+}
+
+void Simulation::explain(Launcher& launcher) {
+  if (!launcher.unexplained) return;
+  cluster::NodeFailure failure;
+  failure.process = "trainer 0";
+  failure.exit_status = 1;
+  failure.text = "exited with code 1";
+  const auto [epoch, died] = *launcher.unexplained;
+  launcher.unexplained.reset();
+  apply(launcher, launcher.member->failed(epoch, failure, died, now_));
+}
+
+void Simulation::process_event(Launcher& launcher, const Occurrence& its) {
+  Processes& processes = launcher.processes;
+  if (its.what == Happening::leaves) {
+    processes.life = Processes::Life::none;
+    if (!launcher.leaves) apply(launcher, launcher.member->leave("the job is over", now_));
+    launcher.leaves = true;
+    if (launcher.coordinator) return at(now_ + milliseconds(100), Happening::leaves, launcher.number);
+    trace(&launcher, [] { return std::string("exits"); });
+    launcher.alive = false;
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      for (int side = 0; side < 2; ++side) {
+        if (links_[i].ends[side] == launcher.number) close(static_cast<int>(i), side, Packet::Kind::fin);
+      }
+    }
+    launcher.member.reset();
+    return;
+  }
+  if (its.number != processes.generation || launcher.over) return;
+  switch (its.what) {
+    case Happening::stopped:
+      explain(launcher);
+      processes.life = Processes::Life::none;
+      processes.preparing = 0;
+      ++launcher.offer.trainers.front();
+      return apply(launcher, launcher.member->ready(its.other, launcher.offer, now_));
+    case Happening::started:
+      return apply(launcher, launcher.member->running(processes.epoch, now_));
+    case Happening::fails:
+      trace(&launcher, [] { return std::string("a process FAILS"); });
+      launcher.unexplained = {processes.epoch, now_};
+      at(now_ + chance_.time(milliseconds(0), milliseconds(400)), Happening::explains, launcher.number,
+         processes.generation);
+      return apply(launcher, launcher.member->failing(processes.epoch, "trainer 0", now_));
+    case Happening::explains:
+      return explain(launcher);
+    case Happening::works:
+      if (launcher.frozen || processes.life != Processes::Life::running) {
+        if (launcher.frozen)
+          at(now_ + milliseconds(500), Happening::works, launcher.number, processes.generation);
+        return;
+      }
+      processes.done = true;
+      return apply(launcher, launcher.member->done(processes.epoch, now_));
+    default:
+      return;
+  }
+}
+
+void Simulation::check_world(Launcher& launcher, const cluster::joining::TellWorld& told) {
+  const cluster::World& world = *told.world;
+  const auto [hash, fresh] = hashes_.try_emplace({world.run, world.epoch}, told.news.hash);
+  if (!fresh && hash->second != told.news.hash)
+    violate("two worlds have epoch " + std::to_string(world.epoch) + " of one run");
+  if (world.hash() != told.news.hash) violate("a world does not have the hash that was told");
+  if (launcher.told_run == world.run && told.news.epoch <= launcher.told)
+    violate("epoch " + std::to_string(told.news.epoch) + " was told after epoch " +
+            std::to_string(launcher.told));
+  launcher.told = told.news.epoch;
+  launcher.told_run = world.run;
+  const auto size = static_cast<int>(world.members.size());
+  if (size < rules_.nodes.least || size > rules_.nodes.most || size % rules_.nodes.multiple != 0)
+    violate("a world of " + std::to_string(size) + " hosts");
+  if (world.rank_of(launcher.member->node()) != static_cast<std::size_t>(told.news.rank))
+    violate("a member is not at its rank");
+  std::set<std::string> nodes;
+  std::set<int> ranks;
+  int next = 0;
+  for (const cluster::Member& member : world.members) {
+    nodes.insert(member.node);
+    if (!rules_.in_place && member.first_trainer != next) violate("the ranks of trainers have a hole");
+    for (std::size_t i = 0; i < member.offer.trainers.size(); ++i) {
+      if (!ranks.insert(member.first_trainer + static_cast<int>(i)).second)
+        violate("two trainers have one rank");
+    }
+    next += static_cast<int>(member.offer.trainers.size());
+  }
+  if (nodes.size() != world.members.size()) violate("a node is twice in a world");
+}
+
+/// Enough nodes of the newest world, and enough for the rules, live and were told no end.
+bool Simulation::enough_live() const {
+  int live = 0, known = 0;
+  // Where nobody listens at the first coordinator's address, a newcomer finds nobody.
+  const bool door = rules_.head || std::any_of(launchers_.begin(), launchers_.end(), [](const Launcher& its) {
+                      return its.host == 0 && its.alive;
+                    });
+  for (const Launcher& launcher : launchers_) {
+    if (!launcher.alive || !launcher.member || launcher.over) continue;
+    if (!door && !launcher.member->world()) continue;
+    ++live;
+    if (newest_ && newest_->rank_of(launcher.member->node())) ++known;
+  }
+  if (live < rules_.nodes.least ||
+      (live / rules_.nodes.multiple) * rules_.nodes.multiple < rules_.nodes.least)
+    return false;
+  if (rules_.head)
+    return std::any_of(launchers_.begin(), launchers_.end(),
+                       [](const Launcher& its) { return !its.member && its.coordinator; });
+  return newest_ && 2 * known > static_cast<int>(newest_->members.size());
+}
+
+bool Simulation::a_world_runs() const {
+  if (!newest_) return false;
+  for (const Launcher& launcher : launchers_) {
+    const bool member = launcher.alive && launcher.member && newest_->rank_of(launcher.member->node());
+    if (member && launcher.processes.life == Processes::Life::running &&
+        launcher.processes.epoch == newest_->epoch)
+      return true;
+  }
+  return false;
+}
+
+void Simulation::judge() {
+  const bool at_the_end = now_ >= rules_.ended;
+  if (at_the_end) {
+    for (const Launcher& launcher : launchers_) {
+      if (launcher.alive && launcher.member) violate("#" + std::to_string(launcher.number) + " never ends");
+    }
+    return;
+  }
+  if (enough_live() && !a_world_runs()) violate("enough nodes live, and no world runs");
+}
+
+}  // namespace fleetrun::testing

@@ -1,0 +1,475 @@
+#include "launcher/cluster/coordinator_core.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+
+using namespace fleetrun;
+using namespace fleetrun::launcher;
+using coordinating::CloseConnection;
+using coordinating::Note;
+using coordinating::Outputs;
+using coordinating::SendTo;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+std::string node_id(ConnectionId number) {
+  return std::string(31, '0') + static_cast<char>('0' + number);
+}
+
+Hello hello(ConnectionId number, int wished = -1) {
+  Hello its;
+  its.version = "1.0";
+  its.job_id = "job";
+  its.node = node_id(number);
+  its.name = "h" + std::to_string(number);
+  its.wished_rank = wished;
+  its.offer = {its.name, {static_cast<std::uint16_t>(number)}, {}, 0};
+  return its;
+}
+
+/// A coordinator, and what it said last to whom.
+struct Job {
+  explicit Job(CoordinatorSettings its, std::optional<Journal> journal = {})
+      : core(settings(std::move(its)), std::move(journal), now) {}
+
+  static CoordinatorSettings settings(CoordinatorSettings its) {
+    its.job_id = "job";
+    its.version = "1.0";
+    its.run = std::string(32, 'f');
+    return its;
+  }
+  void say(ConnectionId from, Message message) { take(core.on(from, message, now)); }
+  void come(ConnectionId number, int wished = -1) { say(number, hello(number, wished)); }
+  void pass(milliseconds time, std::vector<ConnectionId> alive = {}) {
+    for (milliseconds passed{}; passed < time; passed += milliseconds(250)) {
+      now += milliseconds(250);
+      for (const ConnectionId each : alive) say(each, Beat{now, {}, {}});
+      take(core.on_tick(now));
+    }
+  }
+  void take(Outputs outputs) {
+    for (auto& output : outputs) {
+      if (auto* send = std::get_if<SendTo>(&output)) {
+        for (const ConnectionId to : send->to) sent.emplace_back(to, send->message);
+      } else if (auto* close = std::get_if<CloseConnection>(&output)) {
+        closed.push_back(close->connection);
+      } else if (auto* note = std::get_if<Note>(&output)) {
+        notes.push_back(to_string(note->event));
+      } else {
+        last = std::move(output);
+      }
+    }
+  }
+  /// The newest of its kind that was sent to `to`, or to anybody (0).
+  template <class Kind>
+  std::optional<Kind> newest(ConnectionId to = 0) const {
+    for (auto its = sent.rbegin(); its != sent.rend(); ++its) {
+      if (to != 0 && its->first != to) continue;
+      if (const auto* found = std::get_if<Kind>(&its->second.message())) return *found;
+    }
+    return std::nullopt;
+  }
+  bool noted(const std::string& text) const {
+    return std::find(notes.begin(), notes.end(), text) != notes.end();
+  }
+  void all_ready(std::vector<ConnectionId> from) {
+    for (const ConnectionId each : from) {
+      const auto prepare = newest<Prepare>(each);
+      REQUIRE(prepare);
+      say(each,
+          Ready{prepare->epoch, {"h" + std::to_string(each), {static_cast<std::uint16_t>(each)}, {}, 0}});
+    }
+  }
+
+  Instant now = seconds(100);
+  CoordinatorCore core;
+  std::vector<std::pair<ConnectionId, SharedMessage>> sent;
+  std::vector<ConnectionId> closed;
+  std::vector<std::string> notes;
+  std::optional<coordinating::Output> last;
+};
+
+CoordinatorSettings fixed(int hosts) {
+  CoordinatorSettings settings;
+  settings.nodes = {hosts, hosts, 1};
+  return settings;
+}
+
+CoordinatorSettings range(int least, int most) {
+  CoordinatorSettings settings;
+  settings.nodes = {least, most, 1};
+  settings.elastic = true;
+  return settings;
+}
+
+NodeFailure crash(const std::string& process) {
+  NodeFailure failure;
+  failure.process = process;
+  failure.exit_status = 3;
+  failure.text = "exited with code 3";
+  failure.signature = process;
+  return failure;
+}
+
+}  // namespace
+
+TEST_CASE("a fixed job begins when the last host is here, from the hellos alone") {
+  Job job(fixed(2));
+  job.come(1);
+  CHECK_FALSE(job.newest<WorldNews>());
+  job.come(2);
+  const auto first = job.newest<WorldNews>(1), second = job.newest<WorldNews>(2);
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(first->rank == 0);
+  CHECK(second->rank == 1);
+  CHECK(second->nodes == 2);
+  CHECK(first->hash == second->hash);
+  CHECK(first->epoch == 1);
+  CHECK(job.newest<WorldList>(2)->world->hash() == second->hash);
+  CHECK(job.noted("epoch 1: 2 hosts, 2 trainers"));
+}
+
+TEST_CASE("a range begins with all that can be, or when nobody else came for a while") {
+  Job job(range(1, 3));
+  job.come(1);
+  job.come(2);
+  job.pass(milliseconds(1'500), {1, 2});
+  CHECK_FALSE(job.newest<WorldNews>());
+  job.pass(milliseconds(1'000), {1, 2});
+  CHECK(job.newest<WorldNews>(2)->nodes == 2);
+  Job full(range(1, 2));
+  full.come(1);
+  full.come(2);
+  CHECK(full.newest<WorldNews>(2)->nodes == 2);
+}
+
+TEST_CASE("who does not fit is refused in words that name both sides") {
+  Job job(fixed(3));
+  job.come(1, 0);
+  Hello other = hello(2);
+  other.version = "2.0";
+  job.say(2, other);
+  CHECK(job.newest<Refused>(2)->text ==
+        "this host runs fleetrun 2.0, the host that coordinates the job runs fleetrun 1.0");
+  CHECK(job.newest<Refused>(2)->hint == "install the same version on all hosts");
+  CHECK(job.closed == std::vector<ConnectionId>{2});
+  other = hello(3);
+  other.job_id = "another";
+  job.say(3, other);
+  CHECK(job.newest<Refused>(3)->text ==
+        "this host was started for job \"another\", and here job \"job\" meets");
+  job.come(4, 0);
+  CHECK(job.newest<Refused>(4)->text == "node rank 0 is taken twice: by h1 and by h4");
+  job.come(5, 3);
+  CHECK(job.newest<Refused>(5)->text == "node rank 3 of h5 is not below the number of hosts, 3");
+  Hello copy = hello(1);
+  copy.name = "h6";
+  job.say(6, copy);
+  CHECK(job.newest<Refused>(6)->text == "two hosts have the same identity: h1 and h6");
+  CHECK(job.newest<Refused>(6)->exit_status == 125);
+  CHECK(job.noted("h4 was refused: node rank 0 is taken twice: by h1 and by h4"));
+}
+
+TEST_CASE("those who wait are told for whom, and in the end that it was in vain") {
+  CoordinatorSettings settings = fixed(3);
+  settings.expected = {"h1", "h2", "h7"};
+  settings.join_timeout = seconds(30);
+  Job job(settings);
+  job.come(1);
+  job.come(2);
+  job.pass(seconds(3), {1, 2});
+  CHECK(job.newest<Waiting>(1)->text == "waiting for 1 of 3 hosts: no word from h7 for 3.0 s");
+  CHECK(job.core.missing() == std::vector<std::string>{"h7"});
+  job.pass(seconds(28), {1, 2});
+  const auto end = job.newest<End>(2);
+  REQUIRE(end);
+  CHECK(end->end.exit_status == 125);
+  CHECK(end->end.why == "not all hosts came in 30 s: waiting for 1 of 3 hosts: no word from h7 for 30 s");
+}
+
+TEST_CASE("an extra host is a spare, and takes a lost one's place") {
+  CoordinatorSettings settings = fixed(2);
+  settings.restarts.budgets.fill(-1);
+  Job job(settings);
+  job.come(1);
+  job.come(2);
+  job.come(3);
+  CHECK(job.newest<Parked>(3)->text == "the job has all its 2 hosts");
+  job.take(job.core.on_closed(1, Closing::closed, job.now));
+  CHECK(job.noted("h1 was lost: its launcher is gone"));
+  job.all_ready({2, 3});
+  const auto news = job.newest<WorldNews>(3);
+  REQUIRE(news);
+  CHECK(news->epoch == 2);
+  CHECK(news->rank == 0);
+  CHECK(job.newest<WorldNews>(2)->rank == 1);  // it keeps its rank
+}
+
+TEST_CASE("a fixed job that does not restart ends when a host is lost, and says which") {
+  Job job(fixed(2));
+  job.come(1);
+  job.come(2);
+  job.pass(milliseconds(3'000), {1});
+  const auto end = job.newest<End>(1);
+  REQUIRE(end);
+  CHECK(end->end.exit_status == 75);
+  CHECK(end->end.why == "h2 was lost: no word from it for 2.5 s");
+  CHECK(end->end.node == "h2");
+}
+
+TEST_CASE("an elastic job goes on with the survivors, and takes in who comes later") {
+  Job job(range(1, 3));
+  for (const ConnectionId each : {1, 2, 3}) job.come(each);
+  job.pass(milliseconds(3'000), {1, 3});
+  job.all_ready({1, 3});
+  CHECK(job.newest<WorldNews>(3)->nodes == 2);
+  CHECK(job.newest<WorldNews>(3)->rank == 1);
+  job.come(4);
+  CHECK(job.newest<Parked>(4)->text == "the job takes it in with its next epoch");
+  job.pass(milliseconds(2'500), {1, 3, 4});
+  job.all_ready({1, 3, 4});
+  CHECK(job.newest<WorldNews>(4)->nodes == 3);
+  CHECK(job.newest<WorldNews>(4)->rank == 2);
+}
+
+TEST_CASE("too few are left: all stop, and wait for others as long as the elastic timeout") {
+  CoordinatorSettings settings = range(2, 2);
+  settings.elastic_timeout = seconds(20);
+  Job job(settings);
+  job.come(1);
+  job.come(2);
+  job.take(job.core.on_closed(2, Closing::closed, job.now));
+  CHECK(job.newest<Prepare>(1)->epoch == 2);
+  job.all_ready({1});
+  job.pass(seconds(19), {1});
+  CHECK_FALSE(job.newest<End>(1));
+  SUBCASE("one comes") {
+    job.come(3);
+    job.all_ready({1, 3});
+    CHECK(job.newest<WorldNews>(3)->nodes == 2);
+  }
+  SUBCASE("nobody comes") {
+    job.pass(seconds(2), {1});
+    CHECK(job.newest<End>(1)->end.exit_status == 75);
+    CHECK(job.newest<End>(1)->end.why.find("waiting for 1 of 2 hosts: no word from h2 for 20 s") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("the first death is the cause, whoever tells it first, and everybody stops at the first word") {
+  CoordinatorSettings settings = fixed(2);
+  Job job(settings);
+  job.come(1);
+  job.come(2);
+  // h2's clock is 50 s behind: two beats tell.
+  job.say(1, Beat{job.now, job.now, Instant{}});
+  job.say(2, Beat{job.now - seconds(50), job.now, Instant{}});
+  job.say(1, Failing{1, "trainer 0"});
+  CHECK(job.newest<Prepare>(2)->epoch == 2);
+  CHECK(job.newest<Prepare>(2)->why == "trainer 0 on h1 failed");
+  job.say(1, Failed{1, crash("trainer 0"), job.now});
+  job.say(2, Failing{1, "trainer 1"});
+  job.say(2, Failed{1, crash("trainer 1"), job.now - seconds(50) - milliseconds(5)});
+  CHECK_FALSE(job.newest<End>(1));
+  job.all_ready({1, 2});
+  const auto end = job.newest<End>(1);
+  REQUIRE(end);
+  CHECK(end->end.exit_status == 3);
+  CHECK(end->end.why == "trainer 1 on h2 exited with code 3");
+  CHECK(end->end.failure->process == "trainer 1");
+}
+
+TEST_CASE(
+    "a failed job starts again as its budget allows, with new ports, a new epoch and the next attempt") {
+  CoordinatorSettings settings = fixed(2);
+  settings.restarts.budgets.fill(1);
+  Job job(settings);
+  job.come(1);
+  job.come(2);
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    const std::uint64_t epoch = job.core.world()->epoch;
+    job.say(2, Failing{epoch, "trainer 1"});
+    job.say(2, Failed{epoch, crash("trainer 1"), job.now});
+    job.all_ready({1, 2});
+    if (attempt == 2) break;
+    CHECK(job.newest<WorldNews>(1)->attempt == 1);
+    CHECK(job.newest<WorldNews>(1)->epoch == 2);
+    CHECK(job.noted("starting again: crash, restart 1 of 1"));
+  }
+  CHECK(job.newest<End>(1)->end.why ==
+        "trainer 1 on h2 exited with code 3; all 1 restarts after crash are used up");
+}
+
+TEST_CASE("a port that somebody else took is no failure, once") {
+  Job job(fixed(1));
+  job.come(1);
+  NodeFailure failure = crash("trainer 0");
+  failure.port_clash = true;
+  job.say(1, Failed{1, failure, job.now});
+  job.all_ready({1});
+  CHECK(job.newest<WorldNews>(1)->epoch == 2);
+  job.say(1, Failed{2, failure, job.now});
+  job.all_ready({1});
+  CHECK(job.newest<End>(1)->end.exit_status == 3);
+}
+
+TEST_CASE("reports about an epoch that is over are ignored") {
+  CoordinatorSettings settings = range(1, 2);
+  Job job(settings);
+  job.come(1);
+  job.come(2);
+  job.take(job.core.on_closed(2, Closing::closed, job.now));
+  job.all_ready({1});
+  REQUIRE(job.newest<WorldNews>(1)->epoch == 2);
+  job.say(1, Failing{1, "trainer 0"});
+  job.say(1, Done{1});
+  CHECK_FALSE(job.newest<End>());
+  CHECK(job.newest<Prepare>(1)->epoch == 2);
+  job.say(1, Done{2});
+  CHECK(job.newest<End>(1)->end.exit_status == 0);
+}
+
+TEST_CASE("a connection that broke goes on within the lease, with what was missed") {
+  Job job(range(1, 2));
+  job.come(1);
+  job.come(2);
+  job.take(job.core.on_closed(2, Closing::broken, job.now));
+  job.say(1, Failing{1, "trainer 0"});
+  CHECK_FALSE(job.newest<Prepare>(2));
+  Hello again = hello(2);
+  again.connection = 2;
+  again.run = std::string(32, 'f');
+  again.promised = again.formed = again.world = 1;
+  again.rank = 1;
+  job.say(12, again);
+  CHECK(job.newest<Welcome>(12)->resumed);
+  CHECK(job.newest<Prepare>(12)->epoch == 2);
+}
+
+TEST_CASE("in place: a trainer's host goes and another comes, and the others go on") {
+  CoordinatorSettings settings = range(1, 3);
+  settings.in_place = true;
+  Job job(settings);
+  Hello server = hello(1);
+  server.offer.servers = {7};
+  job.say(1, server);
+  job.come(2);
+  job.come(3);
+  job.take(job.core.on_closed(2, Closing::closed, job.now));
+  CHECK(job.newest<Prepare>(1)->in_place);
+  job.all_ready({1, 3});
+  CHECK(job.newest<WorldNews>(3)->update);
+  CHECK(job.newest<WorldNews>(3)->epoch == 2);
+  CHECK(job.newest<WorldNews>(3)->attempt == 0);
+  CHECK(job.newest<WorldNews>(3)->first_trainer == 2);  // as before
+  job.come(4);
+  job.pass(milliseconds(2'500), {1, 3, 4});
+  CHECK(job.newest<Prepare>(3)->in_place);
+  CHECK_FALSE(job.newest<Prepare>(4)->in_place);
+  job.all_ready({1, 3, 4});
+  CHECK(job.newest<WorldNews>(4)->first_trainer == 1);  // the hole
+  CHECK_FALSE(job.newest<WorldNews>(4)->update);
+  job.take(job.core.on_closed(1, Closing::closed, job.now));  // the server
+  CHECK_FALSE(job.newest<Prepare>(3)->in_place);
+}
+
+TEST_CASE("a user stops a host of an elastic job, and only that one goes; of a fixed job, and all go") {
+  Job elastic(range(1, 2));
+  elastic.come(1);
+  elastic.come(2);
+  elastic.say(2, Stop{2});
+  CHECK(elastic.newest<End>(2)->left);
+  CHECK(elastic.newest<End>(2)->end.exit_status == 130);
+  CHECK_FALSE(elastic.newest<End>(1));
+  elastic.all_ready({1});
+  CHECK_FALSE(elastic.newest<WorldNews>(1)->epoch == 2);  // not while the other may still run
+  elastic.take(elastic.core.on_closed(2, Closing::closed, elastic.now));
+  CHECK(elastic.newest<WorldNews>(1)->epoch == 2);
+  Job all(fixed(2));
+  all.come(1);
+  all.come(2);
+  all.say(2, Stop{2});
+  CHECK(all.newest<End>(2)->end.exit_status == 130);
+  CHECK(all.newest<End>(1)->end.exit_status == 143);
+  CHECK(all.newest<End>(1)->end.why == "stopped by SIGINT on h2");
+}
+
+TEST_CASE("the coordinator stays until everybody knows the end, or until it was long enough") {
+  Job job(fixed(2));
+  job.come(1);
+  job.come(2);
+  job.say(1, Done{1});
+  job.say(2, Done{1});
+  CHECK(job.newest<End>(1)->end == JobEnd{});
+  job.say(1, KnowsEnd{});
+  CHECK_FALSE(job.core.over());
+  SUBCASE("all know") {
+    job.say(2, KnowsEnd{});
+  }
+  SUBCASE("one does not say") {
+    job.pass(seconds(6), {1, 2});
+  }
+  CHECK(job.core.over());
+  REQUIRE(job.last);
+  CHECK(std::get<coordinating::Over>(*job.last).end.exit_status == 0);
+}
+
+TEST_CASE("a host whose processes do not end is lost, though it answers") {
+  CoordinatorSettings settings = range(1, 2);
+  settings.prepare_timeout = seconds(10);
+  Job job(settings);
+  job.come(1);
+  job.come(2);
+  job.say(1, Failing{1, "trainer 0"});
+  job.all_ready({1});
+  job.pass(seconds(10), {1, 2});
+  CHECK(job.noted("h2 was lost: its processes did not end within 10 s"));
+}
+
+TEST_CASE("where a leader's word is stored, no world is told before it is") {
+  CoordinatorSettings settings = fixed(1);
+  settings.durable = true;
+  Job job(settings);
+  job.come(1);
+  REQUIRE(job.last);
+  const auto publish = std::get<coordinating::Publish>(*job.last);
+  CHECK(publish.journal.world->epoch == 1);
+  CHECK_FALSE(job.newest<WorldNews>());
+  SUBCASE("stored") {
+    job.take(job.core.on_published(true, job.now));
+    CHECK(job.newest<WorldNews>(1)->epoch == 1);
+    // Another leader goes on from there.
+    Job next(settings, publish.journal);
+    Hello again = hello(1);
+    again.run = std::string(32, 'f');
+    again.promised = again.formed = again.world = 1;
+    again.rank = 0;
+    again.fenced = true;
+    next.say(1, again);
+    next.all_ready({1});
+    CHECK(std::get<coordinating::Publish>(*next.last).journal.world->epoch == 2);
+    CHECK(std::get<coordinating::Publish>(*next.last).journal.world->attempt == 1);
+  }
+  SUBCASE("not stored: another one leads") {
+    job.take(job.core.on_published(false, job.now));
+    CHECK(std::holds_alternative<coordinating::StepDown>(*job.last));
+    CHECK(job.core.over());
+    CHECK_FALSE(job.newest<WorldNews>());
+  }
+}
+
+TEST_CASE("a launcher that came to the first address too late joins the one that acts") {
+  Job job(fixed(2));
+  job.come(1);
+  job.say(9, Acting{"job", std::string(32, 'a'), 4, {"h3", 77}});
+  CHECK(job.newest<Redirect>(1)->coordinator == Endpoint{"h3", 77});
+  CHECK(job.core.over());
+  Job other(fixed(2));
+  other.say(9, Acting{"another job", std::string(32, 'a'), 4, {"h3", 77}});
+  CHECK_FALSE(other.core.over());
+}

@@ -1,0 +1,305 @@
+#include "launcher/cluster/member_core.h"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+using namespace fleetrun;
+using namespace fleetrun::launcher;
+using joining::Dial;
+using joining::HangUp;
+using joining::Outputs;
+using joining::Send;
+using joining::TellFenced;
+using joining::TellJobOver;
+using joining::TellPrepare;
+using joining::TellWorld;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+const std::string kRun(32, 'f');
+
+MemberSettings node(int number, bool takeover = false) {
+  MemberSettings settings;
+  settings.job_id = "job";
+  settings.version = "1.0";
+  settings.node = std::string(31, '0') + std::to_string(number);
+  settings.name = "h" + std::to_string(number);
+  settings.successor = {settings.name, 9'100};
+  settings.offer = {settings.name, {1}, {}, 0};
+  settings.coordinator = Endpoint{"h0", 9'000};
+  settings.takeover = takeover;
+  settings.join_timeout = seconds(20);
+  settings.elastic_timeout = seconds(30);
+  return settings;
+}
+
+Member member(int number) {
+  const MemberSettings settings = node(number);
+  Member its;
+  its.node = settings.node;
+  its.name = settings.name;
+  its.successor = settings.successor;
+  its.offer = settings.offer;
+  its.first_trainer = number - 1;
+  return its;
+}
+
+struct Host {
+  explicit Host(MemberSettings settings) : core(std::move(settings)) { take(core.start(now)); }
+  void take(Outputs its) {
+    for (auto& output : its) outputs.push_back(std::move(output));
+  }
+  template <class Kind>
+  std::optional<Kind> newest() const {
+    for (auto its = outputs.rbegin(); its != outputs.rend(); ++its) {
+      if (const auto* found = std::get_if<Kind>(&*its)) return *found;
+    }
+    return std::nullopt;
+  }
+  template <class Kind>
+  std::optional<Kind> said() const {
+    for (auto its = outputs.rbegin(); its != outputs.rend(); ++its) {
+      const auto* send = std::get_if<Send>(&*its);
+      if (!send) continue;
+      if (const auto* found = std::get_if<Kind>(&send->message.message())) return *found;
+    }
+    return std::nullopt;
+  }
+  std::uint64_t uplink() const { return newest<Dial>()->uplink; }
+  void connect() { take(core.on_connected(uplink(), now)); }
+  void hear(const Message& message) { take(core.on(uplink(), message, now)); }
+  void welcome(bool resumed = false) {
+    Welcome its;
+    its.run = kRun;
+    its.resumed = resumed;
+    hear(its);
+  }
+  void pass(milliseconds time) {
+    for (milliseconds passed{}; passed < time; passed += milliseconds(100)) {
+      now += milliseconds(100);
+      take(core.on_tick(now));
+    }
+  }
+  /// A world of h1 … hN.
+  void world(std::uint64_t epoch, int nodes, int own) {
+    auto its = std::make_shared<World>();
+    its->epoch = epoch;
+    its->attempt = static_cast<int>(epoch) - 1;
+    its->run = kRun;
+    for (int i = 1; i <= nodes; ++i) {
+      its->members.push_back(member(i));
+    }
+    WorldNews news;
+    news.epoch = epoch;
+    news.attempt = its->attempt;
+    news.run = kRun;
+    news.rank = own - 1;
+    news.nodes = nodes;
+    news.hash = its->hash();
+    hear(news);
+    hear(WorldList{its, node(1).node, {}});
+  }
+  void join(int nodes, int own) {
+    connect();
+    welcome();
+    world(1, nodes, own);
+  }
+
+  Instant now = seconds(100);
+  MemberCore core;
+  std::vector<joining::Output> outputs;
+};
+
+}  // namespace
+
+TEST_CASE("a node dials, says who it is, and runs the first world that it is told, once it has its list") {
+  Host host(node(2));
+  CHECK(host.newest<Dial>()->to == Endpoint{"h0", 9'000});
+  host.connect();
+  CHECK(host.said<Hello>()->name == "h2");
+  CHECK(host.said<Hello>()->run.empty());
+  host.welcome();
+  host.world(1, 2, 2);
+  REQUIRE(host.newest<TellWorld>());
+  CHECK(host.newest<TellWorld>()->news.rank == 1);
+  CHECK(host.newest<TellWorld>()->world->members.size() == 2);
+}
+
+TEST_CASE("a node without a coordinator tries again, and gives up with the reason") {
+  Host host(node(1));
+  for (int i = 0; i < 400 && !host.core.over(); ++i) {
+    host.take(host.core.on_dial_failed(host.uplink(), "connection refused", host.now));
+    host.pass(milliseconds(100));
+  }
+  REQUIRE(host.newest<TellJobOver>());
+  CHECK(host.newest<TellJobOver>()->end.exit_status == 125);
+  CHECK(host.newest<TellJobOver>()->end.why == "the job did not begin within 20 s: connection refused");
+}
+
+TEST_CASE("it prepares for each epoch once, and takes no world that it did not prepare for") {
+  Host host(node(1));
+  host.join(1, 1);
+  host.outputs.resize(1);
+  host.world(2, 1, 1);
+  CHECK_FALSE(host.newest<TellWorld>());
+  Prepare prepare;
+  prepare.epoch = 3;
+  host.hear(prepare);
+  CHECK(host.newest<TellPrepare>()->epoch == 3);
+  prepare.epoch = 2;
+  host.hear(prepare);
+  CHECK(host.newest<TellPrepare>()->epoch == 3);
+  host.take(host.core.ready(3, {"h1", {5}, {}, 0}, host.now));
+  CHECK(host.said<Ready>()->offer.trainers.front() == 5);
+  host.world(3, 1, 1);
+  CHECK(host.newest<TellWorld>()->news.epoch == 3);
+  host.outputs.resize(1);
+  host.world(3, 1, 1);  // told again after the connection broke
+  CHECK_FALSE(host.newest<TellWorld>());
+}
+
+TEST_CASE("a list that does not fit its news is not followed") {
+  Host host(node(1));
+  host.connect();
+  host.welcome();
+  WorldNews news;
+  news.epoch = 1;
+  news.hash = "0000000000000000";
+  host.hear(news);
+  auto world = std::make_shared<World>();
+  world->epoch = 1;
+  world->members.push_back(member(1));
+  host.hear(WorldList{world, "", {}});
+  CHECK_FALSE(host.newest<TellWorld>());
+}
+
+TEST_CASE("silence for a lease fences the node, and so does its own sleep") {
+  Host host(node(1));
+  host.join(1, 1);
+  SUBCASE("silence") {
+    host.pass(milliseconds(2'400));
+    CHECK_FALSE(host.newest<TellFenced>());
+    host.pass(milliseconds(200));
+    CHECK(host.newest<TellFenced>()->why == "no word from the coordinator for 2.5 s");
+  }
+  SUBCASE("sleep") {
+    host.now += seconds(5);
+    host.hear(Beat{});
+    CHECK(host.newest<TellFenced>()->why == "this host slept for 5.0 s");
+    host.pass(milliseconds(100));
+    host.connect();
+    CHECK(host.said<Hello>()->fenced);
+  }
+  host.take(host.core.failing(1, "trainer 0", host.now));
+  CHECK_FALSE(host.said<Failing>());  // nothing runs here any more
+}
+
+TEST_CASE("a connection that broke is made again, and what was said is said again") {
+  Host host(node(1));
+  host.join(1, 1);
+  host.take(host.core.running(1, host.now));
+  host.take(host.core.done(1, host.now));
+  host.outputs.clear();
+  host.take(host.core.on_closed(1, Closing::broken, host.now));
+  host.pass(milliseconds(100));
+  host.connect();
+  CHECK(host.said<Hello>()->connection == 2);
+  CHECK(host.said<Hello>()->world == 1);
+  CHECK_FALSE(host.said<Hello>()->fenced);
+  host.welcome(true);
+  CHECK(host.said<Done>()->epoch == 1);
+  CHECK_FALSE(host.newest<TellFenced>());
+  host.take(host.core.on(1, Message(End{}), host.now));  // of the old connection
+  CHECK_FALSE(host.core.over());
+}
+
+TEST_CASE("a node that was lost meanwhile stops what runs") {
+  Host host(node(1));
+  host.join(1, 1);
+  host.take(host.core.on_closed(1, Closing::closed, host.now));
+  host.pass(milliseconds(100));
+  host.connect();
+  host.welcome(false);
+  CHECK(host.newest<TellFenced>()->why == "the others go on without this host");
+}
+
+TEST_CASE("a lost coordinator: the lowest member coordinates, the others dial it") {
+  Host first(node(1, true)), second(node(2, true));
+  first.join(3, 1);
+  second.join(3, 2);
+  first.pass(milliseconds(2'600));
+  second.pass(milliseconds(2'600));
+  for (Host* host : {&first, &second}) {
+    CHECK(host->newest<TellFenced>());
+    CHECK(host->newest<Dial>()->to == Endpoint{"h0", 9'000});  // perhaps it is only this node that lost it
+    host->take(host->core.on_dial_failed(host->uplink(), "connection refused", host->now));
+  }
+  REQUIRE(first.newest<joining::Coordinate>());
+  CHECK(first.newest<joining::Coordinate>()->journal.world->epoch == 1);
+  CHECK(first.newest<Dial>()->here);
+  CHECK_FALSE(second.newest<joining::Coordinate>());
+  CHECK(second.newest<Dial>()->to == Endpoint{"h1", 9'100});
+}
+
+TEST_CASE("who asks a member is told where the coordinator is, or that it is not known yet") {
+  Host host(node(1, true));
+  Hello hello;
+  hello.job_id = "job";
+  host.take(host.core.on_stranger(5, hello, host.now));
+  CHECK(std::holds_alternative<NotYet>(host.newest<joining::Answer>()->message.message()));
+  host.join(2, 1);
+  host.take(host.core.on_stranger(6, hello, host.now));
+  const auto answer = host.newest<joining::Answer>();
+  CHECK(answer->stranger == 6);
+  CHECK(std::get<Redirect>(answer->message.message()).coordinator == Endpoint{"h0", 9'000});
+}
+
+TEST_CASE("in place the node goes on, and says ready by itself") {
+  Host host(node(1));
+  host.join(1, 1);
+  Prepare prepare;
+  prepare.epoch = 2;
+  prepare.in_place = true;
+  host.hear(prepare);
+  CHECK_FALSE(host.newest<TellPrepare>());
+  CHECK(host.said<Ready>()->epoch == 2);
+  WorldNews news;
+  auto world = std::make_shared<World>();
+  world->epoch = news.epoch = 2;
+  world->run = news.run = kRun;
+  world->members.push_back(member(1));
+  news.hash = world->hash();
+  host.hear(news);
+  host.hear(WorldList{world, "", {}});
+  CHECK(host.newest<TellWorld>()->news.update);
+}
+
+TEST_CASE("a refusal and an end are told once, and the coordinator hears that the end is known") {
+  Host refused(node(1));
+  refused.connect();
+  refused.hear(Refused{"node rank 0 is taken twice", "give each host its own", 125});
+  CHECK(refused.newest<TellJobOver>()->end.why == "node rank 0 is taken twice\n  hint: give each host its own");
+  CHECK(refused.core.over());
+  Host host(node(1));
+  host.join(1, 1);
+  host.hear(End{{143, "stopped by SIGINT on h2", "h2", {}}, false});
+  CHECK(host.said<KnowsEnd>());
+  CHECK(host.newest<TellJobOver>()->end.exit_status == 143);
+  CHECK(host.core.next_deadline() == Instant::max());
+  host.take(host.core.leave("", host.now));
+  CHECK(host.newest<HangUp>());
+}
+
+TEST_CASE("a Discovery says where to go, and again when that changes") {
+  MemberSettings settings = node(1);
+  settings.coordinator.reset();
+  Host host(settings);
+  CHECK_FALSE(host.newest<Dial>());
+  host.take(host.core.follow(Endpoint{"h5", 1}, host.now));
+  CHECK(host.newest<Dial>()->to == Endpoint{"h5", 1});
+  host.take(host.core.follow(std::nullopt, host.now));
+  CHECK(host.newest<Dial>()->here);
+}

@@ -1,0 +1,113 @@
+#include "launcher/cluster/ranks.h"
+
+#include <doctest/doctest.h>
+
+#include "launcher/cluster/parole.h"
+#include "launcher/cluster/quorum.h"
+
+using namespace fleetrun;
+using namespace fleetrun::launcher;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+Candidate candidate(const std::string& node, int previous = -1, int wished = -1, std::size_t trainers = 1) {
+  Candidate its;
+  its.member.node = its.member.name = node;
+  its.member.offer.trainers.assign(trainers, 1);
+  its.previous_rank = previous;
+  its.wished_rank = wished;
+  return its;
+}
+
+std::string order(const std::vector<Member>& members) {
+  std::string text;
+  for (const Member& member : members)
+    text += (text.empty() ? "" : " ") + member.node + ":" + std::to_string(member.first_trainer);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a world is as large as its rules allow, and a multiple") {
+  CHECK(world_size({4, 4, 1}, 3) == 0);
+  CHECK(world_size({4, 4, 1}, 4) == 4);
+  CHECK(world_size({4, 4, 1}, 9) == 4);
+  CHECK(world_size({2, 16, 2}, 7) == 6);
+  CHECK(world_size({2, 16, 4}, 3) == 0);
+  CHECK(world_size({1, 3, 1}, 0) == 0);
+}
+
+TEST_CASE(
+    "the first world: wished ranks are kept free, the others come in their order, and slots are summed up") {
+  CHECK(order(arrange({candidate("a", -1, -1, 2), candidate("b", -1, -1, 3), candidate("c")}, 3)) ==
+        "a:0 b:2 c:5");
+  CHECK(order(arrange({candidate("a"), candidate("b", -1, 0), candidate("c", -1, 2)}, 3)) == "b:0 a:1 c:2");
+  CHECK(order(arrange({candidate("a"), candidate("b"), candidate("c", -1, 1)}, 2)) == "a:0 c:1");
+}
+
+TEST_CASE("survivors keep their ranks, holes are filled by newcomers, then from the end") {
+  CHECK(order(arrange({candidate("a", 0), candidate("c", 2), candidate("n")}, 3)) == "a:0 n:1 c:2");
+  CHECK(order(arrange({candidate("b", 1), candidate("c", 2)}, 2)) == "c:0 b:1");
+  CHECK(order(arrange({candidate("a", 0), candidate("d", 3), candidate("n")}, 3)) == "a:0 n:1 d:2");
+  CHECK(order(arrange({candidate("n", -1, 0), candidate("a", 0)}, 1)) == "a:0");
+}
+
+TEST_CASE("in place everybody keeps its ranks, and a newcomer gets a hole that is wide enough") {
+  World before;
+  before.members =
+      arrange({candidate("a", -1, -1, 2), candidate("b", -1, -1, 2), candidate("c", -1, -1, 1)}, 3);
+  CHECK(order(arrange_in_place(before, {candidate("a"), candidate("c")}, 3)) == "a:0 c:4");
+  CHECK(order(arrange_in_place(before, {candidate("a"), candidate("c"), candidate("n", -1, -1, 2)}, 3)) ==
+        "a:0 c:4 n:2");
+  CHECK(order(arrange_in_place(before, {candidate("a"), candidate("c"), candidate("n", -1, -1, 3)}, 3)) ==
+        "a:0 c:4 n:5");
+  CHECK(order(arrange_in_place(before, {candidate("a"), candidate("b"), candidate("c"), candidate("n")},
+                               3)) == "a:0 b:2 c:4");
+}
+
+TEST_CASE("a host that is blamed too often rests, each time twice as long") {
+  Parole parole({3, seconds(600), seconds(10), seconds(25)});
+  CHECK(parole.until("h") < Instant{});
+  parole.blame("h", seconds(1));
+  parole.blame("h", seconds(2));
+  CHECK(parole.until("h") < Instant{});
+  parole.blame("h", seconds(3));
+  CHECK(parole.until("h") == seconds(13));
+  CHECK(parole.until("other") < Instant{});
+  for (int i = 0; i < 3; ++i) parole.blame("h", seconds(20));
+  CHECK(parole.until("h") == seconds(40));
+  for (int i = 0; i < 3; ++i) parole.blame("h", seconds(50));
+  CHECK(parole.until("h") == seconds(75));  // no longer than that
+  Parole forgetting({2, seconds(10), seconds(10), seconds(10)});
+  forgetting.blame("h", seconds(1));
+  forgetting.blame("h", seconds(12));
+  CHECK(forgetting.until("h") < Instant{});
+}
+
+TEST_CASE("a quorum is a majority of the newest world and of every proposal that may have become one") {
+  KnownConfigurations known;
+  const auto among = [](const std::string& here) {
+    return [here](const std::string& node) { return !node.empty() && here.find(node) != std::string::npos; };
+  };
+  CHECK(known.quorum(among("")));
+  known.formed({1, 0, "a", {"a", "b", "c", "d"}});
+  CHECK(known.quorum(among("bcd")));
+  CHECK(known.quorum(among("ad")));  // half, with its coordinator
+  CHECK_FALSE(known.quorum(among("cd")));
+  known.promised({2, 1, "a", {"a", "b"}});
+  CHECK_FALSE(known.quorum(among("cd")));
+  CHECK_FALSE(known.quorum(among("bcd")));  // a and b may run epoch 2, and b is half without its coordinator
+  CHECK(known.quorum(among("abc")));
+  known.promised({3, 1, "a", {"a", "c"}});  // the same coordinator gave its older proposal up
+  CHECK(known.proposals().size() == 1);
+  known.promised({4, 1, "b", {}});  // one that stops only
+  CHECK(known.proposals().size() == 1);
+  CHECK(known.concerns("d"));
+  CHECK_FALSE(known.concerns("e"));
+  known.formed({3, 1, "a", {"a", "c"}});
+  CHECK(known.proposals().empty());
+  known.formed({2, 1, "a", {"b"}});  // an older one says nothing
+  CHECK(known.newest().epoch == 3);
+}
