@@ -182,7 +182,8 @@ Instant MemberCore::next_deadline() const {
   if (state.live) next = std::min<Instant>(next, state.heard + state.settings.lease);
   if (state.dial_at) next = std::min(next, *state.dial_at);
   if (state.answer_by) next = std::min(next, *state.answer_by);
-  if (state.lost_since) next = std::min<Instant>(next, *state.lost_since + state.settings.elastic_timeout);
+  if (state.lost_since && state.stage != Stage::joined)
+    next = std::min<Instant>(next, *state.lost_since + state.settings.elastic_timeout);
   if (state.news.epoch == 0 && !state.parked && !state.preparing)
     next = std::min(next, join_by(state));
   return next;

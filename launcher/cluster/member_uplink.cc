@@ -27,6 +27,8 @@ std::vector<Place> places_of(const State& state) {
   for (const Member& member : state.others->members) {
     const bool own = member.node == state.settings.node;
     if (own && !state.world) continue;
+    // The coordinator's own launcher has been asked by then.
+    if (!own && state.coordinator && !state.coordinator->here && member.node == state.coordinator_node) continue;
     if (member.successor.port != 0) places.push_back({own ? Endpoint{} : member.successor, own});
   }
   std::vector<Place> unique;
@@ -202,7 +204,9 @@ void due(State& state) {
   const MemberSettings& own = state.settings;
   const bool member = state.news.epoch != 0;
   if (!member && !state.parked && !state.preparing && state.now >= join_by(state)) return give_up(state);
-  if (state.lost_since && state.now - *state.lost_since >= own.elastic_timeout) return give_up(state);
+  // A coordinator that gathers nodes gives up by itself.
+  const bool searching = state.lost_since && state.stage != Stage::joined;
+  if (searching && state.now - *state.lost_since >= own.elastic_timeout) return give_up(state);
   if (state.up && state.now >= state.next_beat) {
     state.next_beat = state.now + own.beat;
     const bool heard_beat = state.their_beat != Instant{};
