@@ -27,6 +27,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import campaign  # noqa: E402
 import cluster_job  # noqa: E402
+import fleetrun_job  # noqa: E402
 import hosts_rig  # noqa: E402
 
 HOSTS, LEAST, TRAINERS = 4, 2, 2
@@ -131,6 +132,7 @@ def trainer_fails(job):
     epoch = max(newest.values())
     who = job.random.choice(sorted(who for who, its in newest.items() if its == epoch))
     job.team.order(f"{who}.{epoch}", "exit 3")
+    fleetrun_job.wait_until((job.team.folder / "obeyed" / f"{who}.{epoch}").exists, f"{who} to obey")
     return f"{who} on {host.name} exited with 3"
 
 
@@ -250,7 +252,8 @@ def choose(job):
 
 
 def growth(samples, column):
-    """Least squares slope per hour; None where a launcher did not live for long enough to say."""
+    """Least squares slope per hour after the first two minutes; None where a launcher did not live for long enough to say."""
+    samples = [sample for sample in samples if sample[0] - samples[0][0] > 120]
     if len(samples) < 4 or samples[-1][0] - samples[0][0] < 120:
         return None
     times = [sample[0] for sample in samples]

@@ -27,7 +27,7 @@ class Team:
 
     def __init__(self, rig, secret=True):
         self.rig, self.folder = rig, rig.shared / f"team-{time.monotonic_ns()}"
-        for name in ("started", "orders", "steps"):
+        for name in ("started", "orders", "obeyed", "steps"):
             (self.folder / name).mkdir(parents=True)
         self.secret = rig.share_secret() if secret else None
         self.jobs = []

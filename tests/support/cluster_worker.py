@@ -5,7 +5,7 @@ usage: cluster_worker.py FOLDER    a folder that all hosts share, beside their n
 It writes FOLDER/started/…, one JSON object: its environment as far as it is a launcher's, host, pid, time. Then it steps:
 FOLDER/steps/HOST.WHO holds the time of the last step and its epoch. Meanwhile it obeys orders, files in FOLDER/orders
 named after itself: `all`, `host-h1`, `rank-0`, `server-0`, each also with `.EPOCH` at the end. An order is a word and a
-value: `exit 3`, `kill 9`, `raise TEXT`.
+value: `exit 3`, `kill 9`, `raise TEXT`; FOLDER/obeyed holds the names of those that were read.
 """
 
 import json
@@ -68,6 +68,7 @@ def main():
                     order, _, value = (orders / name).read_text().partition(" ")
                 except OSError:
                     continue
+                write(folder / "obeyed" / name, order)
                 obey(who, order, value)
         time.sleep(0.01)
 

@@ -21,6 +21,22 @@ def test_one_command_starts_every_host_and_ends_with_the_job(rig, team):
 
 
 
+def test_servers_and_trainers_get_contiguous_ranks_over_uneven_hosts(rig, team):
+    """torchelastic: test_correct_rank_assignment_heterogeneous, with its role ps."""
+    h1, *_ = rig.hosts
+    team.from_here(h1, "h1:servers=1:trainers=2,h2:servers=2:trainers=1,h3:trainers=3,h4:servers=1", "--run_mode=ps")
+    world = team.wait_for_world(6, servers=4)
+    places = {who: record["host"] for who, record in world.items()}
+    assert [places[f"rank-{rank}"] for rank in range(6)] == ["h1", "h1", "h2", "h3", "h3", "h3"]
+    assert [places[f"server-{rank}"] for rank in range(4)] == ["h1", "h2", "h2", "h4"]
+    for record in world.values():
+        told = record["environment"]
+        endpoints = told["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
+        assert [endpoint.partition(":")[0] for endpoint in endpoints] == ["10.77.0.1", "10.77.0.2", "10.77.0.2", "10.77.0.4"]
+    team.order("all", "exit 0")
+    assert team.finish() == {"h1": 0}
+
+
 def test_hosts_that_hold_no_secret_of_their_own_get_the_jobs(rig, team):
     h1, h2, *_ = rig.hosts
     for host in (h1, h2):
