@@ -23,7 +23,7 @@ PREFIXES = ("PADDLE_", "FLEETRUN_", "TORCHELASTIC_", "POD_", "TRAINING_", "GROUP
 
 def write(path, text):
     """The whole file appears at once."""
-    unfinished = path.with_name("." + path.name)
+    unfinished = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}")
     unfinished.write_text(text)
     unfinished.rename(path)
 
