@@ -254,7 +254,8 @@ Outputs CoordinatorCore::on_published(bool stored, Instant now) {
 Outputs CoordinatorCore::stop(int signal, Instant now) {
   if (over()) return {};
   enter(*state_, now);
-  const char* why = signal == kDrained ? "it was drained, and asks to be started again" : "it was stopped by its user";
+  const char* why =
+      signal == kDrained ? "it was drained, and asks to be started again" : "it was stopped by its user";
   end_job(*state_, {status_of_stop(signal), why, "", {}});
   return std::exchange(state_->outputs, {});
 }

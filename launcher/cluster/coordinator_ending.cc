@@ -56,7 +56,8 @@ void on_done(State& state, Node& node, const Done& done) {
 void on_stop(State& state, Node& node, const Stop& stop) {
   if (state.end || node.leaving) return;
   const bool drained = stop.signal == kDrained;
-  const std::string why = (drained ? "drained" : "stopped by " + signal_name(stop.signal)) + " on " + node.name;
+  const std::string why =
+      (drained ? "drained" : "stopped by " + signal_name(stop.signal)) + " on " + node.name;
   const JobEnd own{status_of_stop(stop.signal), why, node.name, {}};
   if (!enough_without(state, node)) {
     send(state, node, Message(End{own, false}));

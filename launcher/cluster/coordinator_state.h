@@ -43,8 +43,8 @@ struct Node {
   bool done = false;
   bool leaving = false;  // was told that its part is over, with
   JobEnd own_end;
-  bool parked = false;   // was told so
-  bool fenced = false;   // stopped its processes by itself
+  bool parked = false;  // was told so
+  bool fenced = false;  // stopped its processes by itself
   bool knows_end = false;
 };
 

@@ -184,8 +184,7 @@ Instant MemberCore::next_deadline() const {
   if (state.answer_by) next = std::min(next, *state.answer_by);
   if (state.lost_since && state.stage != Stage::joined)
     next = std::min<Instant>(next, *state.lost_since + state.settings.elastic_timeout);
-  if (state.news.epoch == 0 && !state.parked && !state.preparing)
-    next = std::min(next, join_by(state));
+  if (state.news.epoch == 0 && !state.parked && !state.preparing) next = std::min(next, join_by(state));
   return next;
 }
 
@@ -260,7 +259,10 @@ Outputs MemberCore::stop(int signal, Instant now) {
     say(state, *state.reports.stop);
   } else {
     // Nobody to ask: this host at least stops.
-    finish(state, {status_of_stop(signal), "stopped by its user while no coordinator could be asked", state.settings.name, {}});
+    finish(state, {status_of_stop(signal),
+                   "stopped by its user while no coordinator could be asked",
+                   state.settings.name,
+                   {}});
   }
   return answered(state);
 }

@@ -124,7 +124,10 @@ void on_refused(State& state, const Refused& refused) {
   fence(state, refused.text);
   state.outputs.emplace_back(HangUp{});
   state.up = false;
-  finish(state, {refused.exit_status, refused.text + (refused.hint.empty() ? "" : "\n  hint: " + refused.hint), state.settings.name, {}});
+  finish(state, {refused.exit_status,
+                 refused.text + (refused.hint.empty() ? "" : "\n  hint: " + refused.hint),
+                 state.settings.name,
+                 {}});
 }
 
 }  // namespace

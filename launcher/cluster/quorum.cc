@@ -26,7 +26,8 @@ void KnownConfigurations::promised(const Configuration& configuration) {
 }
 
 void KnownConfigurations::given_up(const std::string& coordinator) {
-  std::erase_if(proposals_, [&coordinator](const Configuration& its) { return its.coordinator == coordinator; });
+  std::erase_if(proposals_,
+                [&coordinator](const Configuration& its) { return its.coordinator == coordinator; });
 }
 
 bool KnownConfigurations::concerns(const std::string& node) const noexcept {

@@ -126,7 +126,7 @@ const Row kRows[] = {
    [](const Identity& id) -> Text { return id.master.host; }, nullptr},
   {"MASTER_PORT", "port of PADDLE_MASTER", kCollective, Need::derived,
    [](const Identity& id) -> Text { return std::to_string(id.master.port); }, nullptr},
-  {"GROUP_RANK", "rank of this host", kCollective, Need::derived, 
+  {"GROUP_RANK", "rank of this host", kCollective, Need::derived,
    [](const Identity& id) -> Text { return std::to_string(id.world ? id.world->host_rank : 0); }, nullptr},
   {"GROUP_WORLD_SIZE", "number of hosts of the job", kCollective, Need::derived,
    [](const Identity& id) -> Text { return std::to_string(id.hosts.value_or(1)); }, nullptr},

@@ -4,8 +4,12 @@
 
 namespace fleetrun::launcher {
 
-bool is_quorum(std::size_t, std::size_t, bool) noexcept { return true; }
+bool is_quorum(std::size_t, std::size_t, bool) noexcept {
+  return true;
+}
 
-bool may_prepare(std::uint64_t epoch, std::uint64_t promised) noexcept { return epoch > promised; }
+bool may_prepare(std::uint64_t epoch, std::uint64_t promised) noexcept {
+  return epoch > promised;
+}
 
 }  // namespace fleetrun::launcher

@@ -40,7 +40,7 @@ inline launcher::ChannelSettings channel_settings(
     std::string_view secret = "0123456789abcdefghijklmnopqrstuv") {
   launcher::ChannelSettings settings;
   settings.secret = Secret::from_bytes(secret);
-  settings.secret_source = "/home/me/secret";
+  settings.secret_source = "/users/me/secret";
   settings.version = "1.2.3";
   return settings;
 }

@@ -100,14 +100,14 @@ TEST_CASE("a channel may be destroyed while it tells something") {
 
 TEST_CASE("with another secret both sides say so, at once, and name their own file") {
   ChannelSettings other = channel_settings("another secret of just 32 bytes!");
-  other.secret_source = "/home/you/secret";
+  other.secret_source = "/users/you/secret";
   Meeting meeting(channel_settings(), other);
   meeting.until([&] { return meeting.caller.closed && !meeting.host.refused.empty(); });
   CHECK(meeting.caller.closed->end == ChannelEnd::refused);
   CHECK(meeting.caller.closed->why == to_string(meeting.host.server->endpoints()[0]) +
-                                          " has another secret than this host (/home/you/secret)");
+                                          " has another secret than this host (/users/you/secret)");
   CHECK(meeting.caller.closed->hint.find("--secret-file") != std::string::npos);
-  CHECK(meeting.host.refused[0].why.find(" has another secret than this host (/home/me/secret)") !=
+  CHECK(meeting.host.refused[0].why.find(" has another secret than this host (/users/me/secret)") !=
         std::string::npos);
   CHECK(meeting.host.opened.empty());
 }

@@ -281,7 +281,8 @@ TEST_CASE("a refusal and an end are told once, and the coordinator hears that th
   Host refused(node(1));
   refused.connect();
   refused.hear(Refused{"node rank 0 is taken twice", "give each host its own", 125});
-  CHECK(refused.newest<TellJobOver>()->end.why == "node rank 0 is taken twice\n  hint: give each host its own");
+  CHECK(refused.newest<TellJobOver>()->end.why ==
+        "node rank 0 is taken twice\n  hint: give each host its own");
   CHECK(refused.core.over());
   Host host(node(1));
   host.join(1, 1);

@@ -16,7 +16,7 @@ HandshakeSettings settings(Side side) {
   HandshakeSettings settings;
   settings.side = side;
   settings.secret = kSecret;
-  settings.secret_source = side == Side::client ? "/home/c/secret" : "/home/s/secret";
+  settings.secret_source = side == Side::client ? "/users/c/secret" : "/users/s/secret";
   settings.purpose = "cluster";
   settings.version = "1.2.3";
   settings.peer = side == Side::client ? "10.0.0.1:7777" : "10.0.0.2:4711";
@@ -125,13 +125,13 @@ TEST_CASE("with different secrets both sides say so, and name their own file") {
   const Meeting meeting = meet([](HandshakeSettings& client) { client.secret = Secret::random(); });
   CHECK(meeting.neither_finished());
   CHECK(meeting.client.failure ==
-        "10.0.0.1:7777 has another secret than this host (/home/c/secret) | copy the same file to every host "
+        "10.0.0.1:7777 has another secret than this host (/users/c/secret) | copy the same file to every host "
         "(with "
-        "mode 0600), and name it with --secret-file where it is not /home/c/secret");
+        "mode 0600), and name it with --secret-file where it is not /users/c/secret");
   CHECK(meeting.server.failure ==
-        "10.0.0.2:4711 has another secret than this host (/home/s/secret) | copy the same file to every host "
+        "10.0.0.2:4711 has another secret than this host (/users/s/secret) | copy the same file to every host "
         "(with "
-        "mode 0600), and name it with --secret-file where it is not /home/s/secret");
+        "mode 0600), and name it with --secret-file where it is not /users/s/secret");
   CHECK(meeting.client.config);
   CHECK(meeting.server.config);
 }
