@@ -124,14 +124,16 @@ TEST_CASE("what follows the handshake at once is left to the frames") {
 TEST_CASE("with different secrets both sides say so, and name their own file") {
   const Meeting meeting = meet([](HandshakeSettings& client) { client.secret = Secret::random(); });
   CHECK(meeting.neither_finished());
-  CHECK(meeting.client.failure ==
-        "10.0.0.1:7777 has another secret than this host (/users/c/secret) | copy the same file to every host "
-        "(with "
-        "mode 0600), and name it with --secret-file where it is not /users/c/secret");
-  CHECK(meeting.server.failure ==
-        "10.0.0.2:4711 has another secret than this host (/users/s/secret) | copy the same file to every host "
-        "(with "
-        "mode 0600), and name it with --secret-file where it is not /users/s/secret");
+  CHECK(
+      meeting.client.failure ==
+      "10.0.0.1:7777 has another secret than this host (/users/c/secret) | copy the same file to every host "
+      "(with "
+      "mode 0600), and name it with --secret-file where it is not /users/c/secret");
+  CHECK(
+      meeting.server.failure ==
+      "10.0.0.2:4711 has another secret than this host (/users/s/secret) | copy the same file to every host "
+      "(with "
+      "mode 0600), and name it with --secret-file where it is not /users/s/secret");
   CHECK(meeting.client.config);
   CHECK(meeting.server.config);
 }
