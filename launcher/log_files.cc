@@ -100,6 +100,7 @@ class Names {
     log.shown = plan_.log_dir_shown + "/" + below_ + "/" + name;
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
     log.fd.reset(::openat(directory_.value(), name.c_str(), flags, 0600));
+    if (!log.fd && errno == EEXIST) go_on(log, name);
     if (!log.fd) refuse("log " + log.shown + " cannot be made", errno);
     const bool plain = publish(name, name);
     publish(name, process.log_alias);
@@ -108,6 +109,18 @@ class Names {
   }
 
  private:
+  /// A host that was lost and is back in the same attempt, because the others went on, writes where it wrote before.
+  void go_on(LogFile& log, const std::string& name) {
+    constexpr int kFlags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    UniqueFd fd(::openat(directory_.value(), name.c_str(), kFlags));
+    struct stat info = {};
+    const bool regular = fd && ::fstat(fd.value(), &info) == 0 && S_ISREG(info.st_mode) && is_ours(info.st_uid);
+    errno = EEXIST;
+    if (!regular) return;
+    log.start = info.st_size;
+    log.fd = std::move(fd);
+  }
+
   /// Makes `name` in LOG_DIR another name of the attempt's `file`. False: there is no such name.
   bool publish(const std::string& file, const std::string& name) {
     if (name.empty() || linked_ == Linked::not_at_all) return false;
@@ -158,9 +171,10 @@ class Names {
             "/" + below_);
       return false;
     }
-    if (::renameat(top_.value(), fresh.c_str(), top_.value(), name.c_str()) == 0) return true;
+    const bool replaced = ::renameat(top_.value(), fresh.c_str(), top_.value(), name.c_str()) == 0;
     const int error = errno;
-    ::unlinkat(top_.value(), fresh.c_str(), 0);
+    ::unlinkat(top_.value(), fresh.c_str(), 0);  // still there, too, where both were names of one file
+    if (replaced) return true;
     refuse("log " + shown + " cannot be replaced", error);
   }
 

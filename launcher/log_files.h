@@ -4,6 +4,8 @@
 //   LOG_DIR/workerlog.0                 hard links to the newest attempt's (symbolic links where those
 //   LOG_DIR/JOB.POD.trainer.0.log       cannot be made), replaced by rename
 //
+// A host that was lost and comes back to the same attempt of its job writes on where it was.
+//
 // So a second run in the same directory neither mixes with the first nor destroys it. Everything is made
 // relative to open directories that belong to this user or root, never through a symbolic link in them.
 #pragma once

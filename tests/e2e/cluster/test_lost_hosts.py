@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from fleetrun_job import wait_until
+
 FOUND = 3.0  # seconds after which a lost host is known
 ELASTIC = ("--nnodes=2:4", "--max_restart=10", "--restart_backoff=0", "--elastic_timeout=15")
 IMPATIENT = (*ELASTIC[:-1], "--elastic_timeout=3")
@@ -80,6 +82,23 @@ def test_a_host_whose_link_comes_back_joins_again(rig, team):
     third = team.wait_for_world(4, after=epoch_of(second))
     assert hosts_in(third) == ["h1", "h2", "h3", "h4"]
     finish(team, h1, h2, h3, h4)
+
+
+def test_a_host_comes_back_to_trainers_that_were_never_stopped(rig, team):
+    """Parameter servers: the others go on in the same attempt, and its own log goes on where it was."""
+    for host in rig.hosts[:3]:
+        team.start(host, *ELASTIC, "--trainer_num=1", f"--server_num={int(host.number == 1)}")
+    first = team.wait_for_world(3, servers=1)
+    others = {record["pid"] for record in first.values() if record["host"] != "h3"}
+    h3 = rig.hosts[2]
+    h3.link(up=False)
+    wait_until(lambda: not team.workers_on(h3), "the end of what runs on h3", 5)
+    h3.link(up=True)
+    again = wait_until(lambda: [one for one in team.records() if one["epoch"] > 1], "the trainer on h3", 15)
+    assert {one["host"] for one in again} == {"h3"}
+    assert others == {one["pid"] for one in team.records() if one["host"] != "h3"}
+    finish(team, *rig.hosts[:3])
+    assert (h3.files / "log" / "workerlog.0").read_text().count("started") == 2
 
 
 @pytest.mark.parametrize("deaf", ["member", "coordinator"])
