@@ -71,7 +71,7 @@ bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidat
   for (const auto& node : state.nodes) {
     const bool member = state.journal.world->rank_of(node->node).has_value();
     anybody_runs |= member && node->runs != 0;
-    const bool stays = node->runs != 0 && node->told == epoch && node->stopped < epoch;
+    const bool stays = node->runs != 0 && node->told == epoch && node->stopped <= epoch;
     if (member && !node->leaving && !stays) return false;
   }
   return anybody_runs;
