@@ -114,7 +114,8 @@ class Names {
     constexpr int kFlags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
     UniqueFd fd(::openat(directory_.value(), name.c_str(), kFlags));
     struct stat info = {};
-    const bool regular = fd && ::fstat(fd.value(), &info) == 0 && S_ISREG(info.st_mode) && is_ours(info.st_uid);
+    const bool regular =
+        fd && ::fstat(fd.value(), &info) == 0 && S_ISREG(info.st_mode) && is_ours(info.st_uid);
     errno = EEXIST;
     if (!regular) return;
     log.start = info.st_size;

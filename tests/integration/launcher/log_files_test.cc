@@ -147,6 +147,19 @@ TEST_CASE("what was planted at a name is refused, and nothing behind it is touch
   CHECK(text_of(precious) == "precious");
 }
 
+TEST_CASE("a host that comes back to the same attempt writes on where it was") {
+  const tests::TempDir directory;
+  const std::string top = directory.file("log");
+  write_to(open_first_logs(plan_in(top), unexpected)[0], "before\n");
+  const std::vector<LogFile> again = open_first_logs(plan_in(top), unexpected);
+  CHECK(again[0].start == 7);
+  CHECK(again[1].start == 0);
+  write_to(again[0], "after\n");
+  CHECK(text_of(top + "/workerlog.0") == "before\nafter\n");
+  CHECK(text_of(again[0].path) == "before\nafter\n");
+  CHECK(std::distance(fs::directory_iterator(top), {}) == 5);  // the pod's directory, and two names for each
+}
+
 TEST_CASE("a log directory that anybody could plant things in is refused") {
   const tests::TempDir directory;
   const std::string top = directory.file("log");
