@@ -32,6 +32,7 @@ import hosts_rig  # noqa: E402
 
 HOSTS, LEAST, TRAINERS = 4, 2, 2
 SERVERS = (1, 2)  # numbers of the hosts with a server
+LEASE = 3  # seconds: what was lost before is known by then
 WHOLE = 60  # seconds within which the job has to be whole again
 STEPPING = 0.3  # seconds since its last step for which a trainer counts as stepping
 BLAMED, PAROLE = 2, 600  # a host is blamed by the job after three failures in ten minutes: so often it is not made to fail
@@ -46,6 +47,7 @@ class Job:
         self.rig, self.team, self.random = rig, cluster_job.Team(rig), random.Random(seed)
         self.launchers, self.dead = {}, []
         self.sampled, self.good = 0, 0
+        self.whole = 0.0  # when the job was last found whole
         self.memory = {}  # launcher: [(time, kilobytes, descriptors)] in whole worlds
         self.failures = {host.name: [] for host in rig.hosts}
 
@@ -80,11 +82,16 @@ class Job:
             time.sleep(0.05)
 
     def wait_until_whole(self):
-        """All hosts are in one world and step; what is wrong, else None."""
-        end, since = time.monotonic() + WHOLE, time.time() + STEPPING
+        """All hosts are in one world and step, and go on doing so; what is wrong, else None."""
+        end, since, whole = time.monotonic() + WHOLE, time.time() + STEPPING, None
         while time.monotonic() < end:
             self.start_missing()
-            if len(self.sample(since)) == HOSTS * TRAINERS + len(SERVERS):
+            if len(self.sample(since)) < HOSTS * TRAINERS + len(SERVERS):
+                whole = None
+            elif whole is None:
+                whole = time.monotonic()
+            elif time.monotonic() - whole > LEASE:
+                self.whole = whole
                 return None
             time.sleep(0.05)
         return f"not whole again after {WHOLE} s\n{self.team.story()[-6000:]}"
@@ -283,7 +290,7 @@ def run(options, rig):
             said, wrong = fault.__name__, str(failed)
         done += 1
         costs.setdefault(fault.__name__, []).append((job.sampled - before[0] - job.good + before[1]) * 0.05)
-        print(f"{struck - begin:7.1f} s  {said}: whole again after {time.monotonic() - struck:.1f} s"
+        print(f"{struck - begin:7.1f} s  {said}: whole again after {job.whole - struck:.1f} s"
               f" (epoch {max(job.team.worlds(), default=0)})", flush=True)
         if wrong:
             failures += 1
@@ -296,7 +303,7 @@ def run(options, rig):
             print(f"the end (--seed {options.seed}): {wrong}", flush=True)
     for name, lost in sorted(costs.items()):
         print(f"  {name:20} {len(lost):3} times, {sum(lost) / len(lost):5.2f} s of training lost each")
-    for what, column, most in (("memory", 1, 8192), ("descriptors", 2, 8)):
+    for what, column, most in (("memory", 1, 8192), ("descriptors", 2, 60)):
         slopes = [slope for samples in job.memory.values() if (slope := growth(samples, column)) is not None]
         if slopes:
             print(f"  {what} of {len(slopes)} launchers: {sum(slopes) / len(slopes):+.1f} per hour on average, at most {max(slopes):+.1f}"

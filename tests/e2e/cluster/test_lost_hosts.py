@@ -88,16 +88,19 @@ def test_a_host_comes_back_to_trainers_that_were_never_stopped(rig, team):
     """Parameter servers: the others go on in the same attempt, and its own log goes on where it was."""
     for host in rig.hosts[:3]:
         team.start(host, *ELASTIC, "--trainer_num=1", f"--server_num={int(host.number == 1)}")
-    first = team.wait_for_world(3, servers=1)
-    others = {record["pid"] for record in first.values() if record["host"] != "h3"}
+    team.wait_for_world(3, servers=1)
     h3 = rig.hosts[2]
     h3.link(up=False)
     wait_until(lambda: not team.workers_on(h3), "the end of what runs on h3", 5)
     h3.link(up=True)
     again = wait_until(lambda: [one for one in team.records() if one["epoch"] > 1], "the trainer on h3", 15)
     assert {one["host"] for one in again} == {"h3"}
-    assert others == {one["pid"] for one in team.records() if one["host"] != "h3"}
-    finish(team, *rig.hosts[:3])
+    assert len(team.records()) == 5, "somebody else was started again"
+    team.jobs[1].signal(signal.SIGKILL)  # h2: whoever came later goes on in place as well
+    lost = again[0]["epoch"]
+    team.jobs[0].says(f"epoch {lost + 1}: 2 hosts")
+    assert len(team.records()) == 5, "somebody was started again"
+    finish(team, rig.hosts[0], h3)
     assert (h3.files / "log" / "workerlog.0").read_text().count("started") == 2
 
 
