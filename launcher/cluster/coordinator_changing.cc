@@ -389,7 +389,8 @@ void regroup(State& state) {
 }
 
 void on_ready(State& state, Node& node, const Ready& ready) {
-  if (ready.epoch != node.asked || node.leaving) return;
+  // Said twice over a connection that broke, it comes after the world has begun.
+  if (ready.epoch != node.asked || ready.epoch <= node.told || node.leaving) return;
   node.prepared = ready.epoch;
   const bool goes_on = state.proposal.in_place && state.proposal.epoch == ready.epoch && node.runs != 0 &&
                        has(state.proposal.chosen, node.node);

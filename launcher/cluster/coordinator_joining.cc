@@ -71,7 +71,7 @@ void learn(State& state, Node& node, const Hello& hello, std::uint64_t asked_her
   state.highest = std::max({state.highest, hello.promised, hello.formed});
   const bool elsewhere = hello.formed > state.known.newest().epoch ||
                          (hello.promised > asked_here && hello.promised > state.known.newest().epoch);
-  if (!state.settings.takeover || !elsewhere) return;
+  if (!state.settings.takeover || !(elsewhere || node.standing_wanted)) return;
   node.standing_wanted = true;
   send(state, node, Message(AskStanding{}));
 }
@@ -138,7 +138,7 @@ void admit(State& state, ConnectionId connection, const Hello& hello) {
 void on_hello(State& state, ConnectionId connection, const Hello& hello) {
   if (const std::optional<Refused> refused = misfit(state, hello))
     return refuse(state, connection, hello, *refused);
-  if (!hello.run.empty() && hello.world != 0 && hello.run != state.journal.run) {
+  if (!hello.run.empty() && hello.run != state.journal.run) {
     // Another run of this job is under way, and has lost its coordinator: it goes on without us, or we join it.
     state.foreign_until = state.now + 4 * state.settings.lease;
     state.outputs.emplace_back(SendTo{{connection}, Message(NotYet{})});

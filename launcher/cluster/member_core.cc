@@ -84,9 +84,9 @@ Outputs MemberCore::start(Instant now) {
   state_->started = now;
   const MemberSettings& settings = state_->settings;
   if (settings.coordinates) {
-    dial(*state_, {{}, true});
+    dial(*state_, {{}, true, false});
   } else if (settings.coordinator) {
-    state_->coordinator = Place{*settings.coordinator, false};
+    state_->coordinator = Place{*settings.coordinator};
     dial(*state_, *state_->coordinator);
   }
   return answered(*state_);
@@ -209,6 +209,7 @@ Outputs MemberCore::ready(std::uint64_t epoch, const PodOffer& offer, Instant no
   state_->offer = offer;
   state_->reports = {};
   state_->reports.ready = Ready{epoch, offer};
+  state_->known.promised(state_->proposed);
   say(*state_, *state_->reports.ready);
   return answered(*state_);
 }
@@ -295,6 +296,10 @@ Outputs MemberCore::leave(const std::string& why, Instant now) {
 
 bool MemberCore::over() const noexcept {
   return state_->stage == Stage::over;
+}
+
+const KnownConfigurations& MemberCore::known() const noexcept {
+  return state_->known;
 }
 
 bool MemberCore::left() const noexcept {

@@ -27,6 +27,7 @@
 #include "launcher/cluster/journal.h"
 #include "launcher/cluster/membership.h"
 #include "launcher/cluster/messages.h"
+#include "launcher/cluster/quorum.h"
 
 namespace fleetrun::launcher {
 
@@ -141,6 +142,8 @@ class MemberCore {
   /// It is over here, and goes on without this node.
   bool left() const noexcept;
   const std::string& node() const noexcept;
+  /// What it takes into account when it looks for a quorum.
+  const KnownConfigurations& known() const noexcept;
   /// The newest world that it knows in full; null: none.
   std::shared_ptr<const World> world() const noexcept;
 

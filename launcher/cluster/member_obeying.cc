@@ -19,9 +19,21 @@ void say_again(State& state) {
   if (reports.timed_out) say(state, TimeUp{});
 }
 
+/// To its run: it was part of a world, stood by as a spare, or said that it is ready for one.
+bool bound(const State& state) {
+  return state.news.epoch != 0 || state.others || state.known.newest().epoch != 0 || !state.known.proposals().empty();
+}
+
 void on_welcome(State& state, const Welcome& welcome) {
+  if (state.greeted_live && !state.live) {  // fenced meanwhile: it has to be told
+    state.outputs.emplace_back(HangUp{});
+    state.up = false;
+    state.dial_at = state.now;
+    if (state.stage != Stage::seeking) state.stage = Stage::dialing;
+    return;
+  }
   if (!state.run.empty() && welcome.run != state.run) {
-    if (state.news.epoch != 0) return not_yet(state);
+    if (bound(state)) return not_yet(state);
     state.promised = 0;
     state.known = {};
   }
@@ -56,10 +68,11 @@ void on_prepare(State& state, const Prepare& prepare) {
   state.known.formed(prepare.base);
   // A proposal takes the place of what the same coordinator proposed before, also one that only stops.
   state.known.given_up(state.coordinator_node);
-  state.known.promised(prepare.proposed);
+  state.proposed = prepare.proposed;
   state.parked = false;
   state.pending.reset();
   if (prepare.in_place && state.live) {
+    state.known.promised(state.proposed);
     state.reports.ready = Ready{prepare.epoch, state.offer};
     return say(state, *state.reports.ready);
   }
@@ -145,14 +158,18 @@ void greet(State& state) {
   hello.successor = own.successor;
   hello.offer = state.offer;
   hello.wants_list = own.wants_list;
-  hello.run = state.news.epoch == 0 && state.promised == 0 ? "" : state.run;
-  hello.promised = state.promised;
+  if (bound(state)) {
+    hello.run = state.run;
+    hello.promised = state.promised;
+  }
   hello.formed = state.known.newest().epoch;
   hello.world = state.news.epoch;
   hello.rank = state.news.epoch == 0 ? -1 : state.news.rank;
   hello.fenced = state.news.epoch != 0 && !state.live;
+  state.greeted_live = state.live;
   if (state.stage != Stage::seeking) state.stage = Stage::greeting;
   state.tried = state.now;
+  if (state.answer_by) state.answer_by = state.now + own.dial_timeout;
   state.their_beat = {};
   state.next_beat = state.now + own.beat;
   say(state, std::move(hello));

@@ -16,7 +16,8 @@ enum class Stage { idle, dialing, greeting, joined, seeking, over };
 /// Somewhere to look for a coordinator.
 struct Place {
   Endpoint endpoint;
-  bool here = false;  // it is our turn to coordinate
+  bool here = false;    // it is our turn to coordinate
+  bool member = false;  // a member listens there, and will coordinate when it has lost its coordinator too
 };
 
 /// What the supervisor said about the newest epoch: said again on each new connection, since it may have been lost.
@@ -67,6 +68,8 @@ struct State {
   PodOffer offer;          // the newest
   bool live = false;       // processes of `news` may run here
   bool preparing = false;  // told, and not ready yet
+  bool greeted_live = false;  // what the newest hello said of that
+  Configuration proposed;  // what for: it can become a world once this node has said ready
   bool parked = false;
   Reports reports;
   std::optional<JobEnd> end;

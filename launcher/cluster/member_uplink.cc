@@ -22,15 +22,14 @@ bool can_seek(const State& state) {
 std::vector<Place> places_of(const State& state) {
   std::vector<Place> places;
   if (state.settings.coordinator && !state.settings.coordinates)
-    places.push_back({*state.settings.coordinator, false});
+    places.push_back({*state.settings.coordinator});
   if (state.coordinator && !state.coordinator->here) places.push_back(*state.coordinator);
   for (const Member& member : state.others->members) {
     const bool own = member.node == state.settings.node;
     if (own && !state.world) continue;
     // The coordinator's own launcher has been asked by then.
-    if (!own && state.coordinator && !state.coordinator->here && member.node == state.coordinator_node)
-      continue;
-    if (member.successor.port != 0) places.push_back({own ? Endpoint{} : member.successor, own});
+    if (!own && state.coordinator && !state.coordinator->here && member.node == state.coordinator_node) continue;
+    if (member.successor.port != 0) places.push_back({own ? Endpoint{} : member.successor, own, !own});
   }
   std::vector<Place> unique;
   for (const Place& place : places) {
@@ -149,12 +148,12 @@ void redirected(State& state, const Redirect& redirect) {
       state.coordinator && !state.coordinator->here && state.coordinator->endpoint == redirect.coordinator;
   const bool own = redirect.coordinator == state.settings.successor || redirect.coordinator.port == 0;
   if (state.stage != Stage::seeking) {
-    if (!own) state.coordinator = Place{redirect.coordinator, false};
+    if (!own) state.coordinator = Place{redirect.coordinator};
     if (known || own) return lost_uplink(state);
     return dial(state, *state.coordinator);
   }
   if (own || ++state.redirects > kRedirects) return try_next(state);
-  dial(state, {redirect.coordinator, false});
+  dial(state, {redirect.coordinator});
 }
 
 void not_yet(State& state) {
@@ -166,8 +165,7 @@ void not_yet(State& state) {
     state.was_closed = true;
     return lost_uplink(state);
   }
-  // Somebody of a lower rank is there, and will coordinate or know who does.
-  if (state.patience-- > 0) {
+  if (state.target.member && state.patience-- > 0) {
     state.next_place = 0;
     state.answer_by.reset();
     state.dial_at = state.now + state.settings.redial;

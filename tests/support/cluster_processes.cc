@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "launcher/cluster/ranks.h"
 #include "tests/support/cluster_simulation.h"
 
 namespace fleetrun::testing {
@@ -191,37 +192,41 @@ void Simulation::check_world(Launcher& launcher, const cluster::joining::TellWor
   if (nodes.size() != world.members.size()) violate("a node is twice in a world");
 }
 
-/// Enough nodes of the newest world, and enough for the rules, live and were told no end.
+/// Enough nodes for the rules live and were told no end; and those that may succeed each other hold a quorum of all that
+/// they know.
 bool Simulation::enough_live() const {
-  int live = 0, known = 0;
   // Where nobody listens at the first coordinator's address, a newcomer finds nobody.
-  const bool door = rules_.head || std::any_of(launchers_.begin(), launchers_.end(), [](const Launcher& its) {
-                      return its.host == 0 && its.alive;
-                    });
+  const bool door = rules_.head || std::any_of(launchers_.begin(), launchers_.end(),
+                                               [](const Launcher& its) { return its.host == 0 && its.alive; });
+  int live = 0;
+  std::set<std::string> nodes;
+  cluster::KnownConfigurations known;
   for (const Launcher& launcher : launchers_) {
     if (!launcher.alive || !launcher.member || launcher.over) continue;
     if (!door && !launcher.member->world()) continue;
     ++live;
-    if (newest_ && newest_->rank_of(launcher.member->node())) ++known;
+    // One that was never told of a world of this run may have gone to another one.
+    if (!newest_ || launcher.told_run != newest_->run) continue;
+    nodes.insert(launcher.member->node());
+    known.formed(launcher.member->known().newest());
   }
-  if (live < rules_.nodes.least ||
-      (live / rules_.nodes.multiple) * rules_.nodes.multiple < rules_.nodes.least)
-    return false;
+  for (const Launcher& launcher : launchers_) {
+    if (!launcher.alive || !launcher.member || nodes.count(launcher.member->node()) == 0) continue;
+    if (!newest_ || launcher.told_run != newest_->run) continue;
+    for (const cluster::Configuration& proposal : launcher.member->known().proposals()) known.promised(proposal);
+  }
+  if (cluster::world_size(rules_.nodes, static_cast<std::size_t>(live)) == 0) return false;
   if (rules_.head)
     return std::any_of(launchers_.begin(), launchers_.end(),
                        [](const Launcher& its) { return !its.member && its.coordinator; });
-  return newest_ && 2 * known > static_cast<int>(newest_->members.size());
+  return newest_ && known.newest().epoch >= newest_->epoch &&
+         known.quorum([&nodes](const std::string& node) { return nodes.count(node) > 0; });
 }
 
 bool Simulation::a_world_runs() const {
-  if (!newest_) return false;
-  for (const Launcher& launcher : launchers_) {
-    const bool member = launcher.alive && launcher.member && newest_->rank_of(launcher.member->node());
-    if (member && launcher.processes.life == Processes::Life::running &&
-        launcher.processes.epoch == newest_->epoch)
-      return true;
-  }
-  return false;
+  return std::any_of(launchers_.begin(), launchers_.end(), [](const Launcher& its) {
+    return its.alive && its.member && its.processes.life == Processes::Life::running;
+  });
 }
 
 void Simulation::judge() {

@@ -127,6 +127,7 @@ struct Rules {
   bool pinned = false;
   Instant longest_delay{};
   Instant chaos_ends{}, judged{}, ended{};
+  milliseconds elastic_timeout{};
   int happenings = 0;
   Instant work{};      // of an attempt; min(): until some time after the chaos
   bool coded = false;  // messages go as bytes

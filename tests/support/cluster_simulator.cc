@@ -64,8 +64,10 @@ Rules Simulation::draw_rules() {
   const Instant delays[] = {milliseconds(1), milliseconds(5), milliseconds(40), milliseconds(200)};
   rules.longest_delay = delays[chance_.number(0, 3)];
   rules.chaos_ends = now_ + chance_.time(milliseconds(3'000), milliseconds(9'000));
-  rules.judged = rules.chaos_ends + milliseconds(25'000);
-  rules.ended = rules.judged + milliseconds(75'000);
+  const bool slow = rules.longest_delay >= milliseconds(200);
+  rules.elastic_timeout = milliseconds(slow ? 60'000 : 30'000);
+  rules.judged = rules.chaos_ends + milliseconds(slow ? 45'000 : 25'000);
+  rules.ended = rules.judged + rules.elastic_timeout + milliseconds(45'000);
   rules.happenings = chance_.number(0, 7);
   rules.work = chance_.percent(30) ? chance_.time(milliseconds(500), milliseconds(6'000)) : Instant::min();
   return rules;
@@ -97,7 +99,7 @@ int Simulation::start_launcher(int host) {
   settings.coordinator = Endpoint{host_name(rules_.head ? rules_.hosts : 0), kMaster};
   settings.coordinates = !rules_.head && host == 0;
   settings.join_timeout = milliseconds(45'000);
-  settings.elastic_timeout = milliseconds(30'000);
+  settings.elastic_timeout = rules_.elastic_timeout;
   launcher.member = std::make_unique<cluster::MemberCore>(settings);
   trace(&launcher, [&] { return "starts on " + settings.name + " as " + settings.node; });
   if (settings.coordinates) make_coordinator(launcher, std::nullopt, false);
@@ -116,7 +118,7 @@ cluster::CoordinatorSettings Simulation::coordinator_settings(const Launcher& la
   settings.takeover = !rules_.head;
   settings.restarts = rules_.restarts;
   settings.join_timeout = milliseconds(40'000);
-  settings.elastic_timeout = milliseconds(30'000);
+  settings.elastic_timeout = rules_.elastic_timeout;
   settings.prepare_timeout = milliseconds(8'000);
   settings.parole = milliseconds(3'000);
   settings.own = {host_name(launcher.host), kMaster};
@@ -293,7 +295,8 @@ struct CoordinatorAnswers {
     if (!formed) return;
     ++simulation.outcome_.worlds;
     if (launcher.took_over) ++simulation.outcome_.takeovers;
-    if (!simulation.newest_ || simulation.newest_->epoch < formed->world->epoch)
+    if (!simulation.newest_ || simulation.newest_->run != formed->world->run ||
+        simulation.newest_->epoch < formed->world->epoch)
       simulation.newest_ = formed->world;
   }
   void operator()(const cluster::coordinating::StepDown& its) const {
