@@ -21,7 +21,8 @@ void say_again(State& state) {
 
 /// To its run: it was part of a world, stood by as a spare, or said that it is ready for one.
 bool bound(const State& state) {
-  return state.news.epoch != 0 || state.others || state.known.newest().epoch != 0 || !state.known.proposals().empty();
+  return state.news.epoch != 0 || state.others || state.known.newest().epoch != 0 ||
+         !state.known.proposals().empty();
 }
 
 void on_welcome(State& state, const Welcome& welcome) {

@@ -65,11 +65,11 @@ struct State {
   std::shared_ptr<const World> others;  // the newest list: where to look, though this node may be no member
   std::string world_coordinator;
   std::vector<PastFailure> past;
-  PodOffer offer;          // the newest
-  bool live = false;       // processes of `news` may run here
-  bool preparing = false;  // told, and not ready yet
+  PodOffer offer;             // the newest
+  bool live = false;          // processes of `news` may run here
+  bool preparing = false;     // told, and not ready yet
   bool greeted_live = false;  // what the newest hello said of that
-  Configuration proposed;  // what for: it can become a world once this node has said ready
+  Configuration proposed;     // what for: it can become a world once this node has said ready
   bool parked = false;
   Reports reports;
   std::optional<JobEnd> end;

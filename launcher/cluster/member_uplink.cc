@@ -28,7 +28,8 @@ std::vector<Place> places_of(const State& state) {
     const bool own = member.node == state.settings.node;
     if (own && !state.world) continue;
     // The coordinator's own launcher has been asked by then.
-    if (!own && state.coordinator && !state.coordinator->here && member.node == state.coordinator_node) continue;
+    if (!own && state.coordinator && !state.coordinator->here && member.node == state.coordinator_node)
+      continue;
     if (member.successor.port != 0) places.push_back({own ? Endpoint{} : member.successor, own, !own});
   }
   std::vector<Place> unique;

@@ -196,8 +196,9 @@ void Simulation::check_world(Launcher& launcher, const cluster::joining::TellWor
 /// they know.
 bool Simulation::enough_live() const {
   // Where nobody listens at the first coordinator's address, a newcomer finds nobody.
-  const bool door = rules_.head || std::any_of(launchers_.begin(), launchers_.end(),
-                                               [](const Launcher& its) { return its.host == 0 && its.alive; });
+  const bool door = rules_.head || std::any_of(launchers_.begin(), launchers_.end(), [](const Launcher& its) {
+                      return its.host == 0 && its.alive;
+                    });
   int live = 0;
   std::set<std::string> nodes;
   cluster::KnownConfigurations known;
@@ -213,7 +214,8 @@ bool Simulation::enough_live() const {
   for (const Launcher& launcher : launchers_) {
     if (!launcher.alive || !launcher.member || nodes.count(launcher.member->node()) == 0) continue;
     if (!newest_ || launcher.told_run != newest_->run) continue;
-    for (const cluster::Configuration& proposal : launcher.member->known().proposals()) known.promised(proposal);
+    for (const cluster::Configuration& proposal : launcher.member->known().proposals())
+      known.promised(proposal);
   }
   if (cluster::world_size(rules_.nodes, static_cast<std::size_t>(live)) == 0) return false;
   if (rules_.head)
