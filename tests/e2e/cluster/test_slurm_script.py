@@ -9,7 +9,13 @@ import pytest
 from fleetrun_job import DEADLINE, clean_environment, find_fleetrun, wait_until
 
 SHOW = "#!/bin/sh\nfor word; do printf '%s\\0' \"$word\"; done > words\n"
-WAIT = "#!/bin/sh\ntrap 'echo USR1 >> told; exit 75' USR1\ntrap 'echo TERM >> told; exit 75' TERM\ntouch up\nwhile :; do sleep 0.01; done\n"
+# Told once: a shell whose trap is interrupted by the next signal ends in other ways.
+WAIT = """#!/bin/sh
+trap 'trap "" USR1 TERM; echo USR1 >> told; exit 75' USR1
+trap 'trap "" USR1 TERM; echo TERM >> told; exit 75' TERM
+touch up
+while :; do sleep 0.01; done
+"""
 SQUEUE = "#!/bin/sh\necho ${JOB_STATE:-RUNNING}\n"
 SCONTROL = "#!/bin/sh\necho \"$@\" > requeued\n"
 
