@@ -108,7 +108,8 @@ std::optional<PodEnvironment> paddle_job(Reader& reader) {
   const std::string* trainers = reader.find("PADDLE_TRAINERS");
   const std::string* address = reader.find("POD_IP");
   const std::string* role = reader.find("TRAINING_ROLE");
-  if (!trainers || !address || !role) return std::nullopt;  // what is wrong with the others is nobody's business
+  if (!trainers || !address || !role)
+    return std::nullopt;  // what is wrong with the others is nobody's business
   const auto id = reader.number("PADDLE_TRAINER_ID");
   if (!id) return std::nullopt;
   std::vector<std::string> hosts;
