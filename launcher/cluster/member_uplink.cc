@@ -117,6 +117,13 @@ void lost_uplink(State& state) {
   if (!state.coordinator && can_seek(state)) return begin_seeking(state);
   state.stage = Stage::dialing;
   if ((state.news.epoch != 0 || state.parked) && !state.lost_since) state.lost_since = state.now;
+  // Where it was sent nobody is any more: the first address may know better by now.
+  const bool sent_on = state.settings.coordinator && !state.settings.coordinates && state.coordinator &&
+                       state.coordinator->endpoint != *state.settings.coordinator;
+  if (sent_on && !can_seek(state) && state.failed_dials >= kFailedDials) {
+    state.coordinator = Place{*state.settings.coordinator};
+    state.failed_dials = 1;
+  }
   const bool gone = state.was_closed && state.failed_dials >= kFailedDials;
   if (gone && can_seek(state)) return begin_seeking(state);
   state.dial_at = state.failed_dials == 0 ? state.now : state.now + state.settings.redial;

@@ -60,67 +60,73 @@ void Simulation::thaw(Launcher& launcher) {
   if (wakes) launcher.wake_at = now_;
 }
 
-void Simulation::cause_trouble() {
-  Launcher* launcher = some_launcher();
+void Simulation::cut_link(Instant how_long) {
   const int first = chance_.number(0, rules_.hosts - 1);
   const int second = chance_.number(0, rules_.hosts - (rules_.head ? 0 : 1));
-  const Instant while_ = chance_.time(milliseconds(200), milliseconds(7'000));
+  const bool both = chance_.percent(60);
+  if (first == second) return;
+  trace(nullptr, [&] {
+    return "CUT h" + std::to_string(first) + (both ? " <-> h" : " -> h") + std::to_string(second) + " for " +
+           std::to_string(how_long.count() / 1000) + " ms";
+  });
+  cuts_[index(first)][index(second)] = true;
+  if (both) cuts_[index(second)][index(first)] = true;
+  at(now_ + how_long, Happening::heals, -1, 0, static_cast<std::uint64_t>(first * 8 + second));
+}
+
+void Simulation::partition(Instant how_long) {
+  const int side = chance_.number(1, (1 << rules_.hosts) - 2);
+  trace(nullptr, [&] {
+    return "PARTITION " + std::to_string(side) + " for " + std::to_string(how_long.count() / 1000) + " ms";
+  });
+  for (int a = 0; a <= rules_.hosts; ++a) {
+    for (int b = 0; b <= rules_.hosts; ++b) {
+      if (((side >> a) & 1) == ((side >> b) & 1)) continue;
+      cuts_[index(a)][index(b)] = true;
+      at(now_ + how_long, Happening::heals, -1, 0, static_cast<std::uint64_t>(a * 8 + b));
+    }
+  }
+}
+
+void Simulation::break_link() {
+  if (links_.empty()) return;
+  const int number = chance_.number(0, static_cast<int>(links_.size()) - 1);
+  if (links_[index(number)].here) return;
+  trace(nullptr, [&] { return "link " + std::to_string(number) + " BREAKS"; });
+  for (int side = 0; side < 2; ++side) links_[index(number)].packets[side].clear();
+  drop(number, 0, cluster::Closing::broken);
+  drop(number, 1, cluster::Closing::broken);
+}
+
+void Simulation::cause_trouble() {
+  Launcher* launcher = some_launcher();
+  const Instant how_long = chance_.time(milliseconds(200), milliseconds(7'000));
   switch (chance_.number(0, 11)) {
     case 0:
     case 1: {  // a launcher dies, and another one may come in its place
       if (!launcher) return;
       const int host = launcher->host;
       kill(*launcher, chance_.percent(40));
-      if (chance_.percent(60)) at(now_ + while_ / 2, Happening::chaos, host, 2);
+      if (chance_.percent(60)) at(now_ + how_long / 2, Happening::chaos, host, 2);
       return;
     }
     case 2:
     case 3:
-      if (launcher) freeze(*launcher, while_);
+      if (launcher) freeze(*launcher, how_long);
       return;
     case 4:
-    case 5: {  // a cut between two hosts, in one direction or both
-      const bool both = chance_.percent(60);
-      trace(nullptr, [&] {
-        return "CUT h" + std::to_string(first) + (both ? " <-> h" : " -> h") + std::to_string(second) +
-               " for " + std::to_string(while_.count() / 1000) + " ms";
-      });
-      if (first == second) return;
-      cuts_[index(first)][index(second)] = true;
-      if (both) cuts_[index(second)][index(first)] = true;
-      at(now_ + while_, Happening::heals, -1, 0, static_cast<std::uint64_t>(first * 8 + second));
-      return;
-    }
+    case 5:
+      return cut_link(how_long);
     case 6:
-    case 7: {  // a partition
-      const int side = chance_.number(1, (1 << rules_.hosts) - 2);
-      trace(nullptr, [&] {
-        return "PARTITION " + std::to_string(side) + " for " + std::to_string(while_.count() / 1000) + " ms";
-      });
-      for (int a = 0; a <= rules_.hosts; ++a) {
-        for (int b = 0; b <= rules_.hosts; ++b) {
-          if (((side >> a) & 1) == ((side >> b) & 1)) continue;
-          cuts_[index(a)][index(b)] = true;
-          at(now_ + while_, Happening::heals, -1, 0, static_cast<std::uint64_t>(a * 8 + b));
-        }
-      }
-      return;
-    }
+    case 7:
+      return partition(how_long);
     case 8:
     case 9:  // a process fails
       if (launcher && launcher->processes.life == Processes::Life::running)
         at(now_, Happening::fails, launcher->number, launcher->processes.generation);
       return;
-    case 10: {  // a connection breaks
-      if (links_.empty()) return;
-      const int number = chance_.number(0, static_cast<int>(links_.size()) - 1);
-      if (links_[index(number)].here) return;
-      trace(nullptr, [&] { return "link " + std::to_string(number) + " BREAKS"; });
-      for (int side = 0; side < 2; ++side) links_[index(number)].packets[side].clear();
-      drop(number, 0, cluster::Closing::broken);
-      drop(number, 1, cluster::Closing::broken);
-      return;
-    }
+    case 10:
+      return break_link();
     default:
       if (!launcher || launcher->frozen || !launcher->alive || !chance_.percent(30)) return;
       trace(launcher, [&] { return std::string("is STOPPED by its user"); });

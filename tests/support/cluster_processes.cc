@@ -205,9 +205,10 @@ bool Simulation::enough_live() const {
   for (const Launcher& launcher : launchers_) {
     if (!launcher.alive || !launcher.member || launcher.over) continue;
     if (!door && !launcher.member->world()) continue;
+    // One of an earlier run stays with that; one that was never told of a world may be of either.
+    if (newest_ && !launcher.told_run.empty() && launcher.told_run != newest_->run) continue;
     ++live;
-    // One that was never told of a world of this run may have gone to another one.
-    if (!newest_ || launcher.told_run != newest_->run) continue;
+    if (!newest_ || launcher.told_run.empty()) continue;
     nodes.insert(launcher.member->node());
     known.formed(launcher.member->known().newest());
   }

@@ -178,6 +178,9 @@ class Simulation {
 
   // cluster_chaos.cc
   void cause_trouble();
+  void cut_link(Instant how_long);
+  void partition(Instant how_long);
+  void break_link();
   void heal();
   void kill(Launcher& launcher, bool host_too);
   void freeze(Launcher& launcher, Instant how_long);

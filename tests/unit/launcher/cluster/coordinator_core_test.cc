@@ -351,6 +351,26 @@ TEST_CASE("a connection that broke goes on within the lease, with what was misse
   CHECK(job.newest<Prepare>(12)->epoch == 2);
 }
 
+TEST_CASE("a ready that is said twice over a broken connection does not stop the world that followed it") {
+  CoordinatorSettings settings = fixed(1);
+  settings.restarts.budgets.fill(-1);
+  Job job(settings);
+  job.come(1);
+  job.say(1, Failed{1, crash("trainer 0"), job.now});
+  job.all_ready({1});
+  REQUIRE(job.newest<WorldNews>(1)->epoch == 2);
+  job.say(1, Ready{2, {"h1", {1}, {}, 0}});
+  job.take(job.core.on_closed(1, Closing::broken, job.now));
+  Hello again = hello(1);
+  again.connection = 2;
+  again.run = std::string(32, 'f');
+  again.promised = again.formed = again.world = 2;
+  again.rank = 0;
+  again.fenced = true;  // what ran there has been stopped: the others have to be told
+  job.say(11, again);
+  CHECK(job.newest<Prepare>(11)->epoch == 3);
+}
+
 TEST_CASE("in place: a trainer's host goes and another comes, and the others go on") {
   CoordinatorSettings settings = range(1, 3);
   settings.in_place = true;

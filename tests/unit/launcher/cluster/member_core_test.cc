@@ -244,6 +244,37 @@ TEST_CASE("a lost coordinator: the lowest member coordinates, the others dial it
   CHECK(second.newest<Dial>()->to == Endpoint{"h1", 9'100});
 }
 
+TEST_CASE("a newcomer that was sent to a coordinator which is gone asks at the first address again") {
+  Host host(node(2, true));
+  host.connect();
+  Redirect redirect;
+  redirect.coordinator = {"h5", 7};
+  host.hear(redirect);
+  CHECK(host.newest<Dial>()->to == Endpoint{"h5", 7});
+  for (int i = 0; i < 4 && host.newest<Dial>()->to == Endpoint{"h5", 7}; ++i) {
+    host.take(host.core.on_dial_failed(host.uplink(), "no route to host", host.now));
+    host.pass(milliseconds(300));
+  }
+  CHECK(host.newest<Dial>()->to == Endpoint{"h0", 9'000});
+}
+
+TEST_CASE("a node that was fenced while it said hello says so in another one") {
+  Host host(node(1));
+  host.join(1, 1);
+  host.pass(milliseconds(2'300));
+  host.take(host.core.on_closed(host.uplink(), Closing::broken, host.now));
+  host.pass(milliseconds(100));
+  host.connect();
+  CHECK_FALSE(host.said<Hello>()->fenced);
+  host.pass(milliseconds(300));
+  REQUIRE(host.newest<TellFenced>());
+  host.welcome(true);
+  host.pass(milliseconds(100));
+  host.connect();
+  CHECK(host.said<Hello>()->fenced);
+  CHECK(host.said<Hello>()->connection == 3);
+}
+
 TEST_CASE("who asks a member is told where the coordinator is, or that it is not known yet") {
   Host host(node(1, true));
   Hello hello;
