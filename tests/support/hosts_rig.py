@@ -189,6 +189,10 @@ class Host:
     def fleetrun(self, *arguments, seconds=DEADLINE, **options):
         return self.start(*arguments, **options).finish(seconds)
 
+    def read(self, path):
+        """The bytes of a file as this host sees it."""
+        return pathlib.Path(f"/proc/{self.init}/root{path}").read_bytes()
+
     def write(self, name, text, mode=0o644):
         """A file in this host's rig.place."""
         path = self.files / name
@@ -291,8 +295,9 @@ class Host:
             f"link set lo up\nlink set eth0 up\naddr add {self.address}/24 dev eth0\n"))
         self.sshd = None
         if rig.sshd:
-            daemon = self.popen([shutil.which("sshd", path=PATH), "-D", "-e", "-f", self.own / "sshd_config"], directory="/",
-                                stderr=open(self.own / "sshd.log", "ab"))
+            with open(self.own / "sshd.log", "wb") as log:
+                daemon = self.popen([shutil.which("sshd", path=PATH), "-D", "-e", "-f", self.own / "sshd_config"], directory="/",
+                                    stderr=log)
             self.sshd = daemon.real
             wait_until(lambda: daemon.poll() is not None or "Server listening" in (self.own / "sshd.log").read_text(),
                        f"sshd of {self.name}")

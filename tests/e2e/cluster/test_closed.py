@@ -82,21 +82,47 @@ def test_without_a_secret_hosts_meet_only_when_all_say_insecure(rig, team):
     assert set(team.finish().values()) == {0}
 
 
-def test_nothing_that_passes_the_network_holds_the_secret(rig, team):
+def spellings(secret):
+    """How somebody who writes a secret down would write it, whole and in part."""
+    text = secret.hex()
+    return [secret, secret[:8], secret[-8:], text.encode(), text.upper().encode(), base64.b64encode(secret)[:40],
+            base64.urlsafe_b64encode(secret)[:40]]
+
+
+@pytest.mark.parametrize("how", ["master", "ssh"])
+def test_nothing_that_passes_the_network_holds_a_secret(rig, team, how):
+    """T4: the user's secret, and the one of the job that its processes have."""
     h1, h2, h3, *_ = rig.hosts
     with rig.capture() as capture:
-        team.meet([h1, h2, h3], "--nnodes=3", "--server_num=1", "--trainer_num=1")
-        team.wait_for_world(3, servers=3)
+        if how == "master":
+            team.meet([h1, h2, h3], "--nnodes=3", "--server_num=1", "--trainer_num=1")
+        else:
+            team.from_here(h1, "h1:servers=1:trainers=1,h2:servers=1:trainers=1,h3:servers=1:trainers=1", "--run_mode=ps")
+        world = team.wait_for_world(3, servers=3)
+        files = {one["host"]: one["environment"]["FLEETRUN_SECRET_FILE"] for one in world.values()}
+        jobs = {host.read(files[host.name]).strip() for host in (h1, h2, h3)}
         team.order("all", "exit 0")
         assert set(team.finish().values()) == {0}
     assert capture.lost == 0
     streams = capture.streams()
     assert sum(len(data) for data in streams.values()) > 1000, "nothing was captured"
-    text = team.secret.hex()
-    for needle in (team.secret, team.secret[:8], team.secret[-8:], text.encode(), text.upper().encode(),
-                   base64.b64encode(team.secret)[:40], base64.urlsafe_b64encode(team.secret)[:40]):
-        for key, data in streams.items():
-            assert needle not in data, key
+    (job,) = jobs
+    assert len(job) in (32, 64) and job not in (team.secret, team.secret.hex().encode())
+    for secret in (team.secret, job if len(job) == 32 else bytes.fromhex(job.decode())):
+        for needle in spellings(secret):
+            for key, data in streams.items():
+                assert needle not in data, key
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_what_hosts_tell_each_other_can_be_read_only_without_tls(rig, team, tls):
+    with rig.capture() as capture:
+        team.meet(rig.hosts[:2], "--nnodes=2", "--job_id=a-job-that-can-be-read", *(["--tls"] if tls else []))
+        team.wait_for_world(2)
+        team.order("all", "exit 0")
+        assert set(team.finish().values()) == {0}
+    read = any(b"a-job-that-can-be-read" in data for data in capture.streams().values())
+    assert read != tls
 
 
 def test_every_listener_of_a_job_on_one_host_is_on_loopback(rig, team):
