@@ -89,6 +89,8 @@ def need_namespaces():
     """Skips the test where they cannot be made."""
     if os.geteuid() != 0:
         pytest.skip("only root can make network namespaces")
+    if not os.path.exists("/etc/hosts"):
+        pytest.skip("a root file system without /etc/hosts, over which machines lay their own")
     made = subprocess.run(["unshare", "-n", "-u", "-m", "true"], capture_output=True, text=True)
     if made.returncode != 0:
         pytest.skip(f"no namespaces here: {made.stderr.strip()}")
