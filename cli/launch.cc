@@ -15,6 +15,7 @@
 #include "cli/launch_log.h"
 #include "cli/narrator.h"
 #include "cli/render.h"
+#include "launcher/cluster/coordinator.h"
 #include "launcher/cluster/job_secret.h"
 #include "launcher/detach.h"
 #include "launcher/host.h"
@@ -134,7 +135,7 @@ class Launch {
   std::optional<int> meet(LaunchLog& log) {
     log.show_configuration(config_);
     announce_master();
-    const launcher::NodeSelf self = {launcher::draw_node_id(), config_.meeting.node_name, facts_.pod_name,
+    const launcher::NodeSelf self = {launcher::draw_id(), config_.meeting.node_name, facts_.pod_name,
                                      launcher::offer_of(config_, facts_)};
     const auto tell = [&log](launcher::NewsLevel level, const std::string& text) {
       constexpr launcher::LogLevel kLevels[] = {launcher::LogLevel::debug, launcher::LogLevel::info,

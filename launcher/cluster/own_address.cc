@@ -1,7 +1,6 @@
 // What this machine has to be asked before it can meet others: which of its addresses faces them, its name.
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 
 #include "launcher/cluster/meeting_address.h"
 #include "launcher/cluster/world_link.h"
+#include "launcher/etcd/etcd_address.h"
 #include "launcher/port_lease.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -17,8 +17,6 @@
 
 namespace fleetrun::launcher {
 namespace {
-
-constexpr std::uint16_t kEtcdPort = 2379;
 
 std::string text_of(const sockaddr_storage& address, socklen_t length) {
   char host[NI_MAXHOST] = {};
@@ -31,17 +29,6 @@ std::string text_of(const sockaddr_storage& address, socklen_t length) {
 std::string own_name() {
   char name[HOST_NAME_MAX + 1] = {};
   return ::gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "this host";
-}
-
-/// The first endpoint behind etcd://, without user and password.
-Endpoint etcd_endpoint(const std::string& etcd) {
-  std::string first = split(etcd, ',').front();
-  if (const auto at = first.rfind('@'); at != std::string::npos) first.erase(0, at + 1);
-  const bool bracketed = first.starts_with('[');
-  const auto colon = first.rfind(':');
-  const bool has_port = colon != std::string::npos && (!bracketed || first[colon - 1] == ']');
-  return has_port ? parse_endpoint(first)
-                  : Endpoint{bracketed ? first.substr(1, first.size() - 2) : first, kEtcdPort};
 }
 
 /// This host's place in a list of addresses.
@@ -81,17 +68,6 @@ std::string address_towards(const Endpoint& endpoint) {
               "check the address and the network, or say this host's own address with --host");
 }
 
-std::string draw_node_id() {
-  unsigned char bytes[16] = {};
-  check_errno(::getrandom(bytes, sizeof bytes, 0) == sizeof bytes ? 0 : -1, "getrandom", "naming this node");
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    text.push_back("0123456789abcdef"[byte >> 4]);
-    text.push_back("0123456789abcdef"[byte & 15]);
-  }
-  return text;
-}
-
 JobConfig settle_meeting(JobConfig config) {
   Meeting& meeting = config.meeting;
   if (meeting.kind == Meeting::Kind::none) return config;
@@ -110,7 +86,7 @@ JobConfig settle_meeting(JobConfig config) {
   }
   if (!config.host_chosen) {
     if (meeting.kind == Meeting::Kind::etcd)
-      config.host = address_towards(etcd_endpoint(meeting.etcd));
+      config.host = address_towards(parse_etcd_address(meeting.etcd).endpoints.front());
     else if (meeting.master.port != 0)
       config.host = address_towards(meeting_endpoint(meeting.master));
     else
