@@ -46,12 +46,25 @@ def test_hosts_meet_over_a_slow_wire(rig, team, wire, what):
     finish(rig, team)
 
 
-@pytest.mark.parametrize("what", ["down limit 20", "down limit 150 rst", "up limit 60 rst"])
+@pytest.mark.parametrize("what", ["down limit 20", "up limit 60 rst"])
 def test_a_meeting_that_breaks_off_is_tried_again(rig, team, wire, what):
     wire.do(what)
     meet_over(rig, team)
     another_connection(team, wire, 1)
     assert not team.records()
+    wire.do("clear")
+    team.wait_for_world(2)
+    assert len(team.worlds()) == 1
+    finish(rig, team)
+
+
+def test_a_world_that_is_cut_off_on_its_way_is_told_again(rig, team, wire):
+    """h2 has joined, and its world is lost: h1 starts by it, h2 does when it has dialled anew, in the same epoch."""
+    h1, *_ = rig.hosts
+    wire.do("down limit 150 rst")
+    meet_over(rig, team)
+    another_connection(team, wire, 1)
+    assert {record["host"] for record in team.records()} <= {h1.name}
     wire.do("clear")
     team.wait_for_world(2)
     assert len(team.worlds()) == 1
