@@ -49,6 +49,8 @@ class Channel {
   /// Sends `request`; tells `endings` once when the call has ended.
   virtual std::unique_ptr<Call> start(const wire::Header& header, Message request,
                                       std::shared_ptr<Endings> endings) = 0;
+  /// Where requests to this server are best made: the heap, or memory that the server shares. Lives as long as the channel.
+  virtual MessageSource messages() { return {}; }
   /// "server 0 at 127.0.0.1:40001", for messages.
   virtual const std::string& name() const noexcept = 0;
 };

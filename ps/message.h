@@ -4,34 +4,53 @@
 
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace fleetrun::ps {
 
-/// Contiguous, uninitialised bytes, aligned for any scalar.
+/// Gives the bytes of a message back: to the heap, or to whom they are from.
+struct GiveBackBytes {
+  std::function<void(std::byte*)> to = {};
+  void operator()(std::byte* bytes) const {
+    if (to)
+      to(bytes);
+    else
+      delete[] bytes;
+  }
+};
+
+/// Contiguous, uninitialised bytes, aligned for any scalar. They come from the heap, or from whom a transport has them
+/// from (shared memory), with how to give them back.
 class Message {
  public:
   Message() = default;
-  explicit Message(std::size_t size)
-      : bytes_(std::make_unique_for_overwrite<std::byte[]>(size)), size_(size) {}
+  explicit Message(std::size_t size) : bytes_(size == 0 ? nullptr : new std::byte[size]), size_(size) {}
+  Message(std::byte* bytes, std::size_t size, std::function<void(std::byte*)> give_back)
+      : bytes_(bytes, GiveBackBytes{std::move(give_back)}), size_(size) {}
 
   std::byte* data() noexcept { return bytes_.get(); }
   std::size_t size() const noexcept { return size_; }
   std::span<const std::byte> bytes() const noexcept { return {bytes_.get(), size_}; }
-  /// Hands the memory over; it is freed with delete[].
+  bool is_from_heap() const noexcept { return !bytes_.get_deleter().to; }
+  /// Hands memory from the heap over; it is freed with delete[].
   std::byte* release() noexcept {
     size_ = 0;
     return bytes_.release();
   }
 
  private:
-  std::unique_ptr<std::byte[]> bytes_;
+  std::unique_ptr<std::byte[], GiveBackBytes> bytes_;
   std::size_t size_ = 0;
 };
+
+/// Where messages of a size come from; empty for the heap.
+using MessageSource = std::function<Message(std::size_t)>;
 
 /// Reads from front to back. The pieces must outlive the reader.
 /// Throws: Error(data) when more is asked for than is left.

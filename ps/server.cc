@@ -3,25 +3,16 @@
 #include "ps/server.h"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <optional>
 #include <utility>
 
-#include "ps/meeting.h"
+#include "ps/server_state.h"
 #include "ps/snapshot.h"
-#include "ps/sync_step.h"
-#include "ps/table_set.h"
 
 namespace fleetrun::ps {
 namespace {
 
 // Fewer than the calls that a connection carries at once (ps/rpc/settings.h): each of them may wait in a push.
 constexpr std::uint32_t kMostThreads = 960;
-
-std::string name_of(const ServerOptions& options) {
-  return "server " + std::to_string(options.rank);
-}
 
 void check_options(const ServerOptions& options) {
   check_tables(options.tables);
@@ -32,53 +23,7 @@ void check_options(const ServerOptions& options) {
   if (options.trainers == 0) throw Error(ErrorKind::config, "a parameter server for 0 trainers");
 }
 
-template <class T>
-Message message_of(const T& value) {
-  Message out(sizeof value);
-  Writer(out).value(value);
-  return out;
-}
-
 }  // namespace
-
-struct Server::State {
-  ServerOptions options;
-  ServerPlace place;
-  Meeting meeting;
-  mutable std::mutex mutex;  // guards what follows
-  // Owned by the server and by the requests that are using it, so that a load can replace it.
-  std::shared_ptr<TableSet> tables;
-  std::shared_ptr<TableSet> loaded;     // load_prepare, not committed yet
-  std::optional<std::uint32_t> saving;  // the trainer whose save is under way
-  std::atomic<std::uint64_t> stale_requests{0};
-
-  State(const ServerOptions& wanted, std::function<void()> all_done)
-      : options(wanted),
-        place{wanted.rank, wanted.servers},
-        meeting(name_of(wanted), wanted.trainers,
-                {[this](const std::vector<Contribution>& step) { apply_averaged(step, *current()); },
-                 std::move(all_done)},
-                wanted.epoch),
-        tables(std::make_shared<TableSet>(wanted.tables, place)) {}
-
-  std::shared_ptr<TableSet> current() const {
-    const std::lock_guard lock(mutex);
-    return tables;
-  }
-
-  void dispatch(const wire::Header& header, Reader& body, Respond& respond);
-  bool dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond);
-  Message answer(const wire::Header& header, Reader& body);
-  Message hello(const wire::Header& header, Reader& body);
-  void compare(const std::string& what, const std::string& here, const std::string& there) const;
-  void push(const wire::Header& header, Reader& body, Respond& respond);
-  Message save(const wire::Header& header, Reader& body);
-  void commit_save(Reader& body);
-  void clean_save(Reader& body);
-  Message prepare_load(Reader& body);
-  void commit_load();
-  Message set_dense(Reader& body);
-};
 
 Server::Server(const ServerOptions& options, std::function<void()> all_done) {
   check_options(options);
@@ -89,12 +34,13 @@ Server::~Server() {
   close();
 }
 
-void Server::handle(const wire::Header& header, Reader body, Respond respond) noexcept {
+void Server::handle(const wire::Header& header, Reader body, Respond respond,
+                    const MessageSource& answers) noexcept {
   // A request that was handed on to the meeting leaves no respond behind, so each is answered once.
   Respond mine = std::move(respond);
   const std::string doing = std::string(wire::to_string(header.method)) + " on " + name_of(state_->options);
   try {
-    state_->dispatch(header, body, mine);
+    state_->dispatch(header, body, mine, answers);
   } catch (Error& error) {
     error.while_doing(doing);
     if (mine) mine(std::move(error));
@@ -123,14 +69,8 @@ void Server::close() noexcept {
   state_->meeting.close();
 }
 
-void Server::load(const std::string& directory) {
-  const Manifest manifest = read_manifest(directory);
-  std::shared_ptr<TableSet> loaded = load_tables(directory, manifest, state_->place, state_->options.tables);
-  const std::lock_guard lock(state_->mutex);
-  state_->tables = std::move(loaded);
-}
-
-void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond) {
+void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond,
+                             const MessageSource& answers) {
   if (meeting.is_stale(header.trainer, header.epoch)) ++stale_requests;
   if (header.method == wire::Method::hello) {
     Message reply = hello(header, body);
@@ -138,7 +78,7 @@ void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& 
   }
   meeting.require(header.trainer, header.incarnation, header.epoch);
   if (dispatch_meeting(header, body, respond)) return;
-  Message reply = answer(header, body);
+  Message reply = answer(header, body, answers);
   std::exchange(respond, nullptr)(std::move(reply));
 }
 
@@ -177,10 +117,10 @@ bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, R
   }
 }
 
-Message Server::State::answer(const wire::Header& header, Reader& body) {
+Message Server::State::answer(const wire::Header& header, Reader& body, const MessageSource& answers) {
   switch (header.method) {
     case wire::Method::pull:
-      return current()->pull(wire::read_pull(body));
+      return current()->pull(wire::read_pull(body), answers);
     case wire::Method::set_dense:
       return set_dense(body);
     case wire::Method::goodbye:
@@ -215,7 +155,7 @@ Message Server::State::answer(const wire::Header& header, Reader& body) {
       return {};
     }
     default:
-      return {};
+      throw Error(ErrorKind::config, "nobody answers a " + std::string(wire::to_string(header.method)));
   }
 }
 
@@ -231,7 +171,8 @@ void Server::State::compare(const std::string& what, const std::string& here,
 Message Server::State::hello(const wire::Header& header, Reader& body) {
   const auto mode = body.value<std::uint32_t>();
   compare("the mode", std::string(to_string(options.mode)),
-          mode <= 1 ? std::string(to_string(static_cast<Mode>(mode))) : "an unknown one");
+          mode <= static_cast<std::uint32_t>(Mode::geo) ? std::string(to_string(static_cast<Mode>(mode)))
+                                                        : "an unknown one");
   const auto trainers = body.value<std::uint32_t>();
   // A trainer of a later world counts those of that world.
   if (!meeting.is_in_place() || header.epoch == options.epoch)
@@ -250,90 +191,6 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
   }
   const bool is_late = meeting.hello({header.trainer, header.incarnation, header.epoch, launcher});
   return message_of(std::uint32_t{is_late ? 1u : 0u});
-}
-
-void Server::State::push(const wire::Header& header, Reader& body, Respond& respond) {
-  auto request = std::make_unique<wire::PushRequest>(wire::read_push(body));
-  const std::shared_ptr<TableSet> set = current();
-  set->check(*request);
-  if (options.mode == Mode::async) {
-    set->apply(*request);
-    std::exchange(respond, nullptr)(Message());
-    return;
-  }
-  // A copy: when the push is refused, handle() answers.
-  meeting.push({{header.trainer, header.thread}, std::move(request), respond});
-  respond = nullptr;
-}
-
-Message Server::State::set_dense(Reader& body) {
-  const wire::Floats block = wire::read_floats(body);
-  Message copy;
-  const auto values = body.array<float>(block.floats, copy);
-  wire::expect_end(body);
-  current()->set_dense(block, values);
-  return {};
-}
-
-Message Server::State::save(const wire::Header& header, Reader& body) {
-  const std::string directory = wire::read_text(body);
-  const auto save = body.value<std::uint64_t>();
-  {
-    const std::lock_guard lock(mutex);
-    if (saving && *saving != header.trainer && meeting.is_here(*saving)) {
-      throw Error(ErrorKind::config,
-                  "trainer " + std::to_string(header.trainer) + " wants to save while trainer " +
-                      std::to_string(*saving) + " does",
-                  "let one trainer save");
-    }
-    saving = header.trainer;
-  }
-  const SavedPart part = save_part(directory, save, place, options.tables, *current());
-  Message out(sizeof part.bytes + sizeof part.checksum);
-  Writer writer(out);
-  writer.value(part.bytes);
-  writer.value(part.checksum);
-  return out;
-}
-
-void Server::State::commit_save(Reader& body) {
-  const std::string directory = wire::read_text(body);
-  Manifest manifest;
-  manifest.save = body.value<std::uint64_t>();
-  const auto parts = body.value<std::uint32_t>();
-  for (std::uint32_t i = 0; i < parts; ++i) {
-    SavedPart part;
-    part.bytes = body.value<std::uint64_t>();
-    part.checksum = body.value<std::uint32_t>();
-    manifest.parts.push_back(part);
-  }
-  wire::expect_end(body);
-  write_manifest(directory, manifest, place);
-}
-
-void Server::State::clean_save(Reader& body) {
-  const std::string directory = wire::read_text(body);
-  {
-    const std::lock_guard lock(mutex);
-    saving.reset();
-  }
-  remove_other_parts(directory);
-}
-
-Message Server::State::prepare_load(Reader& body) {
-  const std::string directory = wire::read_text(body);
-  const Manifest manifest = read_manifest(directory);
-  std::shared_ptr<TableSet> set = load_tables(directory, manifest, place, options.tables);
-  const std::lock_guard lock(mutex);
-  loaded = std::move(set);
-  return message_of(manifest.save);
-}
-
-void Server::State::commit_load() {
-  const std::lock_guard lock(mutex);
-  if (!loaded) throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over");
-  tables = std::move(loaded);
-  loaded.reset();
 }
 
 }  // namespace fleetrun::ps

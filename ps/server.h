@@ -39,7 +39,9 @@ class Server {
   /// Answers one request by calling `respond` once: at once, or, when it waits for other trainers, later and
   /// from the thread of the last of them. `body` is what read_header() left; its bytes must live until then.
   /// Never blocks on other trainers. A request that is wrong is answered with an Error; it changes nothing.
-  void handle(const wire::Header& header, Reader body, Respond respond) noexcept;
+  /// Answers that carry rows are made in memory of `answers`.
+  void handle(const wire::Header& header, Reader body, Respond respond,
+              const MessageSource& answers = {}) noexcept;
 
   /// A new world of the job: from now on its trainers count, and stale ones are refused (ps/roster.h). Returns the
   /// trainers that are gone with it.

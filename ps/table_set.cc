@@ -83,7 +83,7 @@ void TableSet::check(const wire::Sections& sections) const {
   }
 }
 
-Message TableSet::pull(const wire::PullRequest& request) const {
+Message TableSet::pull(const wire::PullRequest& request, const MessageSource& source) const {
   check(request.sections);
   std::size_t floats = 0;
   for (const wire::Rows& rows : request.sections.sparse) floats += rows.keys * rows.width;
@@ -94,7 +94,7 @@ Message TableSet::pull(const wire::PullRequest& request) const {
                     std::to_string(wire::kLongestMessage / sizeof(float)) + " fit into one answer",
                 "use a smaller batch, or more servers");
   }
-  Message reply(floats * sizeof(float));
+  Message reply = source ? source(floats * sizeof(float)) : Message(floats * sizeof(float));
   Writer writer(reply);
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
     const wire::Rows& rows = request.sections.sparse[i];

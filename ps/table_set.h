@@ -33,7 +33,7 @@ class TableSet {
 
   /// The reply to a pull. Throws: Error(config) naming the table when the request and it disagree, or when a
   /// dense table has no values yet.
-  Message pull(const wire::PullRequest& request) const;
+  Message pull(const wire::PullRequest& request, const MessageSource& source = {}) const;
   /// Throws: as pull, and Error(data) for a gradient that is not a finite number.
   void check(const wire::PushRequest& request) const;
   /// Applies a push that check() has passed.

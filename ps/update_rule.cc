@@ -76,6 +76,8 @@ std::size_t Updater::state_floats(std::size_t width) const noexcept {
       return width;
     case UpdateRule::Kind::adam:
       return 2 * width;
+    default:
+      break;
   }
   return 0;
 }
@@ -110,6 +112,8 @@ void Updater::apply(float* values, float* state, const float* gradient, std::siz
       return apply_adam(values, state, state + width, gradient, width,
                         {rule_.beta1, rule_.beta2, now.rate, now.epsilon});
     }
+    default:
+      break;
   }
 }
 

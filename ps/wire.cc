@@ -15,8 +15,9 @@ struct RawHeader {
   std::uint32_t thread = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t epoch = 0;
+  std::uint64_t sequence = 0;
 };
-static_assert(sizeof(RawHeader) == 32 && sizeof(Rows) == 16 && sizeof(Floats) == 16);
+static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 16 && sizeof(Floats) == 16);
 
 constexpr std::array<std::string_view, 18> kMethods = {
     "hello",      "attend",      "goodbye",    "pull",         "push",        "set_dense",
@@ -86,7 +87,7 @@ std::string_view to_string(Method method) noexcept {
   return index < kMethods.size() ? kMethods[index] : "an unknown method";
 }
 
-Draft draft(const Header& header, std::size_t body) {
+Draft draft(const Header& header, std::size_t body, const MessageSource& source) {
   const std::size_t size = sizeof(RawHeader) + body;
   if (size > kLongestMessage) {
     throw Error(ErrorKind::data,
@@ -94,7 +95,7 @@ Draft draft(const Header& header, std::size_t body) {
                     " bytes; the longest one is " + std::to_string(kLongestMessage),
                 "use a smaller batch, or more servers");
   }
-  Message message(size);
+  Message message = source ? source(size) : Message(size);
   Writer writer(message);
   RawHeader raw;
   raw.method = static_cast<std::uint16_t>(header.method);
@@ -102,12 +103,13 @@ Draft draft(const Header& header, std::size_t body) {
   raw.thread = header.thread;
   raw.incarnation = header.incarnation;
   raw.epoch = header.epoch;
+  raw.sequence = header.sequence;
   writer.value(raw);
   return {std::move(message), writer};
 }
 
-PullDraft draft_pull(const Header& header, const Sections& sections) {
-  Draft started = draft(header, section_bytes(sections) + key_bytes(sections));
+PullDraft draft_pull(const Header& header, const Sections& sections, const MessageSource& source) {
+  Draft started = draft(header, section_bytes(sections) + key_bytes(sections), source);
   write_sections(started.writer, sections);
   PullDraft out{std::move(started.message), {}};
   for (const Rows& rows : sections.sparse) {
@@ -116,11 +118,12 @@ PullDraft draft_pull(const Header& header, const Sections& sections) {
   return out;
 }
 
-PushDraft draft_push(const Header& header, const Sections& sections) {
+PushDraft draft_push(const Header& header, const Sections& sections, const MessageSource& source) {
   std::size_t floats = 0;
   for (const Rows& rows : sections.sparse) floats += rows.keys * rows.width;
   for (const Floats& block : sections.dense) floats += block.floats;
-  Draft started = draft(header, section_bytes(sections) + key_bytes(sections) + floats * sizeof(float));
+  Draft started =
+      draft(header, section_bytes(sections) + key_bytes(sections) + floats * sizeof(float), source);
   write_sections(started.writer, sections);
   PushDraft out{std::move(started.message), {}, {}, {}};
   for (const Rows& rows : sections.sparse) {
@@ -148,7 +151,7 @@ Header read_header(Reader& reader) {
                 "run the same fleetrun on all hosts");
   }
   if (raw.method >= kMethods.size()) throw malformed("unknown method " + std::to_string(raw.method));
-  return {static_cast<Method>(raw.method), raw.trainer, raw.thread, raw.incarnation, raw.epoch};
+  return {static_cast<Method>(raw.method), raw.trainer, raw.thread, raw.incarnation, raw.epoch, raw.sequence};
 }
 
 PullRequest read_pull(Reader& reader) {

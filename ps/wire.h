@@ -1,7 +1,7 @@
 // What travels between a client and a server. Little-endian, arrays contiguous, nothing aligned by the
 // reader's luck: headers are multiples of 8 bytes, 64-bit arrays come before 32-bit ones.
 //
-//   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 | epoch u64 | body
+//   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 | epoch u64 | sequence u64 | body
 //
 //   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64}
 //              | dense x {table u32, 0 u32, floats u64} | keys u64[] of every sparse section
@@ -39,7 +39,9 @@ namespace fleetrun::ps::wire {
 static_assert(std::endian::native == std::endian::little, "messages are written as they lie in memory");
 
 inline constexpr std::uint32_t kMagic = 0x53504c46;  // "FLPS"
-inline constexpr std::uint16_t kVersion = 2;
+inline constexpr std::uint16_t kVersion = 3;
+/// The rank of who looks on and is no trainer (fleetrun ps, ps/client.h).
+inline constexpr std::uint32_t kObserver = 0xffffffff;
 /// Longest message either side takes: 1 GiB. A batch of a million keys of width 64 is a quarter of it.
 inline constexpr std::size_t kLongestMessage = std::size_t{1} << 30;
 
@@ -71,6 +73,8 @@ struct Header {
   std::uint32_t thread = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t epoch = 0;
+  /// Numbers the pushes of an incarnation from 1, the same on all servers; 0 for what need not be told apart.
+  std::uint64_t sequence = 0;
 
   bool operator==(const Header&) const = default;
 };
@@ -110,14 +114,14 @@ struct PushDraft {
   std::vector<std::span<float>> dense;
 };
 /// Throw: Error(data) when the message would be longer than kLongestMessage.
-PullDraft draft_pull(const Header& header, const Sections& sections);
-PushDraft draft_push(const Header& header, const Sections& sections);
+PullDraft draft_pull(const Header& header, const Sections& sections, const MessageSource& source = {});
+PushDraft draft_push(const Header& header, const Sections& sections, const MessageSource& source = {});
 /// A request with room for a body of `body` bytes, and the writer that stands at its start.
 struct Draft {
   Message message;
   Writer writer;
 };
-Draft draft(const Header& header, std::size_t body);
+Draft draft(const Header& header, std::size_t body, const MessageSource& source = {});
 
 void write_text(Writer& writer, std::string_view text);
 inline std::size_t text_size(std::string_view text) noexcept {

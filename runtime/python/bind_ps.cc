@@ -20,7 +20,6 @@
 #include "runtime/base/text.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
-#include "runtime/python/mode.h"
 
 namespace fleetrun::python {
 
@@ -70,7 +69,7 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
                   const std::string& mode, std::vector<ps::TableConfig> tables, std::uint64_t epoch,
                   const std::string& launcher) {
   const auto client = std::make_shared<ClientPtr>();
-  run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, parse_mode(mode), std::move(tables),
+  run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, ps::mode_of(mode), std::move(tables),
                                                     epoch, launcher}] {
     *client = ps::connect(endpoints, options, {.access = ps::access_of(Environ::of_process())});
   });
@@ -100,7 +99,7 @@ void bind_client(py::module_& module) {
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
              "epoch"_a = 0, "launcher"_a = "");
   module.def("make_in_process", [](const std::string& mode, const std::vector<ps::TableConfig>& tables) {
-    return ClientPtr(std::move(ps::make_in_process(1, 1, parse_mode(mode), tables).front()));
+    return ClientPtr(std::move(ps::make_in_process(1, 1, ps::mode_of(mode), tables).front()));
   });
 }
 
@@ -126,7 +125,7 @@ void bind_ps(py::module_& module) {
                        const std::string& mode, std::vector<ps::TableConfig> tables,
                        const std::string& endpoint, std::uint64_t epoch) {
              return std::make_shared<Server>(
-                 ps::ServerOptions{rank, servers, trainers, parse_mode(mode), std::move(tables), epoch},
+                 ps::ServerOptions{rank, servers, trainers, ps::mode_of(mode), std::move(tables), epoch},
                  endpoint,
                  ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(Environ::of_process())});
            }),

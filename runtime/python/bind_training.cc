@@ -17,7 +17,6 @@
 #include "runtime/python/bindings.h"
 #include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
-#include "runtime/python/mode.h"
 #include "runtime/step_runner.h"
 #include "runtime/table_plan.h"
 
@@ -92,7 +91,7 @@ class FedStepRunner {
         scope_(std::move(scope)),
         plan_(std::move(plan)),
         client_(std::move(client)),
-        runner_(*program_, *scope_, *plan_, client_.get(), parse_mode(mode)) {}
+        runner_(*program_, *scope_, *plan_, client_.get(), ps::mode_of(mode)) {}
 
   Feed& feed() { return feed_; }
   runtime::StepRunner& runner() { return runner_; }
@@ -154,7 +153,7 @@ PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<QueueDat
   options.fetch_info = std::move(fetch_info);
   options.print_period = print_period;
   options.train = train;
-  options.mode = parse_mode(mode);
+  options.mode = ps::mode_of(mode);
   options.print = printer(print_line);
   const auto heartbeat = std::make_shared<runtime::Heartbeat>(Environ::of_process());
   if (heartbeat->is_heard()) options.on_batch = [heartbeat] { heartbeat->beat(); };

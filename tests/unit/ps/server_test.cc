@@ -64,7 +64,7 @@ TEST_CASE("nobody is served without a hello, and a bad one is refused whole") {
   const std::string unknown = "trainer 0 is not known to server 0; was the server started again?";
   CHECK(ask(server, make_push().bytes()) == unknown);
   const Message hello = make_hello({0, 1, Mode::async, kTables}, 7, 0, 1);
-  for (std::size_t size = 32; size < hello.size(); ++size) {
+  for (std::size_t size = 40; size < hello.size(); ++size) {
     REQUIRE(ask(server, hello.bytes().first(size)).starts_with("the message is cut short"));
   }
   CHECK(ask(server, make_push().bytes()) == unknown);
@@ -94,7 +94,7 @@ TEST_CASE("a push with random bytes changed is applied or refused, and never mor
     std::vector<std::byte> bytes(push.bytes().begin(), push.bytes().end());
     for (int i = 0; i < 1 + round % 3; ++i)
       bytes[8 + random() % (bytes.size() - 8)] = static_cast<std::byte>(random());
-    if (round % 5 == 0) bytes.resize(32 + random() % (bytes.size() - 32));
+    if (round % 5 == 0) bytes.resize(40 + random() % (bytes.size() - 40));
     const std::string text = ask(known.server, bytes);
     REQUIRE(text != "nothing");
     refused += text != "ok";

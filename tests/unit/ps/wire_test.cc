@@ -79,7 +79,7 @@ TEST_CASE("what is no request, of another version, or unknown, is refused") {
     return text_of([&] { wire::read_header(reader); });
   };
   CHECK(with(0, 'X') == "not a request to a fleetrun parameter server");
-  CHECK(with(4, 9) == "the request has protocol version 9, this server speaks 2");
+  CHECK(with(4, 9) == "the request has protocol version 9, this server speaks 3");
   CHECK(with(6, 200) == "unknown method 200");
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("sizes whose product wraps around are refused") {
     wire::read_header(reader);
     return text_of([&] { wire::read_push(reader); });
   };
-  const std::size_t width_at = 32 + 8 + 4;
+  const std::size_t width_at = 40 + 8 + 4;
   const std::uint32_t width = ~0u;
   std::memcpy(draft.message.data() + width_at, &width, sizeof width);
   CHECK(read().starts_with("the message is cut short"));
@@ -103,7 +103,7 @@ TEST_CASE("sizes whose product wraps around are refused") {
 TEST_CASE("a message that would be too long is not made") {
   CHECK(text_of([] {
           wire::draft_pull({wire::Method::pull}, {.sparse = {{0, 1, 1ull << 28}}, .dense = {}});
-        }) == "pull needs a message of 2147483704 bytes; the longest one is 1073741824");
+        }) == "pull needs a message of 2147483712 bytes; the longest one is 1073741824");
 }
 
 TEST_CASE("every method has a name") {

@@ -1,0 +1,85 @@
+// The client over channels, written once for all transports: what its files share.
+//
+//   channel_client.cc   who it is, asking all servers, meeting the other trainers
+//   client_tables.cc    pulls and pushes
+//   client_saving.cc    saving and loading
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ps/channel.h"
+#include "ps/client.h"
+#include "ps/key_groups.h"
+#include "ps/key_partition.h"
+#include "ps/pending_calls.h"
+#include "ps/wire.h"
+
+namespace fleetrun::ps {
+
+/// The sections of one server's part of a request.
+struct RequestPart {
+  wire::Sections sections;
+  std::vector<Block> blocks;  // by dense section
+};
+
+class ChannelClient final : public Client {
+ public:
+  ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
+                std::vector<std::unique_ptr<Channel>> channels, bool is_late);
+
+  std::unique_ptr<Pending> pull_async(const Pull& request) override;
+  std::unique_ptr<Pending> push_async(const Push& request) override;
+  void set_dense(std::uint32_t table, std::span<const float> values) override;
+  void begin_pass(std::uint32_t threads) override;
+  void leave_pass(std::uint32_t thread) override;
+  void barrier() override;
+  void all_reduce_sum(std::span<double> values) override;
+  void save(const std::string& directory) override;
+  void load(const std::string& directory) override;
+  std::uint64_t rows(std::uint32_t table) override;
+  void goodbye() override;
+  bool is_late() const noexcept override { return is_late_; }
+  void set_epoch(std::uint64_t epoch) noexcept override { epoch_ = epoch; }
+
+ private:
+  std::uint32_t servers() const noexcept { return static_cast<std::uint32_t>(channels_.size()); }
+  wire::Header header(wire::Method method, std::uint32_t thread = 0) const {
+    return {method, options_.trainer, thread, incarnation_, epoch_, 0};
+  }
+  const TableConfig& table(std::uint32_t id, TableConfig::Kind kind) const;
+  std::size_t width_of_rows(std::uint32_t id, std::size_t keys, std::size_t floats) const;
+  void add_dense(std::uint32_t id, std::size_t floats, std::vector<RequestPart>& parts) const;
+  std::vector<KeyGroups> add_sparse(const auto& sections, const auto& floats_of,
+                                    std::vector<RequestPart>& parts) const;
+  std::vector<wire::PushDraft> draft_pushes(const Push& request) const;
+  void check_finite(const std::vector<wire::PushDraft>& drafts) const;
+  /// One request made by make(server) to every server; join as in PendingCalls.
+  void ask_all(wire::Header header, const std::function<Message(std::uint32_t)>& make,
+               PendingCalls::Join join = {});
+  void ask_all(wire::Header header) {
+    ask_all(header, [&](std::uint32_t) { return wire::draft(header, 0).message; });
+  }
+  /// A number that no save in the directory has, on any server's host.
+  std::uint64_t next_save(const std::string& directory);
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> save_parts(const std::string& directory,
+                                                                  std::uint64_t save);
+  Message directory_request(const wire::Header& header, const std::string& directory, std::size_t more = 0,
+                            const std::function<void(Writer&)>& write_more = {}) const;
+
+  ClientOptions options_;
+  std::uint64_t incarnation_;
+  std::map<std::uint32_t, TableConfig> tables_;
+  std::vector<std::unique_ptr<Channel>> channels_;
+  std::atomic<bool> said_goodbye_{false};
+  bool is_late_;
+  std::atomic<std::uint64_t> epoch_;
+};
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,208 @@
+// Pull: distinct keys by server, answers scattered to each key's first position, then copied to its others.
+// Push: gradients of equal keys added up straight into the message; every message is complete and checked
+// before the first one is sent, so that a gradient that is not a number changes nothing anywhere.
+#include <algorithm>
+
+#include "ps/channel_client_state.h"
+#include "ps/table_set.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+
+using wire::Header;
+using wire::Method;
+
+namespace {
+
+void copy_to_duplicates(const KeyGroups& groups, std::span<float> rows, std::size_t width) {
+  if (groups.keys.size() == groups.group.size()) return;
+  for (std::size_t i = 0; i < groups.group.size(); ++i) {
+    const std::size_t first = groups.first[groups.group[i]];
+    if (first != i) std::copy_n(rows.begin() + first * width, width, rows.begin() + i * width);
+  }
+}
+
+}  // namespace
+
+const TableConfig& ChannelClient::table(std::uint32_t id, TableConfig::Kind kind) const {
+  const auto found = tables_.find(id);
+  if (found == tables_.end()) throw Error(ErrorKind::config, "there is no table " + std::to_string(id));
+  if (found->second.kind != kind) {
+    throw Error(ErrorKind::config, "table '" + found->second.name + "' is " +
+                                       std::string(to_string(found->second.kind)) + ", used as " +
+                                       std::string(to_string(kind)));
+  }
+  return found->second;
+}
+
+std::size_t ChannelClient::width_of_rows(std::uint32_t id, std::size_t keys, std::size_t floats) const {
+  const TableConfig& config = table(id, TableConfig::Kind::sparse);
+  if (floats != keys * config.width) {
+    throw Error(ErrorKind::config, "table '" + config.name + "': " + std::to_string(keys) +
+                                       " keys of width " + std::to_string(config.width) + " need " +
+                                       std::to_string(keys * config.width) + " floats, there are " +
+                                       std::to_string(floats));
+  }
+  return config.width;
+}
+
+void ChannelClient::add_dense(std::uint32_t id, std::size_t floats, std::vector<RequestPart>& parts) const {
+  const TableConfig& config = table(id, TableConfig::Kind::dense);
+  if (floats != config.width) {
+    throw Error(ErrorKind::config, "table '" + config.name + "' has " + std::to_string(config.width) +
+                                       " values, the request has " + std::to_string(floats));
+  }
+  for (std::uint32_t s = 0; s < servers(); ++s) {
+    const Block block = dense_block(config.width, servers(), s);
+    // Every server gets every section, so that part i of a request is section i on all of them.
+    parts[s].sections.dense.push_back({id, 0, block.size()});
+    parts[s].blocks.push_back(block);
+  }
+}
+
+std::vector<KeyGroups> ChannelClient::add_sparse(const auto& sections, const auto& floats_of,
+                                                 std::vector<RequestPart>& parts) const {
+  std::vector<KeyGroups> groups;
+  groups.reserve(sections.size());
+  for (const auto& section : sections) {
+    const std::size_t width = width_of_rows(section.table, section.keys.size(), floats_of(section).size());
+    groups.push_back(group_keys(section.keys, servers()));
+    for (std::uint32_t s = 0; s < servers(); ++s) {
+      parts[s].sections.sparse.push_back(
+          {section.table, static_cast<std::uint32_t>(width), groups.back().keys_of(s).size()});
+    }
+  }
+  return groups;
+}
+
+static bool asks_for_nothing(const wire::Sections& sections) {
+  return std::all_of(sections.sparse.begin(), sections.sparse.end(),
+                     [](auto& rows) { return rows.keys == 0; }) &&
+         std::all_of(sections.dense.begin(), sections.dense.end(),
+                     [](auto& block) { return block.floats == 0; });
+}
+
+std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
+  std::vector<RequestPart> parts(servers());
+  auto groups = std::make_shared<std::vector<KeyGroups>>(add_sparse(
+      request.sparse, [](const SparsePull& pull) { return pull.rows; }, parts));
+  for (const DensePull& dense : request.dense) add_dense(dense.table, dense.values.size(), parts);
+  auto pending = std::make_unique<PendingCalls>();
+  const Header head = header(Method::pull);
+  for (std::uint32_t s = 0; s < servers(); ++s) {
+    if (asks_for_nothing(parts[s].sections)) continue;
+    wire::PullDraft draft = wire::draft_pull(head, parts[s].sections, channels_[s]->messages());
+    for (std::size_t i = 0; i < draft.keys.size(); ++i) {
+      std::ranges::copy((*groups)[i].keys_of(s), draft.keys[i].begin());
+    }
+    pending->start(*channels_[s], s, head, std::move(draft.message));
+  }
+  const auto width_of = [this](std::uint32_t id) { return tables_.at(id).width; };
+  pending->on_answer(
+      [sparse = request.sparse, dense = request.dense, groups, parts = std::move(parts), width_of](
+          std::uint32_t server, Reader answer) {
+        for (std::size_t i = 0; i < sparse.size(); ++i) {
+          const KeyGroups& keys = (*groups)[i];
+          const std::size_t width = width_of(sparse[i].table);
+          for (std::uint32_t g = keys.begin[server]; g < keys.begin[server + 1]; ++g) {
+            answer.read(sparse[i].rows.data() + keys.first[g] * width, width * sizeof(float));
+          }
+        }
+        for (std::size_t i = 0; i < dense.size(); ++i) {
+          const Block& block = parts[server].blocks[i];
+          answer.read(dense[i].values.data() + block.begin, block.size() * sizeof(float));
+        }
+        wire::expect_end(answer);
+      },
+      [sparse = request.sparse, groups, width_of] {
+        for (std::size_t i = 0; i < sparse.size(); ++i) {
+          copy_to_duplicates((*groups)[i], sparse[i].rows, width_of(sparse[i].table));
+        }
+      });
+  return pending;
+}
+
+std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) const {
+  std::vector<RequestPart> parts(servers());
+  const std::vector<KeyGroups> groups = add_sparse(
+      request.sparse, [](const SparsePush& push) { return push.gradients; }, parts);
+  for (const DensePush& dense : request.dense) add_dense(dense.table, dense.gradients.size(), parts);
+  std::vector<wire::PushDraft> drafts;
+  for (std::uint32_t s = 0; s < servers(); ++s) {
+    drafts.push_back(
+        wire::draft_push(header(Method::push, request.thread), parts[s].sections, channels_[s]->messages()));
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      std::ranges::copy(groups[i].keys_of(s), drafts[s].keys[i].begin());
+    }
+    for (std::size_t i = 0; i < request.dense.size(); ++i) {
+      const Block& block = parts[s].blocks[i];
+      std::ranges::copy(request.dense[i].gradients.subspan(block.begin, block.size()),
+                        drafts[s].dense[i].begin());
+    }
+  }
+  std::vector<float*> outputs(servers());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    for (std::uint32_t s = 0; s < servers(); ++s) outputs[s] = drafts[s].gradients[i].data();
+    sum_by_group(groups[i], request.sparse[i].gradients, tables_.at(request.sparse[i].table).width, outputs);
+  }
+  return drafts;
+}
+
+static void check_gradients(const TableConfig& config, std::span<const float> gradients) {
+  if (are_finite(gradients)) return;
+  throw Error(ErrorKind::data,
+              "table '" + config.name + "': a gradient is NaN or infinite; nothing of this push was sent",
+              "lower the learning rate, or look for a division by zero or a logarithm of zero in the loss");
+}
+
+std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
+  std::vector<wire::PushDraft> drafts = draft_pushes(request);
+  for (const wire::PushDraft& draft : drafts) {
+    for (std::size_t i = 0; i < draft.gradients.size(); ++i) {
+      check_gradients(tables_.at(request.sparse[i].table), draft.gradients[i]);
+    }
+    for (std::size_t i = 0; i < draft.dense.size(); ++i) {
+      check_gradients(tables_.at(request.dense[i].table), draft.dense[i]);
+    }
+  }
+  auto pending = std::make_unique<PendingCalls>();
+  for (std::uint32_t s = 0; s < servers(); ++s) {
+    const auto is_empty = [](const auto& span) { return span.empty(); };
+    const bool nothing =
+        std::ranges::all_of(drafts[s].keys, is_empty) && std::ranges::all_of(drafts[s].dense, is_empty);
+    // In sync mode every server counts the participants of a step, so it hears of empty parts too.
+    if (nothing && options_.mode != Mode::sync) continue;
+    pending->start(*channels_[s], s, header(Method::push, request.thread), std::move(drafts[s].message));
+  }
+  return pending;
+}
+
+void ChannelClient::set_dense(std::uint32_t id, std::span<const float> values) {
+  std::vector<RequestPart> parts(servers());
+  add_dense(id, values.size(), parts);
+  const Header head = header(Method::set_dense);
+  ask_all(head, [&](std::uint32_t s) {
+    const std::span<const float> mine = values.subspan(parts[s].blocks[0].begin, parts[s].blocks[0].size());
+    wire::Draft draft = wire::draft(head, sizeof(wire::Floats) + mine.size_bytes());
+    draft.writer.value(parts[s].sections.dense[0]);
+    draft.writer.array(mine);
+    return std::move(draft.message);
+  });
+}
+
+std::uint64_t ChannelClient::rows(std::uint32_t id) {
+  static_cast<void>(table(id, TableConfig::Kind::sparse));
+  const Header head = header(Method::rows);
+  std::uint64_t total = 0;
+  ask_all(
+      head,
+      [&](std::uint32_t) {
+        wire::Draft draft = wire::draft(head, sizeof id);
+        draft.writer.value(id);
+        return std::move(draft.message);
+      },
+      [&](std::uint32_t, Reader answer) { total += answer.value<std::uint64_t>(); });
+  return total;
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,74 @@
+// A server's state, and who answers what:
+//
+//   server.cc         who may ask, and what they disagree on; requests that meet
+//   server_tables.cc  pulls and pushes
+//   server_saving.cc  saving and loading
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ps/meeting.h"
+#include "ps/server.h"
+#include "ps/sync_step.h"
+#include "ps/table_set.h"
+
+namespace fleetrun::ps {
+
+inline std::string name_of(const ServerOptions& options) {
+  return "server " + std::to_string(options.rank);
+}
+
+template <class T>
+Message message_of(const T& value) {
+  Message out(sizeof value);
+  Writer(out).value(value);
+  return out;
+}
+
+struct Server::State {
+  ServerOptions options;
+  ServerPlace place;
+  Meeting meeting;
+  mutable std::mutex mutex;  // guards what follows
+  // Owned by the server and by the requests that are using it, so that a load can replace it.
+  std::shared_ptr<TableSet> tables;
+  std::shared_ptr<TableSet> loaded;     // load_prepare, not committed yet
+  std::optional<std::uint32_t> saving;  // the trainer whose save is under way
+  std::atomic<std::uint64_t> stale_requests{0};
+
+  State(const ServerOptions& wanted, std::function<void()> all_done)
+      : options(wanted),
+        place{wanted.rank, wanted.servers},
+        meeting(name_of(wanted), wanted.trainers,
+                {[this](const std::vector<Contribution>& step) { apply_averaged(step, *current()); },
+                 std::move(all_done)},
+                wanted.epoch),
+        tables(std::make_shared<TableSet>(wanted.tables, place)) {}
+
+  std::shared_ptr<TableSet> current() const {
+    const std::lock_guard lock(mutex);
+    return tables;
+  }
+
+  void dispatch(const wire::Header& header, Reader& body, Respond& respond, const MessageSource& answers);
+  bool dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond);
+  Message answer(const wire::Header& header, Reader& body, const MessageSource& answers);
+  Message hello(const wire::Header& header, Reader& body);
+  void compare(const std::string& what, const std::string& here, const std::string& there) const;
+  void push(const wire::Header& header, Reader& body, Respond& respond);
+  Message save(const wire::Header& header, Reader& body);
+  void commit_save(Reader& body);
+  void clean_save(Reader& body);
+  Message prepare_load(Reader& body);
+  void commit_load();
+  Message set_dense(Reader& body);
+};
+
+}  // namespace fleetrun::ps
