@@ -37,7 +37,7 @@ Server::~Server() {
 void Server::handle(const wire::Header& header, Reader body, Respond respond,
                     const MessageSource& answers) noexcept {
   // A request that was handed on to the meeting leaves no respond behind, so each is answered once.
-  Respond mine = std::move(respond);
+  Respond mine = Figures::count(state_->figures, header.method, body.remaining(), std::move(respond));
   const std::string doing = std::string(wire::to_string(header.method)) + " on " + name_of(state_->options);
   try {
     state_->dispatch(header, body, mine, answers);
@@ -72,11 +72,12 @@ void Server::close() noexcept {
 void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond,
                              const MessageSource& answers) {
   if (meeting.is_stale(header.trainer, header.epoch)) ++stale_requests;
+  if (header.trainer == wire::kObserver) check_observer(header.method);
   if (header.method == wire::Method::hello) {
-    Message reply = hello(header, body);
+    Message reply = header.trainer == wire::kObserver ? hello_observer(body) : hello(header, body);
     return std::exchange(respond, nullptr)(std::move(reply));
   }
-  meeting.require(header.trainer, header.incarnation, header.epoch);
+  if (header.trainer != wire::kObserver) meeting.require(header.trainer, header.incarnation, header.epoch);
   if (dispatch_meeting(header, body, respond)) return;
   Message reply = answer(header, body, answers);
   std::exchange(respond, nullptr)(std::move(reply));
@@ -119,8 +120,15 @@ bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, R
 
 Message Server::State::answer(const wire::Header& header, Reader& body, const MessageSource& answers) {
   switch (header.method) {
-    case wire::Method::pull:
-      return current()->pull(wire::read_pull(body), answers);
+    case wire::Method::pull: {
+      const wire::PullRequest request = wire::read_pull(body);
+      Message rows = current()->pull(request, answers);
+      figures->pulled(request.sections);
+      return rows;
+    }
+    case wire::Method::stat:
+      wire::expect_end(body);
+      return stat();
     case wire::Method::set_dense:
       return set_dense(body);
     case wire::Method::goodbye:

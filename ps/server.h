@@ -56,6 +56,8 @@ class Server {
   void lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept;
   /// Fails whatever waits, and every later meeting: the server is stopping.
   void close() noexcept;
+  /// What it has done so far, as JSON (ps/watch/stat_json.h).
+  std::string stat() const;
   /// Restores what save wrote. Throws: Error(data); the tables are unchanged then.
   void load(const std::string& directory);
 

@@ -3,6 +3,7 @@
 //   server.cc         who may ask, and what they disagree on; requests that meet
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
+//   server_watching.cc  what it has done so far, and who only looks on
 #pragma once
 
 #include <atomic>
@@ -18,6 +19,7 @@
 #include "ps/server.h"
 #include "ps/sync_step.h"
 #include "ps/table_set.h"
+#include "ps/watch/figures.h"
 
 namespace fleetrun::ps {
 
@@ -36,7 +38,8 @@ struct Server::State {
   ServerOptions options;
   ServerPlace place;
   Meeting meeting;
-  mutable std::mutex mutex;  // guards what follows
+  const std::shared_ptr<Figures> figures;  // shared with the calls under way
+  mutable std::mutex mutex;                // guards what follows
   // Owned by the server and by the requests that are using it, so that a load can replace it.
   std::shared_ptr<TableSet> tables;
   std::shared_ptr<TableSet> loaded;     // load_prepare, not committed yet
@@ -50,6 +53,7 @@ struct Server::State {
                 {[this](const std::vector<Contribution>& step) { apply_averaged(step, *current()); },
                  std::move(all_done)},
                 wanted.epoch),
+        figures(std::make_shared<Figures>(wanted.tables)),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
 
   std::shared_ptr<TableSet> current() const {
@@ -69,6 +73,9 @@ struct Server::State {
   Message prepare_load(Reader& body);
   void commit_load();
   Message set_dense(Reader& body);
+  Message stat() const;
+  void check_observer(wire::Method method) const;
+  Message hello_observer(Reader& body) const;
 };
 
 }  // namespace fleetrun::ps

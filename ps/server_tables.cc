@@ -9,6 +9,7 @@ void Server::State::push(const wire::Header& header, Reader& body, Respond& resp
   auto request = std::make_unique<wire::PushRequest>(wire::read_push(body));
   const std::shared_ptr<TableSet> set = current();
   set->check(*request);
+  figures->pushed(request->sections);
   if (options.mode != Mode::sync) {
     set->apply(*request);
     std::exchange(respond, nullptr)(Message());

@@ -19,10 +19,10 @@ struct RawHeader {
 };
 static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 16 && sizeof(Floats) == 16);
 
-constexpr std::array<std::string_view, 18> kMethods = {
-    "hello",      "attend",      "goodbye",    "pull",         "push",        "set_dense",
-    "begin_pass", "leave_pass",  "barrier",    "all_reduce",   "rows",        "save_next",
-    "save_part",  "save_commit", "save_clean", "load_prepare", "load_commit", "load_abort"};
+constexpr std::array<std::string_view, kMethodCount> kMethods = {
+    "hello",      "attend",       "goodbye",     "pull",       "push",      "set_dense", "begin_pass",
+    "leave_pass", "barrier",      "all_reduce",  "rows",       "save_next", "save_part", "save_commit",
+    "save_clean", "load_prepare", "load_commit", "load_abort", "stat"};
 
 Error malformed(const std::string& what) {
   return Error(ErrorKind::data, what);

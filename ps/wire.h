@@ -18,6 +18,8 @@
 //   save_clean directory text
 //   load_prepare directory text    reply save u64
 //   rows       table u32           reply u64
+//   stat                           reply tables u32 | tables x {id u32, kind u32, width u64, text name} | text of JSON
+//                                  (ps/watch/stat_json.h)
 //   text       length u32 | bytes
 //
 // The keys of one section of a push are distinct. A client's incarnation is a random number: it tells a
@@ -64,7 +66,9 @@ enum class Method : std::uint16_t {
   load_prepare,
   load_commit,
   load_abort,
+  stat,
 };
+inline constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::stat) + 1;  // the last one's
 std::string_view to_string(Method method) noexcept;
 
 struct Header {
