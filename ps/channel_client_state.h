@@ -3,6 +3,7 @@
 //   channel_client.cc   who it is, asking all servers, meeting the other trainers
 //   client_tables.cc    pulls and pushes
 //   client_saving.cc    saving and loading
+//   client_watching.cc  looking inside the servers
 #pragma once
 
 #include <atomic>
@@ -44,6 +45,7 @@ class ChannelClient final : public Client {
   void save(const std::string& directory) override;
   void load(const std::string& directory) override;
   std::uint64_t rows(std::uint32_t table) override;
+  std::vector<std::string> stat() override;
   void goodbye() override;
   bool is_late() const noexcept override { return is_late_; }
   void set_epoch(std::uint64_t epoch) noexcept override { epoch_ = epoch; }

@@ -115,6 +115,9 @@ class Client {
   /// Rows of a sparse table over all servers.
   virtual std::uint64_t rows(std::uint32_t table) = 0;
 
+  /// What each server has done so far, by rank: JSON as ps/watch/stat_json.h says.
+  virtual std::vector<std::string> stat() = 0;
+
   /// Whether this trainer came while others were training: it pulls what they have, and meets them from their next
   /// barrier on.
   virtual bool is_late() const noexcept = 0;

@@ -282,7 +282,9 @@ class Introduction {
       if (missing().empty()) return is_late_;
       if (Clock::now() >= deadline) fail();
       if (!said && Clock::now() >= started_ + kSayWhoIsMissing) {
-        log::warning("trainer " + std::to_string(client_.trainer) + " waits for " + missing());
+        const bool looks_on = client_.trainer == wire::kObserver;
+        log::warning((looks_on ? "an observer" : "trainer " + std::to_string(client_.trainer)) +
+                     " waits for " + missing());
         said = true;
       }
       wait(said ? deadline : std::min(deadline, started_ + kSayWhoIsMissing));
@@ -386,28 +388,47 @@ class Introduction {
   std::string reason_;
 };
 
+// Channels to all servers that have accepted a hello of `client`.
+struct Introduced {
+  std::uint64_t incarnation = make_incarnation();
+  std::vector<std::unique_ptr<RpcChannel>> channels;
+  bool is_late = false;
+
+  Introduced(const std::vector<std::string>& endpoints, const ClientOptions& client,
+             const ConnectOptions& options) {
+    if (endpoints.empty()) throw Error(ErrorKind::config, "no parameter servers to connect to");
+    // gRPC's own lines would repeat, in other words, what our errors say.
+    gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
+    const auto answers = std::make_shared<Answers>();
+    for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank)
+      channels.push_back(std::make_unique<RpcChannel>(rank, endpoints[rank], answers));
+    is_late = Introduction(client, incarnation, channels, options).run();
+  }
+
+  std::vector<std::unique_ptr<Channel>> take_channels() {
+    std::vector<std::unique_ptr<Channel>> taken;
+    for (auto& channel : channels) taken.push_back(std::move(channel));
+    return taken;
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const ClientOptions& client,
                                 const ConnectOptions& options) {
   check_tables(client.tables);
-  if (endpoints.empty()) throw Error(ErrorKind::config, "no parameter servers to connect to");
-  // gRPC's own lines would repeat, in other words, what our errors say.
-  gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
-  const std::uint64_t incarnation = make_incarnation();
-  const auto answers = std::make_shared<Answers>();
-  std::vector<std::unique_ptr<RpcChannel>> channels;
-  for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank) {
-    channels.push_back(std::make_unique<RpcChannel>(rank, endpoints[rank], answers));
-  }
-  const bool is_late = Introduction(client, incarnation, channels, options).run();
-  std::vector<std::unique_ptr<Channel>> ready;
-  for (auto& channel : channels) {
-    const wire::Header header{wire::Method::attend, client.trainer, 0, incarnation, client.epoch};
+  Introduced introduced(endpoints, client, options);
+  for (auto& channel : introduced.channels) {
+    const wire::Header header{wire::Method::attend, client.trainer, 0, introduced.incarnation, client.epoch};
     channel->attend(wire::draft(header, 0).message);
-    ready.push_back(std::move(channel));
   }
-  return make_channel_client(client, incarnation, std::move(ready), is_late);
+  return make_channel_client(client, introduced.incarnation, introduced.take_channels(), introduced.is_late);
+}
+
+Observer observe(const std::vector<std::string>& endpoints, const ConnectOptions& options) {
+  const ClientOptions observer = observer_options();
+  Introduced introduced(endpoints, observer, options);
+  return make_observer(observer, introduced.incarnation, introduced.take_channels());
 }
 
 }  // namespace fleetrun::ps

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ps/client.h"
+#include "ps/observer.h"
 #include "ps/rpc/access.h"
 
 namespace fleetrun::ps {
@@ -27,5 +28,8 @@ struct ConnectOptions {
 /// trainer counts disagree, or the secrets (both sides named).
 std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const ClientOptions& client,
                                 const ConnectOptions& options = {});
+
+/// The same for who looks on (ps/observer.h), which takes the tables as the servers have them.
+Observer observe(const std::vector<std::string>& endpoints, const ConnectOptions& options = {});
 
 }  // namespace fleetrun::ps

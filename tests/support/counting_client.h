@@ -40,6 +40,7 @@ class CountingClient : public ps::Client {
   void save(const std::string& directory) override { inner_.save(directory); }
   void load(const std::string& directory) override { inner_.load(directory); }
   std::uint64_t rows(std::uint32_t table) override { return inner_.rows(table); }
+  std::vector<std::string> stat() override { return inner_.stat(); }
   void goodbye() override { inner_.goodbye(); }
   bool is_late() const noexcept override { return inner_.is_late(); }
   void set_epoch(std::uint64_t epoch) noexcept override { inner_.set_epoch(epoch); }
