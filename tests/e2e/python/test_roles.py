@@ -99,7 +99,7 @@ strategy.a_sync = False
 strategy.a_sync_configs = {"launch_barrier": False, "k_steps": -1}
 print(strategy.a_sync, strategy.a_sync_configs["launch_barrier"], strategy.a_sync_configs["send_queue_size"])
 for change in (lambda: setattr(strategy, "amp", True), lambda: strategy.a_sinc, lambda: setattr(strategy, "a_sync", 1),
-               lambda: setattr(strategy, "a_sync_configs", {"k_steps": 100}),
+               lambda: setattr(strategy, "a_sync_configs", {"use_ps_gpu": 1}),
                lambda: setattr(strategy, "a_sync_configs", {"k_step": 100})):
     try:
         change()
@@ -112,7 +112,7 @@ for change in (lambda: setattr(strategy, "amp", True), lambda: strategy.a_sinc, 
         f"fleetrun has no {owner}.amp",
         f"fleetrun has no {owner}.a_sinc; did you mean {owner}.a_sync?",
         "DistributedStrategy.a_sync = 1 is not True or False",
-        "a_sync_configs k_steps=100: geo mode is not there yet",
+        "a_sync_configs use_ps_gpu=1: tables live in host memory",
         "fleetrun has no DistributedStrategy.a_sync_configs.k_step; did you mean "
         "DistributedStrategy.a_sync_configs.k_steps?",
     ]

@@ -7,6 +7,8 @@ __getattr__, __dir__ = _lazy.attach(__name__, "paddle.static", {
                   "default_startup_program global_scope create_parameter"),
     **_lazy.names("static.inputs", "data create_global_var cpu_places InputSpec"),
     **_lazy.names("static.metrics", "auc accuracy"),
+    **_lazy.names("distributed.fleet._configs", "BuildStrategy ExecutionStrategy"),
+    "CompiledProgram": "static.compiler:CompiledProgram",
     "Executor": "static.executor:Executor",
     "nn": "static.nn",
 })

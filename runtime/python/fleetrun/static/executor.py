@@ -110,6 +110,7 @@ def _lead_path():
 def _program(program):
     if program is None:
         return framework.default_main_program()
+    program = getattr(program, "compiled_from", program)
     if not isinstance(program, framework.Program):
         raise Error("config", f"{program!r} is no program", "pass a paddle.static.Program")
     return program

@@ -16,6 +16,8 @@ class Training:
         self.mode = mode
         self.distributed = distributed
         self.main, self.startup = programs
+        # How values and gradients are exchanged (distributed/fleet/_exchange.py); None for an optimizer's own minimize().
+        self.exchange = None
         self._client = None
         self._steps = None
 

@@ -17,6 +17,7 @@ import sys
 from fleetrun import elastic
 from fleetrun.distributed.fleet._role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from fleetrun.distributed.fleet._strategy import DistributedStrategy
+from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
 from fleetrun.distributed.fleet._util import UtilBase
 from fleetrun._error import Error
 
@@ -125,7 +126,7 @@ class Fleet:
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
         """Plans the tables of `loss`'s program and appends its backward operators; alone also the updates.
 
-        strategy.a_sync: True applies gradients as they come, False averages one step of all trainers.
+        The strategy says how trainers and servers exchange values and gradients: fleet.DistributedStrategy.
         Throws: Error(config), see paddle.optimizer.Optimizer.minimize.
         """
         if self._optimizer is None:
@@ -135,9 +136,12 @@ class Fleet:
                 raise Error("config", f"minimize of {len(loss)} losses is not supported", "add them up to one")
             loss = loss[0]
             startup_program = startup_program[0] if isinstance(startup_program, (list, tuple)) else startup_program
-        mode = "async" if self._strategy.a_sync else "sync"
-        result = self._optimizer.distribute(loss, startup_program, mode, self._role.distributed)
+        exchange = exchange_of(self._strategy)
+        if exchange.mode in ("half_async", "geo") and self._role.distributed:
+            raise Error("config", f"servers cannot train in {exchange.mode} mode", "use async or sync mode")
+        result = self._optimizer.distribute(loss, startup_program, exchange.mode, self._role.distributed)
         self.training = loss.program.training
+        self.training.exchange = exchange
         return result
 
     def __getattr__(self, name):

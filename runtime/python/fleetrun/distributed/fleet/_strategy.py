@@ -2,8 +2,11 @@
 
 from fleetrun._lazy import missing
 from fleetrun._error import Error
+from fleetrun.distributed.fleet._exchange import Exchange
 
-# The keys that Paddle documents for a_sync_configs, with their defaults; the table below says which are honoured.
+_OWNER = "paddle.distributed.fleet.DistributedStrategy"
+
+# The keys that Paddle documents for a_sync_configs, with their defaults.
 _A_SYNC_DEFAULTS = {
     "k_steps": -1,
     "max_merge_var_num": 1,
@@ -21,11 +24,34 @@ _A_SYNC_DEFAULTS = {
 
 
 class DistributedStrategy:
-    """a_sync: True applies each trainer's gradients as they come; False averages one step of all trainers.
+    """How trainers and servers exchange values and gradients.
 
-    a_sync_configs tunes Paddle's communicator threads, which fleetrun does not have: the documented keys are
-    accepted and have no effect, except that k_steps > 0 (geo mode) and use_ps_gpu are refused.
-    Any other attribute is an AttributeError that names it.
+    a_sync and a_sync_configs["k_steps"] choose the mode, by Paddle's rule:
+
+        a_sync  k_steps  mode
+        True    <= 0     async: each gradient is applied when it arrives
+        True    > 0      geo: trainers train copies of their own, and exchange differences every k_steps batches
+        False   <= 0     sync: the gradients of one step of all trainers are averaged
+        False   > 0      refused
+
+    As in Paddle, setting a_sync sets k_steps to 0, so set a_sync_configs after it. (half_async is chosen by the older
+    DistributedStrategyFactory.create_half_async_strategy() only, as in Paddle.)
+
+    The other keys of a_sync_configs:
+
+        max_merge_var_num              async: so many waiting gradients at most are added up into one push
+        send_queue_size                async: so many gradients of a trainer may wait to be sent before its threads do
+        independent_recv_thread,       async: with the first, a thread pulls dense parameters after so many of its
+          min_send_grad_num_before_recv  pushes; without it after each, as in Paddle
+        use_ps_gpu                     refused unless 0: tables lie in host memory
+        lr_decay_steps                 no effect: a learning rate is a number here, there is nothing to decay
+        thread_pool_size               no effect: a request goes to all servers at once, whatever the number of threads
+        send_wait_times                no effect: a gradient that finds no other to be merged with is sent, not waited with
+        runtime_split_send_recv        no effect: requests are always split by server when they are made
+        launch_barrier                 no effect: trainers wait for servers to answer, which needs no barrier before
+        heter_worker_device_guard      no effect: every operator runs on the CPU
+
+    Any other attribute is an AttributeError that names it, any other key an Error.
     """
 
     __slots__ = ("_a_sync", "_a_sync_configs")
@@ -36,7 +62,7 @@ class DistributedStrategy:
 
     @property
     def a_sync(self):
-        """True: asynchronous. False: synchronous."""
+        """True: asynchronous, or geo with k_steps > 0. False: synchronous."""
         return self._a_sync
 
     @a_sync.setter
@@ -44,6 +70,7 @@ class DistributedStrategy:
         if not isinstance(flag, bool):
             raise Error("config", f"DistributedStrategy.a_sync = {flag!r} is not True or False")
         self._a_sync = flag
+        self._a_sync_configs["k_steps"] = 0
 
     @property
     def a_sync_configs(self):
@@ -55,15 +82,27 @@ class DistributedStrategy:
         for key, value in configs.items():
             if key not in _A_SYNC_DEFAULTS:
                 raise Error("config", missing("DistributedStrategy.a_sync_configs", key, _A_SYNC_DEFAULTS))
-            if key == "k_steps" and value > 0:
-                raise Error("config", f"a_sync_configs k_steps={value}: geo mode is not there yet",
-                            "use a_sync=True with k_steps=-1 (asynchronous) or a_sync=False (synchronous)")
             if key == "use_ps_gpu" and value:
                 raise Error("config", f"a_sync_configs use_ps_gpu={value}: tables live in host memory", "leave it at 0")
+            if key in ("k_steps", "max_merge_var_num", "send_queue_size", "min_send_grad_num_before_recv"):
+                value = whole_number(f"a_sync_configs {key}", value, -1 if key == "k_steps" else 1)
             self._a_sync_configs[key] = value
 
+    @property
+    def exchange(self):
+        """The mode and its settings. Throws: Error(config) for a_sync=False with k_steps > 0."""
+        configs = self._a_sync_configs
+        steps = configs["k_steps"]
+        if not self._a_sync and steps > 0:
+            raise Error("config", f"a_sync=False with a_sync_configs k_steps={steps}: synchronous training has no k_steps",
+                        "set a_sync = True for geo mode, or leave k_steps out")
+        mode = ("geo" if steps > 0 else "async") if self._a_sync else "sync"
+        return Exchange(mode, geo_steps=max(steps, 1), merged=configs["max_merge_var_num"],
+                        waiting=configs["send_queue_size"],
+                        pull_every=configs["min_send_grad_num_before_recv"] if configs["independent_recv_thread"] else 1)
+
     def __getattr__(self, name):
-        raise AttributeError(missing("paddle.distributed.fleet.DistributedStrategy", name, ("a_sync", "a_sync_configs")))
+        raise AttributeError(missing(_OWNER, name, ("a_sync", "a_sync_configs")))
 
     def __setattr__(self, name, value):
         if name not in ("a_sync", "a_sync_configs", "_a_sync", "_a_sync_configs"):
@@ -72,3 +111,16 @@ class DistributedStrategy:
 
     def __repr__(self):
         return f"DistributedStrategy(a_sync={self._a_sync}, a_sync_configs={self._a_sync_configs})"
+
+
+def whole_number(what, value, least):
+    """`value`, also as text, as a whole number of at least `least`. Throws: Error(config)."""
+    try:
+        number = int(value)
+        if number != float(value) or isinstance(value, bool):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise Error("config", f"{what}={value!r} is no whole number") from None
+    if number < least:
+        raise Error("config", f"{what}={value!r}: it must be at least {least}")
+    return number

@@ -1,0 +1,37 @@
+"""The Fleet of document 000, paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.fleet: today's Fleet
+with two more names, and an init_worker that may come before the start-up program has run."""
+
+from fleetrun import framework
+from fleetrun.distributed.fleet._fleet import the_fleet
+
+
+class TranspilerFleet:
+    """Everything else is fleetrun.distributed.fleet's."""
+
+    @property
+    def main_program(self):
+        """The program that is trained."""
+        training = the_fleet.training
+        return training.main if training is not None else framework.default_main_program()
+
+    @property
+    def startup_program(self):
+        """The program that gives parameters their first values."""
+        training = the_fleet.training
+        return training.startup if training is not None else framework.default_startup_program()
+
+    def init_worker(self, scopes=None):
+        """As today's, and runs the start-up program first where it has not run: scripts run it after this call."""
+        from fleetrun.static.executor import Executor
+
+        training = the_fleet.training
+        scope = scopes[0] if scopes else framework.global_scope()
+        if training is not None and not all(scope.native.has(name) for name, _, _ in training.dense_entries()):
+            Executor().run(training.startup, scope=scope)
+        the_fleet.init_worker(scopes)
+
+    def __getattr__(self, name):
+        return getattr(the_fleet, name)
+
+
+fleet = TranspilerFleet()

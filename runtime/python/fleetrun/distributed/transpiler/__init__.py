@@ -1,0 +1,7 @@
+"""paddle.distributed.transpiler: the configuration of the older strategies."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(
+    __name__, "paddle.distributed.transpiler",
+    _lazy.names("distributed.fleet._configs", "DistributeTranspilerConfig ServerRuntimeConfig"))

@@ -1,0 +1,19 @@
+"""paddle.fluid: where Paddle 1.x had what a parameter-server script uses. Source: document 000."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.fluid", {
+    "DatasetFactory": "distributed.dataset:DatasetFactory",
+    "Executor": "static.executor:Executor",
+    "ParamAttr": "_param_attr:ParamAttr",
+    "compiler": "static.compiler",
+    "incubate": "fluid.incubate",
+    "initializer": "nn.initializer",
+    "optimizer": "optimizer",
+    "regularizer": "regularizer",
+    **_lazy.names("_places", "CPUPlace CUDAPlace"),
+    **_lazy.names("distributed.fleet._configs", "BuildStrategy ExecutionStrategy DistributeTranspilerConfig"),
+    **_lazy.names("framework", "Program default_main_program default_startup_program program_guard global_scope"),
+    **_lazy.names("static.compiler", "CompiledProgram"),
+    **_lazy.names("static.inputs", "data"),
+})

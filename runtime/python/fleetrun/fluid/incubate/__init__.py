@@ -1,0 +1,5 @@
+"""paddle.fluid.incubate."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.fluid.incubate", {"fleet": "fluid.incubate.fleet"})

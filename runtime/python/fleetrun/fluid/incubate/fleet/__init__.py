@@ -1,0 +1,8 @@
+"""paddle.fluid.incubate.fleet."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.fluid.incubate.fleet", {
+    "base": "fluid.incubate.fleet.base",
+    "parameter_server": "fluid.incubate.fleet.parameter_server",
+})

@@ -1,0 +1,6 @@
+"""paddle.fluid.incubate.fleet.base."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.fluid.incubate.fleet.base",
+                                    {"role_maker": "fluid.incubate.fleet.base.role_maker"})

@@ -1,0 +1,7 @@
+"""paddle.fluid.incubate.fleet.base.role_maker: today's role makers under their older module."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(
+    __name__, "paddle.fluid.incubate.fleet.base.role_maker",
+    _lazy.names("distributed.fleet._role_maker", "UserDefinedRoleMaker PaddleCloudRoleMaker Role RoleMakerBase"))

@@ -1,0 +1,7 @@
+"""paddle.incubate."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.incubate", {
+    "distributed": "incubate.distributed",
+})

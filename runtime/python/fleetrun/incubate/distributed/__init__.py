@@ -1,0 +1,7 @@
+"""paddle.incubate.distributed."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.incubate.distributed", {
+    "fleet": "incubate.distributed.fleet",
+})

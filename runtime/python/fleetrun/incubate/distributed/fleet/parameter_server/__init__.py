@@ -1,0 +1,7 @@
+"""paddle.incubate.distributed.fleet.parameter_server."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.incubate.distributed.fleet.parameter_server", {
+    "distribute_transpiler": "incubate.distributed.fleet.parameter_server.distribute_transpiler",
+})

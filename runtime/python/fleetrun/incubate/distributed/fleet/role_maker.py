@@ -1,0 +1,7 @@
+"""paddle.incubate.distributed.fleet.role_maker: today's role makers under their older module."""
+
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(
+    __name__, "paddle.incubate.distributed.fleet.role_maker",
+    _lazy.names("distributed.fleet._role_maker", "UserDefinedRoleMaker PaddleCloudRoleMaker Role RoleMakerBase"))
