@@ -55,24 +55,38 @@ std::map<std::string, std::uint64_t> sparse_parameters(const Program& program) {
   return widths;
 }
 
-ps::UpdateRule rule_of(const OptimizerConfig& config) {
-  ps::UpdateRule rule;
-  switch (config.kind) {
+ps::UpdateRule::Kind kind_of(OptimizerConfig::Kind kind) {
+  switch (kind) {
     case OptimizerConfig::Kind::sgd:
-      rule.kind = ps::UpdateRule::Kind::sgd;
-      break;
+      return ps::UpdateRule::Kind::sgd;
     case OptimizerConfig::Kind::adagrad:
-      rule.kind = ps::UpdateRule::Kind::adagrad;
-      break;
+      return ps::UpdateRule::Kind::adagrad;
     case OptimizerConfig::Kind::adam:
-      rule.kind = ps::UpdateRule::Kind::adam;
-      break;
+      return ps::UpdateRule::Kind::adam;
+    case OptimizerConfig::Kind::momentum:
+      return ps::UpdateRule::Kind::momentum;
+    case OptimizerConfig::Kind::ftrl:
+      return ps::UpdateRule::Kind::ftrl;
   }
+  throw Error(ErrorKind::config, "an optimizer of no known kind");
+}
+
+ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& parameter) {
+  const OptimizerConfig config = engine::config_of(shared, parameter);
+  ps::UpdateRule rule;
+  rule.kind = kind_of(config.kind);
   rule.learning_rate = static_cast<float>(config.learning_rate);
   rule.beta1 = static_cast<float>(config.beta1);
   rule.beta2 = static_cast<float>(config.beta2);
   rule.epsilon = static_cast<float>(config.epsilon);
   rule.initial_accumulator = static_cast<float>(config.initial_accumulator);
+  rule.momentum = static_cast<float>(config.momentum);
+  rule.nesterov = config.nesterov;
+  rule.l1 = static_cast<float>(config.l1);
+  rule.l2 = static_cast<float>(config.l2);
+  rule.learning_rate_power = static_cast<float>(config.learning_rate_power);
+  rule.l1_decay = static_cast<float>(config.l1_decay);
+  rule.l2_decay = static_cast<float>(config.l2_decay);
   return rule;
 }
 
@@ -131,6 +145,19 @@ std::string add_decay(Program& main, const engine::ParameterGradient& gradient, 
   return sum;
 }
 
+/// Throws: Error(config) for a decay that a table does not do.
+void check_decay(const engine::OptimizerConfig& config, const std::string& parameter, bool sparse) {
+  if (sparse && config.has_decay()) {
+    throw Error(ErrorKind::config,
+                "sparse parameter '" + parameter + "' cannot have a decay: only the rows of a batch are seen",
+                "give the optimizer no weight_decay, or make the embedding dense");
+  }
+  if (config.l1_decay != 0.0) {
+    throw Error(ErrorKind::config, "parameter '" + parameter + "' cannot have L1Decay on servers",
+                "use L2Decay");
+  }
+}
+
 }  // namespace
 
 std::vector<ps::TableConfig> TablePlan::tables() const {
@@ -141,18 +168,16 @@ std::vector<ps::TableConfig> TablePlan::tables() const {
 
 TablePlan distribute(Program& main, Program& startup, const std::string& loss, const OptimizerConfig& config,
                      Placement placement) {
-  if (placement == Placement::server) move_lookups_to_servers(main);
+  if (placement == Placement::server)
+    move_lookups_to_servers(main);
+  else
+    engine::decay_all_rows(main, config);
   const auto gradients = engine::append_backward(main, loss);
   const auto sparse = sparse_parameters(main);
 
   std::map<std::string, TablePlan::Entry> entries;
   for (const auto& [parameter, width] : sparse) {
-    if (config.l2_decay != 0.0) {
-      throw Error(
-          ErrorKind::config,
-          "sparse parameter '" + parameter + "' cannot have L2Decay: only the rows of a batch are seen",
-          "give the optimizer no weight_decay, or make the embedding dense");
-    }
+    check_decay(engine::config_of(config, parameter), parameter, true);
     TablePlan::Entry& entry = entries[parameter];
     entry.parameter = parameter;
     entry.table.kind = ps::TableConfig::Kind::sparse;
@@ -168,8 +193,9 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
     } else {
       TablePlan::Entry& entry = entries[gradient.parameter];
       entry.parameter = gradient.parameter;
-      entry.gradient =
-          config.l2_decay == 0.0 ? gradient.gradient : add_decay(main, gradient, config.l2_decay);
+      const OptimizerConfig own = engine::config_of(config, gradient.parameter);
+      check_decay(own, gradient.parameter, false);
+      entry.gradient = own.has_decay() ? add_decay(main, gradient, own.l2_decay) : gradient.gradient;
       entry.table.kind = ps::TableConfig::Kind::dense;
       entry.table.width = static_cast<std::uint64_t>(engine::count(main.variable(gradient.parameter).shape));
     }
@@ -180,7 +206,8 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
   for (auto& [parameter, entry] : entries) {
     entry.table.id = static_cast<std::uint32_t>(plan.entries.size());
     entry.table.name = parameter;
-    entry.table.rule = rule_of(config);
+    entry.table.rule = rule_of(config, parameter);
+    entry.table.rule.l2_decay = 0.0f;
     plan.entries.push_back(std::move(entry));
   }
   return plan;

@@ -42,8 +42,8 @@ struct TablePlan {
 /// program's operator for the parameter (which is removed where the parameter no longer lives in the
 /// trainer); their seed is the operator's, else the startup program's random_seed, also when that is 0:
 /// servers and trainers agree on it without talking. Rule and rates come from `config`; adam in a sparse
-/// table always counts its steps per row, as with lazy_rows. L2 decay is added to the gradients of dense
-/// tables by the trainer; a sparse table cannot honour it. Throws: Error(config) for an initializer or
+/// table always counts its steps per row, as with lazy_rows, and momentum and decays change the rows that a push
+/// touches; a dense parameter in a table is trained as it would be in this process. Throws: Error(config) for an initializer or
 /// optimizer that a table cannot honour, naming it.
 TablePlan distribute(engine::Program& main, engine::Program& startup, const std::string& loss,
                      const engine::OptimizerConfig& config, Placement placement);

@@ -44,21 +44,52 @@ std::string_view to_string(OptimizerConfig::Kind kind) noexcept {
       return "adagrad";
     case OptimizerConfig::Kind::adam:
       return "adam";
+    case OptimizerConfig::Kind::momentum:
+      return "momentum";
+    case OptimizerConfig::Kind::ftrl:
+      return "ftrl";
   }
   return "unknown";
 }
 
+OptimizerConfig config_of(const OptimizerConfig& config, const std::string& parameter) {
+  OptimizerConfig result = config;
+  result.own.clear();
+  const auto found = config.own.find(parameter);
+  if (found == config.own.end()) return result;
+  result.learning_rate *= found->second.rate_factor;
+  if (!found->second.has_decay) return result;
+  result.l1_decay = found->second.l1_decay;
+  result.l2_decay = found->second.l2_decay;
+  return result;
+}
+
+void decay_all_rows(Program& main, const OptimizerConfig& config) {
+  for (Operator& op : main.operators()) {
+    if (op.type == "embedding" && config_of(config, op.inputs[0]).has_decay())
+      op.attributes["is_sparse"] = false;
+  }
+}
+
 void append_update(Program& main, Program& startup, const ParameterGradient& gradient,
-                   const OptimizerConfig& config) {
+                   const OptimizerConfig& shared) {
+  using enum OptimizerConfig::Kind;
   const Variable parameter = main.variable(gradient.parameter);
+  const OptimizerConfig config = config_of(shared, gradient.parameter);
   Operator op;
   op.type = to_string(config.kind);
-  op.inputs = {parameter.name, gradient.gradient, gradient.keys};
+  op.inputs = {parameter.name, gradient.gradient, gradient.keys, config.rate};
   op.outputs = {parameter.name};
   op.attributes = {{"learning_rate", config.learning_rate},
                    {"beta1", config.beta1},
                    {"beta2", config.beta2},
                    {"epsilon", config.epsilon},
+                   {"momentum", config.momentum},
+                   {"nesterov", config.nesterov},
+                   {"l1", config.l1},
+                   {"l2", config.l2},
+                   {"learning_rate_power", config.learning_rate_power},
+                   {"l1_decay", config.l1_decay},
                    {"l2_decay", config.l2_decay},
                    {"lazy_rows", config.lazy_rows},
                    {std::string(kRoleAttribute), std::string("update")}};
@@ -67,21 +98,35 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
     op.inputs.push_back(state);
     op.outputs.push_back(state);
   };
-  if (config.kind == OptimizerConfig::Kind::adagrad) {
-    add(parameter, "_moment_0", config.initial_accumulator);
-  } else if (config.kind == OptimizerConfig::Kind::adam) {
-    add(parameter, "_moment1_0", 0.0);
-    add(parameter, "_moment2_0", 0.0);
-    Variable step = parameter;
-    step.type = DataType::int64;
-    step.shape = {1};
-    add(step, "_step_0", 0.0);
+  switch (config.kind) {
+    case sgd:
+      break;
+    case adagrad:
+      add(parameter, "_moment_0", config.initial_accumulator);
+      break;
+    case momentum:
+      add(parameter, "_velocity_0", 0.0);
+      break;
+    case ftrl:
+      add(parameter, "_squared_0", config.initial_accumulator);
+      add(parameter, "_linear_0", 0.0);
+      break;
+    case adam: {
+      add(parameter, "_moment1_0", 0.0);
+      add(parameter, "_moment2_0", 0.0);
+      Variable step = parameter;
+      step.type = DataType::int64;
+      step.shape = {1};
+      add(step, "_step_0", 0.0);
+      break;
+    }
   }
   main.append(std::move(op));
 }
 
 std::vector<ParameterGradient> minimize(Program& main, Program& startup, const std::string& loss,
                                         const OptimizerConfig& config) {
+  decay_all_rows(main, config);
   auto gradients = append_backward(main, loss);
   for (const ParameterGradient& gradient : gradients) {
     if (!lives_outside(main, gradient.parameter)) append_update(main, startup, gradient, config);

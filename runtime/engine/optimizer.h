@@ -11,24 +11,56 @@
 
 namespace fleetrun::engine {
 
-/// Formulas: adagrad m += g*g, w -= lr*g/(sqrt(m)+epsilon); adam bias-corrected, as in its paper.
+/// Formulas, g being the gradient with its decay: sgd w -= lr*g; momentum v = momentum*v + g, w -= lr*v (nesterov:
+/// lr*(g + momentum*v)); adagrad m += g*g, w -= lr*g/(sqrt(m)+epsilon); adam bias-corrected, as in its paper; ftrl
+/// n += g*g, z += g - (n_new^-p - n_old^-p)/lr*w, w = |z| <= l1 ? 0 : (sign(z)*l1 - z)/(n_new^-p/lr + 2*l2) with
+/// p = learning_rate_power.
 struct OptimizerConfig {
-  enum class Kind { sgd, adagrad, adam };
+  enum class Kind { sgd, adagrad, adam, momentum, ftrl };
   Kind kind = Kind::sgd;
   double learning_rate = 0.001;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
+  /// Where adagrad's m and ftrl's n start.
   double initial_accumulator = 0.0;
   /// adam over row gradients: only the rows of the batch are touched.
   bool lazy_rows = false;
-  /// L2Decay coefficient, 0 for none: g += coefficient * w.
+  double momentum = 0.9;
+  bool nesterov = false;
+  double l1 = 0.0;
+  double l2 = 0.0;
+  double learning_rate_power = -0.5;
+  /// Decay coefficients, 0 for none: g += l1_decay * sign(w) + l2_decay * w.
+  double l1_decay = 0.0;
   double l2_decay = 0.0;
+  /// A persistable float32 variable of one value, by which learning_rate is multiplied in every step: what a schedule
+  /// sets. Empty for none.
+  std::string rate = {};
 
+  /// What a parameter has of its own: a factor of the learning rate, and decays instead of the optimizer's.
+  struct Own {
+    double rate_factor = 1.0;
+    bool has_decay = false;
+    double l1_decay = 0.0;
+    double l2_decay = 0.0;
+
+    bool operator==(const Own&) const = default;
+  };
+  std::map<std::string, Own> own = {};
+
+  bool has_decay() const noexcept { return l1_decay != 0.0 || l2_decay != 0.0; }
   bool operator==(const OptimizerConfig&) const = default;
 };
 
 std::string_view to_string(OptimizerConfig::Kind kind) noexcept;
+
+/// The configuration of one parameter: its own rate and decays put in, `own` empty.
+OptimizerConfig config_of(const OptimizerConfig& config, const std::string& parameter);
+
+/// An `embedding` with is_sparse whose parameter decays becomes one with a dense gradient, since every row of it changes in
+/// every step. For training in one process; before the backward operators.
+void decay_all_rows(Program& main, const OptimizerConfig& config);
 
 /// Appends the update operator of one parameter to `main`, and the initial values of its state to `startup`.
 void append_update(Program& main, Program& startup, const ParameterGradient& gradient,

@@ -41,7 +41,9 @@ void bind_plan(py::module_& module) {
   py::enum_<OptimizerConfig::Kind>(config, "Kind")
       .value("sgd", OptimizerConfig::Kind::sgd)
       .value("adagrad", OptimizerConfig::Kind::adagrad)
-      .value("adam", OptimizerConfig::Kind::adam);
+      .value("adam", OptimizerConfig::Kind::adam)
+      .value("momentum", OptimizerConfig::Kind::momentum)
+      .value("ftrl", OptimizerConfig::Kind::ftrl);
   config.def(py::init<>())
       .def_readwrite("kind", &OptimizerConfig::kind)
       .def_readwrite("learning_rate", &OptimizerConfig::learning_rate)
@@ -50,7 +52,18 @@ void bind_plan(py::module_& module) {
       .def_readwrite("epsilon", &OptimizerConfig::epsilon)
       .def_readwrite("initial_accumulator", &OptimizerConfig::initial_accumulator)
       .def_readwrite("lazy_rows", &OptimizerConfig::lazy_rows)
-      .def_readwrite("l2_decay", &OptimizerConfig::l2_decay);
+      .def_readwrite("momentum", &OptimizerConfig::momentum)
+      .def_readwrite("nesterov", &OptimizerConfig::nesterov)
+      .def_readwrite("l1", &OptimizerConfig::l1)
+      .def_readwrite("l2", &OptimizerConfig::l2)
+      .def_readwrite("learning_rate_power", &OptimizerConfig::learning_rate_power)
+      .def_readwrite("l1_decay", &OptimizerConfig::l1_decay)
+      .def_readwrite("l2_decay", &OptimizerConfig::l2_decay)
+      .def_readwrite("rate", &OptimizerConfig::rate)
+      .def("set_own", [](OptimizerConfig& self, const std::string& parameter, double rate_factor,
+                         bool has_decay, double l1_decay, double l2_decay) {
+        self.own[parameter] = {rate_factor, has_decay, l1_decay, l2_decay};
+      });
   py::class_<Entry>(module, "TablePlanEntry")
       .def_readonly("parameter", &Entry::parameter)
       .def_readonly("gradient", &Entry::gradient)

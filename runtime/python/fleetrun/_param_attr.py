@@ -1,22 +1,23 @@
 """ParamAttr: what a script may say about a parameter."""
 
-from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
 
 class ParamAttr:
-    """Name, initializer, regularizer and trainable of a parameter; the other arguments take their default only.
+    """Name, initializer, regularizer and trainable of a parameter; learning_rate is a factor of the optimizer's.
 
-    Throws: Error(config) naming an argument that fleetrun cannot honour.
+    regularizer: L1Decay or L2Decay; it goes before the optimizer's weight_decay. Throws: Error(config) naming an argument
+    that fleetrun cannot honour.
     """
 
     def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
                  do_model_average=True, need_clip=True):
-        refuse("paddle.ParamAttr", learning_rate=(learning_rate, 1.0))
+        if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
+            raise Error("config", f"paddle.ParamAttr(learning_rate={learning_rate!r}) is no number", "it is a factor, 1.0")
         # Both switches only matter to model averaging and gradient clipping, which do not exist here.
         self.name = name
         self.initializer = initializer
-        self.learning_rate = learning_rate
+        self.learning_rate = float(learning_rate)
         self.regularizer = regularizer
         self.trainable = trainable
         self.do_model_average = do_model_average
@@ -26,7 +27,7 @@ class ParamAttr:
 def to_attr(attr, function):
     """The ParamAttr that `attr` (None, a name, an initializer, a ParamAttr or False) stands for; False stays."""
     from fleetrun.nn.initializer import Initializer
-    from fleetrun.regularizer import L2Decay
+    from fleetrun.regularizer import WeightDecay
 
     if attr is False or isinstance(attr, ParamAttr):
         return attr
@@ -36,6 +37,6 @@ def to_attr(attr, function):
         return ParamAttr(name=attr)
     if isinstance(attr, Initializer):
         return ParamAttr(initializer=attr)
-    if isinstance(attr, L2Decay):
+    if isinstance(attr, WeightDecay):
         return ParamAttr(regularizer=attr)
     raise Error("config", f"{function}: {attr!r} is no parameter attribute", "use paddle.ParamAttr(...)")

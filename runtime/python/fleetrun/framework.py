@@ -113,13 +113,13 @@ class Program:
         self._cloned_at = 0
 
     def _adopt(self, parameter):
-        twin = Parameter(self, parameter.name, parameter.regularizer)
+        twin = Parameter(self, parameter.name, parameter.regularizer, parameter.rate_factor)
         self._variables[parameter.name] = twin
         return twin
 
-    def add_parameter(self, name, regularizer):
+    def add_parameter(self, name, regularizer, rate_factor):
         """Registers the native variable `name` as a parameter."""
-        parameter = Parameter(self, name, regularizer)
+        parameter = Parameter(self, name, regularizer, rate_factor)
         self._variables[name] = self._parameters[name] = parameter
         return parameter
 
@@ -244,9 +244,10 @@ class Variable:
 class Parameter(Variable):
     """A variable that lives in the scope and that optimizers update."""
 
-    def __init__(self, program, name, regularizer=None):
+    def __init__(self, program, name, regularizer=None, rate_factor=1.0):
         super().__init__(program, name)
         self.regularizer = regularizer
+        self.rate_factor = rate_factor
 
     @property
     def trainable(self):
@@ -413,4 +414,4 @@ def make_parameter(layer, shape, dtype, attr, is_bias, default_initializer, name
     if initializer is None:
         initializer = initializers.Constant(0.0) if is_bias else initializers.XavierUniform()
     initializer.append(startup, name, shape)
-    return main.add_parameter(name, attr.regularizer)
+    return main.add_parameter(name, attr.regularizer, attr.learning_rate)

@@ -4,25 +4,36 @@ from fleetrun import _lazy
 from fleetrun._error import Error
 
 
-class L2Decay:
-    """Adds `coeff` * w to the gradient of w."""
+class WeightDecay:
+    """Base of both: `coeff` is the decay's coefficient."""
 
     def __init__(self, coeff=0.0):
         self.coeff = float(coeff)
 
     def __repr__(self):
-        return f"L2Decay({self.coeff})"
+        return f"{type(self).__name__}({self.coeff})"
 
 
-def coefficient(regularizer, function):
-    """The L2 coefficient of None, a number or an L2Decay. Throws: Error(config)."""
+class L2Decay(WeightDecay):
+    """Adds `coeff` * w to the gradient of w. In a sparse table: of the rows that a batch looks up."""
+
+
+class L1Decay(WeightDecay):
+    """Adds `coeff` * sign(w) to the gradient of w. In a sparse table: of the rows that a batch looks up."""
+
+
+def coefficients(regularizer, function):
+    """(L1, L2) of None, a number (L2) or a decay. Throws: Error(config)."""
     if regularizer is None:
-        return 0.0
+        return 0.0, 0.0
+    if isinstance(regularizer, L1Decay):
+        return regularizer.coeff, 0.0
     if isinstance(regularizer, L2Decay):
-        return regularizer.coeff
+        return 0.0, regularizer.coeff
     if isinstance(regularizer, (int, float)):
-        return float(regularizer)
-    raise Error("config", f"{function}: {regularizer!r} is no weight decay", "use paddle.regularizer.L2Decay(coeff)")
+        return 0.0, float(regularizer)
+    raise Error("config", f"{function}: {regularizer!r} is no weight decay",
+                "use paddle.regularizer.L1Decay(coeff) or L2Decay(coeff)")
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.regularizer", {"L2Decay": "regularizer:L2Decay"})
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.regularizer", _lazy.names("regularizer", "L1Decay L2Decay WeightDecay"))

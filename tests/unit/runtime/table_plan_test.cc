@@ -109,7 +109,7 @@ TEST_CASE("L2 decay is added to dense gradients and refused for rows") {
   CHECK(plan.entries[2].gradient == "fc.w@GRAD@DECAYED");
   Model sparse(true);
   CHECK_THROWS_WITH_AS(distribute(sparse.main, sparse.startup, "loss", {.l2_decay = 0.5}, Placement::server),
-                       "sparse parameter 'emb' cannot have L2Decay: only the rows of a batch are seen",
+                       "sparse parameter 'emb' cannot have a decay: only the rows of a batch are seen",
                        Error);
 }
 

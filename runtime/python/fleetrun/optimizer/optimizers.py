@@ -3,26 +3,32 @@
 from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
+from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static.training import Training
 
 
 class Optimizer:
-    """Base: learning rate and weight decay. `config` is what the engine gets."""
+    """Base: learning rate (a number or a paddle.optimizer.lr schedule) and weight decay. `config` is what the engine gets."""
 
     kind = ""
 
     def __init__(self, learning_rate, weight_decay, refused, **config):
         function = f"paddle.optimizer.{type(self).__name__}"
-        if not isinstance(learning_rate, (int, float)):
+        if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float, LRScheduler)):
             raise Error("config", f"{function}(learning_rate={learning_rate!r}) is not supported",
-                        "give the learning rate as a number")
+                        "give the learning rate as a number or a paddle.optimizer.lr schedule")
         refuse(function, **{name: (value, default) for name, (value, default) in refused.items()})
-        self.config = {"learning_rate": float(learning_rate),
-                       "l2_decay": regularizer.coefficient(weight_decay, function), **config}
+        for name, value in config.items():
+            if not isinstance(value, (bool, int, float)):
+                raise Error("config", f"{function}({name}={value!r}) is not supported", f"give {name} as a number")
+        l1_decay, l2_decay = regularizer.coefficients(weight_decay, function)
+        self._learning_rate = learning_rate
+        self.config = {"l1_decay": l1_decay, "l2_decay": l2_decay, **config}
 
     def get_lr(self):
-        """The learning rate."""
-        return self.config["learning_rate"]
+        """The learning rate that the next step takes."""
+        schedule = self._learning_rate
+        return schedule() if isinstance(schedule, LRScheduler) else float(schedule)
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
         """Appends backward and update operators of `loss` (one value) to its program.
@@ -38,40 +44,36 @@ class Optimizer:
         """minimize() with the parameters' place: servers (True) or this process."""
         main = loss.program
         startup = startup_program or framework.default_startup_program()
-        target, l2_decay = _with_decay(loss, main, self.config["l2_decay"])
-        plan = _native.distribute(main.native, startup.native, target.name, self._native_config(l2_decay), servers)
-        main.training = Training(plan, mode, servers, (main, startup))
+        schedule, rate = None, ""
+        if isinstance(self._learning_rate, LRScheduler):
+            schedule, rate = self._learning_rate, _rate_variable(main, startup, self.get_lr())
+        plan = _native.distribute(main.native, startup.native, loss.name, self._native_config(main, rate), servers)
+        main.training = Training(plan, mode, servers, (main, startup), schedule, rate)
         return [], [(parameter, parameter.name + "@GRAD") for parameter in main.all_parameters()
                     if main.has_var(parameter.name + "@GRAD")]
 
-    def _native_config(self, l2_decay):
+    def _native_config(self, main, rate):
         config = _native.OptimizerConfig()
-        for name, value in {**self.config, "l2_decay": l2_decay}.items():
+        for name, value in self.config.items():
             setattr(config, name, value)
         config.kind = getattr(_native.OptimizerConfig.Kind, self.kind)
+        config.rate = rate
+        config.learning_rate = 1.0 if rate else self.get_lr()
+        for parameter in main.all_parameters():
+            if parameter.regularizer is None and parameter.rate_factor == 1.0:
+                continue
+            l1_decay, l2_decay = regularizer.coefficients(parameter.regularizer, f"parameter {parameter.name}")
+            config.set_own(parameter.name, parameter.rate_factor, parameter.regularizer is not None, l1_decay, l2_decay)
         return config
 
 
-def _with_decay(loss, main, weight_decay):
-    """(loss to differentiate, decay left to the engine). A parameter's own regularizer goes before the optimizer's;
-    then decay is a term of the loss, coefficient / 2 * sum(w * w), whose gradient is coefficient * w."""
-    from fleetrun import tensor
-
-    own = {parameter.name: regularizer.coefficient(parameter.regularizer, f"parameter {parameter.name}")
-           for parameter in main.all_parameters() if parameter.regularizer is not None}
-    if not any(own.values()):
-        return loss, weight_decay
-    looked_up = {op.inputs[0] if op.type == "embedding" else op.attributes["parameter"]
-                 for op in main.ops if op.type in ("embedding", "sparse_embedding")}
-    for parameter in main.all_parameters():
-        coefficient = own.get(parameter.name, weight_decay)
-        if not coefficient:
-            continue
-        if parameter.name in looked_up:
-            raise Error("config", f"parameter {parameter.name}: L2Decay({coefficient}) on an embedding is not supported",
-                        "leave the regularizer of embeddings out")
-        loss = tensor.add(loss, tensor.scale(tensor.sum(tensor.multiply(parameter, parameter)), coefficient / 2))
-    return loss, 0.0
+def _rate_variable(main, startup, value):
+    """The name of a new variable of both programs, which holds the learning rate."""
+    name = framework.unique_name("learning_rate")
+    for program in (main, startup):
+        program.native.add_variable(name, "float32", [1], persistable=True)
+    startup.native.append("fill_constant", [], [name], {"shape": [1], "value": value, "dtype": "float32"})
+    return name
 
 
 class SGD(Optimizer):
@@ -85,6 +87,22 @@ class SGD(Optimizer):
                          {"grad_clip": (grad_clip, None), "multi_precision": (multi_precision, False)})
 
 
+class Momentum(Optimizer):
+    """v = momentum * v + g; w -= learning_rate * v; use_nesterov: w -= learning_rate * (g + momentum * v).
+
+    A sparse table moves the rows that a batch looks up.
+    """
+
+    kind = "momentum"
+
+    def __init__(self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None,
+                 grad_clip=None, multi_precision=False, rescale_grad=1.0, use_multi_tensor=False, name=None):
+        super().__init__(learning_rate, weight_decay,
+                         {"grad_clip": (grad_clip, None), "multi_precision": (multi_precision, False),
+                          "rescale_grad": (rescale_grad, 1.0), "use_multi_tensor": (use_multi_tensor, False)},
+                         momentum=momentum, nesterov=bool(use_nesterov))
+
+
 class Adagrad(Optimizer):
     """m += g * g; w -= learning_rate * g / (sqrt(m) + epsilon); m starts at initial_accumulator_value."""
 
@@ -92,12 +110,15 @@ class Adagrad(Optimizer):
 
     def __init__(self, learning_rate, epsilon=1e-06, parameters=None, weight_decay=None, grad_clip=None, name=None,
                  initial_accumulator_value=0.0):
-        super().__init__(learning_rate, weight_decay, {"grad_clip": (grad_clip, None)}, epsilon=float(epsilon),
-                         initial_accumulator=float(initial_accumulator_value))
+        super().__init__(learning_rate, weight_decay, {"grad_clip": (grad_clip, None)}, epsilon=epsilon,
+                         initial_accumulator=initial_accumulator_value)
 
 
 class Adam(Optimizer):
-    """Adam with bias correction. lazy_mode: an embedding's rows change only when a batch looks them up."""
+    """Adam with bias correction. lazy_mode: an embedding's rows change only when a batch looks them up.
+
+    In a sparse table that is always so, and each row counts its own steps.
+    """
 
     kind = "adam"
 
@@ -106,4 +127,27 @@ class Adam(Optimizer):
         super().__init__(learning_rate, weight_decay,
                          {"grad_clip": (grad_clip, None), "multi_precision": (multi_precision, False),
                           "use_multi_tensor": (use_multi_tensor, False)},
-                         beta1=float(beta1), beta2=float(beta2), epsilon=float(epsilon), lazy_rows=bool(lazy_mode))
+                         beta1=beta1, beta2=beta2, epsilon=epsilon, lazy_rows=bool(lazy_mode))
+
+
+class AdamW(Optimizer):
+    """Refused: no table applies a decay apart from the gradient. Throws: Error(config)."""
+
+    def __init__(self, *args, **kwargs):
+        raise Error("config", "paddle.optimizer.AdamW: tables have no decay apart from the gradient",
+                    "use paddle.optimizer.Adam(…, weight_decay=paddle.regularizer.L2Decay(…)), which adds it to the gradient")
+
+
+class Ftrl(Optimizer):
+    """Follow the regularized leader, with the arguments that Paddle's had up to 2.4; sparse weights by `l1`.
+
+    n += g * g; z += g - (n_new^-p - n_old^-p) / learning_rate * w; w = 0 where |z| <= l1, else
+    (sign(z) * l1 - z) / (n_new^-p / learning_rate + 2 * l2), p being lr_power. n starts at initial_accumulator_value.
+    """
+
+    kind = "ftrl"
+
+    def __init__(self, learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameters=None, weight_decay=None, grad_clip=None,
+                 name=None, initial_accumulator_value=0.0):
+        super().__init__(learning_rate, weight_decay, {"grad_clip": (grad_clip, None)}, l1=l1, l2=l2,
+                         learning_rate_power=lr_power, initial_accumulator=initial_accumulator_value)

@@ -32,6 +32,8 @@ class Executor:
         scope = scope or framework.global_scope()
         names = [_name(fetch) for fetch in fetch_list or ()]
         runner = _runner(program, scope)
+        if program.is_trained:
+            program.training.set_rate(scope.native)
         runner.run({name: _array(program, name, value) for name, value in (feed or {}).items()})
         heartbeat()
         elastic.check()
@@ -77,6 +79,8 @@ class Executor:
                 program.follow_origin()
         _lead_path()
         scope = scope or framework.global_scope()
+        if train and training is not None:
+            training.set_rate(scope.native)
         self.last_pass = _native.run_pass(
             program.native, scope.native, dataset.native(int(thread)), training.plan if training else _native.TablePlan(),
             training.client if training else None, fetch=names, fetch_info=infos, print_period=int(print_period), train=train,

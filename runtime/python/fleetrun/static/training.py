@@ -9,15 +9,21 @@ from fleetrun._error import Error
 
 class Training:
     """A program's tables. `distributed`: they lie on servers, and fleet.init_worker() connects to them; otherwise
-    they lie in this process and are made when first needed."""
+    they lie in this process and are made when first needed. `schedule`: what says the learning rate, None for one that
+    stays; `rate`: the variable that the update operators read it from."""
 
-    def __init__(self, plan, mode, distributed, programs):
+    def __init__(self, plan, mode, distributed, programs, schedule=None, rate=""):
         self.plan = plan
         self.mode = mode
         self.distributed = distributed
         self.main, self.startup = programs
         # How values and gradients are exchanged (distributed/fleet/_exchange.py); None for an optimizer's own minimize().
         self.exchange = None
+        self.schedule = schedule
+        self._rate = rate
+        if schedule is not None and plan.tables():
+            raise Error("config", f"a table has one learning rate, and {type(schedule).__name__} changes it",
+                        "give the learning rate as a number")
         self._client = None
         self._steps = None
 
@@ -39,6 +45,13 @@ class Training:
         """Sets, or with None drops, the client."""
         self.leave_pass()
         self._client = client
+
+    def set_rate(self, scope):
+        """Tells the learning rate of now to those who apply it: before a step, or a pass."""
+        if self.schedule is not None:
+            import numpy
+
+            scope.set_value(self._rate, numpy.array([self.schedule()], dtype=numpy.float32))
 
     def enter_steps(self, runner):
         """Remembers the runner whose steps are part of a pass."""

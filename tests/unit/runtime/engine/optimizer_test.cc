@@ -22,37 +22,70 @@ struct Reference {
   int step = 0;
 
   void update(double gradient) {
-    const double g = gradient + config.l2_decay * w;
+    const double g = gradient + config.l2_decay * w + config.l1_decay * (w > 0 ? 1 : w < 0 ? -1 : 0);
     ++step;
-    if (config.kind == Kind::sgd) {
-      w -= config.learning_rate * g;
-    } else if (config.kind == Kind::adagrad) {
-      m += g * g;
-      w -= config.learning_rate * g / (std::sqrt(m) + config.epsilon);
-    } else {
-      m = config.beta1 * m + (1 - config.beta1) * g;
-      v = config.beta2 * v + (1 - config.beta2) * g * g;
-      const double mean = m / (1 - std::pow(config.beta1, step)),
-                   square = v / (1 - std::pow(config.beta2, step));
-      w -= config.learning_rate * mean / (std::sqrt(square) + config.epsilon);
+    switch (config.kind) {
+      case Kind::sgd:
+        w -= config.learning_rate * g;
+        break;
+      case Kind::momentum:
+        m = config.momentum * m + g;
+        w -= config.learning_rate * (config.nesterov ? g + config.momentum * m : m);
+        break;
+      case Kind::adagrad:
+        m += g * g;
+        w -= config.learning_rate * g / (std::sqrt(m) + config.epsilon);
+        break;
+      case Kind::ftrl:
+        ftrl(g);
+        break;
+      case Kind::adam:
+        m = config.beta1 * m + (1 - config.beta1) * g;
+        v = config.beta2 * v + (1 - config.beta2) * g * g;
+        w -= config.learning_rate * m / (1 - std::pow(config.beta1, step)) /
+             (std::sqrt(v / (1 - std::pow(config.beta2, step))) + config.epsilon);
+        break;
     }
+  }
+
+  void ftrl(double g) {
+    const double before = std::pow(m, -config.learning_rate_power);
+    m += g * g;
+    const double after = std::pow(m, -config.learning_rate_power);
+    v += g - (after - before) / config.learning_rate * w;
+    w = std::abs(v) <= config.l1
+            ? 0
+            : ((v > 0 ? config.l1 : -config.l1) - v) / (after / config.learning_rate + 2 * config.l2);
   }
 };
 
 std::vector<OptimizerConfig> configs() {
   std::vector<OptimizerConfig> all;
-  for (const Kind kind : {Kind::sgd, Kind::adagrad, Kind::adam}) {
+  for (const Kind kind : {Kind::sgd, Kind::adagrad, Kind::adam, Kind::momentum, Kind::ftrl}) {
     for (const double decay : {0.0, 0.3}) {
-      all.push_back({.kind = kind, .learning_rate = 0.1, .epsilon = 1e-6, .l2_decay = decay});
+      all.push_back({.kind = kind,
+                     .learning_rate = 0.1,
+                     .epsilon = 1e-6,
+                     .momentum = 0.8,
+                     .l1 = 0.05,
+                     .l2 = 0.1,
+                     .l1_decay = decay / 2,
+                     .l2_decay = decay});
     }
   }
   all[2].initial_accumulator = all[3].initial_accumulator = 0.5;
+  all.push_back(all[6]);
+  all.back().nesterov = true;
+  all.push_back(all[8]);
+  all.back().learning_rate_power = -0.7;
+  all.back().initial_accumulator = 0.1;
   return all;
 }
 
 Reference reference_of(const OptimizerConfig& config) {
   Reference reference{.config = config};
-  reference.m = config.kind == Kind::adagrad ? config.initial_accumulator : 0.0;
+  const bool accumulates = config.kind == Kind::adagrad || config.kind == Kind::ftrl;
+  reference.m = accumulates ? config.initial_accumulator : 0.0;
   return reference;
 }
 
@@ -107,8 +140,8 @@ std::vector<float> train_rows(const OptimizerConfig& config, bool is_sparse) {
 
 TEST_CASE("row gradients update as dense ones do, equal keys added up first") {
   for (const OptimizerConfig& config : configs()) {
-    // Decay of rows that are not in the batch is what row gradients leave out.
-    if (config.l2_decay != 0.0) continue;
+    // A weight that ftrl did not make goes when it is stepped without a gradient.
+    if (config.kind == Kind::ftrl) continue;
     INFO(to_string(config.kind));
     const auto rows = train_rows(config, true), dense = train_rows(config, false);
     for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i] == doctest::Approx(dense[i]).epsilon(1e-6));
@@ -126,4 +159,65 @@ TEST_CASE("lazy adam leaves rows alone that are not in the batch") {
   CHECK(lazy[1] == doctest::Approx(once.w).epsilon(1e-5));
   CHECK(moved[1] != doctest::Approx(once.w).epsilon(1e-3));
   CHECK(lazy[3] == 1.0f);
+}
+
+TEST_CASE("ftrl gives the published constants") {
+  // TensorFlow's ftrl_test: rate 3, accumulator 0.1, three steps from 0.
+  const OptimizerConfig config{.kind = Kind::ftrl, .learning_rate = 3.0, .initial_accumulator = 0.1};
+  const double gradients[] = {0.1, 0.2, 0.01, 0.02};
+  const double expected[] = {-2.60260963, -4.29698515, -0.28432083, -0.56694895};
+  for (int i = 0; i < 4; ++i) {
+    Program main, startup;
+    Scope scope;
+    add_parameter(main, scope, "w", floats({1}, {0}));
+    add_data(main, "x", DataType::float32, {1});
+    add(main, "elementwise_mul", {"w", "x"}, "y");
+    add(main, "sum", {"y"}, "loss");
+    minimize(main, startup, "loss", config);
+    Executor(startup, scope).run({});
+    Executor executor(main, scope);
+    const Tensor x = floats({1}, {static_cast<float>(gradients[i])});
+    for (int step = 0; step < 3; ++step) executor.run({{"x", &x}});
+    CHECK(floats_of(scope.tensor("w"))[0] == doctest::Approx(expected[i]).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("a parameter's own rate and decay go before the optimizer's") {
+  OptimizerConfig config{.kind = Kind::sgd, .learning_rate = 0.5, .l2_decay = 0.25};
+  config.own["w"] = {.rate_factor = 2.0, .has_decay = true, .l1_decay = 0.125};
+  const OptimizerConfig own = config_of(config, "w");
+  CHECK(own.learning_rate == 1.0);
+  CHECK(own.l1_decay == 0.125);
+  CHECK(own.l2_decay == 0.0);
+  CHECK(own.own.empty());
+  CHECK(config_of(config, "b").l2_decay == 0.25);
+  config.own["w"].has_decay = false;
+  CHECK(config_of(config, "w").l2_decay == 0.25);
+}
+
+TEST_CASE("a schedule's variable is a factor of the learning rate") {
+  for (OptimizerConfig config : configs()) {
+    INFO(to_string(config.kind));
+    Reference reference = reference_of(config);
+    config.learning_rate = 1.0;
+    config.rate = "rate";
+    Program main, startup;
+    Scope scope;
+    add_parameter(main, scope, "w", floats({1}, {1}));
+    main.add_variable({.name = "rate", .shape = {1}, .persistable = true});
+    add_data(main, "x", DataType::float32, {1});
+    add(main, "elementwise_mul", {"w", "x"}, "y");
+    add(main, "sum", {"y"}, "loss");
+    minimize(main, startup, "loss", config);
+    Executor(startup, scope).run({});
+    Executor executor(main, scope);
+    const Tensor x = floats({1}, {0.75f});
+    for (const float rate : {0.1f, 0.05f, 0.2f}) {
+      scope.tensor("rate") = floats({1}, {rate});
+      executor.run({{"x", &x}});
+      reference.config.learning_rate = static_cast<double>(rate);
+      reference.update(0.75);
+      CHECK(floats_of(scope.tensor("w"))[0] == doctest::Approx(reference.w).epsilon(1e-5));
+    }
+  }
 }

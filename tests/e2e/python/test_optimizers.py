@@ -1,0 +1,151 @@
+"""Optimizers against what real Paddle 2.6.2 did (tests/golden/optimizers): by the engine's update operators, and by tables."""
+
+import json
+import pathlib
+
+import pytest
+
+GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "optimizers"
+STEPS = json.loads((GOLDEN / "steps.json").read_text(encoding="utf-8"))
+CASES = [name for name, case in STEPS.items() if isinstance(case, dict)]
+
+HEAD = f"""
+import json
+import numpy as np
+import fleetrun as paddle
+paddle.enable_static()
+STEPS = json.load(open({str(GOLDEN / "steps.json")!r}))
+exe = paddle.static.Executor(paddle.CPUPlace())
+scope = paddle.static.global_scope()
+value = lambda name: np.array(scope.find_var(name).get_tensor())
+def optimizer_of(case):
+    arguments = dict(case["arguments"])
+    if "weight_decay" in arguments:
+        name, coefficient = arguments["weight_decay"]
+        arguments["weight_decay"] = getattr(paddle.regularizer, name)(coefficient)
+    return getattr(paddle.optimizer, case["optimizer"])(**arguments)
+"""
+
+NET = """
+def train(case, lookup, place):
+    ids = paddle.static.data("ids", [None], "int64")
+    x = paddle.static.data("x", [None, 2], "float32")
+    attr = paddle.ParamAttr(name="rows", initializer=paddle.nn.initializer.Constant(STEPS["first"]))
+    weight = paddle.create_parameter([2], "float32", attr=paddle.ParamAttr(name="weight"))
+    loss = paddle.sum(lookup(ids, attr) * x * weight)
+    optimizer_of(case).distribute(loss, None, "async", place == "tables")
+    exe.run(paddle.static.default_startup_program())
+    scope.var("weight").set(np.array(STEPS["weight"], dtype="float32"))
+    training = loss.program.training
+    if place == "tables":
+        from fleetrun import _native
+        client = _native.make_in_process("async", training.plan.tables())
+        for parameter, table, width in training.dense_entries():
+            client.set_dense(table, value(parameter))
+        training.connect(client)
+    for step, expected in enumerate(case["steps"]):
+        exe.run(feed={"ids": np.array(STEPS["ids"][step]), "x": np.array(STEPS["inputs"][step], dtype="float32")})
+        if place == "tables":
+            training.pull_dense(scope.native)
+        tables = {entry.parameter: entry.table for entry in training.plan.entries()}
+        table = tables.get("rows")
+        rows = (np.asarray(training.client.pull_rows(table.id, [0, 1, 2, 3], 2)) if table and table.sparse else value("rows"))
+        for name, got in (("rows", rows), ("weight", value("weight"))):
+            np.testing.assert_allclose(np.reshape(got, np.shape(expected[name])), expected[name], rtol=2e-5, atol=2e-6,
+                                       err_msg=f"{name} after step {step + 1}")
+"""
+
+EMBEDDING = """
+def lookup(ids, attr):
+    return paddle.nn.Embedding(4, 2, sparse=case["is_sparse"], weight_attr=attr)(ids)
+"""
+TABLE = """
+def lookup(ids, attr):
+    return paddle.static.nn.sparse_embedding(ids, [4, 2], param_attr=attr)
+"""
+
+
+def _script(name, lookup, place):
+    return HEAD + NET + f"case = STEPS[{name!r}]\n" + lookup + f"train(case, lookup, {place!r})\n"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_update_operators_do_what_paddle_does(run, name):
+    run(_script(name, EMBEDDING, "here"))
+
+
+def test_adam_over_rows_does_what_dense_adam_does(run):
+    run(_script("adam", EMBEDDING.replace('case["is_sparse"]', "True"), "here"))
+
+
+# A table changes the rows of a batch only, which these do in Paddle too.
+@pytest.mark.parametrize("name", ["sgd_rows", "adagrad_rows"])
+def test_rows_in_tables_do_what_paddle_does(run, name):
+    run(_script(name, TABLE, "here"))
+
+
+@pytest.mark.parametrize("name", ["sgd", "sgd_l2", "adagrad", "adam", "adam_l2", "sgd_rows", "adagrad_rows"])
+def test_parameters_on_servers_do_what_paddle_does(run, name):
+    run(_script(name, EMBEDDING, "tables"))
+
+
+def test_schedules_say_what_paddles_do(run):
+    run(f"""
+import json
+import numpy as np
+import fleetrun as paddle
+for name, arguments, expected in json.load(open({str(GOLDEN / "schedules.json")!r})):
+    schedule = getattr(paddle.optimizer.lr, name)(**arguments)
+    for epoch, rate in enumerate(expected):
+        np.testing.assert_allclose(schedule(), rate, rtol=1e-9, err_msg=f"{{name}}, epoch {{epoch}}")
+        schedule.step()
+    twin = getattr(paddle.optimizer.lr, name)(**arguments)
+    twin.set_state_dict(schedule.state_dict())
+    schedule.step()
+    twin.step()
+    assert twin() == schedule(), name
+""")
+
+
+def test_a_schedule_sets_the_rate_of_each_step(run):
+    run(HEAD + """
+x = paddle.static.data("x", [None, 1])
+w = paddle.create_parameter([1], "float32", attr=paddle.ParamAttr(name="w", initializer=paddle.nn.initializer.Constant(0.0)))
+b = paddle.create_parameter([1], "float32", attr=paddle.ParamAttr(
+    name="b", learning_rate=3.0, initializer=paddle.nn.initializer.Constant(0.0)))
+loss = paddle.mean(x * (w + b))
+schedule = paddle.optimizer.lr.PiecewiseDecay([2, 3], [0.5, 0.25, 0.125])
+optimizer = paddle.optimizer.SGD(schedule)
+optimizer.minimize(loss)
+exe.run(paddle.static.default_startup_program())
+expected = 0.0
+for rate in (0.5, 0.5, 0.25, 0.125, 0.125):
+    assert optimizer.get_lr() == rate
+    exe.run(feed={"x": np.ones((2, 1), dtype="float32")})
+    expected -= rate
+    assert value("w")[0] == expected and value("b")[0] == 3 * expected
+    schedule.step()
+""")
+
+
+def test_what_no_optimizer_does_is_refused_by_name(run):
+    done = run(HEAD + """
+for make in (lambda: paddle.optimizer.AdamW(0.1), lambda: paddle.optimizer.SGD(paddle.static.data("rate", [1])),
+             lambda: paddle.optimizer.Momentum(0.1, momentum="0.9"), lambda: paddle.optimizer.Momentum(0.1, rescale_grad=0.5),
+             lambda: paddle.optimizer.SGD(0.1, weight_decay="l2"), lambda: paddle.ParamAttr(learning_rate=None),
+             lambda: paddle.optimizer.lr.PiecewiseDecay([1], [0.1]), lambda: paddle.optimizer.lr.LinearWarmup(0.1, 0, 0.0, 0.1)):
+    try:
+        make()
+    except paddle.Error as error:
+        print(str(error).splitlines()[0])
+""")
+    assert done.stdout.splitlines() == [
+        "paddle.optimizer.AdamW: tables have no decay apart from the gradient",
+        "paddle.optimizer.SGD(learning_rate=var rate : shape(1,), dtype=float32, stop_gradient=True) is not supported",
+        "paddle.optimizer.Momentum(momentum='0.9') is not supported",
+        "paddle.optimizer.Momentum(rescale_grad=0.5) is not supported",
+        "paddle.optimizer.SGD: 'l2' is no weight decay",
+        "paddle.ParamAttr(learning_rate=None) is no number",
+        "paddle.optimizer.lr.PiecewiseDecay: 1 boundaries and 1 values",
+        "paddle.optimizer.lr.LinearWarmup: warmup_steps=0",
+    ]
