@@ -52,6 +52,13 @@ void DenseTable::push(std::span<const float> gradients) {
   });
 }
 
+void DenseTable::add(std::span<const float> changes) {
+  assert(changes.size() == values_.size());
+  for_stripes([&](std::size_t begin, std::size_t count) {
+    for (std::size_t i = begin; i < begin + count; ++i) values_[i] += changes[i];
+  });
+}
+
 void DenseTable::set(std::span<const float> values) {
   assert(values.size() == values_.size());
   const std::size_t per_value = state_floats_per_value();

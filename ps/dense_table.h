@@ -26,6 +26,8 @@ class DenseTable {
   bool has_values() const;
   void pull(std::span<float> values) const;
   void push(std::span<const float> gradients);
+  /// Adds to the values, past the rule: for a copy that follows a server (geo).
+  void add(std::span<const float> changes);
   /// First values; the optimizer state is reset.
   void set(std::span<const float> values);
 

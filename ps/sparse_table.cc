@@ -106,6 +106,18 @@ void SparseTable::push(std::span<const std::uint64_t> keys, const float* gradien
   });
 }
 
+void SparseTable::add(std::span<const std::uint64_t> keys, const float* changes) {
+  for_rows(keys, [this, changes](std::size_t position, float* row) {
+    for (std::size_t c = 0; c < width_; ++c) row[c] += changes[position * width_ + c];
+  });
+}
+
+void SparseTable::assign(std::span<const std::uint64_t> keys, const float* values) {
+  for_rows(keys, [this, values](std::size_t position, float* row) {
+    std::memcpy(row, values + position * width_, width_ * sizeof(float));
+  });
+}
+
 void SparseTable::update(float* row, const float* gradient) const noexcept {
   std::uint32_t step = 0;
   if (updater_.counts_steps()) {

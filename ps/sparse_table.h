@@ -38,6 +38,10 @@ class SparseTable {
   /// One update per key with gradients[keys.size(), width]; an unknown key gets a row first. Keys are meant
   /// to be distinct; the gradients of equal ones are applied one after the other.
   void push(std::span<const std::uint64_t> keys, const float* gradients);
+  /// Past the rule, for a copy that follows a server (geo): adds changes[keys.size(), width] to the values, or replaces
+  /// them. An unknown key gets a row first.
+  void add(std::span<const std::uint64_t> keys, const float* changes);
+  void assign(std::span<const std::uint64_t> keys, const float* values);
   std::uint64_t rows() const;
 
   /// Floats of a row as visit() shows and insert() takes it: values, state, and the step word's bits.

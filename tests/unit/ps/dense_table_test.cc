@@ -65,3 +65,14 @@ TEST_CASE("an empty block has nothing to wait for") {
   table.push({});
   table.pull({});
 }
+
+TEST_CASE("add passes the rule by") {
+  constexpr std::size_t kSize = 40000;
+  DenseTable table(dense_table(0, "fc", kSize, UpdateRule::Kind::adam), kSize);
+  table.set(std::vector<float>(kSize, 1.0f));
+  table.add(std::vector<float>(kSize, 0.5f));
+  std::vector<float> values(kSize);
+  table.pull(values);
+  for (const float value : values) REQUIRE(value == 1.5f);
+  CHECK(table.contents().steps == 0);
+}

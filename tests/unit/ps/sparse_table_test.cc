@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 #include <random>
 #include <thread>
@@ -125,4 +126,20 @@ TEST_CASE("threads that push and make rows at once lose nothing") {
   table.pull(keys, rows.data());
   CHECK(rows == std::vector<float>(rows.size(), 40.0f));
   CHECK(table.rows() == keys.size());
+}
+
+TEST_CASE("add and assign pass the rule by and leave its state alone") {
+  SparseTable table(sparse_table(0, "t", 2, UpdateRule::Kind::adagrad));
+  const std::vector<std::uint64_t> keys{7, 8};
+  const std::vector<float> ones{1.0f, 1.0f, 1.0f, 1.0f}, values{10.0f, 20.0f, 30.0f, 40.0f};
+  table.push(keys, ones.data());
+  table.assign(keys, values.data());
+  table.add(keys, ones.data());
+  std::vector<float> rows(4);
+  table.pull(keys, rows.data());
+  CHECK(rows == std::vector<float>{11.0f, 21.0f, 31.0f, 41.0f});
+  table.push(keys, ones.data());
+  table.pull(keys, rows.data());
+  // The second gradient of 1: learning rate 0.5 over sqrt(2).
+  CHECK(rows[0] == doctest::Approx(11.0 - 0.5 / std::sqrt(2.0)));
 }
