@@ -53,7 +53,7 @@ void ChannelClient::add_dense(std::uint32_t id, std::size_t floats, std::vector<
                                        " values, the request has " + std::to_string(floats));
   }
   for (std::uint32_t s = 0; s < servers(); ++s) {
-    const Block block = dense_block(config.width, servers(), s);
+    const Block block = dense_block(config, servers(), s);
     // Every server gets every section, so that part i of a request is section i on all of them.
     parts[s].sections.dense.push_back({id, 0, block.size()});
     parts[s].blocks.push_back(block);

@@ -120,7 +120,7 @@ void PartLoader::load(std::uint64_t save, std::uint32_t rank, std::uint32_t serv
     if (config.kind == TableConfig::Kind::sparse) {
       load_sparse(into.sparse(config.id));
     } else {
-      load_dense(config, dense_block(config.width, servers, rank), dense.at(config.id));
+      load_dense(config, dense_block(config, servers, rank), dense.at(config.id));
     }
   }
   in_.expect_end(part_.checksum);
@@ -173,7 +173,7 @@ void PartLoader::load_dense(const TableConfig& config, const Block& saved, Dense
          std::to_string(head.floats) + " of them; " + std::to_string(saved.size()) + " from " +
          std::to_string(saved.begin) + " belong here");
   }
-  const Block mine = dense_block(config.width, place_.servers, place_.rank);
+  const Block mine = dense_block(config, place_.servers, place_.rank);
   const std::uint64_t begin = std::max(mine.begin, saved.begin);
   const std::uint64_t end = std::min(mine.end, saved.end);
   const std::size_t kinds = contents.values.empty() ? 0 : contents.state.size() / contents.values.size();
@@ -211,7 +211,7 @@ SavedPart save_part(const std::string& directory, std::uint64_t save, ServerPlac
     if (config.kind == TableConfig::Kind::sparse) {
       write_sparse(out, contents.sparse(config.id));
     } else {
-      write_dense(out, contents.dense(config.id), dense_block(config.width, place.servers, place.rank));
+      write_dense(out, contents.dense(config.id), dense_block(config, place.servers, place.rank));
     }
   }
   const BlockWriter::Written written = out.finish();

@@ -47,7 +47,7 @@ TableSet::TableSet(const std::vector<TableConfig>& tables, ServerPlace place) : 
     if (config.kind == TableConfig::Kind::sparse) {
       sparse_.emplace(config.id, std::make_unique<SparseTable>(config));
     } else {
-      const Block block = dense_block(config.width, place.servers, place.rank);
+      const Block block = dense_block(config, place.servers, place.rank);
       dense_.emplace(config.id, std::make_unique<DenseTable>(config, block.size()));
     }
   }

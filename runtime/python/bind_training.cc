@@ -71,7 +71,12 @@ void bind_plan(py::module_& module) {
   py::class_<TablePlan, std::shared_ptr<TablePlan>>(module, "TablePlan")
       .def(py::init<>())
       .def("entries", [](const TablePlan& self) { return self.entries; })
-      .def("tables", &TablePlan::tables);
+      .def("tables", &TablePlan::tables)
+      .def("split_dense", [](TablePlan& self, std::uint64_t min_block) {
+        for (Entry& entry : self.entries) {
+          if (entry.table.kind == ps::TableConfig::Kind::dense) entry.table.min_block = min_block;
+        }
+      });
   module.def("distribute", [](engine::Program& main, engine::Program& startup, const std::string& loss,
                               const OptimizerConfig& optimizer, bool servers) {
     return runtime::distribute(main, startup, loss, optimizer,

@@ -142,6 +142,8 @@ class Fleet:
         result = self._optimizer.distribute(loss, startup_program, exchange.mode, self._role.distributed)
         self.training = loss.program.training
         self.training.exchange = exchange
+        # Never split: blocks of at least more values than a parameter can have.
+        self.training.plan.split_dense((1 << 63) if exchange.min_block is None else exchange.min_block)
         return result
 
     def __getattr__(self, name):
