@@ -11,6 +11,7 @@
 #include "ps/outcome.h"
 #include "ps/roster.h"
 #include "ps/table_config.h"
+#include "ps/table_memory.h"
 #include "ps/wire.h"
 
 namespace fleetrun::ps {
@@ -23,6 +24,8 @@ struct ServerOptions {
   std::vector<TableConfig> tables;
   /// Of the world that the server was started in; 0 without any.
   std::uint64_t epoch = 0;
+  /// For tables that are on_disk (ps/disk/disk_settings.h reads it from the environment).
+  TableMemory memory = {};
 };
 
 /// Threads: all calls may be made from several threads at once.

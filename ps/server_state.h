@@ -48,7 +48,7 @@ struct Server::State {
 
   State(const ServerOptions& wanted, std::function<void()> all_done)
       : options(wanted),
-        place{wanted.rank, wanted.servers},
+        place{wanted.rank, wanted.servers, wanted.memory},
         meeting(name_of(wanted), wanted.trainers,
                 {[this](const std::vector<Contribution>& step) { apply_averaged(step, *current()); },
                  std::move(all_done)},

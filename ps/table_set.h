@@ -12,14 +12,16 @@
 #include "ps/message.h"
 #include "ps/sparse_table.h"
 #include "ps/table_config.h"
+#include "ps/table_memory.h"
 #include "ps/wire.h"
 
 namespace fleetrun::ps {
 
-/// Where a server stands among all of them.
+/// Where a server stands among all of them, and what it has for its tables.
 struct ServerPlace {
   std::uint32_t rank = 0;
   std::uint32_t servers = 1;
+  TableMemory memory = {};
 };
 
 /// Threads: all calls may be made from several threads at once.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ps/client.h"
+#include "ps/disk/disk_settings.h"
 #include "ps/memory/in_process.h"
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
@@ -124,10 +125,12 @@ void bind_ps(py::module_& module) {
       .def(py::init([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
                        const std::string& mode, std::vector<ps::TableConfig> tables,
                        const std::string& endpoint, std::uint64_t epoch) {
+             const Environ environ = Environ::of_process();
+             ps::TableMemory memory = ps::table_memory_of(environ, tables, rank);
              return std::make_shared<Server>(
-                 ps::ServerOptions{rank, servers, trainers, ps::mode_of(mode), std::move(tables), epoch},
-                 endpoint,
-                 ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(Environ::of_process())});
+                 ps::ServerOptions{rank, servers, trainers, ps::mode_of(mode), std::move(tables), epoch,
+                                   std::move(memory)},
+                 endpoint, ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(environ)});
            }),
            "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0)
       .def("update",
