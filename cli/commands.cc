@@ -7,6 +7,7 @@
 #include "cli/doctor_command.h"
 #include "cli/k8s_command.h"
 #include "cli/logs_command.h"
+#include "cli/ps_command.h"
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
 #include "cli/stop_command.h"
@@ -21,6 +22,7 @@ constexpr Command kCommands[] = {
     {"logs", "show the logs of a job", run_logs_command},
     {"attach", "look on at a running job until it ends", run_attach_command},
     {"stop", "end a running job", run_stop_command},
+    {"ps", "look into the parameter servers of a running job", run_ps_command},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command},
     {"slurm", "print or submit a batch script for Slurm", run_slurm_command},
     {"k8s", "print manifests for Kubernetes", run_k8s_command},

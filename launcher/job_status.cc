@@ -196,8 +196,13 @@ JobStatus StatusBoard::status(std::int64_t now) const {
                    .restarts = restarts_,
                    .epoch = epoch_,
                    .hosts = hosts_,
+                   .servers = {},
                    .logs_truncated = logs_truncated_,
                    .exit_status = exit_status_};
+  if (!plan_.processes.empty()) {
+    for (const Endpoint& server : plan_.processes.front().identity.servers)
+      status.servers.push_back(to_string(server));
+  }
   status.processes.reserve(live_.size());
   for (std::size_t i = 0; i < live_.size(); ++i) {
     const ProcessSpec& spec = plan_.processes[i];

@@ -75,7 +75,8 @@ struct JobStatus {
   std::vector<RestartStatus> restarts;
   std::uint64_t epoch = 0;              // of the world, in a job of several hosts; 0: it is on this one alone
   std::vector<std::string> hosts = {};  // of that world, by node rank
-  bool logs_truncated = false;          // a cap or a full disk has cost lines
+  std::vector<std::string> servers = {};  // endpoints of all parameter servers, by rank
+  bool logs_truncated = false;            // a cap or a full disk has cost lines
   std::optional<int> exit_status;
 
   bool operator==(const JobStatus&) const = default;

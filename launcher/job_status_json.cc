@@ -113,6 +113,7 @@ JobStatus status_from(const Json& json) {
   status.now = nanoseconds(json.at("uptime_seconds").get<double>());
   status.epoch = json.at("epoch").get<std::uint64_t>();
   status.hosts = json.at("hosts").get<std::vector<std::string>>();
+  if (json.contains("servers")) status.servers = json.at("servers").get<std::vector<std::string>>();
   status.logs_truncated = json.at("logs_truncated").get<bool>();
   if (!json.at("exit_status").is_null()) status.exit_status = json.at("exit_status").get<int>();
   for (const Json& process : json.at("processes"))
@@ -158,6 +159,7 @@ std::string to_json(const JobStatus& status) {
                      {"uptime_seconds", seconds_between(status.began_at, status.now)},
                      {"epoch", status.epoch},
                      {"hosts", status.hosts},
+                     {"servers", status.servers},
                      {"logs_truncated", status.logs_truncated},
                      {"exit_status", status.exit_status ? Json(*status.exit_status) : Json()},
                      {"processes", std::move(processes)},

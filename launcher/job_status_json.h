@@ -2,7 +2,7 @@
 //
 //   {"schema":1,"job_id":"default","pod":"abcdef","mode":"collective","phase":"running","phase_reason":"",
 //    "attempt":0,"containment":"cgroup2","cgroup":"…","log_dir":"…","fleetrun_pid":1,"init_pid":2,
-//    "uptime_seconds":1.5,"logs_truncated":false,"exit_status":null,
+//    "uptime_seconds":1.5,"servers":["127.0.0.1:8011"],"logs_truncated":false,"exit_status":null,
 //    "processes":[{"role":"trainer","rank":0,"name":"trainer 0","pid":4711,"state":"running","attempt":0,"starts":1,
 //                  "uptime_seconds":1.2,"exit":null,"cause":"","log":"…",
 //                  "cpu_seconds":0.3,"rss_bytes":1048576,"processes":2,"kernel_state":"S","last_line":"epoch 3","log_bytes":512}],

@@ -42,6 +42,7 @@ TEST_CASE("a status is read back as it was written") {
   ended.exit_status = 137;
   ended.epoch = 3;
   ended.hosts = {"h1", "h2"};
+  ended.servers = {"h1:8000", "[::1]:8001"};
   CHECK(job_status_from_json(to_json(ended)) == ended);
 }
 

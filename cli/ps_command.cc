@@ -1,0 +1,95 @@
+#include "cli/ps_command.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "cli/job_choice.h"
+#include "launcher/control_client.h"
+#include "launcher/job_status_json.h"
+#include "launcher/program.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+constexpr const char* kProgram = "fleetrun-ps";
+
+std::string find_program_beside() {
+  char own[PATH_MAX];
+  const ssize_t length = ::readlink("/proc/self/exe", own, sizeof own);
+  const std::string directory =
+      launcher::directory_of({own, static_cast<std::size_t>(length > 0 ? length : 0)});
+  // The last one is where a build has it.
+  for (const char* place : {"/", "/../libexec/fleetrun/", "/../ps/"}) {
+    const std::string path = directory + place + kProgram;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  throw Error(
+      ErrorKind::spawn,
+      std::string(kProgram) + ", which does what `fleetrun ps` does, is not beside fleetrun in " + directory,
+      "install fleetrun with the parameter server");
+}
+
+[[noreturn]] void execute(const std::string& program, const std::vector<std::string>& arguments) {
+  std::vector<char*> words{const_cast<char*>(kProgram)};
+  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  words.push_back(nullptr);
+  ::execv(program.c_str(), words.data());
+  throw Error(ErrorKind::spawn, program + " cannot be executed: " + std::strerror(errno),
+              "install fleetrun again");
+}
+
+/// Where the servers of the job are, as flags of fleetrun-ps.
+std::vector<std::string> server_flags(const launcher::JobEntry& job) {
+  launcher::ControlClient client(job);
+  const launcher::JobStatus status =
+      launcher::job_status_from_json(launcher::status_in(client.ask(R"({"request":"status"})")));
+  if (status.servers.empty())
+    throw Error(ErrorKind::usage, name_of(job) + " has no parameter servers",
+                "fleetrun ps is for jobs that were started with --server_num or --servers");
+  std::vector<std::string> flags{"--endpoints=" + join(status.servers, ",")};
+  const std::string secret = job.directory + "/" + job.pod + ".secret";
+  flags.push_back(::access(secret.c_str(), F_OK) == 0 ? "--secret_file=" + secret : "--insecure");
+  return flags;
+}
+
+}  // namespace
+
+JobWords split_job_words(const std::vector<std::string>& arguments) {
+  JobWords words;
+  bool has_command = false, flags_are_over = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    flags_are_over = flags_are_over || word == "--";
+    const bool is_job = !flags_are_over && (word == "--job" || word.starts_with("--job="));
+    if (is_job) {
+      if (!words.job.empty()) throw Error(ErrorKind::usage, "--job is there twice");
+      if (word == "--job" && i + 1 == arguments.size())
+        throw Error(ErrorKind::usage, "--job needs a value", "a pod or a job id; fleetrun status lists them");
+      words.job.push_back(word == "--job" ? arguments[++i] : word.substr(6));
+      continue;
+    }
+    if (!flags_are_over && (word == "--help" || word == "-h" || word.starts_with("--endpoints")))
+      words.needs_job = false;
+    if (!has_command && word == "help") words.needs_job = false;
+    has_command = has_command || !word.starts_with('-');
+    words.rest.push_back(word);
+  }
+  if (!has_command) words.needs_job = false;
+  return words;
+}
+
+int run_ps_command(const std::vector<std::string>& arguments, const Environ& environment) {
+  const std::string program = find_program_beside();
+  const JobWords words = split_job_words(arguments);
+  std::vector<std::string> all;
+  if (words.needs_job) all = server_flags(choose_job("ps", words.job, environment));
+  all.insert(all.end(), words.rest.begin(), words.rest.end());
+  execute(program, all);
+}
+
+}  // namespace fleetrun::cli

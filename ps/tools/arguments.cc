@@ -1,0 +1,240 @@
+#include "ps/tools/arguments.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::ps {
+namespace {
+
+using Command = ToolRequest::Command;
+
+const std::map<std::string, Command, std::less<>> kCommands = {
+    {"get", Command::get}, {"save", Command::save}, {"shrink", Command::shrink}, {"stat", Command::stat}};
+
+constexpr const char* kHelp = R"(usage: fleetrun ps COMMAND [ARGUMENT]… [--job JOB]
+
+Looks into the parameter servers of a running job of yours. JOB is a pod or a job id; without it there has to be one job
+only. The servers go on working meanwhile, and no trainer waits for it.
+
+  stat             what each server holds and has done: rows, calls, bytes, times
+  get TABLE KEY…   rows as they are stored, without making any
+  shrink [TABLE]   erase the rows that a table's accessor lets expire; without TABLE in all sparse tables
+  save DIR         save all tables below DIR, on each server's own host
+
+  --job JOB            the job
+  --endpoints LIST     instead of a job: HOST:PORT of all servers, in rank order, with commas between
+  --secret_file FILE   the job's secret, with --endpoints; without it FLEETRUN_SECRET_FILE, or your own secret
+  --insecure           the job was started with --insecure
+  --timeout SECONDS    how long servers may take to answer a connection (default 10)
+  --help, -h           show this; after a command, what it does
+
+fleetrun-ps(7) explains tables, modes and saves.
+)";
+
+constexpr const char* kStatHelp = R"(usage: fleetrun ps stat [--json] [--watch]
+
+Shows for each table its rows, and for each kind of call how many there were, their bytes, and their times: p50 and p99 are
+the times that half and 99 in 100 of the calls were not above, from a histogram that is at most 1/32 too high. In a job with
+several servers there is a line for each server, and the skew: the rows of the fullest server over the mean.
+
+  --json    one line of JSON for each server, in rank order; ps/watch/stat_json.h says what is in it
+  --watch   again once a second, until Ctrl-C; counts and times are then those of the last second
+)";
+
+constexpr const char* kGetHelp = R"(usage: fleetrun ps get TABLE KEY… [--json]
+
+Shows the rows of a sparse table (by its name) that have these keys, or that they have none. A key without a row does not get
+one. Where the table has an accessor that keeps statistics, its slot, unseen days, delta score, show and click come first. KEY is
+a whole number of 64 bits; write -- before negative ones. Of a dense table, and then without keys, all values are shown.
+
+  --json    one line of JSON for each key (of a dense table: one line)
+
+example: fleetrun ps get emb 17 42
+)";
+
+constexpr const char* kShrinkHelp = R"(usage: fleetrun ps shrink [TABLE]
+
+Ends a day: in a sparse table whose accessor keeps statistics, show and click decay, and rows whose score fell below
+delete_threshold, or that were unseen for more than delete_after_unseen_days, are erased. Says how many. Training goes on.
+)";
+
+constexpr const char* kSaveHelp = R"(usage: fleetrun ps save DIR [--mode N]
+
+Saves all tables below DIR, each server its part on its own host, while training goes on. The save is whole or not there at
+all, and the one before it stays until this one is complete. Servers load it again, in any number.
+
+  --mode N   0 all rows (default), 1 those changed since the last save, 2 those that make up a model to serve,
+             3 a checkpoint: all rows, and a day passes for the statistics
+)";
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(ErrorKind::usage, what, "fleetrun ps --help lists the commands and their flags");
+}
+
+std::uint64_t key_of(const std::string& word) {
+  const bool is_negative = word.starts_with('-');
+  const char* end = word.data() + word.size();
+  std::uint64_t key = 0;
+  std::int64_t negative = 0;
+  const auto read =
+      is_negative ? std::from_chars(word.data(), end, negative) : std::from_chars(word.data(), end, key);
+  if (word.empty() || read.ec != std::errc() || read.ptr != end)
+    refuse("'" + printable(word) + "' is no key: a whole number of 64 bits");
+  return is_negative ? static_cast<std::uint64_t>(negative) : key;
+}
+
+/// "--secret-file=x" and "--secret_file x" alike.
+class Words {
+ public:
+  explicit Words(const std::vector<std::string>& words) : words_(words) {}
+
+  bool next() {
+    if (at_ == words_.size()) return false;
+    word_ = words_[at_++];
+    value_.reset();
+    if (!is_over_ && word_ == "--") {
+      is_over_ = true;
+      return next();
+    }
+    is_flag_ = !is_over_ && word_.size() > 1 && word_[0] == '-';
+    if (!is_flag_) return true;
+    if (const std::size_t equals = word_.find('='); equals != std::string::npos) {
+      value_ = word_.substr(equals + 1);
+      word_.resize(equals);
+    }
+    std::replace(word_.begin() + std::min<std::ptrdiff_t>(2, std::ssize(word_)), word_.end(), '-', '_');
+    return true;
+  }
+  bool is_flag() const { return is_flag_; }
+  const std::string& word() const { return word_; }
+  bool is_switch(std::string_view name) const {
+    if (word_ != name) return false;
+    if (value_) refuse(word_ + " takes no value");
+    return true;
+  }
+  std::string value() {
+    if (value_) return *value_;
+    if (at_ == words_.size()) refuse(word_ + " needs a value");
+    return words_[at_++];
+  }
+
+ private:
+  const std::vector<std::string>& words_;
+  std::size_t at_ = 0;
+  std::string word_;
+  std::optional<std::string> value_;
+  bool is_flag_ = false, is_over_ = false;
+};
+
+void take_flag(Words& words, ToolRequest& request) {
+  const std::string flag = words.word();
+  if (words.is_switch("--json")) {
+    request.json = true;
+  } else if (words.is_switch("--watch")) {
+    request.watch = true;
+  } else if (words.is_switch("--insecure")) {
+    request.insecure = true;
+  } else if (flag == "--endpoints") {
+    request.endpoints = split(words.value(), ',');
+  } else if (flag == "--secret_file") {
+    request.secret_file = words.value();
+  } else if (flag == "--timeout") {
+    const std::string value = words.value();
+    const auto time = parse_duration_ms(value);
+    if (!time || *time == 0) refuse("--timeout=" + printable(value) + " is no time");
+    request.timeout = std::chrono::milliseconds(*time);
+  } else if (flag == "--mode") {
+    const std::string value = words.value();
+    const auto mode = parse_integer(value);
+    if (!mode || *mode < 0 || *mode > 3) refuse("--mode=" + printable(value) + " is none of 0, 1, 2 and 3");
+    request.mode = static_cast<int>(*mode);
+  } else {
+    refuse("there is no flag " + printable(flag));
+  }
+}
+
+void check_words(ToolRequest& request) {
+  const std::size_t count = request.words.size();
+  switch (request.command) {
+    case Command::help:
+      return;
+    case Command::stat:
+      if (count > 0) refuse("stat takes no '" + printable(request.words[0]) + "'");
+      break;
+    case Command::get:
+      if (count == 0) refuse("get needs the name of a table");
+      for (std::size_t i = 1; i < count; ++i) request.keys.push_back(key_of(request.words[i]));
+      break;
+    case Command::shrink:
+      if (count > 1) refuse("shrink takes one table, or none for all of them");
+      break;
+    case Command::save:
+      if (count != 1) refuse("save needs one directory");
+      if (!request.words[0].starts_with('/'))
+        refuse("save needs an absolute path, not '" + printable(request.words[0]) +
+               "': each server writes on its own host, from a directory of its own");
+      break;
+  }
+  if (request.watch && request.command != Command::stat) refuse("--watch belongs to stat");
+  if (request.mode != 0 && request.command != Command::save) refuse("--mode belongs to save");
+  if (request.endpoints.empty())
+    throw Error(ErrorKind::usage, "fleetrun-ps was not told where the servers are",
+                "run `fleetrun ps`, which finds your job's, or give --endpoints=HOST:PORT,…");
+}
+
+}  // namespace
+
+ToolRequest parse_tool_arguments(const std::vector<std::string>& arguments) {
+  ToolRequest request;
+  std::optional<std::string> command;
+  bool wants_help = arguments.empty();
+  Words words(arguments);
+  while (words.next()) {
+    if (words.is_flag() && (words.is_switch("--help") || words.is_switch("-h")))
+      wants_help = true;
+    else if (words.is_flag())
+      take_flag(words, request);
+    else if (!command)
+      command = words.word();
+    else
+      request.words.push_back(words.word());
+  }
+  if (command && *command == "help") {
+    wants_help = true;
+    command = request.words.empty() ? std::nullopt : std::optional(request.words[0]);
+  }
+  if (!command && !wants_help) refuse("fleetrun ps needs a command");
+  if (command) {
+    const auto found = kCommands.find(*command);
+    if (found == kCommands.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, which] : kCommands) names.push_back(name);
+      const auto meant = nearest(*command, names);
+      refuse("there is no command '" + printable(*command) + "'" +
+             (meant ? "; did you mean " + *meant + "?" : ""));
+    }
+    request.command = found->second;
+  }
+  if (wants_help) {
+    request.command = Command::help;
+    request.about = command.value_or("");
+    return request;
+  }
+  check_words(request);
+  return request;
+}
+
+std::string tool_help(const std::string& about) {
+  if (about == "stat") return kStatHelp;
+  if (about == "get") return kGetHelp;
+  if (about == "shrink") return kShrinkHelp;
+  if (about == "save") return kSaveHelp;
+  return kHelp;
+}
+
+}  // namespace fleetrun::ps

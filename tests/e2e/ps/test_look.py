@@ -1,0 +1,124 @@
+"""`fleetrun ps` looks into the parameter servers of a running job: a trainer of one's own in C++ (examples/ps_client)."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from fleetrun_job import DEADLINE, ROOT, clean_environment, find_fleetrun, wait_until
+
+
+def example():
+    path = os.environ.get("PS_CLIENT_EXAMPLE", str(ROOT / "build" / "examples" / "ps_client_example"))
+    if not os.path.exists(path):
+        pytest.skip("examples/ps_client is not built")
+    return path
+
+
+class Looker:
+    """A place for jobs, and `fleetrun ps` beside them."""
+
+    def __init__(self, work, runtime):
+        self.work = work
+        self.environment = clean_environment(FLEETRUN_RUN_DIR=str(runtime / "fleetrun"))
+
+    def command(self, *arguments, program=None):
+        done = subprocess.run(
+            [program or find_fleetrun(), *arguments], env=self.environment, capture_output=True, text=True, timeout=DEADLINE, cwd=self.work.directory
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def ps(self, *arguments):
+        code, out, err = self.command("ps", *arguments)
+        assert code == 0, err
+        return out
+
+    def start(self, *arguments):
+        return self.work.start(*arguments, environment=self.environment)
+
+    def train(self, *flags):
+        """A job that trains until it is stopped, with figures in its servers."""
+        job = self.start("--server_num=2", "--trainer_num=2", *flags, example(), "", "1000000000")
+        wait_until(lambda: self.command("ps", "stat")[0] == 0 and self.pushes() > 100, "pushes on the servers")
+        return job
+
+    def pushes(self):
+        return sum(json.loads(line)["calls"].get("push", {}).get("calls", 0) for line in self.ps("stat", "--json").splitlines())
+
+
+@pytest.fixture
+def looker(work, tmp_path_factory):
+    return Looker(work, tmp_path_factory.mktemp("run"))
+
+
+def test_stat_shows_tables_and_calls_of_every_server(looker):
+    looker.train()
+    text = looker.ps("stat")
+    assert "server 0 of 2: mode async, 2 trainers" in text and "server 1 of 2" in text
+    assert text.count("  weights ") == 2
+    assert "2 servers, 500 rows, skew 1." in text
+    servers = [json.loads(line) for line in looker.ps("stat", "--json").splitlines()]
+    assert [server["server"] for server in servers] == [0, 1]
+    assert sum(server["tables"][0]["rows"] for server in servers) == 500
+    for server in servers:
+        calls = server["calls"]["push"]
+        assert sum(many for _, many in calls["latency_ns"]) == calls["calls"] and calls["errors"] == 0
+
+
+def test_watch_shows_what_happened_in_between_until_nobody_reads(looker):
+    looker.train()
+    watch = subprocess.Popen(
+        [find_fleetrun(), "ps", "stat", "--watch"], env=looker.environment, stdout=subprocess.PIPE, text=True, cwd=looker.work.directory
+    )
+    assert watch.stdout.readline().startswith("server 0 of 2")
+    watch.stdout.close()
+    assert watch.wait(timeout=DEADLINE) == 0
+
+
+def test_a_save_from_outside_is_one_that_servers_load(looker):
+    looker.train()
+    directory = looker.work.directory / "model"
+    assert looker.ps("save", str(directory)) == f"saved to {directory}\n"
+    assert directory.is_dir() and any(directory.iterdir())
+
+
+def test_a_job_that_is_looked_at_ends_as_it_would(looker):
+    job = looker.start("--server_num=1", "--trainer_num=1", example(), "", "20000")
+    wait_until(lambda: looker.command("ps", "stat")[0] == 0, "the job")
+    assert job.finish().status == 0
+
+
+def test_insecure_jobs_are_looked_at_too(looker):
+    looker.train("--insecure")
+    assert "INSECURE" in looker.command("ps", "stat")[2]
+
+
+def test_what_cannot_be_looked_at_is_said(looker):
+    code, _, err = looker.command("ps", "stat")
+    assert code == 125 and "no job" in err.lower()
+    looker.work.script("wait.sh", "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.01; done\n", 0o755)
+    looker.start("--nproc_per_node=1", "./wait.sh")
+    wait_until(lambda: looker.command("status")[0] == 0, "the job")
+    code, _, err = looker.command("ps", "stat")
+    assert code == 125 and "has no parameter servers" in err and "--server_num" in err
+    (looker.work.directory / "go").touch()
+    code, _, err = looker.command("ps", "stat", "--endpoints=127.0.0.1:1", "--timeout=0.3")
+    assert code == 125 and "no answer within 300 ms from server 0 at 127.0.0.1:1" in err
+    code, _, err = looker.command("ps", "stats", "--endpoints=127.0.0.1:1")
+    assert code == 125 and "did you mean stat?" in err
+
+
+def test_help_needs_no_job(looker):
+    assert looker.ps().startswith("usage: fleetrun ps COMMAND")
+    assert looker.ps("get", "--help").startswith("usage: fleetrun ps get TABLE KEY")
+
+
+def test_a_fleetrun_without_the_program_says_what_is_missing(looker, tmp_path):
+    alone = tmp_path / "alone" / "fleetrun"
+    alone.parent.mkdir()
+    shutil.copy(pathlib.Path(find_fleetrun()).resolve(), alone)
+    code, _, err = looker.command("ps", "stat", program=alone)
+    assert code == 125 and "fleetrun-ps" in err and "is not beside fleetrun" in err
