@@ -11,8 +11,11 @@ DenseTable::DenseTable(const TableConfig& config, std::uint64_t size)
       updater_(config.rule),
       stripe_mutexes_((size + kStripe - 1) / kStripe),
       values_(size),
-      state_(updater_.state_floats(size)) {
-  updater_.reset(state_);
+      state_(updater_.dense_state_floats() * size) {
+  const std::size_t per_value = state_floats_per_value();
+  for_stripes([&](std::size_t begin, std::size_t count) {
+    updater_.reset_dense({state_.data() + begin * per_value, count * per_value});
+  });
 }
 
 // Calls act(first value, number of values) for each stripe, under its lock.
@@ -47,8 +50,8 @@ void DenseTable::push(std::span<const float> gradients) {
   }
   const std::size_t per_value = state_floats_per_value();
   for_stripes([&](std::size_t begin, std::size_t count) {
-    updater_.apply(values_.data() + begin, state_.data() + begin * per_value, gradients.data() + begin, count,
-                   step);
+    updater_.apply_dense(values_.data() + begin, state_.data() + begin * per_value, gradients.data() + begin,
+                         count, step);
   });
 }
 
@@ -64,7 +67,7 @@ void DenseTable::set(std::span<const float> values) {
   const std::size_t per_value = state_floats_per_value();
   for_stripes([&](std::size_t begin, std::size_t count) {
     std::memcpy(values_.data() + begin, values.data() + begin, count * sizeof(float));
-    updater_.reset({state_.data() + begin * per_value, count * per_value});
+    updater_.reset_dense({state_.data() + begin * per_value, count * per_value});
   });
   const std::lock_guard lock(steps_mutex_);
   steps_ = 0;

@@ -31,7 +31,7 @@ class DenseTable {
   /// First values; the optimizer state is reset.
   void set(std::span<const float> values);
 
-  /// What save writes: state has state_floats_per_value() floats for each value, first all of one kind, then
+  /// What save writes, and a cut of a dense table: a copy. State has state_floats_per_value() floats for each value, first all of one kind, then
   /// all of the next (adam: m, then v).
   struct Contents {
     std::uint32_t steps = 0;
@@ -42,7 +42,7 @@ class DenseTable {
   Contents contents() const;
   /// Takes contents of the same sizes.
   void restore(Contents contents);
-  std::size_t state_floats_per_value() const noexcept { return updater_.state_floats(1); }
+  std::size_t state_floats_per_value() const noexcept { return updater_.dense_state_floats(); }
 
  private:
   static constexpr std::size_t kStripe = 16384;

@@ -49,15 +49,15 @@ std::uint64_t hash_of(std::string_view text) noexcept {
 RowInitializer::RowInitializer(const Initializer& initializer, std::string_view table_name) noexcept
     : initializer_(initializer), base_(mix(initializer.seed + kGoldenGamma) ^ hash_of(table_name)) {}
 
-void RowInitializer::fill(std::uint64_t key, std::span<float> values) const noexcept {
+void RowInitializer::fill(std::uint64_t key, std::span<float> values, std::size_t first) const noexcept {
   const double a = initializer_.a;
   const double b = initializer_.b;
   if (initializer_.kind == Initializer::Kind::constant) {
-    std::fill(values.begin(), values.end(), static_cast<float>(a));
+    std::ranges::fill(values.subspan(first), static_cast<float>(a));
     return;
   }
   const std::uint64_t row = mix(base_ + mix(key + kGoldenGamma));
-  for (std::size_t column = 0; column < values.size(); ++column) {
+  for (std::size_t column = first; column < values.size(); ++column) {
     Stream stream(mix(row + column * kGoldenGamma));
     switch (initializer_.kind) {
       case Initializer::Kind::constant:

@@ -15,7 +15,8 @@ class RowInitializer {
  public:
   RowInitializer(const Initializer& initializer, std::string_view table_name) noexcept;
 
-  void fill(std::uint64_t key, std::span<float> values) const noexcept;
+  /// The columns from `first` on; those before it stay as they are.
+  void fill(std::uint64_t key, std::span<float> values, std::size_t first = 0) const noexcept;
 
  private:
   Initializer initializer_;

@@ -28,8 +28,14 @@ float* RowArena::take_slab() {
     static_cast<void>(::madvise(chunk.get(), bytes, MADV_HUGEPAGE));
     chunks_.push_back(std::move(chunk));
     taken_ = 0;
+    bytes_ += bytes;
   }
   return chunks_.back().get() + slab_floats_ * taken_++;
+}
+
+std::size_t RowArena::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
 }
 
 void RowArena::Free::operator()(float* memory) const noexcept {

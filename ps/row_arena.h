@@ -18,6 +18,8 @@ class RowArena {
   /// Uninitialised, aligned to 64 bytes. Throws: std::bad_alloc.
   float* take_slab();
   std::size_t slab_floats() const noexcept { return slab_floats_; }
+  /// Of all chunks.
+  std::size_t bytes() const;
 
  private:
   struct Free {
@@ -26,7 +28,8 @@ class RowArena {
 
   std::size_t slab_floats_;
   std::size_t slabs_per_chunk_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::size_t bytes_ = 0;
   std::size_t taken_ = 0;  // slabs of the last chunk that are in use
   std::vector<std::unique_ptr<float, Free>> chunks_;
 };

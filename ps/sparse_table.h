@@ -1,93 +1,165 @@
-// Rows by key: open addressing in 64 shards, each with a lock of its own.
+// Rows by key, in 64 shards, each with a lock, an index (ps/row_index.h) and slabs of rows (ps/row_shard.h) of its own.
+// A row is what ps/row_layout.h draws.
 //
-// A shard's index has 16-byte slots {key, row}; rows lie in slabs (ps/row_arena.h) that never move:
+// A batch is sorted by shard first, so that each lock is taken once; within a shard every key goes through three
+// stages some keys apart: its line of the index is fetched, then its row, then the row is read or updated. So a line is
+// touched once, and many are on their way at once.
 //
-//   row:  values[width] | optimizer state | steps (one word, adam only) | padding to 16 bytes
-//
-// A batch is sorted by shard first, so that each lock is taken once; within a shard, keys go through in
-// blocks: fetch the index slots, find (or make) the rows and fetch them, then read or update them.
+// A key without a row gets one by its first pull or push that may make it (TableConfig::admission), with the values of
+// its initializer. Of a table with statistics a row has column 0 only until its score reaches
+// accessor.embedx_threshold: then a push makes the others, whose gradients it drops.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "ps/accessor.h"
+#include "ps/admission.h"
+#include "ps/cold_rows.h"
 #include "ps/initializer.h"
+#include "ps/memory_budget.h"
 #include "ps/row_arena.h"
+#include "ps/row_layout.h"
+#include "ps/row_shard.h"
 #include "ps/table_config.h"
 #include "ps/update_rule.h"
 
 namespace fleetrun::ps {
 
+class SparseCut;
+
+/// What a push says of its keys' statistics; ignored by tables without any.
+struct PushStatistics {
+  /// By key; one show and no click each when empty.
+  std::span<const float> shows = {};
+  std::span<const float> clicks = {};
+  std::uint16_t slot = 0;
+};
+
+/// Counted since the table was made, but for the first three.
+struct SparseFigures {
+  std::uint64_t rows = 0;  // cold ones too
+  std::uint64_t cold_rows = 0;
+  std::uint64_t bytes = 0;  // of memory: rows, index, free ones
+  std::uint64_t pulled = 0;
+  std::uint64_t pushed = 0;
+  std::uint64_t created = 0;
+  std::uint64_t erased = 0;
+  std::uint64_t not_admitted = 0;  // pushes of keys that got no row
+  std::uint64_t from_disk = 0;     // cold rows that came back
+};
+
 /// Threads: all calls may be made from several threads at once; a batch is not one atomic step for the
-/// others, a row is.
-class SparseTable {
+/// others, a row is. Throws: what the cold rows throw, where there are any.
+class SparseTable : public Coolable {
  public:
   static constexpr std::size_t kShards = 64;
 
   /// `config` must be that of a sparse table.
   explicit SparseTable(const TableConfig& config);
+  ~SparseTable() override;
 
   const TableConfig& config() const noexcept { return config_; }
+  const RowLayout& layout() const noexcept { return layout_; }
 
-  /// Copies the row of each key to rows[keys.size(), width]; an unknown key gets a row first.
-  void pull(std::span<const std::uint64_t> keys, float* rows);
-  /// One update per key with gradients[keys.size(), width]; an unknown key gets a row first. Keys are meant
-  /// to be distinct; the gradients of equal ones are applied one after the other.
-  void push(std::span<const std::uint64_t> keys, const float* gradients);
+  /// Copies what a pull of each key gives to rows[keys.size(), pulled_width(config())]: values, and of a ctr table show
+  /// and click before them. An unknown key gets a row first; with `create` false, or where it is not admitted, it gives
+  /// the values that a new row would have.
+  void pull(std::span<const std::uint64_t> keys, float* rows, bool create = true);
+  /// One update per key with gradients[keys.size(), width]; an unknown key gets a row first, if it is admitted. Keys are
+  /// meant to be distinct; the gradients of equal ones are applied one after the other.
+  void push(std::span<const std::uint64_t> keys, const float* gradients,
+            const PushStatistics& statistics = {});
   /// Past the rule, for a copy that follows a server (geo): adds changes[keys.size(), width] to the values, or replaces
   /// them. An unknown key gets a row first.
   void add(std::span<const std::uint64_t> keys, const float* changes);
   void assign(std::span<const std::uint64_t> keys, const float* values);
-  std::uint64_t rows() const;
+  /// Returns how many of the keys had rows.
+  std::uint64_t erase(std::span<const std::uint64_t> keys);
+  /// Decays shows and clicks and erases what has expired, shard by shard on `threads` threads. Rows without statistics
+  /// do not expire. Returns how many rows went.
+  std::uint64_t shrink(unsigned threads = 1);
 
-  /// Floats of a row as visit() shows and insert() takes it: values, state, and the step word's bits.
-  std::size_t row_floats() const noexcept { return row_floats_; }
-  /// Calls `take` with every row of a shard in key order, under the shard's lock.
+  std::uint64_t rows() const;
+  SparseFigures figures() const;
+
+  /// Floats of a row as visit() shows and insert() takes it.
+  std::size_t row_floats() const noexcept { return layout_.floats; }
+  /// Calls `take` with every row of a shard that is in memory, in key order, under the shard's lock.
   void visit(std::size_t shard,
              const std::function<void(std::uint64_t key, std::span<const float> row)>& take) const;
   /// Adds or replaces a row. `row` has row_floats() floats.
   void insert(std::uint64_t key, std::span<const float> row);
+  /// What admission has counted of a shard's keys, and adding that up with what is counted here (ps/admission.h).
+  std::vector<std::uint64_t> admission_words(std::size_t shard) const;
+  void merge_admission(std::size_t shard, std::span<const std::uint64_t> words,
+                       const std::function<bool(std::uint64_t key)>& is_mine);
+
+  /// The rows as they are now, to be read while pushes go on (ps/sparse_cut.h). Call it while none runs. The table must
+  /// outlive it.
+  std::unique_ptr<SparseCut> begin_cut(SaveMode mode = SaveMode::all);
+
+  /// Before the first row: where rows may go that memory has no room for, and who says when. Its row_floats() must be
+  /// the table's; `budget` outlives the table.
+  void attach(std::unique_ptr<ColdRows> cold, MemoryBudget& budget);
+  bool has_cold_rows() const noexcept { return cold_ != nullptr; }
+  /// Only after attach(): of the next `rows` rows of a shard, those that were not used since the last time round go to
+  /// the cold rows.
+  std::size_t shards() const noexcept override { return kShards; }
+  bool cool(std::size_t shard, std::size_t rows) override;
 
  private:
-  static constexpr std::uint32_t kNoRow = 0xffffffff;
-  struct Slot {
-    std::uint64_t key = 0;
-    std::uint32_t row = kNoRow;
-  };
+  friend class SparseCut;
+  struct CutShard;
   struct alignas(64) Shard {
+    Shard(RowArena& arena, const RowPlaces& places, const Admission& admission)
+        : rows(arena, places), gate(admission) {}
+
     mutable std::mutex mutex;
-    std::vector<Slot> slots;
-    std::vector<float*> slabs;
-    std::uint32_t rows = 0;
+    RowShard rows;
+    Gatekeeper gate;
+    std::vector<CutShard*> cuts;
+    std::vector<std::uint64_t> touched;  // a bit per row, only with cold rows
+    std::uint32_t hand = 0;              // where cool() goes on
+    SparseFigures figures;
   };
   struct Batch;
 
   static std::size_t shard_of(std::uint64_t hash) noexcept { return hash >> 58; }
-  float* row_at(const Shard& shard, std::uint32_t row) const noexcept {
-    return shard.slabs[row >> slab_shift_] + (row & ((std::uint32_t{1} << slab_shift_) - 1)) * stride_;
-  }
-  /// The row of `key`, made when there is none; `initialize` false leaves a new row's floats to the caller.
-  float* find_or_add(Shard& shard, std::uint64_t key, std::uint64_t hash, bool initialize);
-  float* add_row(Shard& shard);
-  static void grow(Shard& shard);
-  void update(float* row, const float* gradient) const noexcept;
   template <class Act>
-  void for_rows(std::span<const std::uint64_t> keys, Act act);
+  void for_keys(std::span<const std::uint64_t> keys, std::size_t prefetched, Act act);
+  template <class Act>
+  void for_shard_keys(std::size_t index, const Batch& batch, std::size_t prefetched, Act& act);
+  template <class Act>
+  void change_values(std::span<const std::uint64_t> keys, const Act& act);
+  void bring_in(std::size_t index, const Batch& batch);
+
+  std::uint32_t add_row(Shard& shard, std::uint64_t hash, std::uint64_t key);
+  void make_new(std::uint64_t key, float* row) const noexcept;
+  std::size_t row_bytes() const noexcept;
+  std::uint32_t take_row(Shard& shard, std::uint64_t hash, std::uint64_t key);
+  void remove_row(Shard& shard, std::uint64_t hash, std::uint32_t row);
+  void write_pulled(const float* row, float* out) const noexcept;
+  void update(std::uint64_t key, float* row, const float* gradient, float show, float click,
+              std::uint16_t slot) const noexcept;
+  void update_part(std::size_t part, float* row, const float* gradient, float scale) const noexcept;
+  void keep_for_cuts(Shard& shard, std::uint32_t row) const;
+  void touch(Shard& shard, std::uint32_t row) const;
+  std::uint64_t shrink_shard(std::size_t index);
 
   TableConfig config_;
-  Updater updater_;
+  RowLayout layout_;
+  std::vector<Updater> updaters_;  // by part of the layout
   RowInitializer initializer_;
-  std::size_t width_;
-  std::size_t state_floats_;
-  std::size_t row_floats_;
-  std::size_t stride_;
-  unsigned slab_shift_;
   RowArena arena_;
-  std::array<Shard, kShards> shards_;
+  std::unique_ptr<ColdRows> cold_;
+  MemoryBudget* budget_ = nullptr;  // with cold_
+  std::vector<std::unique_ptr<Shard>> shards_;
 };
 
 }  // namespace fleetrun::ps

@@ -143,6 +143,11 @@ struct TableConfig {
   bool operator==(const TableConfig&) const = default;
 };
 
+/// Floats that a pull of a sparse table gives per key: the width, and show and click before it for accessor ctr.
+inline std::uint64_t pulled_width(const TableConfig& table) noexcept {
+  return table.width + (table.accessor.kind == Accessor::Kind::ctr ? 2 : 0);
+}
+
 /// What a trainer's push means. A server knows sync, and applies all others as they come; what makes the difference is the
 /// trainer's side.
 ///   async       each push is applied when it arrives

@@ -1,64 +1,33 @@
 // Adam's corrections need two powers per row; they depend on the step alone, so they are tabulated up to the
 // step at which both powers no longer change a float32 (18 thousand steps for beta2 = 0.999).
+//
+// Each rule is a loop over the columns that the compiler vectorises (ps/update_loops.h), in two kinds: gradients as they
+// came, and with the decays added.
 #include "ps/update_rule.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "ps/update_loops.h"
 
 namespace fleetrun::ps {
 namespace {
 
 constexpr std::uint32_t kMostCorrections = 65536;
 
-void apply_sgd(float* __restrict values, const float* __restrict gradient, std::size_t width, float rate) {
-  for (std::size_t i = 0; i < width; ++i) values[i] -= rate * gradient[i];
-}
-
-void apply_sum(float* __restrict values, const float* __restrict gradient, std::size_t width) {
-  for (std::size_t i = 0; i < width; ++i) values[i] += gradient[i];
-}
-
-void apply_adagrad(float* __restrict values, float* __restrict squares, const float* __restrict gradient,
-                   std::size_t width, const UpdateRule& rule) {
-  const float rate = rule.learning_rate;
-  const float epsilon = rule.epsilon;
-  for (std::size_t i = 0; i < width; ++i) {
-    const float g = gradient[i];
-    const float sum = squares[i] + g * g;
-    squares[i] = sum;
-    values[i] -= rate * g / (std::sqrt(sum) + epsilon);
-  }
-}
-
-struct AdamStep {
-  float beta1;
-  float beta2;
-  float rate;
-  float epsilon;
-};
-
-void apply_adam(float* __restrict values, float* __restrict first, float* __restrict second,
-                const float* __restrict gradient, std::size_t width, const AdamStep& step) {
-  const float keep1 = step.beta1;
-  const float keep2 = step.beta2;
-  const float take1 = 1.0f - keep1;
-  const float take2 = 1.0f - keep2;
-  const float rate = step.rate;
-  const float epsilon = step.epsilon;
-  for (std::size_t i = 0; i < width; ++i) {
-    const float g = gradient[i];
-    const float m = keep1 * first[i] + take1 * g;
-    const float v = keep2 * second[i] + take2 * g * g;
-    first[i] = m;
-    second[i] = v;
-    values[i] -= rate * (m / (std::sqrt(v) + epsilon));
-  }
+bool has_steps(UpdateRule::Kind kind) noexcept {
+  return kind == UpdateRule::Kind::adam || kind == UpdateRule::Kind::pow_adam;
 }
 
 }  // namespace
 
-Updater::Updater(const UpdateRule& rule) : rule_(rule) {
-  if (!counts_steps()) return;
+Updater::Updater(const UpdateRule& rule)
+    : rule_(rule),
+      decays_(rule.l1_decay != 0.0f || rule.l2_decay != 0.0f),
+      bounds_(rule.low != -std::numeric_limits<float>::infinity() ||
+              rule.high != std::numeric_limits<float>::infinity()) {
+  if (!has_steps(rule_.kind)) return;
   constexpr double kInvisible = 0x1p-26;
   for (std::uint32_t step = 1; step <= kMostCorrections && !settled_; ++step) {
     corrections_.push_back(compute_correction(step));
@@ -68,29 +37,54 @@ Updater::Updater(const UpdateRule& rule) : rule_(rule) {
 }
 
 std::size_t Updater::state_floats(std::size_t width) const noexcept {
+  using enum UpdateRule::Kind;
   switch (rule_.kind) {
-    case UpdateRule::Kind::sgd:
-    case UpdateRule::Kind::sum:
+    case sgd:
+    case sum:
       return 0;
-    case UpdateRule::Kind::adagrad:
+    case shared_adagrad:
+      return 1;
+    case momentum:
+    case adagrad:
+    case std_adagrad:
       return width;
-    case UpdateRule::Kind::adam:
+    case adam:
+    case ftrl:
       return 2 * width;
-    default:
-      break;
+    case pow_adam:
+      return 2 * width + 2;
+    case shared_adam:
+      return 4;
   }
   return 0;
 }
 
+std::size_t Updater::dense_state_floats() const noexcept {
+  return rule_.kind == UpdateRule::Kind::pow_adam ? 2 : state_floats(1);
+}
+
 void Updater::reset(std::span<float> state) const noexcept {
-  const bool adagrad = rule_.kind == UpdateRule::Kind::adagrad;
-  std::fill(state.begin(), state.end(), adagrad ? rule_.initial_accumulator : 0.0f);
+  reset_dense(state);
+  if (rule_.kind == UpdateRule::Kind::pow_adam || rule_.kind == UpdateRule::Kind::shared_adam) {
+    state[state.size() - 2] = rule_.beta1;
+    state[state.size() - 1] = rule_.beta2;
+  }
+}
+
+void Updater::reset_dense(std::span<float> state) const noexcept {
+  std::fill(state.begin(), state.end(), 0.0f);
+  if (rule_.kind == UpdateRule::Kind::adagrad) std::ranges::fill(state, rule_.initial_accumulator);
+  if (rule_.kind == UpdateRule::Kind::ftrl) {
+    std::ranges::fill(state.first(state.size() / 2), rule_.initial_accumulator);
+  }
 }
 
 Updater::Correction Updater::compute_correction(std::uint32_t step) const noexcept {
   const double left1 = 1.0 - std::pow(static_cast<double>(rule_.beta1), step);
   const double left2 = std::sqrt(1.0 - std::pow(static_cast<double>(rule_.beta2), step));
-  return {static_cast<float>(rule_.learning_rate * left2 / left1), static_cast<float>(rule_.epsilon * left2)};
+  const double epsilon_times = rule_.kind == UpdateRule::Kind::adam ? left2 : 1.0;
+  return {static_cast<float>(rule_.learning_rate * left2 / left1),
+          static_cast<float>(rule_.epsilon * epsilon_times)};
 }
 
 Updater::Correction Updater::correction(std::uint32_t step) const noexcept {
@@ -98,23 +92,64 @@ Updater::Correction Updater::correction(std::uint32_t step) const noexcept {
   return settled_ ? corrections_.back() : compute_correction(step);
 }
 
-void Updater::apply(float* values, float* state, const float* gradient, std::size_t width,
-                    std::uint32_t step) const noexcept {
+template <class Gradient>
+void Updater::update(float* values, float* state, Gradient gradient, std::size_t width, std::uint32_t step,
+                     float scale) const noexcept {
+  using enum UpdateRule::Kind;
   switch (rule_.kind) {
-    case UpdateRule::Kind::sgd:
-      return apply_sgd(values, gradient, width, rule_.learning_rate);
-    case UpdateRule::Kind::sum:
-      return apply_sum(values, gradient, width);
-    case UpdateRule::Kind::adagrad:
-      return apply_adagrad(values, state, gradient, width, rule_);
-    case UpdateRule::Kind::adam: {
+    case sgd:
+      return loops::sgd(values, gradient, width, rule_.learning_rate);
+    case sum:
+      return loops::sum(values, gradient, width);
+    case momentum:
+      return loops::momentum(values, state, gradient, width, rule_);
+    case adagrad:
+      return loops::adagrad(values, state, gradient, width, rule_);
+    case ftrl:
+      return loops::ftrl(values, state, state + width, gradient, width, rule_);
+    case shared_adagrad:
+      return loops::shared_adagrad(values, state, gradient, width, scale, rule_);
+    case std_adagrad:
+      return loops::std_adagrad(values, state, gradient, width, scale, rule_);
+    case adam: {
       const Correction now = correction(step);
-      return apply_adam(values, state, state + width, gradient, width,
-                        {rule_.beta1, rule_.beta2, now.rate, now.epsilon});
+      return loops::adam(values, state, state + width, gradient, width,
+                         {rule_.beta1, rule_.beta2, now.rate, now.epsilon});
     }
-    default:
-      break;
+    case pow_adam: {
+      float* powers = state + 2 * width;
+      loops::adam(values, state, state + width, gradient, width, loops::step_of(rule_, powers));
+      return loops::raise(rule_, powers);
+    }
+    case shared_adam:
+      loops::shared_adam(values, state, gradient, width, loops::step_of(rule_, state + 2));
+      return loops::raise(rule_, state + 2);
   }
+}
+
+void Updater::apply(float* values, float* state, const float* gradient, std::size_t width, std::uint32_t step,
+                    float scale) const noexcept {
+  if (decays_) {
+    update(values, state, loops::Decayed{gradient, values, rule_.l1_decay, rule_.l2_decay}, width, step,
+           scale);
+  } else {
+    update(values, state, loops::AsCame{gradient}, width, step, scale);
+  }
+  if (bounds_) loops::clip(values, width, rule_.low, rule_.high);
+}
+
+void Updater::apply_dense(float* values, float* state, const float* gradient, std::size_t width,
+                          std::uint32_t step) const noexcept {
+  if (rule_.kind != UpdateRule::Kind::pow_adam) return apply(values, state, gradient, width, step);
+  const Correction now = correction(step);
+  const loops::AdamStep adam{rule_.beta1, rule_.beta2, now.rate, now.epsilon};
+  if (decays_) {
+    loops::adam(values, state, state + width,
+                loops::Decayed{gradient, values, rule_.l1_decay, rule_.l2_decay}, width, adam);
+  } else {
+    loops::adam(values, state, state + width, loops::AsCame{gradient}, width, adam);
+  }
+  if (bounds_) loops::clip(values, width, rule_.low, rule_.high);
 }
 
 }  // namespace fleetrun::ps
