@@ -13,12 +13,16 @@ using wire::Header;
 using wire::Method;
 
 ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
-                             std::vector<std::unique_ptr<Channel>> channels, bool is_late)
+                             std::vector<std::unique_ptr<Channel>> channels, const Welcome& welcome)
     : options_(options),
       incarnation_(incarnation),
       channels_(std::move(channels)),
-      is_late_(is_late),
-      epoch_(options.epoch) {
+      is_late_(welcome.is_late),
+      epoch_(options.epoch),
+      changes_(welcome.next_change) {
+  barriers_.done = welcome.barriers;
+  sums_.done = welcome.sums;
+  passes_.done = welcome.passes;
   for (const TableConfig& config : options_.tables) tables_.emplace(config.id, config);
 }
 
@@ -30,39 +34,60 @@ void ChannelClient::ask_all(Header head, const std::function<Message(std::uint32
   pending.wait();
 }
 
+void ChannelClient::meet(Rounds& rounds, const std::function<void(std::uint64_t)>& ask) {
+  const std::lock_guard lock(rounds.mutex);
+  ask(rounds.done + 1);
+  ++rounds.done;
+}
+
 void ChannelClient::begin_pass(std::uint32_t threads) {
   if (options_.mode != Mode::sync) return;
-  const Header head = header(Method::begin_pass);
-  ask_all(head, [&](std::uint32_t) {
-    wire::Draft draft = wire::draft(head, sizeof threads);
-    draft.writer.value(threads);
-    return std::move(draft.message);
+  meet(passes_, [&](std::uint64_t number) {
+    Header head = header(Method::begin_pass);
+    head.sequence = number;
+    ask_all(head, [&](std::uint32_t) {
+      wire::Draft draft = wire::draft(head, sizeof threads);
+      draft.writer.value(threads);
+      return std::move(draft.message);
+    });
   });
 }
 
 void ChannelClient::leave_pass(std::uint32_t thread) {
-  if (options_.mode == Mode::sync) ask_all(header(Method::leave_pass, thread));
+  if (options_.mode != Mode::sync) return;
+  Header head = header(Method::leave_pass, thread);
+  {
+    const std::lock_guard lock(passes_.mutex);
+    head.sequence = passes_.done;
+  }
+  ask_all(head);
 }
 
 void ChannelClient::barrier() {
-  const Header head = header(Method::barrier);
-  PendingCalls pending;
-  pending.start(*channels_[0], 0, head, wire::draft(head, 0).message);
-  pending.wait();
+  meet(barriers_, [&](std::uint64_t number) {
+    Header head = header(Method::barrier);
+    head.sequence = number;
+    PendingCalls pending;
+    pending.start(*channels_[0], 0, head, wire::draft(head, 0).message);
+    pending.wait();
+  });
 }
 
 void ChannelClient::all_reduce_sum(std::span<double> values) {
-  const Header head = header(Method::all_reduce);
-  wire::Draft draft = wire::draft(head, sizeof(std::uint64_t) + values.size_bytes());
-  draft.writer.value(std::uint64_t{values.size()});
-  draft.writer.array(std::span<const double>(values));
-  PendingCalls pending;
-  pending.on_answer([values](std::uint32_t, Reader answer) {
-    answer.read(values.data(), values.size_bytes());
-    wire::expect_end(answer);
+  meet(sums_, [&](std::uint64_t number) {
+    Header head = header(Method::all_reduce);
+    head.sequence = number;
+    wire::Draft draft = wire::draft(head, sizeof(std::uint64_t) + values.size_bytes());
+    draft.writer.value(std::uint64_t{values.size()});
+    draft.writer.array(std::span<const double>(values));
+    PendingCalls pending;
+    pending.on_answer([values](std::uint32_t, Reader answer) {
+      answer.read(values.data(), values.size_bytes());
+      wire::expect_end(answer);
+    });
+    pending.start(*channels_[0], 0, head, std::move(draft.message));
+    pending.wait();
   });
-  pending.start(*channels_[0], 0, head, std::move(draft.message));
-  pending.wait();
 }
 
 void ChannelClient::goodbye() {
@@ -76,14 +101,15 @@ std::uint64_t make_incarnation() {
 }
 
 Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::uint32_t rank,
-                   std::uint32_t servers) {
+                   std::uint32_t servers, std::uint64_t connection) {
   std::vector<std::string> tables;
   std::size_t size = 5 * sizeof(std::uint32_t) + wire::text_size(client.launcher);
   for (const TableConfig& config : client.tables) {
     tables.push_back(describe(config));
     size += wire::text_size(tables.back());
   }
-  wire::Draft draft = wire::draft({wire::Method::hello, client.trainer, 0, incarnation, client.epoch}, size);
+  wire::Draft draft =
+      wire::draft({wire::Method::hello, client.trainer, 0, incarnation, client.epoch, connection}, size);
   draft.writer.value(static_cast<std::uint32_t>(client.mode));
   draft.writer.value(client.trainers);
   draft.writer.value(servers);
@@ -94,15 +120,47 @@ Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::
   return std::move(draft.message);
 }
 
-bool read_hello_answer(Reader answer) {
-  const auto late = answer.value<std::uint32_t>();
+wire::HelloAnswer read_hello_answer(Reader answer) {
+  const auto out = answer.value<wire::HelloAnswer>();
   wire::expect_end(answer);
-  return late != 0;
+  return out;
+}
+
+void Welcome::add(std::uint32_t rank, const wire::HelloAnswer& answer) {
+  is_late = is_late || answer.late != 0;
+  next_change = std::min(next_change, answer.next_change);
+  // Barriers and sums are server 0's.
+  if (rank == 0) barriers = answer.rounds[0];
+  if (rank == 0) sums = answer.rounds[1];
+  passes = std::min(passes, answer.rounds[2]);
 }
 
 std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,
-                                            std::vector<std::unique_ptr<Channel>> channels, bool is_late) {
-  return std::make_unique<ChannelClient>(options, incarnation, std::move(channels), is_late);
+                                            std::vector<std::unique_ptr<Channel>> channels,
+                                            const Welcome& welcome) {
+  return std::make_unique<ChannelClient>(options, incarnation, std::move(channels), welcome);
+}
+
+std::uint64_t ChangeNumbers::next() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return next_;
+}
+
+std::uint64_t ChangeNumbers::take() {
+  const std::lock_guard lock(mutex_);
+  if (!in_flight_.empty() && next_ - *in_flight_.begin() >= kMostInFlight) {
+    throw Error(ErrorKind::config,
+                "change " + std::to_string(*in_flight_.begin()) + " has not been waited for, and " +
+                    std::to_string(kMostInFlight) + " have followed it",
+                "wait for what push_async returns");
+  }
+  in_flight_.insert(next_);
+  return next_++;
+}
+
+void ChangeNumbers::end(std::uint64_t number) noexcept {
+  const std::lock_guard lock(mutex_);
+  in_flight_.erase(number);
 }
 
 }  // namespace fleetrun::ps

@@ -13,15 +13,25 @@ namespace fleetrun::ps {
 std::uint64_t make_incarnation();
 
 /// The hello of `client` to the server `rank` of `servers`.
+/// `connection`: another number for each connection of an incarnation; 0 where there is only one.
 Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::uint32_t rank,
-                   std::uint32_t servers);
+                   std::uint32_t servers, std::uint64_t connection = 0);
 
-/// Whether the answer to a hello says that the trainer came late. Throws: Error(data).
-bool read_hello_answer(Reader answer);
+/// Throws: Error(data).
+wire::HelloAnswer read_hello_answer(Reader answer);
 
-/// `channels` in rank order; every server has accepted a hello with this incarnation.
+/// What all servers together have answered to a client's hellos: where it goes on.
+struct Welcome {
+  bool is_late = false;
+  std::uint64_t next_change = UINT64_MAX;
+  std::uint64_t barriers = 0, sums = 0, passes = UINT64_MAX;
+
+  void add(std::uint32_t rank, const wire::HelloAnswer& answer);
+};
+
+/// `channels` in rank order; every server has accepted a hello with this incarnation, and answered `welcome`.
 std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,
                                             std::vector<std::unique_ptr<Channel>> channels,
-                                            bool is_late = false);
+                                            const Welcome& welcome);
 
 }  // namespace fleetrun::ps

@@ -11,12 +11,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ps/channel.h"
+#include "ps/channel_client.h"
 #include "ps/client.h"
+#include "ps/durable/push_history.h"
 #include "ps/key_groups.h"
 #include "ps/key_partition.h"
 #include "ps/pending_calls.h"
@@ -30,10 +34,35 @@ struct RequestPart {
   std::vector<Block> blocks;  // by dense section
 };
 
+/// Numbers a client's changes. What is in flight must fit into what a server remembers (ps/durable/push_history.h).
+///
+/// Threads: any.
+class ChangeNumbers {
+ public:
+  static constexpr std::uint64_t kMostInFlight = PushHistory::kWindow / 2;
+
+  explicit ChangeNumbers(std::uint64_t next) : next_(next) {}
+  std::uint64_t next() const noexcept;
+  /// Throws: Error(config) when an earlier change has not been waited for, and so many have followed it.
+  std::uint64_t take();
+  void end(std::uint64_t number) noexcept;
+
+ private:
+  mutable std::mutex mutex_;
+  std::uint64_t next_;
+  std::set<std::uint64_t> in_flight_;
+};
+
+/// A client's calls of one kind that wait for the other trainers: one at a time, in the order of their numbers.
+struct Rounds {
+  std::mutex mutex;
+  std::uint64_t done = 0;
+};
+
 class ChannelClient final : public Client {
  public:
   ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
-                std::vector<std::unique_ptr<Channel>> channels, bool is_late);
+                std::vector<std::unique_ptr<Channel>> channels, const Welcome& welcome);
 
   std::unique_ptr<Pending> pull_async(const Pull& request) override;
   std::unique_ptr<Pending> push_async(const Push& request) override;
@@ -48,6 +77,7 @@ class ChannelClient final : public Client {
   std::vector<std::string> stat() override;
   void goodbye() override;
   bool is_late() const noexcept override { return is_late_; }
+  std::uint64_t next_change() const noexcept override { return changes_.next(); }
   void set_epoch(std::uint64_t epoch) noexcept override { epoch_ = epoch; }
 
  private:
@@ -55,6 +85,8 @@ class ChannelClient final : public Client {
   wire::Header header(wire::Method method, std::uint32_t thread = 0) const {
     return {method, options_.trainer, thread, incarnation_, epoch_, 0};
   }
+  /// Calls `ask` with the number of the next call of a kind that waits for other trainers.
+  static void meet(Rounds& rounds, const std::function<void(std::uint64_t)>& ask);
   const TableConfig& table(std::uint32_t id, TableConfig::Kind kind) const;
   std::size_t width_of_rows(std::uint32_t id, std::size_t keys, std::size_t floats) const;
   void add_dense(std::uint32_t id, std::size_t floats, std::vector<RequestPart>& parts) const;
@@ -82,6 +114,8 @@ class ChannelClient final : public Client {
   std::atomic<bool> said_goodbye_{false};
   bool is_late_;
   std::atomic<std::uint64_t> epoch_;
+  ChangeNumbers changes_;
+  Rounds barriers_, sums_, passes_;
 };
 
 }  // namespace fleetrun::ps

@@ -77,6 +77,9 @@ struct ClientOptions {
   /// Of the world that this trainer knows (launcher/world_feed), and the launcher that it belongs to.
   std::uint64_t epoch = 0;
   std::string launcher = {};
+  /// Not 0: a trainer that is started again with the same number, unlike that of any other, is the same to the servers as
+  /// before, and goes on at next_change(). 0: it is another one each time.
+  std::uint64_t identity = 0;
 };
 
 class Client {
@@ -121,6 +124,10 @@ class Client {
   /// Whether this trainer came while others were training: it pulls what they have, and meets them from their next
   /// barrier on.
   virtual bool is_late() const noexcept = 0;
+  /// Pushes and set_dense together are numbered from 1. Those before this one have been applied by every server; with
+  /// ClientOptions::identity, some of it and after may have been by some servers: repeat them, from this one on, and what
+  /// was applied already changes nothing.
+  virtual std::uint64_t next_change() const noexcept { return 1; }
   /// The trainer has heard of a newer world.
   virtual void set_epoch(std::uint64_t epoch) noexcept = 0;
 

@@ -24,6 +24,26 @@ void copy_to_duplicates(const KeyGroups& groups, std::span<float> rows, std::siz
 
 }  // namespace
 
+namespace {
+
+// The calls of one change.
+class NumberedCalls : public PendingCalls {
+ public:
+  NumberedCalls(ChangeNumbers& changes, std::uint64_t number) : changes_(changes), number_(number) {}
+  ~NumberedCalls() override { changes_.end(number_); }
+
+  void wait() override {
+    PendingCalls::wait();
+    changes_.end(number_);
+  }
+
+ private:
+  ChangeNumbers& changes_;
+  std::uint64_t number_;
+};
+
+}  // namespace
+
 const TableConfig& ChannelClient::table(std::uint32_t id, TableConfig::Kind kind) const {
   const auto found = tables_.find(id);
   if (found == tables_.end()) throw Error(ErrorKind::config, "there is no table " + std::to_string(id));
@@ -165,14 +185,13 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
       check_gradients(tables_.at(request.dense[i].table), draft.dense[i]);
     }
   }
-  auto pending = std::make_unique<PendingCalls>();
+  Header head = header(Method::push, request.thread);
+  head.sequence = changes_.take();
+  auto pending = std::make_unique<NumberedCalls>(changes_, head.sequence);
+  // All servers hear of every change, also where they have no part in it: what one of them lacks is then known.
   for (std::uint32_t s = 0; s < servers(); ++s) {
-    const auto is_empty = [](const auto& span) { return span.empty(); };
-    const bool nothing =
-        std::ranges::all_of(drafts[s].keys, is_empty) && std::ranges::all_of(drafts[s].dense, is_empty);
-    // In sync mode every server counts the participants of a step, so it hears of empty parts too.
-    if (nothing && options_.mode != Mode::sync) continue;
-    pending->start(*channels_[s], s, header(Method::push, request.thread), std::move(drafts[s].message));
+    wire::set_sequence(drafts[s].message, head.sequence);
+    pending->start(*channels_[s], s, head, std::move(drafts[s].message));
   }
   return pending;
 }
@@ -180,14 +199,17 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
 void ChannelClient::set_dense(std::uint32_t id, std::span<const float> values) {
   std::vector<RequestPart> parts(servers());
   add_dense(id, values.size(), parts);
-  const Header head = header(Method::set_dense);
-  ask_all(head, [&](std::uint32_t s) {
+  Header head = header(Method::set_dense);
+  head.sequence = changes_.take();
+  NumberedCalls pending(changes_, head.sequence);
+  for (std::uint32_t s = 0; s < servers(); ++s) {
     const std::span<const float> mine = values.subspan(parts[s].blocks[0].begin, parts[s].blocks[0].size());
     wire::Draft draft = wire::draft(head, sizeof(wire::Floats) + mine.size_bytes());
     draft.writer.value(parts[s].sections.dense[0]);
     draft.writer.array(mine);
-    return std::move(draft.message);
-  });
+    pending.start(*channels_[s], s, head, std::move(draft.message));
+  }
+  pending.wait();
 }
 
 std::uint64_t ChannelClient::rows(std::uint32_t id) {

@@ -4,13 +4,18 @@
 
 namespace fleetrun::ps {
 
-void Gathering::arrive(std::uint32_t trainer, Entry entry) {
+std::optional<Respond> Gathering::arrive(std::uint32_t trainer, Entry entry) {
   for (Round& round : rounds_) {
-    if (round.contains(trainer)) continue;
-    round.emplace(trainer, std::move(entry));
-    return;
+    const auto found = round.find(trainer);
+    if (found == round.end()) {
+      round.emplace(trainer, std::move(entry));
+      return std::nullopt;
+    }
+    if (entry.number != 0 && found->second.number == entry.number)
+      return std::exchange(found->second, std::move(entry)).respond;
   }
   rounds_.emplace_back().emplace(trainer, std::move(entry));
+  return std::nullopt;
 }
 
 std::optional<Gathering::Round> Gathering::take_complete(const Roster& roster) {

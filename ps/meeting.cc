@@ -48,14 +48,35 @@ Meeting::Meeting(std::string server, std::uint32_t trainers, Hooks hooks, std::u
 
 bool Meeting::hello(const Newcomer& newcomer) {
   std::unique_lock lock(mutex_);
+  const std::uint64_t before = roster_.incarnation(newcomer.trainer);
   const bool is_late = roster_.hello(newcomer);
-  if (!is_late) return false;
-  // Whoever had the rank before it has no part in anything any more.
+  keep(TrainerCame{newcomer});
   Answers answers;
-  drop(newcomer.trainer,
-       Error(ErrorKind::network, "another trainer " + std::to_string(newcomer.trainer) + " came"), answers);
+  if (before != newcomer.incarnation) newcomer_replaces(newcomer.trainer, answers);
   settle(lock, std::move(answers));
-  return true;
+  return is_late;
+}
+
+// Whoever had the rank before it has no part in anything any more.
+void Meeting::newcomer_replaces(std::uint32_t trainer, Answers& answers) {
+  for (auto& completed : completed_) completed.erase(trainer);
+  drop(trainer, Error(ErrorKind::network, "another trainer " + std::to_string(trainer) + " came"), answers);
+}
+
+Meeting::Rounds Meeting::rounds(std::uint32_t trainer) const {
+  const std::lock_guard lock(mutex_);
+  Rounds out{};
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if (const auto found = completed_[kind].find(trainer); found != completed_[kind].end())
+      out[kind] = found->second.number;
+  }
+  return out;
+}
+
+bool Meeting::is_done(std::uint32_t trainer, std::uint64_t incarnation) const {
+  const std::lock_guard lock(mutex_);
+  return trainer < roster_.trainers() && roster_.is_done(trainer) &&
+         roster_.incarnation(trainer) == incarnation;
 }
 
 void Meeting::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
@@ -79,6 +100,7 @@ std::vector<std::uint32_t> Meeting::update(const Attendance& attendance) {
   const std::uint64_t before = roster_.epoch();
   Answers answers;
   const std::vector<std::uint32_t> gone = roster_.update(attendance);
+  keep(WorldChanged{attendance});
   for (const std::uint32_t trainer : gone) {
     drop(trainer, Error(ErrorKind::config, roster_.stale_text(trainer, before)), answers);
   }
@@ -116,6 +138,7 @@ void Meeting::attend(std::uint32_t trainer, Respond respond) {
 void Meeting::goodbye(std::uint32_t trainer) {
   std::unique_lock lock(mutex_);
   roster_.goodbye(trainer);
+  keep(TrainerDone{trainer});
   Answers answers;
   const Error error(ErrorKind::config,
                     "trainer " + std::to_string(trainer) + " has said goodbye to " + server_);
@@ -130,29 +153,69 @@ void Meeting::goodbye(std::uint32_t trainer) {
 void Meeting::lost(std::uint32_t trainer, std::uint64_t incarnation) {
   std::unique_lock lock(mutex_);
   if (!roster_.lose(trainer, incarnation)) return;
+  keep(TrainerLost{trainer, incarnation});
   Answers answers;
+  give_up_on(trainer, answers);
+  settle(lock, std::move(answers));
+}
+
+void Meeting::give_up_on(std::uint32_t trainer, Answers& answers) {
   const Error error = gone_text(trainer);
   if (auto attended = attending_.extract(trainer); !attended.empty())
     answers.push_back(answer_with(std::move(attended.mapped()), error));
   if (!roster_.is_in_place()) fail_waiting(error, answers);
-  settle(lock, std::move(answers));
 }
 
-void Meeting::gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond) {
+bool Meeting::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
+  const std::lock_guard lock(mutex_);
+  return roster_.leave_for_now(trainer, incarnation, connection);
+}
+
+bool Meeting::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!roster_.is_away(trainer, incarnation, connection)) return false;
+  }
+  lost(trainer, incarnation);
+  return true;
+}
+
+void Meeting::gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,
+                     std::uint64_t number) {
   std::unique_lock lock(mutex_);
+  auto& completed = completed_[static_cast<std::size_t>(kind)];
+  if (const auto last = completed.find(trainer); number != 0 && last != completed.end()) {
+    const Completed before = last->second;
+    if (number <= before.number) {
+      lock.unlock();
+      if (number == before.number) return respond(copy_of(*before.outcome, before.values));
+      return respond(Error(ErrorKind::data, "this round was over before the trainer began the last one"));
+    }
+  }
   if (const auto error = obstacle()) {
     lock.unlock();
     return respond(*error);
   }
   if (kind == Kind::begin_pass && !roster_.has_joined(trainer) && pass_.is_under_way()) {
-    // The others are in the middle of the pass: this one takes part from the next step on.
-    roster_.join(trainer);
-    pass_.join(trainer, static_cast<std::uint32_t>(values.at(0)));
+    const auto threads = static_cast<std::uint32_t>(values.at(0));
+    keep(PassJoined{trainer, threads, number});
+    join_pass(trainer, threads, number);
     lock.unlock();
-    return respond(Message());
+    return give({[respond = std::move(respond)] { respond(Message()); }});
   }
-  gatherings_[static_cast<std::size_t>(kind)].arrive(trainer, {std::move(values), std::move(respond)});
-  settle(lock);
+  Answers answers;
+  if (auto before = gatherings_[static_cast<std::size_t>(kind)].arrive(
+          trainer, {std::move(values), std::move(respond), number}))
+    answers.push_back(answer_with(std::move(*before), Error(ErrorKind::network, "the call came again")));
+  settle(lock, std::move(answers));
+}
+
+// The others are in the middle of the pass: this one takes part from the next step on.
+void Meeting::join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
+  roster_.join(trainer);
+  pass_.join(trainer, threads);
+  completed_[static_cast<std::size_t>(Kind::begin_pass)][trainer] = {number,
+                                                                     std::make_shared<Outcome>(Message()), 0};
 }
 
 void Meeting::push(Contribution contribution) {
@@ -165,8 +228,12 @@ void Meeting::push(Contribution contribution) {
   settle(lock);
 }
 
-void Meeting::leave_pass(const Participant& participant) {
+void Meeting::leave_pass(const Participant& participant, std::uint64_t pass) {
   std::unique_lock lock(mutex_);
+  const auto& begun = completed_[static_cast<std::size_t>(Kind::begin_pass)];
+  const auto last = begun.find(participant.trainer);
+  if (pass != 0 && last != begun.end() && pass < last->second.number) return;
+  keep(PassLeft{participant});
   pass_.leave(participant);
   settle(lock);
 }
@@ -211,20 +278,36 @@ void Meeting::complete_gatherings(Answers& answers) {
   }
 }
 
+void Meeting::keep_round(Kind kind, const Gathering::Round& round) const {
+  if (!hooks_.keep) return;
+  RoundDone done{static_cast<std::uint32_t>(kind), {}};
+  for (const auto& [trainer, entry] : round) done.parts.push_back({trainer, entry.number, entry.values});
+  keep(done);
+}
+
+void Meeting::begin_pass(const Gathering::Round& round) {
+  std::map<std::uint32_t, std::uint32_t> threads;
+  for (const auto& [trainer, entry] : round) {
+    // A trainer that said goodbye after it began takes no part any more.
+    if (!roster_.is_done(trainer)) threads[trainer] = static_cast<std::uint32_t>(entry.values.at(0));
+  }
+  pass_.begin(threads);
+}
+
 void Meeting::complete_round(Kind kind, Gathering::Round round, Answers& answers) {
-  for (const auto& [trainer, entry] : round) roster_.join(trainer);
   auto outcome = std::make_shared<Outcome>(Message());
-  if (kind == Kind::all_reduce) *outcome = sum(round, roster_.is_in_place());
-  if (kind == Kind::begin_pass) {
-    std::map<std::uint32_t, std::uint32_t> threads;
-    for (const auto& [trainer, entry] : round) {
-      // A trainer that said goodbye after it began takes no part any more.
-      if (!roster_.is_done(trainer)) threads[trainer] = static_cast<std::uint32_t>(entry.values.at(0));
-    }
-    pass_.begin(threads);
+  try {
+    keep_round(kind, round);
+    for (const auto& [trainer, entry] : round) roster_.join(trainer);
+    if (kind == Kind::all_reduce) *outcome = sum(round, roster_.is_in_place());
+    if (kind == Kind::begin_pass) begin_pass(round);
+  } catch (const Error& error) {
+    *outcome = separate_copy(error);
   }
   for (auto& [trainer, entry] : round) {
     const std::size_t values = kind == Kind::all_reduce ? entry.values.size() : 0;
+    if (entry.number != 0)
+      completed_[static_cast<std::size_t>(kind)][trainer] = {entry.number, outcome, values};
     answers.push_back(
         [respond = std::move(entry.respond), outcome, values] { respond(copy_of(*outcome, values)); });
   }
@@ -246,9 +329,13 @@ void Meeting::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
     lock.lock();
     pass_.finish(step);
     lock.unlock();
+    Answers answers;
     for (const Contribution& contribution : step) {
-      contribution.respond(failure ? Outcome(separate_copy(*failure)) : Outcome(Message()));
+      answers.push_back([respond = contribution.respond, failure] {
+        respond(failure ? Outcome(separate_copy(*failure)) : Outcome(Message()));
+      });
     }
+    give(answers);
     lock.lock();
   }
 }
@@ -257,7 +344,18 @@ void Meeting::settle(std::unique_lock<std::mutex>& lock, Answers answers) {
   complete_gatherings(answers);
   apply_complete_steps(lock);
   lock.unlock();
-  for (const auto& answer : answers) answer();
+  give(answers);
+}
+
+void Meeting::give(const Answers& answers) const {
+  if (answers.empty()) return;
+  if (!hooks_.answer) {
+    for (const auto& answer : answers) answer();
+    return;
+  }
+  hooks_.answer([answers] {
+    for (const auto& answer : answers) answer();
+  });
 }
 
 }  // namespace fleetrun::ps

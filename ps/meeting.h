@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "ps/durable/bytes.h"
+#include "ps/durable/meeting_events.h"
 #include "ps/gathering.h"
 #include "ps/outcome.h"
 #include "ps/roster.h"
@@ -30,8 +32,14 @@ class Meeting {
     std::function<void(const std::vector<Contribution>&)> apply_step;
     /// All trainers have said goodbye.
     std::function<void()> all_done;
+    /// Keeps what has happened, before anybody is told of it; called with the lock held. May throw Error.
+    std::function<void(const MeetingEvent&)> keep = {};
+    /// Gives an answer once what was kept is where it must be.
+    std::function<void(std::function<void()>)> answer = {};
   };
   enum class Kind { barrier, all_reduce, begin_pass };
+  static constexpr std::size_t kKinds = 3;
+  using Rounds = std::array<std::uint64_t, kKinds>;
 
   Meeting(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch = 0);
 
@@ -40,6 +48,10 @@ class Meeting {
   bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
   void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch = 0) const;
   bool is_stale(std::uint32_t trainer, std::uint64_t epoch) const;
+  /// The number of the trainer's last complete barrier, sum and pass.
+  Rounds rounds(std::uint32_t trainer) const;
+  /// Whether this incarnation has said goodbye.
+  bool is_done(std::uint32_t trainer, std::uint64_t incarnation) const;
   /// A new world of the job. Returns the trainers that are gone with it.
   std::vector<std::uint32_t> update(const Attendance& attendance);
   bool is_in_place() const;
@@ -49,14 +61,36 @@ class Meeting {
   void attend(std::uint32_t trainer, Respond respond);
   void goodbye(std::uint32_t trainer);
   void lost(std::uint32_t trainer, std::uint64_t incarnation);
-  /// values: none for a barrier, the addends for all_reduce, the number of threads for begin_pass.
-  void gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond);
+  /// The trainer's connection has ended, and it may come back. True when it is away now.
+  bool leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
+  /// It was given time to come back: it is lost when it has not. True then.
+  bool give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
+  /// values: none for a barrier, the addends for all_reduce, the number of threads for begin_pass. number: as the trainer
+  /// counts its calls of the kind, which makes it the same call when it comes again; 0 where it does not.
+  void gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,
+              std::uint64_t number = 0);
   void push(Contribution contribution);
-  void leave_pass(const Participant& participant);
+  /// pass: the trainer's number of it; one that is over changes nothing. 0: the one under way.
+  void leave_pass(const Participant& participant, std::uint64_t pass = 0);
   /// Fails everything that waits and everything that would have to.
   void close();
 
+  // For checkpoints and recovery, before the first request: nothing is answered and nothing kept.
+
+  /// Calls `with` with all that is to be restored, while nothing happens here.
+  void describe(const std::function<void(const Bytes&)>& with) const;
+  void restore(Reader& in);
+  void replay(const MeetingEvent& event);
+  /// The server was started again: who was here is away. Returns who that is.
+  std::vector<ClientId> go_on();
+  bool are_all_done() const;
+
  private:
+  struct Completed {
+    std::uint64_t number = 0;
+    std::shared_ptr<Outcome> outcome;  // shared by the trainers of the round
+    std::size_t values = 0;
+  };
   using Answers = std::vector<std::function<void()>>;
 
   /// The error that keeps anyone from meeting now.
@@ -67,6 +101,15 @@ class Meeting {
   void drop(std::uint32_t trainer, const Error& error, Answers& answers);
   void complete_gatherings(Answers& answers);
   void complete_round(Kind kind, Gathering::Round round, Answers& answers);
+  void keep(const MeetingEvent& event) const {
+    if (hooks_.keep) hooks_.keep(event);
+  }
+  void keep_round(Kind kind, const Gathering::Round& round) const;
+  void begin_pass(const Gathering::Round& round);
+  void join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number);
+  void newcomer_replaces(std::uint32_t trainer, Answers& answers);
+  void give_up_on(std::uint32_t trainer, Answers& answers);
+  void give(const Answers& answers) const;
   void apply_complete_steps(std::unique_lock<std::mutex>& lock);
   /// Completes what can be completed, then gives the answers with the lock released.
   void settle(std::unique_lock<std::mutex>& lock, Answers answers = {});
@@ -77,7 +120,8 @@ class Meeting {
   bool closed_ = false;
   Roster roster_;
   std::map<std::uint32_t, Respond> attending_;
-  std::array<Gathering, 3> gatherings_;
+  std::array<Gathering, kKinds> gatherings_;
+  std::array<std::map<std::uint32_t, Completed>, kKinds> completed_;  // by trainer, its last
   SyncPass pass_;
 };
 

@@ -41,7 +41,7 @@ Observer make_observer(ClientOptions options, std::uint64_t incarnation,
   pending.wait();
   Observer observer;
   observer.tables = options.tables;
-  observer.client = make_channel_client(options, incarnation, std::move(channels));
+  observer.client = make_channel_client(options, incarnation, std::move(channels), {});
   return observer;
 }
 

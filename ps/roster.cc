@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/wire.h"
+
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -48,13 +50,15 @@ bool Roster::hello(const Newcomer& newcomer) {
     throw Error(ErrorKind::config, name + " is connected to " + server_ + " already",
                 "give each trainer a rank of its own");
   }
-  const bool is_same = entry.presence == Presence::here && entry.incarnation == newcomer.incarnation;
+  const bool is_same = (entry.presence == Presence::here || entry.presence == Presence::away) &&
+                       entry.incarnation == newcomer.incarnation;
   const bool is_late = in_place_ && entry.presence != Presence::expected && !is_same;
   newest_ = std::max(newest_, newcomer.epoch);
   if (knows_more && in_place_) entry.fence = std::max(entry.fence, newcomer.epoch);
   entry.presence = Presence::here;
   if (!is_same) entry.joined = !is_late;
   entry.incarnation = newcomer.incarnation;
+  entry.connection = newcomer.connection;
   entry.since = newcomer.epoch;
   if (!newcomer.launcher.empty()) entry.launcher = newcomer.launcher;
   return is_late;
@@ -95,9 +99,73 @@ void Roster::goodbye(std::uint32_t trainer) {
 bool Roster::lose(std::uint32_t trainer, std::uint64_t incarnation) {
   if (trainer >= entries_.size()) return false;
   Entry& entry = entries_[trainer];
-  if (entry.presence != Presence::here || entry.incarnation != incarnation) return false;
+  const bool was_there = entry.presence == Presence::here || entry.presence == Presence::away;
+  if (!was_there || entry.incarnation != incarnation) return false;
   entry.presence = Presence::lost;
   return true;
+}
+
+bool Roster::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
+  if (!is_here_by(trainer, incarnation, connection)) return false;
+  entries_[trainer].presence = Presence::away;
+  return true;
+}
+
+bool Roster::is_here_by(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const {
+  if (!is_here(trainer)) return false;
+  const Entry& entry = entries_[trainer];
+  return entry.incarnation == incarnation && (connection == 0 || entry.connection == connection);
+}
+
+bool Roster::is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const {
+  if (trainer >= entries_.size()) return false;
+  const Entry& entry = entries_[trainer];
+  return entry.presence == Presence::away && entry.incarnation == incarnation &&
+         (connection == 0 || entry.connection == connection);
+}
+
+void Roster::all_leave_for_now() {
+  for (Entry& entry : entries_) {
+    if (entry.presence == Presence::here) entry.presence = Presence::away;
+  }
+}
+
+void Roster::write(Bytes& out) const {
+  out.value(epoch_);
+  out.value(newest_);
+  out.value(std::uint32_t{in_place_ ? 1u : 0u});
+  out.value(std::uint32_t{has_world_ ? 1u : 0u});
+  out.value(trainers());
+  for (const Entry& entry : entries_) {
+    out.value(static_cast<std::uint32_t>(entry.presence));
+    out.value(std::uint32_t{entry.joined ? 1u : 0u});
+    out.value(entry.incarnation);
+    out.value(entry.fence);
+    out.value(entry.since);
+    out.text(entry.launcher);
+  }
+}
+
+void Roster::read(Reader& in) {
+  epoch_ = in.value<std::uint64_t>();
+  newest_ = in.value<std::uint64_t>();
+  in_place_ = in.value<std::uint32_t>() != 0;
+  has_world_ = in.value<std::uint32_t>() != 0;
+  entries_.clear();
+  const auto trainers = in.value<std::uint32_t>();
+  for (std::uint32_t i = 0; i < trainers; ++i) {
+    Entry entry;
+    const auto presence = in.value<std::uint32_t>();
+    if (presence > static_cast<std::uint32_t>(Presence::away))
+      throw Error(ErrorKind::data, "no presence of a trainer has the number " + std::to_string(presence));
+    entry.presence = static_cast<Presence>(presence);
+    entry.joined = in.value<std::uint32_t>() != 0;
+    entry.incarnation = in.value<std::uint64_t>();
+    entry.fence = in.value<std::uint64_t>();
+    entry.since = in.value<std::uint64_t>();
+    entry.launcher = wire::read_text(in);
+    entries_.push_back(std::move(entry));
+  }
 }
 
 std::vector<std::uint32_t> Roster::update(const Attendance& attendance) {
@@ -144,7 +212,7 @@ bool Roster::change_holder(Entry& entry, const std::string& launcher, std::uint6
   // The new holder has said hello already; whoever was there before it was sent away then.
   if (entry.presence == Presence::here && entry.since > before) return false;
   const bool was_held = entry.presence == Presence::here || entry.presence == Presence::lost ||
-                        entry.presence == Presence::expected;
+                        entry.presence == Presence::expected || entry.presence == Presence::away;
   entry.presence = Presence::coming;
   entry.fence = std::max(entry.fence, before + 1);
   return was_held;
@@ -153,7 +221,8 @@ bool Roster::change_holder(Entry& entry, const std::string& launcher, std::uint6
 bool Roster::is_awaited(std::uint32_t trainer) const {
   const Presence presence = entries_[trainer].presence;
   if (!entries_[trainer].joined) return false;
-  return presence == Presence::expected || presence == Presence::here || presence == Presence::lost;
+  return presence == Presence::expected || presence == Presence::here || presence == Presence::lost ||
+         presence == Presence::away;
 }
 
 bool Roster::are_all_done() const {

@@ -4,6 +4,10 @@
 //   here         -> done      goodbye
 //   here         -> lost      its connection ended without a goodbye
 //   done, lost   -> here      hello of a new incarnation
+//   here         -> away      where trainers may come back (ServerOptions::recover_within): its connection ended, or the
+//                             server itself was started again; others wait for it meanwhile
+//   away         -> here      its hello by another connection, or that of a new incarnation
+//   away         -> lost      it did not come back in time
 //
 // In a job whose worlds change in place (update()):
 //
@@ -27,6 +31,9 @@
 #include <string>
 #include <vector>
 
+#include "ps/durable/bytes.h"
+#include "ps/message.h"
+
 namespace fleetrun::ps {
 
 /// Who takes part in the job from an epoch on, as fleetrun tells its processes (launcher/world_feed).
@@ -42,6 +49,8 @@ struct Newcomer {
   std::uint64_t incarnation = 0;
   std::uint64_t epoch = 0;
   std::string launcher = {};  // as in Attendance; empty when it was told none
+  /// Tells its connections apart: another number with each hello, 0 where it makes one only.
+  std::uint64_t connection = 0;
 };
 
 class Roster {
@@ -64,6 +73,17 @@ class Roster {
   void goodbye(std::uint32_t trainer);
   /// True when that incarnation was here; it is lost now.
   bool lose(std::uint32_t trainer, std::uint64_t incarnation);
+  /// True when that incarnation was here by that connection, or by any for 0; it is away now, and may come back.
+  bool leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
+  /// Whether it is away, and has been since that connection ended; 0 for any.
+  bool is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const;
+  /// Whether that incarnation is here by that connection, or by any for 0.
+  bool is_here_by(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const;
+  /// All who are here are away: the server was started again.
+  void all_leave_for_now();
+  std::uint64_t incarnation(std::uint32_t trainer) const {
+    return trainer < entries_.size() ? entries_[trainer].incarnation : 0;
+  }
   /// A new world. Returns the ranks whose holders are gone; one that is older than the newest changes nothing.
   std::vector<std::uint32_t> update(const Attendance& attendance);
 
@@ -83,8 +103,12 @@ class Roster {
   /// What a stale trainer is told.
   std::string stale_text(std::uint32_t trainer, std::uint64_t epoch) const;
 
+  /// For checkpoints: all of it but its name. Throws: Error(data).
+  void write(Bytes& out) const;
+  void read(Reader& in);
+
  private:
-  enum class Presence { expected, here, done, lost, absent, coming };
+  enum class Presence { expected, here, done, lost, absent, coming, away };
   struct Entry {
     Presence presence = Presence::expected;
     std::uint64_t incarnation = 0;
@@ -92,6 +116,7 @@ class Roster {
     std::uint64_t since = 0;  // the epoch that its holder said hello with
     bool joined = true;
     std::string launcher = {};
+    std::uint64_t connection = 0;
   };
   bool leave(Entry& entry);
   bool change_holder(Entry& entry, const std::string& launcher, std::uint64_t before);

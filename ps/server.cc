@@ -36,11 +36,16 @@ Server::~Server() {
 
 void Server::handle(const wire::Header& header, Reader body, Respond respond,
                     const MessageSource& answers) noexcept {
-  // A request that was handed on to the meeting leaves no respond behind, so each is answered once.
-  Respond mine = Figures::count(state_->figures, header.method, body.remaining(), std::move(respond));
-  const std::string doing = std::string(wire::to_string(header.method)) + " on " + name_of(state_->options);
+  Respond counted = Figures::count(state_->figures, header.method, body.remaining(), std::move(respond));
+  state_->handle(header, std::move(body), std::move(counted), answers);
+}
+
+void Server::State::handle(const wire::Header& header, Reader body, Respond mine,
+                           const MessageSource& answers) noexcept {
+  // A request that was handed on to the meeting or the gate leaves no respond behind, so each is answered once.
+  const std::string doing = std::string(wire::to_string(header.method)) + " on " + name_of(options);
   try {
-    state_->dispatch(header, body, mine, answers);
+    dispatch(header, body, mine, answers);
   } catch (Error& error) {
     error.while_doing(doing);
     if (mine) mine(std::move(error));
@@ -63,10 +68,12 @@ bool Server::is_stale(const wire::Header& header) const noexcept {
 
 void Server::lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept {
   state_->meeting.lost(trainer, incarnation);
+  state_->gate.end({trainer, incarnation});
 }
 
 void Server::close() noexcept {
   state_->meeting.close();
+  state_->gate.open();
 }
 
 void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond,
@@ -77,6 +84,9 @@ void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& 
     Message reply = header.trainer == wire::kObserver ? hello_observer(body) : hello(header, body);
     return std::exchange(respond, nullptr)(std::move(reply));
   }
+  // Its answer was lost, and it is said again.
+  if (header.method == wire::Method::goodbye && meeting.is_done(header.trainer, header.incarnation))
+    return std::exchange(respond, nullptr)(Message());
   if (header.trainer != wire::kObserver) meeting.require(header.trainer, header.incarnation, header.epoch);
   if (dispatch_meeting(header, body, respond)) return;
   Message reply = answer(header, body, answers);
@@ -87,7 +97,7 @@ void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& 
 bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond) {
   const auto gather = [&](Meeting::Kind kind, std::vector<double> values) {
     wire::expect_end(body);
-    meeting.gather(kind, header.trainer, std::move(values), std::exchange(respond, nullptr));
+    meeting.gather(kind, header.trainer, std::move(values), std::exchange(respond, nullptr), header.sequence);
     return true;
   };
   switch (header.method) {
@@ -95,7 +105,8 @@ bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, R
       meeting.attend(header.trainer, std::exchange(respond, nullptr));
       return true;
     case wire::Method::push:
-      push(header, body, respond);
+    case wire::Method::set_dense:
+      change(header, body, respond);
       return true;
     case wire::Method::barrier:
       return gather(Meeting::Kind::barrier, {});
@@ -129,13 +140,12 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
     case wire::Method::stat:
       wire::expect_end(body);
       return stat();
-    case wire::Method::set_dense:
-      return set_dense(body);
     case wire::Method::goodbye:
       meeting.goodbye(header.trainer);
+      gate.end({header.trainer, header.incarnation});
       return {};
     case wire::Method::leave_pass:
-      meeting.leave_pass({header.trainer, header.thread});
+      meeting.leave_pass({header.trainer, header.thread}, header.sequence);
       return {};
     case wire::Method::rows:
       return message_of(current()->sparse(body.value<std::uint32_t>()).rows());
@@ -197,8 +207,12 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
     compare("the tables", i < options.tables.size() ? describe(options.tables[i]) : "no such table",
             i < there.size() ? there[i] : "no such table");
   }
-  const bool is_late = meeting.hello({header.trainer, header.incarnation, header.epoch, launcher});
-  return message_of(std::uint32_t{is_late ? 1u : 0u});
+  wire::HelloAnswer answer;
+  answer.late =
+      meeting.hello({header.trainer, header.incarnation, header.epoch, launcher, header.sequence}) ? 1 : 0;
+  answer.next_change = gate.begin({header.trainer, header.incarnation});
+  answer.rounds = meeting.rounds(header.trainer);
+  return message_of(answer);
 }
 
 }  // namespace fleetrun::ps

@@ -1,6 +1,7 @@
 // A server's state, and who answers what:
 //
 //   server.cc         who may ask, and what they disagree on; requests that meet
+//   server_changes.cc changes: each once, in or out of a cut
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
 //   server_watching.cc  what it has done so far, and who only looks on
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "ps/durable/gate.h"
 #include "ps/meeting.h"
 #include "ps/server.h"
 #include "ps/sync_step.h"
@@ -37,6 +39,7 @@ Message message_of(const T& value) {
 struct Server::State {
   ServerOptions options;
   ServerPlace place;
+  Gate gate;
   Meeting meeting;
   const std::shared_ptr<Figures> figures;  // shared with the calls under way
   mutable std::mutex mutex;                // guards what follows
@@ -50,8 +53,7 @@ struct Server::State {
       : options(wanted),
         place{wanted.rank, wanted.servers, wanted.memory},
         meeting(name_of(wanted), wanted.trainers,
-                {[this](const std::vector<Contribution>& step) { apply_averaged(step, *current()); },
-                 std::move(all_done)},
+                {[this](const std::vector<Contribution>& step) { apply_step(step); }, std::move(all_done)},
                 wanted.epoch),
         figures(std::make_shared<Figures>(wanted.tables)),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
@@ -66,13 +68,19 @@ struct Server::State {
   Message answer(const wire::Header& header, Reader& body, const MessageSource& answers);
   Message hello(const wire::Header& header, Reader& body);
   void compare(const std::string& what, const std::string& here, const std::string& there) const;
-  void push(const wire::Header& header, Reader& body, Respond& respond);
+  void handle(const wire::Header& header, Reader body, Respond respond,
+              const MessageSource& answers) noexcept;
+  void change(const wire::Header& header, Reader& body, Respond& respond);
+  void apply(const wire::Header& header, Reader body);
+  void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
+  void apply_step(const std::vector<Contribution>& step);
+  std::unique_ptr<wire::PushRequest> read_checked_push(Reader& body) const;
   Message save(const wire::Header& header, Reader& body);
   void commit_save(Reader& body);
   void clean_save(Reader& body);
   Message prepare_load(Reader& body);
   void commit_load();
-  Message set_dense(Reader& body);
+  void set_dense(Reader& body);
   Message stat() const;
   void check_observer(wire::Method method) const;
   Message hello_observer(Reader& body) const;

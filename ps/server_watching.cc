@@ -41,7 +41,7 @@ Message Server::State::hello_observer(Reader& body) const {
   compare("the number of servers", std::to_string(options.servers),
           std::to_string(body.value<std::uint32_t>()));
   compare("the server's rank", std::to_string(options.rank), std::to_string(body.value<std::uint32_t>()));
-  return message_of(std::uint32_t{0});
+  return message_of(wire::HelloAnswer{});
 }
 
 std::string Server::stat() const {

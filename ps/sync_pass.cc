@@ -66,6 +66,12 @@ void SyncPass::finish(const std::vector<Contribution>& step) {
   }
 }
 
+std::vector<Participant> SyncPass::participants() const {
+  std::vector<Participant> out;
+  for (const auto& [participant, state] : participants_) out.push_back(participant);
+  return out;
+}
+
 std::vector<Respond> SyncPass::give_up() {
   std::vector<Respond> waiting;
   for (auto& [participant, state] : participants_) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "ps/durable/gate.h"
 #include "ps/outcome.h"
 #include "ps/wire.h"
 
@@ -30,6 +31,9 @@ struct Contribution {
   Participant from;
   std::unique_ptr<wire::PushRequest> push;
   Respond respond;
+  ChangeId change = {};
+  /// The request's body as it came, for the log.
+  Reader body = {};
 };
 
 class SyncPass {
@@ -38,6 +42,7 @@ class SyncPass {
   void begin(const std::map<std::uint32_t, std::uint32_t>& threads);
   /// The threads of a trainer that comes while a pass is under way.
   void join(std::uint32_t trainer, std::uint32_t threads);
+  void join(const Participant& participant) { participants_.try_emplace(participant); }
   bool is_under_way() const noexcept { return !participants_.empty(); }
   void leave(const Participant& participant) { participants_.erase(participant); }
   /// Takes all threads of a trainer out of the pass. Returns their waits: what they pushed in this step is dropped.
@@ -50,6 +55,8 @@ class SyncPass {
   void finish(const std::vector<Contribution>& step);
   /// Everyone who waits; the pass is over then.
   std::vector<Respond> give_up();
+
+  std::vector<Participant> participants() const;
 
  private:
   struct State {

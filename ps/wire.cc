@@ -1,6 +1,8 @@
 #include "ps/wire.h"
 
 #include <array>
+#include <cstddef>
+#include <cstring>
 
 #include "runtime/base/error.h"
 
@@ -17,12 +19,15 @@ struct RawHeader {
   std::uint64_t epoch = 0;
   std::uint64_t sequence = 0;
 };
-static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 16 && sizeof(Floats) == 16);
+static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 16 && sizeof(Floats) == 16 &&
+              sizeof(HelloAnswer) == 40);
 
 constexpr std::array<std::string_view, kMethodCount> kMethods = {
     "hello",      "attend",       "goodbye",     "pull",       "push",      "set_dense", "begin_pass",
     "leave_pass", "barrier",      "all_reduce",  "rows",       "save_next", "save_part", "save_commit",
     "save_clean", "load_prepare", "load_commit", "load_abort", "stat"};
+
+constexpr std::size_t kSequenceAt = offsetof(RawHeader, sequence);
 
 Error malformed(const std::string& what) {
   return Error(ErrorKind::data, what);
@@ -85,6 +90,10 @@ std::vector<std::span<const std::uint64_t>> read_keys(Reader& reader, const Sect
 std::string_view to_string(Method method) noexcept {
   const auto index = static_cast<std::size_t>(method);
   return index < kMethods.size() ? kMethods[index] : "an unknown method";
+}
+
+void set_sequence(Message& request, std::uint64_t sequence) {
+  std::memcpy(request.data() + kSequenceAt, &sequence, sizeof sequence);
 }
 
 Draft draft(const Header& header, std::size_t body, const MessageSource& source) {

@@ -9,7 +9,8 @@
 //   push       as pull | gradients f32[keys, width] of every sparse section | f32[] of every dense section
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
-//     reply    late u32: 1 for a trainer that comes while others train (ps/roster.h)
+//     reply    late u32: 1 for a trainer that comes while others train (ps/roster.h), 0 u32 | next change u64
+//              | barriers, all_reduces, passes so far u64 x 3
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
 //   save_next  directory text      reply save u64
@@ -23,10 +24,12 @@
 //   text       length u32 | bytes
 //
 // The keys of one section of a push are distinct. A client's incarnation is a random number: it tells a
-// trainer that came back from the one before it. The epoch is that of the world the trainer knows, 0 without one; a stale
+// trainer that came back from the one before it. A hello and the attend after it have a random sequence, which tells one
+// connection of an incarnation from the next. The epoch is that of the world the trainer knows, 0 without one; a stale
 // one is refused (ps/roster.h).
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -77,7 +80,8 @@ struct Header {
   std::uint32_t thread = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t epoch = 0;
-  /// Numbers the pushes of an incarnation from 1, the same on all servers; 0 for what need not be told apart.
+  /// Numbers the changes of an incarnation (push, set_dense) from 1, the same on all servers, and apart from that its
+  /// barriers, its sums and its passes; 0 for what need not be told apart.
   std::uint64_t sequence = 0;
 
   bool operator==(const Header&) const = default;
@@ -106,6 +110,17 @@ struct Sections {
   bool empty() const noexcept { return sparse.empty() && dense.empty(); }
 };
 
+struct HelloAnswer {
+  std::uint32_t late = 0;
+  std::uint32_t unused = 0;
+  /// All changes of the incarnation before this one have been applied.
+  std::uint64_t next_change = 1;
+  /// Its barriers, sums and passes that are complete.
+  std::array<std::uint64_t, 3> rounds = {};
+
+  bool operator==(const HelloAnswer&) const = default;
+};
+
 /// A request being made, header and sections written; the caller fills what is left.
 struct PullDraft {
   Message message;
@@ -126,6 +141,9 @@ struct Draft {
   Writer writer;
 };
 Draft draft(const Header& header, std::size_t body, const MessageSource& source = {});
+
+/// Gives a request that was drafted its number.
+void set_sequence(Message& request, std::uint64_t sequence);
 
 void write_text(Writer& writer, std::string_view text);
 inline std::size_t text_size(std::string_view text) noexcept {

@@ -77,7 +77,7 @@ Gate::Answer Gate::claim(const ChangeId& id, bool enters, std::function<void()> 
   const std::lock_guard lock(mutex_);
   if (id.number != 0) {
     Client& client = clients_[id.client];
-    if (auto error = client.history.refusal(id.number)) throw std::move(*error);
+    if (auto error = client.history.refusal(id.number)) throw Error(std::move(*error));
     if (client.history.is_done(id.number)) return Answer::applied;
     if (client.claimed.contains(id.number)) {
       twins_.emplace(id, Kept{id, std::move(again)});

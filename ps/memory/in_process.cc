@@ -96,15 +96,16 @@ std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, std:
     const ClientOptions options{trainer, trainers, mode, tables};
     const std::uint64_t incarnation = make_incarnation();
     std::vector<std::unique_ptr<Channel>> channels;
+    Welcome welcome;
     for (std::uint32_t rank = 0; rank < servers; ++rank) {
       channels.push_back(std::make_unique<MemoryChannel>(all[rank], rank, trainer, incarnation));
       auto endings = std::make_shared<Endings>();
       auto hello = channels.back()->start({wire::Method::hello, trainer, 0, incarnation},
                                           make_hello(options, incarnation, rank, servers), endings);
       endings->wait(1);
-      static_cast<void>(read_hello_answer(hello->result()));
+      welcome.add(rank, read_hello_answer(hello->result()));
     }
-    clients.push_back(make_channel_client(options, incarnation, std::move(channels)));
+    clients.push_back(make_channel_client(options, incarnation, std::move(channels), welcome));
   }
   return clients;
 }

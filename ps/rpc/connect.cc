@@ -273,13 +273,12 @@ class Introduction {
         endings_(std::make_shared<Endings>()),
         servers_(channels.size()) {}
 
-  // True when a server says that the others have begun.
-  bool run() {
+  Welcome run() {
     const auto deadline = started_ + options_.connect_timeout;
     bool said = false;
     for (;;) {
       for (std::uint32_t s = 0; s < channels_.size(); ++s) go_on(s);
-      if (missing().empty()) return is_late_;
+      if (missing().empty()) return welcome_;
       if (Clock::now() >= deadline) fail();
       if (!said && Clock::now() >= started_ + kSayWhoIsMissing) {
         const bool looks_on = client_.trainer == wire::kObserver;
@@ -328,7 +327,8 @@ class Introduction {
 
   void settle(Server& server) {
     try {
-      is_late_ = read_hello_answer(server.hello->result()) || is_late_;
+      welcome_.add(static_cast<std::uint32_t>(&server - servers_.data()),
+                   read_hello_answer(server.hello->result()));
       server.known = true;
     } catch (const Error& error) {
       if (is_over(error)) throw;
@@ -383,26 +383,27 @@ class Introduction {
   std::chrono::system_clock::time_point rpc_deadline_;
   std::shared_ptr<Endings> endings_;  // shared with the hellos
   std::size_t seen_ = 0;
-  bool is_late_ = false;
+  Welcome welcome_;
   std::vector<Server> servers_;
   std::string reason_;
 };
 
 // Channels to all servers that have accepted a hello of `client`.
 struct Introduced {
-  std::uint64_t incarnation = make_incarnation();
+  std::uint64_t incarnation;
   std::vector<std::unique_ptr<RpcChannel>> channels;
-  bool is_late = false;
+  Welcome welcome;
 
   Introduced(const std::vector<std::string>& endpoints, const ClientOptions& client,
-             const ConnectOptions& options) {
+             const ConnectOptions& options)
+      : incarnation(client.identity != 0 ? client.identity : make_incarnation()) {
     if (endpoints.empty()) throw Error(ErrorKind::config, "no parameter servers to connect to");
     // gRPC's own lines would repeat, in other words, what our errors say.
     gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
     const auto answers = std::make_shared<Answers>();
     for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank)
       channels.push_back(std::make_unique<RpcChannel>(rank, endpoints[rank], answers));
-    is_late = Introduction(client, incarnation, channels, options).run();
+    welcome = Introduction(client, incarnation, channels, options).run();
   }
 
   std::vector<std::unique_ptr<Channel>> take_channels() {
@@ -422,7 +423,7 @@ std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const
     const wire::Header header{wire::Method::attend, client.trainer, 0, introduced.incarnation, client.epoch};
     channel->attend(wire::draft(header, 0).message);
   }
-  return make_channel_client(client, introduced.incarnation, introduced.take_channels(), introduced.is_late);
+  return make_channel_client(client, introduced.incarnation, introduced.take_channels(), introduced.welcome);
 }
 
 Observer observe(const std::vector<std::string>& endpoints, const ConnectOptions& options) {
