@@ -1,6 +1,6 @@
 // One gRPC channel per server, one queue and one thread for the answers of all of them. Requests are filled
 // in the memory that gRPC sends from; answers are read from the pieces that gRPC received, by the thread that
-// waits.
+// waits. A server on this host is reached through shared memory where it offers that (ps/shm/link.h).
 //
 // A call "attend" stays open on each channel from hello to goodbye: when it ends, the server is gone, and so
 // is every later call, also when something else answers on that port by then. Nothing is ever sent twice.
@@ -22,6 +22,7 @@
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/session.h"
 #include "ps/rpc/settings.h"
+#include "ps/shm/link.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -65,8 +66,8 @@ Error error_of(const grpc::Status& status, const std::string& server) {
   return Error(ErrorKind::network, server + " refused a call: " + status.error_message());
 }
 
-// One request and its answer. Owned by the RpcCall that waits for it and, until gRPC has reported its end, by
-// itself.
+// One request and its answer. Owned by the RpcCall that waits for it and, until gRPC, or the link through shared memory,
+// has reported its end, by itself.
 struct Exchange {
   grpc::ClientContext context;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
@@ -84,6 +85,19 @@ struct Exchange {
   // Cancelled from here, because another server refused its part: says nothing about this server.
   std::atomic<bool> abandoned{false};
   std::shared_ptr<Exchange> self;
+  // Over shared memory; gRPC's part of the exchange is not used then.
+  bool by_memory = false;
+  Message request;
+  Outcome answer;
+
+  void complete(ShmAnswer outcome) {
+    answer = std::move(outcome.outcome);
+    const Error* error = std::get_if<Error>(&answer);
+    if (error && !abandoned && (attending || outcome.is_gone)) fate->seal(*error);
+    request = {};
+    ended = true;
+    if (endings) endings->ended(error != nullptr);
+  }
 
   void complete() {
     const std::shared_ptr<Exchange> keep = std::move(self);
@@ -103,12 +117,16 @@ class RpcCall : public Call {
   ~RpcCall() override {
     if (exchange_->ended) return;
     exchange_->abandoned = true;
-    exchange_->context.TryCancel();
+    if (!exchange_->by_memory) exchange_->context.TryCancel();
   }
 
   bool has_ended() const override { return exchange_->ended; }
 
   Reader result() override {
+    if (exchange_->by_memory) {
+      if (const Error* error = std::get_if<Error>(&exchange_->answer)) throw separate_copy(*error);
+      return Reader(std::get<Message>(exchange_->answer).bytes());
+    }
     if (!exchange_->status.ok()) throw error_of(exchange_->status, exchange_->server);
     if (!exchange_->reply.Dump(&exchange_->slices).ok()) {
       throw Error(ErrorKind::network, exchange_->server + " sent an answer that cannot be read");
@@ -165,6 +183,11 @@ class Answers {
 
 grpc::ByteBuffer buffer_of(Message message) {
   const std::size_t size = message.size();
+  if (!message.is_from_heap()) {
+    Message copy(size);
+    std::ranges::copy(message.bytes(), copy.data());
+    message = std::move(copy);
+  }
   std::byte* bytes = message.release();
   const grpc::Slice slice(
       bytes, size, [](void* memory) { delete[] static_cast<std::byte*>(memory); }, bytes);
@@ -193,13 +216,19 @@ class RpcChannel : public Channel {
         fate_(std::make_shared<Fate>()) {}
 
   ~RpcChannel() override {
-    if (attended_) attended_->context.TryCancel();
+    if (attended_ && !attended_->by_memory) attended_->context.TryCancel();
   }
 
   const std::string& endpoint() const noexcept { return endpoint_; }
 
   // Takes over a connection that has proved itself.
   void use(Dial& dial) {
+    link_.reset();
+    stub_.reset();
+    if (dial.way() == Way::shared_memory) {
+      link_.emplace(dial.take_segment(), dial.take_connection(), name_);
+      return;
+    }
     session_ = std::make_shared<ClientSession>(dial.keys());
     stub_.emplace(grpc::CreateCustomInsecureChannelFromFd(endpoint_, dial.take_connection().release(),
                                                           channel_arguments()));
@@ -212,6 +241,8 @@ class RpcChannel : public Channel {
     send(exchange, std::move(request));
     return std::make_unique<RpcCall>(std::move(exchange));
   }
+
+  MessageSource messages() override { return link_ ? link_->messages() : MessageSource(); }
 
   // A hello that fails does not settle the channel's fate.
   std::unique_ptr<Call> start_hello(Message hello, std::shared_ptr<Endings> endings,
@@ -242,6 +273,12 @@ class RpcChannel : public Channel {
   }
 
   void send(const std::shared_ptr<Exchange>& exchange, Message request) {
+    if (link_) {
+      exchange->by_memory = true;
+      exchange->request = std::move(request);
+      return link_->send(exchange->request.bytes(),
+                         [exchange](ShmAnswer answer) { exchange->complete(std::move(answer)); });
+    }
     exchange->proof = session_->prove(kRpcMethod, request.bytes());
     exchange->context.AddMetadata(kProofMetadata, to_text(exchange->proof));
     exchange->self = exchange;
@@ -257,6 +294,7 @@ class RpcChannel : public Channel {
   std::shared_ptr<ClientSession> session_;  // likewise
   std::optional<grpc::GenericStub> stub_;
   std::shared_ptr<Exchange> attended_;
+  std::optional<ShmLink> link_;  // instead of the stub
 };
 
 // Connects to all servers at once, says hello to each, and again to those that are not there yet or went away in between.
@@ -268,6 +306,7 @@ class Introduction {
         incarnation_(incarnation),
         channels_(channels),
         options_(options),
+        ways_(ways_of(options.transport)),
         started_(Clock::now()),
         rpc_deadline_(std::chrono::system_clock::now() + options.connect_timeout),
         endings_(std::make_shared<Endings>()),
@@ -296,6 +335,7 @@ class Introduction {
     std::unique_ptr<Call> hello;
     bool known = false;
     std::size_t attempts = 0;
+    std::size_t way = 0;  // of ways_, the one to try
     Clock::time_point again;
   };
 
@@ -305,22 +345,40 @@ class Introduction {
     if (server.known) return;
     if (server.hello && server.hello->has_ended()) settle(server);
     if (server.known || server.hello) return;
-    if (!server.dial) {
-      if (Clock::now() < server.again) return;
+    do {
+      if (server.dial) continue;
+      if (server.way == 0 && Clock::now() < server.again) return;
       server.again = Clock::now() + kTryAgain;
-      server.dial.emplace(channels_[s]->endpoint(), channels_[s]->name(), options_.access, server.attempts++);
-    }
-    server.dial->advance();
+      server.dial.emplace(channels_[s]->endpoint(), channels_[s]->name(), options_.access, server.attempts,
+                          ways_[server.way]);
+    } while (!has_advanced(server));
     if (server.dial->has_failed()) {
       reason_ = server.dial->reason();
       server.dial.reset();
+      ++server.attempts;
+      server.way = 0;
     } else if (server.dial->is_connected()) {
       channels_[s]->use(*server.dial);
       server.dial.reset();
+      server.way = 0;
       const auto servers = static_cast<std::uint32_t>(channels_.size());
       server.hello =
           channels_[s]->start_hello(make_hello(client_, incarnation_, s, servers), endings_, rpc_deadline_);
     }
+  }
+
+  // False: that way is none, and the next one is to be tried, at once. Only the last way's errors count.
+  bool has_advanced(Server& server) {
+    const bool is_last = server.way + 1 == ways_.size();
+    try {
+      server.dial->advance();
+      if (is_last || !server.dial->has_failed()) return true;
+    } catch (const Error&) {
+      if (is_last) throw;
+    }
+    server.dial.reset();
+    ++server.way;
+    return false;
   }
 
   static bool is_over(const Error& error) { return error.kind() != ErrorKind::network; }
@@ -379,6 +437,7 @@ class Introduction {
   std::uint64_t incarnation_;
   const std::vector<std::unique_ptr<RpcChannel>>& channels_;
   const ConnectOptions& options_;
+  std::vector<Way> ways_;
   Clock::time_point started_;
   std::chrono::system_clock::time_point rpc_deadline_;
   std::shared_ptr<Endings> endings_;  // shared with the hellos

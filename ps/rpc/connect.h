@@ -1,4 +1,4 @@
-// A Client over gRPC.
+// A Client over gRPC, or over the memory that it shares with servers on its own host (ps/rpc/transport.h).
 //
 // A server that dies is noticed at once, one whose host is cut off or frozen within 15 s; nothing is ever
 // sent twice, so nothing is applied twice. Client and server prove the job's secret to each other before the first call,
@@ -14,6 +14,7 @@
 #include "ps/client.h"
 #include "ps/observer.h"
 #include "ps/rpc/access.h"
+#include "ps/rpc/transport.h"
 
 namespace fleetrun::ps {
 
@@ -21,6 +22,7 @@ struct ConnectOptions {
   /// How long to wait for servers that do not answer yet; says on stderr whom it waits for after 3 s.
   std::chrono::milliseconds connect_timeout{std::chrono::minutes(5)};
   Access access = {};
+  Transport transport = Transport::automatic;
 };
 
 /// Connects to all servers ("host:port", in rank order) and compares the tables with theirs.

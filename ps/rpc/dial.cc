@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "ps/rpc/doorkeeper.h"
 #include "runtime/base/error.h"
 #include "runtime/base/version.h"
 
@@ -21,12 +20,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{3};
 
-HandshakeSettings settings_of(const std::string& name, const Access& access) {
+HandshakeSettings settings_of(const std::string& name, const Access& access, Way way) {
   HandshakeSettings settings;
   settings.side = Side::client;
   settings.secret = access.secret;
   settings.secret_source = access.source;
-  settings.purpose = kPurpose;
+  settings.purpose = purpose_of(way);
   settings.version = FLEETRUN_VERSION;
   settings.peer = name;
   return settings;
@@ -51,9 +50,10 @@ Addresses look_up(const std::string& endpoint, std::string& why_not) {
 
 }  // namespace
 
-Dial::Dial(const std::string& endpoint, const std::string& name, const Access& access, std::size_t attempt)
-    : deadline_(Clock::now() + kPatience) {
-  handshake_.emplace(settings_of(name, access));
+Dial::Dial(const std::string& endpoint, const std::string& name, const Access& access, std::size_t attempt,
+           Way way)
+    : way_(way), deadline_(Clock::now() + kPatience) {
+  handshake_.emplace(settings_of(name, access, way));
   const Addresses found = look_up(endpoint, reason_);
   if (!found) {
     fail(reason_);
@@ -63,15 +63,23 @@ Dial::Dial(const std::string& endpoint, const std::string& name, const Access& a
   for (const addrinfo* address = found.get(); address; address = address->ai_next) ++count;
   const addrinfo* address = found.get();
   for (std::size_t i = attempt % count; i > 0; --i) address = address->ai_next;
-  connection_.reset(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (way == Way::tcp) {
+    begin(address->ai_addr, address->ai_addrlen);
+    return;
+  }
+  const LocalAddress local = local_address(address->ai_addr, address->ai_addrlen, way);
+  begin(reinterpret_cast<const sockaddr*>(&local.address), local.size);
+}
+
+void Dial::begin(const sockaddr* address, socklen_t size) {
+  connection_.reset(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!connection_) {
     fail(std::strerror(errno));
     return;
   }
   const int on = 1;
-  ::setsockopt(connection_.value(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (::connect(connection_.value(), address->ai_addr, address->ai_addrlen) != 0 && errno != EINPROGRESS)
-    fail(std::strerror(errno));
+  if (way_ == Way::tcp) ::setsockopt(connection_.value(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (::connect(connection_.value(), address, size) != 0 && errno != EINPROGRESS) fail(std::strerror(errno));
 }
 
 pollfd Dial::wanted() const noexcept {
@@ -102,10 +110,13 @@ void Dial::advance() {
     return;
   }
   if (stage_ == Stage::proving) return receive();
+  if (stage_ == Stage::sharing) return receive_segment();
   int error = 0;
   socklen_t size = sizeof error;
   ::getsockopt(connection_.value(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return fail(std::strerror(error));
+  if (way_ == Way::shared_memory && !is_same_user(connection_.value()))
+    return fail("another user's process serves there, and memory is shared with none");
   stage_ = Stage::proving;
   flush();
 }
@@ -128,7 +139,19 @@ void Dial::receive() {
         "FLEETRUN_SECRET_FILE (mode 0600), else ~/.config/fleetrun/secret of their users");
   }
   flush();
-  if (stage_ == Stage::proving && handshake_->finished()) stage_ = Stage::connected;
+  if (stage_ == Stage::proving && handshake_->finished())
+    stage_ = way_ == Way::shared_memory ? Stage::sharing : Stage::connected;
+}
+
+void Dial::receive_segment() {
+  try {
+    auto files = receive_files(connection_.value());
+    if (!files) return;
+    segment_.emplace(ShmSegment::attach(std::move(*files)));
+    stage_ = Stage::connected;
+  } catch (const Error& error) {
+    fail(error.what());
+  }
 }
 
 }  // namespace fleetrun::ps

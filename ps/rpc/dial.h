@@ -1,4 +1,5 @@
-// One attempt to connect to a server and to prove the job's secret to each other. Does not block: the caller polls.
+// One attempt to connect to a server by one way and to prove the job's secret to each other. Does not block: the caller
+// polls.
 #pragma once
 
 #include <poll.h>
@@ -9,6 +10,8 @@
 #include <utility>
 
 #include "ps/rpc/access.h"
+#include "ps/rpc/transport.h"
+#include "ps/shm/segment.h"
 #include "runtime/base/handshake.h"
 #include "runtime/base/unique_fd.h"
 
@@ -18,7 +21,8 @@ class Dial {
  public:
   /// Begins; a name is looked up first, which may take its time. `name` is how errors call the server: "server 0 at
   /// 127.0.0.1:6180". Of an endpoint with several addresses attempt n tries the n-th.
-  Dial(const std::string& endpoint, const std::string& name, const Access& access, std::size_t attempt);
+  Dial(const std::string& endpoint, const std::string& name, const Access& access, std::size_t attempt,
+       Way way = Way::tcp);
 
   /// What to wait for while it is neither connected nor failed.
   pollfd wanted() const noexcept;
@@ -32,20 +36,27 @@ class Dial {
   /// Why it failed; empty when nothing is worth saying (nobody listens there yet).
   const std::string& reason() const noexcept { return reason_; }
 
+  Way way() const noexcept { return way_; }
   UniqueFd take_connection() { return std::move(connection_); }
   const SessionKeys& keys() const noexcept { return handshake_->keys(); }
+  /// Of a connection by shared memory.
+  ShmSegment take_segment() { return std::move(*segment_); }
 
  private:
-  enum class Stage { connecting, proving, connected, failed };
+  enum class Stage { connecting, proving, sharing, connected, failed };
+  void begin(const sockaddr* address, socklen_t size);
   void fail(std::string reason);
+  void receive_segment();
   void receive();
   void flush();
 
+  Way way_;
   Stage stage_ = Stage::connecting;
   std::string reason_;
   std::chrono::steady_clock::time_point deadline_;
   UniqueFd connection_;
   std::optional<Handshake> handshake_;
+  std::optional<ShmSegment> segment_;
 };
 
 }  // namespace fleetrun::ps

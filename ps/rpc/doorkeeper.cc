@@ -1,4 +1,4 @@
-// One thread and poll(): the socket, an eventfd that ends it, and those who are at the door. Each of them has kPatience.
+// One thread and poll(): the sockets, an eventfd that ends it, and those who are at the door. Each of them has kPatience.
 #include "ps/rpc/doorkeeper.h"
 
 #include <netdb.h>
@@ -58,6 +58,7 @@ void raise_descriptor_limit() {
 /// Somebody whose proof is not complete.
 struct Visitor {
   UniqueFd connection;
+  const Door* door;
   std::string host;  // of its address
   Handshake handshake;
   Clock::time_point since;
@@ -98,19 +99,31 @@ Listener listen_at(const std::string& endpoint, bool shares_port, const std::str
   return {std::move(socket), endpoint.substr(0, colon + 1) + text_of(address, size).port};
 }
 
+UniqueFd listen_beside(int socket, Way way) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  const LocalAddress local = local_address(reinterpret_cast<const sockaddr*>(&address), size, way);
+  UniqueFd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!out || ::bind(out.value(), reinterpret_cast<const sockaddr*>(&local.address), local.size) != 0 ||
+      ::listen(out.value(), kBacklog) != 0)
+    return {};
+  return out;
+}
+
 struct Doorkeeper::State {
-  UniqueFd socket, wake;
+  UniqueFd wake;
+  std::vector<Door> doors;
   Access access;
   Refusals& refusals;
-  std::function<void(Guest)> admit;
   std::deque<Visitor> visitors;  // the longest there first
   bool no_descriptors = false;
   std::thread thread;
 
   void run();
   int next_timeout() const;
-  void accept_all();
-  bool accept_one();
+  void accept_all(const Door& door);
+  bool accept_one(const Door& door);
   Progress serve(Visitor& visitor);
   void turn_away(const Visitor& visitor, const std::string& why) const;
   void send(const Visitor& visitor, const std::string& bytes) const;
@@ -119,7 +132,8 @@ struct Doorkeeper::State {
 void Doorkeeper::State::run() {
   std::vector<pollfd> watched;
   for (;;) {
-    watched.assign({{wake.value(), POLLIN, 0}, {no_descriptors ? -1 : socket.value(), POLLIN, 0}});
+    watched.assign({{wake.value(), POLLIN, 0}});
+    for (const Door& door : doors) watched.push_back({no_descriptors ? -1 : door.socket.value(), POLLIN, 0});
     for (const Visitor& visitor : visitors) watched.push_back({visitor.connection.value(), POLLIN, 0});
     const int ready = ::poll(watched.data(), watched.size(), next_timeout());
     if (ready < 0 && errno != EINTR) return;
@@ -129,7 +143,7 @@ void Doorkeeper::State::run() {
     std::deque<Visitor> staying;
     for (std::size_t i = 0; i < visitors.size(); ++i) {
       Visitor& visitor = visitors[i];
-      const bool has_bytes = ready > 0 && watched[i + 2].revents != 0;
+      const bool has_bytes = ready > 0 && watched[i + 1 + doors.size()].revents != 0;
       const bool is_late = now - visitor.since >= kPatience;
       if (has_bytes && serve(visitor) != Progress::waits) continue;
       if (!is_late) {
@@ -140,7 +154,9 @@ void Doorkeeper::State::run() {
       }
     }
     visitors = std::move(staying);
-    if (ready > 0 && watched[1].revents != 0) accept_all();
+    for (std::size_t i = 0; i < doors.size(); ++i) {
+      if (ready > 0 && watched[i + 1].revents != 0) accept_all(doors[i]);
+    }
   }
 }
 
@@ -154,17 +170,17 @@ int Doorkeeper::State::next_timeout() const {
   return static_cast<int>(left.count());
 }
 
-void Doorkeeper::State::accept_all() {
+void Doorkeeper::State::accept_all(const Door& door) {
   // Not for ever: those who are at the door already are looked after in between.
-  for (int i = 0; i < kBacklog && accept_one(); ++i) {
+  for (int i = 0; i < kBacklog && accept_one(door); ++i) {
   }
 }
 
-bool Doorkeeper::State::accept_one() {
+bool Doorkeeper::State::accept_one(const Door& door) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  UniqueFd connection(
-      ::accept4(socket.value(), reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  UniqueFd connection(::accept4(door.socket.value(), reinterpret_cast<sockaddr*>(&address), &size,
+                                SOCK_CLOEXEC | SOCK_NONBLOCK));
   const bool is_short =
       !connection && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
   if (is_short && visitors.empty()) no_descriptors = true;
@@ -176,16 +192,18 @@ bool Doorkeeper::State::accept_one() {
     }
   }
   if (!connection) return !is_short && (errno == ECONNABORTED || errno == EINTR || errno == EPROTO);
-  set_option(connection.value(), IPPROTO_TCP, TCP_NODELAY);
-  const AddressText from = text_of(address, size);
+  const bool is_local = door.way != Way::tcp;
+  if (!is_local) set_option(connection.value(), IPPROTO_TCP, TCP_NODELAY);
+  const AddressText from = is_local ? AddressText{"a process of this host", ""} : text_of(address, size);
   HandshakeSettings settings;
   settings.side = Side::server;
   settings.secret = access.secret;
   settings.secret_source = access.source;
-  settings.purpose = kPurpose;
+  settings.purpose = purpose_of(door.way);
   settings.version = FLEETRUN_VERSION;
-  settings.peer = from.host + ":" + from.port;
-  visitors.push_back({std::move(connection), from.host, Handshake(std::move(settings)), Clock::now(), false});
+  settings.peer = is_local ? from.host : from.host + ":" + from.port;
+  visitors.push_back(
+      {std::move(connection), &door, from.host, Handshake(std::move(settings)), Clock::now(), false});
   return true;
 }
 
@@ -204,7 +222,8 @@ Progress Doorkeeper::State::serve(Visitor& visitor) {
     const std::size_t taken = visitor.handshake.receive(bytes);
     send(visitor, visitor.handshake.output());
     if (!visitor.handshake.finished()) return Progress::waits;
-    admit({std::move(visitor.connection), std::string(bytes.substr(taken)), visitor.handshake.keys()});
+    visitor.door->admit(
+        {std::move(visitor.connection), std::string(bytes.substr(taken)), visitor.handshake.keys()});
     return Progress::admitted;
   } catch (const Error& error) {
     send(visitor, visitor.handshake.output());
@@ -225,13 +244,12 @@ void Doorkeeper::State::send(const Visitor& visitor, const std::string& bytes) c
     static_cast<void>(::send(visitor.connection.value(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
 }
 
-Doorkeeper::Doorkeeper(UniqueFd socket, Access access, Refusals& refusals, std::function<void(Guest)> admit)
+Doorkeeper::Doorkeeper(std::vector<Door> doors, Access access, Refusals& refusals)
     : state_(new State{
-          std::move(socket),
           UniqueFd(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "serve parameters")),
+          std::move(doors),
           std::move(access),
           refusals,
-          std::move(admit),
           {},
           false,
           {}}) {

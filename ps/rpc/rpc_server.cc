@@ -32,6 +32,8 @@
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/session.h"
 #include "ps/rpc/settings.h"
+#include "ps/shm/host.h"
+#include "ps/slow_lane.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -40,50 +42,6 @@ namespace {
 
 constexpr std::size_t kArmedCalls = 16;
 constexpr std::chrono::seconds kFinishCalls{5};
-
-// Runs jobs one after the other on a thread of its own.
-class SlowLane {
- public:
-  SlowLane() : thread_([this] { run(); }) {}
-  ~SlowLane() { finish(); }
-  SlowLane(const SlowLane&) = delete;
-  SlowLane& operator=(const SlowLane&) = delete;
-
-  void add(std::function<void()> job) {
-    const std::lock_guard lock(mutex_);
-    jobs_.push_back(std::move(job));
-    changed_.notify_one();
-  }
-  // Returns when all jobs are done; none may be added then.
-  void finish() {
-    {
-      const std::lock_guard lock(mutex_);
-      finishing_ = true;
-      changed_.notify_one();
-    }
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return finishing_ || !jobs_.empty(); });
-      if (jobs_.empty()) return;
-      const std::function<void()> job = std::move(jobs_.front());
-      jobs_.pop_front();
-      lock.unlock();
-      job();
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> jobs_;
-  bool finishing_ = false;
-  std::thread thread_;
-};
 
 // How many calls are under way, so that the queue is closed after the last.
 class LiveCalls {
@@ -106,12 +64,6 @@ class LiveCalls {
   std::condition_variable none_;
   std::size_t count_ = 0;
 };
-
-bool is_slow(wire::Method method) noexcept {
-  using enum wire::Method;
-  return method == save_part || method == save_commit || method == save_clean || method == load_prepare ||
-         method == load_commit || method == load_abort;
-}
 
 grpc::Status status_of(const Error& error) {
   ErrorTexts texts = to_texts(error);
@@ -324,6 +276,7 @@ struct RpcServer::State {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> listening;
   std::vector<std::thread> threads;
+  std::optional<ShmHost> shared_memory;
   std::optional<Doorkeeper> doorkeeper;
   std::once_flag shut_down_once;
 
@@ -358,8 +311,24 @@ struct RpcServer::State {
     if (!listening) throw Error(ErrorKind::host, "gRPC could not start server " + std::to_string(rank));
     endpoint = listener.endpoint;
     start_threads();
-    doorkeeper.emplace(std::move(listener.socket), rpc.access, refusals,
-                       [this](Guest guest) { admit(guest); });
+    open_doors(std::move(listener.socket));
+  }
+
+  void open_doors(UniqueFd socket) {
+    const auto calls = [this](Guest guest) { admit(guest); };
+    std::vector<Door> doors;
+    if (offers(rpc.transport, Way::unix_socket))
+      doors.push_back({listen_beside(socket.value(), Way::unix_socket), Way::unix_socket, calls});
+    if (offers(rpc.transport, Way::shared_memory)) {
+      shared_memory.emplace(server, slow, ShmHostOptions{.refused = [this](auto& peer, auto& why) {
+                              refusals.note(peer, why);
+                            }});
+      doors.push_back({listen_beside(socket.value(), Way::shared_memory), Way::shared_memory,
+                       [this](Guest guest) { shared_memory->admit(std::move(guest.connection)); }});
+    }
+    doors.push_back({std::move(socket), Way::tcp, calls});
+    std::erase_if(doors, [](const Door& door) { return !door.socket; });
+    doorkeeper.emplace(std::move(doors), rpc.access, refusals);
   }
 
   void admit(Guest& guest) {
@@ -393,6 +362,7 @@ struct RpcServer::State {
     server.close();
     listening->Shutdown(std::chrono::system_clock::now() + kFinishCalls);
     slow.finish();
+    if (shared_memory) shared_memory->stop();
     live.wait_for_none();
     queue->Shutdown();
     for (std::thread& thread : threads) thread.join();

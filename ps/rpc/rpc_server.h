@@ -1,4 +1,4 @@
-// Serves a parameter server over gRPC.
+// Serves a parameter server over gRPC, and over shared memory to trainers on its host (ps/rpc/transport.h).
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ps/rpc/access.h"
+#include "ps/rpc/transport.h"
 #include "ps/server.h"
 
 namespace fleetrun::ps {
@@ -15,6 +16,8 @@ struct RpcServerOptions {
   bool held_by_launcher = false;
   /// What connections have to prove.
   Access access = {};
+  /// Beside TCP, which is always there.
+  Transport transport = Transport::automatic;
 };
 
 class RpcServer {

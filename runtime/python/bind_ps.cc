@@ -72,7 +72,9 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
   const auto client = std::make_shared<ClientPtr>();
   run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, ps::mode_of(mode), std::move(tables),
                                                     epoch, launcher}] {
-    *client = ps::connect(endpoints, options, {.access = ps::access_of(Environ::of_process())});
+    const Environ environ = Environ::of_process();
+    *client = ps::connect(endpoints, options,
+                          {.access = ps::access_of(environ), .transport = ps::transport_of(environ)});
   });
   return *client;
 }
@@ -130,7 +132,9 @@ void bind_ps(py::module_& module) {
              return std::make_shared<Server>(
                  ps::ServerOptions{rank, servers, trainers, ps::mode_of(mode), std::move(tables), epoch,
                                    std::move(memory)},
-                 endpoint, ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(environ)});
+                 endpoint,
+                 ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(environ),
+                                      ps::transport_of(environ)});
            }),
            "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0)
       .def("update",

@@ -121,7 +121,7 @@ HandshakeSettings client_settings(const Access& access) {
   HandshakeSettings settings;
   settings.side = Side::client;
   settings.secret = access.secret;
-  settings.purpose = kPurpose;
+  settings.purpose = purpose_of(Way::tcp);
   settings.version = FLEETRUN_VERSION;
   settings.peer = "the server";
   return settings;

@@ -10,6 +10,7 @@
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
 #include "runtime/base/error.h"
+#include "tests/support/ps_connect.h"
 
 using fleetrun::Error;
 using fleetrun::ErrorKind;
@@ -50,7 +51,7 @@ struct Job {
     for (const auto& server : servers) server->update(attendance);
   }
   std::unique_ptr<Client> come(std::uint32_t trainer, std::uint64_t epoch, const std::string& launcher) {
-    return connect(endpoints, {trainer, trainers, mode, kTables, epoch, launcher});
+    return connect_as_told(endpoints, {trainer, trainers, mode, kTables, epoch, launcher});
   }
 };
 
@@ -188,9 +189,9 @@ TEST_CASE("servers do not end before a trainer has come that the world promises,
 TEST_CASE("a trainer of a later world counts its trainers, and one of the same world has to agree") {
   Job job(Mode::async, 1);
   job.tell(1, "a");
-  const Error error = error_of([&] { connect(job.endpoints, {0, 3, Mode::async, kTables, 1, "a"}); });
+  const Error error = error_of([&] { connect_as_told(job.endpoints, {0, 3, Mode::async, kTables, 1, "a"}); });
   CHECK(std::string(error.what()).find("disagree on the number of trainers") != std::string::npos);
   job.tell(2, "abc");
-  const auto late = connect(job.endpoints, {2, 3, Mode::async, kTables, 2, "c"});
+  const auto late = connect_as_told(job.endpoints, {2, 3, Mode::async, kTables, 2, "c"});
   CHECK(late->is_late());
 }

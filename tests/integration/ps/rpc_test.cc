@@ -17,6 +17,7 @@
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
 #include "runtime/base/error.h"
+#include "tests/support/ps_connect.h"
 
 using fleetrun::Error;
 using fleetrun::ErrorKind;
@@ -54,7 +55,7 @@ struct Cluster {
       endpoints.push_back(servers.back()->endpoint());
     }
     for (std::uint32_t trainer = 0; trainer < trainers; ++trainer) {
-      clients.push_back(connect(endpoints, {trainer, trainers, mode, tables}));
+      clients.push_back(connect_as_told(endpoints, {trainer, trainers, mode, tables}));
     }
   }
 };
@@ -211,7 +212,7 @@ TEST_CASE(
   for (int start = 0; start < 3; ++start) {
     squatter.await_tries(1000);
     RpcServer server(options, lease.endpoint(), {.held_by_launcher = true});
-    const auto client = connect({lease.endpoint()}, {0, 1, Mode::async, tables});
+    const auto client = connect_as_told({lease.endpoint()}, {0, 1, Mode::async, tables});
     CHECK(pull(*client, 0, {1}, 1) == std::vector<float>{0});
     client->goodbye();
     server.wait();
@@ -292,7 +293,7 @@ TEST_CASE("a server and a trainer that disagree say what both have") {
   const RpcServer server({0, 1, 2, Mode::async, {sum_table()}}, "127.0.0.1:0");
   const std::vector<std::string> at{server.endpoint()};
   const auto refusal = [&](const ClientOptions& client) {
-    const Error error = error_of([&] { connect(at, client); });
+    const Error error = error_of([&] { connect_as_told(at, client); });
     CHECK(error.kind() == ErrorKind::config);
     CHECK(error.hint() == "start servers and trainers with the same program and the same job");
     return std::string(error.what());
@@ -309,7 +310,7 @@ TEST_CASE("a server and a trainer that disagree say what both have") {
       "constant(0), the trainer has sparse table 0 'sum' of width 8, sum, constant(0)");
   CHECK(contains(refusal({0, 2, Mode::async, {}}), "the trainer has no such table"));
   CHECK(contains(error_of([&] {
-                   connect({at[0], at[0]}, {0, 2, Mode::async, {sum_table()}});
+                   connect_as_told({at[0], at[0]}, {0, 2, Mode::async, {sum_table()}});
                  }).what(),
                  "disagree on the number of servers: the server has 1, the trainer has 2"));
 }
@@ -317,11 +318,11 @@ TEST_CASE("a server and a trainer that disagree say what both have") {
 TEST_CASE("a rank that is taken is refused until its holder is gone") {
   const RpcServer server({0, 1, 2, Mode::async, {sum_table()}}, "127.0.0.1:0");
   const ClientOptions options{1, 2, Mode::async, {sum_table()}};
-  const auto first = connect({server.endpoint()}, options);
-  CHECK(std::string(error_of([&] { connect({server.endpoint()}, options); }).what()) ==
+  const auto first = connect_as_told({server.endpoint()}, options);
+  CHECK(std::string(error_of([&] { connect_as_told({server.endpoint()}, options); }).what()) ==
         "trainer 1 is connected to server 0 already");
   first->goodbye();
-  const auto second = connect({server.endpoint()}, options);
+  const auto second = connect_as_told({server.endpoint()}, options);
   CHECK(second->rows(0) == 0);
 }
 
@@ -337,8 +338,8 @@ TEST_CASE("connecting gives up at its timeout, naming the servers that are missi
   const PortLease nowhere;
   const RpcServer server({0, 2, 1, Mode::async, {}}, "127.0.0.1:0");
   const Error error = error_of([&] {
-    connect({server.endpoint(), nowhere.endpoint()}, {0, 1, Mode::async, {}},
-            {.connect_timeout = std::chrono::milliseconds(300)});
+    connect_as_told({server.endpoint(), nowhere.endpoint()}, {0, 1, Mode::async, {}},
+                    {.connect_timeout = std::chrono::milliseconds(300)});
   });
   CHECK(error.kind() == ErrorKind::network);
   CHECK(contains(error.what(), "no answer within 300 ms from server 1 at " + nowhere.endpoint()));
@@ -348,7 +349,7 @@ TEST_CASE("connecting gives up at its timeout, naming the servers that are missi
 TEST_CASE("a trainer that starts before its server waits for it") {
   const PortLease lease;
   std::unique_ptr<Client> client;
-  std::thread trainer([&] { client = connect({lease.endpoint()}, {0, 1, Mode::async, {}}); });
+  std::thread trainer([&] { client = connect_as_told({lease.endpoint()}, {0, 1, Mode::async, {}}); });
   const RpcServer server({0, 1, 1, Mode::async, {}}, lease.endpoint());
   trainer.join();
   client->barrier();
@@ -357,8 +358,8 @@ TEST_CASE("a trainer that starts before its server waits for it") {
 TEST_CASE("a server that is killed fails calls under way and later ones within seconds, by name") {
   ServerProcess server("2", "sync");
   const std::vector<TableConfig> tables{sum_table()};
-  const auto one = connect({server.endpoint()}, {0, 2, Mode::sync, tables});
-  const auto two = connect({server.endpoint()}, {1, 2, Mode::sync, tables});
+  const auto one = connect_as_told({server.endpoint()}, {0, 2, Mode::sync, tables});
+  const auto two = connect_as_told({server.endpoint()}, {1, 2, Mode::sync, tables});
   on_threads(2, [&](std::size_t t) { (t == 0 ? one : two)->begin_pass(1); });
   const std::vector<std::uint64_t> keys{1};
   const std::vector<float> ones{1.0f};
@@ -378,7 +379,7 @@ TEST_CASE("a server that was started again does not serve those who know the old
   const PortLease lease;
   const std::string endpoint = lease.endpoint();
   auto old = std::make_unique<RpcServer>(ServerOptions{0, 1, 1, Mode::async, {sum_table()}}, endpoint);
-  const auto client = connect({endpoint}, {0, 1, Mode::async, {sum_table()}});
+  const auto client = connect_as_told({endpoint}, {0, 1, Mode::async, {sum_table()}});
   old.reset();
   const RpcServer fresh({0, 1, 1, Mode::async, {sum_table()}}, endpoint);
   const Error error = error_of([&] {

@@ -1,0 +1,51 @@
+// A trainer's end of shared memory with a server: requests are made in it, answers are read in it, nothing is copied.
+//
+// One thread takes the answers. At most kMostCalls requests are unanswered at once and together they fill no more than
+// the segment: who wants to send more waits until one of them is answered.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ps/message.h"
+#include "ps/outcome.h"
+#include "ps/shm/segment.h"
+#include "runtime/base/unique_fd.h"
+
+namespace fleetrun::ps {
+
+struct ShmAnswer {
+  /// The answer's bytes lie in shared memory, until the message is destroyed.
+  Outcome outcome;
+  /// The server did not answer: it is gone, and so is the link.
+  bool is_gone = false;
+};
+
+/// Threads: all calls may be made from several threads at once.
+class ShmLink {
+ public:
+  static constexpr std::size_t kMostCalls = 1024;
+  /// Called once, from the link's thread, from the sender's, or from the one that destroys the link.
+  using Done = std::function<void(ShmAnswer)>;
+
+  /// `server` is how errors call it: "server 0 at 127.0.0.1:6180".
+  ShmLink(ShmSegment segment, UniqueFd socket, std::string server);
+  /// Calls that were not answered end as gone. What came from messages() or lies in answers stays valid.
+  ~ShmLink();
+  ShmLink(const ShmLink&) = delete;
+  ShmLink& operator=(const ShmLink&) = delete;
+
+  /// Memory that send() does not have to copy. Waits while the segment is full; from the heap once the link is gone.
+  MessageSource messages() const;
+  /// `request` must not change or go away until `done` was called.
+  void send(std::span<const std::byte> request, Done done);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // shared with the messages that lie in the segment
+};
+
+}  // namespace fleetrun::ps
