@@ -39,7 +39,6 @@ struct SparseTable::Batch {
 /// row's floats are on their way to the cache by then.
 template <class Act>
 void SparseTable::for_keys(std::span<const std::uint64_t> keys, std::size_t prefetched, Act act) {
-  if (budget_) budget_->make_room();
   const Batch batch(keys);
   for (std::size_t s = 0; s < kShards; ++s) {
     if (batch.begin[s] != batch.begin[s + 1]) for_shard_keys(s, batch, prefetched, act);

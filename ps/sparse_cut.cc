@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <unordered_map>
 
 #include "ps/sparse_cut_shard.h"
 
@@ -26,7 +27,8 @@ SparseCut::SparseCut(SparseTable& table, SaveMode mode) : table_(table), mode_(m
     SparseTable::Shard& shard = *table.shards_[s];
     shards_.push_back(std::make_unique<SparseTable::CutShard>());
     shards_.back()->pending = shard.rows.live();
-    shards_.back()->unchanged = shard.rows.live();
+    shards_.back()->ages = table.layout_.statistics != 0 && mode == SaveMode::checkpoint;
+    if (shards_.back()->ages) shards_.back()->unseen = shard.rows.live();
     shards_.back()->admission = shard.gate.words();
     shards_.back()->cold_is_read = !cold_;
     rows_ += shard.rows.size() + (cold_ ? cold_->count(s) : 0);
@@ -68,10 +70,10 @@ bool SparseCut::read_memory(std::size_t index, ColdBlock& block) {
   const std::size_t until = std::min(end, cut.next + kBlockRows);
   for (; cut.next < until; ++cut.next) {
     if (cut.is_pending(cut.next)) {
-      take(index, cut.next, shard.rows.key_at(cut.next), shard.rows.at(cut.next), block);
+      take(index, shard.rows.key_at(cut.next), shard.rows.at(cut.next), block);
       cut.clear_pending(cut.next);
     } else if (const auto kept = cut.kept_at.find(cut.next); kept != cut.kept_at.end()) {
-      take(index, cut.next, cut.kept_keys[kept->second], cut.kept_rows.data() + kept->second * floats, block);
+      take(index, cut.kept_keys[kept->second], cut.kept_rows.data() + kept->second * floats, block);
     }
   }
   if (cut.next < end) return true;
@@ -86,7 +88,7 @@ bool SparseCut::read_cold(std::size_t shard, ColdBlock& block) {
   const std::size_t floats = table_.row_floats();
   const ColdBlock read = cold_->read(shard, cut.cold_from, kBlockRows);
   for (std::size_t i = 0; i < read.keys.size(); ++i) {
-    take(shard, RowShard::kNone, read.keys[i], read.rows.data() + i * floats, block);
+    take(shard, read.keys[i], read.rows.data() + i * floats, block);
   }
   if (read.keys.size() < kBlockRows || read.keys.back() == std::numeric_limits<std::uint64_t>::max())
     return false;
@@ -94,13 +96,12 @@ bool SparseCut::read_cold(std::size_t shard, ColdBlock& block) {
   return true;
 }
 
-void SparseCut::take(std::size_t shard, std::uint32_t row, std::uint64_t key, const float* floats,
-                     ColdBlock& block) {
+void SparseCut::take(std::size_t shard, std::uint64_t key, const float* floats, ColdBlock& block) {
   if (table_.layout_.statistics != 0) {
     const Statistics statistics = read_statistics(floats);
     if (!should_save(table_.config_.accessor, statistics, mode_)) return;
     const bool changes = mode_ == SaveMode::delta || mode_ == SaveMode::base;
-    if (changes && row != RowShard::kNone) shards_[shard]->saved.push_back({row, key, statistics});
+    if (changes && statistics.delta_score != 0.0f) shards_[shard]->saved.push_back({key, statistics});
   }
   block.keys.push_back(key);
   block.rows.insert(block.rows.end(), floats, floats + table_.row_floats());
@@ -118,32 +119,36 @@ void SparseCut::settle() {
 void SparseCut::settle_shard(std::size_t index) {
   SparseTable::CutShard& cut = *shards_[index];
   SparseTable::Shard& shard = *table_.shards_[index];
-  const Accessor& accessor = table_.config_.accessor;
   const std::lock_guard lock(shard.mutex);
-  const auto note = [&](const Statistics& saved, float* floats) {
-    Statistics now = read_statistics(floats);
-    note_saved(accessor, saved, mode_, now);
-    write_statistics(now, floats);
-  };
   const auto note_row = [&](const Statistics& saved, std::uint32_t row) {
     table_.keep_for_cuts(shard, row);
     note(saved, shard.rows.at(row));
   };
+  std::unordered_map<std::uint64_t, Statistics> elsewhere;
   for (const SparseTable::CutShard::Saved& saved : cut.saved) {
-    if (!shard.rows.is_live(saved.row) || shard.rows.key_at(saved.row) != saved.key) continue;
-    note_row(saved.statistics, saved.row);
-  }
-  if (mode_ == SaveMode::checkpoint) {
-    // A row that was pushed since then has been seen.
-    for (std::uint32_t row = 0; row < 64 * cut.unchanged.size(); ++row) {
-      if ((cut.unchanged[row / 64] >> (row % 64) & 1) != 0) note_row({}, row);
+    const std::uint32_t row = shard.rows.find(row_hash(saved.key), saved.key);
+    if (row != RowShard::kNone) {
+      note_row(saved.statistics, row);
+    } else if (cold_) {
+      elsewhere.emplace(saved.key, saved.statistics);
     }
   }
-  if (!cold_) return;
-  table_.cold_->rewrite(index, [&](std::uint64_t, std::span<float> row) {
-    note(read_statistics(row.data()), row.data());
+  for (std::uint32_t row = 0; row < 64 * cut.unseen.size(); ++row) {
+    if (cut.is_unseen(row)) note_row({}, row);
+  }
+  if (!cold_ || (!cut.ages && elsewhere.empty())) return;
+  table_.cold_->rewrite(index, [&](std::uint64_t key, std::span<float> row) {
+    const auto saved = elsewhere.find(key);
+    if (cut.ages ? cut.seen_cold.contains(key) : saved == elsewhere.end()) return ColdRows::Fate::keep;
+    note(cut.ages ? Statistics{} : saved->second, row.data());
     return ColdRows::Fate::change;
   });
+}
+
+void SparseCut::note(const Statistics& saved, float* row) const noexcept {
+  Statistics now = read_statistics(row);
+  note_saved(table_.config_.accessor, saved, mode_, now);
+  write_statistics(now, row);
 }
 
 }  // namespace fleetrun::ps

@@ -37,8 +37,9 @@ class SparseCut {
   SparseCut(SparseTable& table, SaveMode mode);
   bool read_memory(std::size_t shard, ColdBlock& block);
   bool read_cold(std::size_t shard, ColdBlock& block);
-  void take(std::size_t shard, std::uint32_t row, std::uint64_t key, const float* floats, ColdBlock& block);
+  void take(std::size_t shard, std::uint64_t key, const float* floats, ColdBlock& block);
   void settle_shard(std::size_t shard);
+  void note(const Statistics& saved, float* row) const noexcept;
 
   SparseTable& table_;
   SaveMode mode_;

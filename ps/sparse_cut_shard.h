@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ps/sparse_table.h"
@@ -14,13 +15,14 @@ namespace fleetrun::ps {
 struct SparseTable::CutShard {
   /// The statistics of a row that was read, for settle().
   struct Saved {
-    std::uint32_t row;
     std::uint64_t key;
     Statistics statistics;
   };
 
-  std::vector<std::uint64_t> pending;    // rows to be read where they lie
-  std::vector<std::uint64_t> unchanged;  // rows that nobody has changed since
+  std::vector<std::uint64_t> pending;           // rows to be read where they lie
+  bool ages = false;                            // settle() makes rows a day older that nobody has seen since:
+  std::vector<std::uint64_t> unseen;            // those in memory
+  std::unordered_set<std::uint64_t> seen_cold;  // cold rows that are not among them
   std::unordered_map<std::uint32_t, std::size_t> kept_at;
   std::vector<std::uint64_t> kept_keys;
   std::vector<float> kept_rows;
@@ -36,10 +38,26 @@ struct SparseTable::CutShard {
     return row / 64 < pending.size() && (pending[row / 64] >> (row % 64) & 1) != 0;
   }
   void clear_pending(std::uint32_t row) noexcept { pending[row / 64] &= ~(std::uint64_t{1} << (row % 64)); }
+  bool is_unseen(std::uint32_t row) const noexcept {
+    return row / 64 < unseen.size() && (unseen[row / 64] >> (row % 64) & 1) != 0;
+  }
 
+  /// A push changes the row, or it goes.
+  void see(std::uint32_t row) noexcept {
+    if (row / 64 < unseen.size()) unseen[row / 64] &= ~(std::uint64_t{1} << (row % 64));
+  }
+  /// The row of the key leaves memory for the cold ones, before it does, …
+  void go(std::uint32_t row, std::uint64_t key) {
+    if (ages && !is_unseen(row)) seen_cold.insert(key);
+  }
+  /// … and one comes back.
+  void come(std::uint32_t row, std::uint64_t key) {
+    if (!ages || seen_cold.erase(key) != 0) return;
+    if (row / 64 >= unseen.size()) unseen.resize(row / 64 + 1);
+    unseen[row / 64] |= std::uint64_t{1} << (row % 64);
+  }
   /// Before a row changes.
   void keep(std::uint32_t row, std::uint64_t key, const float* floats, std::size_t count) {
-    if (row / 64 < unchanged.size()) unchanged[row / 64] &= ~(std::uint64_t{1} << (row % 64));
     if (!is_pending(row)) return;
     kept_rows.insert(kept_rows.end(), floats, floats + count);
     kept_keys.push_back(key);

@@ -68,6 +68,7 @@ void SparseTable::push(std::span<const std::uint64_t> keys, const float* gradien
                row = add_row(shard, hash, key);
              } else {
                keep_for_cuts(shard, row);
+               see_for_cuts(shard, row);
              }
              touch(shard, row);
              update(key, shard.rows.at(row), gradients + position * layout_.width,
@@ -85,6 +86,7 @@ void SparseTable::change_values(std::span<const std::uint64_t> keys, const Act& 
                row = add_row(shard, hash, keys[position]);
              } else {
                keep_for_cuts(shard, row);
+               see_for_cuts(shard, row);
              }
              touch(shard, row);
              act(position, shard.rows.at(row) + layout_.statistics);
@@ -159,6 +161,10 @@ void SparseTable::make_new(std::uint64_t key, float* row) const noexcept {
 
 void SparseTable::keep_for_cuts(Shard& shard, std::uint32_t row) const {
   for (CutShard* cut : shard.cuts) cut->keep(row, shard.rows.key_at(row), shard.rows.at(row), layout_.floats);
+}
+
+void SparseTable::see_for_cuts(Shard& shard, std::uint32_t row) const {
+  for (CutShard* cut : shard.cuts) cut->see(row);
 }
 
 void SparseTable::touch(Shard& shard, std::uint32_t row) const {

@@ -108,9 +108,12 @@ class SparseTable : public Coolable {
   /// the table's; `budget` outlives the table.
   void attach(std::unique_ptr<ColdRows> cold, MemoryBudget& budget);
   bool has_cold_rows() const noexcept { return cold_ != nullptr; }
+  /// Brings those of the keys that have cold rows into memory. Between it and a push of them, with budget.stay(), nothing
+  /// of the push waits for the disk or can fail for its sake.
+  void warm(std::span<const std::uint64_t> keys);
+  std::size_t shards() const noexcept override { return kShards; }
   /// Only after attach(): of the next `rows` rows of a shard, those that were not used since the last time round go to
   /// the cold rows.
-  std::size_t shards() const noexcept override { return kShards; }
   bool cool(std::size_t shard, std::size_t rows) override;
 
  private:
@@ -138,6 +141,7 @@ class SparseTable : public Coolable {
   template <class Act>
   void change_values(std::span<const std::uint64_t> keys, const Act& act);
   void bring_in(std::size_t index, const Batch& batch);
+  void come_in(std::size_t index, std::span<const std::uint64_t> keys);
 
   std::uint32_t add_row(Shard& shard, std::uint64_t hash, std::uint64_t key);
   void make_new(std::uint64_t key, float* row) const noexcept;
@@ -149,6 +153,7 @@ class SparseTable : public Coolable {
               std::uint16_t slot) const noexcept;
   void update_part(std::size_t part, float* row, const float* gradient, float scale) const noexcept;
   void keep_for_cuts(Shard& shard, std::uint32_t row) const;
+  void see_for_cuts(Shard& shard, std::uint32_t row) const;
   void touch(Shard& shard, std::uint32_t row) const;
   std::uint64_t shrink_shard(std::size_t index);
 

@@ -1,4 +1,4 @@
-// What is done to a sparse table besides pulls and pushes: erasing, expiry, whole rows in and out, cold rows.
+// What is done to a sparse table besides pulls and pushes: erasing, expiry, whole rows in and out.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -23,6 +23,7 @@ std::uint64_t SparseTable::erase(std::span<const std::uint64_t> keys) {
 
 void SparseTable::remove_row(Shard& shard, std::uint64_t hash, std::uint32_t row) {
   keep_for_cuts(shard, row);
+  see_for_cuts(shard, row);
   shard.rows.remove(hash, row);
   if (budget_) budget_->gave(row_bytes());
 }
@@ -128,15 +129,15 @@ void SparseTable::insert(std::uint64_t key, std::span<const float> row) {
   const std::uint64_t hash = row_hash(key);
   Shard& shard = *shards_[shard_of(hash)];
   const std::lock_guard lock(shard.mutex);
-  if (cold_) cold_->erase(shard_of(hash), {&key, 1});
+  if (cold_ && cold_->count(shard_of(hash)) != 0) cold_->erase(shard_of(hash), {&key, 1});
   std::uint32_t to = shard.rows.find(hash, key);
   if (to == RowShard::kNone) {
     to = take_row(shard, hash, key);
     shard.gate.forget(key);
   } else {
     keep_for_cuts(shard, to);
+    see_for_cuts(shard, to);
   }
-  touch(shard, to);
   std::memcpy(shard.rows.at(to), row.data(), layout_.floats * sizeof(float));
 }
 
@@ -149,79 +150,6 @@ void SparseTable::merge_admission(std::size_t shard, std::span<const std::uint64
                                   const std::function<bool(std::uint64_t key)>& is_mine) {
   const std::lock_guard lock(shards_[shard]->mutex);
   shards_[shard]->gate.merge(words, is_mine);
-}
-
-SparseTable::~SparseTable() {
-  if (!budget_) return;
-  budget_->leave(*this);
-  for (const auto& shard : shards_) budget_->gave(shard->rows.size() * row_bytes());
-}
-
-void SparseTable::attach(std::unique_ptr<ColdRows> cold, MemoryBudget& budget) {
-  cold_ = std::move(cold);
-  budget_ = &budget;
-  budget.join(*this);
-}
-
-std::uint32_t SparseTable::take_row(Shard& shard, std::uint64_t hash, std::uint64_t key) {
-  const std::uint32_t row = shard.rows.add(hash, key);
-  if (budget_) budget_->took(row_bytes());
-  return row;
-}
-
-// With its place in the index.
-std::size_t SparseTable::row_bytes() const noexcept {
-  return RowPlaces(layout_.floats).stride * sizeof(float) + 8;
-}
-
-// The keys of the batch that are not in memory, each once, come in from the cold rows that have them.
-void SparseTable::bring_in(std::size_t index, const Batch& batch) {
-  Shard& shard = *shards_[index];
-  std::vector<std::uint64_t> missing;
-  for (const std::uint32_t position : batch.of(index)) {
-    const std::uint64_t key = batch.keys[position];
-    if (shard.rows.find(row_hash(key), key) == RowShard::kNone) missing.push_back(key);
-  }
-  if (missing.empty()) return;
-  std::sort(missing.begin(), missing.end());
-  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-  std::vector<float> rows(missing.size() * layout_.floats);
-  const std::vector<std::uint32_t> found = cold_->take(index, missing, rows);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const std::uint64_t key = missing[found[i]];
-    const std::uint32_t row = take_row(shard, row_hash(key), key);
-    std::memcpy(shard.rows.at(row), rows.data() + i * layout_.floats, layout_.floats * sizeof(float));
-    touch(shard, row);
-  }
-  shard.figures.from_disk += found.size();
-}
-
-bool SparseTable::cool(std::size_t index, std::size_t rows) {
-  Shard& shard = *shards_[index];
-  const std::lock_guard lock(shard.mutex);
-  shard.touched.resize(shard.rows.live().size());
-  const std::uint32_t from = shard.hand < shard.rows.end() ? shard.hand : 0;
-  const auto until =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(shard.rows.end(), std::uint64_t{from} + rows));
-  std::vector<std::uint32_t> going;
-  std::vector<std::uint64_t> keys;
-  std::vector<float> floats;
-  for (std::uint32_t row = from; row < until; ++row) {
-    std::uint64_t& word = shard.touched[row / 64];
-    const std::uint64_t bit = std::uint64_t{1} << (row % 64);
-    if (shard.rows.is_live(row) && (word & bit) == 0) {
-      going.push_back(row);
-      keys.push_back(shard.rows.key_at(row));
-      floats.insert(floats.end(), shard.rows.at(row), shard.rows.at(row) + layout_.floats);
-    }
-    word &= ~bit;
-  }
-  if (!going.empty()) cold_->put(index, keys, floats);
-  for (std::size_t i = 0; i < going.size(); ++i) remove_row(shard, row_hash(keys[i]), going[i]);
-  shard.hand = until;
-  if (until < shard.rows.end()) return false;
-  shard.hand = 0;
-  return true;
 }
 
 }  // namespace fleetrun::ps
