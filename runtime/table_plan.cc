@@ -114,7 +114,7 @@ ps::Initializer initializer_of(const Operator& op, std::uint64_t program_seed) {
   throw Error(ErrorKind::config,
               "sparse parameter '" + op.outputs[0] + "' is initialized by " + op.type +
                   ", which a table cannot do row by row",
-              "use Constant, Uniform, Normal or TruncatedNormal");
+              "use Constant, Uniform, Normal, TruncatedNormal, Xavier or Kaiming");
 }
 
 /// Takes the operator that fills `parameter` out of the startup program.
@@ -158,6 +158,79 @@ void check_decay(const engine::OptimizerConfig& config, const std::string& param
   }
 }
 
+/// Columns of statistics that a pull of this accessor returns before the values.
+std::uint64_t statistics_columns(const ps::Accessor& accessor) {
+  return accessor.kind == ps::Accessor::Kind::ctr ? 2 : 0;
+}
+
+void check_choices(const Program& main, const TableChoices& choices,
+                   const std::map<std::string, std::uint64_t>& sparse) {
+  for (const auto& [parameter, choice] : choices) {
+    const auto found = sparse.find(parameter);
+    if (found == sparse.end()) {
+      throw Error(ErrorKind::config,
+                  "a table is configured for '" + parameter + "', which no sparse_embedding looks up",
+                  "name the parameter: param_attr=ParamAttr(name=\"" + parameter + "\")");
+    }
+    if (found->second <= statistics_columns(choice.accessor)) {
+      throw Error(ErrorKind::config,
+                  "sparse parameter '" + parameter + "' has rows of " + std::to_string(found->second) +
+                      ", and its accessor puts show and click before the values",
+                  "give sparse_embedding a size of [any, 2 + values]");
+    }
+    for (const std::string& name : {choice.shows, choice.clicks}) {
+      if (name.empty()) continue;
+      const engine::Variable& variable = main.variable(name);
+      if (!variable.is_data || variable.lod_level > 0) {
+        throw Error(ErrorKind::config,
+                    "'" + name + "' of a ShowClickEntry has not one value for each example",
+                    "make it with paddle.static.data(name, [None, 1])");
+      }
+    }
+  }
+}
+
+/// Tells the lookups of `choices` what their gradients are for; before the backward operators.
+void mark_lookups(Program& main, const TableChoices& choices) {
+  for (Operator& op : main.operators()) {
+    if (op.type != "sparse_embedding") continue;
+    const auto found = choices.find(attribute<std::string>(op, "parameter"));
+    if (found == choices.end()) continue;
+    op.attributes["statistics"] = static_cast<std::int64_t>(statistics_columns(found->second.accessor));
+    op.attributes["times_batch"] = found->second.times_batch;
+  }
+}
+
+void take_choice(ps::TableConfig& table, const TableChoice& choice) {
+  table.width -= statistics_columns(choice.accessor);
+  table.accessor = choice.accessor;
+  table.on_disk = choice.on_disk;
+  const std::uint64_t seed = table.initializer.seed;
+  if (choice.rule) table.rule = *choice.rule;
+  if (choice.initializer) table.initializer = *choice.initializer;
+  table.initializer.seed = seed;
+  table.admission = choice.admission;
+  if (table.admission.kind == ps::Admission::Kind::probability) table.admission.seed = seed;
+}
+
+/// Appends what makes a show and a click for each key of the entry's gradient.
+void add_statistics(Program& main, TablePlan::Entry& entry, const TableChoice& choice) {
+  entry.slot = choice.slot;
+  if (choice.shows.empty() || entry.keys.empty()) return;
+  entry.shows = entry.keys + "@SHOWS";
+  entry.clicks = entry.keys + "@CLICKS";
+  Operator op{.type = "row_statistics",
+              .inputs = {choice.shows, choice.clicks},
+              .outputs = {entry.shows, entry.clicks},
+              .attributes = {{std::string(engine::kRoleAttribute), std::string("backward")}}};
+  for (const Operator& made : main.operators()) {
+    if (made.type != "row_gradient" || made.outputs[1] != entry.keys) continue;
+    for (std::size_t i = 1; i < made.inputs.size(); i += 2) op.inputs.push_back(made.inputs[i]);
+    op.attributes["padding_idx"] = attribute(made, "padding_idx", std::int64_t{-1});
+  }
+  main.append(std::move(op));
+}
+
 }  // namespace
 
 std::vector<ps::TableConfig> TablePlan::tables() const {
@@ -167,13 +240,15 @@ std::vector<ps::TableConfig> TablePlan::tables() const {
 }
 
 TablePlan distribute(Program& main, Program& startup, const std::string& loss, const OptimizerConfig& config,
-                     Placement placement) {
+                     Placement placement, const TableChoices& choices) {
   if (placement == Placement::server)
     move_lookups_to_servers(main);
   else
     engine::decay_all_rows(main, config);
-  const auto gradients = engine::append_backward(main, loss);
   const auto sparse = sparse_parameters(main);
+  check_choices(main, choices, sparse);
+  mark_lookups(main, choices);
+  const auto gradients = engine::append_backward(main, loss);
 
   std::map<std::string, TablePlan::Entry> entries;
   for (const auto& [parameter, width] : sparse) {
@@ -208,6 +283,11 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
     entry.table.name = parameter;
     entry.table.rule = rule_of(config, parameter);
     entry.table.rule.l2_decay = 0.0f;
+    const auto choice = choices.find(parameter);
+    if (choice != choices.end()) {
+      take_choice(entry.table, choice->second);
+      add_statistics(main, entry, choice->second);
+    }
     plan.entries.push_back(std::move(entry));
   }
   return plan;

@@ -9,6 +9,7 @@
 #include "ps/table_config.h"
 #include "runtime/engine/optimizer.h"
 #include "runtime/engine/program.h"
+#include "runtime/table_choice.h"
 
 namespace fleetrun::runtime {
 
@@ -23,6 +24,10 @@ struct TablePlan {
     std::string gradient;
     /// The variable with the keys of a row gradient; empty for a dense table.
     std::string keys;
+    /// Variables with a show and a click for each of these keys; empty when each is one show and no click.
+    std::string shows = {};
+    std::string clicks = {};
+    std::uint16_t slot = 0;
     ps::TableConfig table;
 
     bool operator==(const Entry&) const = default;
@@ -43,9 +48,11 @@ struct TablePlan {
 /// trainer); their seed is the operator's, else the startup program's random_seed, also when that is 0:
 /// servers and trainers agree on it without talking. Rule and rates come from `config`; adam in a sparse
 /// table always counts its steps per row, as with lazy_rows, and momentum and decays change the rows that a push
-/// touches; a dense parameter in a table is trained as it would be in this process. Throws: Error(config) for an initializer or
-/// optimizer that a table cannot honour, naming it.
+/// touches; a dense parameter in a table is trained as it would be in this process. `choices` are for parameters of
+/// sparse_embedding. Throws: Error(config) for an initializer or optimizer that a table cannot honour, naming it, and for a
+/// choice whose parameter or variables are not there.
 TablePlan distribute(engine::Program& main, engine::Program& startup, const std::string& loss,
-                     const engine::OptimizerConfig& config, Placement placement);
+                     const engine::OptimizerConfig& config, Placement placement,
+                     const TableChoices& choices = {});
 
 }  // namespace fleetrun::runtime

@@ -29,6 +29,8 @@ struct RowLookups {
   std::vector<std::string> values;
   std::vector<std::string> ids;
   std::int64_t padding = -1;
+  std::int64_t statistics = 0;
+  bool times_batch = false;
 };
 
 class Backward final : public GradientBuilder {
@@ -60,6 +62,8 @@ class Backward final : public GradientBuilder {
     lookups.values.push_back(values);
     lookups.ids.push_back(ids);
     lookups.padding = attribute(op_, "padding_idx", std::int64_t{-1});
+    lookups.statistics = attribute(op_, "statistics", std::int64_t{0});
+    lookups.times_batch = attribute(op_, "times_batch", false);
     return true;
   }
 
@@ -157,7 +161,7 @@ void Backward::differentiate(const Operator& op) {
 void Backward::append_row_gradient(const std::string& parameter, const RowLookups& lookups) {
   const std::string values = parameter + "@GRAD";
   const std::string keys = values + "@KEYS";
-  const std::int64_t width = program_.variable(lookups.values.front()).shape.back();
+  const std::int64_t width = program_.variable(lookups.values.front()).shape.back() - lookups.statistics;
   program_.add_variable({.name = values, .type = DataType::float32, .shape = {-1, width}});
   program_.add_variable({.name = keys, .type = DataType::int64, .shape = {-1}});
   Operator op{.type = "row_gradient", .inputs = {}, .outputs = {values, keys}, .attributes = {}};
@@ -167,6 +171,8 @@ void Backward::append_row_gradient(const std::string& parameter, const RowLookup
   }
   op.attributes["padding_idx"] = lookups.padding;
   op.attributes["width"] = width;
+  if (lookups.statistics > 0) op.attributes["statistics"] = lookups.statistics;
+  if (lookups.times_batch) op.attributes["times_batch"] = true;
   append(std::move(op));
 }
 

@@ -4,6 +4,7 @@
 //   uniform_random             shape, min = -1, max = 1
 //   gaussian_random            shape, mean = 0, std = 1
 //   truncated_gaussian_random  the same, drawn again beyond two standard deviations
+//   assign_value               shape, values: as many, row-major
 //
 // Random ones are float32. Their values are a function of (seed, name of Out, position): `seed` is the
 // operator's attribute when it is not 0, else the program's random_seed; when that is 0 too, each executor
@@ -75,6 +76,25 @@ Kernel prepare_gaussian(const Preparation& p) {
   return prepare_random<kDraw>(p, attribute(p.op, "mean", 0.0), attribute(p.op, "std", 1.0));
 }
 
+void infer_assign_value(Inference& inference) {
+  infer_initializer(inference);
+  const Operator& op = inference.op();
+  const auto values = attribute<std::vector<double>>(op, "values").size();
+  const auto shape = attribute<std::vector<std::int64_t>>(op, "shape");
+  if (static_cast<std::int64_t>(values) != count(shape)) {
+    inference.fail(std::to_string(values) + " values for the shape " + to_string(shape));
+  }
+}
+
+Kernel prepare_assign_value(const Preparation& p) {
+  return [out = p.output(0), shape = attribute<std::vector<std::int64_t>>(p.op, "shape"),
+          values = attribute<std::vector<double>>(p.op, "values")] {
+    out->resize(DataType::float32, shape);
+    std::size_t k = 0;
+    for (float& value : out->values<float>()) value = static_cast<float>(values[k++]);
+  };
+}
+
 }  // namespace
 
 std::span<const OperatorDefinition> initializer_operators() {
@@ -83,6 +103,7 @@ std::span<const OperatorDefinition> initializer_operators() {
       {"uniform_random", infer_initializer, prepare_uniform, nullptr},
       {"gaussian_random", infer_initializer, prepare_gaussian<normal>, nullptr},
       {"truncated_gaussian_random", infer_initializer, prepare_gaussian<truncated_normal>, nullptr},
+      {"assign_value", infer_assign_value, prepare_assign_value, nullptr},
   };
   return all;
 }

@@ -5,10 +5,12 @@
 //     id gives zeros and gets no gradient. An id outside [0, V) is an error naming it.
 //   sparse_embedding  (Ids int64) -> Out: the ids' shape + [width]
 //     parameter: its name (the variable is made when it is not there); width; padding_idx as above. The rows
-//     come from the executor's RowSource, which knows every id.
+//     come from the executor's RowSource, which knows every id. is_test = false: true gives them no gradient.
+//     statistics = 0: that many first columns are statistics of the row, which have no gradient.
 //   row_gradient      (dOut1, Ids1, dOut2, Ids2, …) -> Values [n, width], Keys int64 [n]
 //     added by append_backward, one for each parameter: all looked-up rows in order, duplicates included,
-//     those of padding_idx left out
+//     those of padding_idx left out. statistics = 0: so many first columns of dOut are left out too. times_batch = false:
+//     true multiplies by the number of examples
 //   sequence_pool     (X [total, ..] with offsets) -> Out [examples, ..]
 //     pool_type = sum, average (mean), sqrt or max; an example without values gives zeros
 //
@@ -172,41 +174,77 @@ Kernel prepare_sparse_embedding(const Preparation& p) {
 
 void sparse_embedding_gradient(GradientBuilder& builder) {
   const Operator& op = builder.op();
+  if (attribute(op, "is_test", false)) return;
   builder.row_gradient(attribute<std::string>(op, "parameter"), builder.output_gradient(0), op.inputs[0]);
 }
 
-Kernel prepare_row_gradient(const Preparation& p) {
+std::size_t examples_of(const Tensor& ids) {
+  if (!ids.offsets.empty()) return ids.offsets.size() - 1;
+  return ids.shape().empty() ? 1 : static_cast<std::size_t>(ids.shape()[0]);
+}
+
+/// What the gradient operators of rows are made from, and their one work: rows of one lookup behind those before it.
+struct RowGradient {
   std::vector<std::pair<const Tensor*, const Tensor*>> lookups;
-  for (std::size_t i = 0; i + 1 < p.inputs(); i += 2) lookups.emplace_back(p.input(i), p.input(i + 1));
-  return [lookups = std::move(lookups), values = p.output(0), keys = p.output(1),
-          width = static_cast<std::size_t>(attribute<std::int64_t>(p.op, "width")),
-          padding = attribute(p.op, "padding_idx", std::int64_t{-1})] {
-    std::size_t total = 0;
-    for (const auto& [gradient, ids] : lookups) total += ids->size();
-    keys->resize(DataType::int64, {static_cast<std::int64_t>(total)});
-    values->resize(DataType::float32, {static_cast<std::int64_t>(total), static_cast<std::int64_t>(width)});
-    std::int64_t* key = keys->values<std::int64_t>().data();
-    float* value = values->values<float>().data();
-    std::size_t kept = 0;
-    for (const auto& [gradient, ids] : lookups) {
-      const auto from = gradient->values<float>();
-      const auto looked_up = ids->values<std::int64_t>();
-      if (padding < 0) {
-        std::copy(looked_up.begin(), looked_up.end(), key + kept);
-        std::copy(from.begin(), from.end(), value + kept * width);
-        kept += looked_up.size();
-        continue;
-      }
+  std::size_t width;
+  std::size_t statistics;
+  std::int64_t padding;
+  bool times_batch;
+
+  explicit RowGradient(const Preparation& p)
+      : width(static_cast<std::size_t>(attribute<std::int64_t>(p.op, "width"))),
+        statistics(static_cast<std::size_t>(attribute(p.op, "statistics", std::int64_t{0}))),
+        padding(attribute(p.op, "padding_idx", std::int64_t{-1})),
+        times_batch(attribute(p.op, "times_batch", false)) {
+    for (std::size_t i = 0; i + 1 < p.inputs(); i += 2) lookups.emplace_back(p.input(i), p.input(i + 1));
+  }
+
+  std::size_t total() const {
+    std::size_t all = 0;
+    for (const auto& [gradient, ids] : lookups) all += ids->size();
+    return all;
+  }
+
+  /// Returns how many rows it has written.
+  std::size_t take(const Tensor& gradient, const Tensor& ids, std::int64_t* key, float* value) const {
+    const auto from = gradient.values<float>();
+    const auto looked_up = ids.values<std::int64_t>();
+    std::size_t kept = looked_up.size();
+    if (padding < 0 && statistics == 0) {
+      std::copy(looked_up.begin(), looked_up.end(), key);
+      std::copy(from.begin(), from.end(), value);
+    } else {
+      kept = 0;
       for (std::size_t i = 0; i < looked_up.size(); ++i) {
-        if (looked_up[i] == padding) continue;
+        if (padding >= 0 && looked_up[i] == padding) continue;
         key[kept] = looked_up[i];
-        std::copy_n(&from[i * width], width, value + kept * width);
+        std::copy_n(&from[i * (width + statistics) + statistics], width, value + kept * width);
         ++kept;
       }
     }
+    if (times_batch) {
+      const auto batch = static_cast<float>(examples_of(ids));
+      std::for_each(value, value + kept * width, [batch](float& each) { each *= batch; });
+    }
+    return kept;
+  }
+};
+
+Kernel prepare_row_gradient(const Preparation& p) {
+  return [rows = RowGradient(p), values = p.output(0), keys = p.output(1)] {
+    const std::size_t total = rows.total();
+    const auto width = static_cast<std::int64_t>(rows.width);
+    keys->resize(DataType::int64, {static_cast<std::int64_t>(total)});
+    values->resize(DataType::float32, {static_cast<std::int64_t>(total), width});
+    std::int64_t* key = keys->values<std::int64_t>().data();
+    float* value = values->values<float>().data();
+    std::size_t kept = 0;
+    for (const auto& [gradient, ids] : rows.lookups) {
+      kept += rows.take(*gradient, *ids, key + kept, value + kept * rows.width);
+    }
     if (kept == total) return;
     keys->resize(DataType::int64, {static_cast<std::int64_t>(kept)});
-    values->resize(DataType::float32, {static_cast<std::int64_t>(kept), static_cast<std::int64_t>(width)});
+    values->resize(DataType::float32, {static_cast<std::int64_t>(kept), width});
   };
 }
 

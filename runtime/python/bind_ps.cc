@@ -120,6 +120,7 @@ void bind_ps(py::module_& module) {
       .def_readonly("id", &ps::TableConfig::id)
       .def_readonly("name", &ps::TableConfig::name)
       .def_readonly("width", &ps::TableConfig::width)
+      .def("__str__", [](const ps::TableConfig& self) { return ps::describe(self); })
       .def_property_readonly(
           "sparse", [](const ps::TableConfig& self) { return self.kind == ps::TableConfig::Kind::sparse; });
   bind_client(module);

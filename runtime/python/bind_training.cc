@@ -77,11 +77,13 @@ void bind_plan(py::module_& module) {
           if (entry.table.kind == ps::TableConfig::Kind::dense) entry.table.min_block = min_block;
         }
       });
-  module.def("distribute", [](engine::Program& main, engine::Program& startup, const std::string& loss,
-                              const OptimizerConfig& optimizer, bool servers) {
-    return runtime::distribute(main, startup, loss, optimizer,
-                               servers ? runtime::Placement::server : runtime::Placement::one_process);
-  });
+  module.def(
+      "distribute", [](engine::Program& main, engine::Program& startup, const std::string& loss,
+                       const OptimizerConfig& optimizer, bool servers, const runtime::TableChoices& choices) {
+        return runtime::distribute(main, startup, loss, optimizer,
+                                   servers ? runtime::Placement::server : runtime::Placement::one_process,
+                                   choices);
+      });
 }
 
 using SlotTuple = std::tuple<std::string, std::string, bool, std::int64_t>;

@@ -32,6 +32,8 @@ class Program:
         self.native.random_seed = self.native.random_seed or _seed
         self._variables = {}
         self._parameters = {}
+        # What sparse_embedding calls say of their tables, by parameter (static/lookups.py).
+        self.lookups = {}
         self._training = None
         self._origin = None
         self._cloned_at = 0
@@ -101,6 +103,7 @@ class Program:
         """A copy; for_test drops backward and updates, and switches dropout off. Parameters are shared by name."""
         copy = Program(self.native.clone_for_test() if for_test else self.native.copy())
         copy._parameters = {name: copy._adopt(parameter) for name, parameter in self._parameters.items()}
+        copy.lookups = dict(self.lookups)
         copy._origin = self
         copy._cloned_at = copy.native.operator_count() if for_test else 0
         return copy

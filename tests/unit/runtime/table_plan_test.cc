@@ -119,3 +119,78 @@ TEST_CASE("a sparse parameter needs initial values that a table can make") {
   CHECK_THROWS_WITH_AS(distribute(model.main, model.startup, "loss", {}, Placement::server),
                        "the startup program has no initial values for 'emb'", Error);
 }
+
+namespace {
+
+/// sparse_embedding(w) of rows of 4 -> mean, with inputs for shows and clicks.
+struct ChosenModel {
+  Program main, startup;
+
+  explicit ChosenModel(std::int64_t width = 4) {
+    startup.random_seed = 5;
+    Variable variable;
+    variable.name = "w";
+    variable.shape = {10, width};
+    variable.persistable = variable.trainable = true;
+    variable.stop_gradient = false;
+    main.add_variable(variable);
+    startup.add_variable(variable);
+    startup.append({"uniform_random", {}, {"w"}, {{"shape", variable.shape}, {"min", -0.5}, {"max", 0.5}}});
+    add_data(main, "ids", DataType::int64, {-1, 1});
+    add_data(main, "show", DataType::int64, {-1, 1});
+    add_data(main, "click", DataType::int64, {-1, 1});
+    add(main, "sparse_embedding", {"ids"}, "rows", {{"parameter", std::string("w")}, {"width", width}});
+    add(main, "mean", {"rows"}, "loss");
+  }
+
+  TablePlan plan(const TableChoice& choice) {
+    return distribute(main, startup, "loss", {}, Placement::one_process, {{"w", choice}});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a choice goes before the optimizer's rule and the parameter's initializer") {
+  ChosenModel model;
+  TableChoice choice;
+  choice.accessor = {.kind = ps::Accessor::Kind::ctr, .embedx_threshold = 2.0f};
+  choice.admission = {.kind = ps::Admission::Kind::probability, .probability = 0.5};
+  choice.on_disk = true;
+  choice.rule = ps::UpdateRule{.kind = ps::UpdateRule::Kind::shared_adagrad, .initial_accumulator = 3.0f};
+  choice.initializer = ps::Initializer{.kind = ps::Initializer::Kind::constant, .a = 0.25};
+  choice.shows = "show";
+  choice.clicks = "click";
+  choice.slot = 3;
+  choice.times_batch = true;
+  const TablePlan plan = model.plan(choice);
+  REQUIRE(plan.entries.size() == 1);
+  const TablePlan::Entry& entry = plan.entries[0];
+  CHECK(entry.table.width == 2);
+  CHECK(entry.table.accessor == choice.accessor);
+  CHECK(entry.table.admission.probability == 0.5);
+  CHECK(entry.table.admission.seed == 5);
+  CHECK(entry.table.initializer.seed == 5);
+  CHECK(entry.table.initializer.a == 0.25);
+  CHECK(entry.table.rule == *choice.rule);
+  CHECK(entry.table.on_disk);
+  CHECK(entry.slot == 3);
+  CHECK(entry.shows == "w@GRAD@KEYS@SHOWS");
+  CHECK(entry.clicks == "w@GRAD@KEYS@CLICKS");
+  const Operator& last = model.main.operators().back();
+  CHECK(last.type == "row_statistics");
+  CHECK(last.inputs == std::vector<std::string>{"show", "click", "ids"});
+  CHECK(model.main.variable("w@GRAD").shape == Shape{-1, 2});
+}
+
+TEST_CASE("a choice that its program cannot honour is refused") {
+  const auto refused = [](std::int64_t width, const TableChoices& choices, const char* what) {
+    ChosenModel model(width);
+    CHECK_THROWS_WITH_AS(distribute(model.main, model.startup, "loss", {}, Placement::one_process, choices),
+                         what, Error);
+  };
+  refused(4, {{"v", {}}}, "a table is configured for 'v', which no sparse_embedding looks up");
+  refused(2, {{"w", {.accessor = {.kind = ps::Accessor::Kind::ctr}}}},
+          "sparse parameter 'w' has rows of 2, and its accessor puts show and click before the values");
+  refused(4, {{"w", {.shows = "rows", .clicks = "click"}}},
+          "'rows' of a ShowClickEntry has not one value for each example");
+}

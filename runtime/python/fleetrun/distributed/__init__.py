@@ -6,5 +6,6 @@ __getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed", {
     "fleet": "distributed.fleet",
     "transpiler": "distributed.transpiler",
     "QueueDataset": "distributed.dataset:QueueDataset",
+    **_lazy.names("distributed.entries", "CountFilterEntry ProbabilityEntry ShowClickEntry"),
     **_lazy.names("distributed.ranks", "get_rank get_world_size"),
 })

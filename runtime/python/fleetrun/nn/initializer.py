@@ -6,7 +6,6 @@ Fans: a matrix [in, out] has fan_in = in and fan_out = out; a bias [n] has n for
 import math
 
 from fleetrun import _lazy
-from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
 
@@ -101,18 +100,32 @@ class XavierNormal(XavierUniform):
         return "gaussian_random", {"mean": 0.0, "std": math.sqrt(2.0 / self._sum(shape))}
 
 
+def calculate_gain(nonlinearity, param=None):
+    """The factor that keeps the variance through this nonlinearity. Source: He et al., 2015; Klambauer et al., 2017."""
+    gains = {"tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 3.0 / 4.0,
+             "leaky_relu": math.sqrt(2.0 / (1.0 + (0.01 if param is None else float(param))**2))}
+    plain = ("sigmoid", "linear", "conv1d", "conv2d", "conv3d", "conv1d_transpose", "conv_transpose1d", "conv2d_transpose",
+             "conv_transpose2d", "conv3d_transpose", "conv_transpose3d")
+    if nonlinearity in plain:
+        return 1.0
+    if nonlinearity not in gains:
+        raise Error("config", f"paddle.nn.initializer: no gain is known for nonlinearity={nonlinearity!r}",
+                    f"use one of {', '.join([*gains, *plain[:5]])}")
+    return gains[nonlinearity]
+
+
 class KaimingUniform(Initializer):
     """Uniform within ±gain * sqrt(3 / fan_in). Source: He et al., 2015."""
 
     def __init__(self, fan_in=None, negative_slope=0.0, nonlinearity="relu"):
-        refuse(f"paddle.nn.initializer.{type(self).__name__}", nonlinearity=(nonlinearity, "relu"))
         self.fan_in = fan_in
         self.negative_slope = negative_slope
+        self.nonlinearity = nonlinearity
+        calculate_gain(nonlinearity, negative_slope)
 
     def _deviation(self, shape):
         fan_in = _fans(shape)[0] if self.fan_in is None else self.fan_in
-        # "relu" has the gain sqrt(2) whatever the slope, as in Paddle 2.6.
-        return math.sqrt(2.0 / fan_in)
+        return calculate_gain(self.nonlinearity, self.negative_slope) / math.sqrt(fan_in)
 
     def operator(self, shape):
         limit = math.sqrt(3.0) * self._deviation(shape)
@@ -126,6 +139,23 @@ class KaimingNormal(KaimingUniform):
         return "gaussian_random", {"mean": 0.0, "std": self._deviation(shape)}
 
 
+class Assign(Initializer):
+    """The values of an array, list or tuple. A sparse table refuses it: its rows are made one by one, without end."""
+
+    def __init__(self, value, name=None):
+        import numpy
+
+        array = numpy.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise Error("config", f"paddle.nn.initializer.Assign({value!r}) is no array of numbers")
+        self.value = array
+
+    def operator(self, shape):
+        if self.value.size != math.prod(shape):
+            raise Error("config", f"paddle.nn.initializer.Assign: {self.value.size} values for the shape {list(shape)}")
+        return "assign_value", {"values": [float(value) for value in self.value.ravel()]}
+
+
 __getattr__, __dir__ = _lazy.attach(__name__, "paddle.nn.initializer", _lazy.names(
     "nn.initializer", "Initializer Constant Uniform Normal TruncatedNormal XavierUniform XavierNormal "
-    "KaimingUniform KaimingNormal"))
+    "KaimingUniform KaimingNormal Assign calculate_gain"))

@@ -4,6 +4,7 @@ from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun.optimizer.lr import LRScheduler
+from fleetrun.static.lookups import choices_of
 from fleetrun.static.training import Training
 
 
@@ -40,14 +41,18 @@ class Optimizer:
         refuse("Optimizer.minimize", parameters=(parameters, None), no_grad_set=(no_grad_set, None))
         return self.distribute(loss, startup_program, "async", servers=False)
 
-    def distribute(self, loss, startup_program, mode, servers):
-        """minimize() with the parameters' place: servers (True) or this process."""
+    def distribute(self, loss, startup_program, mode, servers, tables=None):
+        """minimize() with the parameters' place: servers (True) or this process.
+
+        tables: what a strategy says of sparse tables, {parameter: function(native TableChoice, width)}.
+        """
         main = loss.program
         startup = startup_program or framework.default_startup_program()
         schedule, rate = None, ""
         if isinstance(self._learning_rate, LRScheduler):
             schedule, rate = self._learning_rate, _rate_variable(main, startup, self.get_lr())
-        plan = _native.distribute(main.native, startup.native, loss.name, self._native_config(main, rate), servers)
+        plan = _native.distribute(main.native, startup.native, loss.name, self._native_config(main, rate), servers,
+                                  choices_of(main, tables or {}, mode))
         main.training = Training(plan, mode, servers, (main, startup), schedule, rate)
         return [], [(parameter, parameter.name + "@GRAD") for parameter in main.all_parameters()
                     if main.has_var(parameter.name + "@GRAD")]

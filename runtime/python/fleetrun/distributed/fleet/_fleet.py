@@ -139,7 +139,8 @@ class Fleet:
         exchange = exchange_of(self._strategy)
         if exchange.mode in ("half_async", "geo") and self._role.distributed:
             raise Error("config", f"servers cannot train in {exchange.mode} mode", "use async or sync mode")
-        result = self._optimizer.distribute(loss, startup_program, exchange.mode, self._role.distributed)
+        result = self._optimizer.distribute(loss, startup_program, exchange.mode, self._role.distributed,
+                                            getattr(self._strategy, "tables", None))
         self.training = loss.program.training
         self.training.exchange = exchange
         # Never split: blocks of at least more values than a parameter can have.

@@ -22,6 +22,8 @@ _A_SYNC_DEFAULTS = {
     "use_ps_gpu": 0,
 }
 
+_ATTRIBUTES = ("a_sync", "a_sync_configs", "sparse_table_configs", "fleet_desc_configs")
+
 
 class DistributedStrategy:
     """How trainers and servers exchange values and gradients.
@@ -51,14 +53,19 @@ class DistributedStrategy:
         launch_barrier                 no effect: trainers wait for servers to answer, which needs no barrier before
         heter_worker_device_guard      no effect: every operator runs on the CPU
 
+    sparse_table_configs, fleet_desc_configs: {parameter: {key: value}} of sparse tables; see _table_configs.py.
+
     Any other attribute is an AttributeError that names it, any other key an Error.
     """
 
-    __slots__ = ("_a_sync", "_a_sync_configs")
+    __slots__ = ("_a_sync", "_a_sync_configs", "_sparse_table_configs", "_fleet_desc_configs", "tables")
 
     def __init__(self):
         self._a_sync = True
         self._a_sync_configs = dict(_A_SYNC_DEFAULTS)
+        self._sparse_table_configs = {}
+        self._fleet_desc_configs = {}
+        self.tables = {}
 
     @property
     def a_sync(self):
@@ -89,6 +96,30 @@ class DistributedStrategy:
             self._a_sync_configs[key] = value
 
     @property
+    def sparse_table_configs(self):
+        """What is said of sparse tables as {parameter: {"table_parameters.PARAMETER.FIELD": value}}."""
+        return dict(self._sparse_table_configs)
+
+    @sparse_table_configs.setter
+    def sparse_table_configs(self, configs):
+        from fleetrun.distributed.fleet._table_configs import parse_table_parameters
+
+        self.tables = {**self.tables, **parse_table_parameters(configs)}
+        self._sparse_table_configs.update(configs)
+
+    @property
+    def fleet_desc_configs(self):
+        """What is said of sparse tables as {parameter: {"sparse_…": value}}."""
+        return dict(self._fleet_desc_configs)
+
+    @fleet_desc_configs.setter
+    def fleet_desc_configs(self, configs):
+        from fleetrun.distributed.fleet._table_configs import parse_desc
+
+        self.tables = {**self.tables, **parse_desc(configs)}
+        self._fleet_desc_configs.update(configs)
+
+    @property
     def exchange(self):
         """The mode and its settings. Throws: Error(config) for a_sync=False with k_steps > 0."""
         configs = self._a_sync_configs
@@ -102,10 +133,10 @@ class DistributedStrategy:
                         pull_every=configs["min_send_grad_num_before_recv"] if configs["independent_recv_thread"] else 1)
 
     def __getattr__(self, name):
-        raise AttributeError(missing(_OWNER, name, ("a_sync", "a_sync_configs")))
+        raise AttributeError(missing(_OWNER, name, _ATTRIBUTES))
 
     def __setattr__(self, name, value):
-        if name not in ("a_sync", "a_sync_configs", "_a_sync", "_a_sync_configs"):
+        if name not in _ATTRIBUTES and name not in self.__slots__:
             self.__getattr__(name)
         object.__setattr__(self, name, value)
 

@@ -1,0 +1,69 @@
+"""What a program's sparse_embedding calls say about their tables, and from that the native TableChoices of a training."""
+
+from fleetrun._error import Error
+
+TABLE_CLASSES = ("MemorySparseTable", "SSDSparseTable", "MemorySparseGeoTable")
+
+
+class Lookup:
+    """The entry, table class and slot of one parameter's lookups."""
+
+    def __init__(self, entry, table_class, slot):
+        self.entry = entry
+        self.table_class = table_class
+        self.slot = slot
+
+    def __eq__(self, other):
+        return isinstance(other, Lookup) and vars(self) == vars(other)
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"entry={self.entry!r}, table_class={self.table_class!r}, slot={self.slot!r}"
+
+
+def note(program, parameter, entry, table_class, slot):
+    """Remembers what a sparse_embedding says. Throws: Error(config) when an earlier one of the parameter said otherwise."""
+    from fleetrun.distributed.entries import EntryAttr
+
+    call = "paddle.static.nn.sparse_embedding"
+    if entry is not None and not isinstance(entry, EntryAttr):
+        raise Error("config", f"{call}(entry={entry!r}) is no entry",
+                    "use paddle.distributed.CountFilterEntry, ProbabilityEntry or ShowClickEntry")
+    if table_class not in TABLE_CLASSES:
+        raise Error("config", f'{call}(table_class="{table_class}") is not known', f"use one of {', '.join(TABLE_CLASSES)}")
+    if slot is not None and not (isinstance(slot, int) and 0 <= slot < 65536):
+        raise Error("config", f"{call}(slot={slot!r})", "a slot is a number from 0 to 65535")
+    lookup = Lookup(entry, table_class, slot)
+    known = program.lookups.setdefault(parameter, lookup)
+    if known != lookup:
+        raise Error("config", f"parameter {parameter} is looked up with {known} and with {lookup}",
+                    "give one parameter's lookups the same entry, table_class and slot")
+
+
+def choices_of(program, tables, mode):
+    """{parameter: TableChoice} of the program's lookups and of `tables`, the strategy's ({parameter: function(choice, width)}).
+
+    Throws: Error(config) for a MemorySparseGeoTable outside of geo mode, and what the functions throw.
+    """
+    from fleetrun import _native
+
+    choices = {}
+    for parameter in [*program.lookups, *(name for name in tables if name not in program.lookups)]:
+        choice = choices[parameter] = _native.TableChoice()
+        if parameter in tables:
+            width = program.native.variable(parameter).shape[-1] if program.has_var(parameter) else 0
+            tables[parameter](choice, width)
+        lookup = program.lookups.get(parameter)
+        if lookup is None:
+            continue
+        if lookup.table_class == "MemorySparseGeoTable" and mode != "geo":
+            raise Error("config", f'parameter {parameter}: table_class="MemorySparseGeoTable" in {mode} mode',
+                        "use MemorySparseTable, or geo mode: strategy.a_sync = True and a_sync_configs k_steps > 0")
+        if lookup.table_class == "SSDSparseTable":
+            choice.on_disk = True
+        if lookup.slot is not None:
+            choice.slot = lookup.slot
+        if lookup.entry is not None:
+            lookup.entry.choose(choice)
+    return choices
