@@ -92,6 +92,80 @@ std::string process_line(const JobStatus& status, const JobStatus* before, std::
          right(time_of(status, process), 8) + "  " + process.last_line.value_or("");
 }
 
+/// "950", "12.3k", "4.56M"
+std::string short_count(double count) {
+  constexpr const char* kUnits[] = {"", "k", "M", "G", "T"};
+  std::size_t unit = 0;
+  for (; count >= 1000 && unit + 1 < std::size(kUnits); ++unit) count /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, unit > 0 && count < 100 ? "%.1f%s" : "%.0f%s", count, kUnits[unit]);
+  return text;
+}
+
+/// "850us", "4.5ms"
+std::string short_latency(const launcher::ServerFigures& figures, std::string_view kind) {
+  const launcher::ServerFigures::Call* call = launcher::call_of(figures, kind);
+  const auto time = call ? static_cast<double>(launcher::latency_quantile(*call, 0.99)) : 0.0;
+  if (time == 0) return "-";
+  char text[32];
+  if (time < 1e6)
+    std::snprintf(text, sizeof text, "%.0fus", time / 1e3);
+  else if (time < 1e9)
+    std::snprintf(text, sizeof text, "%.1fms", time / 1e6);
+  else
+    std::snprintf(text, sizeof text, "%.1fs", time / 1e9);
+  return text;
+}
+
+/// A parameter server's line: rows, keys and calls a second, times; since `before` where there is one.
+std::string server_line(const ProcessStatus& process, const ProcessStatus* before, int name_width) {
+  const launcher::ServerFigures figures = before && before->figures
+                                              ? launcher::figures_between(*before->figures, *process.figures)
+                                              : *process.figures;
+  std::uint64_t rows = 0, pulled = 0, pushed = 0, waiting = 0;
+  for (const launcher::ServerFigures::Table& table : figures.tables) {
+    rows += table.rows.value_or(0);
+    pulled += table.pulled;
+    pushed += table.pushed;
+  }
+  const auto rate = [&](std::uint64_t count) {
+    return figures.uptime_seconds > 0 ? short_count(static_cast<double>(count) / figures.uptime_seconds)
+                                      : "-";
+  };
+  const auto calls = [&](std::string_view kind) {
+    const launcher::ServerFigures::Call* call = launcher::call_of(figures, kind);
+    if (call) waiting += call->in_flight;
+    return rate(call ? call->calls : 0);
+  };
+  const std::string pulls = calls("pull"), pushes = calls("push");
+  return padded(printable(process.name), name_width) +
+         right(short_count(static_cast<double>(rows)), kNarrow) + right(pulls, kNarrow) +
+         right(rate(pulled), kNarrow) + right(short_latency(figures, "pull"), kNarrow) +
+         right(pushes, kNarrow) + right(rate(pushed), kNarrow) +
+         right(short_latency(figures, "push"), kNarrow) + right(std::to_string(waiting), kNarrow);
+}
+
+/// Lines about the parameter servers that have said something of themselves; none where there is none.
+std::vector<std::string> server_lines(const JobStatus& status, const JobStatus* before, int name_width) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < status.processes.size(); ++i) {
+    const ProcessStatus& process = status.processes[i];
+    if (!process.figures) continue;
+    if (lines.empty()) {
+      std::string line = padded("server", name_width);
+      for (const char* word : {"rows", "pulls/s", "keys/s", "p99", "pushes/s", "keys/s", "p99", "now"})
+        line += right(word, kNarrow);
+      lines.push_back(line);
+    }
+    const ProcessStatus* earlier =
+        before && i < before->processes.size() && before->processes[i].pid == process.pid
+            ? &before->processes[i]
+            : nullptr;
+    lines.push_back(server_line(process, earlier, name_width));
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string short_bytes(double bytes) {
@@ -129,12 +203,14 @@ std::string status_table(const JobStatus& status, const JobStatus* before, Table
   add(padded("process", name_width) + right("pid", kNarrow) + "  " + padded("state", kMostState) +
       right("att", 4) + right("cpu", 7) + right("memory", 8) + right("time", 8) + "  last line");
   std::size_t shown = status.processes.size();
-  const auto fixed = static_cast<std::size_t>(2 + (status.restarts.empty() ? 0 : 1));
+  const std::vector<std::string> servers = server_lines(status, before, name_width);
+  const std::size_t fixed = 2 + (status.restarts.empty() ? 0 : 1) + servers.size();
   if (size.rows > 0 && shown + fixed > static_cast<std::size_t>(size.rows))
     shown = static_cast<std::size_t>(std::max(size.rows - static_cast<int>(fixed) - 1, 0));
   for (std::size_t i = 0; i < shown; ++i) add(process_line(status, before, i, name_width));
   if (shown < status.processes.size())
     add("and " + std::to_string(status.processes.size() - shown) + " more");
+  for (const std::string& line : servers) add(line);
   if (!status.restarts.empty()) {
     const launcher::RestartStatus& last = status.restarts.back();
     add("restarts: " + std::to_string(status.restarts.size()) + ", the last because " +

@@ -221,7 +221,8 @@ JobStatus StatusBoard::status(std::int64_t now) const {
                                 .log = attempt_directory(plan_, live.attempt) + "/" + spec.log_name,
                                 .usage = std::nullopt,
                                 .last_line = std::nullopt,
-                                .log_bytes = std::nullopt});
+                                .log_bytes = std::nullopt,
+                                .figures = std::nullopt});
   }
   return status;
 }
@@ -233,6 +234,13 @@ void add_usage(JobStatus& status, const std::string& proc) {
   const std::vector<ResourceUsage> usage = read_usage(pids, proc);
   for (std::size_t i = 0; i < pids.size(); ++i) {
     if (usage[i].processes > 0) status.processes[i].usage = usage[i];
+  }
+}
+
+void add_figures(JobStatus& status, const std::string& directory) {
+  for (ProcessStatus& process : status.processes) {
+    if (process.role == "server" && is_alive(process.state))
+      process.figures = read_server_figures(directory + "/" + figures_file_name(status.pod, process.rank));
   }
 }
 

@@ -23,6 +23,7 @@
 #include "launcher/job_event.h"
 #include "launcher/plan.h"
 #include "launcher/resource_usage.h"
+#include "launcher/server_figures.h"
 #include "runtime/base/exit_reason.h"
 
 namespace fleetrun::launcher {
@@ -42,12 +43,13 @@ struct ProcessStatus {
   int starts = 0;               // how often it was started
   std::int64_t started_at = 0;  // CLOCK_MONOTONIC, ns; 0: not yet
   std::optional<std::int64_t> ended_at;
-  std::optional<ExitReason> exit;          // of its last end
-  std::string cause;                       // of its last failure, in words
-  std::string log;                         // path
-  std::optional<ResourceUsage> usage;      // of a living process, by add_usage()
-  std::optional<std::string> last_line;    // by add_last_lines()
-  std::optional<std::uint64_t> log_bytes;  // likewise: how long the log is
+  std::optional<ExitReason> exit;             // of its last end
+  std::string cause;                          // of its last failure, in words
+  std::string log;                            // path
+  std::optional<ResourceUsage> usage;         // of a living process, by add_usage()
+  std::optional<std::string> last_line;       // by add_last_lines()
+  std::optional<std::uint64_t> log_bytes;     // likewise: how long the log is
+  std::optional<ServerFigures> figures = {};  // of a living parameter server, by add_figures()
 
   bool operator==(const ProcessStatus&) const = default;
 };
@@ -137,6 +139,9 @@ class StatusBoard final : public JobObserver {
 
 /// Reads what each living process uses now.
 void add_usage(JobStatus& status, const std::string& proc = "/proc");
+
+/// Reads what each parameter server of this host says of itself, in files below `directory`.
+void add_figures(JobStatus& status, const std::string& directory);
 
 /// Reads the last line of each log, and how long it is.
 void add_last_lines(JobStatus& status);

@@ -29,6 +29,13 @@ std::string number(double value) {
   return text;
 }
 
+/// For a label: without the digits that only a double needs.
+std::string short_number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
 class Exposition {
  public:
   void family(const char* name, const char* type, const char* help) {
@@ -36,8 +43,9 @@ class Exposition {
     text_.append("# HELP ").append(name).append(" ").append(help).append("\n");
     text_.append("# TYPE ").append(name).append(" ").append(type).append("\n");
   }
-  void sample(const std::string& labels, double value) {
-    text_.append(name_);
+  void sample(const std::string& labels, double value) { sample("", labels, value); }
+  void sample(const char* suffix, const std::string& labels, double value) {
+    text_.append(name_).append(suffix);
     if (!labels.empty()) text_.append("{").append(labels).append("}");
     text_.append(" ").append(number(value)).append("\n");
   }
@@ -113,12 +121,85 @@ void write_processes(Exposition& out, const JobStatus& status) {
   });
 }
 
+/// One call of `write` for each parameter server that has said something.
+void per_server(const JobStatus& status,
+                const std::function<void(const std::string& rank, const ServerFigures&)>& write) {
+  for (const ProcessStatus& process : status.processes) {
+    if (process.figures) write("rank=\"" + std::to_string(process.rank) + "\"", *process.figures);
+  }
+}
+
+using CallNumber = std::uint64_t ServerFigures::Call::*;
+
+void per_call(Exposition& out, const JobStatus& status, CallNumber number, const std::string& more = {}) {
+  per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
+    for (const ServerFigures::Call& call : figures.calls)
+      out.sample(rank + ",call=" + quoted(call.kind) + more, static_cast<double>(call.*number));
+  });
+}
+
+/// Buckets from 16 us to 17 s, each twice the one before: powers of two, where those of the servers end too.
+void write_times(Exposition& out, const std::string& labels, const ServerFigures::Call& call) {
+  std::uint64_t counted = 0;
+  std::size_t next = 0;
+  for (int power = 14; power <= 34; ++power) {
+    const std::uint64_t edge = std::uint64_t{1} << power;
+    for (; next < call.latency_ns.size() && call.latency_ns[next].first < edge; ++next)
+      counted += call.latency_ns[next].second;
+    out.sample("_bucket", labels + ",le=\"" + short_number(static_cast<double>(edge) / 1e9) + "\"",
+               static_cast<double>(counted));
+  }
+  for (; next < call.latency_ns.size(); ++next) counted += call.latency_ns[next].second;
+  out.sample("_bucket", labels + ",le=\"+Inf\"", static_cast<double>(counted));
+  out.sample("_sum", labels, call.seconds);
+  out.sample("_count", labels, static_cast<double>(counted));
+}
+
+void write_tables(Exposition& out, const JobStatus& status) {
+  out.family("fleetrun_ps_rows", "gauge", "Rows of a sparse table on this server.");
+  per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
+    for (const ServerFigures::Table& table : figures.tables) {
+      if (table.rows) out.sample(rank + ",table=" + quoted(table.name), static_cast<double>(*table.rows));
+    }
+  });
+  out.family("fleetrun_ps_keys_total", "counter", "Keys that pulls and pushes brought.");
+  per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
+    for (const ServerFigures::Table& table : figures.tables) {
+      const std::string labels = rank + ",table=" + quoted(table.name);
+      out.sample(labels + ",direction=\"pulled\"", static_cast<double>(table.pulled));
+      out.sample(labels + ",direction=\"pushed\"", static_cast<double>(table.pushed));
+    }
+  });
+}
+
+void write_servers(Exposition& out, const JobStatus& status) {
+  bool any = false;
+  per_server(status, [&](const std::string&, const ServerFigures&) { any = true; });
+  if (!any) return;
+  write_tables(out, status);
+  out.family("fleetrun_ps_calls_total", "counter", "Calls that were answered.");
+  per_call(out, status, &ServerFigures::Call::calls);
+  out.family("fleetrun_ps_call_errors_total", "counter", "Calls that were refused.");
+  per_call(out, status, &ServerFigures::Call::errors);
+  out.family("fleetrun_ps_calls_in_flight", "gauge", "Calls that are under way.");
+  per_call(out, status, &ServerFigures::Call::in_flight);
+  out.family("fleetrun_ps_bytes_total", "counter", "Bytes of requests and answers.");
+  per_call(out, status, &ServerFigures::Call::bytes_in, ",direction=\"in\"");
+  per_call(out, status, &ServerFigures::Call::bytes_out, ",direction=\"out\"");
+  out.family("fleetrun_ps_call_seconds", "histogram", "From a call to its answer.");
+  per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
+    for (const ServerFigures::Call& call : figures.calls)
+      write_times(out, rank + ",call=" + quoted(call.kind), call);
+  });
+}
+
 }  // namespace
 
 std::string to_prometheus(const JobStatus& status) {
   Exposition out;
   write_job(out, status);
   write_processes(out, status);
+  write_servers(out, status);
   return out.end();
 }
 

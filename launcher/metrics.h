@@ -8,6 +8,13 @@
 //   fleetrun_job_processes{state}                           fleetrun_process_log_bytes{role,rank}    of its current log
 //
 // A process's CPU and memory include what it started (launcher/resource_usage), and are left out while it does not live.
+// Of each parameter server on this host, rank being its own (all of mode ps, launcher/server_figures):
+//
+//   fleetrun_ps_rows{rank,table}                            fleetrun_ps_calls_total{rank,call}
+//   fleetrun_ps_keys_total{rank,table,direction}            fleetrun_ps_call_errors_total{rank,call}
+//     direction: pulled, pushed                             fleetrun_ps_calls_in_flight{rank,call}
+//   fleetrun_ps_bytes_total{rank,call,direction}            fleetrun_ps_call_seconds{rank,call}   a histogram
+//     direction: in, out
 #pragma once
 
 #include <string>

@@ -108,6 +108,7 @@ void list_directory(const std::string& path, const std::string& proc, std::vecto
       ::unlinkat(directory->value(), file.c_str(), 0);
       ::unlinkat(directory->value(), (entry->name + ".sock").c_str(), 0);
       ::unlinkat(directory->value(), (entry->name + ".secret").c_str(), 0);
+      remove_figures(directory->value(), entry->name);
     } else {
       jobs.push_back(std::move(*entry));
     }
@@ -124,6 +125,17 @@ std::string listed(const std::vector<JobEntry>& jobs) {
 }
 
 }  // namespace
+
+void remove_figures(int directory, const std::string& pod) noexcept {
+  const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(::fdopendir(copy), ::closedir);
+  if (!names) return;
+  while (const dirent* item = ::readdir(names.get())) {
+    const std::string_view file = item->d_name;
+    if (file.starts_with(pod + ".server.") && file.find(".figures") != file.npos)
+      ::unlinkat(directory, item->d_name, 0);
+  }
+}
 
 std::vector<std::string> run_directories(const Environ& environment, uid_t uid) {
   if (const std::string* chosen = environment.find("FLEETRUN_RUN_DIR"); chosen && chosen->starts_with("/"))

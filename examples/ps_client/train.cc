@@ -48,9 +48,10 @@ int serve(const Identity& identity, const Environ& environ) {
   options.servers = static_cast<std::uint32_t>(identity.servers.size());
   options.trainers = static_cast<std::uint32_t>(identity.trainers.size());
   options.tables = tables();
-  ps::RpcServer server(
-      options, to_string(self_endpoint(identity)),
-      {.held_by_launcher = environ.has("FLEETRUN_LISTEN"), .access = ps::access_of(environ)});
+  ps::RpcServer server(options, to_string(self_endpoint(identity)),
+                       {.held_by_launcher = environ.has("FLEETRUN_LISTEN"),
+                        .access = ps::access_of(environ),
+                        .figures_file = environ.value_or("FLEETRUN_SERVER_FIGURES", "")});
   server.wait();  // until all trainers have said goodbye
   return 0;
 }

@@ -34,6 +34,7 @@
 #include "ps/rpc/settings.h"
 #include "ps/shm/host.h"
 #include "ps/slow_lane.h"
+#include "ps/watch/figures_file.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -278,6 +279,7 @@ struct RpcServer::State {
   std::vector<std::thread> threads;
   std::optional<ShmHost> shared_memory;
   std::optional<Doorkeeper> doorkeeper;
+  std::optional<FiguresFile> figures_file;
   std::once_flag shut_down_once;
 
   State(const ServerOptions& options, const std::string& wanted, RpcServerOptions in_rpc)
@@ -329,6 +331,10 @@ struct RpcServer::State {
     doors.push_back({std::move(socket), Way::tcp, calls});
     std::erase_if(doors, [](const Door& door) { return !door.socket; });
     doorkeeper.emplace(std::move(doors), rpc.access, refusals);
+    if (!rpc.figures_file.empty())
+      figures_file.emplace(
+          rpc.figures_file, [this] { return server.stat(); },
+          [](const std::string& why) { log::warning(why); });
   }
 
   void admit(Guest& guest) {
@@ -358,6 +364,7 @@ struct RpcServer::State {
 
   void shut_down() {
     // Whoever waits for another trainer is told; what is being answered has some seconds to finish.
+    figures_file.reset();
     doorkeeper.reset();
     server.close();
     listening->Shutdown(std::chrono::system_clock::now() + kFinishCalls);

@@ -18,6 +18,8 @@ struct RpcServerOptions {
   Access access = {};
   /// Beside TCP, which is always there.
   Transport transport = Transport::automatic;
+  /// Where fleetrun reads this server's figures (ps/watch/figures_file.h); empty: nowhere.
+  std::string figures_file = {};
 };
 
 class RpcServer {

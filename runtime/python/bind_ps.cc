@@ -135,7 +135,8 @@ void bind_ps(py::module_& module) {
                                    std::move(memory)},
                  endpoint,
                  ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(environ),
-                                      ps::transport_of(environ)});
+                                      ps::transport_of(environ),
+                                      environ.value_or("FLEETRUN_SERVER_FIGURES", "")});
            }),
            "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0)
       .def("update",

@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import shutil
+import signal
+import socket
 import subprocess
 
 import pytest
@@ -76,6 +78,36 @@ def test_watch_shows_what_happened_in_between_until_nobody_reads(looker):
     assert watch.stdout.readline().startswith("server 0 of 2")
     watch.stdout.close()
     assert watch.wait(timeout=DEADLINE) == 0
+
+
+def test_the_launcher_shows_the_figures_of_servers_and_serves_them(looker):
+    metrics = looker.work.directory / "metrics.sock"
+    looker.train(f"--metrics=unix:{metrics}")
+    wait_until(lambda: "keys/s" in looker.command("top")[1], "lines of servers in fleetrun top")
+
+    def rows():
+        status = json.loads(looker.command("status", "--json")[1])
+        assert len(status["servers"]) == 2
+        return sum(p["figures"]["tables"][0]["rows"] for p in status["processes"] if p["figures"])
+
+    wait_until(lambda: rows() == 500, "the rows of both servers")
+    with socket.socket(socket.AF_UNIX) as asked:
+        asked.connect(str(metrics))
+        asked.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        text = b"".join(iter(lambda: asked.recv(65536), b"")).decode()
+    for rank in (0, 1):
+        assert f'fleetrun_ps_rows{{rank="{rank}",table="weights"}}' in text
+        assert f'fleetrun_ps_call_seconds_count{{rank="{rank}",call="push"}}' in text
+
+
+def test_figures_go_with_the_job_also_when_its_servers_are_killed(looker):
+    job = looker.train()
+    folder = pathlib.Path(looker.environment["FLEETRUN_RUN_DIR"])
+    wait_until(lambda: len(list(folder.glob("*.figures"))) == 2, "figures of two servers")
+    for server in json.loads(looker.command("status", "--json")[1])["processes"][:2]:
+        os.kill(server["pid"], signal.SIGKILL)
+    job.finish()
+    assert list(folder.iterdir()) == []
 
 
 def test_a_save_from_outside_is_one_that_servers_load(looker):
