@@ -3,6 +3,7 @@
 //   channel_client.cc   who it is, asking all servers, meeting the other trainers
 //   client_tables.cc    pulls and pushes
 //   client_saving.cc    saving and loading
+//   client_geo.cc       rows that others have changed
 //   client_watching.cc  looking inside the servers
 #pragma once
 
@@ -66,6 +67,7 @@ class ChannelClient final : public Client {
 
   std::unique_ptr<Pending> pull_async(const Pull& request) override;
   std::unique_ptr<Pending> push_async(const Push& request) override;
+  TouchedRows pull_touched() override;
   void set_dense(std::uint32_t table, std::span<const float> values) override;
   void begin_pass(std::uint32_t threads) override;
   void leave_pass(std::uint32_t thread) override;
@@ -104,6 +106,7 @@ class ChannelClient final : public Client {
   std::uint64_t next_save(const std::string& directory);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> save_parts(const std::string& directory,
                                                                   std::uint64_t save);
+  void read_touched(std::uint32_t server, Reader& answer, TouchedRows& out);
   Message directory_request(const wire::Header& header, const std::string& directory, std::size_t more = 0,
                             const std::function<void(Writer&)>& write_more = {}) const;
 
@@ -116,6 +119,9 @@ class ChannelClient final : public Client {
   std::atomic<std::uint64_t> epoch_;
   ChangeNumbers changes_;
   Rounds barriers_, sums_, passes_;
+  std::mutex touched_mutex_;  // guards what follows
+  std::uint64_t touched_asked_ = 0;
+  std::vector<std::uint64_t> generations_;  // by server, as last heard
 };
 
 }  // namespace fleetrun::ps

@@ -61,6 +61,21 @@ struct Push {
   std::vector<DensePush> dense;
 };
 
+/// Rows of sparse tables as the servers have them now, each key once.
+struct TouchedRows {
+  struct Table {
+    std::uint32_t table = 0;
+    std::vector<std::uint64_t> keys;
+    std::vector<float> rows;
+  };
+  std::vector<Table> tables;
+  /// There are more: ask again.
+  bool more = false;
+  /// A server cannot say what this trainer has missed, because it is another one than before, or has loaded other
+  /// tables: pull anew what matters. True in the first answer.
+  bool forgot = false;
+};
+
 /// A call in flight.
 class Pending {
  public:
@@ -93,6 +108,9 @@ class Client {
   virtual std::unique_ptr<Pending> push_async(const Push& request) = 0;
   void pull(const Pull& request) { pull_async(request)->wait(); }
   void push(const Push& request) { push_async(request)->wait(); }
+
+  /// geo mode: the rows that other trainers' pushes have changed since this client's last call; from its first one on.
+  virtual TouchedRows pull_touched() = 0;
 
   /// First values of a dense table; the optimizer state is reset.
   virtual void set_dense(std::uint32_t table, std::span<const float> values) = 0;

@@ -140,9 +140,12 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
     case wire::Method::stat:
       wire::expect_end(body);
       return stat();
+    case wire::Method::pull_touched:
+      return pull_touched(header, body);
     case wire::Method::goodbye:
       meeting.goodbye(header.trainer);
       gate.end({header.trainer, header.incarnation});
+      touched.forget(header.trainer);
       return {};
     case wire::Method::leave_pass:
       meeting.leave_pass({header.trainer, header.thread}, header.sequence);

@@ -34,6 +34,7 @@ void Server::State::apply(const wire::Header& header, Reader body) {
   if (header.method == wire::Method::set_dense) return set_dense(body);
   const auto request = read_checked_push(body);
   current()->apply(*request);
+  record_touched(header, *request);
 }
 
 void Server::State::push_in_step(const wire::Header& header, Reader body, Respond& respond,

@@ -4,6 +4,7 @@
 //   server_changes.cc changes: each once, in or out of a cut
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
+//   server_geo.cc     rows that other trainers have changed
 //   server_watching.cc  what it has done so far, and who only looks on
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "ps/durable/gate.h"
+#include "ps/geo/touched_keys.h"
 #include "ps/meeting.h"
 #include "ps/server.h"
 #include "ps/sync_step.h"
@@ -45,9 +47,12 @@ struct Server::State {
   mutable std::mutex mutex;                // guards what follows
   // Owned by the server and by the requests that are using it, so that a load can replace it.
   std::shared_ptr<TableSet> tables;
-  std::shared_ptr<TableSet> loaded;     // load_prepare, not committed yet
+  std::shared_ptr<TableSet> loaded;         // load_prepare, not committed yet
+  std::weak_ptr<TableSet> recorded_tables;  // those that `touched` is about
+  bool recorded_any = false;
   std::optional<std::uint32_t> saving;  // the trainer whose save is under way
   std::atomic<std::uint64_t> stale_requests{0};
+  TouchedKeys touched;
 
   State(const ServerOptions& wanted, std::function<void()> all_done)
       : options(wanted),
@@ -81,6 +86,9 @@ struct Server::State {
   Message prepare_load(Reader& body);
   void commit_load();
   void set_dense(Reader& body);
+  void follow_tables();
+  void record_touched(const wire::Header& header, const wire::PushRequest& request);
+  Message pull_touched(const wire::Header& header, Reader& body);
   Message stat() const;
   void check_observer(wire::Method method) const;
   Message hello_observer(Reader& body) const;

@@ -12,6 +12,7 @@ bool is_for_trainers(wire::Method method) noexcept {
     case attend:
     case goodbye:
     case pull:
+    case pull_touched:
     case push:
     case set_dense:
     case begin_pass:

@@ -21,6 +21,8 @@
 //   rows       table u32           reply u64
 //   stat                           reply tables u32 | tables x {id u32, kind u32, width u64, text name} | text of JSON
 //                                  (ps/watch/stat_json.h)
+//   pull_touched number u64, most u64   reply generation u64, more u32, tables u32 | tables x {table u32, width u32, keys u64}
+//              | keys u64[] of every table | rows f32[keys, width] of every table (ps/geo/touched_keys.h)
 //   text       length u32 | bytes
 //
 // The keys of one section of a push are distinct. A client's incarnation is a random number: it tells a
@@ -70,8 +72,10 @@ enum class Method : std::uint16_t {
   load_commit,
   load_abort,
   stat,
+  pull_touched,
 };
-inline constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::stat) + 1;  // the last one's
+inline constexpr std::size_t kMethodCount =
+    static_cast<std::size_t>(Method::pull_touched) + 1;  // the last one's
 std::string_view to_string(Method method) noexcept;
 
 struct Header {

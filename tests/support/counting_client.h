@@ -30,6 +30,7 @@ class CountingClient : public ps::Client {
     }
     return inner_.push_async(request);
   }
+  ps::TouchedRows pull_touched() override { return inner_.pull_touched(); }
   void set_dense(std::uint32_t table, std::span<const float> values) override {
     inner_.set_dense(table, values);
   }

@@ -1,0 +1,190 @@
+// The exchanging thread waits to be asked, by the push that completes an interval or by a call that needs the servers to
+// have everything; it never polls.
+#include "ps/geo/geo_client.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "ps/geo/local_tables.h"
+#include "ps/modes/forwarding_client.h"
+#include "ps/outcome.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+
+namespace {
+
+class GeoClient final : public ForwardingClient {
+ public:
+  GeoClient(std::unique_ptr<Client> servers, const GeoOptions& options)
+      : ForwardingClient(std::move(servers)),
+        options_(options),
+        tables_(std::make_shared<LocalTables>(options.tables)),
+        thread_([this] { work(); }) {
+    // From now on the servers tell what others change.
+    static_cast<void>(to().pull_touched());
+  }
+  ~GeoClient() override {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+
+  std::unique_ptr<Pending> pull_async(const Pull& request) override {
+    current()->pull(request, to());
+    return std::make_unique<DonePending>();
+  }
+  std::unique_ptr<Pending> push_async(const Push& request) override {
+    current()->push(request);
+    if (!request.sparse.empty() || !request.dense.empty()) count_step();
+    return std::make_unique<DonePending>();
+  }
+  void set_dense(std::uint32_t table, std::span<const float> values) override {
+    ForwardingClient::set_dense(table, values);
+    current()->set_dense(table, values);
+  }
+
+  void begin_pass(std::uint32_t threads) override {
+    ForwardingClient::begin_pass(threads);
+    const std::lock_guard lock(mutex_);
+    in_pass_ = threads;
+  }
+  void leave_pass(std::uint32_t thread) override {
+    bool last = false;
+    {
+      const std::lock_guard lock(mutex_);
+      last = in_pass_ > 0 && --in_pass_ == 0;
+    }
+    if (last) exchange_now();
+    ForwardingClient::leave_pass(thread);
+  }
+
+  void barrier() override {
+    exchange_now();
+    ForwardingClient::barrier();
+  }
+  void save(const std::string& directory) override {
+    exchange_now();
+    ForwardingClient::save(directory);
+  }
+  // The copy of what was there before is dropped: rows come anew when they are used.
+  void load(const std::string& directory) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !is_asked_; });
+    lock.unlock();
+    ForwardingClient::load(directory);
+    lock.lock();
+    tables_ = std::make_shared<LocalTables>(options_.tables);
+  }
+  std::uint64_t rows(std::uint32_t table) override {
+    exchange_now();
+    return ForwardingClient::rows(table);
+  }
+  void goodbye() override {
+    exchange_now();
+    ForwardingClient::goodbye();
+  }
+
+ private:
+  /// Throws: what the last exchange has failed of.
+  std::shared_ptr<LocalTables> current() const {
+    const std::lock_guard lock(mutex_);
+    throw_error();
+    return tables_;
+  }
+
+  /// With the lock held.
+  void throw_error() const {
+    if (error_) throw separate_copy(*error_);
+  }
+  void count_step() {
+    std::unique_lock lock(mutex_);
+    if (++steps_ % options_.steps != 0) return;
+    ask(lock);
+  }
+  void exchange_now() {
+    std::unique_lock lock(mutex_);
+    ask(lock);
+    changed_.wait(lock, [this] { return !is_asked_; });
+    throw_error();
+  }
+  /// Asks for an exchange, after the one under way.
+  void ask(std::unique_lock<std::mutex>& lock) {
+    changed_.wait(lock, [this] { return !is_asked_; });
+    throw_error();
+    is_asked_ = true;
+    changed_.notify_all();
+  }
+
+  void work() noexcept {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return ending_ || is_asked_; });
+      if (ending_) return;
+      const std::shared_ptr<LocalTables> tables = tables_;
+      lock.unlock();
+      std::optional<Error> error;
+      try {
+        tables->exchange(1.0f / static_cast<float>(options_.trainers), to());
+      } catch (const Error& thrown) {
+        error = separate_copy(thrown);
+        error->while_doing("exchanging differences with the servers");
+      } catch (const std::exception& thrown) {
+        error = Error(ErrorKind::host, std::string("exchanging differences failed: ") + thrown.what());
+      }
+      lock.lock();
+      is_asked_ = false;
+      if (error) error_ = std::move(error);
+      changed_.notify_all();
+    }
+  }
+
+  const GeoOptions options_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  // Owned by this and by the calls that are using it, so that a load can replace it.
+  std::shared_ptr<LocalTables> tables_;
+  std::uint64_t steps_ = 0;
+  std::uint32_t in_pass_ = 0;
+  bool is_asked_ = false;
+  bool ending_ = false;
+  std::optional<Error> error_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace
+
+std::vector<TableConfig> geo_tables(std::vector<TableConfig> tables) {
+  for (TableConfig& table : tables) {
+    if (table.admission.kind != Admission::Kind::always) {
+      throw Error(ErrorKind::config,
+                  "table '" + table.name + "' admits keys by " +
+                      std::string(to_string(table.admission.kind)) + ", in geo mode",
+                  "leave the entry out, or train in another mode");
+    }
+    table.rule = UpdateRule{.kind = UpdateRule::Kind::sum};
+    table.accessor = {};
+  }
+  return tables;
+}
+
+std::unique_ptr<Client> make_geo_client(std::unique_ptr<Client> servers, const GeoOptions& options) {
+  if (options.steps == 0 || options.trainers == 0) {
+    throw Error(ErrorKind::config,
+                "geo mode with " + std::to_string(options.steps) + " steps between exchanges and " +
+                    std::to_string(options.trainers) + " trainers",
+                "both must be at least 1");
+  }
+  GeoOptions local = options;
+  for (TableConfig& table : local.tables) {
+    table.accessor = {};
+    table.on_disk = false;
+  }
+  return std::make_unique<GeoClient>(std::move(servers), local);
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,218 @@
+#include "ps/geo/local_tables.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "ps/key_groups.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+
+namespace {
+
+/// Floats of one push or pull of many rows, about.
+constexpr std::size_t kFloatsAtOnce = std::size_t{4} << 20;
+
+void check_finite(const TableConfig& config, std::span<const float> gradients) {
+  if (are_finite(gradients)) return;
+  throw Error(ErrorKind::data,
+              "table '" + config.name + "': a gradient is NaN or infinite; nothing of this push was applied",
+              "lower the learning rate, or look for a division by zero or a logarithm of zero in the loss");
+}
+
+std::size_t rows_at_once(std::size_t width) noexcept {
+  return std::max<std::size_t>(1, kFloatsAtOnce / width);
+}
+
+}  // namespace
+
+struct LocalTables::Summed {
+  KeyGroups groups;
+  std::vector<float> gradients;
+};
+
+LocalTables::LocalTables(const std::vector<TableConfig>& tables) : mine_(tables, {}) {
+  for (const TableConfig& config : tables) {
+    if (config.kind == TableConfig::Kind::sparse) {
+      rows_.emplace(config.id, std::make_unique<LocalRows>(mine_.sparse(config.id)));
+    } else {
+      dense_[config.id];
+    }
+  }
+}
+
+void LocalTables::check(std::uint32_t id, std::size_t keys, std::size_t floats) const {
+  const bool is_sparse = rows_.contains(id);
+  const TableConfig& config = is_sparse ? mine_.sparse(id).config() : mine_.dense(id).config();
+  const std::size_t wanted = (is_sparse ? keys : 1) * config.width;
+  if (floats == wanted) return;
+  throw Error(ErrorKind::config, "table '" + config.name + "': " + std::to_string(floats) + " floats, " +
+                                     std::to_string(wanted) + " are needed");
+}
+
+void LocalTables::fetch(const Pull& request, Client& servers) {
+  std::vector<std::vector<std::uint64_t>> keys(request.sparse.size());
+  std::vector<std::vector<float>> values(request.sparse.size());
+  Pull missing;
+  for (std::size_t i = 0; i < request.sparse.size(); ++i) {
+    const std::uint32_t table = request.sparse[i].table;
+    keys[i] = rows_.at(table)->claim(request.sparse[i].keys);
+    if (keys[i].empty()) continue;
+    values[i].resize(keys[i].size() * mine_.sparse(table).config().width);
+    missing.sparse.push_back({.table = table, .keys = keys[i], .rows = values[i]});
+  }
+  if (missing.sparse.empty()) return;
+  servers.pull(missing);
+  for (std::size_t i = 0; i < request.sparse.size(); ++i) {
+    if (!keys[i].empty()) rows_.at(request.sparse[i].table)->arrive(keys[i], values[i]);
+  }
+}
+
+void LocalTables::fetch_dense(std::uint32_t table, Client& servers) {
+  DenseTable& mine = mine_.dense(table);
+  if (mine.has_values()) return;
+  Dense& dense = dense_.at(table);
+  const std::lock_guard lock(dense.mutex);
+  if (mine.has_values()) return;
+  dense.server.resize(mine.size());
+  servers.pull({.sparse = {}, .dense = {{table, dense.server}}});
+  mine.set(dense.server);
+}
+
+void LocalTables::pull(const Pull& request, Client& servers) {
+  for (const SparsePull& sparse : request.sparse) {
+    static_cast<void>(mine_.sparse(sparse.table));
+    check(sparse.table, sparse.keys.size(), sparse.rows.size());
+  }
+  for (const DensePull& dense : request.dense) {
+    static_cast<void>(mine_.dense(dense.table));
+    check(dense.table, 0, dense.values.size());
+  }
+  fetch(request, servers);
+  for (const SparsePull& sparse : request.sparse)
+    mine_.sparse(sparse.table).pull(sparse.keys, sparse.rows.data());
+  for (const DensePull& dense : request.dense) {
+    fetch_dense(dense.table, servers);
+    mine_.dense(dense.table).pull(dense.values);
+  }
+}
+
+void LocalTables::push(const Push& request) {
+  std::vector<Summed> sums(request.sparse.size());
+  for (std::size_t i = 0; i < request.sparse.size(); ++i) {
+    const SparsePush& sparse = request.sparse[i];
+    const TableConfig& config = mine_.sparse(sparse.table).config();
+    check(sparse.table, sparse.keys.size(), sparse.gradients.size());
+    sums[i].groups = group_keys(sparse.keys, 1);
+    sums[i].gradients.resize(sums[i].groups.keys.size() * config.width);
+    float* to = sums[i].gradients.data();
+    sum_by_group(sums[i].groups, sparse.gradients, config.width, {&to, 1});
+    check_finite(config, sums[i].gradients);
+  }
+  for (const DensePush& dense : request.dense) {
+    const TableConfig& config = mine_.dense(dense.table).config();
+    check(dense.table, 0, dense.gradients.size());
+    check_finite(config, dense.gradients);
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    mine_.sparse(request.sparse[i].table).push(sums[i].groups.keys, sums[i].gradients.data());
+    rows_.at(request.sparse[i].table)->touch(sums[i].groups.keys);
+  }
+  for (const DensePush& dense : request.dense) mine_.dense(dense.table).push(dense.gradients);
+}
+
+void LocalTables::set_dense(std::uint32_t table, std::span<const float> values) {
+  DenseTable& mine = mine_.dense(table);
+  check(table, 0, values.size());
+  Dense& dense = dense_.at(table);
+  const std::lock_guard lock(dense.mutex);
+  dense.server.assign(values.begin(), values.end());
+  mine.set(values);
+}
+
+void LocalTables::exchange(float share, Client& servers) {
+  send(share, servers);
+  receive_rows(servers);
+  receive_dense(servers);
+}
+
+void LocalTables::send(float share, Client& servers) {
+  for (const auto& [table, rows] : rows_) send_rows(table, rows->take_changes(share), servers);
+  Push push;
+  std::vector<std::vector<float>> changes;
+  for (auto& [table, dense] : dense_) {
+    const DenseTable& mine = mine_.dense(table);
+    if (!mine.has_values()) continue;
+    const std::lock_guard lock(dense.mutex);
+    std::vector<float>& change = changes.emplace_back(mine.size());
+    mine.pull(change);
+    for (std::size_t i = 0; i < change.size(); ++i) {
+      change[i] = (change[i] - dense.server[i]) * share;
+      dense.server[i] += change[i];
+    }
+    push.dense.push_back({.table = table, .gradients = change});
+  }
+  if (!push.dense.empty()) servers.push(push);
+}
+
+void LocalTables::send_rows(std::uint32_t table, const LocalRows::Changes& changes, Client& servers) {
+  const std::size_t width = mine_.sparse(table).config().width;
+  const std::span<const std::uint64_t> keys(changes.keys);
+  const std::span<const float> values(changes.values);
+  for (std::size_t at = 0; at < keys.size(); at += rows_at_once(width)) {
+    const std::size_t count = std::min(rows_at_once(width), keys.size() - at);
+    Push push;
+    push.sparse.push_back({.table = table,
+                           .keys = keys.subspan(at, count),
+                           .gradients = values.subspan(at * width, count * width)});
+    servers.push(push);
+  }
+}
+
+void LocalTables::receive_rows(Client& servers) {
+  bool forgot = false, more = true;
+  while (more) {
+    const TouchedRows touched = servers.pull_touched();
+    for (const TouchedRows::Table& table : touched.tables)
+      rows_.at(table.table)->follow(table.keys, table.rows);
+    forgot = forgot || touched.forgot;
+    more = touched.more;
+  }
+  if (!forgot) return;
+  std::vector<float> values;
+  for (const auto& [table, rows] : rows_) {
+    const std::size_t width = mine_.sparse(table).config().width;
+    const std::vector<std::uint64_t> held = rows->held_keys();
+    for (std::size_t at = 0; at < held.size(); at += rows_at_once(width)) {
+      const auto keys =
+          std::span<const std::uint64_t>(held).subspan(at, std::min(rows_at_once(width), held.size() - at));
+      values.resize(keys.size() * width);
+      servers.pull({.sparse = {{.table = table, .keys = keys, .rows = values}}, .dense = {}});
+      rows->follow(keys, values);
+    }
+  }
+}
+
+void LocalTables::receive_dense(Client& servers) {
+  Pull pull;
+  std::vector<std::pair<std::uint32_t, std::vector<float>>> all;
+  for (const auto& [table, dense] : dense_) {
+    if (mine_.dense(table).has_values()) all.emplace_back(table, mine_.dense(table).size());
+  }
+  for (auto& [table, values] : all) pull.dense.push_back({table, values});
+  if (all.empty()) return;
+  servers.pull(pull);
+  for (auto& [table, values] : all) {
+    Dense& dense = dense_.at(table);
+    const std::lock_guard lock(dense.mutex);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float now = values[i];
+      values[i] -= dense.server[i];
+      dense.server[i] = now;
+    }
+    mine_.dense(table).add(values);
+  }
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,51 @@
+// Geo mode: a trainer's own copy of all tables, and what it exchanges with the servers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "ps/client.h"
+#include "ps/geo/local_rows.h"
+#include "ps/table_set.h"
+
+namespace fleetrun::ps {
+
+/// Threads: pull and push may be called from several threads at once, beside one thread that calls exchange.
+class LocalTables {
+ public:
+  explicit LocalTables(const std::vector<TableConfig>& tables);
+
+  /// Reads the copy; what it lacks is asked of `servers` first.
+  void pull(const Pull& request, Client& servers);
+  /// Applies the user's rule to the copy. Throws: Error(data) for a gradient that is not a finite number; nothing has
+  /// changed then.
+  void push(const Push& request);
+  void set_dense(std::uint32_t table, std::span<const float> values);
+  /// Sends a share of what was changed, and takes over what others have changed.
+  void exchange(float share, Client& servers);
+
+ private:
+  struct Dense {
+    std::mutex mutex;  // guards what follows
+    std::vector<float> server;
+  };
+  struct Summed;
+
+  void fetch(const Pull& request, Client& servers);
+  void fetch_dense(std::uint32_t table, Client& servers);
+  void send(float share, Client& servers);
+  void send_rows(std::uint32_t table, const LocalRows::Changes& changes, Client& servers);
+  void receive_rows(Client& servers);
+  void receive_dense(Client& servers);
+  void check(std::uint32_t table, std::size_t keys, std::size_t floats) const;
+
+  TableSet mine_;
+  std::map<std::uint32_t, std::unique_ptr<LocalRows>> rows_;
+  std::map<std::uint32_t, Dense> dense_;
+};
+
+}  // namespace fleetrun::ps
