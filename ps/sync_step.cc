@@ -80,6 +80,8 @@ void apply_averaged(const std::vector<Contribution>& step, TableSet& tables) {
     const auto& sum = dense_sums.emplace(id, average(parts, pushes)).first->second;
     check_sum(tables.dense(id).config(), sum);
   }
+  const MemoryBudget::Stay staying = tables.stay();
+  for (const auto& [id, sum] : sparse_sums) tables.sparse(id).warm(sum.keys);
   for (const auto& [id, sum] : sparse_sums) tables.sparse(id).push(sum.keys, sum.gradients.data());
   for (const auto& [id, sum] : dense_sums) tables.dense(id).push(sum);
 }

@@ -53,9 +53,8 @@ void check_table(const TableConfig& table) {
   }
   check_rule(table.rule, refuse);
   if (table.accessor.embed_rule) check_rule(*table.accessor.embed_rule, refuse);
-  if (table.accessor.kind != Accessor::Kind::plain || table.admission.kind != Admission::Kind::always ||
-      table.on_disk) {
-    refuse("no table keeps statistics, admits keys or lies on disk");
+  if (table.accessor.kind != Accessor::Kind::plain || table.admission.kind != Admission::Kind::always) {
+    refuse("no table keeps statistics or admits keys");
   }
   if (!(table.admission.probability >= 0.0 && table.admission.probability <= 1.0)) {
     refuse("an admission probability of " + number(table.admission.probability), "it must be in [0, 1]");

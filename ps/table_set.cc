@@ -45,7 +45,11 @@ bool are_finite(std::span<const float> values) noexcept {
 TableSet::TableSet(const std::vector<TableConfig>& tables, ServerPlace place) : place_(place) {
   for (const TableConfig& config : tables) {
     if (config.kind == TableConfig::Kind::sparse) {
-      sparse_.emplace(config.id, std::make_unique<SparseTable>(config));
+      auto table = std::make_unique<SparseTable>(config);
+      if (config.on_disk && place.memory.cold) {
+        table->attach(place.memory.cold->open(config, table->row_floats()), *place.memory.budget);
+      }
+      sparse_.emplace(config.id, std::move(table));
     } else {
       const Block block = dense_block(config, place.servers, place.rank);
       dense_.emplace(config.id, std::make_unique<DenseTable>(config, block.size()));
@@ -94,6 +98,7 @@ Message TableSet::pull(const wire::PullRequest& request, const MessageSource& so
                     std::to_string(wire::kLongestMessage / sizeof(float)) + " fit into one answer",
                 "use a smaller batch, or more servers");
   }
+  make_room();
   Message reply = source ? source(floats * sizeof(float)) : Message(floats * sizeof(float));
   Writer writer(reply);
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
@@ -114,9 +119,29 @@ void TableSet::check(const wire::PushRequest& request) const {
   for (std::size_t i = 0; i < request.dense.size(); ++i) {
     check_finite(dense(request.sections.dense[i].table).config(), request.dense[i]);
   }
+  make_room();
+  warm(request);
+}
+
+void TableSet::make_room() const {
+  if (place_.memory.budget) place_.memory.budget->make_room();
+}
+
+MemoryBudget::Stay TableSet::stay() const {
+  if (!place_.memory.budget) return {};
+  make_room();
+  return place_.memory.budget->stay();
+}
+
+void TableSet::warm(const wire::PushRequest& request) const {
+  for (std::size_t i = 0; i < request.keys.size(); ++i) {
+    sparse(request.sections.sparse[i].table).warm(request.keys[i]);
+  }
 }
 
 void TableSet::apply(const wire::PushRequest& request) {
+  const MemoryBudget::Stay staying = stay();
+  warm(request);
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
     sparse(request.sections.sparse[i].table).push(request.keys[i], request.gradients[i].data());
   }

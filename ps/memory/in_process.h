@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "ps/client.h"
+#include "ps/table_memory.h"
 
 namespace fleetrun::ps {
 
-/// `servers` parts, as a cluster would split the tables, and one client per trainer.
+/// `servers` parts, as a cluster would split the tables, and one client per trainer. All parts share the memory.
 std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, std::uint32_t trainers, Mode mode,
-                                                     const std::vector<TableConfig>& tables);
+                                                     const std::vector<TableConfig>& tables,
+                                                     const TableMemory& memory = {});
 
 }  // namespace fleetrun::ps

@@ -102,7 +102,8 @@ void bind_client(py::module_& module) {
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
              "epoch"_a = 0, "launcher"_a = "");
   module.def("make_in_process", [](const std::string& mode, const std::vector<ps::TableConfig>& tables) {
-    return ClientPtr(std::move(ps::make_in_process(1, 1, ps::mode_of(mode), tables).front()));
+    const ps::TableMemory memory = ps::table_memory_of(Environ::of_process(), tables, 0);
+    return ClientPtr(std::move(ps::make_in_process(1, 1, ps::mode_of(mode), tables, memory).front()));
   });
 }
 
