@@ -25,6 +25,7 @@
 #include "ps/key_groups.h"
 #include "ps/key_partition.h"
 #include "ps/pending_calls.h"
+#include "ps/recent_groups.h"
 #include "ps/wire.h"
 
 namespace fleetrun::ps {
@@ -92,9 +93,10 @@ class ChannelClient final : public Client {
   const TableConfig& table(std::uint32_t id, TableConfig::Kind kind) const;
   std::size_t width_of_rows(std::uint32_t id, std::size_t keys, std::size_t floats) const;
   void add_dense(std::uint32_t id, std::size_t floats, std::vector<RequestPart>& parts) const;
-  std::vector<KeyGroups> add_sparse(const auto& sections, const auto& floats_of,
-                                    std::vector<RequestPart>& parts) const;
-  std::vector<wire::PushDraft> draft_pushes(const Push& request) const;
+  using Groups = std::vector<std::shared_ptr<const KeyGroups>>;
+  Groups add_sparse(const auto& sections, const auto& floats_of, const auto& groups_of,
+                    std::vector<RequestPart>& parts) const;
+  std::vector<wire::PushDraft> draft_pushes(const Push& request);
   void check_finite(const std::vector<wire::PushDraft>& drafts) const;
   /// One request made by make(server) to every server; join as in PendingCalls.
   void ask_all(wire::Header header, const std::function<Message(std::uint32_t)>& make,
@@ -114,6 +116,7 @@ class ChannelClient final : public Client {
   std::uint64_t incarnation_;
   std::map<std::uint32_t, TableConfig> tables_;
   std::vector<std::unique_ptr<Channel>> channels_;
+  RecentGroups recent_;
   std::atomic<bool> said_goodbye_{false};
   bool is_late_;
   std::atomic<std::uint64_t> epoch_;

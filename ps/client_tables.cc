@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ps/channel_client_state.h"
+#include "ps/row_copy.h"
 #include "ps/table_set.h"
 #include "runtime/base/error.h"
 
@@ -18,7 +19,7 @@ void copy_to_duplicates(const KeyGroups& groups, std::span<float> rows, std::siz
   if (groups.keys.size() == groups.group.size()) return;
   for (std::size_t i = 0; i < groups.group.size(); ++i) {
     const std::size_t first = groups.first[groups.group[i]];
-    if (first != i) std::copy_n(rows.begin() + first * width, width, rows.begin() + i * width);
+    if (first != i) copy_row(rows.data() + i * width, rows.data() + first * width, width);
   }
 }
 
@@ -80,16 +81,17 @@ void ChannelClient::add_dense(std::uint32_t id, std::size_t floats, std::vector<
   }
 }
 
-std::vector<KeyGroups> ChannelClient::add_sparse(const auto& sections, const auto& floats_of,
-                                                 std::vector<RequestPart>& parts) const {
-  std::vector<KeyGroups> groups;
+ChannelClient::Groups ChannelClient::add_sparse(const auto& sections, const auto& floats_of,
+                                                const auto& groups_of,
+                                                std::vector<RequestPart>& parts) const {
+  Groups groups;
   groups.reserve(sections.size());
   for (const auto& section : sections) {
     const std::size_t width = width_of_rows(section.table, section.keys.size(), floats_of(section).size());
-    groups.push_back(group_keys(section.keys, servers()));
+    groups.push_back(groups_of(section));
     for (std::uint32_t s = 0; s < servers(); ++s) {
       parts[s].sections.sparse.push_back(
-          {section.table, static_cast<std::uint32_t>(width), groups.back().keys_of(s).size()});
+          {section.table, static_cast<std::uint32_t>(width), groups.back()->keys_of(s).size()});
     }
   }
   return groups;
@@ -104,8 +106,13 @@ static bool asks_for_nothing(const wire::Sections& sections) {
 
 std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
   std::vector<RequestPart> parts(servers());
-  auto groups = std::make_shared<std::vector<KeyGroups>>(add_sparse(
-      request.sparse, [](const SparsePull& pull) { return pull.rows; }, parts));
+  const auto find_groups = [this](const SparsePull& pull) {
+    auto found = std::make_shared<const KeyGroups>(group_keys(pull.keys, servers()));
+    recent_.add(pull.table, found);
+    return found;
+  };
+  const Groups groups = add_sparse(
+      request.sparse, [](const SparsePull& pull) { return pull.rows; }, find_groups, parts);
   for (const DensePull& dense : request.dense) add_dense(dense.table, dense.values.size(), parts);
   auto pending = std::make_unique<PendingCalls>();
   const Header head = header(Method::pull);
@@ -113,7 +120,7 @@ std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
     if (asks_for_nothing(parts[s].sections)) continue;
     wire::PullDraft draft = wire::draft_pull(head, parts[s].sections, channels_[s]->messages());
     for (std::size_t i = 0; i < draft.keys.size(); ++i) {
-      std::ranges::copy((*groups)[i].keys_of(s), draft.keys[i].begin());
+      std::ranges::copy(groups[i]->keys_of(s), draft.keys[i].begin());
     }
     pending->start(*channels_[s], s, head, std::move(draft.message));
   }
@@ -122,11 +129,12 @@ std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
       [sparse = request.sparse, dense = request.dense, groups, parts = std::move(parts), width_of](
           std::uint32_t server, Reader answer) {
         for (std::size_t i = 0; i < sparse.size(); ++i) {
-          const KeyGroups& keys = (*groups)[i];
+          const KeyGroups& keys = *groups[i];
           const std::size_t width = width_of(sparse[i].table);
-          for (std::uint32_t g = keys.begin[server]; g < keys.begin[server + 1]; ++g) {
-            answer.read(sparse[i].rows.data() + keys.first[g] * width, width * sizeof(float));
-          }
+          Message copy;
+          const float* row = answer.array<float>(keys.keys_of(server).size() * width, copy).data();
+          for (std::uint32_t g = keys.begin[server]; g < keys.begin[server + 1]; ++g, row += width)
+            copy_row(sparse[i].rows.data() + keys.first[g] * width, row, width);
         }
         for (std::size_t i = 0; i < dense.size(); ++i) {
           const Block& block = parts[server].blocks[i];
@@ -136,23 +144,27 @@ std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
       },
       [sparse = request.sparse, groups, width_of] {
         for (std::size_t i = 0; i < sparse.size(); ++i) {
-          copy_to_duplicates((*groups)[i], sparse[i].rows, width_of(sparse[i].table));
+          copy_to_duplicates(*groups[i], sparse[i].rows, width_of(sparse[i].table));
         }
       });
   return pending;
 }
 
-std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) const {
+std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) {
   std::vector<RequestPart> parts(servers());
-  const std::vector<KeyGroups> groups = add_sparse(
-      request.sparse, [](const SparsePush& push) { return push.gradients; }, parts);
+  const auto find_groups = [this](const SparsePush& push) {
+    auto found = recent_.take(push.table, push.keys);
+    return found ? found : std::make_shared<const KeyGroups>(group_keys(push.keys, servers()));
+  };
+  const Groups groups = add_sparse(
+      request.sparse, [](const SparsePush& push) { return push.gradients; }, find_groups, parts);
   for (const DensePush& dense : request.dense) add_dense(dense.table, dense.gradients.size(), parts);
   std::vector<wire::PushDraft> drafts;
   for (std::uint32_t s = 0; s < servers(); ++s) {
     drafts.push_back(
         wire::draft_push(header(Method::push, request.thread), parts[s].sections, channels_[s]->messages()));
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      std::ranges::copy(groups[i].keys_of(s), drafts[s].keys[i].begin());
+      std::ranges::copy(groups[i]->keys_of(s), drafts[s].keys[i].begin());
     }
     for (std::size_t i = 0; i < request.dense.size(); ++i) {
       const Block& block = parts[s].blocks[i];
@@ -163,7 +175,7 @@ std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) co
   std::vector<float*> outputs(servers());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (std::uint32_t s = 0; s < servers(); ++s) outputs[s] = drafts[s].gradients[i].data();
-    sum_by_group(groups[i], request.sparse[i].gradients, tables_.at(request.sparse[i].table).width, outputs);
+    sum_by_group(*groups[i], request.sparse[i].gradients, tables_.at(request.sparse[i].table).width, outputs);
   }
   return drafts;
 }

@@ -3,12 +3,12 @@
 #include "ps/key_groups.h"
 
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <string>
 
 #include "ps/hash.h"
 #include "ps/key_partition.h"
+#include "ps/row_copy.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -99,7 +99,7 @@ void sum_by_group(const KeyGroups& groups, std::span<const float> gradients, std
     float* to = servers > 1 ? rows[g] : outputs[0] + g * width;
     const float* from = gradients.data() + i * width;
     if (groups.first[g] == i) {
-      std::memcpy(to, from, width * sizeof(float));
+      copy_row(to, from, width);
     } else {
       for (std::size_t c = 0; c < width; ++c) to[c] += from[c];
     }
