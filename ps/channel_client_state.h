@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -61,6 +62,14 @@ struct Rounds {
   std::uint64_t done = 0;
 };
 
+/// The save that a server has found.
+struct FoundSave {
+  std::uint64_t save = 0;
+  std::uint64_t digest = 0;  // of its manifest
+
+  auto operator<=>(const FoundSave&) const = default;
+};
+
 class ChannelClient final : public Client {
  public:
   ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
@@ -74,8 +83,8 @@ class ChannelClient final : public Client {
   void leave_pass(std::uint32_t thread) override;
   void barrier() override;
   void all_reduce_sum(std::span<double> values) override;
-  void save(const std::string& directory) override;
-  void load(const std::string& directory) override;
+  void save(const std::string& directory, SaveMode mode) override;
+  std::string load(const std::string& directory) override;
   std::uint64_t rows(std::uint32_t table) override;
   std::vector<std::string> stat() override;
   void goodbye() override;
@@ -105,9 +114,13 @@ class ChannelClient final : public Client {
     ask_all(header, [&](std::uint32_t) { return wire::draft(header, 0).message; });
   }
   /// A number that no save in the directory has, on any server's host.
-  std::uint64_t next_save(const std::string& directory);
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> save_parts(const std::string& directory,
-                                                                  std::uint64_t save);
+  std::uint64_t begin_save(const std::string& directory);
+  std::vector<std::vector<SavedPiece>> save_parts(const std::string& directory, std::uint64_t save,
+                                                  SaveMode mode);
+  void commit_save(const std::vector<std::vector<SavedPiece>>& parts);
+  /// The saves that the servers have read: `wanted`, or the newest whole one of each for 0.
+  std::vector<FoundSave> prepare_load(const std::string& directory, std::uint64_t wanted,
+                                      std::string& fallen_back);
   void read_touched(std::uint32_t server, Reader& answer, TouchedRows& out);
   Message directory_request(const wire::Header& header, const std::string& directory, std::size_t more = 0,
                             const std::function<void(Writer&)>& write_more = {}) const;

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "ps/saving/manifest.h"
 #include "ps/table_config.h"
 
 namespace fleetrun::ps {
@@ -127,11 +128,13 @@ class Client {
   virtual void all_reduce_sum(std::span<double> values) = 0;
 
   /// Every server writes (reads) its part of all tables below `directory` on its own host; whole or not at
-  /// all. load takes what any number of servers has saved. Meant for moments when nobody pushes: a save
+  /// all. load takes what any number of servers has saved, the save before the newest one where that is damaged; it
+  /// returns what is wrong with the newest one then. Meant for moments when nobody pushes: a save
   /// beside pushes holds whole rows, but not one moment of all of them. Throws: Error(host) when a file
-  /// cannot be written, Error(data) naming the file that is missing, damaged or of other tables.
-  virtual void save(const std::string& directory) = 0;
-  virtual void load(const std::string& directory) = 0;
+  /// cannot be written, Error(data) naming the file that is missing or damaged, Error(config) when a save is of other
+  /// tables.
+  virtual void save(const std::string& directory, SaveMode mode = SaveMode::all) = 0;
+  virtual std::string load(const std::string& directory) = 0;
 
   /// Rows of a sparse table over all servers.
   virtual std::uint64_t rows(std::uint32_t table) = 0;

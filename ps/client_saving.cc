@@ -17,24 +17,8 @@ Message ChannelClient::directory_request(const Header& head, const std::string& 
   return std::move(draft.message);
 }
 
-std::vector<std::pair<std::uint64_t, std::uint32_t>> ChannelClient::save_parts(const std::string& directory,
-                                                                               std::uint64_t save) {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> parts(servers());
-  const Header head = header(Method::save_part);
-  ask_all(
-      head,
-      [&](std::uint32_t) {
-        return directory_request(head, directory, sizeof save, [&](Writer& writer) { writer.value(save); });
-      },
-      [&](std::uint32_t server, Reader answer) {
-        parts[server].first = answer.value<std::uint64_t>();
-        parts[server].second = answer.value<std::uint32_t>();
-      });
-  return parts;
-}
-
-std::uint64_t ChannelClient::next_save(const std::string& directory) {
-  const Header head = header(Method::save_next);
+std::uint64_t ChannelClient::begin_save(const std::string& directory) {
+  const Header head = header(Method::save_begin);
   std::uint64_t save = 0;
   ask_all(
       head, [&](std::uint32_t) { return directory_request(head, directory); },
@@ -42,45 +26,94 @@ std::uint64_t ChannelClient::next_save(const std::string& directory) {
   return save;
 }
 
-void ChannelClient::save(const std::string& directory) {
-  const std::uint64_t save = next_save(directory);
-  const Header clean = header(Method::save_clean);
-  const auto make_clean = [&](std::uint32_t) { return directory_request(clean, directory); };
-  try {
-    const auto parts = save_parts(directory, save);
-    const Header commit = header(Method::save_commit);
-    constexpr std::size_t kPartBytes = sizeof(std::uint64_t) + sizeof(std::uint32_t);
-    const auto write_parts = [&](Writer& writer) {
-      writer.value(save);
-      writer.value(static_cast<std::uint32_t>(parts.size()));
-      for (const auto& [bytes, checksum] : parts) {
-        writer.value(bytes);
-        writer.value(checksum);
+std::vector<std::vector<SavedPiece>> ChannelClient::save_parts(const std::string& directory,
+                                                               std::uint64_t save, SaveMode mode) {
+  std::vector<std::vector<SavedPiece>> parts(servers());
+  const Header head = header(Method::save_part);
+  ask_all(
+      head,
+      [&](std::uint32_t) {
+        return directory_request(head, directory, sizeof save + sizeof mode, [&](Writer& writer) {
+          writer.value(save);
+          writer.value(mode);
+        });
+      },
+      [&](std::uint32_t server, Reader answer) {
+        parts[server].resize(answer.value<std::uint32_t>());
+        for (SavedPiece& piece : parts[server]) {
+          piece.bytes = answer.value<std::uint64_t>();
+          piece.digest = answer.value<std::uint64_t>();
+        }
+      });
+  return parts;
+}
+
+void ChannelClient::commit_save(const std::vector<std::vector<SavedPiece>>& parts) {
+  const Header head = header(Method::save_commit);
+  std::size_t size = sizeof(std::uint32_t);
+  for (const auto& pieces : parts) size += sizeof(std::uint32_t) + pieces.size() * 2 * sizeof(std::uint64_t);
+  ask_all(head, [&](std::uint32_t) {
+    wire::Draft draft = wire::draft(head, size);
+    draft.writer.value(static_cast<std::uint32_t>(parts.size()));
+    for (const auto& pieces : parts) {
+      draft.writer.value(static_cast<std::uint32_t>(pieces.size()));
+      for (const SavedPiece& piece : pieces) {
+        draft.writer.value(piece.bytes);
+        draft.writer.value(piece.digest);
       }
-    };
-    ask_all(commit, [&](std::uint32_t) {
-      return directory_request(commit, directory,
-                               sizeof save + sizeof(std::uint32_t) + parts.size() * kPartBytes, write_parts);
-    });
+    }
+    return std::move(draft.message);
+  });
+}
+
+void ChannelClient::save(const std::string& directory, SaveMode mode) {
+  const std::uint64_t save = begin_save(directory);
+  try {
+    commit_save(save_parts(directory, save, mode));
   } catch (Error& error) {
     try {
-      ask_all(clean, make_clean);
+      ask_all(header(Method::save_end));
     } catch (const Error&) {
-      // The first error says what went wrong; leftover parts that no manifest names are never loaded.
+      // The first error says what went wrong; leftover pieces that no manifest names are never loaded.
     }
     error.while_doing("saving to " + directory);
     throw;
   }
-  ask_all(clean, make_clean);
+  ask_all(header(Method::save_end));
 }
 
-void ChannelClient::load(const std::string& directory) {
+std::vector<FoundSave> ChannelClient::prepare_load(const std::string& directory, std::uint64_t wanted,
+                                                   std::string& fallen_back) {
+  const Header head = header(Method::load_prepare);
+  std::vector<FoundSave> saves(servers());
+  ask_all(
+      head,
+      [&](std::uint32_t) {
+        return directory_request(head, directory, sizeof wanted,
+                                 [&](Writer& writer) { writer.value(wanted); });
+      },
+      [&](std::uint32_t server, Reader answer) {
+        saves[server].save = answer.value<std::uint64_t>();
+        saves[server].digest = answer.value<std::uint64_t>();
+        std::string reason = wire::read_text(answer);
+        if (fallen_back.empty()) fallen_back = std::move(reason);
+      });
+  return saves;
+}
+
+std::string ChannelClient::load(const std::string& directory) {
+  std::string fallen_back;
   try {
-    const Header prepare = header(Method::load_prepare);
-    std::vector<std::uint64_t> saves(servers());
-    ask_all(
-        prepare, [&](std::uint32_t) { return directory_request(prepare, directory); },
-        [&](std::uint32_t server, Reader answer) { saves[server] = answer.value<std::uint64_t>(); });
+    std::vector<FoundSave> saves = prepare_load(directory, 0, fallen_back);
+    const auto [oldest, newest] = std::minmax_element(saves.begin(), saves.end());
+    if (oldest->save != newest->save) {
+      // One server has the newest save damaged, or never got to commit it: all take the one before it.
+      if (fallen_back.empty()) {
+        fallen_back = channels_[static_cast<std::size_t>(oldest - saves.begin())]->name() + " has no save " +
+                      std::to_string(newest->save) + " in " + directory;
+      }
+      saves = prepare_load(directory, oldest->save, fallen_back);
+    }
     for (std::uint32_t s = 1; s < servers(); ++s) {
       if (saves[s] == saves[0]) continue;
       throw Error(
@@ -98,6 +131,7 @@ void ChannelClient::load(const std::string& directory) {
     throw;
   }
   ask_all(header(Method::load_commit));
+  return fallen_back;
 }
 
 }  // namespace fleetrun::ps

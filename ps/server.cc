@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "ps/server_state.h"
-#include "ps/snapshot.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -152,18 +151,15 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       return {};
     case wire::Method::rows:
       return message_of(current()->sparse(body.value<std::uint32_t>()).rows());
-    case wire::Method::save_next: {
-      const std::string directory = wire::read_text(body);
-      wire::expect_end(body);
-      return message_of(next_save(directory));
-    }
+    case wire::Method::save_begin:
+      return begin_save(header, body);
     case wire::Method::save_part:
-      return save(header, body);
+      return save_part(header, body);
     case wire::Method::save_commit:
       commit_save(body);
       return {};
-    case wire::Method::save_clean:
-      clean_save(body);
+    case wire::Method::save_end:
+      end_save();
       return {};
     case wire::Method::load_prepare:
       return prepare_load(body);

@@ -26,6 +26,8 @@ struct ServerOptions {
   std::uint64_t epoch = 0;
   /// For tables that are on_disk (ps/disk/disk_settings.h reads it from the environment).
   TableMemory memory = {};
+  /// The run of the job (FLEETRUN_RUN): epochs of different runs do not compare.
+  std::string run = {};
 };
 
 /// Threads: all calls may be made from several threads at once.
@@ -61,8 +63,9 @@ class Server {
   void close() noexcept;
   /// What it has done so far, as JSON (ps/watch/stat_json.h).
   std::string stat() const;
-  /// Restores what save wrote. Throws: Error(data); the tables are unchanged then.
-  void load(const std::string& directory);
+  /// Restores the newest save in the directory that is whole. Returns what was wrong with a newer one; empty as a rule.
+  /// Throws: Error(data), Error(config) as ps/snapshot.h; the tables are unchanged then.
+  std::string load(const std::string& directory);
 
  private:
   struct State;

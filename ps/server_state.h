@@ -20,6 +20,7 @@
 #include "ps/durable/gate.h"
 #include "ps/geo/touched_keys.h"
 #include "ps/meeting.h"
+#include "ps/saving/part_loader.h"
 #include "ps/server.h"
 #include "ps/sync_step.h"
 #include "ps/table_set.h"
@@ -47,10 +48,11 @@ struct Server::State {
   mutable std::mutex mutex;                // guards what follows
   // Owned by the server and by the requests that are using it, so that a load can replace it.
   std::shared_ptr<TableSet> tables;
-  std::shared_ptr<TableSet> loaded;         // load_prepare, not committed yet
   std::weak_ptr<TableSet> recorded_tables;  // those that `touched` is about
   bool recorded_any = false;
-  std::optional<std::uint32_t> saving;  // the trainer whose save is under way
+  std::unique_ptr<LoadedTables> loaded;  // load_prepare, not committed yet
+  std::optional<std::uint32_t> saving;   // the trainer whose save is under way
+  std::shared_ptr<PartWriter> part;      // its part, shared with the request that commits it
   std::atomic<std::uint64_t> stale_requests{0};
   TouchedKeys touched;
 
@@ -80,9 +82,10 @@ struct Server::State {
   void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
   void apply_step(const std::vector<Contribution>& step);
   std::unique_ptr<wire::PushRequest> read_checked_push(Reader& body) const;
-  Message save(const wire::Header& header, Reader& body);
+  Message begin_save(const wire::Header& header, Reader& body);
+  Message save_part(const wire::Header& header, Reader& body);
   void commit_save(Reader& body);
-  void clean_save(Reader& body);
+  void end_save();
   Message prepare_load(Reader& body);
   void commit_load();
   void set_dense(Reader& body);

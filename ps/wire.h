@@ -13,11 +13,12 @@
 //              | barriers, all_reduces, passes so far u64 x 3
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
-//   save_next  directory text      reply save u64
-//   save_part  directory text, save u64       reply size u64, checksum u32
-//   save_commit directory text, save u64, parts u32 | parts x {size u64, checksum u32}
-//   save_clean directory text
-//   load_prepare directory text    reply save u64
+//   save_begin directory text      reply a save number that is free there u64
+//   save_part  directory text, save u64, mode u32       reply pieces u32 | pieces x {bytes u64, digest u64}
+//   save_commit parts u32 | parts x {pieces u32 | pieces x {bytes u64, digest u64}}
+//   save_end
+//   load_prepare directory text, save u64 or 0 for the newest that is whole
+//     reply    save u64, digest of its manifest u64, what was wrong with a newer one text
 //   rows       table u32           reply u64
 //   stat                           reply tables u32 | tables x {id u32, kind u32, width u64, text name} | text of JSON
 //                                  (ps/watch/stat_json.h)
@@ -64,10 +65,10 @@ enum class Method : std::uint16_t {
   barrier,
   all_reduce,
   rows,
-  save_next,
+  save_begin,
   save_part,
   save_commit,
-  save_clean,
+  save_end,
   load_prepare,
   load_commit,
   load_abort,

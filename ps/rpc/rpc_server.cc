@@ -408,8 +408,8 @@ std::uint64_t RpcServer::stale_requests() const noexcept {
   return state_->server.stale_requests();
 }
 
-void RpcServer::load(const std::string& directory) {
-  state_->server.load(directory);
+std::string RpcServer::load(const std::string& directory) {
+  return state_->server.load(directory);
 }
 
 void RpcServer::wait() {

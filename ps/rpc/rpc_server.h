@@ -43,8 +43,8 @@ class RpcServer {
   /// Requests of trainers that were taken for lost, all refused.
   std::uint64_t stale_requests() const noexcept;
 
-  /// Restores what save() wrote, from this server's host, before trainers come. Throws: Error(data).
-  void load(const std::string& directory);
+  /// Restores what save() wrote, from this server's host, before trainers come; as Server::load.
+  std::string load(const std::string& directory);
 
   /// Blocks until all trainers have said goodbye or stop() was called; calls in flight are finished first.
   void wait();

@@ -111,5 +111,5 @@ TEST_CASE("every method has a name") {
     CHECK(wire::to_string(static_cast<wire::Method>(method)) != "an unknown method");
   }
   CHECK(wire::to_string(wire::Method::load_abort) == "load_abort");
-  CHECK(wire::to_string(wire::Method::save_clean) == "save_clean");
+  CHECK(wire::to_string(wire::Method::save_end) == "save_end");
 }

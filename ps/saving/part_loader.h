@@ -1,0 +1,33 @@
+// Reads pieces of a save into tables, each server its own rows and values, whoever wrote them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ps/block_file.h"
+#include "ps/saving/manifest.h"
+#include "ps/saving/part_writer.h"
+#include "ps/table_set.h"
+
+namespace fleetrun::ps {
+
+/// This server's share of a save.
+struct LoadedTables {
+  std::unique_ptr<TableSet> tables;
+  /// What this server, and no other, kept beside them; nothing when the save is of another number of servers.
+  std::vector<NamedBytes> named;
+  Manifest manifest;
+  /// What was wrong with a newer save that could not be taken; empty when there was none.
+  std::string fallen_back = {};
+};
+
+/// The save that `manifest` names. Reads the pieces in parallel.
+/// Throws: Error(data) naming the file and what is wrong with it, or what in it disagrees with `tables`.
+LoadedTables load_parts(const std::string& directory, const Manifest& manifest, ServerPlace place,
+                        const std::vector<TableConfig>& tables);
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,163 @@
+#include "ps/saving/part_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "ps/directory_sync.h"
+#include "ps/key_partition.h"
+#include "ps/saving/parallel.h"
+#include "ps/saving/piece_format.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+namespace {
+
+// Small tables make one file; the largest ones as many as there are shards, so that a host with that many processors
+// writes and reads them all at once.
+constexpr std::uint64_t kPieceBytes = std::uint64_t{32} << 20;
+constexpr std::size_t kRunBytes = std::size_t{256} << 10;
+
+std::uint32_t pieces_for(const std::vector<TableConfig>& tables, const TableCut& cut) {
+  std::uint64_t bytes = 0;
+  for (const TableConfig& config : tables) {
+    if (config.kind != TableConfig::Kind::sparse) continue;
+    bytes += cut.count(config.id) * (sizeof(std::uint64_t) + table_head_of(config).floats * sizeof(float));
+  }
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(bytes / kPieceBytes, 1, SparseTable::kShards));
+}
+
+void write_floats(BlockWriter& out, std::span<const float> values) {
+  out.write(values.data(), values.size_bytes());
+}
+
+void write_text(BlockWriter& out, const std::string& text) {
+  out.value(static_cast<std::uint32_t>(text.size()));
+  out.write(text.data(), text.size());
+}
+
+// Gathers rows to runs, whose length comes before them.
+class RunWriter {
+ public:
+  RunWriter(BlockWriter& out, std::size_t row_floats)
+      : out_(out),
+        row_bytes_(sizeof(std::uint64_t) + row_floats * sizeof(float)),
+        most_(std::clamp<std::size_t>(kRunBytes / row_bytes_, 1, kMostRowsOfARun)) {
+    run_.reserve(most_ * row_bytes_);
+  }
+
+  void add(std::uint64_t key, std::span<const float> row) {
+    const std::size_t at = run_.size();
+    run_.resize(at + row_bytes_);
+    std::memcpy(run_.data() + at, &key, sizeof key);
+    std::memcpy(run_.data() + at + sizeof key, row.data(), row.size_bytes());
+    if (++rows_ == most_) flush();
+  }
+  void finish() {
+    if (rows_ != 0) flush();
+    out_.value(std::uint32_t{0});
+  }
+
+ private:
+  void flush() {
+    out_.value(static_cast<std::uint32_t>(rows_));
+    out_.write(run_.data(), run_.size());
+    run_.clear();
+    rows_ = 0;
+  }
+
+  BlockWriter& out_;
+  std::size_t row_bytes_;
+  std::size_t most_;
+  std::size_t rows_ = 0;
+  std::vector<std::byte> run_;
+};
+
+void write_dense(BlockWriter& out, const DenseTable::Contents& contents, std::uint64_t begin) {
+  out.value(DenseHead{begin, contents.values.size(), contents.steps, contents.has_values ? 1u : 0u});
+  write_floats(out, contents.values);
+  write_floats(out, contents.state);
+}
+
+}  // namespace
+
+PartWriter::PartWriter(SaveName save, ServerPlace place) : save_(std::move(save)), place_(place) {}
+
+PartWriter::~PartWriter() {
+  if (pieces_.empty()) return;
+  pieces_.clear();
+  remove_other_pieces(save_.directory);
+}
+
+std::vector<SavedPiece> PartWriter::write(const std::vector<TableConfig>& tables, const TableCut& cut,
+                                          const std::vector<NamedBytes>& named) {
+  std::error_code error;
+  std::filesystem::create_directories(save_.directory, error);
+  if (error) {
+    throw Error(ErrorKind::host, "cannot make the directory " + save_.directory + ": " + error.message(),
+                "save to a directory that the servers may write to");
+  }
+  const std::uint32_t pieces = pieces_for(tables, cut);
+  for (std::uint32_t piece = 0; piece < pieces; ++piece) {
+    pieces_.push_back(std::make_unique<BlockWriter>(piece_path(save_, place_.rank, piece)));
+  }
+  std::vector<SavedPiece> out(pieces);
+  work_in_parallel(pieces, [&](std::size_t piece) {
+    out[piece] = write_piece(*pieces_[piece], static_cast<std::uint32_t>(piece), tables, cut, named);
+  });
+  sync_directory(save_.directory);
+  return out;
+}
+
+SavedPiece PartWriter::write_piece(BlockWriter& out, std::uint32_t piece,
+                                   const std::vector<TableConfig>& tables, const TableCut& cut,
+                                   const std::vector<NamedBytes>& named) const {
+  PieceHead head;
+  head.mode = static_cast<std::uint32_t>(save_.mode);
+  head.rank = place_.rank;
+  head.servers = place_.servers;
+  head.piece = piece;
+  head.pieces = static_cast<std::uint32_t>(pieces_.size());
+  head.save = save_.save;
+  head.epoch = save_.epoch;
+  head.tables = static_cast<std::uint32_t>(tables.size());
+  out.value(head);
+  for (const TableConfig& config : tables) {
+    out.value(table_head_of(config));
+    write_text(out, config.name);
+  }
+  for (const TableConfig& config : tables) {
+    if (config.kind == TableConfig::Kind::sparse) {
+      out.value(SectionHead{SectionHead::rows, config.id});
+      RunWriter runs(out, table_head_of(config).floats);
+      const std::size_t begin = SparseTable::kShards * piece / pieces_.size();
+      const std::size_t end = SparseTable::kShards * (piece + 1) / pieces_.size();
+      for (std::size_t shard = begin; shard < end; ++shard) {
+        cut.rows(config.id, shard,
+                 [&](std::uint64_t key, std::span<const float> row) { runs.add(key, row); });
+      }
+      runs.finish();
+    } else if (piece == 0) {
+      out.value(SectionHead{SectionHead::dense, config.id});
+      write_dense(out, cut.dense(config.id), dense_block(config, place_.servers, place_.rank).begin);
+    }
+  }
+  for (std::size_t i = 0; piece == 0 && i < named.size(); ++i) {
+    out.value(SectionHead{SectionHead::named, 0});
+    write_text(out, named[i].name);
+    out.value(std::uint64_t{named[i].bytes.size()});
+    out.write(named[i].bytes.data(), named[i].bytes.size());
+  }
+  out.value(SectionHead{});
+  const BlockWriter::Written written = out.finish();
+  return {written.bytes, written.digest};
+}
+
+void PartWriter::check_still_there() const {
+  for (const auto& piece : pieces_) piece->check_still_there();
+}
+
+}  // namespace fleetrun::ps

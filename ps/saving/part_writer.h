@@ -1,0 +1,49 @@
+// Writes one server's part of a save: its pieces, in parallel, synced.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ps/block_file.h"
+#include "ps/saving/manifest.h"
+#include "ps/saving/table_cut.h"
+
+namespace fleetrun::ps {
+
+/// What a server keeps beside tables, known by its name to who wrote it.
+struct NamedBytes {
+  std::string name;
+  std::vector<std::byte> bytes;
+
+  bool operator==(const NamedBytes&) const = default;
+};
+
+/// While it lives, nobody takes its files for left-behind ones. When it goes, those that no manifest names are removed.
+class PartWriter {
+ public:
+  PartWriter(SaveName save, ServerPlace place);
+  ~PartWriter();
+  PartWriter(const PartWriter&) = delete;
+  PartWriter& operator=(const PartWriter&) = delete;
+
+  const SaveName& save() const noexcept { return save_; }
+
+  /// Makes the directory, and writes and syncs the pieces and their names. Called once.
+  /// Throws: Error(host) naming the file.
+  std::vector<SavedPiece> write(const std::vector<TableConfig>& tables, const TableCut& cut,
+                                const std::vector<NamedBytes>& named = {});
+  /// Throws: Error(host) when somebody has removed a piece; to be called before the manifest is committed.
+  void check_still_there() const;
+
+ private:
+  SavedPiece write_piece(BlockWriter& out, std::uint32_t piece, const std::vector<TableConfig>& tables,
+                         const TableCut& cut, const std::vector<NamedBytes>& named) const;
+
+  SaveName save_;
+  ServerPlace place_;
+  std::vector<std::unique_ptr<BlockWriter>> pieces_;
+};
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,26 @@
+#include "ps/saving/piece_format.h"
+
+#include "ps/row_layout.h"
+#include "ps/update_rule.h"
+
+namespace fleetrun::ps {
+
+TableHead table_head_of(const TableConfig& config) {
+  TableHead head;
+  head.id = config.id;
+  head.kind = static_cast<std::uint32_t>(config.kind);
+  head.rule = static_cast<std::uint32_t>(config.rule.kind);
+  head.width = config.width;
+  head.min_block = config.min_block;
+  if (config.kind == TableConfig::Kind::dense) {
+    head.floats = static_cast<std::uint32_t>(Updater(config.rule).state_floats(1));
+    return head;
+  }
+  head.floats = static_cast<std::uint32_t>(RowLayout(config).floats);
+  head.accessor = static_cast<std::uint32_t>(config.accessor.kind);
+  if (config.accessor.embed_rule)
+    head.embed_rule = 1 + static_cast<std::uint32_t>(config.accessor.embed_rule->kind);
+  return head;
+}
+
+}  // namespace fleetrun::ps
