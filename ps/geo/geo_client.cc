@@ -67,18 +67,19 @@ class GeoClient final : public ForwardingClient {
     exchange_now();
     ForwardingClient::barrier();
   }
-  void save(const std::string& directory) override {
+  void save(const std::string& directory, SaveMode mode) override {
     exchange_now();
-    ForwardingClient::save(directory);
+    ForwardingClient::save(directory, mode);
   }
   // The copy of what was there before is dropped: rows come anew when they are used.
-  void load(const std::string& directory) override {
+  std::string load(const std::string& directory) override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !is_asked_; });
     lock.unlock();
-    ForwardingClient::load(directory);
+    std::string fallen_back = ForwardingClient::load(directory);
     lock.lock();
     tables_ = std::make_shared<LocalTables>(options_.tables);
+    return fallen_back;
   }
   std::uint64_t rows(std::uint32_t table) override {
     exchange_now();

@@ -24,8 +24,8 @@ class ForwardingClient : public Client {
   void leave_pass(std::uint32_t thread) override { to_->leave_pass(thread); }
   void barrier() override { to_->barrier(); }
   void all_reduce_sum(std::span<double> values) override { to_->all_reduce_sum(values); }
-  void save(const std::string& directory) override { to_->save(directory); }
-  void load(const std::string& directory) override { to_->load(directory); }
+  void save(const std::string& directory, ps::SaveMode mode) override { to_->save(directory, mode); }
+  std::string load(const std::string& directory) override { return to_->load(directory); }
   std::uint64_t rows(std::uint32_t table) override { return to_->rows(table); }
   std::vector<std::string> stat() override { return to_->stat(); }
   bool is_late() const noexcept override { return to_->is_late(); }

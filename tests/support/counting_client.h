@@ -38,8 +38,8 @@ class CountingClient : public ps::Client {
   void leave_pass(std::uint32_t thread) override { inner_.leave_pass(thread); }
   void barrier() override { inner_.barrier(); }
   void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }
-  void save(const std::string& directory) override { inner_.save(directory); }
-  void load(const std::string& directory) override { inner_.load(directory); }
+  void save(const std::string& directory, ps::SaveMode mode) override { inner_.save(directory, mode); }
+  std::string load(const std::string& directory) override { return inner_.load(directory); }
   std::uint64_t rows(std::uint32_t table) override { return inner_.rows(table); }
   std::vector<std::string> stat() override { return inner_.stat(); }
   void goodbye() override { inner_.goodbye(); }
