@@ -2,7 +2,7 @@
 // stops the dataset when a thread fails, so that threads that wait for a slow pipe end too.
 //
 // async mode on servers: while batch n computes, the push of batch n-1 and then the pull for batch n+1 are under way.
-// sync mode and one process: a pull follows the push before it, and nothing runs ahead but the reader.
+// all other modes and one process: a pull follows the push before it, and nothing runs ahead but the reader.
 
 #include "runtime/dataset_trainer.h"
 
@@ -197,6 +197,10 @@ struct Pass {
   const PassOptions& options;
   std::vector<Input> inputs;
 
+  std::uint32_t pull_dense_every() const {
+    const bool may_wait = options.mode == ps::Mode::async || options.mode == ps::Mode::half_async;
+    return may_wait && options.train ? std::max(options.pull_dense_every, 1u) : 1;
+  }
   bool runs_ahead() const { return options.mode == ps::Mode::async && plan.placement == Placement::server; }
 };
 
@@ -206,7 +210,10 @@ class TrainerThread {
       : pass_(pass),
         thread_(thread),
         exchange_(pass.program, pass.plan, pass.client,
-                  {.thread = thread, .train = pass.options.train, .runs_ahead = pass.runs_ahead()}),
+                  {.thread = thread,
+                   .train = pass.options.train,
+                   .runs_ahead = pass.runs_ahead(),
+                   .pull_dense_every = pass.pull_dense_every()}),
         executor_(pass.program, pass.scope, pass.plan.entries.empty() ? nullptr : &exchange_,
                   exchange_.dense_parameters()),
         sums_(pass.options.fetch.size(), 0.0) {

@@ -29,8 +29,8 @@ std::size_t last_use(const engine::Program& program, const std::string& name) {
 }  // namespace
 
 DenseExchange::DenseExchange(const engine::Program& program, const TablePlan& plan, ExchangeQueue& queue,
-                             std::uint32_t thread, bool train)
-    : queue_(queue), thread_(thread) {
+                             const DenseOptions& options)
+    : queue_(queue), options_(options) {
   std::vector<Parameter> all;
   for (const TablePlan::Entry& entry : plan.entries) {
     if (entry.table.kind != ps::TableConfig::Kind::dense) continue;
@@ -51,7 +51,7 @@ DenseExchange::DenseExchange(const engine::Program& program, const TablePlan& pl
       bytes = 0;
     }
     bytes += static_cast<std::size_t>(engine::count(parameter.shape)) * sizeof(float);
-    pushes_ = pushes_ || (train && parameter.final_after > 0);
+    pushes_ = pushes_ || (options.train && parameter.final_after > 0);
     groups_.back().final_after = parameter.final_after;
     groups_.back().parameters.push_back(std::move(parameter));
   }
@@ -86,14 +86,14 @@ void DenseExchange::after_operator(engine::Executor& executor) {
   while (pushes_ && next_group_ < groups_.size() && groups_[next_group_].final_after <= operators_run_) {
     Group& group = groups_[next_group_++];
     ps::Push request;
-    request.thread = thread_;
+    request.thread = options_.thread;
     for (Parameter& parameter : group.parameters) {
       if (parameter.final_after == 0) continue;
       std::swap(executor.tensor(parameter.gradient_name), parameter.gradient);
       request.dense.push_back({parameter.table, std::as_const(parameter.gradient).values<float>()});
     }
     group.push = queue_.push_async(std::move(request));
-    begin_pull(group);
+    if ((steps_ + 1) % options_.pull_every == 0) begin_pull(group);
   }
 }
 

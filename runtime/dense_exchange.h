@@ -18,12 +18,20 @@
 
 namespace fleetrun::runtime {
 
+struct DenseOptions {
+  /// The participant that pushes.
+  std::uint32_t thread = 0;
+  /// false: values are pulled once, and nothing is pushed.
+  bool train = true;
+  /// Steps from one pull of values to the next.
+  std::uint32_t pull_every = 1;
+};
+
 class DenseExchange {
  public:
-  /// The dense tables of `plan`; `thread` is the participant that pushes. Without `train` values are pulled once, and
-  /// nothing is pushed. Borrows the queue.
+  /// The dense tables of `plan`. Borrows the queue.
   DenseExchange(const engine::Program& program, const TablePlan& plan, ExchangeQueue& queue,
-                std::uint32_t thread, bool train);
+                const DenseOptions& options);
 
   /// Asks for the values of the first step.
   void begin();
@@ -32,7 +40,10 @@ class DenseExchange {
   /// Tells that the step's next operator has run; pushes the gradients that no later one touches.
   void after_operator(engine::Executor& executor);
   /// The step's last operator has run.
-  void end_step() noexcept { operators_run_ = next_group_ = 0; }
+  void end_step() noexcept {
+    operators_run_ = next_group_ = 0;
+    ++steps_;
+  }
   /// Waits for all pushes.
   void drain();
 
@@ -54,10 +65,11 @@ class DenseExchange {
   void begin_pull(Group& group);
 
   ExchangeQueue& queue_;
-  std::uint32_t thread_;
+  DenseOptions options_;
   std::vector<Group> groups_;  // by final_after
   bool pushes_ = false;
   std::size_t operators_run_ = 0, next_group_ = 0;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace fleetrun::runtime

@@ -94,6 +94,7 @@ struct ParameterExchange::State {
   std::vector<DenseTable> dense;
   bool has_gradients = false;
   bool has_dense_values = false;
+  std::uint64_t dense_steps = 0;
   /// The step that computes, and those begun but not finished.
   Pulled current;
   std::deque<Pulled> coming;
@@ -122,7 +123,8 @@ ParameterExchange::State::State(const engine::Program& program, const TablePlan&
   }
   if (options.runs_ahead && client != nullptr) {
     queue.emplace(*client);
-    dense_ahead.emplace(program, plan, *queue, options.thread, options.train);
+    dense_ahead.emplace(program, plan, *queue,
+                        DenseOptions{options.thread, options.train, options.pull_dense_every});
   }
   for (const TablePlan::Entry& entry : plan.entries) {
     if (options.train && !entry.gradient.empty()) {
@@ -181,7 +183,8 @@ SparseTable& ParameterExchange::State::table_of(const std::string& parameter) {
 }
 
 void ParameterExchange::State::ask_for_dense(Pulled& pulled, ps::Pull& request) {
-  pulled.has_dense = !queue && (options.train || !std::exchange(has_dense_values, true));
+  const bool due = options.train && dense_steps++ % options.pull_dense_every == 0;
+  pulled.has_dense = !queue && (due || !std::exchange(has_dense_values, true));
   if (!pulled.has_dense) return;
   pulled.dense.resize(dense.size());
   for (std::size_t i = 0; i < dense.size(); ++i) {

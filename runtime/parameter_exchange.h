@@ -37,6 +37,8 @@ struct ExchangeOptions {
   bool train = true;
   /// push() returns at once, and a pull may be begun a step ahead. false: push() returns when it was applied.
   bool runs_ahead = false;
+  /// Pushes between two pulls of the dense parameters.
+  std::uint32_t pull_dense_every = 1;
 };
 
 class ParameterExchange final : public engine::RowSource {

@@ -31,7 +31,7 @@ StepRunner::~StepRunner() = default;
 
 void StepRunner::run(const std::map<std::string, const engine::Tensor*>& feed) {
   if (!state_->has_tables) return state_->executor.run(feed);
-  if (state_->mode == ps::Mode::sync && !state_->in_pass) {
+  if (state_->mode != ps::Mode::async && !state_->in_pass) {
     state_->client->begin_pass(1);
     state_->in_pass = true;
   }

@@ -23,8 +23,8 @@ class StepRunner {
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;
 
-  /// Pulls, runs, and pushes when the program has the plan's gradients (a test clone has not). In sync mode
-  /// the first call begins a pass with one thread; end_pass leaves it.
+  /// Pulls, runs, and pushes when the program has the plan's gradients (a test clone has not). But in async
+  /// mode the first call begins a pass with one thread; end_pass leaves it.
   void run(const std::map<std::string, const engine::Tensor*>& feed);
   const engine::Tensor& tensor(const std::string& name) const;
   void end_pass();

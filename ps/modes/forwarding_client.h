@@ -29,6 +29,7 @@ class ForwardingClient : public Client {
   std::uint64_t rows(std::uint32_t table) override { return to_->rows(table); }
   std::vector<std::string> stat() override { return to_->stat(); }
   bool is_late() const noexcept override { return to_->is_late(); }
+  std::uint64_t next_change() const noexcept override { return to_->next_change(); }
   void set_epoch(std::uint64_t epoch) noexcept override { to_->set_epoch(epoch); }
   void goodbye() override { to_->goodbye(); }
 

@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "ps/client.h"
 #include "ps/disk/disk_settings.h"
 #include "ps/memory/in_process.h"
+#include "ps/modes/trainer_mode.h"
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
 #include "ps/server.h"
@@ -68,13 +70,18 @@ std::shared_ptr<Tensor> all_reduce_sum(ClientPtr client, const py::buffer& value
 
 ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t trainer, std::uint32_t trainers,
                   const std::string& mode, std::vector<ps::TableConfig> tables, std::uint64_t epoch,
-                  const std::string& launcher) {
+                  const std::string& launcher, const std::array<std::uint32_t, 3>& exchange) {
   const auto client = std::make_shared<ClientPtr>();
-  run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, ps::mode_of(mode), std::move(tables),
-                                                    epoch, launcher}] {
+  const ps::TrainerMode trained{ps::mode_of(mode), trainers,    std::move(tables),
+                                exchange[0],       exchange[1], exchange[2]};
+  run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, trained.mode,
+                                                    ps::server_tables(trained.mode, trained.tables), epoch,
+                                                    launcher}] {
     const Environ environ = Environ::of_process();
-    *client = ps::connect(endpoints, options,
-                          {.access = ps::access_of(environ), .transport = ps::transport_of(environ)});
+    *client =
+        ps::with_mode(ps::connect(endpoints, options,
+                                  {.access = ps::access_of(environ), .transport = ps::transport_of(environ)}),
+                      trained);
   });
   return *client;
 }
@@ -100,7 +107,8 @@ void bind_client(py::module_& module) {
       .def("set_epoch", &Client::set_epoch)
       .def("goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); });
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
-             "epoch"_a = 0, "launcher"_a = "");
+             "epoch"_a = 0, "launcher"_a = "", "exchange"_a = std::array<std::uint32_t, 3>{400, 1, 16},
+             "exchange: geo_steps, merged, waiting of ps::TrainerMode");
   module.def("make_in_process", [](const std::string& mode, const std::vector<ps::TableConfig>& tables) {
     const ps::TableMemory memory = ps::table_memory_of(Environ::of_process(), tables, 0);
     return ClientPtr(std::move(ps::make_in_process(1, 1, ps::mode_of(mode), tables, memory).front()));
@@ -130,6 +138,7 @@ void bind_ps(py::module_& module) {
                        const std::string& mode, std::vector<ps::TableConfig> tables,
                        const std::string& endpoint, std::uint64_t epoch) {
              const Environ environ = Environ::of_process();
+             tables = ps::server_tables(ps::mode_of(mode), tables);
              ps::TableMemory memory = ps::table_memory_of(environ, tables, rank);
              return std::make_shared<Server>(
                  ps::ServerOptions{rank, servers, trainers, ps::mode_of(mode), std::move(tables), epoch,

@@ -167,13 +167,14 @@ std::function<void(const std::string&)> printer(const py::function& print_line) 
 PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<QueueDataset> dataset, PlanPtr plan,
                     ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
                     std::int64_t print_period, bool train, const std::string& mode,
-                    const py::function& print_line) {
+                    const py::function& print_line, std::uint32_t pull_dense_every) {
   runtime::PassOptions options;
   options.fetch = std::move(fetch);
   options.fetch_info = std::move(fetch_info);
   options.print_period = print_period;
   options.train = train;
   options.mode = ps::mode_of(mode);
+  options.pull_dense_every = pull_dense_every;
   options.print = printer(print_line);
   const auto heartbeat = std::make_shared<runtime::Heartbeat>(Environ::of_process());
   if (heartbeat->is_heard()) options.on_batch = [heartbeat] { heartbeat->beat(); };
@@ -197,7 +198,7 @@ void bind_training(py::module_& module) {
       .def_readonly("seconds", &PassResult::seconds)
       .def_readonly("fetch_means", &PassResult::fetch_means);
   module.def("run_pass", run_pass, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a, "fetch"_a,
-             "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a);
+             "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a, "pull_dense_every"_a = 1);
 }
 
 }  // namespace fleetrun::python

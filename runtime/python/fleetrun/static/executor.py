@@ -84,7 +84,8 @@ class Executor:
         self.last_pass = _native.run_pass(
             program.native, scope.native, dataset.native(int(thread)), training.plan if training else _native.TablePlan(),
             training.client if training else None, fetch=names, fetch_info=infos, print_period=int(print_period), train=train,
-            mode=training.mode if training else "async", print_line=_print_line)
+            mode=training.mode if training else "async", print_line=_print_line,
+            pull_dense_every=training.exchange.pull_every if training and training.exchange else 1)
         _print_line(_summary(self.last_pass))
         elastic.check()
 

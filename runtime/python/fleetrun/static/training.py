@@ -33,7 +33,9 @@ class Training:
         if self._client is None and self.distributed:
             raise Error("config", "the servers are not connected", "call fleet.init_worker() before training")
         if self._client is None and self.plan.tables():
-            self._client = _native.make_in_process(self.mode, self.plan.tables())
+            # The threads of one process share its tables: there is nobody to exchange differences with or to wait for.
+            mode = self.mode if self.mode == "sync" else "async"
+            self._client = _native.make_in_process(mode, self.plan.tables())
         return self._client
 
     @property

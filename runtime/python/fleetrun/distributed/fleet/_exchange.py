@@ -22,6 +22,10 @@ class Exchange:
         self.pull_every = pull_every
         self.min_block = min_block
 
+    def for_client(self):
+        """What the native client is told besides the mode."""
+        return [self.geo_steps, self.merged, self.waiting]
+
     def __eq__(self, other):
         return isinstance(other, Exchange) and vars(self) == vars(other)
 

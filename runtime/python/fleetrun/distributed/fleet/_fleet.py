@@ -137,8 +137,6 @@ class Fleet:
             loss = loss[0]
             startup_program = startup_program[0] if isinstance(startup_program, (list, tuple)) else startup_program
         exchange = exchange_of(self._strategy)
-        if exchange.mode in ("half_async", "geo") and self._role.distributed:
-            raise Error("config", f"servers cannot train in {exchange.mode} mode", "use async or sync mode")
         result = self._optimizer.distribute(loss, startup_program, exchange.mode, self._role.distributed,
                                             getattr(self._strategy, "tables", None))
         self.training = loss.program.training
@@ -229,7 +227,8 @@ class Fleet:
                             "run the start-up program first: exe.run(paddle.static.default_startup_program())")
         world = elastic.world()
         client = _native.connect(self._role.server_endpoints, self._role.rank, self._role.trainers, training.mode,
-                                 training.plan.tables(), epoch=elastic.epoch(), launcher=world.node if world else "")
+                                 training.plan.tables(), epoch=elastic.epoch(), launcher=world.node if world else "",
+                                 exchange=training.exchange.for_client())
         if self.is_first_worker():
             for parameter, table, width in training.dense_entries():
                 _set_if_empty(client, table, width, scope.value(parameter))

@@ -1,0 +1,180 @@
+"""The four modes over real servers: golden values, equal results of two runs, saved tables, uneven data."""
+
+import sys
+
+import pytest
+from flow import LIMIT
+
+# The net of facts that anyone can derive by hand: embedding of 0.5, sum pool, weights of 1, squared error, SGD 0.1.
+TRAIN = """
+import sys
+import numpy as np
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+from fleetrun.incubate.distributed.fleet.parameter_server.distribute_transpiler import DistributedStrategyFactory
+paddle.enable_static()
+paddle.seed(5)
+fleet.init()
+mode, epochs, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
+label = paddle.static.data("label", [None, 1], "float32")
+rows = paddle.static.nn.sparse_embedding(ids, [100, 4],
+    param_attr=paddle.ParamAttr(name="emb", initializer=paddle.nn.initializer.Constant(0.5)))
+pooled = paddle.static.nn.sequence_pool(rows, "sum")
+weights = paddle.ParamAttr(name="w", initializer=paddle.nn.initializer.Constant(1.0))
+guess = paddle.static.nn.fc(pooled, 1, weight_attr=weights, bias_attr=False)
+loss = paddle.mean(paddle.square(guess - label))
+if mode == "geo":
+    strategy = fleet.DistributedStrategy()
+    strategy.a_sync = True
+    strategy.a_sync_configs = {"k_steps": int(sys.argv[4])}
+else:
+    strategy = getattr(DistributedStrategyFactory, f"create_{mode}_strategy")()
+    strategy.set_program_config({"min_block_size": 100})
+    if mode == "async":
+        strategy.set_trainer_runtime_config({"communicator_max_merge_var_num": 3,
+                                             "communicator_send_queue_size": 2})
+optimizer = fleet.distributed_optimizer(OPTIMIZER, strategy)
+optimizer.minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe = paddle.static.Executor(paddle.CPUPlace())
+    exe.run(paddle.static.default_startup_program())
+    fleet.init_worker()
+    for epoch in range(epochs):
+        data = paddle.distributed.QueueDataset()
+        data.init(use_var=[ids, label], pipe_command="cat", batch_size=2, thread_num=threads)
+        data.set_filelist(FILES)
+        exe.train_from_dataset(dataset=data, fetch_list=[loss], fetch_info=["loss"], print_period=1)
+    fleet.barrier_worker()
+    AFTER
+    fleet.stop_worker()
+"""
+GOLDEN = "2 1 2 1 1.0\n1 3 1 0.0\n2 2 3 1 1.0\n1 1 1 0.0\n"
+READ_BACK = """
+    training = fleet.fleet.training
+    if fleet.is_first_worker():
+        fleet.save_persistables(exe, "saved")
+        client = training.client
+        print("w", np.round(np.asarray(client.pull_dense(1, 4)).astype("float64").ravel(), 4).tolist(), flush=True)
+        print("emb", np.asarray(client.pull_rows(0, [1, 2, 3], 4)).tobytes().hex(), flush=True)
+        print("bits", np.asarray(client.pull_dense(1, 4)).tobytes().hex(), flush=True)
+    fleet.barrier_worker()
+"""
+
+
+def write(folder, files="['part-0']", optimizer="paddle.optimizer.SGD(0.1)", after=READ_BACK):
+    """Writes train.py into `folder`."""
+    code = TRAIN.replace("FILES", files).replace("OPTIMIZER", optimizer).replace("    AFTER\n", after.lstrip("\n"))
+    (folder / "train.py").write_text(code)
+
+
+def finish(process):
+    """What the process has printed; it must have ended well."""
+    output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, output
+    return output
+
+
+@pytest.fixture
+def job(start, ports):
+    """job(servers, trainers, *arguments): the outputs of the trainers, when all have ended."""
+
+    def run_job(servers, trainers, *arguments):
+        numbers = ports(servers)
+        endpoints = ",".join(f"127.0.0.1:{port}" for port in numbers)
+        common = {"PADDLE_PSERVERS_IP_PORT_LIST": endpoints, "PADDLE_TRAINERS_NUM": trainers}
+        argv = [sys.executable, "train.py", *arguments]
+        started = [start(argv, **common, TRAINING_ROLE="PSERVER", POD_IP="127.0.0.1", PADDLE_PORT=port)
+                   for port in numbers]
+        workers = [start(argv, **common, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=rank) for rank in range(trainers)]
+        outputs = [finish(worker) for worker in workers]
+        for server in started:
+            finish(server)
+        return outputs
+
+    return run_job
+
+
+def words(output, name):
+    """What a line of the output that starts with `name` says."""
+    return [line.split(" ", 1)[1] for line in output.splitlines() if line.startswith(name + " ")]
+
+
+def losses(output):
+    """The losses that a pass has printed."""
+    return [float(line.rsplit("[", 1)[1].rstrip("]")) for line in output.splitlines() if line.startswith("time: ")]
+
+
+@pytest.mark.parametrize("arguments, servers", [
+    (("geo", 1, 1, 1), 1), (("geo", 1, 1, 400), 2), (("sync", 1, 1), 1), (("half_async", 1, 1), 2),
+])
+def test_the_golden_values_of_the_hand_derivation(tmp_path, job, arguments, servers):
+    write(tmp_path)
+    (tmp_path / "part-0").write_text(GOLDEN)
+    output, = job(servers, 1, *arguments)
+    assert losses(output) == [6.5, pytest.approx(0.1352, abs=5e-5)]
+    assert words(output, "w") == ["[0.5804, 0.5804, 0.5804, 0.5804]"]
+
+
+def test_geo_in_one_process_is_local_training(tmp_path, start):
+    write(tmp_path, after="""
+    weights = np.array(paddle.static.global_scope().find_var("w").get_tensor()).astype("float64")
+    print("w", np.round(weights.ravel(), 4).tolist())
+""")
+    (tmp_path / "part-0").write_text(GOLDEN)
+    output = finish(start([sys.executable, "train.py", "geo", "1", "1", "400"]))
+    assert losses(output) == [6.5, pytest.approx(0.1352, abs=5e-5)]
+    assert words(output, "w") == ["[0.5804, 0.5804, 0.5804, 0.5804]"]
+
+
+def parts(folder, files, lines):
+    """Writes files of examples: `lines` of each, sums of known rows."""
+    import random
+
+    chance = random.Random(3)
+    for number in range(files):
+        text = ""
+        for _ in range(lines[number % len(lines)]):
+            keys = [chance.randrange(1, 60) for _ in range(chance.randrange(1, 5))]
+            text += f"{len(keys)} {' '.join(map(str, keys))} 1 {sum(key % 7 for key in keys) / 7}\n"
+        (folder / f"part-{number}").write_text(text)
+
+
+ALL = "fleet.util.get_file_shard([f'part-{i}' for i in range(8)])"
+
+
+@pytest.mark.parametrize("mode, merge", [("half_async", ()), ("async", ()), ("geo", (5,))])
+def test_several_threads_of_several_trainers_with_uneven_files(tmp_path, job, mode, merge):
+    write(tmp_path, files=ALL, optimizer="paddle.optimizer.Adagrad(0.05)")
+    parts(tmp_path, 8, (40, 3, 17))
+    first, second = job(2, 2, mode, 10, 3, *merge)
+    assert losses(first)[-1] < losses(first)[0] / 4
+    assert second.count("examples: ") == 10
+
+
+def test_sync_is_the_same_bit_by_bit_in_two_runs_with_threads_and_uneven_files(tmp_path, job):
+    write(tmp_path, files=ALL, optimizer="paddle.optimizer.Adam(0.01)")
+    parts(tmp_path, 8, (40, 3, 17))
+    runs = [job(2, 2, "sync", 2, 3)[0] for _ in range(2)]
+    assert words(runs[0], "emb") == words(runs[1], "emb") != []
+    assert words(runs[0], "bits") == words(runs[1], "bits") != []
+
+
+def test_geo_saves_sparse_tables_and_another_number_of_servers_loads_them(tmp_path, job):
+    write(tmp_path, files=ALL, after=READ_BACK + """
+    before = np.asarray(training.client.pull_rows(0, [1, 2, 3], 4))
+    if fleet.is_first_worker():
+        np.save("before.npy", before)
+""")
+    parts(tmp_path, 8, (9,))
+    job(2, 1, "geo", 2, 2, 3)
+    write(tmp_path, files=ALL, after="""
+    fleet.load_model("saved")
+    loaded = np.asarray(fleet.fleet.training.client.pull_rows(0, [1, 2, 3], 4))
+    print("close", np.allclose(loaded, np.load("before.npy"), rtol=1e-5, atol=1e-6), (loaded != 0.5).any())
+""")
+    output, = job(3, 1, "geo", 0, 1, 3)
+    assert words(output, "close") == ["True True"]
