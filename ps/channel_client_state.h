@@ -100,11 +100,13 @@ class ChannelClient final : public Client {
   /// Calls `ask` with the number of the next call of a kind that waits for other trainers.
   static void meet(Rounds& rounds, const std::function<void(std::uint64_t)>& ask);
   const TableConfig& table(std::uint32_t id, TableConfig::Kind kind) const;
-  std::size_t width_of_rows(std::uint32_t id, std::size_t keys, std::size_t floats) const;
+  void check_rows(const TableConfig& config, std::uint64_t width, std::size_t keys, std::size_t floats) const;
   void add_dense(std::uint32_t id, std::size_t floats, std::vector<RequestPart>& parts) const;
   using Groups = std::vector<std::shared_ptr<const KeyGroups>>;
-  Groups add_sparse(const auto& sections, const auto& floats_of, const auto& groups_of,
+  Groups add_sparse(const auto& sections, const auto& rows_of, const auto& groups_of,
                     std::vector<RequestPart>& parts) const;
+  wire::Rows pulled_rows(const SparsePull& pull, bool create) const;
+  wire::Rows pushed_rows(const SparsePush& push) const;
   std::vector<wire::PushDraft> draft_pushes(const Push& request);
   void check_finite(const std::vector<wire::PushDraft>& drafts) const;
   /// One request made by make(server) to every server; join as in PendingCalls.

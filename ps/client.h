@@ -28,7 +28,7 @@
 
 namespace fleetrun::ps {
 
-/// rows[keys.size(), width], row-major; an unknown key is created by the table's initializer.
+/// rows[keys.size(), pulled_width(table)], row-major: values, with show and click before them in a ctr table.
 struct SparsePull {
   std::uint32_t table = 0;
   std::span<const std::uint64_t> keys;
@@ -39,11 +39,16 @@ struct DensePull {
   std::uint32_t table = 0;
   std::span<float> values;
 };
-/// gradients[keys.size(), width].
+/// gradients[keys.size(), width]. A table with statistics (TableConfig::accessor) counts shows and clicks, one number a
+/// position, those of equal keys added up; one show and no click each where they are empty.
 struct SparsePush {
   std::uint32_t table = 0;
   std::span<const std::uint64_t> keys;
   std::span<const float> gradients;
+  std::span<const float> shows = {};
+  std::span<const float> clicks = {};
+  /// What the keys' rows note as their slot.
+  std::uint16_t slot = 0;
 };
 struct DensePush {
   std::uint32_t table = 0;
@@ -54,6 +59,8 @@ struct DensePush {
 struct Pull {
   std::vector<SparsePull> sparse;
   std::vector<DensePull> dense;
+  /// False: an unknown key gets no row; it gives the values that a new one would have. For those who only look.
+  bool create = true;
 };
 struct Push {
   /// The trainer thread that pushes; in sync mode (trainer, thread) is the participant.

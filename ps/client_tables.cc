@@ -56,15 +56,30 @@ const TableConfig& ChannelClient::table(std::uint32_t id, TableConfig::Kind kind
   return found->second;
 }
 
-std::size_t ChannelClient::width_of_rows(std::uint32_t id, std::size_t keys, std::size_t floats) const {
-  const TableConfig& config = table(id, TableConfig::Kind::sparse);
-  if (floats != keys * config.width) {
-    throw Error(ErrorKind::config, "table '" + config.name + "': " + std::to_string(keys) +
-                                       " keys of width " + std::to_string(config.width) + " need " +
-                                       std::to_string(keys * config.width) + " floats, there are " +
-                                       std::to_string(floats));
+void ChannelClient::check_rows(const TableConfig& config, std::uint64_t width, std::size_t keys,
+                               std::size_t floats) const {
+  if (floats == keys * width) return;
+  throw Error(ErrorKind::config, "table '" + config.name + "': " + std::to_string(keys) + " keys of width " +
+                                     std::to_string(width) + " need " + std::to_string(keys * width) +
+                                     " floats, there are " + std::to_string(floats));
+}
+
+wire::Rows ChannelClient::pulled_rows(const SparsePull& pull, bool create) const {
+  const TableConfig& config = table(pull.table, TableConfig::Kind::sparse);
+  check_rows(config, pulled_width(config), pull.keys.size(), pull.rows.size());
+  return {pull.table, static_cast<std::uint32_t>(pulled_width(config)), 0, create ? 0 : wire::kNoNewRows, 0};
+}
+
+wire::Rows ChannelClient::pushed_rows(const SparsePush& push) const {
+  const TableConfig& config = table(push.table, TableConfig::Kind::sparse);
+  check_rows(config, config.width, push.keys.size(), push.gradients.size());
+  for (const auto& [what, counts] : {std::pair("shows", push.shows), std::pair("clicks", push.clicks)}) {
+    if (counts.empty() || counts.size() == push.keys.size()) continue;
+    throw Error(ErrorKind::config, "table '" + config.name + "': " + std::to_string(push.keys.size()) +
+                                       " keys come with " + std::to_string(counts.size()) + " " + what);
   }
-  return config.width;
+  const bool counts = config.accessor.kind != Accessor::Kind::plain;
+  return {push.table, static_cast<std::uint32_t>(config.width), 0, counts ? wire::kStatistics : 0, push.slot};
 }
 
 void ChannelClient::add_dense(std::uint32_t id, std::size_t floats, std::vector<RequestPart>& parts) const {
@@ -81,20 +96,38 @@ void ChannelClient::add_dense(std::uint32_t id, std::size_t floats, std::vector<
   }
 }
 
-ChannelClient::Groups ChannelClient::add_sparse(const auto& sections, const auto& floats_of,
+ChannelClient::Groups ChannelClient::add_sparse(const auto& sections, const auto& rows_of,
                                                 const auto& groups_of,
                                                 std::vector<RequestPart>& parts) const {
   Groups groups;
   groups.reserve(sections.size());
   for (const auto& section : sections) {
-    const std::size_t width = width_of_rows(section.table, section.keys.size(), floats_of(section).size());
+    wire::Rows rows = rows_of(section);
     groups.push_back(groups_of(section));
     for (std::uint32_t s = 0; s < servers(); ++s) {
-      parts[s].sections.sparse.push_back(
-          {section.table, static_cast<std::uint32_t>(width), groups.back()->keys_of(s).size()});
+      rows.keys = groups.back()->keys_of(s).size();
+      parts[s].sections.sparse.push_back(rows);
     }
   }
   return groups;
+}
+
+// The shows and clicks of a section, those of equal keys added up, straight into the messages.
+static void sum_counts(const KeyGroups& groups, const SparsePush& push, std::size_t section,
+                       std::vector<wire::PushDraft>& drafts) {
+  std::vector<float*> shows;
+  std::vector<float*> clicks;
+  for (wire::PushDraft& draft : drafts) {
+    shows.push_back(draft.shows[section].data());
+    clicks.push_back(draft.clicks[section].data());
+    std::ranges::fill(draft.clicks[section], 0.0f);
+  }
+  if (push.shows.empty()) {
+    count_by_group(groups, shows);
+  } else {
+    sum_by_group(groups, push.shows, 1, shows);
+  }
+  if (!push.clicks.empty()) sum_by_group(groups, push.clicks, 1, clicks);
 }
 
 static bool asks_for_nothing(const wire::Sections& sections) {
@@ -112,7 +145,7 @@ std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
     return found;
   };
   const Groups groups = add_sparse(
-      request.sparse, [](const SparsePull& pull) { return pull.rows; }, find_groups, parts);
+      request.sparse, [&](const SparsePull& pull) { return pulled_rows(pull, request.create); }, find_groups, parts);
   for (const DensePull& dense : request.dense) add_dense(dense.table, dense.values.size(), parts);
   auto pending = std::make_unique<PendingCalls>();
   const Header head = header(Method::pull);
@@ -124,7 +157,7 @@ std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
     }
     pending->start(*channels_[s], s, head, std::move(draft.message));
   }
-  const auto width_of = [this](std::uint32_t id) { return tables_.at(id).width; };
+  const auto width_of = [this](std::uint32_t id) { return pulled_width(tables_.at(id)); };
   pending->on_answer(
       [sparse = request.sparse, dense = request.dense, groups, parts = std::move(parts), width_of](
           std::uint32_t server, Reader answer) {
@@ -157,7 +190,7 @@ std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) {
     return found ? found : std::make_shared<const KeyGroups>(group_keys(push.keys, servers()));
   };
   const Groups groups = add_sparse(
-      request.sparse, [](const SparsePush& push) { return push.gradients; }, find_groups, parts);
+      request.sparse, [this](const SparsePush& push) { return pushed_rows(push); }, find_groups, parts);
   for (const DensePush& dense : request.dense) add_dense(dense.table, dense.gradients.size(), parts);
   std::vector<wire::PushDraft> drafts;
   for (std::uint32_t s = 0; s < servers(); ++s) {
@@ -176,6 +209,7 @@ std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (std::uint32_t s = 0; s < servers(); ++s) outputs[s] = drafts[s].gradients[i].data();
     sum_by_group(*groups[i], request.sparse[i].gradients, tables_.at(request.sparse[i].table).width, outputs);
+    if (parts[0].sections.sparse[i].has(wire::kStatistics)) sum_counts(*groups[i], request.sparse[i], i, drafts);
   }
   return drafts;
 }
@@ -187,11 +221,19 @@ static void check_gradients(const TableConfig& config, std::span<const float> gr
               "lower the learning rate, or look for a division by zero or a logarithm of zero in the loss");
 }
 
+static void check_counts(const TableConfig& config, std::span<const float> shows,
+                         std::span<const float> clicks) {
+  if (are_finite(shows) && are_finite(clicks)) return;
+  throw Error(ErrorKind::data, "table '" + config.name +
+                                   "': a show or click is NaN or infinite; nothing of this push was sent");
+}
+
 std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
   std::vector<wire::PushDraft> drafts = draft_pushes(request);
   for (const wire::PushDraft& draft : drafts) {
     for (std::size_t i = 0; i < draft.gradients.size(); ++i) {
       check_gradients(tables_.at(request.sparse[i].table), draft.gradients[i]);
+      check_counts(tables_.at(request.sparse[i].table), draft.shows[i], draft.clicks[i]);
     }
     for (std::size_t i = 0; i < draft.dense.size(); ++i) {
       check_gradients(tables_.at(request.dense[i].table), draft.dense[i]);

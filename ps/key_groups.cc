@@ -2,6 +2,7 @@
 // some positions ahead is fetched early; the table is the only thing here that is not read in order.
 #include "ps/key_groups.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <string>
@@ -103,6 +104,14 @@ void sum_by_group(const KeyGroups& groups, std::span<const float> gradients, std
     } else {
       for (std::size_t c = 0; c < width; ++c) to[c] += from[c];
     }
+  }
+}
+
+void count_by_group(const KeyGroups& groups, std::span<float* const> outputs) {
+  std::vector<float> counts(groups.keys.size(), 0.0f);
+  for (const std::uint32_t g : groups.group) counts[g] += 1.0f;
+  for (std::size_t s = 0; s < outputs.size(); ++s) {
+    std::copy(counts.begin() + groups.begin[s], counts.begin() + groups.begin[s + 1], outputs[s]);
   }
 }
 

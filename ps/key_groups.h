@@ -34,4 +34,7 @@ KeyGroups group_keys(std::span<const std::uint64_t> keys, std::uint32_t servers)
 void sum_by_group(const KeyGroups& groups, std::span<const float> gradients, std::size_t width,
                   std::span<float* const> outputs);
 
+/// How often each distinct key is in the batch, written as sum_by_group() writes.
+void count_by_group(const KeyGroups& groups, std::span<float* const> outputs);
+
 }  // namespace fleetrun::ps

@@ -13,7 +13,8 @@ namespace fleetrun::ps {
 std::uint64_t SparseTable::erase(std::span<const std::uint64_t> keys) {
   std::uint64_t erased = 0;
   for_keys(keys, 0, [&](Shard& shard, std::size_t, std::uint64_t hash, std::uint32_t row) {
-    if (row == RowShard::kNone) return;
+    // Of equal keys the later ones find the row that the first has removed.
+    if (row == RowShard::kNone || !shard.rows.is_live(row)) return;
     remove_row(shard, hash, row);
     ++shard.figures.erased;
     ++erased;

@@ -22,7 +22,6 @@ std::string number(T value) {
 void check_rule(const UpdateRule& rule, const auto& refuse) {
   using enum UpdateRule::Kind;
   const auto fraction = [](float value) { return value >= 0.0f && value < 1.0f; };
-  if (rule.kind > sum) refuse("no table applies the rule " + std::string(to_string(rule.kind)));
   if (!std::isfinite(rule.learning_rate)) refuse("its learning rate is not a finite number");
   const bool is_adam = rule.kind == adam || rule.kind == pow_adam || rule.kind == shared_adam;
   if (is_adam && !(fraction(rule.beta1) && fraction(rule.beta2))) {
@@ -32,15 +31,51 @@ void check_rule(const UpdateRule& rule, const auto& refuse) {
   if (!(rule.initial_accumulator >= 0.0f)) {
     refuse("initial_accumulator=" + number(rule.initial_accumulator), "it must not be negative");
   }
+  if ((rule.kind == shared_adagrad || rule.kind == std_adagrad) && !(rule.initial_accumulator > 0.0f)) {
+    refuse(std::string(to_string(rule.kind)) + " needs an initial_accumulator above 0");
+  }
   if (!std::isfinite(rule.momentum)) refuse("its momentum is not a finite number");
   if (rule.kind == ftrl && !(rule.learning_rate > 0.0f)) refuse("ftrl needs a learning rate above 0");
   if (!(rule.l1 >= 0.0f) || !(rule.l2 >= 0.0f)) {
     refuse("l1=" + number(rule.l1) + ", l2=" + number(rule.l2), "neither may be negative");
   }
+  if (!std::isfinite(rule.l1_decay) || !std::isfinite(rule.l2_decay))
+    refuse("its decay is not a finite number");
+  if (rule.kind == ftrl && !(rule.learning_rate_power <= 0.0f)) {
+    refuse("learning_rate_power=" + number(rule.learning_rate_power), "it must not be above 0");
+  }
   if (!(rule.low <= rule.high)) {
     refuse("its weights are bound to [" + number(rule.low) + ", " + number(rule.high) + "]",
            "the lower bound comes first");
   }
+}
+
+void check_dense(const TableConfig& table, const auto& refuse) {
+  using enum UpdateRule::Kind;
+  if (table.rule.kind == shared_adagrad || table.rule.kind == shared_adam) {
+    refuse("a dense table has no rows that " + std::string(to_string(table.rule.kind)) +
+               " could share its state in",
+           "use std_adagrad or pow_adam");
+  }
+  if (table.accessor.kind != Accessor::Kind::plain || table.admission.kind != Admission::Kind::always) {
+    refuse("a dense table has no keys to keep statistics of, or to admit");
+  }
+}
+
+void check_accessor(const Accessor& accessor, const auto& refuse) {
+  if (accessor.embed_rule) {
+    check_rule(*accessor.embed_rule, refuse);
+    if (accessor.kind == Accessor::Kind::plain) {
+      refuse("its first column has a rule of its own, but it keeps no statistics",
+             "use the accessor sparse or ctr");
+    }
+  }
+  for (const float value : {accessor.nonclk_coeff, accessor.click_coeff, accessor.show_click_decay_rate,
+                            accessor.base_threshold, accessor.delta_threshold, accessor.delta_keep_days,
+                            accessor.delete_threshold, accessor.delete_after_unseen_days}) {
+    if (!std::isfinite(value)) refuse("its accessor has a parameter that is not a finite number");
+  }
+  if (std::isnan(accessor.embedx_threshold)) refuse("its embedx_threshold is not a number");
 }
 
 void check_table(const TableConfig& table) {
@@ -52,9 +87,10 @@ void check_table(const TableConfig& table) {
     refuse("rows of " + number(table.width) + " floats; at most 16777216 fit");
   }
   check_rule(table.rule, refuse);
-  if (table.accessor.embed_rule) check_rule(*table.accessor.embed_rule, refuse);
-  if (table.accessor.kind != Accessor::Kind::plain || table.admission.kind != Admission::Kind::always) {
-    refuse("no table keeps statistics or admits keys");
+  if (table.kind == TableConfig::Kind::dense) {
+    check_dense(table, refuse);
+  } else {
+    check_accessor(table.accessor, refuse);
   }
   if (!(table.admission.probability >= 0.0 && table.admission.probability <= 1.0)) {
     refuse("an admission probability of " + number(table.admission.probability), "it must be in [0, 1]");

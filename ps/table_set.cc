@@ -25,6 +25,13 @@ void check_finite(const TableConfig& config, std::span<const float> gradients) {
               "lower the learning rate, or look for a division by zero or a logarithm of zero in the loss");
 }
 
+void check_counts(const TableConfig& config, const wire::PushRequest& request, std::size_t section) {
+  const PushStatistics counts = statistics_of(request, section);
+  if (are_finite(counts.shows) && are_finite(counts.clicks)) return;
+  throw Error(ErrorKind::data,
+              quoted(config) + ": a show or click is NaN or infinite; nothing of this push was applied");
+}
+
 void check_has_values(const DenseTable& table) {
   if (table.has_values()) return;
   throw Error(ErrorKind::config, quoted(table.config()) + " has no values yet",
@@ -32,6 +39,12 @@ void check_has_values(const DenseTable& table) {
 }
 
 }  // namespace
+
+PushStatistics statistics_of(const wire::PushRequest& request, std::size_t section) {
+  if (section >= request.shows.size()) return {};
+  return {request.shows[section], request.clicks[section],
+          static_cast<std::uint16_t>(request.sections.sparse[section].slot)};
+}
 
 bool are_finite(std::span<const float> values) noexcept {
   constexpr std::uint32_t kExponent = 0x7f800000;
@@ -70,11 +83,12 @@ DenseTable& TableSet::dense(std::uint32_t id) const {
                                      : "there is no table " + std::to_string(id));
 }
 
-void TableSet::check(const wire::Sections& sections) const {
+void TableSet::check(const wire::Sections& sections, bool is_pull) const {
   for (const wire::Rows& rows : sections.sparse) {
     const TableConfig& config = sparse(rows.table).config();
-    if (rows.width == config.width) continue;
-    throw Error(ErrorKind::config, quoted(config) + " has rows of width " + std::to_string(config.width) +
+    const std::uint64_t width = is_pull ? pulled_width(config) : config.width;
+    if (rows.width == width) continue;
+    throw Error(ErrorKind::config, quoted(config) + " has rows of width " + std::to_string(width) +
                                        ", the request says " + std::to_string(rows.width));
   }
   for (const wire::Floats& block : sections.dense) {
@@ -88,7 +102,7 @@ void TableSet::check(const wire::Sections& sections) const {
 }
 
 Message TableSet::pull(const wire::PullRequest& request, const MessageSource& source) const {
-  check(request.sections);
+  check(request.sections, true);
   std::size_t floats = 0;
   for (const wire::Rows& rows : request.sections.sparse) floats += rows.keys * rows.width;
   for (const wire::Floats& block : request.sections.dense) floats += block.floats;
@@ -103,7 +117,9 @@ Message TableSet::pull(const wire::PullRequest& request, const MessageSource& so
   Writer writer(reply);
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
     const wire::Rows& rows = request.sections.sparse[i];
-    sparse(rows.table).pull(request.keys[i], writer.room<float>(rows.keys * rows.width).data());
+    sparse(rows.table)
+        .pull(request.keys[i], writer.room<float>(rows.keys * rows.width).data(),
+              !rows.has(wire::kNoNewRows));
   }
   for (const wire::Floats& block : request.sections.dense) {
     dense(block.table).pull(writer.room<float>(block.floats));
@@ -112,9 +128,11 @@ Message TableSet::pull(const wire::PullRequest& request, const MessageSource& so
 }
 
 void TableSet::check(const wire::PushRequest& request) const {
-  check(request.sections);
+  check(request.sections, false);
   for (std::size_t i = 0; i < request.gradients.size(); ++i) {
-    check_finite(sparse(request.sections.sparse[i].table).config(), request.gradients[i]);
+    const TableConfig& config = sparse(request.sections.sparse[i].table).config();
+    check_finite(config, request.gradients[i]);
+    check_counts(config, request, i);
   }
   for (std::size_t i = 0; i < request.dense.size(); ++i) {
     check_finite(dense(request.sections.dense[i].table).config(), request.dense[i]);
@@ -143,7 +161,8 @@ void TableSet::apply(const wire::PushRequest& request) {
   const MemoryBudget::Stay staying = stay();
   warm(request);
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
-    sparse(request.sections.sparse[i].table).push(request.keys[i], request.gradients[i].data());
+    sparse(request.sections.sparse[i].table)
+        .push(request.keys[i], request.gradients[i].data(), statistics_of(request, i));
   }
   for (std::size_t i = 0; i < request.dense.size(); ++i) {
     dense(request.sections.dense[i].table).push(request.dense[i]);

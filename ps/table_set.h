@@ -47,7 +47,7 @@ class TableSet {
   void set_dense(const wire::Floats& block, std::span<const float> values);
 
  private:
-  void check(const wire::Sections& sections) const;
+  void check(const wire::Sections& sections, bool is_pull) const;
   void make_room() const;
   void warm(const wire::PushRequest& request) const;
 
@@ -55,6 +55,9 @@ class TableSet {
   std::map<std::uint32_t, std::unique_ptr<SparseTable>> sparse_;
   std::map<std::uint32_t, std::unique_ptr<DenseTable>> dense_;
 };
+
+/// The statistics that come with a sparse section of a push.
+PushStatistics statistics_of(const wire::PushRequest& request, std::size_t section);
 
 /// True when none is NaN or infinite.
 bool are_finite(std::span<const float> values) noexcept;

@@ -19,7 +19,7 @@ struct RawHeader {
   std::uint64_t epoch = 0;
   std::uint64_t sequence = 0;
 };
-static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 16 && sizeof(Floats) == 16 &&
+static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 24 && sizeof(Floats) == 16 &&
               sizeof(HelloAnswer) == 40);
 
 constexpr std::array<std::string_view, kMethodCount> kMethods = {
@@ -129,17 +129,24 @@ PullDraft draft_pull(const Header& header, const Sections& sections, const Messa
 
 PushDraft draft_push(const Header& header, const Sections& sections, const MessageSource& source) {
   std::size_t floats = 0;
-  for (const Rows& rows : sections.sparse) floats += rows.keys * rows.width;
+  for (const Rows& rows : sections.sparse) {
+    floats += rows.keys * (rows.width + (rows.has(kStatistics) ? 2 : 0));
+  }
   for (const Floats& block : sections.dense) floats += block.floats;
   Draft started =
       draft(header, section_bytes(sections) + key_bytes(sections) + floats * sizeof(float), source);
   write_sections(started.writer, sections);
-  PushDraft out{std::move(started.message), {}, {}, {}};
+  PushDraft out{std::move(started.message), {}, {}};
   for (const Rows& rows : sections.sparse) {
     out.keys.push_back(started.writer.room<std::uint64_t>(rows.keys));
   }
   for (const Rows& rows : sections.sparse) {
     out.gradients.push_back(started.writer.room<float>(rows.keys * rows.width));
+  }
+  for (const Rows& rows : sections.sparse) {
+    const std::size_t counts = rows.has(kStatistics) ? rows.keys : 0;
+    out.shows.push_back(started.writer.room<float>(counts));
+    out.clicks.push_back(started.writer.room<float>(counts));
   }
   for (const Floats& block : sections.dense) out.dense.push_back(started.writer.room<float>(block.floats));
   return out;
@@ -178,6 +185,11 @@ PushRequest read_push(Reader& reader) {
   for (const Rows& rows : out.sections.sparse) {
     // keys was read, so it is small enough for the product not to wrap.
     out.gradients.push_back(read_array<float>(reader, rows.keys * rows.width, out.copies));
+  }
+  for (const Rows& rows : out.sections.sparse) {
+    const std::size_t counts = rows.has(kStatistics) ? rows.keys : 0;
+    out.shows.push_back(read_array<float>(reader, counts, out.copies));
+    out.clicks.push_back(read_array<float>(reader, counts, out.copies));
   }
   for (const Floats& block : out.sections.dense) {
     out.dense.push_back(read_array<float>(reader, block.floats, out.copies));

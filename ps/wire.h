@@ -3,10 +3,11 @@
 //
 //   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 | epoch u64 | sequence u64 | body
 //
-//   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64}
+//   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64, flags u32, slot u32}
 //              | dense x {table u32, 0 u32, floats u64} | keys u64[] of every sparse section
 //     reply    rows f32[keys, width] of every sparse section | values f32[] of every dense section
-//   push       as pull | gradients f32[keys, width] of every sparse section | f32[] of every dense section
+//   push       as pull | gradients f32[keys, width] of every sparse section
+//              | shows f32[keys], clicks f32[keys] of every sparse section that has them | f32[] of every dense section
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
 //     reply    late u32: 1 for a trainer that comes while others train (ps/roster.h), 0 u32 | next change u64
@@ -26,6 +27,7 @@
 //              | keys u64[] of every table | rows f32[keys, width] of every table (ps/geo/touched_keys.h)
 //   text       length u32 | bytes
 //
+// The width of a sparse section is that of what travels: gradients have the table's, rows pulled from a ctr table two more.
 // The keys of one section of a push are distinct. A client's incarnation is a random number: it tells a
 // trainer that came back from the one before it. A hello and the attend after it have a random sequence, which tells one
 // connection of an incarnation from the next. The epoch is that of the world the trainer knows, 0 without one; a stale
@@ -47,7 +49,7 @@ namespace fleetrun::ps::wire {
 static_assert(std::endian::native == std::endian::little, "messages are written as they lie in memory");
 
 inline constexpr std::uint32_t kMagic = 0x53504c46;  // "FLPS"
-inline constexpr std::uint16_t kVersion = 3;
+inline constexpr std::uint16_t kVersion = 4;
 /// The rank of who looks on and is no trainer (fleetrun ps, ps/client.h).
 inline constexpr std::uint32_t kObserver = 0xffffffff;
 /// Longest message either side takes: 1 GiB. A batch of a million keys of width 64 is a quarter of it.
@@ -92,12 +94,20 @@ struct Header {
   bool operator==(const Header&) const = default;
 };
 
+/// Flags of a sparse section. Of a pull: unknown keys get no rows. Of a push: shows and clicks come with it.
+inline constexpr std::uint32_t kNoNewRows = 1;
+inline constexpr std::uint32_t kStatistics = 2;
+
 /// One sparse section: `keys` rows of `width` floats.
 struct Rows {
   std::uint32_t table = 0;
   std::uint32_t width = 0;
   std::uint64_t keys = 0;
+  std::uint32_t flags = 0;
+  /// With kStatistics: what the keys' rows note as their slot.
+  std::uint32_t slot = 0;
 
+  bool has(std::uint32_t flag) const noexcept { return (flags & flag) != 0; }
   bool operator==(const Rows&) const = default;
 };
 /// One dense section: the floats of one server's block.
@@ -135,7 +145,10 @@ struct PushDraft {
   Message message;
   std::vector<std::span<std::uint64_t>> keys;
   std::vector<std::span<float>> gradients;
-  std::vector<std::span<float>> dense;
+  /// By sparse section; empty where there are none.
+  std::vector<std::span<float>> shows = {};
+  std::vector<std::span<float>> clicks = {};
+  std::vector<std::span<float>> dense = {};
 };
 /// Throw: Error(data) when the message would be longer than kLongestMessage.
 PullDraft draft_pull(const Header& header, const Sections& sections, const MessageSource& source = {});
@@ -167,7 +180,10 @@ struct PushRequest {
   Sections sections;
   std::vector<std::span<const std::uint64_t>> keys;
   std::vector<std::span<const float>> gradients;
-  std::vector<std::span<const float>> dense;
+  /// By sparse section; empty where there are none.
+  std::vector<std::span<const float>> shows = {};
+  std::vector<std::span<const float>> clicks = {};
+  std::vector<std::span<const float>> dense = {};
   std::vector<Message> copies;
 };
 /// Views into the reader's pieces where they allow it. Throw: Error(data) when the sizes announced and the

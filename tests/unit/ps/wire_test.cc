@@ -39,6 +39,22 @@ TEST_CASE("a push arrives as it was sent") {
   CHECK(push.copies.empty());
 }
 
+TEST_CASE("shows and clicks travel with the sections that have them") {
+  const wire::Sections sections{.sparse = {{3, 1, 2, wire::kStatistics, 9}, {4, 1, 1}}, .dense = {}};
+  wire::PushDraft draft = wire::draft_push({wire::Method::push, 1, 2, 99}, sections);
+  std::ranges::copy(std::vector<float>{1, 2}, draft.shows[0].begin());
+  std::ranges::copy(std::vector<float>{0, 1}, draft.clicks[0].begin());
+  CHECK(draft.shows[1].empty());
+  Reader reader(draft.message.bytes());
+  wire::read_header(reader);
+  const wire::PushRequest push = wire::read_push(reader);
+  CHECK(push.sections.sparse == sections.sparse);
+  CHECK(std::ranges::equal(push.shows[0], std::vector<float>{1, 2}));
+  CHECK(std::ranges::equal(push.clicks[0], std::vector<float>{0, 1}));
+  CHECK(push.shows[1].empty());
+  CHECK(push.clicks[1].empty());
+}
+
 TEST_CASE("a pull arrives as it was sent") {
   wire::PullDraft draft = wire::draft_pull({wire::Method::pull, 0, 0, 1}, kSections);
   draft.keys[0][0] = 8;
@@ -79,7 +95,7 @@ TEST_CASE("what is no request, of another version, or unknown, is refused") {
     return text_of([&] { wire::read_header(reader); });
   };
   CHECK(with(0, 'X') == "not a request to a fleetrun parameter server");
-  CHECK(with(4, 9) == "the request has protocol version 9, this server speaks 3");
+  CHECK(with(4, 9) == "the request has protocol version 9, this server speaks 4");
   CHECK(with(6, 200) == "unknown method 200");
 }
 
@@ -103,7 +119,7 @@ TEST_CASE("sizes whose product wraps around are refused") {
 TEST_CASE("a message that would be too long is not made") {
   CHECK(text_of([] {
           wire::draft_pull({wire::Method::pull}, {.sparse = {{0, 1, 1ull << 28}}, .dense = {}});
-        }) == "pull needs a message of 2147483712 bytes; the longest one is 1073741824");
+        }) == "pull needs a message of 2147483720 bytes; the longest one is 1073741824");
 }
 
 TEST_CASE("every method has a name") {
