@@ -49,12 +49,13 @@ void ChannelClient::read_touched(std::uint32_t server, Reader& answer, TouchedRo
   const auto sections = answer.array<wire::Rows>(tables, copy);
   const std::size_t first = out.tables.size();
   for (const wire::Rows& rows : sections) {
-    static_cast<void>(width_of_rows(rows.table, rows.keys, rows.keys * rows.width));
-    TouchedRows::Table& table = out.tables.emplace_back();
-    table.table = rows.table;
+    const TableConfig& config = table(rows.table, TableConfig::Kind::sparse);
+    check_rows(config, pulled_width(config), rows.keys, rows.keys * rows.width);
+    TouchedRows::Table& touched = out.tables.emplace_back();
+    touched.table = rows.table;
     Message keys;
     const auto list = answer.array<std::uint64_t>(rows.keys, keys);
-    table.keys.assign(list.begin(), list.end());
+    touched.keys.assign(list.begin(), list.end());
   }
   for (std::size_t i = 0; i < sections.size(); ++i) {
     Message values;
