@@ -130,34 +130,6 @@ ps::Initializer take_initializer(Program& startup, const std::string& parameter)
               "append an initializer for it");
 }
 
-/// gradient + coefficient * parameter, as a new variable.
-std::string add_decay(Program& main, const engine::ParameterGradient& gradient, double coefficient) {
-  const std::map<std::string, engine::Attribute> role = {
-      {std::string(engine::kRoleAttribute), std::string("backward")}};
-  auto scaled = role;
-  scaled["scale"] = coefficient;
-  const std::string decay = gradient.gradient + "@DECAY", sum = gradient.gradient + "@DECAYED";
-  main.append({.type = "scale", .inputs = {gradient.parameter}, .outputs = {decay}, .attributes = scaled});
-  main.append({.type = "elementwise_add",
-               .inputs = {gradient.gradient, decay},
-               .outputs = {sum},
-               .attributes = role});
-  return sum;
-}
-
-/// Throws: Error(config) for a decay that a table does not do.
-void check_decay(const engine::OptimizerConfig& config, const std::string& parameter, bool sparse) {
-  if (sparse && config.has_decay()) {
-    throw Error(ErrorKind::config,
-                "sparse parameter '" + parameter + "' cannot have a decay: only the rows of a batch are seen",
-                "give the optimizer no weight_decay, or make the embedding dense");
-  }
-  if (config.l1_decay != 0.0) {
-    throw Error(ErrorKind::config, "parameter '" + parameter + "' cannot have L1Decay on servers",
-                "use L2Decay");
-  }
-}
-
 /// Columns of statistics that a pull of this accessor returns before the values.
 std::uint64_t statistics_columns(const ps::Accessor& accessor) {
   return accessor.kind == ps::Accessor::Kind::ctr ? 2 : 0;
@@ -252,7 +224,6 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
 
   std::map<std::string, TablePlan::Entry> entries;
   for (const auto& [parameter, width] : sparse) {
-    check_decay(engine::config_of(config, parameter), parameter, true);
     TablePlan::Entry& entry = entries[parameter];
     entry.parameter = parameter;
     entry.table.kind = ps::TableConfig::Kind::sparse;
@@ -268,9 +239,7 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
     } else {
       TablePlan::Entry& entry = entries[gradient.parameter];
       entry.parameter = gradient.parameter;
-      const OptimizerConfig own = engine::config_of(config, gradient.parameter);
-      check_decay(own, gradient.parameter, false);
-      entry.gradient = own.has_decay() ? add_decay(main, gradient, own.l2_decay) : gradient.gradient;
+      entry.gradient = gradient.gradient;
       entry.table.kind = ps::TableConfig::Kind::dense;
       entry.table.width = static_cast<std::uint64_t>(engine::count(main.variable(gradient.parameter).shape));
     }
@@ -282,7 +251,6 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
     entry.table.id = static_cast<std::uint32_t>(plan.entries.size());
     entry.table.name = parameter;
     entry.table.rule = rule_of(config, parameter);
-    entry.table.rule.l2_decay = 0.0f;
     const auto choice = choices.find(parameter);
     if (choice != choices.end()) {
       take_choice(entry.table, choice->second);

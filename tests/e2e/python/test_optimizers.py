@@ -84,7 +84,8 @@ def test_rows_in_tables_do_what_paddle_does(run, name):
     run(_script(name, TABLE, "here"))
 
 
-@pytest.mark.parametrize("name", ["sgd", "sgd_l2", "adagrad", "adam", "adam_l2", "sgd_rows", "adagrad_rows"])
+@pytest.mark.parametrize("name", ["sgd", "sgd_l2", "sgd_l1", "momentum", "nesterov", "adagrad", "adam", "adam_l2",
+                                  "ftrl", "sgd_rows", "adagrad_rows"])
 def test_parameters_on_servers_do_what_paddle_does(run, name):
     run(_script(name, EMBEDDING, "tables"))
 

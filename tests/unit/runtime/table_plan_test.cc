@@ -103,14 +103,19 @@ TEST_CASE("in one process ordinary parameters get update operators and no table"
   CHECK(updates == 3);
 }
 
-TEST_CASE("L2 decay is added to dense gradients and refused for rows") {
-  Model dense(false);
-  const TablePlan plan = distribute(dense.main, dense.startup, "loss", {.l2_decay = 0.5}, Placement::server);
-  CHECK(plan.entries[2].gradient == "fc.w@GRAD@DECAYED");
-  Model sparse(true);
-  CHECK_THROWS_WITH_AS(distribute(sparse.main, sparse.startup, "loss", {.l2_decay = 0.5}, Placement::server),
-                       "sparse parameter 'emb' cannot have a decay: only the rows of a batch are seen",
-                       Error);
+TEST_CASE("a table decays as its parameter does; in one process a decaying embedding is dense") {
+  OptimizerConfig config{.l2_decay = 0.5};
+  config.own["emb"] = {.rate_factor = 2.0, .has_decay = true, .l1_decay = 0.25};
+  Model model(true);
+  const TablePlan plan = distribute(model.main, model.startup, "loss", config, Placement::server);
+  CHECK(plan.entries[0].table.rule.learning_rate == 0.002f);
+  CHECK(plan.entries[0].table.rule.l1_decay == 0.25f);
+  CHECK(plan.entries[0].table.rule.l2_decay == 0.0f);
+  CHECK(plan.entries[2].table.rule.l2_decay == 0.5f);
+  CHECK(plan.entries[2].gradient == "fc.w@GRAD");
+  Model alone(true);
+  distribute(alone.main, alone.startup, "loss", config, Placement::one_process);
+  for (const Operator& op : alone.main.operators()) CHECK(op.type != "row_gradient");
 }
 
 TEST_CASE("a sparse parameter needs initial values that a table can make") {
