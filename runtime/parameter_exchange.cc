@@ -59,6 +59,8 @@ struct Pulled {
 struct Flight {
   std::vector<Tensor> gradients;
   std::vector<Tensor> keys;
+  std::vector<Tensor> shows;
+  std::vector<Tensor> clicks;
   std::unique_ptr<ps::Pending> pending;
 };
 
@@ -171,7 +173,7 @@ void ParameterExchange::State::collect_keys(const SparseTable& table, const Feed
       });
     }
   }
-  rows.values.resize(rows.keys.size() * table.entry->table.width);
+  rows.values.resize(rows.keys.size() * ps::pulled_width(table.entry->table));
 }
 
 SparseTable& ParameterExchange::State::table_of(const std::string& parameter) {
@@ -217,6 +219,7 @@ void ParameterExchange::begin_pull(const Feed& feed) {
   }
   pulled.rows.resize(state_->sparse.size());
   ps::Pull request;
+  request.create = state_->options.train;
   for (std::size_t i = 0; i < state_->sparse.size(); ++i) {
     Pulled::Rows& rows = pulled.rows[i];
     state_->collect_keys(state_->sparse[i], feed, rows);
@@ -255,7 +258,7 @@ void ParameterExchange::pull_rows(const std::string& parameter, std::span<const 
   const auto index = static_cast<std::size_t>(&table - state_->sparse.data());
   if (table.known_ahead && index < state_->current.rows.size()) {
     Pulled::Rows& pulled = state_->current.rows[index];
-    const std::size_t width = table.entry->table.width;
+    const std::size_t width = ps::pulled_width(table.entry->table);
     const bool expected =
         pulled.taken + keys.size() <= pulled.keys.size() &&
         std::equal(keys.begin(), keys.end(), pulled.keys.begin() + std::ptrdiff_t(pulled.taken));
@@ -267,6 +270,7 @@ void ParameterExchange::pull_rows(const std::string& parameter, std::span<const 
     }
   }
   ps::Pull request;
+  request.create = state_->options.train;
   request.sparse.push_back({table.entry->table.id, keys, rows});
   state_->client->pull(request);
 }
@@ -282,6 +286,8 @@ void ParameterExchange::push() {
   const auto& entries = state_->plan.entries;
   flight.gradients.resize(entries.size());
   flight.keys.resize(entries.size());
+  flight.shows.resize(entries.size());
+  flight.clicks.resize(entries.size());
   ps::Push request;
   request.thread = state_->options.thread;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -294,7 +300,12 @@ void ParameterExchange::push() {
       continue;
     }
     std::swap(state_->executor->tensor(entries[i].keys), flight.keys[i]);
-    request.sparse.push_back({entries[i].table.id, as_keys(flight.keys[i]), values});
+    request.sparse.push_back({entries[i].table.id, as_keys(flight.keys[i]), values, {}, {}, entries[i].slot});
+    if (entries[i].shows.empty()) continue;
+    std::swap(state_->executor->tensor(entries[i].shows), flight.shows[i]);
+    std::swap(state_->executor->tensor(entries[i].clicks), flight.clicks[i]);
+    request.sparse.back().shows = std::as_const(flight.shows[i]).values<float>();
+    request.sparse.back().clicks = std::as_const(flight.clicks[i]).values<float>();
   }
   if (state_->queue && request.sparse.empty()) return;
   flight.pending = state_->queue ? state_->queue->push_async(request) : state_->client->push_async(request);
