@@ -111,7 +111,8 @@ void SparseTable::update(std::uint64_t key, float* row, const float* gradient, f
   const Accessor& accessor = config_.accessor;
   Statistics statistics = read_statistics(row);
   note_push(accessor, show, click, slot, statistics);
-  const bool scales = accessor.kind == Accessor::Kind::ctr && accessor.show_scale && show > 0.0f;
+  // Paddle's SparseAccessor has no switch for it.
+  const bool scales = (accessor.kind == Accessor::Kind::sparse || accessor.show_scale) && show > 0.0f;
   const float scale = scales ? show : 1.0f;
   update_part(0, row, gradient, scale);
   if (statistics.is_extended()) {

@@ -99,7 +99,7 @@ struct Accessor {
   float delete_after_unseen_days = 30.0f;
   /// Rows unseen for longer move to the disk tier when a checkpoint is saved.
   float ssd_unseenday_threshold = 1.0f;
-  /// Gradients are divided by the push's show, where the rule says so.
+  /// ctr: gradients are divided by the push's show, by rules that know it (shared_adagrad, std_adagrad). sparse: always.
   bool show_scale = true;
   /// Column 0 starts at 0 instead of by the initializer.
   bool zero_init = false;

@@ -143,3 +143,26 @@ TEST_CASE("add and assign pass the rule by and leave its state alone") {
   // The second gradient of 1: learning rate 0.5 over sqrt(2).
   CHECK(rows[0] == doctest::Approx(11.0 - 0.5 / std::sqrt(2.0)));
 }
+
+TEST_CASE("a gradient is divided by its shows, in a ctr table by its show_scale") {
+  for (const auto kind : {Accessor::Kind::sparse, Accessor::Kind::ctr}) {
+    for (const bool scales : {true, false}) {
+      TableConfig config = sparse_table(0, "t", 1);
+      config.rule = {
+          .kind = UpdateRule::Kind::shared_adagrad, .learning_rate = 1.0f, .initial_accumulator = 3.0f};
+      config.accessor = {.kind = kind, .show_scale = scales};
+      SparseTable table(config);
+      const std::uint64_t key = 5;
+      const float gradient = 8.0f, shows = 4.0f, clicks = 0.0f;
+      const auto last_column = [&] {
+        std::vector<float> row(pulled_width(config));
+        table.pull({&key, 1}, row.data());
+        return row.back();
+      };
+      const float before = last_column();
+      table.push({&key, 1}, &gradient, {.shows = {&shows, 1}, .clicks = {&clicks, 1}});
+      const bool divides = kind == Accessor::Kind::sparse || scales;
+      CHECK(last_column() == doctest::Approx(before - (divides ? 2.0f : 8.0f)));
+    }
+  }
+}
