@@ -129,6 +129,9 @@ void bind_ps(py::module_& module) {
       .def_readonly("id", &ps::TableConfig::id)
       .def_readonly("name", &ps::TableConfig::name)
       .def_readonly("width", &ps::TableConfig::width)
+      .def_property_readonly(
+          "has_statistics",
+          [](const ps::TableConfig& self) { return self.accessor.kind != ps::Accessor::Kind::plain; })
       .def("__str__", [](const ps::TableConfig& self) { return ps::describe(self); })
       .def_property_readonly(
           "sparse", [](const ps::TableConfig& self) { return self.kind == ps::TableConfig::Kind::sparse; });

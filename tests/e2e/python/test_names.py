@@ -18,7 +18,7 @@ def test_a_missing_name_fails_where_it_is_used_and_names_itself(run):
 import fleetrun as paddle
 import fleetrun.distributed.fleet as fleet
 for use in (lambda: paddle.nn.Conv2D, lambda: paddle.nn.initializer.Normall, lambda: fleet.init_workers,
-            lambda: paddle.DataParallel, lambda: paddle.optimizer.Lamb, lambda: paddle.static.save_inference_model):
+            lambda: paddle.DataParallel, lambda: paddle.optimizer.Lamb, lambda: paddle.static.normalize_program):
     try:
         use()
     except AttributeError as error:
@@ -30,7 +30,7 @@ for use in (lambda: paddle.nn.Conv2D, lambda: paddle.nn.initializer.Normall, lam
         "fleetrun has no paddle.distributed.fleet.init_workers; did you mean paddle.distributed.fleet.init_worker?",
         "fleetrun has no paddle.DataParallel",
         "fleetrun has no paddle.optimizer.Lamb",
-        "fleetrun has no paddle.static.save_inference_model",
+        "fleetrun has no paddle.static.normalize_program",
     ]
 
 

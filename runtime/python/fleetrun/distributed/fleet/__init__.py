@@ -8,7 +8,9 @@ from fleetrun import _lazy
 
 _CALLS = ("init is_server is_worker is_first_worker init_server run_server init_worker stop_worker worker_index "
           "worker_num server_index server_num worker_endpoints server_endpoints rank world_size barrier_worker "
-          "distributed_optimizer minimize save_persistables load_model util")
+          "distributed_optimizer minimize save_persistables load_model "
+          "save_inference_model load_inference_model save_dense_params shrink save_one_table load_one_table save_cache_model "
+          "save_cache_table check_save_pre_patch_done all_reduce util")
 
 __getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed.fleet", {
     **_lazy.names("distributed.fleet.data_generator", "MultiSlotDataGenerator MultiSlotStringDataGenerator DataGenerator"),
@@ -18,6 +20,7 @@ __getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed.fleet", {
     "Fleet": "distributed.fleet._fleet:Fleet",
     "UtilBase": "distributed.fleet._util:UtilBase",
     "base": "distributed.fleet.base",
+    "metrics": "distributed.fleet.metrics",
     "fleet": "distributed.fleet._fleet:the_fleet",
     **{name: f"distributed.fleet._calls:{name}" for name in _CALLS.split()},
 })

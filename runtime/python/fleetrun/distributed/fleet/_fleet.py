@@ -15,6 +15,7 @@ import signal
 import sys
 
 from fleetrun import elastic
+from fleetrun.distributed.fleet._keeping import Keeping
 from fleetrun.distributed.fleet._role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from fleetrun.distributed.fleet._strategy import DistributedStrategy
 from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
@@ -22,7 +23,7 @@ from fleetrun.distributed.fleet._util import UtilBase
 from fleetrun._error import Error
 
 
-class Fleet:
+class Fleet(Keeping):
     """One per process (`the_fleet`); its calls are the functions of fleetrun.distributed.fleet."""
 
     def __init__(self):
@@ -272,6 +273,10 @@ class Fleet:
             self._need_training("barrier_worker").leave_pass()
             self.training.client.barrier()
 
+    def all_reduce(self, input, mode="sum"):  # noqa: A002, Paddle's argument name
+        """`input` reduced over all trainers: fleet.util.all_reduce."""
+        return self.util.all_reduce(input, mode)
+
     def sum_over_trainers(self, values):
         """The sums of float64 `values` over all trainers. A barrier."""
         self._need(server=False, call="util")
@@ -282,44 +287,6 @@ class Fleet:
 
             return numpy.asarray(self.training.client.all_reduce_sum(values))
         return values
-
-    # ---- keeping ----
-
-    def save_persistables(self, executor, dirname, main_program=None, mode=0):
-        """Every server writes its tables below `dirname` on its own host; a process alone writes all it has there.
-
-        Called by one trainer, as a rule the first. Throws: Error(host) when `dirname` cannot be written.
-        """
-        from fleetrun._arguments import refuse
-        from fleetrun.distributed.fleet import _local_model as local_model
-
-        self._need(server=False, call="save_persistables")
-        refuse("fleet.save_persistables", mode=(mode, 0))
-        training = self._need_training("save_persistables")
-        training.leave_pass()
-        if self._role.distributed:
-            training.client.save(str(dirname))
-        else:
-            local_model.save(training, main_program, str(dirname))
-
-    def load_model(self, path, mode=0):
-        """Reads back what save_persistables wrote. With servers: called by one trainer, then a barrier.
-
-        Throws: Error(data) for a directory that does not hold the program's tables.
-        """
-        from fleetrun import framework
-        from fleetrun._arguments import refuse
-        from fleetrun.distributed.fleet import _local_model as local_model
-
-        self._need(server=False, call="load_model")
-        refuse("fleet.load_model", mode=(mode, 0))
-        training = self._need_training("load_model")
-        training.leave_pass()
-        if self._role.distributed:
-            training.client.load(str(path))
-            training.pull_dense(framework.global_scope().native)
-        else:
-            local_model.load(training, str(path))
 
 
 def _set_if_empty(client, table, width, values):

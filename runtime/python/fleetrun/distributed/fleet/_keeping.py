@@ -1,0 +1,125 @@
+"""Saving, loading and shrinking of what Fleet trains: calls of trainers, as a rule of the first one alone, with a barrier after."""
+
+import os
+
+from fleetrun import framework
+from fleetrun._arguments import refuse
+from fleetrun._error import Error
+
+
+class Keeping:
+    """The part of Fleet that keeps models."""
+
+    def save_persistables(self, executor, dirname, main_program=None, mode=0):
+        """Every server writes its tables below `dirname` on its own host; a process alone writes all it has there.
+
+        Throws: Error(host) when `dirname` cannot be written.
+        """
+        from fleetrun.distributed.fleet import _local_model as local_model
+
+        training = self._keep("save_persistables")
+        refuse("fleet.save_persistables", mode=(mode, 0))
+        if self._role.distributed:
+            training.client.save(str(dirname))
+        else:
+            local_model.save(training, main_program, str(dirname))
+
+    def load_model(self, path, mode=0):
+        """Reads back what save_persistables wrote.
+
+        Throws: Error(data) for a directory that does not hold the program's tables.
+        """
+        from fleetrun.distributed.fleet import _local_model as local_model
+
+        training = self._keep("load_model")
+        refuse("fleet.load_model", mode=(mode, 0))
+        if self._role.distributed:
+            training.client.load(str(path))
+            training.pull_dense(framework.global_scope().native)
+        else:
+            local_model.load(training, str(path))
+
+    def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None,
+                             export_for_deployment=True, mode=0):
+        """What computes `target_vars`, to dirname/model.pdmodel and .pdiparams, and the rows that it looks up to dirname/tables,
+        which every server writes on its own host.
+
+        Throws: Error(config) when something else than feeded_var_names has to be fed, Error(host).
+        """
+        from fleetrun.static import io
+
+        training = self._keep("save_inference_model")
+        refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True), mode=(mode, 0))
+        feeds, fetches = [str(name) for name in feeded_var_names], [variable.name for variable in target_vars]
+        pruned = io.prune(main_program or training.main, feeds, fetches)
+        self._pull_dense(training)
+        io.write_inference(os.path.join(str(dirname), "model"), pruned, feeds, fetches)
+        if training.plan.tables():
+            training.client.save(os.path.join(str(dirname), "tables"))
+
+    def load_inference_model(self, path, mode=0):
+        """Reads the tables back that save_inference_model wrote, into those of the program that this process minimized."""
+        training = self._keep("load_inference_model")
+        refuse("fleet.load_inference_model", mode=(mode, 0))
+        if training.plan.tables():
+            training.client.load(os.path.join(str(path), "tables"))
+        self._pull_dense(training)
+
+    def save_dense_params(self, executor, dirname, scope, program, var_names=None):
+        """The dense parameters of `program` as the servers have them, to dirname/dense.pdparams; var_names: these only."""
+        from fleetrun.static import io
+
+        training = self._keep("save_dense_params")
+        self._pull_dense(training, scope)
+        rows = {entry.parameter for entry in training.plan.entries() if entry.table.sparse}
+        parameters = {parameter.name: parameter for parameter in program.all_parameters() if parameter.name not in rows}
+        for name in var_names or ():
+            if name not in parameters:
+                raise Error("config", f"fleet.save_dense_params: {name} is no dense parameter of the program")
+        chosen = parameters if var_names is None else var_names
+        io.save_vars(executor, str(dirname), program, vars=[parameters[name] for name in chosen], filename="dense.pdparams")
+
+    def shrink(self, threshold=None):
+        """Once a day: decays shows and clicks of rows that keep statistics, and erases the rows that have expired.
+
+        threshold: accepted as in Paddle, whose tables have their thresholds in their configuration too. Returns how many
+        rows went. Throws: Error(config) when no table keeps statistics.
+        """
+        training = self._keep("shrink")
+        tables = [entry.table for entry in training.plan.entries() if entry.table.has_statistics]
+        if not tables:
+            raise Error("config", "fleet.shrink: no table keeps shows and clicks, so no row can expire",
+                        "give sparse_embedding an entry=ShowClickEntry(…), or the strategy sparse_table_configs")
+        return sum(training.client.shrink(table.id) for table in tables)
+
+    def save_one_table(self, table_id, path, mode):
+        """Refused. Throws: Error(config)."""
+        raise Error("config", "fleet.save_one_table: a save holds all tables at one moment", "use fleet.save_persistables")
+
+    def load_one_table(self, table_id, path, mode):
+        """Refused. Throws: Error(config)."""
+        raise Error("config", "fleet.load_one_table: a save is loaded whole", "use fleet.load_model")
+
+    def save_cache_model(self, dirname, **configs):
+        """Refused. Throws: Error(config)."""
+        raise Error("config", "fleet.save_cache_model: there is no online service that would take a cache of rows",
+                    "use fleet.save_persistables(mode=2), which saves rows by their score")
+
+    def save_cache_table(self, table_id, pass_id, mem_cache_key_threshold=4000000000):
+        """Refused. Throws: Error(config)."""
+        raise Error("config", "fleet.save_cache_table: rows stay where they are between passes",
+                    'cold rows leave memory by themselves with table_class="SSDSparseTable"')
+
+    def check_save_pre_patch_done(self):
+        """Returns at once: a save is done when its call returns."""
+
+    def _keep(self, call):
+        """The training whose tables are kept, with no pass under way."""
+        self._need(server=False, call=call)
+        training = self._need_training(call)
+        training.leave_pass()
+        return training
+
+    def _pull_dense(self, training, scope=None):
+        if self._role.distributed:
+            training.pull_dense((scope or framework.global_scope()).native)

@@ -1,0 +1,264 @@
+"""Programs and their values in files: paddle.static.save and load, save_inference_model and load_inference_model.
+
+    PREFIX.pdparams     {name: array} of the parameters, as Paddle's own: a pickle of a dict of NumPy arrays
+    PREFIX.pdopt        the same of the optimizer's state and other kept values
+    PREFIX.pdmodel      the program: JSON, since fleetrun's operators are its own. Paddle cannot run it, nor fleetrun Paddle's
+    PREFIX.pdiparams    {name: array} of what an inference model keeps
+
+A file is written beside its place and then moved there. Values of parameters that lie on servers are those in the scope:
+fleet.save_persistables and fleet.save_inference_model ask the servers. Rows of sparse_embedding are the servers' (or this
+process's tables') to save, with the same two calls.
+"""
+
+import io
+import json
+import os
+import pickle
+
+import numpy
+
+from fleetrun import framework
+from fleetrun._arguments import refuse
+from fleetrun._error import Error
+
+_FORMAT = "fleetrun program 1"
+
+
+def save(program, model_path, protocol=4, **configs):
+    """Writes `program`'s parameters to model_path.pdparams, what else it keeps to .pdopt, and itself to .pdmodel.
+
+    Throws: Error(host) when a file cannot be written, Error(config) for a program that has no values yet.
+    """
+    if configs:
+        raise Error("config", f"paddle.static.save has no argument {sorted(configs)[0]}")
+    if not isinstance(protocol, int) or not 2 <= protocol <= 4:
+        raise Error("config", f"paddle.static.save(protocol={protocol!r})", "use 2, 3 or 4")
+    parameters = {parameter.name for parameter in program.all_parameters()}
+    kept = _kept(program)
+    _write(f"{model_path}.pdparams", _pickled({name: kept[name] for name in kept if name in parameters}, protocol))
+    _write(f"{model_path}.pdopt", _pickled({name: kept[name] for name in kept if name not in parameters}, protocol))
+    _write(f"{model_path}.pdmodel", _text_of(program, [], []))
+
+
+def load(program, model_path, executor=None, var_list=None):
+    """Reads back what save() wrote, into the scope; var_list: these variables only. Also Paddle's own .pdparams and .pdopt.
+
+    Throws: Error(data) for a file that is missing, is no such file, or holds other shapes.
+    """
+    values = _unpickled(f"{model_path}.pdparams")
+    if os.path.exists(f"{model_path}.pdopt"):
+        values |= _unpickled(f"{model_path}.pdopt")
+    names = None if var_list is None else {variable.name for variable in var_list}
+    _set(program, {name: value for name, value in values.items() if names is None or name in names}, model_path)
+
+
+def load_program_state(model_path, var_list=None):
+    """{name: array} of what save() wrote."""
+    values = _unpickled(f"{model_path}.pdparams")
+    if os.path.exists(f"{model_path}.pdopt"):
+        values |= _unpickled(f"{model_path}.pdopt")
+    names = None if var_list is None else {variable.name for variable in var_list}
+    return {name: value for name, value in values.items() if names is None or name in names}
+
+
+def set_program_state(program, state_dict):
+    """Puts {name: array} into the scope; names that the program does not keep are left out. Throws: Error(data)."""
+    _set(program, state_dict, "set_program_state")
+
+
+def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):  # noqa: A002
+    """Values of `vars`, or of those of the program for which predicate(variable), to dirname/filename (variables.pdparams)."""
+    program = main_program or framework.default_main_program()
+    chosen = [variable for variable in (program.list_vars() if vars is None else vars) if predicate is None or predicate(variable)]
+    kept = _kept(program)
+    missing = [variable.name for variable in chosen if variable.name not in kept]
+    if missing:
+        raise Error("config", f"paddle.static.save_vars: {missing[0]} has no value to save",
+                    "save persistable variables, after the start-up program has run")
+    _write(os.path.join(dirname, filename or "variables.pdparams"), _pickled({v.name: kept[v.name] for v in chosen}, 4))
+
+
+def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):  # noqa: A002
+    """Reads back what save_vars wrote."""
+    program = main_program or framework.default_main_program()
+    values = _unpickled(os.path.join(dirname, filename or "variables.pdparams"))
+    chosen = {variable.name for variable in (program.list_vars() if vars is None else vars) if predicate is None or predicate(variable)}
+    _set(program, {name: value for name, value in values.items() if name in chosen}, dirname)
+
+
+def is_persistable(variable):
+    """Whether a variable keeps its value from one run to the next."""
+    return variable.persistable
+
+
+def save_inference_model(path_prefix, feed_vars, fetch_vars, executor, program=None, **configs):
+    """Writes what computes fetch_vars from feed_vars, without training, to path_prefix.pdmodel and .pdiparams.
+
+    Throws: Error(config) when something else than feed_vars has to be fed, and for rows of sparse_embedding: they are in
+    tables, which fleet.save_inference_model saves.
+    """
+    configs.pop("clip_extra", None)
+    if configs:
+        raise Error("config", f"paddle.static.save_inference_model has no argument {sorted(configs)[0]}")
+    feeds, fetches = _names(feed_vars), _names(fetch_vars)
+    pruned = prune(program or framework.default_main_program(), feeds, fetches)
+    if pruned.native.has_operator("sparse_embedding"):
+        raise Error("config", "paddle.static.save_inference_model: the rows of a sparse_embedding are in tables, not in the program",
+                    "use fleet.save_inference_model, which saves both")
+    write_inference(path_prefix, pruned, feeds, fetches)
+
+
+def write_inference(path_prefix, pruned, feeds, fetches):
+    """The files of an inference model whose program is `pruned`."""
+    kept = _kept(pruned)
+    _write(f"{path_prefix}.pdiparams", _pickled(kept, 4))
+    _write(f"{path_prefix}.pdmodel", _text_of(pruned, feeds, fetches))
+
+
+def load_inference_model(path_prefix, executor, **configs):
+    """[program, names to feed, variables to fetch] of what save_inference_model wrote; parameters go into the scope.
+
+    Throws: Error(data) for files that are missing or are no such model.
+    """
+    refuse("paddle.static.load_inference_model", **{name: (value, None) for name, value in configs.items()})
+    path = f"{path_prefix}.pdmodel"
+    model = _model_of(path)
+    program = framework.Program()
+    try:
+        for variable in model["variables"]:
+            program.native.add_variable(**variable)
+        for op in model["operators"]:
+            program.native.append(op["type"], op["inputs"], op["outputs"], op["attributes"])
+    except (KeyError, TypeError) as error:
+        raise Error("data", f"{path} is damaged: {error!r}") from error
+    _set(program, _unpickled(f"{path_prefix}.pdiparams"), path_prefix)
+    return [program, model["feeds"], [program.var(name) for name in model["fetches"]]]
+
+
+def prune(program, feeds, fetches):
+    """The part of `program` that computes `fetches`, for test. Throws: Error(config) naming an input that is not in `feeds`."""
+    native = program.native.clone_for_test()
+    needed, kept = set(fetches), []
+    for name in fetches:
+        native.variable(name)
+    for op in reversed(native.operators()):
+        if needed.intersection(op.outputs):
+            needed.update(name for name in op.inputs if name)
+            kept.append(op)
+    pruned = framework.Program()
+    for op in kept:
+        if op.type == "sparse_embedding":
+            needed.add(op.attributes["parameter"])
+    for name in native.variable_names():
+        variable = native.variable(name)
+        if name in needed and (variable.is_data or variable.persistable):
+            pruned.native.add_variable(**_fields(variable))
+            if variable.is_data and name not in feeds:
+                raise Error("config", f"the inference model reads {name}, which is not among its inputs {feeds}",
+                            "add it to feed_vars, or fetch what does not need it")
+    for op in reversed(kept):
+        pruned.native.append(op.type, op.inputs, op.outputs, op.attributes)
+    return pruned
+
+
+def _names(variables):
+    listed = variables if isinstance(variables, (list, tuple)) else [variables]
+    return [variable if isinstance(variable, str) else variable.name for variable in listed]
+
+
+def _fields(variable):
+    return {"name": variable.name, "type": variable.type, "shape": list(variable.shape), "lod_level": variable.lod_level,
+            "persistable": variable.persistable, "trainable": variable.trainable, "stop_gradient": variable.stop_gradient,
+            "is_data": variable.is_data}
+
+
+def _text_of(program, feeds, fetches):
+    native = program.native
+    model = {"format": _FORMAT, "feeds": feeds, "fetches": fetches,
+             "variables": [_fields(native.variable(name)) for name in native.variable_names()
+                           if native.variable(name).is_data or native.variable(name).persistable],
+             "operators": [{"type": op.type, "inputs": op.inputs, "outputs": op.outputs, "attributes": op.attributes}
+                           for op in native.operators()]}
+    return json.dumps(model, indent=1).encode()
+
+
+def _model_of(path):
+    try:
+        model = json.loads(_read(path))
+    except ValueError:
+        model = None
+    if not isinstance(model, dict) or model.get("format") != _FORMAT:
+        raise Error("data", f"{path} is no program of fleetrun", "a .pdmodel that Paddle wrote holds Paddle's operators; "
+                    "save it with fleetrun's save_inference_model")
+    return model
+
+
+def _kept(program):
+    """{name: array} of what the program keeps and the scope has."""
+    scope = framework.global_scope().native
+    native = program.native
+    kept = {name: numpy.asarray(scope.value(name)) for name in native.variable_names()
+            if native.variable(name).persistable and scope.has(name)}
+    if not kept and any(native.variable(name).persistable for name in native.variable_names()):
+        raise Error("config", "the program's variables have no values yet",
+                    "run the start-up program first: exe.run(paddle.static.default_startup_program())")
+    return kept
+
+
+def _set(program, values, where):
+    scope = framework.global_scope().native
+    for name, value in values.items():
+        if not program.native.has_variable(name):
+            continue
+        shape = [size for size in program.native.variable(name).shape]
+        value = numpy.ascontiguousarray(value)
+        if len(shape) != value.ndim or any(want >= 0 and want != size for want, size in zip(shape, value.shape)):
+            raise Error("data", f"{where}: {name} has the shape {list(value.shape)} there, {shape} in the program")
+        scope.set_value(name, value)
+
+
+def _pickled(values, protocol):
+    return pickle.dumps(values, protocol=protocol)
+
+
+class _Arrays(pickle.Unpickler):
+    """Unpickles dicts of arrays and nothing that runs code."""
+
+    _ALLOWED = {("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
+                ("numpy._core.multiarray", "_reconstruct"), ("numpy.core.numeric", "_frombuffer"),
+                ("numpy._core.numeric", "_frombuffer"), ("_codecs", "encode")}
+
+    def find_class(self, module, name):
+        if (module, name) not in self._ALLOWED:
+            raise pickle.UnpicklingError(f"{module}.{name} is no array")
+        return super().find_class(module, name)
+
+
+def _unpickled(path):
+    try:
+        values = _Arrays(io.BytesIO(_read(path))).load()
+    except Error:
+        raise
+    except Exception as error:  # a damaged pickle raises nearly anything
+        raise Error("data", f"{path} holds no arrays: {error}") from error
+    if not isinstance(values, dict):
+        raise Error("data", f"{path} holds no arrays by name")
+    return {name: value for name, value in values.items() if isinstance(value, numpy.ndarray)}
+
+
+def _read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise Error("data", f"{path} cannot be read: {error.strerror}") from error
+
+
+def _write(path, data):
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path + ".new", "wb") as file:
+            file.write(data)
+        os.replace(path + ".new", path)
+    except OSError as error:
+        raise Error("host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written") from error
