@@ -86,6 +86,8 @@ class ChannelClient final : public Client {
   void save(const std::string& directory, SaveMode mode) override;
   std::string load(const std::string& directory) override;
   std::uint64_t rows(std::uint32_t table) override;
+  StoredRows get(std::uint32_t table, std::span<const std::uint64_t> keys) override;
+  std::uint64_t shrink(std::uint32_t table) override;
   std::vector<std::string> stat() override;
   void goodbye() override;
   bool is_late() const noexcept override { return is_late_; }
@@ -99,6 +101,7 @@ class ChannelClient final : public Client {
   }
   /// Calls `ask` with the number of the next call of a kind that waits for other trainers.
   static void meet(Rounds& rounds, const std::function<void(std::uint64_t)>& ask);
+  StoredRows get_dense(const TableConfig& config);
   const TableConfig& table(std::uint32_t id, TableConfig::Kind kind) const;
   void check_rows(const TableConfig& config, std::uint64_t width, std::size_t keys, std::size_t floats) const;
   void add_dense(std::uint32_t id, std::size_t floats, std::vector<RequestPart>& parts) const;

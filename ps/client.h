@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "ps/saving/manifest.h"
+#include "ps/stored_rows.h"
 #include "ps/table_config.h"
 
 namespace fleetrun::ps {
@@ -146,6 +147,11 @@ class Client {
   /// Rows of a sparse table over all servers.
   virtual std::uint64_t rows(std::uint32_t table) = 0;
 
+  /// Rows as they are stored, each server's of those keys; none is made. Of a dense table, without keys, its values.
+  virtual StoredRows get(std::uint32_t table, std::span<const std::uint64_t> keys) = 0;
+  /// Ends a day of a sparse table whose accessor keeps statistics: shows and clicks decay, and what has expired is erased.
+  /// Returns how many rows went.
+  virtual std::uint64_t shrink(std::uint32_t table) = 0;
   /// What each server has done so far, by rank: JSON as ps/watch/stat_json.h says.
   virtual std::vector<std::string> stat() = 0;
 

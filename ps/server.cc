@@ -141,6 +141,10 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       return stat();
     case wire::Method::pull_touched:
       return pull_touched(header, body);
+    case wire::Method::get:
+      return get(body);
+    case wire::Method::shrink:
+      return shrink(body);
     case wire::Method::goodbye:
       meeting.goodbye(header.trainer);
       gate.end({header.trainer, header.incarnation});

@@ -93,6 +93,9 @@ struct Server::State {
   void record_touched(const wire::Header& header, const wire::PushRequest& request);
   Message pull_touched(const wire::Header& header, Reader& body);
   Message stat() const;
+  Message get(Reader& body) const;
+  Message get_dense(const DenseTable& table) const;
+  Message shrink(Reader& body);
   void check_observer(wire::Method method) const;
   Message hello_observer(Reader& body) const;
 };

@@ -85,6 +85,11 @@ class SparseTable : public Coolable {
   /// do not expire. Returns how many rows went.
   std::uint64_t shrink(unsigned threads = 1);
 
+  /// Calls `take` for every key, under its shard's lock, with the row as it is (ps/row_layout.h), or nothing where there is
+  /// none. No row is made, and nothing is counted.
+  void look(std::span<const std::uint64_t> keys,
+            const std::function<void(std::size_t position, std::span<const float> row)>& take);
+
   std::uint64_t rows() const;
   SparseFigures figures() const;
 

@@ -22,6 +22,14 @@ std::uint64_t SparseTable::erase(std::span<const std::uint64_t> keys) {
   return erased;
 }
 
+void SparseTable::look(std::span<const std::uint64_t> keys,
+                       const std::function<void(std::size_t position, std::span<const float> row)>& take) {
+  for_keys(keys, 0, [&](Shard& shard, std::size_t position, std::uint64_t, std::uint32_t row) {
+    take(position, row == RowShard::kNone ? std::span<const float>()
+                                          : std::span<const float>(shard.rows.at(row), layout_.floats));
+  });
+}
+
 void SparseTable::remove_row(Shard& shard, std::uint64_t hash, std::uint32_t row) {
   keep_for_cuts(shard, row);
   see_for_cuts(shard, row);

@@ -25,6 +25,10 @@
 //                                  (ps/watch/stat_json.h)
 //   pull_touched number u64, most u64   reply generation u64, more u32, tables u32 | tables x {table u32, width u32, keys u64}
 //              | keys u64[] of every table | rows f32[keys, width] of every table (ps/geo/touched_keys.h)
+//   get        table u32, 0 u32, keys u64 | keys u64[]   of a dense table no keys
+//     reply    width u32, statistics u32 (1: they are there) | found u32[keys]
+//              | {slot u32, unseen days u32, delta score f32, show f32, click f32}[keys] | values f32[keys, width]
+//   shrink     table u32           reply erased u64
 //   text       length u32 | bytes
 //
 // The width of a sparse section is that of what travels: gradients have the table's, rows pulled from a ctr table two more.
@@ -76,9 +80,10 @@ enum class Method : std::uint16_t {
   load_abort,
   stat,
   pull_touched,
+  get,
+  shrink,
 };
-inline constexpr std::size_t kMethodCount =
-    static_cast<std::size_t>(Method::pull_touched) + 1;  // the last one's
+inline constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::shrink) + 1;  // the last one's
 std::string_view to_string(Method method) noexcept;
 
 struct Header {

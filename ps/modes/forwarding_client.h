@@ -27,6 +27,10 @@ class ForwardingClient : public Client {
   void save(const std::string& directory, ps::SaveMode mode) override { to_->save(directory, mode); }
   std::string load(const std::string& directory) override { return to_->load(directory); }
   std::uint64_t rows(std::uint32_t table) override { return to_->rows(table); }
+  StoredRows get(std::uint32_t table, std::span<const std::uint64_t> keys) override {
+    return to_->get(table, keys);
+  }
+  std::uint64_t shrink(std::uint32_t table) override { return to_->shrink(table); }
   std::vector<std::string> stat() override { return to_->stat(); }
   bool is_late() const noexcept override { return to_->is_late(); }
   std::uint64_t next_change() const noexcept override { return to_->next_change(); }

@@ -14,6 +14,7 @@
 #include "ps/rpc/connect.h"
 #include "ps/tools/arguments.h"
 #include "ps/tools/stat_table.h"
+#include "ps/tools/stored_rows_text.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
@@ -80,6 +81,24 @@ int watch(Observer& observer, const ToolRequest& request) {
   return 0;
 }
 
+StoredRows get(Observer& observer, const ToolRequest& request) {
+  const TableConfig& table = find_table(observer.tables, request.words.at(0));
+  if (table.kind == TableConfig::Kind::sparse && request.keys.empty())
+    throw Error(ErrorKind::usage, "get needs keys of table '" + table.name + "'",
+                "fleetrun ps get " + table.name + " KEY…");
+  return observer.client->get(table.id, request.keys);
+}
+
+void shrink(Observer& observer, const ToolRequest& request) {
+  const TableConfig* only = request.words.empty() ? nullptr : &find_table(observer.tables, request.words[0]);
+  for (const TableConfig& table : observer.tables) {
+    if (only ? table.id != only->id : table.kind != TableConfig::Kind::sparse) continue;
+    const std::uint64_t erased = observer.client->shrink(table.id);
+    print(table.name + ": " + std::to_string(erased) + " rows erased, " +
+          std::to_string(observer.client->rows(table.id)) + " left\n");
+  }
+}
+
 int run(const ToolRequest& request) {
   if (request.command == ToolRequest::Command::help) {
     print(tool_help(request.about));
@@ -93,12 +112,20 @@ int run(const ToolRequest& request) {
       print(request.json ? lines(observer.client->stat()) : stat_table(observer.client->stat()));
       return 0;
     case ToolRequest::Command::save:
-      observer.client->save(request.words.at(0));
+      observer.client->save(request.words.at(0), static_cast<SaveMode>(request.mode));
       print("saved to " + request.words.at(0) + "\n");
       return 0;
-    default:
-      throw Error(ErrorKind::usage, "these servers can stat and save");
+    case ToolRequest::Command::get:
+      print(stored_rows_text(find_table(observer.tables, request.words.at(0)), request.keys,
+                             get(observer, request), request.json));
+      return 0;
+    case ToolRequest::Command::shrink:
+      shrink(observer, request);
+      return 0;
+    case ToolRequest::Command::help:
+      break;
   }
+  return 0;
 }
 
 }  // namespace

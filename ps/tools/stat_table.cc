@@ -130,10 +130,30 @@ const Json& same_table(const Server& server, std::size_t index) {
   return server.before.at("tables").at(index);
 }
 
+/// What not every table has: keys that were not admitted, rows that expired, rows on disk.
+std::string remarks(const Json& table, const Json& earlier) {
+  const auto counted = [&](const char* which) {
+    return since(number_at(table, which), number_at(earlier, which));
+  };
+  std::string text;
+  const auto remark = [&](std::uint64_t count, const std::string& what) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + short_count(static_cast<double>(count)) + " " + what;
+  };
+  remark(counted("not_admitted"), "pushes of keys that were not admitted");
+  remark(counted("erased"), "rows erased");
+  remark(number_at(table, "cold_rows"), "rows on disk");
+  remark(counted("from_disk"), "rows came back from disk");
+  const auto keys = static_cast<double>(counted("pulled") + counted("pushed"));
+  if (number_at(table, "cold_rows") + number_at(table, "from_disk") > 0 && keys > 0)
+    text += ", " + shown(100 - 100 * static_cast<double>(counted("from_disk")) / keys, "%.1f") +
+            " % hits in memory";
+  return text.empty() ? "" : "    " + text + "\n";
+}
+
 std::string tables_table(const Server& server) {
   std::string text = "  " + left("table", 21) + left("kind", 8) + right("width", 7) + right("rows") +
-                     right("keys pulled", 13) + right("rate") + right("keys pushed", 13) + right("rate") +
-                     "\n";
+                     right("memory") + right("keys pulled", 13) + right("rate") + right("keys pushed", 13) +
+                     right("rate") + "\n";
   const Json& tables = server.now.at("tables");
   for (std::size_t i = 0; i < tables.size(); ++i) {
     const Json& table = tables.at(i);
@@ -149,7 +169,9 @@ std::string tables_table(const Server& server) {
             left(table.at("kind").get<std::string>(), 8) +
             right(std::to_string(number_at(table, "width")), 7) +
             right(table.contains("rows") ? short_count(static_cast<double>(number_at(table, "rows"))) : "-") +
-            count_and_rate("pulled") + count_and_rate("pushed") + "\n";
+            right(table.contains("bytes") ? short_count(static_cast<double>(number_at(table, "bytes"))) + "B"
+                                          : "-") +
+            count_and_rate("pulled") + count_and_rate("pushed") + "\n" + remarks(table, earlier);
   }
   return text;
 }

@@ -57,7 +57,12 @@ std::string table_of(const TableConfig& table, const StatSources& sources) {
   Members out;
   out.number("id", table.id).text("name", table.name).text("kind", to_string(table.kind));
   out.number("width", table.width);
-  if (table.kind == TableConfig::Kind::sparse) out.number("rows", sources.tables.sparse(table.id).rows());
+  if (table.kind == TableConfig::Kind::sparse) {
+    const SparseFigures figures = sources.tables.sparse(table.id).figures();
+    out.number("rows", figures.rows).number("bytes", figures.bytes).number("created", figures.created);
+    out.number("erased", figures.erased).number("not_admitted", figures.not_admitted);
+    out.number("cold_rows", figures.cold_rows).number("from_disk", figures.from_disk);
+  }
   return out.number("pulled", counts.pulled).number("pushed", counts.pushed).end();
 }
 

@@ -41,6 +41,10 @@ class CountingClient : public ps::Client {
   void save(const std::string& directory, ps::SaveMode mode) override { inner_.save(directory, mode); }
   std::string load(const std::string& directory) override { return inner_.load(directory); }
   std::uint64_t rows(std::uint32_t table) override { return inner_.rows(table); }
+  ps::StoredRows get(std::uint32_t table, std::span<const std::uint64_t> wanted) override {
+    return inner_.get(table, wanted);
+  }
+  std::uint64_t shrink(std::uint32_t table) override { return inner_.shrink(table); }
   std::vector<std::string> stat() override { return inner_.stat(); }
   void goodbye() override { inner_.goodbye(); }
   bool is_late() const noexcept override { return inner_.is_late(); }

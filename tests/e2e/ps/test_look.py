@@ -80,6 +80,20 @@ def test_watch_shows_what_happened_in_between_until_nobody_reads(looker):
     assert watch.wait(timeout=DEADLINE) == 0
 
 
+def test_get_shows_rows_and_makes_none(looker):
+    looker.train()
+    text = looker.ps("get", "weights", "3", "777777", "9")
+    lines = text.splitlines()
+    assert lines[0].startswith("3 ") and lines[1] == "777777  no row" and lines[2].startswith("9 ")
+    rows = [json.loads(line) for line in looker.ps("get", "weights", "--json", "--", "3", "-1").splitlines()]
+    assert rows[0]["found"] and len(rows[0]["values"]) == 1 and abs(rows[0]["values"][0]) < 10
+    assert rows[1] == {"key": 2**64 - 1, "found": False}
+    assert sum(json.loads(line)["tables"][0]["rows"] for line in looker.ps("stat", "--json").splitlines()) == 500
+    code, _, err = looker.command("ps", "get", "weight", "3")
+    assert code == 125 and "there is no table 'weight'" in err and "weights" in err
+    assert looker.ps("shrink") == "weights: 0 rows erased, 500 left\n"
+
+
 def test_the_launcher_shows_the_figures_of_servers_and_serves_them(looker):
     metrics = looker.work.directory / "metrics.sock"
     looker.train(f"--metrics=unix:{metrics}")

@@ -125,3 +125,26 @@ TEST_CASE("an observer that goes is not missed") {
   trainer->barrier();
   CHECK(Json::parse(trainer->stat()[0]).at("stale_requests") == 0);
 }
+
+TEST_CASE("an observer gets rows as they are, wherever they lie, and makes none") {
+  const Job job(3);
+  const auto trainer = job.trainer();
+  const std::vector<std::uint64_t> keys{7, ~0ull, 7, 9};
+  const std::vector<float> gradients{1, 2, 10, 20, 1, 2, 5, 6};
+  trainer->push({.thread = 0, .sparse = {{4, keys, gradients}}, .dense = {}});
+  const std::vector<float> values{1, 2, 3};
+  trainer->set_dense(7, values);
+  const Observer observer = job.observer();
+  const std::vector<std::uint64_t> asked{9, 8, 7, ~0ull, 9};
+  const StoredRows rows = observer.client->get(4, asked);
+  CHECK(rows.width == 2);
+  CHECK(rows.found == std::vector<bool>{true, false, true, true, true});
+  CHECK(rows.statistics.empty());
+  CHECK(rows.values == std::vector<float>{5, 6, 0, 0, 2, 4, 10, 20, 5, 6});
+  CHECK(observer.client->rows(4) == 3);
+  CHECK(observer.client->get(7, {}).values == values);
+  CHECK(trainer->get(4, asked).found[1] == false);
+  CHECK(text_of([&] { observer.client->get(7, asked); }) == "table 'fc' is dense and has no keys");
+  CHECK(text_of([&] { observer.client->get(99, asked); }) == "there is no table 99");
+  CHECK(observer.client->shrink(4) == 0);
+}

@@ -13,8 +13,9 @@ std::string server(int rank, int servers, double uptime, int rows, int pulls, co
   return R"({"schema":1,"server":)" + std::to_string(rank) + R"(,"servers":)" + std::to_string(servers) +
          R"(,"mode":"async","trainers":2,"uptime_seconds":)" + std::to_string(uptime) +
          R"(,"stale_requests":0,"tables":[{"id":0,"name":"emb","kind":"sparse","width":8,"rows":)" +
-         std::to_string(rows) + R"(,"pulled":)" + std::to_string(10 * pulls) +
-         R"(,"pushed":0}],"calls":{"pull":{"calls":)" + std::to_string(pulls) +
+         std::to_string(rows) +
+         R"(,"bytes":65536,"not_admitted":3,"cold_rows":500,"from_disk":20,"pulled":)" +
+         std::to_string(10 * pulls) + R"(,"pushed":0}],"calls":{"pull":{"calls":)" + std::to_string(pulls) +
          R"(,"errors":0,"in_flight":1,"bytes_in":2000,"bytes_out":4000,"seconds":0.1,"p50_ns":1,"p99_ns":1,)"
          R"("highest_ns":9000,"latency_ns":)" +
          latency + "}}}";
@@ -30,12 +31,16 @@ TEST_CASE("the table says what a server holds and has done since it began") {
   const std::string text = stat_table({server(0, 1, 10, 1500, 100, "[[1000,60],[9215,40]]")});
   CAPTURE(text);
   CHECK(has_line(text, "server 0 of 1: mode async, 2 trainers, up 10 s"));
-  CHECK(has_line(
-      text,
-      "  emb                  sparse        8      1.50k        1.00k      100/s            0        0/s"));
+  CHECK(has_line(text,
+                 "  emb                  sparse        8      1.50k     65.5kB        1.00k      100/s       "
+                 "     0        0/s"));
   CHECK(has_line(text,
                  "  pull                 100       10/s        0        1     200B/s     400B/s   1.00us   "
                  "9.00us   9.00us"));
+  CHECK(
+      has_line(text,
+               "    3 pushes of keys that were not admitted, 500 rows on disk, 20 rows came back from disk, "
+               "98.0 % hits in memory"));
   CHECK(text.find("skew") == std::string::npos);
 }
 

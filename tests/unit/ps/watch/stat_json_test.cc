@@ -45,6 +45,8 @@ TEST_CASE("the figures of a server are JSON that says what came and what went") 
   const Json& sparse = stat.at("tables").at(0);
   CHECK(sparse.at("name") == "e\"mb");
   CHECK(sparse.at("rows") == 3);
+  CHECK(sparse.at("created") == 3);
+  CHECK(sparse.at("bytes") > 0);
   CHECK(sparse.at("pulled") == 3);
   CHECK(sparse.at("pushed") == 2);
   CHECK(stat.at("tables").at(1).at("kind") == "dense");
