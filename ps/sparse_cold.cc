@@ -28,13 +28,16 @@ void SparseTable::attach(std::unique_ptr<ColdRows> cold, MemoryBudget& budget) {
 
 std::uint32_t SparseTable::take_row(Shard& shard, std::uint64_t hash, std::uint64_t key) {
   const std::uint32_t row = shard.rows.add(hash, key);
-  if (budget_) budget_->took(row_bytes());
+  if (!budget_) return row;
+  budget_->took(row_bytes());
+  if (row >= shard.uses.size()) shard.uses.resize(row + 1);
+  shard.uses[row] = 0;
   return row;
 }
 
-// With its place in the index.
+// With its place in the index and its count of uses.
 std::size_t SparseTable::row_bytes() const noexcept {
-  return RowPlaces(layout_.floats).stride * sizeof(float) + 8;
+  return RowPlaces(layout_.floats).stride * sizeof(float) + 9;
 }
 
 void SparseTable::warm(std::span<const std::uint64_t> keys) {
@@ -87,7 +90,6 @@ void SparseTable::come_in(std::size_t index, std::span<const std::uint64_t> keys
 bool SparseTable::cool(std::size_t index, std::size_t rows) {
   Shard& shard = *shards_[index];
   const std::lock_guard lock(shard.mutex);
-  shard.touched.resize(shard.rows.live().size());
   const std::uint32_t from = shard.hand < shard.rows.end() ? shard.hand : 0;
   const auto until =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(shard.rows.end(), std::uint64_t{from} + rows));
@@ -95,14 +97,14 @@ bool SparseTable::cool(std::size_t index, std::size_t rows) {
   std::vector<std::uint64_t> keys;
   std::vector<float> floats;
   for (std::uint32_t row = from; row < until; ++row) {
-    std::uint64_t& word = shard.touched[row / 64];
-    const std::uint64_t bit = std::uint64_t{1} << (row % 64);
-    if (shard.rows.is_live(row) && (word & bit) == 0) {
-      going.push_back(row);
-      keys.push_back(shard.rows.key_at(row));
-      floats.insert(floats.end(), shard.rows.at(row), shard.rows.at(row) + layout_.floats);
+    if (!shard.rows.is_live(row)) continue;
+    if (shard.uses[row] == kStays) {
+      shard.uses[row] = kStays - 1;
+      continue;
     }
-    word &= ~bit;
+    going.push_back(row);
+    keys.push_back(shard.rows.key_at(row));
+    floats.insert(floats.end(), shard.rows.at(row), shard.rows.at(row) + layout_.floats);
   }
   if (!going.empty()) cold_->put(index, keys, floats);
   for (std::size_t i = 0; i < going.size(); ++i) {

@@ -170,8 +170,7 @@ void SparseTable::see_for_cuts(Shard& shard, std::uint32_t row) const {
 
 void SparseTable::touch(Shard& shard, std::uint32_t row) const {
   if (!cold_) return;
-  if (row / 64 >= shard.touched.size()) shard.touched.resize(row / 64 + 1);
-  shard.touched[row / 64] |= std::uint64_t{1} << (row % 64);
+  if (shard.uses[row] < kStays) ++shard.uses[row];
 }
 
 }  // namespace fleetrun::ps

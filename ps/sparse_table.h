@@ -124,6 +124,9 @@ class SparseTable : public Coolable {
  private:
   friend class SparseCut;
   struct CutShard;
+  /// A row stays in memory for a round of the hand when it has been used so often since it came (a step is two: a pull
+  /// and a push), or once since the hand passed it. Rows that come for one step only do not drive others out.
+  static constexpr std::uint8_t kStays = 3;
   struct alignas(64) Shard {
     Shard(RowArena& arena, const RowPlaces& places, const Admission& admission)
         : rows(arena, places), gate(admission) {}
@@ -132,8 +135,8 @@ class SparseTable : public Coolable {
     RowShard rows;
     Gatekeeper gate;
     std::vector<CutShard*> cuts;
-    std::vector<std::uint64_t> touched;  // a bit per row, only with cold rows
-    std::uint32_t hand = 0;              // where cool() goes on
+    std::vector<std::uint8_t> uses;  // of each row, as far as cool() wants to know; only with cold rows
+    std::uint32_t hand = 0;          // where cool() goes on
     SparseFigures figures;
   };
   struct Batch;

@@ -108,7 +108,7 @@ SparseFigures SparseTable::figures() const {
     const std::uint64_t cold = cold_ ? cold_->count(s) : 0;
     out.rows += shard.rows.size() + cold;
     out.cold_rows += cold;
-    out.bytes += shard.rows.bytes() + shard.gate.bytes() + shard.touched.capacity() * sizeof(std::uint64_t);
+    out.bytes += shard.rows.bytes() + shard.gate.bytes() + shard.uses.capacity();
     out.pulled += shard.figures.pulled;
     out.pushed += shard.figures.pushed;
     out.created += shard.figures.created;

@@ -106,7 +106,7 @@ void bench_rocksdb(ColdStore& store, std::uint64_t rows) {
 
 void bench_table(ColdStore* store, std::uint64_t rows, double s, std::uint64_t part) {
   SparseTable table(embedding());
-  const std::uint64_t row_bytes = 8 + table.row_floats() * sizeof(float) + 8;
+  const std::uint64_t row_bytes = 8 + table.row_floats() * sizeof(float) + 9;
   MemoryBudget budget(part == 0 ? ~std::uint64_t{0} : rows * row_bytes / part);
   if (store != nullptr) table.attach(store->open(table.config(), table.row_floats()), budget);
   const std::string of = "Zipf " + std::to_string(s).substr(0, 4) +
