@@ -79,3 +79,18 @@ TEST_CASE("no keys make no groups") {
   CHECK(groups.keys.empty());
   CHECK(groups.begin == std::vector<std::uint32_t>{0, 0, 0, 0});
 }
+
+TEST_CASE("equal keys are counted where their sums are written") {
+  const std::vector<std::uint64_t> keys{5, 9, 5, 7, 5};
+  for (const std::uint32_t servers : {1u, 3u}) {
+    const KeyGroups groups = group_keys(keys, servers);
+    std::vector<std::vector<float>> counts(servers, std::vector<float>(3, -1.0f));
+    std::vector<float*> outputs;
+    for (auto& of_server : counts) outputs.push_back(of_server.data());
+    count_by_group(groups, outputs);
+    for (std::uint32_t s = 0; s < servers; ++s) {
+      const auto mine = groups.keys_of(s);
+      for (std::size_t i = 0; i < mine.size(); ++i) CHECK(counts[s][i] == (mine[i] == 5 ? 3.0f : 1.0f));
+    }
+  }
+}

@@ -40,6 +40,26 @@ TEST_CASE("tables that cannot work are refused by name") {
   config = sparse_table(0, "t", 1);
   config.initializer.b = INFINITY;
   CHECK(refusal(config) == "table 't': its initializer is not finite");
+  config = dense_table(0, "t", 1, UpdateRule::Kind::shared_adam);
+  CHECK(refusal(config) == "table 't': a dense table has no rows that shared_adam could share its state in");
+  config = dense_table(0, "t", 1);
+  config.admission.kind = Admission::Kind::count;
+  CHECK(refusal(config) == "table 't': a dense table has no keys to keep statistics of, or to admit");
+  config = sparse_table(0, "t", 1, UpdateRule::Kind::shared_adagrad);
+  CHECK(refusal(config) == "table 't': shared_adagrad needs an initial_accumulator above 0");
+  config = sparse_table(0, "t", 1, UpdateRule::Kind::ftrl);
+  config.rule.learning_rate_power = 0.5f;
+  CHECK(refusal(config) == "table 't': learning_rate_power=0.5");
+  config = sparse_table(0, "t", 1);
+  config.rule.l2_decay = INFINITY;
+  CHECK(refusal(config) == "table 't': its decay is not a finite number");
+  config = sparse_table(0, "t", 1);
+  config.accessor.embed_rule = UpdateRule{};
+  CHECK(refusal(config) == "table 't': its first column has a rule of its own, but it keeps no statistics");
+  config.accessor.kind = Accessor::Kind::ctr;
+  CHECK(refusal(config) == "no error");
+  config.accessor.base_threshold = std::nanf("");
+  CHECK(refusal(config) == "table 't': its accessor has a parameter that is not a finite number");
   CHECK(text_of([] {
           check_tables({sparse_table(1, "a", 1), dense_table(1, "b", 1)});
         }) == "two tables have the id 1");

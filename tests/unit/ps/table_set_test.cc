@@ -57,6 +57,35 @@ TEST_CASE("a request is checked as a whole against the tables") {
   CHECK(refusal({{{0, 2, 1}}, {{1, 0, 2}}}, two, two) == "no error");
 }
 
+TEST_CASE("what a ctr table pulls is wider than what is pushed, and its counts must be numbers") {
+  TableConfig config = sparse_table(0, "emb", 2);
+  config.accessor.kind = Accessor::Kind::ctr;
+  TableSet tables({config}, {});
+  const std::vector<std::uint64_t> keys{1};
+  const std::vector<float> two{1.0f, 2.0f};
+  const std::vector<float> bad{std::nanf("")};
+  const std::vector<float> one{1.0f};
+  wire::PullRequest pull;
+  pull.sections.sparse = {{0, 2, 1}};
+  pull.keys.emplace_back(keys);
+  CHECK(text_of([&] { tables.pull(pull); }) == "table 'emb' has rows of width 4, the request says 2");
+  pull.sections.sparse[0] = {0, 4, 1, wire::kNoNewRows, 0};
+  CHECK(tables.pull(pull).size() == 16);
+  CHECK(tables.sparse(0).rows() == 0);
+  wire::PushRequest push;
+  push.sections.sparse = {{0, 2, 1, wire::kStatistics, 3}};
+  push.keys.emplace_back(keys);
+  push.gradients.emplace_back(two);
+  push.shows.emplace_back(one);
+  push.clicks.emplace_back(bad);
+  CHECK(text_of([&] { tables.check(push); }) ==
+        "table 'emb': a show or click is NaN or infinite; nothing of this push was applied");
+  push.clicks[0] = one;
+  CHECK(text_of([&] { tables.check(push); }) == "no error");
+  tables.apply(push);
+  CHECK(tables.sparse(0).rows() == 1);
+}
+
 TEST_CASE("a pull whose answer would be too long is refused") {
   const TableSet tables({sparse_table(0, "emb", 1 << 24)}, {});
   wire::PullRequest pull;

@@ -307,3 +307,41 @@ TEST_CASE("an empty pull and an empty push are answered") {
   clients[0]->pull({.sparse = {{0, {}, {}}}, .dense = {}});
   CHECK(clients[0]->rows(0) == 0);
 }
+
+TEST_CASE("shows and clicks of equal keys add up on their way, and without any a position is one show") {
+  for (const Mode mode : {Mode::async, Mode::sync}) {
+    TableConfig config = sparse(0, "t", 1, UpdateRule::Kind::sum);
+    config.accessor.kind = Accessor::Kind::ctr;
+    const auto clients = make_in_process(2, 1, mode, {config});
+    Client& client = *clients[0];
+    client.begin_pass(1);
+    const std::vector<std::uint64_t> keys{1, 2, 1, 3, 1};
+    const std::vector<float> gradients{1, 1, 1, 1, 1};
+    client.push({.thread = 0, .sparse = {{0, keys, gradients}}, .dense = {}});
+    CHECK(pull_rows(client, 0, {1, 2}, 3) == std::vector<float>{3, 0, 3, 1, 0, 1});
+    const std::vector<float> shows{2, 0, 3, 1, 1};
+    const std::vector<float> clicks{1, 0, 1, 0, 0};
+    client.push({.thread = 0, .sparse = {{0, keys, gradients, shows, clicks, 5}}, .dense = {}});
+    CHECK(pull_rows(client, 0, {1, 2, 3}, 3) == std::vector<float>{9, 2, 6, 1, 0, 2, 2, 0, 2});
+    std::vector<float> row(3, -1.0f);
+    const std::vector<std::uint64_t> unknown{77};
+    Pull look{.sparse = {{0, unknown, row}}, .dense = {}};
+    look.create = false;
+    client.pull(look);
+    CHECK(row == std::vector<float>{0, 0, 0});
+    CHECK(client.rows(0) == 3);
+    const auto refusal = [&](std::span<const float> some_shows, std::span<const float> some_clicks) {
+      try {
+        client.push({.thread = 0, .sparse = {{0, keys, gradients, some_shows, some_clicks}}, .dense = {}});
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string("no error");
+    };
+    CHECK(refusal(std::span(shows).first(2), {}) == "table 't': 5 keys come with 2 shows");
+    CHECK(refusal({}, std::span(clicks).first(1)) == "table 't': 5 keys come with 1 clicks");
+    const std::vector<float> bad(5, NAN);
+    CHECK(refusal(bad, {}) == "table 't': a show or click is NaN or infinite; nothing of this push was sent");
+    client.leave_pass(0);
+  }
+}
