@@ -282,27 +282,6 @@ TEST_CASE("the row that Paddle 2.6.2 saved after an asynchronous step comes out 
   CHECK(rest[7] == 0.999f);
 }
 
-TEST_CASE(
-    "a ctr table scales gradients by the shows of a push where the rule says so, a sparse one does not") {
-  for (const bool scales : {true, false}) {
-    for (const auto kind : {Accessor::Kind::ctr, Accessor::Kind::sparse}) {
-      TableConfig config = ctr_table(1, 0.0f);
-      config.accessor.kind = kind;
-      config.accessor.show_scale = scales;
-      config.rule.kind = UpdateRule::Kind::shared_adagrad;
-      config.rule.initial_accumulator = 3.0f;
-      SparseTable table(config);
-      const std::vector<std::uint64_t> keys{1};
-      const std::vector<float> gradients{8.0f};
-      const std::vector<float> shows{4.0f};
-      const std::vector<float> clicks{0.0f};
-      table.push(keys, gradients.data(), {shows, clicks, 0});
-      const bool scaled = scales && kind == Accessor::Kind::ctr;
-      CHECK(pulled(table, keys).back() == doctest::Approx(scaled ? -0.2 : -0.8));
-    }
-  }
-}
-
 TEST_CASE("the first column may have a rule of its own") {
   TableConfig config = ctr_table(2, 0.0f);
   config.accessor.embed_rule = UpdateRule{};
