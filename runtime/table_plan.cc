@@ -130,6 +130,24 @@ ps::Initializer take_initializer(Program& startup, const std::string& parameter)
               "append an initializer for it");
 }
 
+/// gradient * the schedule's rate, as a new variable: what a table of rate 1 takes off by sgd. Throws: Error(config) for a
+/// rule whose steps are not in proportion to the gradient.
+std::string scale_by_rate(Program& main, const std::string& parameter, const std::string& gradient,
+                          const std::string& rate, const ps::UpdateRule& rule) {
+  if (rule.kind != ps::UpdateRule::Kind::sgd || rule.l1_decay != 0.0f || rule.l2_decay != 0.0f) {
+    throw Error(ErrorKind::config,
+                "'" + parameter + "' lies in a table of " + std::string(to_string(rule.kind)) +
+                    ", whose learning rate cannot change",
+                "give the learning rate as a number, or use SGD without weight decay");
+  }
+  const std::string scaled = gradient + "@SCHEDULED";
+  main.append({.type = "elementwise_mul",
+               .inputs = {gradient, rate},
+               .outputs = {scaled},
+               .attributes = {{std::string(engine::kRoleAttribute), std::string("backward")}}});
+  return scaled;
+}
+
 /// Columns of statistics that a pull of this accessor returns before the values.
 std::uint64_t statistics_columns(const ps::Accessor& accessor) {
   return accessor.kind == ps::Accessor::Kind::ctr ? 2 : 0;
@@ -255,6 +273,9 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
     if (choice != choices.end()) {
       take_choice(entry.table, choice->second);
       add_statistics(main, entry, choice->second);
+    }
+    if (!config.rate.empty() && !entry.gradient.empty()) {
+      entry.gradient = scale_by_rate(main, parameter, entry.gradient, config.rate, entry.table.rule);
     }
     plan.entries.push_back(std::move(entry));
   }

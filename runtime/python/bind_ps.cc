@@ -68,6 +68,10 @@ std::shared_ptr<Tensor> all_reduce_sum(ClientPtr client, const py::buffer& value
   return tensor;
 }
 
+void save(ClientPtr client, const std::string& directory, std::uint32_t mode) {
+  run_interruptibly([=] { client->save(directory, static_cast<ps::SaveMode>(mode)); });
+}
+
 ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t trainer, std::uint32_t trainers,
                   const std::string& mode, std::vector<ps::TableConfig> tables, std::uint64_t epoch,
                   const std::string& launcher, const std::array<std::uint32_t, 3>& exchange) {
@@ -93,10 +97,19 @@ void bind_client(py::module_& module) {
       .def("pull_rows", pull_rows)
       .def("all_reduce_sum", all_reduce_sum)
       .def("barrier", [](ClientPtr self) { run_interruptibly([=] { self->barrier(); }); })
-      .def("save", [](ClientPtr self,
-                      const std::string& directory) { run_interruptibly([=] { self->save(directory); }); })
-      .def("load", [](ClientPtr self,
-                      const std::string& directory) { run_interruptibly([=] { self->load(directory); }); })
+      .def("save", save, "directory"_a, "mode"_a = 0)
+      .def("load",
+           [](ClientPtr self, const std::string& directory) {
+             const auto warning = std::make_shared<std::string>();
+             run_interruptibly([=] { *warning = self->load(directory); });
+             return *warning;
+           })
+      .def("shrink",
+           [](ClientPtr self, std::uint32_t table) {
+             const auto erased = std::make_shared<std::uint64_t>();
+             run_interruptibly([=] { *erased = self->shrink(table); });
+             return *erased;
+           })
       .def("rows",
            [](ClientPtr self, std::uint32_t table) {
              const auto count = std::make_shared<std::uint64_t>();

@@ -156,3 +156,27 @@ for keys in ([1, 2], [2, 3, 3], [1, 3], [2, 2, 2], [1, 2]):
         {update}
         state[key][0] = w
 """)
+
+
+def test_a_day_ends_and_rows_that_nobody_shows_go(run):
+    run(HEAD + """
+strategy.sparse_table_configs = {"rows": {
+    "table_parameters.rows.accessor.ctr_accessor_param.show_click_decay_rate": 0.5,
+    "table_parameters.rows.accessor.ctr_accessor_param.delete_threshold": 0.3,
+    "table_parameters.rows.accessor.ctr_accessor_param.base_threshold": 1.0}}
+train(entry=ShowClickEntry("show", "click"))
+step([1, 2, 3], [1, 4, 20], [0, 4, 0])                      # scores 0.1, 4, 2; half of it after a day
+rows_of = lambda: training.client.rows(table.id)
+assert rows_of() == 3
+fleet.save_persistables(exe, "base", mode=2)
+assert fleet.shrink() == 1 and rows_of() == 2
+before = step([2, 3], [0, 0], [0, 0]).tolist()
+fleet.load_model("base", 2)
+fleet.save_persistables(exe, "all", mode=3)
+try:
+    fleet.save_persistables(exe, "all", mode=5)
+except paddle.Error as error:
+    assert "mode=5" in str(error)
+else:
+    raise AssertionError
+""")

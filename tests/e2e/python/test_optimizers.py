@@ -129,6 +129,50 @@ for rate in (0.5, 0.5, 0.25, 0.125, 0.125):
 """)
 
 
+@pytest.mark.parametrize("place", ["here", "tables"])
+def test_a_schedule_sets_the_rate_of_tables(run, place):
+    run(HEAD + f"""
+ids = paddle.static.data("ids", [None, 1], "int64")
+rows = paddle.static.nn.sparse_embedding(ids, [10, 1], param_attr=paddle.ParamAttr(
+    name="rows", learning_rate=2.0, initializer=paddle.nn.initializer.Constant(0.0)))
+w = paddle.create_parameter([1], "float32", attr=paddle.ParamAttr(name="w", initializer=paddle.nn.initializer.Constant(0.0)))
+loss = paddle.sum(rows + w)
+schedule = paddle.optimizer.lr.ExponentialDecay(0.5, 0.5)
+paddle.optimizer.SGD(schedule).distribute(loss, None, "async", {place == "tables"})
+exe.run(paddle.static.default_startup_program())
+training = loss.program.training
+if {place == "tables"}:
+    from fleetrun import _native
+    client = _native.make_in_process("async", training.plan.tables())
+    for parameter, table, width in training.dense_entries():
+        client.set_dense(table, value(parameter))
+    training.connect(client)
+table = next(entry.table for entry in training.plan.entries() if entry.parameter == "rows")
+expected = 0.0
+for rate in (0.5, 0.25, 0.125):
+    exe.run(feed={{"ids": np.array([[3]])}})
+    expected -= rate
+    if {place == "tables"}:
+        training.pull_dense(scope.native)
+    assert value("w")[0] == expected
+    assert np.asarray(training.client.pull_rows(table.id, [3], 1))[0, 0] == 2 * expected
+    schedule.step()
+""")
+
+
+def test_a_schedule_is_refused_where_a_table_cannot_follow(run):
+    done = run(HEAD + """
+ids = paddle.static.data("ids", [None, 1], "int64")
+rows = paddle.static.nn.sparse_embedding(ids, [10, 1], param_attr=paddle.ParamAttr(name="rows"))
+try:
+    paddle.optimizer.Adam(paddle.optimizer.lr.NoamDecay(10, 5)).minimize(paddle.sum(rows))
+except paddle.Error as error:
+    print(error)
+""")
+    assert done.stdout == ("'rows' lies in a table of adam, whose learning rate cannot change\n"
+                           "  hint: give the learning rate as a number, or use SGD without weight decay\n")
+
+
 def test_what_no_optimizer_does_is_refused_by_name(run):
     done = run(HEAD + """
 for make in (lambda: paddle.optimizer.AdamW(0.1), lambda: paddle.optimizer.SGD(paddle.static.data("rate", [1])),

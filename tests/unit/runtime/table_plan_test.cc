@@ -199,3 +199,21 @@ TEST_CASE("a choice that its program cannot honour is refused") {
   refused(4, {{"w", {.shows = "rows", .clicks = "click"}}},
           "'rows' of a ShowClickEntry has not one value for each example");
 }
+
+TEST_CASE("a schedule scales the gradients of sgd, and other tables refuse it") {
+  const auto scheduled = [](ChosenModel& model, OptimizerConfig config) {
+    config.rate = "rate";
+    config.learning_rate = 1.0;
+    model.main.add_variable({.name = "rate", .shape = {1}, .persistable = true});
+    return distribute(model.main, model.startup, "loss", config, Placement::one_process);
+  };
+  ChosenModel model;
+  CHECK(scheduled(model, {}).entries[0].gradient == "w@GRAD@SCHEDULED");
+  CHECK(model.main.operators().back().inputs == std::vector<std::string>{"w@GRAD", "rate"});
+  ChosenModel other;
+  CHECK_THROWS_WITH_AS(scheduled(other, {.kind = OptimizerConfig::Kind::adam}),
+                       "'w' lies in a table of adam, whose learning rate cannot change", Error);
+  ChosenModel decaying;
+  CHECK_THROWS_WITH_AS(scheduled(decaying, {.l2_decay = 0.5}),
+                       "'w' lies in a table of sgd, whose learning rate cannot change", Error);
+}

@@ -21,9 +21,6 @@ class Training:
         self.exchange = None
         self.schedule = schedule
         self._rate = rate
-        if schedule is not None and plan.tables():
-            raise Error("config", f"a table has one learning rate, and {type(schedule).__name__} changes it",
-                        "give the learning rate as a number")
         self._client = None
         self._steps = None
 

@@ -13,31 +13,34 @@ class Keeping:
     def save_persistables(self, executor, dirname, main_program=None, mode=0):
         """Every server writes its tables below `dirname` on its own host; a process alone writes all it has there.
 
-        Throws: Error(host) when `dirname` cannot be written.
+        mode: 0 everything; of tables that keep statistics (ShowClickEntry, sparse_table_configs) 1 the rows whose score and
+        change since the last such save are large enough, 2 those whose score is; 3 everything, and rows are a day older
+        afterwards. Throws: Error(host) when `dirname` cannot be written.
         """
         from fleetrun.distributed.fleet import _local_model as local_model
 
         training = self._keep("save_persistables")
-        refuse("fleet.save_persistables", mode=(mode, 0))
+        mode = _mode("save_persistables", mode)
         if self._role.distributed:
-            training.client.save(str(dirname))
+            training.client.save(str(dirname), mode)
         else:
-            local_model.save(training, main_program, str(dirname))
+            local_model.save(training, main_program, str(dirname), mode)
 
     def load_model(self, path, mode=0):
-        """Reads back what save_persistables wrote.
+        """Reads back what save_persistables wrote; `mode` is the one that it was saved in.
 
+        Where the newest save there is damaged, the one before it is read, and a RuntimeWarning says what is wrong.
         Throws: Error(data) for a directory that does not hold the program's tables.
         """
         from fleetrun.distributed.fleet import _local_model as local_model
 
         training = self._keep("load_model")
-        refuse("fleet.load_model", mode=(mode, 0))
+        _mode("load_model", mode)
         if self._role.distributed:
-            training.client.load(str(path))
+            _warn(training.client.load(str(path)))
             training.pull_dense(framework.global_scope().native)
         else:
-            local_model.load(training, str(path))
+            _warn(local_model.load(training, str(path)))
 
     def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None,
                              export_for_deployment=True, mode=0):
@@ -49,20 +52,21 @@ class Keeping:
         from fleetrun.static import io
 
         training = self._keep("save_inference_model")
-        refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True), mode=(mode, 0))
+        refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True))
+        mode = _mode("save_inference_model", mode)
         feeds, fetches = [str(name) for name in feeded_var_names], [variable.name for variable in target_vars]
         pruned = io.prune(main_program or training.main, feeds, fetches)
         self._pull_dense(training)
         io.write_inference(os.path.join(str(dirname), "model"), pruned, feeds, fetches)
         if training.plan.tables():
-            training.client.save(os.path.join(str(dirname), "tables"))
+            training.client.save(os.path.join(str(dirname), "tables"), mode)
 
     def load_inference_model(self, path, mode=0):
         """Reads the tables back that save_inference_model wrote, into those of the program that this process minimized."""
         training = self._keep("load_inference_model")
-        refuse("fleet.load_inference_model", mode=(mode, 0))
+        _mode("load_inference_model", mode)
         if training.plan.tables():
-            training.client.load(os.path.join(str(path), "tables"))
+            _warn(training.client.load(os.path.join(str(path), "tables")))
         self._pull_dense(training)
 
     def save_dense_params(self, executor, dirname, scope, program, var_names=None):
@@ -123,3 +127,19 @@ class Keeping:
     def _pull_dense(self, training, scope=None):
         if self._role.distributed:
             training.pull_dense((scope or framework.global_scope()).native)
+
+
+def _mode(call, mode):
+    """One of Paddle's modes of saving as a number. Throws: Error(config)."""
+    if str(mode) not in ("0", "1", "2", "3"):
+        raise Error("config", f"fleet.{call}(mode={mode!r}) is not known",
+                    "use 0 (all), 1 (what changed), 2 (by score) or 3 (all, at a day's end)")
+    return int(mode)
+
+
+def _warn(told):
+    """Says what a load has said of the newest save."""
+    if told:
+        import warnings
+
+        warnings.warn(told, RuntimeWarning, stacklevel=3)

@@ -12,7 +12,7 @@ from fleetrun import framework
 from fleetrun._error import Error
 
 
-def save(training, program, dirname):
+def save(training, program, dirname, mode=0):
     """Writes `training`'s tables and `program`'s (its main program's, when None) persistables below `dirname`."""
     program = program or training.main
     scope = framework.global_scope().native
@@ -27,11 +27,11 @@ def save(training, program, dirname):
     except OSError as error:
         raise Error("host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written") from error
     if training.client is not None:
-        training.client.save(os.path.join(dirname, "tables"))
+        training.client.save(os.path.join(dirname, "tables"), mode)
 
 
 def load(training, dirname):
-    """Reads back what save() wrote. Throws: Error(data)."""
+    """Reads back what save() wrote; returns what is wrong with the newest save where an older one was read. Throws: Error(data)."""
     path = os.path.join(dirname, "persistables.npz")
     scope = framework.global_scope().native
     try:
@@ -42,4 +42,5 @@ def load(training, dirname):
         raise Error("data", f"{path} cannot be read: {error.strerror}",
                     "give the directory that a process without servers wrote with fleet.save_persistables") from error
     if training.client is not None:
-        training.client.load(os.path.join(dirname, "tables"))
+        return training.client.load(os.path.join(dirname, "tables"))
+    return ""
