@@ -120,6 +120,8 @@ class ChannelClient final : public Client {
   }
   /// A number that no save in the directory has, on any server's host.
   std::uint64_t begin_save(const std::string& directory);
+  /// Afterwards the same changes are on all servers, and no others come until each begins its cut.
+  void settle();
   std::vector<std::vector<SavedPiece>> save_parts(const std::string& directory, std::uint64_t save,
                                                   SaveMode mode);
   void commit_save(const std::vector<std::vector<SavedPiece>>& parts);

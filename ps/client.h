@@ -137,8 +137,8 @@ class Client {
 
   /// Every server writes (reads) its part of all tables below `directory` on its own host; whole or not at
   /// all. load takes what any number of servers has saved, the save before the newest one where that is damaged; it
-  /// returns what is wrong with the newest one then. Meant for moments when nobody pushes: a save
-  /// beside pushes holds whole rows, but not one moment of all of them. Throws: Error(host) when a file
+  /// returns what is wrong with the newest one then. A save beside pushes
+  /// holds each of them on all servers or on none.  Throws: Error(host) when a file
   /// cannot be written, Error(data) naming the file that is missing or damaged, Error(config) when a save is of other
   /// tables.
   virtual void save(const std::string& directory, SaveMode mode = SaveMode::all) = 0;

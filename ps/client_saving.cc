@@ -1,5 +1,9 @@
-// Saving and loading: every server does its part on its own host, whole or not at all.
+// Saving and loading: every server does its part on its own host, whole or not at all. A save is one moment of all
+// servers: they stop letting changes in, agree on those that any of them has, let these in, and begin their cuts; then
+// training goes on, beside the writing.
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "ps/channel_client_state.h"
 #include "runtime/base/error.h"
@@ -24,6 +28,29 @@ std::uint64_t ChannelClient::begin_save(const std::string& directory) {
       head, [&](std::uint32_t) { return directory_request(head, directory); },
       [&](std::uint32_t, Reader answer) { save = std::max(save, answer.value<std::uint64_t>()); });
   return save;
+}
+
+void ChannelClient::settle() {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> highest;
+  ask_all(
+      header(Method::save_freeze),
+      [&](std::uint32_t) { return wire::draft(header(Method::save_freeze), 0).message; },
+      [&](std::uint32_t, Reader answer) {
+        for (auto left = answer.value<std::uint32_t>(); left > 0; --left) {
+          const auto progress = answer.value<wire::Progress>();
+          std::uint64_t& number = highest[{progress.trainer, progress.incarnation}];
+          number = std::max(number, progress.number);
+        }
+      });
+  const Header head = header(Method::save_settle);
+  ask_all(head, [&](std::uint32_t) {
+    wire::Draft draft = wire::draft(head, sizeof(std::uint32_t) + highest.size() * sizeof(wire::Progress));
+    draft.writer.value(static_cast<std::uint32_t>(highest.size()));
+    for (const auto& [client, number] : highest) {
+      draft.writer.value(wire::Progress{client.first, 0, client.second, number});
+    }
+    return std::move(draft.message);
+  });
 }
 
 std::vector<std::vector<SavedPiece>> ChannelClient::save_parts(const std::string& directory,
@@ -69,6 +96,7 @@ void ChannelClient::commit_save(const std::vector<std::vector<SavedPiece>>& part
 void ChannelClient::save(const std::string& directory, SaveMode mode) {
   const std::uint64_t save = begin_save(directory);
   try {
+    settle();
     commit_save(save_parts(directory, save, mode));
   } catch (Error& error) {
     try {

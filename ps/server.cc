@@ -68,6 +68,7 @@ bool Server::is_stale(const wire::Header& header) const noexcept {
 void Server::lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept {
   state_->meeting.lost(trainer, incarnation);
   state_->gate.end({trainer, incarnation});
+  state_->lost_saver(trainer);
 }
 
 void Server::close() noexcept {
@@ -157,13 +158,18 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       return message_of(current()->sparse(body.value<std::uint32_t>()).rows());
     case wire::Method::save_begin:
       return begin_save(header, body);
+    case wire::Method::save_freeze:
+      return freeze_save();
+    case wire::Method::save_settle:
+      settle_save(body);
+      return {};
     case wire::Method::save_part:
       return save_part(header, body);
     case wire::Method::save_commit:
       commit_save(body);
       return {};
     case wire::Method::save_end:
-      end_save();
+      drop_save();
       return {};
     case wire::Method::load_prepare:
       return prepare_load(body);

@@ -1,4 +1,6 @@
 // Saving and loading on one server, in steps that the client leads through (ps/client_saving.cc).
+#include <utility>
+
 #include "ps/saving/table_cut.h"
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
@@ -16,6 +18,32 @@ Message message_of_pieces(const std::vector<SavedPiece>& pieces) {
     writer.value(piece.digest);
   }
   return out;
+}
+
+// So long a server keeps changes waiting for a save that does not go on.
+constexpr std::chrono::seconds kLongestHold{120};
+// So long a change that another server has may take to come here too.
+constexpr std::chrono::seconds kSettling{60};
+
+// A delta's rows replace those that are there, and the others stay.
+void overlay(TableSet& delta, const std::vector<TableConfig>& configs, TableSet& tables) {
+  for (const TableConfig& config : configs) {
+    if (config.kind == TableConfig::Kind::dense) {
+      tables.dense(config.id).restore(delta.dense(config.id).contents());
+      continue;
+    }
+    const auto cut = delta.sparse(config.id).begin_cut();
+    SparseTable& to = tables.sparse(config.id);
+    ColdBlock block;
+    for (std::size_t shard = 0; shard < SparseTable::kShards; ++shard) {
+      while (cut->read(shard, block)) {
+        static_cast<void>(tables.stay());  // makes room where memory has a budget
+        for (std::size_t i = 0; i < block.keys.size(); ++i) {
+          to.insert(block.keys[i], std::span(block.rows).subspan(i * to.row_floats(), to.row_floats()));
+        }
+      }
+    }
+  }
 }
 
 // A number of things of so many bytes each that follow.
@@ -37,10 +65,27 @@ std::string Server::load(const std::string& directory) {
   return loaded.fallen_back;
 }
 
+// What was held or written is given up outside the lock: changes that waited go on then, on this thread.
+void Server::State::drop_save() noexcept {
+  std::shared_ptr<GateHold> held;
+  std::shared_ptr<SavedCut> written;  // its end removes what no manifest names
+  const std::lock_guard lock(mutex);
+  held.swap(hold);
+  written.swap(part);
+  saving.reset();
+}
+
+void Server::State::lost_saver(std::uint32_t trainer) noexcept {
+  {
+    const std::lock_guard lock(mutex);
+    if (saving != trainer) return;
+  }
+  drop_save();
+}
+
 Message Server::State::begin_save(const wire::Header& header, Reader& body) {
   const std::string directory = wire::read_text(body);
   wire::expect_end(body);
-  std::shared_ptr<PartWriter> left_behind;
   {
     const std::lock_guard lock(mutex);
     if (saving && *saving != header.trainer && meeting.is_here(*saving)) {
@@ -49,12 +94,50 @@ Message Server::State::begin_save(const wire::Header& header, Reader& body) {
                       std::to_string(*saving) + " does",
                   "let one trainer save");
     }
-    saving = header.trainer;
-    left_behind = std::move(part);
   }
-  left_behind.reset();
+  drop_save();
+  {
+    const std::lock_guard lock(mutex);
+    saving = header.trainer;
+  }
   remove_other_pieces(directory);
   return message_of(next_save(directory));
+}
+
+Message Server::State::freeze_save() {
+  std::shared_ptr<GateHold> before;
+  {
+    const std::lock_guard lock(mutex);
+    before.swap(hold);
+  }
+  before.reset();
+  auto held = std::make_shared<GateHold>(gate, kLongestHold);
+  const Gate::Sequences& sequences = held->sequences();
+  Message out(sizeof(std::uint32_t) + sequences.size() * sizeof(wire::Progress));
+  Writer writer(out);
+  writer.value(static_cast<std::uint32_t>(sequences.size()));
+  for (const auto& [client, number] : sequences) {
+    writer.value(wire::Progress{client.trainer, 0, client.incarnation, number});
+  }
+  const std::lock_guard lock(mutex);
+  hold = std::move(held);
+  return out;
+}
+
+void Server::State::settle_save(Reader& body) {
+  Gate::Sequences upto;
+  for (std::uint32_t left = read_count(body, sizeof(wire::Progress)); left > 0; --left) {
+    const auto progress = body.value<wire::Progress>();
+    upto[{progress.trainer, progress.incarnation}] = progress.number;
+  }
+  wire::expect_end(body);
+  held_gate()->settle(upto, kSettling);
+}
+
+std::shared_ptr<GateHold> Server::State::held_gate() const {
+  const std::lock_guard lock(mutex);
+  if (!hold) throw Error(ErrorKind::config, name_of(options) + " is not about to save");
+  return hold;
 }
 
 Message Server::State::save_part(const wire::Header& header, Reader& body) {
@@ -65,11 +148,13 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   wire::expect_end(body);
   name.epoch = header.epoch;
   name.run = options.run;
-  const TableCut cut(current(), options.tables);
-  auto writer = std::make_shared<PartWriter>(std::move(name), place);
-  Message out = message_of_pieces(writer->write(options.tables, cut));
+  auto saved = std::make_shared<SavedCut>();
+  saved->cut =
+      held_gate()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, name.mode); });
+  saved->writer = std::make_unique<PartWriter>(std::move(name), place);
+  Message out = message_of_pieces(saved->writer->write(options.tables, *saved->cut));
   const std::lock_guard lock(mutex);
-  part = std::move(writer);
+  part = std::move(saved);
   return out;
 }
 
@@ -84,27 +169,21 @@ void Server::State::commit_save(Reader& body) {
     }
   }
   wire::expect_end(body);
-  std::shared_ptr<PartWriter> written;
+  std::shared_ptr<SavedCut> written;
   {
     const std::lock_guard lock(mutex);
     written = part;
   }
   if (!written)
     throw Error(ErrorKind::config, name_of(options) + " has written nothing that could be committed");
-  const SaveName& name = written->save();
+  const SaveName& name = written->writer->save();
   manifest.save = name.save;
   manifest.mode = name.mode;
   manifest.epoch = name.epoch;
   manifest.run = name.run;
-  written->check_still_there();
+  written->writer->check_still_there();
   commit_manifest(name.directory, manifest, place.rank);
-}
-
-void Server::State::end_save() {
-  std::shared_ptr<PartWriter> done;  // its end removes what no manifest names, without the lock
-  const std::lock_guard lock(mutex);
-  saving.reset();
-  done.swap(part);
+  if (!std::exchange(written->is_settled, true)) written->cut->settle();
 }
 
 Message Server::State::prepare_load(Reader& body) {
@@ -126,7 +205,11 @@ Message Server::State::prepare_load(Reader& body) {
 void Server::State::commit_load() {
   const std::lock_guard lock(mutex);
   if (!loaded) throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over");
-  tables = std::move(loaded->tables);
+  if (loaded->manifest.mode == SaveMode::delta) {
+    overlay(*loaded->tables, options.tables, *tables);
+  } else {
+    tables = std::move(loaded->tables);
+  }
   loaded.reset();
 }
 

@@ -20,6 +20,7 @@
 #include "ps/durable/gate.h"
 #include "ps/geo/touched_keys.h"
 #include "ps/meeting.h"
+#include "ps/saving/gate_hold.h"
 #include "ps/saving/part_loader.h"
 #include "ps/server.h"
 #include "ps/sync_step.h"
@@ -39,6 +40,13 @@ Message message_of(const T& value) {
   return out;
 }
 
+/// What a server has written of a save, and what is to happen to its rows once the save is durable.
+struct SavedCut {
+  std::unique_ptr<TableCut> cut;
+  std::unique_ptr<PartWriter> writer;
+  bool is_settled = false;
+};
+
 struct Server::State {
   ServerOptions options;
   ServerPlace place;
@@ -52,7 +60,8 @@ struct Server::State {
   bool recorded_any = false;
   std::unique_ptr<LoadedTables> loaded;  // load_prepare, not committed yet
   std::optional<std::uint32_t> saving;   // the trainer whose save is under way
-  std::shared_ptr<PartWriter> part;      // its part, shared with the request that commits it
+  std::shared_ptr<GateHold> hold;        // until the cut is made; shared with the request that uses it
+  std::shared_ptr<SavedCut> part;        // what was written, shared with the request that commits it
   std::atomic<std::uint64_t> stale_requests{0};
   TouchedKeys touched;
 
@@ -83,9 +92,13 @@ struct Server::State {
   void apply_step(const std::vector<Contribution>& step);
   std::unique_ptr<wire::PushRequest> read_checked_push(Reader& body) const;
   Message begin_save(const wire::Header& header, Reader& body);
+  Message freeze_save();
+  void settle_save(Reader& body);
+  std::shared_ptr<GateHold> held_gate() const;
   Message save_part(const wire::Header& header, Reader& body);
   void commit_save(Reader& body);
-  void end_save();
+  void drop_save() noexcept;
+  void lost_saver(std::uint32_t trainer) noexcept;
   Message prepare_load(Reader& body);
   void commit_load();
   void set_dense(Reader& body);

@@ -15,6 +15,8 @@
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
 //   save_begin directory text      reply a save number that is free there u64
+//   save_freeze                    reply clients u32 | clients x {trainer u32, 0 u32, incarnation u64, number u64}
+//   save_settle clients u32 | clients x as above: the highest of all servers
 //   save_part  directory text, save u64, mode u32       reply pieces u32 | pieces x {bytes u64, digest u64}
 //   save_commit parts u32 | parts x {pieces u32 | pieces x {bytes u64, digest u64}}
 //   save_end
@@ -82,8 +84,11 @@ enum class Method : std::uint16_t {
   pull_touched,
   get,
   shrink,
+  save_freeze,
+  save_settle,
 };
-inline constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::shrink) + 1;  // the last one's
+inline constexpr std::size_t kMethodCount =
+    static_cast<std::size_t>(Method::save_settle) + 1;  // the last one's
 std::string_view to_string(Method method) noexcept;
 
 struct Header {
@@ -122,6 +127,13 @@ struct Floats {
   std::uint64_t floats = 0;
 
   bool operator==(const Floats&) const = default;
+};
+/// How far the changes of one client have come.
+struct Progress {
+  std::uint32_t trainer = 0;
+  std::uint32_t unused = 0;
+  std::uint64_t incarnation = 0;
+  std::uint64_t number = 0;
 };
 struct Sections {
   std::vector<Rows> sparse;

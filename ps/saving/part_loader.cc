@@ -37,6 +37,7 @@ class PieceReader {
   void check_table(const TableConfig& config);
   const TableConfig& config_of(const SectionHead& head) const;
   void read_rows(const TableConfig& config);
+  void read_admission(const TableConfig& config);
   void read_dense(const TableConfig& config, std::uint32_t rank);
   void merge_dense(const TableConfig& config, const DenseHead& head, const Block& saved,
                    const std::vector<std::vector<float>>& runs);
@@ -55,6 +56,7 @@ class PieceReader {
   Loading& loading_;
   BlockReader in_;
   std::map<std::uint32_t, std::uint64_t> min_blocks_;
+  std::map<std::uint32_t, bool> same_admission_;
 };
 
 std::string rule_name(std::uint32_t kind) {
@@ -80,6 +82,8 @@ void PieceReader::read(std::uint32_t rank, std::uint32_t piece) {
     if (!seen.emplace(head.kind, head.table).second) fail("table '" + config.name + "' is there twice");
     if (head.kind == SectionHead::rows) {
       read_rows(config);
+    } else if (head.kind == SectionHead::admission) {
+      read_admission(config);
     } else {
       read_dense(config, rank);
     }
@@ -112,8 +116,9 @@ void PieceReader::check_table(const TableConfig& config) {
   const auto head = in_.value<TableHead>();
   const std::string name = read_text();
   expect("the name of table " + std::to_string(config.id), "'" + name + "'", "'" + config.name + "'");
-  min_blocks_[config.id] = head.min_block;
   const TableHead wanted = table_head_of(config);
+  min_blocks_[config.id] = head.min_block;
+  same_admission_[config.id] = head.admission == wanted.admission;
   const std::string of = " of table '" + config.name + "'";
   expect("the id" + of, std::to_string(head.id), std::to_string(wanted.id));
   expect("the kind" + of, std::string(to_string(static_cast<TableConfig::Kind>(head.kind))),
@@ -132,11 +137,8 @@ void PieceReader::check_table(const TableConfig& config) {
 }
 
 const TableConfig& PieceReader::config_of(const SectionHead& head) const {
-  const auto kind =
-      head.kind == SectionHead::rows ? TableConfig::Kind::sparse
-      : head.kind == SectionHead::dense
-          ? TableConfig::Kind::dense
-          : throw Error(ErrorKind::data, path_ + ": it has a section of kind " + std::to_string(head.kind));
+  if (head.kind > SectionHead::admission) fail("it has a section of kind " + std::to_string(head.kind));
+  const auto kind = head.kind == SectionHead::dense ? TableConfig::Kind::dense : TableConfig::Kind::sparse;
   for (const TableConfig& config : loading_.tables) {
     if (config.id == head.table && config.kind == kind) return config;
   }
@@ -155,6 +157,7 @@ void PieceReader::read_rows(const TableConfig& config) {
     if (count > kMostRowsOfARun)
       fail("table '" + config.name + "' has a run of " + std::to_string(count) + " rows");
     const std::byte* at = in_.view(count * row_bytes, copy);
+    static_cast<void>(loading_.set.stay());  // makes room where memory has a budget
     for (std::uint32_t i = 0; i < count; ++i, at += row_bytes) {
       std::uint64_t key;
       std::memcpy(&key, at, sizeof key);
@@ -162,6 +165,25 @@ void PieceReader::read_rows(const TableConfig& config) {
       std::memcpy(row.data(), at + sizeof key, row_floats * sizeof(float));
       table.insert(key, row);
     }
+  }
+}
+
+void PieceReader::read_admission(const TableConfig& config) {
+  const auto is_mine = [this](std::uint64_t key) {
+    return server_of(key, loading_.place.servers) == loading_.place.rank;
+  };
+  std::vector<std::uint64_t> words;
+  for (;;) {
+    const auto shard = in_.value<std::uint32_t>();
+    if (shard == kNoShard) return;
+    const auto count = in_.value<std::uint32_t>();
+    if (shard >= SparseTable::kShards || count > in_.left() / sizeof(std::uint64_t)) {
+      fail("table '" + config.name + "' has counted what cannot be in the file");
+    }
+    words.resize(count);
+    in_.read(words.data(), words.size() * sizeof(std::uint64_t));
+    // Of another way of admission there is nothing to go on from.
+    if (same_admission_.at(config.id)) loading_.set.sparse(config.id).merge_admission(shard, words, is_mine);
   }
 }
 

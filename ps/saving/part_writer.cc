@@ -82,6 +82,20 @@ void write_dense(BlockWriter& out, const DenseTable::Contents& contents, std::ui
   write_floats(out, contents.state);
 }
 
+void write_admission(BlockWriter& out, std::uint32_t table, const TableCut& cut, std::size_t begin,
+                     std::size_t end) {
+  bool started = false;
+  for (std::size_t shard = begin; shard < end; ++shard) {
+    const auto words = cut.admission_words(table, shard);
+    if (words.empty()) continue;
+    if (!std::exchange(started, true)) out.value(SectionHead{SectionHead::admission, table});
+    out.value(static_cast<std::uint32_t>(shard));
+    out.value(static_cast<std::uint32_t>(words.size()));
+    out.write(words.data(), words.size_bytes());
+  }
+  if (started) out.value(kNoShard);
+}
+
 }  // namespace
 
 PartWriter::PartWriter(SaveName save, ServerPlace place) : save_(std::move(save)), place_(place) {}
@@ -140,6 +154,7 @@ SavedPiece PartWriter::write_piece(BlockWriter& out, std::uint32_t piece,
                  [&](std::uint64_t key, std::span<const float> row) { runs.add(key, row); });
       }
       runs.finish();
+      write_admission(out, config.id, cut, begin, end);
     } else if (piece == 0) {
       out.value(SectionHead{SectionHead::dense, config.id});
       write_dense(out, cut.dense(config.id), dense_block(config, place_.servers, place_.rank).begin);

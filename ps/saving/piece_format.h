@@ -4,6 +4,7 @@
 //   sections until the one of kind end:  SectionHead, and by kind
 //     rows    { count u32 | count x { key u64 | f32[row] } } until count is 0     row as ps/sparse_table.h shows it
 //     dense   DenseHead | f32[floats] values | f32[floats] state, per kind of state
+//     admission  { shard u32 | count u32 | u64[count] } until shard is ~0       what ps/admission.h has counted
 //     named   name: length u32, bytes | length u64, bytes        what else a server keeps (ps/saving/part_writer.h)
 //
 // Each sparse table has a rows section in every piece, with shards of its own; dense tables and named bytes are in the
@@ -41,16 +42,18 @@ struct TableHead {
   /// The rule of column 0, one higher; 0 where it has none of its own.
   std::uint32_t embed_rule = 0;
   std::uint32_t accessor = 0;
+  std::uint32_t admission = 0;
+  std::uint32_t unused = 0;
   /// Sparse: floats of a row. Dense: floats of state per value.
   std::uint32_t floats = 0;
   std::uint64_t width = 0;
   /// Dense: says with the number of servers who held what (ps/key_partition.h).
   std::uint64_t min_block = 0;
 };
-static_assert(sizeof(TableHead) == 40);
+static_assert(sizeof(TableHead) == 48);
 
 struct SectionHead {
-  enum Kind : std::uint32_t { end, rows, dense, named };
+  enum Kind : std::uint32_t { end, rows, dense, named, admission };
 
   std::uint32_t kind = end;
   std::uint32_t table = 0;
@@ -67,6 +70,7 @@ static_assert(sizeof(DenseHead) == 24);
 
 constexpr std::uint32_t kMostRowsOfARun = 1 << 16;
 constexpr std::uint32_t kLongestName = 1 << 16;
+constexpr std::uint32_t kNoShard = 0xffffffff;
 
 TableHead table_head_of(const TableConfig& config);
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "ps/sparse_cut.h"
 #include "ps/table_set.h"
 
 namespace fleetrun::ps {
@@ -16,17 +17,27 @@ namespace fleetrun::ps {
 class TableCut {
  public:
   /// To be made while nothing changes the tables.
-  TableCut(std::shared_ptr<TableSet> set, const std::vector<TableConfig>& tables);
+  TableCut(std::shared_ptr<TableSet> set, const std::vector<TableConfig>& tables,
+           SaveMode mode = SaveMode::all);
 
-  /// About how many rows the sparse table holds.
-  std::uint64_t count(std::uint32_t table) const;
-  /// Calls `take` with every row of a shard, in key order.
+  SaveMode mode() const noexcept { return mode_; }
+  /// How many rows the sparse table had, whatever the mode leaves out.
+  std::uint64_t count(std::uint32_t table) const { return sparse_.at(table)->rows(); }
+  /// Calls `take` once with every row of a shard that the mode saves: in key order, unless the shard is larger than what
+  /// is sorted at once.
   void rows(std::uint32_t table, std::size_t shard,
             const std::function<void(std::uint64_t key, std::span<const float> row)>& take) const;
+  /// What admission had counted; nothing in a delta or base, which are not what training goes on from.
+  std::span<const std::uint64_t> admission_words(std::uint32_t table, std::size_t shard) const;
   const DenseTable::Contents& dense(std::uint32_t table) const { return dense_.at(table); }
+
+  /// The save is durable: what its mode changes in the rows that it holds (ps/accessor.h, note_saved). Called once.
+  void settle();
 
  private:
   std::shared_ptr<TableSet> set_;  // owned with the server, which may load others meanwhile
+  SaveMode mode_;
+  std::map<std::uint32_t, std::unique_ptr<SparseCut>> sparse_;
   std::map<std::uint32_t, DenseTable::Contents> dense_;
 };
 
