@@ -125,6 +125,7 @@ class ChannelClient final : public Client {
   std::vector<std::vector<SavedPiece>> save_parts(const std::string& directory, std::uint64_t save,
                                                   SaveMode mode);
   void commit_save(const std::vector<std::vector<SavedPiece>>& parts);
+  void end_save(bool committed);
   /// The saves that the servers have read: `wanted`, or the newest whole one of each for 0.
   std::vector<FoundSave> prepare_load(const std::string& directory, std::uint64_t wanted,
                                       std::string& fallen_back);

@@ -93,6 +93,15 @@ void ChannelClient::commit_save(const std::vector<std::vector<SavedPiece>>& part
   });
 }
 
+void ChannelClient::end_save(bool committed) {
+  const Header head = header(Method::save_end);
+  ask_all(head, [&](std::uint32_t) {
+    wire::Draft draft = wire::draft(head, sizeof(std::uint32_t));
+    draft.writer.value(std::uint32_t{committed ? 1u : 0u});
+    return std::move(draft.message);
+  });
+}
+
 void ChannelClient::save(const std::string& directory, SaveMode mode) {
   const std::uint64_t save = begin_save(directory);
   try {
@@ -100,14 +109,14 @@ void ChannelClient::save(const std::string& directory, SaveMode mode) {
     commit_save(save_parts(directory, save, mode));
   } catch (Error& error) {
     try {
-      ask_all(header(Method::save_end));
+      end_save(false);
     } catch (const Error&) {
       // The first error says what went wrong; leftover pieces that no manifest names are never loaded.
     }
     error.while_doing("saving to " + directory);
     throw;
   }
-  ask_all(header(Method::save_end));
+  end_save(true);
 }
 
 std::vector<FoundSave> ChannelClient::prepare_load(const std::string& directory, std::uint64_t wanted,

@@ -169,7 +169,7 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       commit_save(body);
       return {};
     case wire::Method::save_end:
-      drop_save();
+      end_save(body);
       return {};
     case wire::Method::load_prepare:
       return prepare_load(body);

@@ -75,6 +75,19 @@ void Server::State::drop_save() noexcept {
   saving.reset();
 }
 
+void Server::State::end_save(Reader& body) {
+  const auto committed = body.value<std::uint32_t>();
+  wire::expect_end(body);
+  std::shared_ptr<SavedCut> written;
+  {
+    const std::lock_guard lock(mutex);
+    written.swap(part);
+  }
+  // Only now: where a server could not commit, the rows are in the next delta again.
+  if (written && committed != 0) written->cut->settle();
+  drop_save();
+}
+
 void Server::State::lost_saver(std::uint32_t trainer) noexcept {
   {
     const std::lock_guard lock(mutex);
@@ -183,7 +196,6 @@ void Server::State::commit_save(Reader& body) {
   manifest.run = name.run;
   written->writer->check_still_there();
   commit_manifest(name.directory, manifest, place.rank);
-  if (!std::exchange(written->is_settled, true)) written->cut->settle();
 }
 
 Message Server::State::prepare_load(Reader& body) {

@@ -44,7 +44,6 @@ Message message_of(const T& value) {
 struct SavedCut {
   std::unique_ptr<TableCut> cut;
   std::unique_ptr<PartWriter> writer;
-  bool is_settled = false;
 };
 
 struct Server::State {
@@ -97,6 +96,7 @@ struct Server::State {
   std::shared_ptr<GateHold> held_gate() const;
   Message save_part(const wire::Header& header, Reader& body);
   void commit_save(Reader& body);
+  void end_save(Reader& body);
   void drop_save() noexcept;
   void lost_saver(std::uint32_t trainer) noexcept;
   Message prepare_load(Reader& body);

@@ -19,7 +19,7 @@
 //   save_settle clients u32 | clients x as above: the highest of all servers
 //   save_part  directory text, save u64, mode u32       reply pieces u32 | pieces x {bytes u64, digest u64}
 //   save_commit parts u32 | parts x {pieces u32 | pieces x {bytes u64, digest u64}}
-//   save_end
+//   save_end   committed u32: 1 when all servers have
 //   load_prepare directory text, save u64 or 0 for the newest that is whole
 //     reply    save u64, digest of its manifest u64, what was wrong with a newer one text
 //   rows       table u32           reply u64
