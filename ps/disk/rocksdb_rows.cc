@@ -14,7 +14,9 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
@@ -23,6 +25,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdarg>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -58,6 +61,22 @@ std::uint64_t number_of(const rocksdb::Slice& key) noexcept {
 rocksdb::Slice slice_of(const Key& key) noexcept {
   return {key.data(), key.size()};
 }
+
+// RocksDB's own log, which would lie beside the rows, ends the process when the disk is full: Debian's library has its
+// assertions (tests/integration/ps/disk_trouble_test.cc). What fails is told by statuses anyway.
+class Quiet final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, std::va_list) override {}
+};
+
+// Going on after a full disk is asked for by the next change, not tried every few seconds.
+class NotByItself final : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status, bool* by_itself) override {
+    *by_itself = false;
+  }
+};
 
 struct Memory {
   std::shared_ptr<rocksdb::Cache> cache;
@@ -101,8 +120,8 @@ rocksdb::Options options_for(const Memory& memory) {
   options.max_open_files = 256;
   options.max_background_jobs = 2;
   options.avoid_flush_during_shutdown = true;
-  options.keep_log_file_num = 1;
-  options.info_log_level = rocksdb::WARN_LEVEL;
+  options.info_log = std::make_shared<Quiet>();
+  options.listeners.push_back(std::make_shared<NotByItself>());
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   return options;
