@@ -172,6 +172,7 @@ fleet.save_persistables(exe, "base", mode=2)
 assert fleet.shrink() == 1 and rows_of() == 2
 before = step([2, 3], [0, 0], [0, 0]).tolist()
 fleet.load_model("base", 2)
+assert rows_of() == 2 and np.asarray(training.client.pull_rows(table.id, [1], 2)).tolist() == [[0.5, 0.5]]
 fleet.save_persistables(exe, "all", mode=3)
 try:
     fleet.save_persistables(exe, "all", mode=5)

@@ -121,6 +121,7 @@ assert metrics.max(np.array([1, 5])).tolist() == [1, 5] and metrics.min(np.array
 assert metrics.acc(np.array([3.0]), np.array([4.0])) == 0.75
 assert metrics.mae(np.array([3.0]), np.array([4.0])) == 0.75 and metrics.rmse(np.array([9.0]), np.array([4.0])) == 1.5
 assert metrics.auc(np.zeros(5), np.ones(5)) == 0.5
+assert fleet.fleet._role_maker._all_reduce([1.0, 2.0]) == [1.0, 2.0] and fleet.all_reduce(3, "max") == 3
 """)
 
 

@@ -53,6 +53,15 @@ class RoleMakerBase:
     def _is_first_worker(self):
         return self.is_worker() and self.rank == 0
 
+    def _all_reduce(self, input, mode="sum", comm_world="worker"):  # noqa: A002, Paddle's argument name
+        return _util().all_reduce(input, mode, comm_world)
+
+    def _all_gather(self, input, comm_world="worker"):  # noqa: A002, Paddle's argument name
+        return _util().all_gather(input, comm_world)
+
+    def _barrier(self, comm_world="worker"):
+        _util().barrier(comm_world)
+
     def _worker_index(self):
         return self.rank
 
@@ -159,6 +168,12 @@ class UserDefinedRoleMaker(RoleMakerBase):
         if self.is_server() and not self.rank < len(self.server_endpoints):
             raise Error("config", f"UserDefinedRoleMaker: server {self.rank}, but "
                         f"{len(self.server_endpoints)} server_endpoints")
+
+
+def _util():
+    from fleetrun.distributed.fleet._fleet import the_fleet
+
+    return the_fleet.util
 
 
 def _required(name):
