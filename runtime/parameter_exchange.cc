@@ -219,7 +219,7 @@ void ParameterExchange::begin_pull(const Feed& feed) {
   }
   pulled.rows.resize(state_->sparse.size());
   ps::Pull request;
-  request.create = state_->options.train;
+  request.create = state_->has_gradients;
   for (std::size_t i = 0; i < state_->sparse.size(); ++i) {
     Pulled::Rows& rows = pulled.rows[i];
     state_->collect_keys(state_->sparse[i], feed, rows);
@@ -270,7 +270,7 @@ void ParameterExchange::pull_rows(const std::string& parameter, std::span<const 
     }
   }
   ps::Pull request;
-  request.create = state_->options.train;
+  request.create = state_->has_gradients;
   request.sparse.push_back({table.entry->table.id, keys, rows});
   state_->client->pull(request);
 }

@@ -33,7 +33,7 @@ using Feed = std::map<std::string, const engine::Tensor*>;
 
 struct ExchangeOptions {
   std::uint32_t thread = 0;
-  /// false: nothing is pushed and dense parameters are pulled once.
+  /// false: nothing is pushed, dense parameters are pulled once, and unknown keys get no rows.
   bool train = true;
   /// push() returns at once, and a pull may be begun a step ahead. false: push() returns when it was applied.
   bool runs_ahead = false;

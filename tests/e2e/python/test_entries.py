@@ -181,3 +181,14 @@ except paddle.Error as error:
 else:
     raise AssertionError
 """)
+
+
+def test_a_program_for_test_makes_no_rows(run):
+    run(HEAD + """
+train()
+test = paddle.static.default_main_program().clone(for_test=True)
+assert exe.run(test, feed={"ids": np.array([[7]])}, fetch_list=[rows])[0].tolist() == [[0.5, 0.5]]
+assert training.client.rows(table.id) == 0
+step([7])
+assert training.client.rows(table.id) == 1
+""")
