@@ -1,0 +1,8 @@
+// A build that forgets to sync directories: the test of power loss must fail with it.
+#include "ps/directory_sync.h"
+
+namespace fleetrun::ps {
+
+void sync_directory(const std::string&) {}
+
+}  // namespace fleetrun::ps
