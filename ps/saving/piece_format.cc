@@ -13,7 +13,7 @@ TableHead table_head_of(const TableConfig& config) {
   head.width = config.width;
   head.min_block = config.min_block;
   if (config.kind == TableConfig::Kind::dense) {
-    head.floats = static_cast<std::uint32_t>(Updater(config.rule).state_floats(1));
+    head.floats = static_cast<std::uint32_t>(Updater(config.rule).dense_state_floats());
     return head;
   }
   head.floats = static_cast<std::uint32_t>(RowLayout(config).floats);
