@@ -13,6 +13,7 @@ import numpy
 
 import fleetrun as paddle
 import fleetrun.distributed.fleet as fleet
+from fleetrun.incubate.distributed.fleet.parameter_server import distribute_transpiler as transpiler
 from model import WideDeepModel
 
 HERE = Path(__file__).resolve().parent
@@ -21,7 +22,10 @@ HERE = Path(__file__).resolve().parent
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--data", type=Path, default=HERE / "data", help="folder with train/ and test/ (data)")
-    parser.add_argument("--sync", action="store_true", help="synchronous training; default: asynchronous")
+    parser.add_argument("--mode", choices=("async", "sync", "half_async", "geo"), default="async",
+                        help="how trainers and servers exchange gradients (async)")
+    parser.add_argument("--sync", dest="mode", action="store_const", const="sync", help="the same as --mode sync")
+    parser.add_argument("--geo-steps", type=int, default=100, help="geo: batches between two exchanges (100)")
     parser.add_argument("--epochs", type=int, default=3, help="passes over the training set (3)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first values (1)")
     parser.add_argument("--batch-size", type=int, default=500, help="examples in a batch of one trainer (500)")
@@ -99,6 +103,17 @@ def train(arguments, model, test_program):
     fleet.stop_worker()
 
 
+def strategy_of(arguments):
+    """What the mode is called in Paddle: half-asynchronous training has only its older name."""
+    if arguments.mode == "half_async":
+        return transpiler.DistributedStrategyFactory.create_half_async_strategy()
+    strategy = fleet.DistributedStrategy()
+    strategy.a_sync = arguments.mode != "sync"
+    if arguments.mode == "geo":
+        strategy.a_sync_configs = {"k_steps": arguments.geo_steps}
+    return strategy
+
+
 def main():
     arguments = parse()
     paddle.enable_static()
@@ -108,10 +123,8 @@ def main():
     model = WideDeepModel()
     model.net(is_train=True)
     test_program = paddle.static.default_main_program().clone(for_test=True)
-    strategy = fleet.DistributedStrategy()
-    strategy.a_sync = not arguments.sync
     optimizer = paddle.optimizer.Adagrad(learning_rate=arguments.learning_rate, initial_accumulator_value=1e-4)
-    optimizer = fleet.distributed_optimizer(optimizer, strategy)
+    optimizer = fleet.distributed_optimizer(optimizer, strategy_of(arguments))
     optimizer.minimize(model.loss)
 
     if fleet.is_server():

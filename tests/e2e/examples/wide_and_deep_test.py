@@ -37,7 +37,8 @@ def check(run, epochs):
     assert measured_auc(run.stdout) > 0.55
 
 
-@pytest.mark.parametrize("mode", [[], ["--sync"]], ids=["async", "sync"])
+@pytest.mark.parametrize("mode", [[], ["--sync"], ["--mode", "half_async"], ["--mode", "geo", "--geo-steps", 10]],
+                         ids=["async", "sync", "half_async", "geo"])
 def test_one_server_and_two_trainers(folder, fleetrun, mode):
     run = fleetrun(folder, "--server_num=1", "--trainer_num=2", "train.py", "--epochs", 3, "--batch-size", 100, *mode)
     check(run, epochs=3)
