@@ -4,6 +4,7 @@
 //   client_tables.cc    pulls and pushes
 //   client_saving.cc    saving and loading
 //   client_geo.cc       rows that others have changed
+//   client_pace.cc      staleness, and its bound
 //   client_watching.cc  looking inside the servers
 #pragma once
 
@@ -78,6 +79,8 @@ class ChannelClient final : public Client {
   std::unique_ptr<Pending> pull_async(const Pull& request) override;
   std::unique_ptr<Pending> push_async(const Push& request) override;
   TouchedRows pull_touched() override;
+  StalenessCounts take_staleness() override;
+  void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) override;
   void set_dense(std::uint32_t table, std::span<const float> values) override;
   void begin_pass(std::uint32_t threads) override;
   void leave_pass(std::uint32_t thread) override;

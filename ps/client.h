@@ -26,6 +26,7 @@
 #include "ps/saving/manifest.h"
 #include "ps/stored_rows.h"
 #include "ps/table_config.h"
+#include "ps/watch/staleness_counts.h"
 
 namespace fleetrun::ps {
 
@@ -56,12 +57,19 @@ struct DensePush {
   std::span<const float> gradients;
 };
 
+/// No trainer thread.
+inline constexpr std::uint32_t kNoThread = 0xffffffff;
+/// The step of a thread that leaves (Client::keep_pace).
+inline constexpr std::uint64_t kLeavesPace = ~std::uint64_t{0};
+
 /// All tables of one step travel together: one request per server.
 struct Pull {
   std::vector<SparsePull> sparse;
   std::vector<DensePull> dense;
   /// False: an unknown key gets no row; it gives the values that a new one would have. For those who only look.
   bool create = true;
+  /// The trainer thread that computes the gradients of its next push from these values; kNoThread for everybody else.
+  std::uint32_t thread = kNoThread;
 };
 struct Push {
   /// The trainer thread that pushes; in sync mode (trainer, thread) is the participant.
@@ -120,6 +128,12 @@ class Client {
 
   /// geo mode: the rows that other trainers' pushes have changed since this client's last call; from its first one on.
   virtual TouchedRows pull_touched() = 0;
+
+  /// How stale this trainer's pushes were, over all servers, since the last call.
+  virtual StalenessCounts take_staleness() = 0;
+  /// Returns when this thread may begin `step`, counted from 0: when no thread that takes part is more than `bound` steps
+  /// behind. kLeavesPace: it takes part no more.
+  virtual void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) = 0;
 
   /// First values of a dense table; the optimizer state is reset.
   virtual void set_dense(std::uint32_t table, std::span<const float> values) = 0;

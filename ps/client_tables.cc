@@ -145,10 +145,11 @@ std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
     return found;
   };
   const Groups groups = add_sparse(
-      request.sparse, [&](const SparsePull& pull) { return pulled_rows(pull, request.create); }, find_groups, parts);
+      request.sparse, [&](const SparsePull& pull) { return pulled_rows(pull, request.create); }, find_groups,
+      parts);
   for (const DensePull& dense : request.dense) add_dense(dense.table, dense.values.size(), parts);
   auto pending = std::make_unique<PendingCalls>();
-  const Header head = header(Method::pull);
+  const Header head = header(Method::pull, request.thread);
   for (std::uint32_t s = 0; s < servers(); ++s) {
     if (asks_for_nothing(parts[s].sections)) continue;
     wire::PullDraft draft = wire::draft_pull(head, parts[s].sections, channels_[s]->messages());
@@ -209,7 +210,8 @@ std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (std::uint32_t s = 0; s < servers(); ++s) outputs[s] = drafts[s].gradients[i].data();
     sum_by_group(*groups[i], request.sparse[i].gradients, tables_.at(request.sparse[i].table).width, outputs);
-    if (parts[0].sections.sparse[i].has(wire::kStatistics)) sum_counts(*groups[i], request.sparse[i], i, drafts);
+    if (parts[0].sections.sparse[i].has(wire::kStatistics))
+      sum_counts(*groups[i], request.sparse[i], i, drafts);
   }
   return drafts;
 }

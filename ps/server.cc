@@ -69,10 +69,12 @@ void Server::lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept {
   state_->meeting.lost(trainer, incarnation);
   state_->gate.end({trainer, incarnation});
   state_->lost_saver(trainer);
+  state_->leave_pace(trainer);
 }
 
 void Server::close() noexcept {
   state_->meeting.close();
+  state_->end_pace();
   state_->gate.open();
 }
 
@@ -108,6 +110,9 @@ bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, R
     case wire::Method::set_dense:
       change(header, body, respond);
       return true;
+    case wire::Method::keep_pace:
+      keep_pace(header, body, respond);
+      return true;
     case wire::Method::barrier:
       return gather(Meeting::Kind::barrier, {});
     case wire::Method::begin_pass: {
@@ -133,6 +138,7 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
   switch (header.method) {
     case wire::Method::pull: {
       const wire::PullRequest request = wire::read_pull(body);
+      note_pull(header, request);
       Message rows = current()->pull(request, answers);
       figures->pulled(request.sections);
       return rows;
@@ -140,6 +146,9 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
     case wire::Method::stat:
       wire::expect_end(body);
       return stat();
+    case wire::Method::take_staleness:
+      wire::expect_end(body);
+      return take_staleness(header);
     case wire::Method::pull_touched:
       return pull_touched(header, body);
     case wire::Method::get:
@@ -150,6 +159,7 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       meeting.goodbye(header.trainer);
       gate.end({header.trainer, header.incarnation});
       touched.forget(header.trainer);
+      leave_pace(header.trainer);
       return {};
     case wire::Method::leave_pass:
       meeting.leave_pass({header.trainer, header.thread}, header.sequence);

@@ -35,6 +35,7 @@ void Server::State::apply(const wire::Header& header, Reader body) {
   const auto request = read_checked_push(body);
   current()->apply(*request);
   record_touched(header, *request);
+  note_push(header, *request);
 }
 
 void Server::State::push_in_step(const wire::Header& header, Reader body, Respond& respond,

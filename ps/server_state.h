@@ -5,6 +5,7 @@
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
 //   server_geo.cc     rows that other trainers have changed
+//   server_pace.cc    staleness, and its bound
 //   server_watching.cc  what it has done so far, and who only looks on
 #pragma once
 
@@ -17,15 +18,18 @@
 #include <string>
 #include <vector>
 
+#include "ps/client.h"
 #include "ps/durable/gate.h"
 #include "ps/geo/touched_keys.h"
 #include "ps/meeting.h"
+#include "ps/pace.h"
 #include "ps/saving/gate_hold.h"
 #include "ps/saving/part_loader.h"
 #include "ps/server.h"
 #include "ps/sync_step.h"
 #include "ps/table_set.h"
 #include "ps/watch/figures.h"
+#include "ps/watch/staleness.h"
 
 namespace fleetrun::ps {
 
@@ -63,6 +67,9 @@ struct Server::State {
   std::shared_ptr<SavedCut> part;        // what was written, shared with the request that commits it
   std::atomic<std::uint64_t> stale_requests{0};
   TouchedKeys touched;
+  Staleness staleness;
+  std::mutex pace_mutex;  // guards what follows
+  Pace pace;
 
   State(const ServerOptions& wanted, std::function<void()> all_done)
       : options(wanted),
@@ -105,6 +112,12 @@ struct Server::State {
   void follow_tables();
   void record_touched(const wire::Header& header, const wire::PushRequest& request);
   Message pull_touched(const wire::Header& header, Reader& body);
+  void note_pull(const wire::Header& header, const wire::PullRequest& request);
+  void note_push(const wire::Header& header, const wire::PushRequest& request);
+  Message take_staleness(const wire::Header& header);
+  void keep_pace(const wire::Header& header, Reader& body, Respond& respond);
+  void leave_pace(std::uint32_t trainer);
+  void end_pace();
   Message stat() const;
   Message get(Reader& body) const;
   Message get_dense(const DenseTable& table) const;

@@ -19,6 +19,8 @@ bool is_for_trainers(wire::Method method) noexcept {
     case attend:
     case goodbye:
     case pull:
+    case take_staleness:
+    case keep_pace:
     case push:
     case set_dense:
     case begin_pass:
@@ -108,11 +110,12 @@ Message Server::State::shrink(Reader& body) {
 
 std::string Server::stat() const {
   const State& state = *state_;
-  return stat_json({state.options, *state.figures, *state.current(), state.stale_requests});
+  return stat_json(
+      {state.options, *state.figures, *state.current(), state.stale_requests, state.staleness.counts()});
 }
 
 Message Server::State::stat() const {
-  const std::string text = stat_json({options, *figures, *current(), stale_requests});
+  const std::string text = stat_json({options, *figures, *current(), stale_requests, staleness.counts()});
   std::size_t size = sizeof(std::uint32_t) + wire::text_size(text);
   for (const TableConfig& table : options.tables)
     size += 2 * sizeof(std::uint32_t) + sizeof table.width + wire::text_size(table.name);

@@ -23,10 +23,11 @@ static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 24 && sizeof(Floats) ==
               sizeof(HelloAnswer) == 40);
 
 constexpr std::array<std::string_view, kMethodCount> kMethods = {
-    "hello",      "attend",       "goodbye",  "pull",         "push",        "set_dense",
-    "begin_pass", "leave_pass",   "barrier",  "all_reduce",   "rows",        "save_begin",
-    "save_part",  "save_commit",  "save_end", "load_prepare", "load_commit", "load_abort",
-    "stat",       "pull_touched", "get",      "shrink",       "save_freeze", "save_settle"};
+    "hello",          "attend",       "goodbye",  "pull",         "push",        "set_dense",
+    "begin_pass",     "leave_pass",   "barrier",  "all_reduce",   "rows",        "save_begin",
+    "save_part",      "save_commit",  "save_end", "load_prepare", "load_commit", "load_abort",
+    "stat",           "pull_touched", "get",      "shrink",       "save_freeze", "save_settle",
+    "take_staleness", "keep_pace"};
 
 constexpr std::size_t kSequenceAt = offsetof(RawHeader, sequence);
 

@@ -31,6 +31,8 @@
 //     reply    width u32, statistics u32 (1: they are there) | found u32[keys]
 //              | {slot u32, unseen days u32, delta score f32, show f32, click f32}[keys] | values f32[keys, width]
 //   shrink     table u32           reply erased u64
+//   take_staleness                 reply pushes u64, total u64, highest u64 (ps/watch/staleness.h)
+//   keep_pace  step u64, bound u64: answered when the thread may begin the step (ps/pace.h)
 //   text       length u32 | bytes
 //
 // The width of a sparse section is that of what travels: gradients have the table's, rows pulled from a ctr table two more.
@@ -86,9 +88,11 @@ enum class Method : std::uint16_t {
   shrink,
   save_freeze,
   save_settle,
+  take_staleness,
+  keep_pace,
 };
 inline constexpr std::size_t kMethodCount =
-    static_cast<std::size_t>(Method::save_settle) + 1;  // the last one's
+    static_cast<std::size_t>(Method::keep_pace) + 1;  // the last one's
 std::string_view to_string(Method method) noexcept;
 
 struct Header {

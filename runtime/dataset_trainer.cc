@@ -201,6 +201,10 @@ struct Pass {
     const bool may_wait = options.mode == ps::Mode::async || options.mode == ps::Mode::half_async;
     return may_wait && options.train ? std::max(options.pull_dense_every, 1u) : 1;
   }
+  bool counts_staleness() const {
+    return client != nullptr && options.train && options.mode != ps::Mode::sync &&
+           plan.placement == Placement::server;
+  }
   bool runs_ahead() const { return options.mode == ps::Mode::async && plan.placement == Placement::server; }
 };
 
@@ -337,6 +341,7 @@ PassResult run_threads(const Pass& pass) {
   const std::size_t threads = pass.dataset.readers();
   if (pass.client != nullptr && pass.options.train) {
     pass.client->begin_pass(static_cast<std::uint32_t>(threads));
+    if (pass.counts_staleness()) static_cast<void>(pass.client->take_staleness());
   }
   Meeting meeting(threads);
   std::vector<std::optional<TrainerThread>> trainers(threads);
@@ -352,6 +357,7 @@ PassResult run_threads(const Pass& pass) {
   if (pass.options.train) refresh_scope(pass);
 
   PassResult result;
+  if (pass.counts_staleness()) result.staleness = pass.client->take_staleness();
   result.fetch_means.assign(pass.options.fetch.size(), 0.0);
   for (const auto& trainer : trainers) {
     result.examples += trainer->examples();

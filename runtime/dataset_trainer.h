@@ -37,6 +37,8 @@ struct PassResult {
   std::uint64_t examples = 0;
   std::uint64_t batches = 0;
   double seconds = 0;
+  /// Of this trainer's pushes, as the servers have counted them; none in sync mode.
+  ps::StalenessCounts staleness;
   /// Mean over all examples of each fetched variable that has one value per batch, in the order of `fetch`.
   std::vector<double> fetch_means;
 };

@@ -67,6 +67,7 @@ void DenseExchange::begin_pull(Group& group) {
     parameter.values.resize(engine::DataType::float32, parameter.shape);
     request.dense.push_back({parameter.table, parameter.values.values<float>()});
   }
+  if (options_.train) request.thread = options_.thread;
   group.pull = queue_.pull_async(std::move(request));
 }
 

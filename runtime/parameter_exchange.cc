@@ -220,6 +220,7 @@ void ParameterExchange::begin_pull(const Feed& feed) {
   pulled.rows.resize(state_->sparse.size());
   ps::Pull request;
   request.create = state_->has_gradients;
+  if (request.create) request.thread = state_->options.thread;
   for (std::size_t i = 0; i < state_->sparse.size(); ++i) {
     Pulled::Rows& rows = pulled.rows[i];
     state_->collect_keys(state_->sparse[i], feed, rows);

@@ -35,6 +35,7 @@ class GeoClient final : public ForwardingClient {
   }
 
   std::unique_ptr<Pending> pull_async(const Pull& request) override {
+    if (!request.create) return ForwardingClient::pull_async(request);
     current()->pull(request, to());
     return std::make_unique<DonePending>();
   }
@@ -166,6 +167,11 @@ std::vector<TableConfig> geo_tables(std::vector<TableConfig> tables) {
                   "table '" + table.name + "' admits keys by " +
                       std::string(to_string(table.admission.kind)) + ", in geo mode",
                   "leave the entry out, or train in another mode");
+    }
+    if (table.accessor.kind == Accessor::Kind::ctr) {
+      throw Error(ErrorKind::config,
+                  "table '" + table.name + "' gives show and click with its rows, in geo mode",
+                  "train in another mode");
     }
     table.rule = UpdateRule{.kind = UpdateRule::Kind::sum};
     table.accessor = {};

@@ -20,7 +20,7 @@
 namespace fleetrun::ps {
 
 /// The servers' tables of `tables` in geo mode: changes are added to their values, rows keep no statistics. Throws:
-/// Error(config) naming a table whose keys are admitted, which copies that differ cannot count.
+/// Error(config) naming a table whose keys are admitted, or whose rows show statistics: copies that differ cannot count.
 std::vector<TableConfig> geo_tables(std::vector<TableConfig> tables);
 
 struct GeoOptions {

@@ -196,6 +196,7 @@ void LocalTables::receive_rows(Client& servers) {
 
 void LocalTables::receive_dense(Client& servers) {
   Pull pull;
+  pull.thread = 0;  // which pushes the next differences
   std::vector<std::pair<std::uint32_t, std::vector<float>>> all;
   for (const auto& [table, dense] : dense_) {
     if (mine_.dense(table).has_values()) all.emplace_back(table, mine_.dense(table).size());

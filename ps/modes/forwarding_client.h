@@ -17,6 +17,10 @@ class ForwardingClient : public Client {
   std::unique_ptr<Pending> pull_async(const Pull& request) override { return to_->pull_async(request); }
   std::unique_ptr<Pending> push_async(const Push& request) override { return to_->push_async(request); }
   TouchedRows pull_touched() override { return to_->pull_touched(); }
+  StalenessCounts take_staleness() override { return to_->take_staleness(); }
+  void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) override {
+    to_->keep_pace(thread, step, bound);
+  }
   void set_dense(std::uint32_t table, std::span<const float> values) override {
     to_->set_dense(table, values);
   }

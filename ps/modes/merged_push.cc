@@ -18,6 +18,18 @@ void add_dense(const DensePush& dense, std::vector<float>& sum) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += dense.gradients[i];
 }
 
+/// Appends the counts of `keys` positions after `before` others; `usual` where a push leaves them out.
+void add_counts(std::span<const float> counts, float usual, std::size_t before, std::size_t keys,
+                std::vector<float>& to) {
+  if (counts.empty() && to.empty()) return;
+  to.resize(before, usual);
+  if (counts.empty()) {
+    to.resize(before + keys, usual);
+  } else {
+    to.insert(to.end(), counts.begin(), counts.end());
+  }
+}
+
 void scale_all(std::vector<float>& values, float scale) noexcept {
   if (scale == 1.0f) return;
   for (float& value : values) value *= scale;
@@ -29,6 +41,9 @@ MergedPush::MergedPush(std::span<const Push* const> pushes, float scale) {
   for (const Push* push : pushes) {
     for (const SparsePush& sparse : push->sparse) {
       Rows& rows = sparse_[sparse.table];
+      add_counts(sparse.shows, 1.0f, rows.keys.size(), sparse.keys.size(), rows.shows);
+      add_counts(sparse.clicks, 0.0f, rows.keys.size(), sparse.keys.size(), rows.clicks);
+      rows.slot = sparse.slot;
       rows.keys.insert(rows.keys.end(), sparse.keys.begin(), sparse.keys.end());
       rows.gradients.insert(rows.gradients.end(), sparse.gradients.begin(), sparse.gradients.end());
     }
@@ -37,7 +52,12 @@ MergedPush::MergedPush(std::span<const Push* const> pushes, float scale) {
   if (!pushes.empty()) push_.thread = pushes.front()->thread;
   for (auto& [table, rows] : sparse_) {
     scale_all(rows.gradients, scale);
-    push_.sparse.push_back({.table = table, .keys = rows.keys, .gradients = rows.gradients});
+    push_.sparse.push_back({.table = table,
+                            .keys = rows.keys,
+                            .gradients = rows.gradients,
+                            .shows = rows.shows,
+                            .clicks = rows.clicks,
+                            .slot = rows.slot});
   }
   for (auto& [table, gradients] : dense_) {
     scale_all(gradients, scale);

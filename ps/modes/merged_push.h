@@ -14,6 +14,7 @@ namespace fleetrun::ps {
 class MergedPush {
  public:
   /// Each gradient times `scale`: 1 / number of pushes makes the mean, in which a key that some lack counts as zero there.
+  /// Shows and clicks are counts, and stay what they are.
   /// Throws: Error(config) for dense gradients of one table that differ in size.
   MergedPush(std::span<const Push* const> pushes, float scale);
   MergedPush(const MergedPush&) = delete;
@@ -25,6 +26,9 @@ class MergedPush {
   struct Rows {
     std::vector<std::uint64_t> keys;
     std::vector<float> gradients;
+    /// By position; empty while every push leaves them out.
+    std::vector<float> shows, clicks;
+    std::uint16_t slot = 0;
   };
   // By table, so that two runs send the same.
   std::map<std::uint32_t, Rows> sparse_;

@@ -1,10 +1,12 @@
 #include "ps/modes/trainer_mode.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ps/geo/geo_client.h"
 #include "ps/modes/half_async_client.h"
 #include "ps/modes/merging_client.h"
+#include "ps/modes/paced_client.h"
 
 namespace fleetrun::ps {
 
@@ -13,6 +15,11 @@ std::vector<TableConfig> server_tables(Mode mode, const std::vector<TableConfig>
 }
 
 std::unique_ptr<Client> with_mode(std::unique_ptr<Client> servers, const TrainerMode& mode) {
+  if (mode.most_ahead > 0 && (mode.mode == Mode::async || mode.mode == Mode::half_async)) {
+    const bool has_rows = std::ranges::any_of(
+        mode.tables, [](const TableConfig& table) { return table.kind == TableConfig::Kind::sparse; });
+    servers = make_paced_client(std::move(servers), mode.most_ahead, has_rows);
+  }
   switch (mode.mode) {
     case Mode::geo:
       return make_geo_client(std::move(servers),

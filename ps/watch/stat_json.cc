@@ -100,8 +100,8 @@ std::string stat_json(const StatSources& sources) {
     if (counts.calls + counts.in_flight != 0) kinds.raw(wire::to_string(method), calls_of(counts));
   }
   const auto uptime = std::chrono::steady_clock::now() - sources.figures.began_at();
-  return Members()
-      .number("schema", 1)
+  Members out;
+  out.number("schema", 1)
       .number("server", sources.options.rank)
       .number("servers", sources.options.servers)
       .text("mode", to_string(sources.options.mode))
@@ -109,8 +109,15 @@ std::string stat_json(const StatSources& sources) {
       .seconds("uptime_seconds", std::chrono::duration<double>(uptime).count())
       .number("stale_requests", sources.stale_requests)
       .raw("tables", "[" + tables + "]")
-      .raw("calls", kinds.end())
-      .end();
+      .raw("calls", kinds.end());
+  if (const StalenessCounts& counts = sources.staleness; counts.pushes > 0) {
+    Members staleness;
+    staleness.number("pushes", counts.pushes)
+        .seconds("mean", counts.mean())
+        .number("highest", counts.highest);
+    out.raw("staleness", staleness.end());
+  }
+  return out.end();
 }
 
 }  // namespace fleetrun::ps

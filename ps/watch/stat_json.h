@@ -6,6 +6,9 @@
 //    "calls":{"pull":{"calls":100,"errors":0,"in_flight":1,"bytes_in":80000,"bytes_out":320000,"seconds":0.25,
 //                     "p50_ns":1900,"p99_ns":4100,"highest_ns":4096,"latency_ns":[[1919,60],[4223,40]]}}}
 //
+// "staleness":{"pushes":50,"mean":1.5,"highest":4}, where pushes were counted: pushes of other trainers that were applied
+// between a thread's pull and its push (ps/watch/staleness.h).
+//
 // rows: of this server, cold_rows of them on its disk; bytes: of memory; not_admitted: pushes of keys that got no row;
 // from_disk: rows that came back from there; pulled and pushed: keys that requests brought (of a dense table: requests). calls: kinds that
 // came at least once; calls counts those answered; latency_ns: {highest value in a bucket, how many}, rising, empty ones left
@@ -19,6 +22,7 @@
 #include "ps/server.h"
 #include "ps/table_set.h"
 #include "ps/watch/figures.h"
+#include "ps/watch/staleness_counts.h"
 
 namespace fleetrun::ps {
 
@@ -27,6 +31,7 @@ struct StatSources {
   const Figures& figures;
   const TableSet& tables;
   std::uint64_t stale_requests = 0;
+  StalenessCounts staleness = {};
 };
 
 std::string stat_json(const StatSources& sources);

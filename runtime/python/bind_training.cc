@@ -196,7 +196,14 @@ void bind_training(py::module_& module) {
       .def_readonly("examples", &PassResult::examples)
       .def_readonly("batches", &PassResult::batches)
       .def_readonly("seconds", &PassResult::seconds)
-      .def_readonly("fetch_means", &PassResult::fetch_means);
+      .def_readonly("fetch_means", &PassResult::fetch_means)
+      .def_property_readonly("staleness", [](const PassResult& self) {
+        py::dict out;
+        out["pushes"] = self.staleness.pushes;
+        out["mean"] = self.staleness.mean();
+        out["highest"] = self.staleness.highest;
+        return out;
+      });
   module.def("run_pass", run_pass, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a, "fetch"_a,
              "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a, "pull_dense_every"_a = 1);
 }

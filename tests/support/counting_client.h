@@ -31,6 +31,10 @@ class CountingClient : public ps::Client {
     return inner_.push_async(request);
   }
   ps::TouchedRows pull_touched() override { return inner_.pull_touched(); }
+  ps::StalenessCounts take_staleness() override { return inner_.take_staleness(); }
+  void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) override {
+    inner_.keep_pace(thread, step, bound);
+  }
   void set_dense(std::uint32_t table, std::span<const float> values) override {
     inner_.set_dense(table, values);
   }

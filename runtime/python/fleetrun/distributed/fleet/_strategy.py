@@ -20,6 +20,8 @@ _A_SYNC_DEFAULTS = {
     "heter_worker_device_guard": "cpu",
     "lr_decay_steps": 10,
     "use_ps_gpu": 0,
+    # Not one of Paddle's.
+    "max_staleness": 0,
 }
 
 _ATTRIBUTES = ("a_sync", "a_sync_configs", "sparse_table_configs", "fleet_desc_configs")
@@ -45,6 +47,8 @@ class DistributedStrategy:
         send_queue_size                async: so many gradients of a trainer may wait to be sent before its threads do
         independent_recv_thread,       async: with the first, a thread pulls dense parameters after so many of its
           min_send_grad_num_before_recv  pushes; without it after each, as in Paddle
+        max_staleness                  async: a thread may be ahead of the slowest one of all trainers by so many steps,
+                                       and waits then; 0: by any. Not one of Paddle's keys
         use_ps_gpu                     refused unless 0: tables lie in host memory
         lr_decay_steps                 no effect: a learning rate is a number here, there is nothing to decay
         thread_pool_size               no effect: a request goes to all servers at once, whatever the number of threads
@@ -93,6 +97,8 @@ class DistributedStrategy:
                 raise Error("config", f"a_sync_configs use_ps_gpu={value}: tables live in host memory", "leave it at 0")
             if key in ("k_steps", "max_merge_var_num", "send_queue_size", "min_send_grad_num_before_recv"):
                 value = whole_number(f"a_sync_configs {key}", value, -1 if key == "k_steps" else 1)
+            if key == "max_staleness":
+                value = whole_number(f"a_sync_configs {key}", value, 0)
             self._a_sync_configs[key] = value
 
     @property
@@ -130,7 +136,8 @@ class DistributedStrategy:
         mode = ("geo" if steps > 0 else "async") if self._a_sync else "sync"
         return Exchange(mode, geo_steps=max(steps, 1), merged=configs["max_merge_var_num"],
                         waiting=configs["send_queue_size"],
-                        pull_every=configs["min_send_grad_num_before_recv"] if configs["independent_recv_thread"] else 1)
+                        pull_every=configs["min_send_grad_num_before_recv"] if configs["independent_recv_thread"] else 1,
+                        most_ahead=configs["max_staleness"])
 
     def __getattr__(self, name):
         raise AttributeError(missing(_OWNER, name, _ATTRIBUTES))
