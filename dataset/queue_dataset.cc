@@ -58,8 +58,9 @@ std::thread quiet_thread(Function function) {
 }
 
 struct Reader {
-  explicit Reader(std::size_t queue_batches) : queue(queue_batches) {}
+  Reader(std::size_t queue_batches, std::size_t its_number) : queue(queue_batches), number(its_number) {}
   BatchQueue queue;
+  const std::size_t number;
   std::thread thread;
 };
 
@@ -69,10 +70,11 @@ struct Reader {
 struct QueueDataset::State {
   explicit State(QueueDatasetOptions wanted) : options(std::move(wanted)) {}
 
-  void begin();
+  void begin(bool in_turn);
   void end() noexcept;
   void run(Reader& reader) noexcept;
   void read_files(Reader& reader);
+  std::size_t file_after(const Reader& reader, std::size_t taken);
   void read_file(const std::string& file, Reader& reader, MultiSlotParser& parser, Batch& batch);
   void fail(std::exception_ptr cause) noexcept;
   void throw_first_error();
@@ -81,13 +83,14 @@ struct QueueDataset::State {
   std::vector<std::unique_ptr<Reader>> readers;
   std::vector<std::string> environment;  // read once: a reader's thread must not race with a setenv()
   std::atomic<std::size_t> next_file = 0;
+  bool in_turn = false;
   UniqueFd stop_event;
   std::mutex owner_mutex;  // start() and stop(), which may come from several threads
   std::mutex error_mutex;
   std::exception_ptr first_error;
 };
 
-void QueueDataset::State::begin() {
+void QueueDataset::State::begin(bool files_in_turn) {
   if (options.files.empty())
     throw Error(ErrorKind::config, "a dataset without files", "call set_filelist() with the data files");
   check_files(options.files);
@@ -95,11 +98,12 @@ void QueueDataset::State::begin() {
   const Environ own = Environ::of_process();
   for (const auto& [name, value] : own.values()) environment.emplace_back(name).append("=").append(value);
   next_file = 0;
+  in_turn = files_in_turn;
   first_error = nullptr;
   readers.clear();
   stop_event.reset(check_errno(::eventfd(0, EFD_CLOEXEC), "eventfd", "cannot start the readers"));
   for (std::size_t i = 0; i < std::min(options.threads, options.files.size()); ++i)
-    readers.push_back(std::make_unique<Reader>(options.queue_batches));
+    readers.push_back(std::make_unique<Reader>(options.queue_batches, i));
   try {
     for (const auto& reader : readers)
       reader->thread = quiet_thread([this, target = reader.get()] { run(*target); });
@@ -129,11 +133,18 @@ void QueueDataset::State::run(Reader& reader) noexcept {
   }
 }
 
+// The file that a reader reads when it has read `taken`.
+std::size_t QueueDataset::State::file_after(const Reader& reader, std::size_t taken) {
+  return in_turn ? reader.number + taken * readers.size() : next_file++;
+}
+
 void QueueDataset::State::read_files(Reader& reader) {
   MultiSlotParser parser(options.slots);
   Batch batch;
   parser.begin_batch(batch, options.batch_size);
-  for (std::size_t index = next_file++; index < options.files.size(); index = next_file++)
+  std::size_t taken = 0;
+  for (std::size_t index = file_after(reader, 0); index < options.files.size();
+       index = file_after(reader, ++taken))
     read_file(options.files[index], reader, parser, batch);
   if (parser.end_batch() > 0 && !reader.queue.push(batch)) throw StopRequested();
 }
@@ -203,10 +214,10 @@ const QueueDatasetOptions& QueueDataset::options() const noexcept {
   return state_->options;
 }
 
-void QueueDataset::start() {
+void QueueDataset::start(bool in_turn) {
   const std::lock_guard lock(state_->owner_mutex);
   state_->end();
-  state_->begin();
+  state_->begin(in_turn);
 }
 
 std::size_t QueueDataset::readers() const noexcept {

@@ -37,12 +37,13 @@ class QueueDataset {
 
   const QueueDatasetOptions& options() const noexcept;
 
-  /// Checks that every file can be read and starts the readers.
+  /// Checks that every file can be read and starts the readers. `in_turn`: reader r takes the files r, r + readers(), …,
+  /// the same in every run, where a result must repeat itself.
   /// Throws: Error(data) for a file that is missing (all of them named), Error(config) for no files.
-  void start();
+  void start(bool in_turn = false);
 
-  /// Readers that start() made: min(threads, files). Files are taken in order by whichever reader is free, so
-  /// with one reader the order is the list's.
+  /// Readers that start() made: min(threads, files). Unless in turn, files are taken in order by whichever reader is
+  /// free, so with one reader the order is the list's.
   std::size_t readers() const noexcept;
 
   /// Moves the next batch of this reader into `batch`; false after its last one. The last batch may be short;

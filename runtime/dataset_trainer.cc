@@ -326,7 +326,7 @@ void refresh_scope(const Pass& pass) {
 
 class Running {
  public:
-  explicit Running(dataset::QueueDataset& dataset) : dataset_(dataset) { dataset_.start(); }
+  Running(dataset::QueueDataset& dataset, bool in_turn) : dataset_(dataset) { dataset_.start(in_turn); }
   ~Running() { dataset_.stop(); }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -337,7 +337,8 @@ class Running {
 
 PassResult run_threads(const Pass& pass) {
   const auto start = std::chrono::steady_clock::now();
-  const Running running(pass.dataset);
+  // In sync mode two runs give the same bits: each thread reads the same files in both.
+  const Running running(pass.dataset, pass.options.mode == ps::Mode::sync);
   const std::size_t threads = pass.dataset.readers();
   if (pass.client != nullptr && pass.options.train) {
     pass.client->begin_pass(static_cast<std::uint32_t>(threads));

@@ -28,6 +28,10 @@ if mode == "geo":
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = True
     strategy.a_sync_configs = {"k_steps": int(sys.argv[4])}
+elif mode == "paced":
+    strategy = fleet.DistributedStrategy()
+    strategy.a_sync = True
+    strategy.a_sync_configs = {"max_staleness": 2}
 else:
     strategy = getattr(DistributedStrategyFactory, f"create_{mode}_strategy")()
     strategy.set_program_config({"min_block_size": 100})
@@ -48,6 +52,7 @@ else:
         data.init(use_var=[ids, label], pipe_command="cat", batch_size=2, thread_num=threads)
         data.set_filelist(FILES)
         exe.train_from_dataset(dataset=data, fetch_list=[loss], fetch_info=["loss"], print_period=1)
+        print("staleness", *exe.last_pass.staleness.values())
     fleet.barrier_worker()
     AFTER
     fleet.stop_worker()
@@ -153,6 +158,19 @@ def test_several_threads_of_several_trainers_with_uneven_files(tmp_path, job, mo
     first, second = job(2, 2, mode, 10, 3, *merge)
     assert losses(first)[-1] < losses(first)[0] / 4
     assert second.count("examples: ") == 10
+
+
+def test_staleness_is_counted_and_bounded(tmp_path, job):
+    write(tmp_path, files=ALL, optimizer="paddle.optimizer.Adagrad(0.05)")
+    parts(tmp_path, 8, (40, 3, 17))
+    outputs = job(2, 2, "paced", 3, 2)
+    counted = [line.split() for output in outputs for line in words(output, "staleness")]
+    assert all(int(pushes) > 0 for pushes, _, _ in counted)
+    # The other trainer's two threads do so many steps at most while one of ours does one, a step being a push of rows and
+    # one of dense values: from two behind to two ahead, and what is under way.
+    assert max(int(highest) for _, _, highest in counted) <= 2 * (2 + 2 + 4)
+    sync, _ = job(1, 2, "sync", 1, 2)
+    assert words(sync, "staleness") == ["0 0.0 0"]
 
 
 def test_sync_is_the_same_bit_by_bit_in_two_runs_with_threads_and_uneven_files(tmp_path, job):

@@ -113,6 +113,22 @@ TEST_CASE("several readers share the files: every example once") {
     for (int line = 0; line < 101; ++line) REQUIRE(ids.count(file * 1000 + line) == 1);
 }
 
+TEST_CASE("in turn, each reader takes the same files in every run, however fast the others are") {
+  const tests::TempDir directory;
+  std::vector<std::string> files;
+  for (int file = 0; file < 5; ++file)
+    files.push_back(directory.write("part-" + std::to_string(file), "1 " + std::to_string(file) + "\n"));
+  QueueDatasetOptions options = options_for(files);
+  options.threads = 2;
+  QueueDataset dataset(options);
+  for (int run = 0; run < 3; ++run) {
+    dataset.start(true);
+    // One after the other: a reader that is not waited for reads no file of this one's.
+    CHECK(drain(dataset, 1) == Batches{{1, 3}});
+    CHECK(drain(dataset, 0) == Batches{{0, 2}, {4}});
+  }
+}
+
 TEST_CASE("there are never more readers than files") {
   const tests::TempDir directory;
   QueueDatasetOptions options = options_for({directory.write("a", "1 1\n"), directory.write("b", "1 2\n")});
