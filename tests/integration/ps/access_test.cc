@@ -11,8 +11,10 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <optional>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -243,6 +245,42 @@ class Meddler {
   std::thread thread_;
 };
 
+/// The beginning of what a TLS client says first.
+std::string tls_hello() {
+  std::string bytes("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+  for (int i = 0; i < 500; ++i) bytes.push_back(static_cast<char>(i * 7));
+  return bytes;
+}
+
+std::string noise(unsigned seed) {
+  std::mt19937 random(seed);
+  std::string bytes(3000, '\0');
+  std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random()); });
+  return bytes;
+}
+
+/// An HTTP/2 frame.
+std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream, const std::string& payload) {
+  std::string bytes;
+  for (const int shift : {16, 8, 0}) bytes.push_back(static_cast<char>(payload.size() >> shift));
+  bytes.push_back(static_cast<char>(type));
+  bytes.push_back(static_cast<char>(flags));
+  for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<char>(stream >> shift));
+  return bytes + payload;
+}
+
+const std::string kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, "");
+
+/// The headers of a call, without their end.
+std::string open_stream(std::uint32_t stream) {
+  const std::string path = kRpcMethod;
+  std::string headers = "\x83\x86\x04";  // POST, http, :path
+  headers.push_back(static_cast<char>(path.size()));
+  headers += path + std::string("\x01\x01s", 3) + "\x0f\x10\x10" + "application/grpc";
+  headers += std::string("\x00\x02te\x08trailers", 13);
+  return frame(1, 4, stream, headers);
+}
+
 std::string bytes_of(float value) {
   std::string bytes(sizeof value, '\0');
   std::memcpy(bytes.data(), &value, sizeof value);
@@ -311,7 +349,8 @@ TEST_CASE("bytes that are no handshake, and one that is cut short anywhere, get 
   Job job;
   for (const std::string& greeting :
        {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(5000, '\xff'),
-        std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")}) {
+        std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), tls_hello(), noise(1), noise(2),
+        noise(3)}) {
     const UniqueFd file = connect_socket(job.server.endpoint());
     send_all(file, greeting);
     ::shutdown(file.value(), SHUT_WR);
@@ -325,7 +364,7 @@ TEST_CASE("bytes that are no handshake, and one that is cut short anywhere, get 
     ::shutdown(file.value(), SHUT_WR);
     CHECK(receive_all(file).empty());
   }
-  job.await_refusals(6);
+  job.await_refusals(10);
 }
 
 TEST_CASE("a proof that is cut short or was recorded from another connection lets nobody in") {
@@ -434,4 +473,35 @@ TEST_CASE("two thousand idle connections do not keep four trainers out") {
     });
   for (std::thread& thread : threads) thread.join();
   job.await_refusals(1000);
+}
+
+TEST_CASE("who has the secret and stops in the middle of a frame disturbs nobody") {
+  Job job;
+  const auto trainer = job.connect_as(0, 1, job.access);
+  std::deque<Intruder> idle;
+  const std::string bytes = kPreface + open_stream(1) + frame(0, 0, 1, std::string(1000, 'x'));
+  for (std::size_t cut = 1; cut < bytes.size(); cut += 97) {
+    idle.emplace_back(job);
+    send_all(idle.back().connection, bytes.substr(0, cut));
+  }
+  add(*trainer, 1, 2.0f);
+  CHECK(value_of(*trainer, 1) == 2.0f);
+  trainer->goodbye();
+  job.server.wait();
+}
+
+TEST_CASE("who has the secret and opens ten thousand streams keeps no trainer from training") {
+  Job job;
+  const auto trainer = job.connect_as(0, 1, job.access);
+  Intruder intruder(job);
+  send_all(intruder.connection, kPreface);
+  REQUIRE(::fcntl(intruder.connection.value(), F_SETFL, O_NONBLOCK) == 0);
+  // What the server no longer takes is lost, and it may hang up at any time.
+  for (std::uint32_t i = 0; i < 10000; ++i) {
+    send_all(intruder.connection, open_stream(2 * i + 1));
+    if (i % 1000 == 0) add(*trainer, 1, 1.0f);
+  }
+  CHECK(value_of(*trainer, 1) == 10.0f);
+  trainer->goodbye();
+  job.server.wait();
 }

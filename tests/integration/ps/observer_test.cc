@@ -148,3 +148,29 @@ TEST_CASE("an observer gets rows as they are, wherever they lie, and makes none"
   CHECK(text_of([&] { observer.client->get(99, asked); }) == "there is no table 99");
   CHECK(observer.client->shrink(4) == 0);
 }
+
+TEST_CASE("rows of a table with statistics come with them, and shrink decays them until they expire") {
+  TableConfig config = tests::sparse_table(1, "ctr", 2);
+  config.accessor.kind = Accessor::Kind::sparse;
+  config.accessor.show_click_decay_rate = 0.5f;
+  config.accessor.delete_threshold = 0.09f;
+  config.accessor.nonclk_coeff = 0.1f;
+  const std::vector<TableConfig> tables{config};
+  RpcServer server({.tables = tables}, "127.0.0.1:0");
+  const auto trainer = connect({server.endpoint()}, {.tables = tables});
+  const std::uint64_t keys[] = {1, 2};
+  const std::vector<float> gradients(4, 1.0f);
+  trainer->push({.thread = 0, .sparse = {{1, keys, gradients}}, .dense = {}});
+  trainer->push(
+      {.thread = 0, .sparse = {{1, std::span(keys, 1), std::span(gradients).first(2)}}, .dense = {}});
+  const StoredRows rows = trainer->get(1, keys);
+  REQUIRE(rows.statistics.size() == 2);
+  CHECK(rows.statistics[0].show == 2);
+  CHECK(rows.statistics[1].show == 1);
+  CHECK(rows.statistics[1].click == 0);
+  const Observer observer = observe({server.endpoint()});
+  CHECK(observer.client->shrink(1) == 1);
+  CHECK(observer.client->get(1, keys).found == std::vector<bool>{true, false});
+  CHECK(observer.client->get(1, keys).statistics[0].show == 1);
+  CHECK(Json::parse(observer.client->stat()[0]).at("tables").at(0).at("erased") == 1);
+}
