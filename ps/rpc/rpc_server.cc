@@ -408,6 +408,10 @@ std::uint64_t RpcServer::stale_requests() const noexcept {
   return state_->server.stale_requests();
 }
 
+std::string RpcServer::stat() const {
+  return state_->server.stat();
+}
+
 std::string RpcServer::load(const std::string& directory) {
   return state_->server.load(directory);
 }

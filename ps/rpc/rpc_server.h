@@ -43,6 +43,9 @@ class RpcServer {
   /// Requests of trainers that were taken for lost, all refused.
   std::uint64_t stale_requests() const noexcept;
 
+  /// What it has done so far, as JSON (ps/watch/stat_json.h).
+  std::string stat() const;
+
   /// Restores what save() wrote, from this server's host, before trainers come; as Server::load.
   std::string load(const std::string& directory);
 

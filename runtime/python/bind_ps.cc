@@ -172,6 +172,8 @@ void bind_ps(py::module_& module) {
              self.update({epoch, in_place, std::move(trainers)});
            })
       .def("stale_requests", &Server::stale_requests)
+      .def_property_readonly("endpoint", &Server::endpoint)
+      .def("stat", &Server::stat)
       .def("load", [](std::shared_ptr<Server> self,
                       const std::string& directory) { run_interruptibly([=] { self->load(directory); }); })
       .def("wait",

@@ -42,5 +42,6 @@ PYBIND11_MODULE(_native, module) {
   fleetrun::python::bind_engine(module);
   fleetrun::python::bind_tables(module);
   fleetrun::python::bind_ps(module);
+  fleetrun::python::bind_ps_arrays(module);
   fleetrun::python::bind_training(module);
 }

@@ -1,0 +1,277 @@
+// Parameter servers for scripts with arrays of their own: fleetrun/ps.py. Keys are uint64, values float32, both
+// C-contiguous; what comes back is a tensor, which numpy.asarray() takes without a copy.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ps/client.h"
+#include "ps/table_config.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+#include "runtime/python/bindings.h"
+#include "runtime/python/interrupt.h"
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;
+using ClientPtr = std::shared_ptr<ps::Client>;
+using engine::DataType;
+using engine::Tensor;
+template <class T>
+using Values = std::shared_ptr<std::vector<T>>;
+
+// A call that is left behind after Ctrl-C must own its buffers and the client: hence the copies that it shares.
+
+template <class T>
+Values<T> copy_of(const py::buffer& array) {
+  const py::buffer_info info = array.request();
+  const auto count = static_cast<std::size_t>(info.size);
+  if (static_cast<std::size_t>(info.itemsize) != sizeof(T))
+    throw Error(ErrorKind::config, "an array has elements of " + std::to_string(info.itemsize) +
+                                       " bytes, not " + std::to_string(sizeof(T)));
+  auto values = std::make_shared<std::vector<T>>(count);
+  if (count > 0) std::memcpy(values->data(), info.ptr, count * sizeof(T));
+  return values;
+}
+
+Values<float> copy_if_any(const std::optional<py::buffer>& array) {
+  return array ? copy_of<float>(*array) : std::make_shared<std::vector<float>>();
+}
+
+std::shared_ptr<Tensor> make_tensor(std::size_t rows, std::size_t width) {
+  return std::make_shared<Tensor>(
+      DataType::float32, engine::Shape{static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)});
+}
+
+std::shared_ptr<Tensor> pull(const ClientPtr& client, std::uint32_t table, const py::buffer& array,
+                             std::size_t width, bool create) {
+  const auto keys = copy_of<std::uint64_t>(array);
+  auto rows = make_tensor(keys->size(), width);
+  run_interruptibly([=] {
+    client->pull({.sparse = {{.table = table, .keys = *keys, .rows = rows->values<float>()}},
+                  .dense = {},
+                  .create = create});
+  });
+  return rows;
+}
+
+void push(const ClientPtr& client, std::uint32_t table, const py::buffer& array, const py::buffer& values,
+          const std::optional<py::buffer>& show, const std::optional<py::buffer>& click, std::uint16_t slot,
+          std::uint32_t thread) {
+  const auto keys = copy_of<std::uint64_t>(array);
+  const auto gradients = copy_of<float>(values), shows = copy_if_any(show), clicks = copy_if_any(click);
+  run_interruptibly([=] {
+    client->push({.thread = thread,
+                  .sparse = {{.table = table,
+                              .keys = *keys,
+                              .gradients = *gradients,
+                              .shows = *shows,
+                              .clicks = *clicks,
+                              .slot = slot}},
+                  .dense = {}});
+  });
+}
+
+void push_dense(const ClientPtr& client, std::uint32_t table, const py::buffer& values,
+                std::uint32_t thread) {
+  const auto gradients = copy_of<float>(values);
+  run_interruptibly([=] {
+    client->push({.thread = thread, .sparse = {}, .dense = {{.table = table, .gradients = *gradients}}});
+  });
+}
+
+py::tuple get(const ClientPtr& client, std::uint32_t table, const py::buffer& array) {
+  const auto keys = copy_of<std::uint64_t>(array);
+  const auto rows = std::make_shared<ps::StoredRows>();
+  run_interruptibly([=] { *rows = client->get(table, *keys); });
+  auto values = make_tensor(rows->values.size() / std::max<std::size_t>(rows->width, 1), rows->width);
+  std::ranges::copy(rows->values, values->values<float>().begin());
+  py::list statistics;
+  for (const ps::StoredStatistics& now : rows->statistics)
+    statistics.append(py::make_tuple(now.slot, now.unseen_days, now.delta_score, now.show, now.click));
+  return py::make_tuple(rows->found, values, statistics);
+}
+
+template <class Result>
+Result ask(const std::function<Result()>& question) {
+  const auto answer = std::make_shared<Result>();
+  run_interruptibly([=] { *answer = question(); });
+  return std::move(*answer);
+}
+
+/// Takes a dictionary apart; whatever is not asked for is refused by name.
+class Fields {
+ public:
+  Fields(std::string of, const py::dict& values) : of_(std::move(of)), values_(values) {}
+
+  template <class T>
+  void take(const char* name, T& into) {
+    known_.emplace_back(name);
+    if (!values_.contains(name)) return;
+    try {
+      into = values_[name].cast<T>();
+    } catch (const py::cast_error&) {
+      throw Error(ErrorKind::config,
+                  of_ + ": " + name + " cannot be " + py::repr(values_[name]).cast<std::string>());
+    }
+  }
+
+  /// The enumerator of the name that "kind" is.
+  template <class Kind>
+  void take_kind(Kind& into, Kind last) {
+    known_.emplace_back("kind");
+    if (!values_.contains("kind")) return;
+    const auto wanted = values_["kind"].cast<std::string>();
+    std::vector<std::string> names;
+    for (int i = 0; i <= static_cast<int>(last); ++i) {
+      into = static_cast<Kind>(i);
+      names.emplace_back(to_string(into));
+      if (names.back() == wanted) return;
+    }
+    throw Error(ErrorKind::config, of_ + ": there is no '" + printable(wanted) + "'",
+                "there are " + join(names, ", "));
+  }
+
+  void finish() const {
+    for (const auto& [name, value] : values_) {
+      const auto text = name.cast<std::string>();
+      if (std::find(known_.begin(), known_.end(), text) == known_.end())
+        throw Error(ErrorKind::config, of_ + " has no '" + printable(text) + "'",
+                    "it has " + join(known_, ", "));
+    }
+  }
+
+ private:
+  std::string of_;
+  const py::dict& values_;
+  std::vector<std::string> known_;
+};
+
+ps::UpdateRule rule_from(const std::string& of, const py::dict& values) {
+  ps::UpdateRule rule;
+  Fields fields(of, values);
+  fields.take_kind(rule.kind, ps::UpdateRule::Kind::shared_adam);
+  fields.take("learning_rate", rule.learning_rate);
+  fields.take("beta1", rule.beta1);
+  fields.take("beta2", rule.beta2);
+  fields.take("epsilon", rule.epsilon);
+  fields.take("initial_accumulator", rule.initial_accumulator);
+  fields.take("momentum", rule.momentum);
+  fields.take("nesterov", rule.nesterov);
+  fields.take("l1", rule.l1);
+  fields.take("l2", rule.l2);
+  fields.take("learning_rate_power", rule.learning_rate_power);
+  fields.take("l1_decay", rule.l1_decay);
+  fields.take("l2_decay", rule.l2_decay);
+  fields.take("low", rule.low);
+  fields.take("high", rule.high);
+  fields.finish();
+  return rule;
+}
+
+ps::Initializer initializer_from(const py::dict& values) {
+  ps::Initializer initializer;
+  Fields fields("the initializer", values);
+  fields.take_kind(initializer.kind, ps::Initializer::Kind::truncated_normal);
+  fields.take("a", initializer.a);
+  fields.take("b", initializer.b);
+  fields.take("seed", initializer.seed);
+  fields.finish();
+  return initializer;
+}
+
+ps::Accessor accessor_from(const py::dict& values) {
+  ps::Accessor accessor;
+  Fields fields("the accessor", values);
+  fields.take_kind(accessor.kind, ps::Accessor::Kind::ctr);
+  fields.take("nonclk_coeff", accessor.nonclk_coeff);
+  fields.take("click_coeff", accessor.click_coeff);
+  fields.take("embedx_threshold", accessor.embedx_threshold);
+  fields.take("base_threshold", accessor.base_threshold);
+  fields.take("delta_threshold", accessor.delta_threshold);
+  fields.take("delta_keep_days", accessor.delta_keep_days);
+  fields.take("show_click_decay_rate", accessor.show_click_decay_rate);
+  fields.take("delete_threshold", accessor.delete_threshold);
+  fields.take("delete_after_unseen_days", accessor.delete_after_unseen_days);
+  fields.take("show_scale", accessor.show_scale);
+  fields.take("zero_init", accessor.zero_init);
+  py::dict embed_rule;
+  fields.take("embed_rule", embed_rule);
+  fields.finish();
+  if (!embed_rule.empty()) accessor.embed_rule = rule_from("the accessor's embed_rule", embed_rule);
+  return accessor;
+}
+
+ps::Admission admission_from(const py::dict& values) {
+  ps::Admission admission;
+  Fields fields("the admission", values);
+  fields.take_kind(admission.kind, ps::Admission::Kind::probability);
+  fields.take("threshold", admission.threshold);
+  fields.take("probability", admission.probability);
+  fields.take("seed", admission.seed);
+  fields.finish();
+  return admission;
+}
+
+ps::TableConfig table_config(std::uint32_t id, const std::string& name, bool sparse, std::uint64_t width,
+                             const py::dict& rule, const py::dict& initializer, const py::dict& accessor,
+                             const py::dict& admission, std::uint64_t min_block, bool on_disk) {
+  ps::TableConfig config;
+  config.id = id;
+  config.name = name;
+  config.kind = sparse ? ps::TableConfig::Kind::sparse : ps::TableConfig::Kind::dense;
+  config.width = width;
+  config.rule = rule_from("the rule", rule);
+  config.initializer = initializer_from(initializer);
+  config.accessor = accessor_from(accessor);
+  config.admission = admission_from(admission);
+  config.min_block = min_block;
+  config.on_disk = on_disk;
+  return config;
+}
+
+}  // namespace
+
+void bind_ps_arrays(py::module_& module) {
+  module.def("table_config", table_config, "id"_a, "name"_a, "sparse"_a, "width"_a, "rule"_a, "initializer"_a,
+             "accessor"_a, "admission"_a, "min_block"_a, "on_disk"_a);
+  module.def("pulled_width", [](const ps::TableConfig& config) { return ps::pulled_width(config); });
+  module.def("check_tables", [](const std::vector<ps::TableConfig>& tables) { ps::check_tables(tables); });
+  module.def("ps_pull", pull);
+  module.def("ps_push", push);
+  module.def("ps_push_dense", push_dense);
+  module.def("ps_get", get);
+  module.def("ps_shrink", [](const ClientPtr& client, std::uint32_t table) {
+    return ask<std::uint64_t>([=] { return client->shrink(table); });
+  });
+  module.def("ps_stat", [](const ClientPtr& client) {
+    return ask<std::vector<std::string>>([=] { return client->stat(); });
+  });
+  module.def("ps_save", [](const ClientPtr& client, const std::string& directory, std::uint32_t mode) {
+    run_interruptibly([=] { client->save(directory, ps::save_mode_of(mode)); });
+  });
+  module.def("ps_load", [](const ClientPtr& client, const std::string& directory) {
+    return ask<std::string>([=] { return client->load(directory); });
+  });
+  module.def("ps_begin_pass", [](const ClientPtr& client, std::uint32_t threads) {
+    run_interruptibly([=] { client->begin_pass(threads); });
+  });
+  module.def("ps_leave_pass", [](const ClientPtr& client, std::uint32_t thread) {
+    run_interruptibly([=] { client->leave_pass(thread); });
+  });
+}
+
+}  // namespace fleetrun::python

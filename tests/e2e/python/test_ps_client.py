@@ -1,0 +1,233 @@
+"""fleetrun.ps: numpy in, numpy out, in one process, over sockets, and under fleetrun; fleetrun.torch on top of it."""
+
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from conftest import environment
+from flow import LIMIT
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "examples"
+
+
+def run(tmp_path, text, **variables):
+    """Runs a script and returns what it printed."""
+    script = tmp_path / "script.py"
+    script.write_text("import numpy as np\nimport fleetrun\nfrom fleetrun import ps\n" + textwrap.dedent(text))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=environment(**variables), timeout=LIMIT, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_job(tmp_path, *arguments):
+    """Runs `python -m fleetrun ARGUMENTS` and returns what the trainers printed."""
+    done = subprocess.run([sys.executable, "-m", "fleetrun", "--log_dir=log", *arguments], capture_output=True, text=True,
+                          env=environment(FLEETRUN_RUN_DIR=str(tmp_path / "run")), timeout=LIMIT, cwd=tmp_path)
+    logs = "".join(path.read_text() for path in sorted((tmp_path / "log").glob("workerlog.*")))
+    assert done.returncode == 0, done.stderr + logs
+    return logs
+
+
+def test_pull_and_push_in_one_process_take_any_shape_and_give_arrays(tmp_path):
+    run(tmp_path, """
+        tables = [ps.SparseTable("emb", 2, rule="sum", initializer=ps.Constant(0.5)), ps.DenseTable("fc", 3, rule=ps.Rule("sgd", learning_rate=0.5))]
+        with ps.Client(tables) as client:
+            keys = np.array([[1, 2, 1], [-1, 2**62, 2]])
+            rows = client.pull("emb", keys)
+            assert rows.shape == (2, 3, 2) and rows.dtype == np.float32 and (rows == 0.5).all()
+            client.push("emb", keys, np.ones((2, 3, 2)))
+            assert client.pull("emb", np.uint64([2**64 - 1, 1])).tolist() == [[1.5, 1.5], [2.5, 2.5]]
+            assert client.pull("emb", []).shape == (0, 2)
+            assert client.pull("emb", 7).shape == (2,)
+            assert client.rows("emb") == 5
+            assert client.pull("emb", [100], create=False).tolist() == [[0.5, 0.5]] and client.rows("emb") == 5
+            client.set_dense("fc", [1, 2, 3])
+            client.push_dense("fc", [2, 2, 2])
+            assert client.pull_dense("fc").tolist() == [0, 1, 2]
+            assert client.sum([[1.0, 2.0]]).tolist() == [[1.0, 2.0]]
+            got = client.get("emb", [1, 100])
+            assert got["found"].tolist() == [True, False] and got["values"].tolist() == [[2.5, 2.5], [0, 0]]
+            (stat,) = client.stat()
+            assert stat["tables"][0]["rows"] == 5 and stat["calls"]["push"]["errors"] == 0
+        """)
+
+
+def test_statistics_admission_and_expiry_are_those_of_the_table(tmp_path):
+    run(tmp_path, """
+        accessor = ps.Accessor("ctr", show_click_decay_rate=0.5, delete_threshold=0.09, nonclk_coeff=0.1, embedx_threshold=0)
+        tables = [ps.SparseTable("ctr", 2, rule="sgd", accessor=accessor),
+                  ps.SparseTable("rare", 1, rule="sum", admission=ps.Admission("count", threshold=2))]
+        client = ps.Client(tables)
+        assert client.pull("ctr", [1]).shape == (1, 4)
+        client.push("ctr", [1, 2], np.zeros((2, 2)), shows=[10, 1], clicks=[3, 0], slot=7)
+        got = client.get("ctr", [1, 2])
+        assert got["show"].tolist() == [10, 1] and got["click"].tolist() == [3, 0] and got["slot"].tolist() == [7, 7]
+        assert client.pull("ctr", [1])[0, :2].tolist() == [10, 3]
+        assert client.shrink("ctr") == 1 and client.get("ctr", [1, 2])["found"].tolist() == [True, False]
+        client.push("rare", [5], [[1]])
+        assert client.rows("rare") == 0
+        client.push("rare", [5], [[1]])
+        assert client.rows("rare") == 1
+        """)
+
+
+def test_what_cannot_be_meant_is_refused_by_name(tmp_path):
+    out = run(tmp_path, """
+        tables = [ps.SparseTable("emb", 2), ps.DenseTable("fc", 3)]
+        client = ps.Client(tables)
+
+        def refused(call, *arguments, **more):
+            try:
+                call(*arguments, **more)
+            except fleetrun.Error as error:
+                print(error.kind + ":", error.what, "|", error.hint)
+            else:
+                print("not refused")
+
+        refused(client.pull, "emc", [1])
+        refused(client.pull, "fc", [1])
+        refused(client.pull, "emb", [1.5])
+        refused(client.push, "emb", [1, 2], [[1, 2]])
+        refused(client.push, "emb", [1], [[np.nan, 2]])
+        refused(client.pull_dense, "fc")
+        refused(ps.Client, tables, mode="fast")
+        refused(ps.Client, [ps.SparseTable("t", 1, rule=ps.Rule("sgd", lr=1))])
+        refused(ps.Client, [ps.SparseTable("t", 1, rule="sgdd")])
+        refused(ps.SparseTable, "t", 0)
+        refused(ps.Client, [ps.DenseTable("t", 1), ps.DenseTable("t", 1)])
+        refused(ps.Server, tables)
+        refused(client.load, "/nowhere")
+        """)
+    lines = out.splitlines()
+    for line, part in zip(lines, [
+            "config: there is no table 'emc' | there are emb, fc", "config: table 'fc' is dense, used as sparse",
+            "config: table 'emb': keys are float64, not integers", "config: table 'emb': gradients have the shape [1, 2], not [2, 2]",
+            "data: table 'emb': a gradient is NaN", "config: table 'fc' has no values yet", "config: there is no mode 'fast'",
+            "config: table 't': the rule has no 'lr' | it has kind, learning_rate", "config: table 't': the rule: there is no 'sgdd'",
+            "config: table 't': width is 0", "config: ", "config: this process is no server", ": "], strict=True):
+        assert part in line, line
+    assert "not refused" not in out
+
+
+def test_a_server_by_hand_and_two_trainers_share_rows_and_save_them(tmp_path):
+    run(tmp_path, """
+        import threading
+        tables = [ps.SparseTable("emb", 1, rule="sum")]
+        servers = [ps.Server(tables, endpoint="127.0.0.1:0", rank=rank, servers=2, trainers=2) for rank in range(2)]
+        endpoints = [server.endpoint for server in servers]
+        clients = [ps.Client(tables, endpoints=endpoints, trainer=rank, trainers=2) for rank in range(2)]
+        keys = np.arange(1000)
+
+        def train(client):
+            for _ in range(5):
+                client.push("emb", keys, np.ones((1000, 1)))
+            client.barrier()
+
+        threads = [threading.Thread(target=train, args=(client,)) for client in clients]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        assert (clients[0].pull("emb", keys) == 10).all()
+        clients[0].save("model")
+        assert sum(stat["tables"][0]["rows"] for stat in clients[1].stat()) == 1000
+        assert servers[0].stat()["server"] == 0
+        for client in clients: client.goodbye()
+        for server in servers: server.wait()
+        alone = ps.Client(tables)
+        alone.load("model")
+        assert (alone.pull("emb", keys) == 10).all() and alone.rows("emb") == 1000
+        """, FLEETRUN_INSECURE=1)
+
+
+def test_sync_steps_of_two_trainers_are_averaged(tmp_path):
+    (tmp_path / "train.py").write_text(textwrap.dedent("""
+        import numpy as np
+        from fleetrun import ps
+        tables = [ps.SparseTable("emb", 1, rule="sum")]
+        if ps.is_server():
+            ps.Server(tables, mode="sync").wait()
+        else:
+            with ps.Client(tables, mode="sync") as client:
+                client.begin_pass()
+                for step in range(10):
+                    client.push("emb", [7], [[2.0 * client.trainer + 1]])
+                client.leave_pass()
+                client.barrier()
+                print("sum", client.pull("emb", [7]).item())
+        """))
+    logs = run_job(tmp_path, "--server_num=1", "--trainer_num=2", "train.py")
+    assert logs.count("sum 20.0") == 2
+
+
+def test_the_numpy_example_learns_alone_and_in_a_job(tmp_path):
+    alone = subprocess.run([sys.executable, str(EXAMPLES / "ps_client" / "train.py")], capture_output=True, text=True, env=environment(), timeout=LIMIT)
+    assert alone.returncode == 0, alone.stderr
+    logs = run_job(tmp_path, "--server_num=2", "--trainer_num=2", str(EXAMPLES / "ps_client" / "train.py"), str(tmp_path / "model"))
+    for text, trainers in ((alone.stdout, 1), (logs, 2)):
+        last = [line.split() for line in text.splitlines() if " rows " in line]
+        assert len(last) == trainers
+        assert all(float(words[3]) < 0.05 and int(words[5]) == 500 for words in last), text
+    assert any((tmp_path / "model").iterdir())
+
+
+def have_torch():
+    return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, env=environment(), timeout=LIMIT).returncode == 0
+
+
+def test_without_torch_the_embedding_says_what_to_install(tmp_path):
+    if have_torch():
+        pytest.skip("PyTorch is installed")
+    out = run(tmp_path, """
+        try:
+            import fleetrun.torch
+        except ImportError as error:
+            print(error)
+        """)
+    assert "fleetrun.torch needs PyTorch" in out
+
+
+def test_an_embedding_gives_rows_and_pushes_gradients(tmp_path):
+    if not have_torch():
+        pytest.skip("PyTorch is not installed")
+    run(tmp_path, """
+        import torch
+        from fleetrun.torch import Embedding
+        client = ps.Client([ps.SparseTable("emb", 3, rule=ps.Rule("sgd", learning_rate=0.1), initializer=ps.Constant(1.0))])
+        layer = Embedding(client, "emb", padding_idx=0)
+        assert list(layer.parameters()) == [] and "padding_idx=0" in repr(layer)
+        ids = torch.tensor([[1, 2, 0], [1, 0, 5]])
+        rows = layer(ids)
+        assert rows.shape == (2, 3, 3) and rows[0, 2].tolist() == [0, 0, 0] and rows[0, 0].tolist() == [1, 1, 1]
+        (rows * torch.arange(3.0)).sum().backward()
+        assert np.allclose(client.pull("emb", [1]), [[1, 0.8, 0.6]]) and np.allclose(client.pull("emb", [5]), [[1, 0.9, 0.8]])
+        assert not client.get("emb", [0])["values"].any() or client.get("emb", [0])["values"].tolist() == [[1, 1, 1]]
+        layer.eval()
+        before = client.rows("emb")
+        assert layer(torch.tensor([77])).tolist() == [[1, 1, 1]] and client.rows("emb") == before
+        reference = torch.nn.Embedding(10, 3, padding_idx=0)
+        torch.nn.init.constant_(reference.weight, 1.0)
+        with torch.no_grad():
+            reference.weight[0] = 0
+        optimizer = torch.optim.SGD(reference.parameters(), lr=0.1)
+        fresh = Embedding(ps.Client([ps.SparseTable("emb", 3, rule=ps.Rule("sgd", learning_rate=0.1), initializer=ps.Constant(1.0))]), "emb", padding_idx=0)
+        for step in range(5):
+            ids = torch.randint(0, 10, (4, 6), generator=torch.Generator().manual_seed(step))
+            losses = [(layer_(ids).tanh() ** 2).sum() for layer_ in (reference, fresh)]
+            assert torch.allclose(*losses), step
+            optimizer.zero_grad()
+            for loss in losses:
+                loss.backward()
+            optimizer.step()
+        """)
+
+
+def test_the_torch_example_learns_with_two_trainers_and_both_have_one_model(tmp_path):
+    if not have_torch():
+        pytest.skip("PyTorch is not installed")
+    logs = run_job(tmp_path, "--server_num=1", "--trainer_num=2", str(EXAMPLES / "torch_embedding" / "train.py"))
+    last = [line.split() for line in logs.splitlines() if " right " in line]
+    assert len(last) == 2 and last[0][5] == last[1][5]
+    assert all(float(words[3]) > 0.8 for words in last), logs
