@@ -349,8 +349,7 @@ TEST_CASE("bytes that are no handshake, and one that is cut short anywhere, get 
   Job job;
   for (const std::string& greeting :
        {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(5000, '\xff'),
-        std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), tls_hello(), noise(1), noise(2),
-        noise(3)}) {
+        std::string("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), tls_hello(), noise(1), noise(2), noise(3)}) {
     const UniqueFd file = connect_socket(job.server.endpoint());
     send_all(file, greeting);
     ::shutdown(file.value(), SHUT_WR);
