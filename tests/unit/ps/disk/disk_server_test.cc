@@ -1,10 +1,15 @@
 // Servers whose tables hardly fit into memory, beside others that have all of it: a trainer sees no difference.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "ps/disk/rocksdb_rows.h"
@@ -28,6 +33,10 @@ std::vector<TableConfig> tables() {
                                sparse_table(1, "deep", 3, UpdateRule::Kind::adam), dense_table(2, "fc", 7)};
   for (TableConfig& table : all) table.initializer = {Initializer::Kind::normal, 0.0, 1.0, table.id};
   all[0].on_disk = all[1].on_disk = true;
+  all[0].accessor.kind = Accessor::Kind::sparse;
+  all[0].accessor.show_click_decay_rate = 0.5f;
+  all[0].accessor.delete_threshold = 0.06f;
+  all[0].accessor.delta_threshold = 0.1f;
   return all;
 }
 
@@ -64,6 +73,28 @@ class Step {
   std::vector<std::uint64_t> deep_;
 };
 
+std::vector<float> step(Client& client, unsigned seed) {
+  const Step step(seed);
+  std::vector<float> rows = step.pull(client);
+  step.push(client, rows);
+  return rows;
+}
+
+TableMemory little_memory(const TempDir& directory) {
+  return {open_rocksdb_store({directory.path().string(), "test", std::uint64_t{4} << 20}),
+          std::make_shared<MemoryBudget>(kBudget)};
+}
+
+// Names and bytes of all files.
+std::map<std::string, std::string> files_of(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[entry.path().filename().string()] = std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  return files;
+}
+
 // Fails when told to; its rows are those that it was given.
 class FaultyStore final : public ColdStore {
  public:
@@ -83,8 +114,7 @@ class FaultyStore final : public ColdStore {
 TEST_CASE("training on a table that lies on disk for the most part is training") {
   for (const Mode mode : {Mode::async, Mode::sync}) {
     const TempDir directory;
-    const TableMemory memory{open_rocksdb_store({directory.path().string(), "test", std::uint64_t{4} << 20}),
-                             std::make_shared<MemoryBudget>(kBudget)};
+    const TableMemory memory = little_memory(directory);
     const auto small = std::move(make_in_process(2, 1, mode, tables(), memory).front());
     const auto whole = std::move(make_in_process(2, 1, mode, tables()).front());
     for (const auto& client : {small.get(), whole.get()}) {
@@ -92,15 +122,40 @@ TEST_CASE("training on a table that lies on disk for the most part is training")
       client->begin_pass(1);
     }
     for (unsigned i = 0; i < 200; ++i) {
-      const Step step(i);
-      const std::vector<float> rows = step.pull(*small);
-      REQUIRE(rows == step.pull(*whole));
-      step.push(*small, rows);
-      step.push(*whole, rows);
+      REQUIRE(step(*small, i) == step(*whole, i));
     }
     for (const std::uint32_t table : {0u, 1u}) CHECK(small->rows(table) == whole->rows(table));
-    // Two servers and two batches of two tables, with about 50 rows of 68 bytes each.
-    CHECK(memory.budget->used() < kBudget + 2 * 2 * 50 * 68);
+    // Two servers and two batches of two tables, with about 50 rows of 73 bytes each.
+    CHECK(memory.budget->used() < kBudget + 2 * 2 * 50 * 73);
+  }
+}
+
+TEST_CASE(
+    "saves of all modes and shrinks are those of a table in memory, and load into one that is on disk") {
+  const TempDir directory;
+  const TempDir saves;
+  const auto whole = std::move(make_in_process(2, 1, Mode::async, tables()).front());
+  auto small = std::move(make_in_process(2, 1, Mode::async, tables(), little_memory(directory)).front());
+  for (const auto& client : {whole.get(), small.get()}) client->set_dense(2, std::vector<float>(7, 0.25f));
+  for (unsigned i = 0; i < 120; ++i) {
+    REQUIRE(step(*small, i) == step(*whole, i));
+    if (i % 10 == 9) {
+      const auto mode = static_cast<SaveMode>((i / 10) % 4);
+      whole->save(saves.file("whole"), mode);
+      small->save(saves.file("small"), mode);
+      REQUIRE(files_of(saves.file("whole")) == files_of(saves.file("small")));
+    }
+    if (i % 35 == 34) REQUIRE(small->shrink(0) == whole->shrink(0));
+    if (i % 40 == 39) {  // another number of servers goes on with it
+      small->save(saves.file("all"));
+      small =
+          std::move(make_in_process(1 + i % 3, 1, Mode::async, tables(), little_memory(directory)).front());
+      small->load(saves.file("all"));
+      small->save(saves.file("again"));
+      REQUIRE(small->rows(0) == whole->rows(0));
+      small = std::move(make_in_process(2, 1, Mode::async, tables(), little_memory(directory)).front());
+      small->load(saves.file("again"));
+    }
   }
 }
 
