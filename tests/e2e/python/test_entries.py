@@ -192,3 +192,33 @@ assert training.client.rows(table.id) == 0
 step([7])
 assert training.client.rows(table.id) == 1
 """)
+
+
+def test_a_configured_adam_gives_the_rows_that_paddle_gives(run):
+    # Paddle 2.6.2, asynchronous, saved after one merged push: keys 1, 2 and 3 with show 2, w 0.1, m -0.2 (key 2: -0.4).
+    run(HEAD + """
+strategy.sparse_table_configs = {"rows": {
+    "table_parameters.rows.accessor.accessor_class": "CtrCommonAccessor",
+    **{f"table_parameters.rows.accessor.{block}_sgd_param.{field}": value for block in ("embed", "embedx")
+       for field, value in {"name": "SparseAdamSGDRule", "adam.learning_rate": 0.1, "adam.initial_range": 0.0}.items()}}}
+slot = paddle.static.data("slot", [None, 1], "int64", lod_level=1)
+label = paddle.static.data("label", [None, 1])
+looked_up = paddle.static.nn.sparse_embedding(slot, [100, 2 + 4], param_attr=paddle.ParamAttr(name="rows"))
+pooled = paddle.static.nn.sequence_pool(looked_up, "sum")[:, 2:]
+w = paddle.create_parameter([4, 1], "float32", attr=paddle.ParamAttr(
+    name="w", trainable=False, initializer=paddle.nn.initializer.Constant(1.0)))
+loss = paddle.mean(paddle.square(paddle.matmul(pooled, w) - label))
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), strategy).minimize(loss)
+open("lines", "w").write("2 1 2 1 1.0\\n1 3 1 0.0\\n2 2 3 1 1.0\\n1 1 1 0.0\\n")
+dataset = paddle.distributed.QueueDataset()
+dataset.init(use_var=[slot, label], pipe_command="cat", batch_size=4)
+dataset.set_filelist(["lines"])
+exe.run(paddle.static.default_startup_program())
+exe.train_from_dataset(dataset=dataset, fetch_list=[loss])
+assert exe.last_pass.fetch_means == [0.5], exe.last_pass.fetch_means
+training = loss.program.training
+rows = np.asarray(training.client.pull_rows(training.plan.entries()[0].table.id, [1, 2, 3], 6))
+np.testing.assert_allclose(rows[:, 0], 2)
+np.testing.assert_allclose(rows[:, 1], 0)
+np.testing.assert_allclose(rows[:, 2:], 0.1, rtol=1e-4)
+""")

@@ -41,7 +41,7 @@ for width in (16, 8):
     deep = F.relu(paddle.static.nn.fc(x=deep, size=width))
 predict = F.sigmoid(first + second + paddle.static.nn.fc(x=deep, size=1))
 loss = paddle.mean(F.log_loss(input=predict, label=paddle.cast(label, "float32")))
-auc, _, _ = paddle.static.auc(input=paddle.concat([1 - predict, predict], axis=1), label=label, num_thresholds=2**12)
+auc, _, stats = paddle.static.auc(input=paddle.concat([1 - predict, predict], axis=1), label=label, num_thresholds=2**12)
 inputs = [label] + slots + [dense]
 """
 
@@ -70,7 +70,7 @@ deep = paddle.concat(pooled + [dense], axis=1)
 deep = F.relu(paddle.static.nn.fc(x=deep, size=16))
 predict = F.sigmoid(paddle.static.nn.fc(x=deep, size=1))
 loss = paddle.mean(F.log_loss(input=predict, label=paddle.cast(label, "float32")))
-auc, _, _ = paddle.static.auc(input=paddle.concat([1 - predict, predict], axis=1), label=label, num_thresholds=2**12)
+auc, _, stats = paddle.static.auc(input=paddle.concat([1 - predict, predict], axis=1), label=label, num_thresholds=2**12)
 inputs = [label] + slots + [dense, show, click]
 """
 
@@ -93,7 +93,7 @@ dataset.set_filelist(fleet.util.get_file_shard(["part%d" % i for i in range(4)])
 for epoch in range(EPOCHS):
     exe.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss, auc], fetch_info=["loss", "auc"],
                            print_period=20)
-fleet.barrier_worker()
+print("auc of all:", fleet.metrics.auc(stats[2], stats[3]), flush=True)
 if fleet.is_first_worker():
     AFTER
 fleet.barrier_worker()
@@ -125,7 +125,9 @@ def trained(start):
     job = start([find_fleetrun(), "--compat=paddle", "--server_num=1", "--trainer_num=2", "--python", sys.executable, "train.py"])
     output, _ = job.communicate(timeout=LIMIT)
     assert job.returncode == 0, output
+    everybodys = float(re.findall(r"auc of all: (.*)", output)[-1])
     loss, auc = re.findall(r"loss\[1\]:\[([^\]]*)\], auc\[1\]:\[([^\]]*)\]", output)[-1]
+    assert everybodys > 0.7, output
     return float(loss), float(auc), output
 
 
@@ -180,3 +182,39 @@ def test_ctr_dnn_learns_with_each_accessor(tmp_path, start, name):
     loss, auc, output = trained(start)
     assert loss < 0.55 and auc > 0.75, output
     assert "rows 40" in output
+
+
+KEEP = """
+    import os
+    dataset.set_filelist(["part0"])
+    def ask():
+        exe.infer_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss])
+        return exe.last_pass.fetch_means
+    table = fleet.fleet.training.plan.entries()[0].table
+    count = lambda: fleet.fleet.training.client.rows(table.id)
+    said = ask()
+    for mode in (0, 1, 2, 3):
+        fleet.save_persistables(exe, os.path.abspath(f"model{mode}"), mode=mode)
+    fleet.save_inference_model(exe, os.path.abspath("served"), [v.name for v in inputs], [predict])
+    went = fleet.shrink()
+    print("rows", count(), "went", went, flush=True)
+    fleet.load_model(os.path.abspath("model0"), 0)
+    assert ask() == said and count() == 40, (ask(), said, count())
+    fleet.load_model(os.path.abspath("model2"), 2)
+    print("base", count(), flush=True)
+    fleet.load_inference_model(os.path.abspath("served"), 0)
+    assert ask() == said, (ask(), said)
+    fleet.save_dense_params(exe, "dense", paddle.static.global_scope(), paddle.static.default_main_program())
+    print("kept", sorted(os.listdir("served")), os.listdir("dense"), flush=True)
+"""
+
+
+def test_a_job_keeps_its_model_in_every_mode(tmp_path, start):
+    write(tmp_path, CTR_DNN, True, epochs=2, after=KEEP.strip(), strategy="""strategy.fleet_desc_configs = {"embedding": {
+        "sparse_embedx_threshold": 0, "sparse_show_click_decay_rate": 0.01, "sparse_delete_threshold": 1.3,
+        "sparse_base_threshold": 130.0}}""")
+    _, _, output = trained(start)
+    rows, went = map(int, re.search(r"rows (\d+) went (\d+)", output).groups())
+    assert rows + went == 40 and went > 0, output
+    assert 0 < int(re.search(r"base (\d+)", output)[1]) < 40, output
+    assert "kept ['model.pdiparams', 'model.pdmodel', 'tables'] ['dense.pdparams']" in output

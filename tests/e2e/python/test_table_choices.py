@@ -94,6 +94,14 @@ print(table())
         f"first column {adam}")
 
 
+def test_a_strategy_takes_what_means_nothing_here_at_its_default(run):
+    run(HEAD + """
+strategy.trainer_desc_configs = {"dump_fields_path": "", "dump_fields": [], "trainer": "MultiTrainer", "stat_var_names": None}
+strategy.adam_d2sum = False
+assert strategy.trainer_desc_configs["trainer"] == "MultiTrainer" and strategy.adam_d2sum is False
+""")
+
+
 NAMED = "paddle.static.nn.sparse_embedding"
 
 
@@ -119,6 +127,9 @@ NAMED = "paddle.static.nn.sparse_embedding"
     ("strategy.fleet_desc_configs = {'rows': {'sparse_learning_rate': '0.1'}}", "it is a number"),
     ("strategy.fleet_desc_configs = {'dense_table': {}}", "dense parameters are trained by the script's optimizer"),
     ("strategy.fleet_desc_configs = {'rows': {'sparse_embedx_dim': 8}}; table(4)", "rows has rows of 4 floats"),
+    ("strategy.trainer_desc_configs = {'dump_fields': ['loss']}", "nothing is dumped"),
+    ("strategy.trainer_desc_configs = {'dump_field': []}", "did you mean DistributedStrategy.trainer_desc_configs.dump_fields?"),
+    ("strategy.adam_d2sum = True", "dense parameters are trained by the script's optimizer"),
     ("strategy.fleet_desc_configs = {'other': {}}; table(4)", "a table is configured for 'other', which no sparse_embedding"),
     ("strategy.fleet_desc_configs = {'rows': {}}; table(2)", "its accessor puts show and click before the values"),
 ])

@@ -24,7 +24,15 @@ _A_SYNC_DEFAULTS = {
     "max_staleness": 0,
 }
 
-_ATTRIBUTES = ("a_sync", "a_sync_configs", "sparse_table_configs", "fleet_desc_configs")
+_ATTRIBUTES = ("a_sync", "a_sync_configs", "sparse_table_configs", "fleet_desc_configs", "trainer_desc_configs", "adam_d2sum")
+
+# Paddle's keys of trainer_desc_configs with their defaults, and why another value is refused; None: it has no effect.
+_NO_DUMP = "nothing is dumped; fetch what you want to see with fetch_list"
+_TRAINER_DESC = {
+    "dump_fields_path": ("", _NO_DUMP), "dump_fields": ([], _NO_DUMP), "dump_param": ([], _NO_DUMP),
+    "stat_var_names": ([], _NO_DUMP), "trainer": ("", None), "device_worker": ("", None),
+    "local_sparse": ([], "every table lies on the servers"), "remote_sparse": ([], "every table lies on the servers"),
+}
 
 
 class DistributedStrategy:
@@ -58,17 +66,20 @@ class DistributedStrategy:
         heter_worker_device_guard      no effect: every operator runs on the CPU
 
     sparse_table_configs, fleet_desc_configs: {parameter: {key: value}} of sparse tables; see _table_configs.py.
+    trainer_desc_configs: its keys take their defaults only; trainer and device_worker have no effect. adam_d2sum: False only.
 
     Any other attribute is an AttributeError that names it, any other key an Error.
     """
 
-    __slots__ = ("_a_sync", "_a_sync_configs", "_sparse_table_configs", "_fleet_desc_configs", "tables")
+    __slots__ = ("_a_sync", "_a_sync_configs", "_sparse_table_configs", "_fleet_desc_configs", "_trainer_desc_configs",
+                 "tables")
 
     def __init__(self):
         self._a_sync = True
         self._a_sync_configs = dict(_A_SYNC_DEFAULTS)
         self._sparse_table_configs = {}
         self._fleet_desc_configs = {}
+        self._trainer_desc_configs = {key: default for key, (default, _) in _TRAINER_DESC.items()}
         self.tables = {}
 
     @property
@@ -124,6 +135,32 @@ class DistributedStrategy:
 
         self.tables = {**self.tables, **parse_desc(configs)}
         self._fleet_desc_configs.update(configs)
+
+    @property
+    def trainer_desc_configs(self):
+        """Paddle's keys with their values."""
+        return dict(self._trainer_desc_configs)
+
+    @trainer_desc_configs.setter
+    def trainer_desc_configs(self, configs):
+        for key, value in configs.items():
+            if key not in _TRAINER_DESC:
+                raise Error("config", missing("DistributedStrategy.trainer_desc_configs", key, _TRAINER_DESC))
+            default, reason = _TRAINER_DESC[key]
+            if reason is not None and value and value != default:
+                raise Error("config", f"trainer_desc_configs {key}={value!r}: {reason}", f"leave it at {default!r}")
+            self._trainer_desc_configs[key] = value
+
+    @property
+    def adam_d2sum(self):
+        """False: dense parameters are trained by the script's optimizer."""
+        return False
+
+    @adam_d2sum.setter
+    def adam_d2sum(self, flag):
+        if flag:
+            raise Error("config", f"DistributedStrategy.adam_d2sum = {flag!r}: dense parameters are trained by the script's optimizer",
+                        "leave it at False")
 
     @property
     def exchange(self):
