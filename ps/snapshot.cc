@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "ps/saving/paddle_checkpoint.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -27,6 +28,7 @@ LoadedTables load_tables(const std::string& directory, ServerPlace place,
     }
     return load_parts(directory, manifest, place, tables);
   };
+  if (!wanted && is_paddle_checkpoint(directory)) return load_paddle_checkpoint(directory, place, tables);
   try {
     return load_by(manifest_path(directory), directory, load);
   } catch (const Error& error) {
