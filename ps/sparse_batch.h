@@ -40,7 +40,10 @@ struct SparseTable::Batch {
 template <class Act>
 void SparseTable::for_keys(std::span<const std::uint64_t> keys, std::size_t prefetched, Act act) {
   const Batch batch(keys);
-  for (std::size_t s = 0; s < kShards; ++s) {
+  // Batches of several threads begin at shards far apart, so that none follows another from lock to lock.
+  const std::size_t first = next_first_.fetch_add(kShards / 2 + 5, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kShards; ++i) {
+    const std::size_t s = (first + i) % kShards;
     if (batch.begin[s] != batch.begin[s + 1]) for_shard_keys(s, batch, prefetched, act);
   }
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -173,6 +174,7 @@ class SparseTable : public Coolable {
   std::unique_ptr<ColdRows> cold_;
   MemoryBudget* budget_ = nullptr;  // with cold_
   std::vector<std::unique_ptr<Shard>> shards_;
+  std::atomic<std::size_t> next_first_{0};  // the shard at which the next batch begins, modulo kShards
 };
 
 }  // namespace fleetrun::ps
