@@ -294,7 +294,7 @@ class RpcChannel : public Channel {
   std::shared_ptr<ClientSession> session_;  // likewise
   std::optional<grpc::GenericStub> stub_;
   std::shared_ptr<Exchange> attended_;
-  std::optional<ShmLink> link_;  // instead of the stub
+  std::optional<ShmLink> link_;  // instead of gRPC calls
 };
 
 // Connects to all servers at once, says hello to each, and again to those that are not there yet or went away in between.
