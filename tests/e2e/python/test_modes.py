@@ -196,3 +196,53 @@ def test_geo_saves_sparse_tables_and_another_number_of_servers_loads_them(tmp_pa
 """)
     output, = job(3, 1, "geo", 0, 1, 3)
     assert words(output, "close") == ["True True"]
+
+
+DOCUMENT_000 = """
+import sys
+import numpy as np
+import paddle
+import paddle.fluid as fluid
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
+import paddle.fluid.incubate.fleet.base.role_maker as role_maker
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy_factory import (
+    DistributedStrategyFactory)
+
+x = fluid.data("x", [None, 4], "float32")
+y = fluid.data("y", [None, 1], "float32")
+w = fluid.ParamAttr(name="w", initializer=paddle.nn.initializer.Constant(0.5))
+loss = paddle.mean(paddle.square(paddle.static.nn.fc(x, 1, weight_attr=w, bias_attr=False) - y))
+strategy = getattr(DistributedStrategyFactory, f"create_{sys.argv[1]}_strategy")()
+config = strategy.get_program_config()
+config.min_block_size = 81920
+strategy.set_program_config({"slice_var_up": True})
+role = role_maker.PaddleCloudRoleMaker()
+fleet.init(role)
+optimizer = fluid.optimizer.SGD(0.1)
+optimizer = fleet.distributed_optimizer(optimizer, strategy)
+optimizer.minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+elif fleet.is_worker():
+    fleet.init_worker()
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fleet.startup_program)
+    compiled = fluid.compiler.CompiledProgram(fleet.main_program).with_data_parallel(
+        loss_name=loss.name, build_strategy=strategy.get_build_strategy(), exec_strategy=strategy.get_execute_strategy())
+    rng = np.random.default_rng(1)
+    for step in range(60):
+        X = rng.normal(size=(8, 4)).astype("float32")
+        Y = X @ np.array([[1.0], [2.0], [3.0], [4.0]], "float32")
+        value, = exe.run(compiled, feed={"x": X, "y": Y}, fetch_list=[loss])
+        print("loss", float(value), flush=True)
+    fleet.stop_worker()
+"""
+
+
+@pytest.mark.parametrize("mode", ["sync", "half_async", "async", "geo"])
+def test_the_script_of_document_000(tmp_path, job, package, mode):
+    (tmp_path / "train.py").write_text(f"import sys\nsys.path.insert(0, {package + '/_compat'!r})\n" + DOCUMENT_000)
+    for output in job(2, 2, mode):
+        values = [float(word) for word in words(output, "loss")]
+        assert len(values) == 60 and values[-1] < 0.05 < 5 < values[0]

@@ -54,7 +54,8 @@ struct LayeredModel {
 };
 
 /// Both weights after one pass.
-std::vector<float> train(ps::Mode mode, const std::string& file, std::vector<std::string>* calls = nullptr) {
+std::vector<float> train(ps::Mode mode, const std::string& file, std::vector<std::string>* calls = nullptr,
+                         std::uint32_t pull_dense_every = 1) {
   LayeredModel model;
   auto clients = ps::make_in_process(2, 1, mode, model.plan.tables());
   for (const TablePlan::Entry& entry : model.plan.entries)
@@ -66,7 +67,8 @@ std::vector<float> train(ps::Mode mode, const std::string& file, std::vector<std
   options.batch_size = 4;
   options.files = {file};
   dataset::QueueDataset dataset(options);
-  run_pass(model.main, model.scope, dataset, model.plan, &client, {.mode = mode});
+  run_pass(model.main, model.scope, dataset, model.plan, &client,
+           {.mode = mode, .pull_dense_every = pull_dense_every});
   clients[0]->goodbye();
   if (calls) *calls = client.calls;
   std::vector<float> weights = floats_of(model.scope.tensor("w1"));
@@ -111,4 +113,13 @@ TEST_CASE("small gradients travel with the next ones, and each push is followed 
   for (int i = 0; i < kBatches; ++i) expected.insert(expected.end(), {"push dense", "pull dense"});
   expected.push_back("pull dense");  // for the scope
   CHECK(calls == expected);
+}
+
+TEST_CASE("values are pulled after every so many pushes where a script says so") {
+  const TempDir dir;
+  std::vector<std::string> calls;
+  train(ps::Mode::async, dir.write("x.txt", text()), &calls, 2);
+  CHECK(calls == std::vector<std::string>{"pull dense", "push dense", "push dense", "pull dense",
+                                          "push dense", "push dense", "pull dense", "push dense",
+                                          "pull dense"});
 }
