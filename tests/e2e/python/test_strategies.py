@@ -153,3 +153,17 @@ strategy.a_sync_configs = {"k_steps": 5}
         "a_sync_configs k_steps='x' is no whole number",
         "a_sync_configs send_queue_size=0: it must be at least 1",
     ]
+
+
+def test_build_and_execution_strategies_are_taken(run):
+    done = run("""
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+strategy = fleet.DistributedStrategy()
+build = paddle.static.BuildStrategy()
+build.fuse_all_reduce_ops = False
+strategy.build_strategy = build
+strategy.execution_strategy = {"num_threads": 3}
+print(strategy.build_strategy.fuse_all_reduce_ops, strategy.execution_strategy.num_threads)
+""")
+    assert done.stdout == "False 3\n"

@@ -24,7 +24,8 @@ _A_SYNC_DEFAULTS = {
     "max_staleness": 0,
 }
 
-_ATTRIBUTES = ("a_sync", "a_sync_configs", "sparse_table_configs", "fleet_desc_configs", "trainer_desc_configs", "adam_d2sum")
+_ATTRIBUTES = ("a_sync", "a_sync_configs", "sparse_table_configs", "fleet_desc_configs", "trainer_desc_configs", "adam_d2sum",
+               "build_strategy", "execution_strategy")
 
 # Paddle's keys of trainer_desc_configs with their defaults, and why another value is refused; None: it has no effect.
 _NO_DUMP = "nothing is dumped; fetch what you want to see with fetch_list"
@@ -68,15 +69,21 @@ class DistributedStrategy:
     sparse_table_configs, fleet_desc_configs: {parameter: {key: value}} of sparse tables; see _table_configs.py.
     trainer_desc_configs: its keys take their defaults only; trainer and device_worker have no effect. adam_d2sum: False only.
 
+    build_strategy, execution_strategy: no effect, see BuildStrategy and ExecutionStrategy (_configs.py).
+
     Any other attribute is an AttributeError that names it, any other key an Error.
     """
 
     __slots__ = ("_a_sync", "_a_sync_configs", "_sparse_table_configs", "_fleet_desc_configs", "_trainer_desc_configs",
-                 "tables")
+                 "tables", "_build_strategy", "_execution_strategy")
 
     def __init__(self):
+        from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
+
         self._a_sync = True
         self._a_sync_configs = dict(_A_SYNC_DEFAULTS)
+        self._build_strategy = BuildStrategy()
+        self._execution_strategy = ExecutionStrategy()
         self._sparse_table_configs = {}
         self._fleet_desc_configs = {}
         self._trainer_desc_configs = {key: default for key, (default, _) in _TRAINER_DESC.items()}
@@ -161,6 +168,24 @@ class DistributedStrategy:
         if flag:
             raise Error("config", f"DistributedStrategy.adam_d2sum = {flag!r}: dense parameters are trained by the script's optimizer",
                         "leave it at False")
+
+    @property
+    def build_strategy(self):
+        """A BuildStrategy, whose keys have no effect; set as an object or as a dict."""
+        return self._build_strategy
+
+    @build_strategy.setter
+    def build_strategy(self, config):
+        self._build_strategy.update(config)
+
+    @property
+    def execution_strategy(self):
+        """An ExecutionStrategy, whose keys have no effect; set as an object or as a dict."""
+        return self._execution_strategy
+
+    @execution_strategy.setter
+    def execution_strategy(self, config):
+        self._execution_strategy.update(config)
 
     @property
     def exchange(self):
