@@ -186,6 +186,16 @@ void write_servers(Exposition& out, const JobStatus& status) {
   out.family("fleetrun_ps_bytes_total", "counter", "Bytes of requests and answers.");
   per_call(out, status, &ServerFigures::Call::bytes_in, ",direction=\"in\"");
   per_call(out, status, &ServerFigures::Call::bytes_out, ",direction=\"out\"");
+  const auto staleness = [&](const char* name, const char* help, auto value) {
+    out.family(name, "gauge", help);
+    per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
+      if (figures.staleness) out.sample(rank, static_cast<double>(value(*figures.staleness)));
+    });
+  };
+  staleness("fleetrun_ps_staleness_mean", "Pushes of others between a pull and its push, on average.",
+            [](const ServerFigures::Staleness& stale) { return stale.mean; });
+  staleness("fleetrun_ps_staleness_highest", "The most of them.",
+            [](const ServerFigures::Staleness& stale) { return stale.highest; });
   out.family("fleetrun_ps_call_seconds", "histogram", "From a call to its answer.");
   per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
     for (const ServerFigures::Call& call : figures.calls)

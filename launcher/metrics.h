@@ -14,7 +14,10 @@
 //   fleetrun_ps_keys_total{rank,table,direction}            fleetrun_ps_call_errors_total{rank,call}
 //     direction: pulled, pushed                             fleetrun_ps_calls_in_flight{rank,call}
 //   fleetrun_ps_bytes_total{rank,call,direction}            fleetrun_ps_call_seconds{rank,call}   a histogram
-//     direction: in, out
+//     direction: in, out                                    fleetrun_ps_staleness_mean{rank}
+//                                                           fleetrun_ps_staleness_highest{rank}
+//
+// Staleness: pushes of other trainers that were applied between a thread's pull and its push.
 #pragma once
 
 #include <string>

@@ -67,6 +67,9 @@ std::optional<ServerFigures> parse_server_figures(std::string_view text) {
     figures.uptime_seconds = json.at("uptime_seconds").get<double>();
     for (const Json& table : json.at("tables")) figures.tables.push_back(table_from(table));
     for (const auto& [kind, call] : json.at("calls").items()) figures.calls.push_back(call_from(kind, call));
+    if (json.contains("staleness"))
+      figures.staleness = {json.at("staleness").at("mean").get<double>(),
+                           json.at("staleness").at("highest").get<std::uint64_t>()};
     return figures;
   } catch (const Json::exception&) {
     return std::nullopt;  // of another version, or not ours

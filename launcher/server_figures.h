@@ -4,9 +4,10 @@
 //   {"uptime_seconds":12.5,
 //    "tables":[{"name":"emb","rows":1000,"pulled":5000,"pushed":4000}],
 //    "calls":{"pull":{"calls":100,"errors":0,"in_flight":1,"bytes_in":80000,"bytes_out":320000,"seconds":0.25,
-//                     "latency_ns":[[1919,60],[4223,40]]}}}
+//                     "latency_ns":[[1919,60],[4223,40]]}},
+//    "staleness":{"mean":1.5,"highest":4}}
 //
-// rows is missing for dense tables; latency_ns is {highest value in a bucket, how many calls}. What else is there is
+// rows is missing for dense tables, staleness where nobody pushed; latency_ns is {highest value in a bucket, how many calls}. What else is there is
 // ignored. Pure, but for read_server_figures().
 #pragma once
 
@@ -33,9 +34,16 @@ struct ServerFigures {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> latency_ns;  // rising
     bool operator==(const Call&) const = default;
   };
+  /// Pushes of other trainers that were applied between a pull and its push.
+  struct Staleness {
+    double mean = 0;
+    std::uint64_t highest = 0;
+    bool operator==(const Staleness&) const = default;
+  };
   double uptime_seconds = 0;
   std::vector<Table> tables;
   std::vector<Call> calls;
+  std::optional<Staleness> staleness = {};  // where it was measured
   bool operator==(const ServerFigures&) const = default;
 };
 

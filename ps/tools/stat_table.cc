@@ -210,6 +210,12 @@ std::string heading(const Server& server) {
                      shown(uptime, "%.0f") + " s";
   if (const std::uint64_t stale = number_at(server.now, "stale_requests"); stale > 0)
     text += ", " + std::to_string(stale) + " stale requests refused";
+  if (server.now.contains("staleness")) {
+    const Json& staleness = server.now.at("staleness");
+    text += ", pushes of others between a pull and its push: " +
+            shown(staleness.at("mean").get<double>(), "%.2f") + " on average, at most " +
+            std::to_string(number_at(staleness, "highest"));
+  }
   return text + "\n";
 }
 

@@ -14,7 +14,9 @@ from fleetrun_job import DEADLINE, ROOT, clean_environment, find_fleetrun, wait_
 
 
 def example():
-    path = os.environ.get("PS_CLIENT_EXAMPLE", str(ROOT / "build" / "examples" / "ps_client_example"))
+    """$PS_CLIENT_EXAMPLE, else the newest one that was built in this checkout."""
+    built = sorted(ROOT.glob("build*/examples/ps_client_example"), key=lambda path: path.stat().st_mtime)
+    path = os.environ.get("PS_CLIENT_EXAMPLE") or (str(built[-1]) if built else "")
     if not os.path.exists(path):
         pytest.skip("examples/ps_client is not built")
     return path

@@ -123,19 +123,22 @@ TEST_CASE("parameter servers have their tables, calls and times, with histograms
   figures.uptime_seconds = 10;
   figures.tables = {{"emb", 12345, 5000, 400}, {"fc", std::nullopt, 10, 10}};
   figures.calls = {{"pull", 100, 1, 2, 3000, 4000, 0.5, {{1000, 90}, {20000, 10}}}};
+  figures.staleness = {1.5, 4};
   status.processes[1].figures = figures;
   const std::string text = to_prometheus(status);
-  for (const char* line : {"fleetrun_ps_rows{rank=\"1\",table=\"emb\"} 12345",
-                           "fleetrun_ps_keys_total{rank=\"1\",table=\"emb\",direction=\"pulled\"} 5000",
-                           "fleetrun_ps_keys_total{rank=\"1\",table=\"fc\",direction=\"pushed\"} 10",
-                           "fleetrun_ps_calls_total{rank=\"1\",call=\"pull\"} 100",
-                           "fleetrun_ps_call_errors_total{rank=\"1\",call=\"pull\"} 1",
-                           "fleetrun_ps_calls_in_flight{rank=\"1\",call=\"pull\"} 2",
-                           "fleetrun_ps_bytes_total{rank=\"1\",call=\"pull\",direction=\"out\"} 4000",
-                           "fleetrun_ps_call_seconds_bucket{rank=\"1\",call=\"pull\",le=\"1.6384e-05\"} 90",
-                           "fleetrun_ps_call_seconds_bucket{rank=\"1\",call=\"pull\",le=\"+Inf\"} 100",
-                           "fleetrun_ps_call_seconds_sum{rank=\"1\",call=\"pull\"} 0.5",
-                           "fleetrun_ps_call_seconds_count{rank=\"1\",call=\"pull\"} 100"})
+  for (const char* line :
+       {"fleetrun_ps_rows{rank=\"1\",table=\"emb\"} 12345",
+        "fleetrun_ps_keys_total{rank=\"1\",table=\"emb\",direction=\"pulled\"} 5000",
+        "fleetrun_ps_keys_total{rank=\"1\",table=\"fc\",direction=\"pushed\"} 10",
+        "fleetrun_ps_calls_total{rank=\"1\",call=\"pull\"} 100",
+        "fleetrun_ps_call_errors_total{rank=\"1\",call=\"pull\"} 1",
+        "fleetrun_ps_calls_in_flight{rank=\"1\",call=\"pull\"} 2",
+        "fleetrun_ps_bytes_total{rank=\"1\",call=\"pull\",direction=\"out\"} 4000",
+        "fleetrun_ps_call_seconds_bucket{rank=\"1\",call=\"pull\",le=\"1.6384e-05\"} 90",
+        "fleetrun_ps_call_seconds_bucket{rank=\"1\",call=\"pull\",le=\"+Inf\"} 100",
+        "fleetrun_ps_staleness_mean{rank=\"1\"} 1.5", "fleetrun_ps_staleness_highest{rank=\"1\"} 4",
+        "fleetrun_ps_call_seconds_sum{rank=\"1\",call=\"pull\"} 0.5",
+        "fleetrun_ps_call_seconds_count{rank=\"1\",call=\"pull\"} 100"})
     CHECK_MESSAGE(has_line(text, line), line);
   CHECK(text.find("fleetrun_ps_rows{rank=\"1\",table=\"fc\"}") == std::string::npos);
 }

@@ -18,6 +18,9 @@ ServerFigures figures() {
 
 TEST_CASE("a server's figures are read back as they were written, and anything else is nothing") {
   CHECK(parse_server_figures(to_json(figures())) == figures());
+  ServerFigures stale = figures();
+  stale.staleness = {1.5, 4};
+  CHECK(parse_server_figures(to_json(stale)) == stale);
   for (const char* text : {"", "{}", "[]", "{\"uptime_seconds\":1,\"tables\":[{}],\"calls\":{}}", "12"})
     CHECK_FALSE(parse_server_figures(text));
   CHECK_FALSE(read_server_figures("/nowhere/at.all"));

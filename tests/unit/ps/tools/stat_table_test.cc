@@ -68,3 +68,11 @@ TEST_CASE("what is no figures of a server is refused") {
   CHECK(text_of([] { stat_table({"{}"}); }).starts_with("a server's figures cannot be read"));
   CHECK(text_of([] { stat_table({"x"}); }).starts_with("a server's figures cannot be read"));
 }
+
+TEST_CASE("staleness is told where it was measured") {
+  std::string stat = server(0, 1, 10, 1, 1, "[[1000,1]]");
+  stat.insert(1, R"("staleness":{"pushes":50,"mean":1.5,"highest":4},)");
+  CHECK(stat_table({stat}).find(
+            "up 10 s, pushes of others between a pull and its push: 1.50 on average, at most 4\n") !=
+        std::string::npos);
+}
