@@ -91,8 +91,10 @@ std::string to_json(const ServerFigures& figures) {
                         {"bytes_out", call.bytes_out},  {"seconds", call.seconds},
                         {"latency_ns", call.latency_ns}};
   }
-  const Json json = {
+  Json json = {
       {"uptime_seconds", figures.uptime_seconds}, {"tables", std::move(tables)}, {"calls", std::move(calls)}};
+  if (figures.staleness)
+    json["staleness"] = {{"mean", figures.staleness->mean}, {"highest", figures.staleness->highest}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
