@@ -31,8 +31,8 @@ StepRunner::~StepRunner() = default;
 
 void StepRunner::run(const std::map<std::string, const engine::Tensor*>& feed) {
   if (!state_->has_tables) return state_->executor.run(feed);
-  if (state_->mode != ps::Mode::async && !state_->in_pass) {
-    state_->client->begin_pass(1);
+  if (!state_->in_pass) {
+    if (state_->mode != ps::Mode::async) state_->client->begin_pass(1);
     state_->in_pass = true;
   }
   state_->exchange.begin_pull(feed);

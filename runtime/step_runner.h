@@ -24,7 +24,7 @@ class StepRunner {
   StepRunner& operator=(const StepRunner&) = delete;
 
   /// Pulls, runs, and pushes when the program has the plan's gradients (a test clone has not). But in async
-  /// mode the first call begins a pass with one thread; end_pass leaves it.
+  /// mode the first call begins a pass with one thread; end_pass leaves it, in every mode.
   void run(const std::map<std::string, const engine::Tensor*>& feed);
   const engine::Tensor& tensor(const std::string& name) const;
   void end_pass();
