@@ -137,6 +137,7 @@ bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, R
 Message Server::State::answer(const wire::Header& header, Reader& body, const MessageSource& answers) {
   switch (header.method) {
     case wire::Method::pull: {
+      quota.check();
       const wire::PullRequest request = wire::read_pull(body);
       note_pull(header, request);
       Message rows = current()->pull(request, answers);

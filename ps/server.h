@@ -28,6 +28,8 @@ struct ServerOptions {
   TableMemory memory = {};
   /// The run of the job (FLEETRUN_RUN): epochs of different runs do not compare.
   std::string run = {};
+  /// What the server's process may use before it refuses requests (ps/memory_quota.h); 0 for no limit.
+  std::uint64_t memory_limit = 0;
 };
 
 /// Threads: all calls may be made from several threads at once.

@@ -22,6 +22,7 @@
 #include "ps/durable/gate.h"
 #include "ps/geo/touched_keys.h"
 #include "ps/meeting.h"
+#include "ps/memory_quota.h"
 #include "ps/pace.h"
 #include "ps/saving/gate_hold.h"
 #include "ps/saving/part_loader.h"
@@ -54,6 +55,7 @@ struct Server::State {
   ServerOptions options;
   ServerPlace place;
   Gate gate;
+  mutable MemoryQuota quota;
   Meeting meeting;
   const std::shared_ptr<Figures> figures;  // shared with the calls under way
   mutable std::mutex mutex;                // guards what follows
@@ -74,6 +76,7 @@ struct Server::State {
   State(const ServerOptions& wanted, std::function<void()> all_done)
       : options(wanted),
         place{wanted.rank, wanted.servers, wanted.memory},
+        quota(wanted.memory_limit, name_of(wanted)),
         meeting(name_of(wanted), wanted.trainers,
                 {[this](const std::vector<Contribution>& step) { apply_step(step); }, std::move(all_done)},
                 wanted.epoch),

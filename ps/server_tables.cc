@@ -6,6 +6,7 @@
 namespace fleetrun::ps {
 
 std::unique_ptr<wire::PushRequest> Server::State::read_checked_push(Reader& body) const {
+  quota.check();
   auto request = std::make_unique<wire::PushRequest>(wire::read_push(body));
   current()->check(*request);
   figures->pushed(request->sections);

@@ -15,6 +15,7 @@
 #include "ps/client.h"
 #include "ps/disk/disk_settings.h"
 #include "ps/memory/in_process.h"
+#include "ps/memory_quota.h"
 #include "ps/modes/trainer_mode.h"
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
@@ -156,10 +157,11 @@ void bind_ps(py::module_& module) {
              const Environ environ = Environ::of_process();
              tables = ps::server_tables(ps::mode_of(mode), tables);
              ps::TableMemory memory = ps::table_memory_of(environ, tables, rank);
+             ps::ServerOptions options{
+                 rank, servers, trainers, ps::mode_of(mode), std::move(tables), epoch, std::move(memory)};
+             options.memory_limit = ps::memory_limit_of(environ);
              return std::make_shared<Server>(
-                 ps::ServerOptions{rank, servers, trainers, ps::mode_of(mode), std::move(tables), epoch,
-                                   std::move(memory)},
-                 endpoint,
+                 options, endpoint,
                  ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(environ),
                                       ps::transport_of(environ),
                                       environ.value_or("FLEETRUN_SERVER_FIGURES", "")});
