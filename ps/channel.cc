@@ -15,6 +15,11 @@ void Endings::wait(std::size_t calls) {
   changed_.wait(lock, [&] { return failed_ || ended_ >= calls; });
 }
 
+bool Endings::wait(std::size_t calls, std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, deadline, [&] { return failed_ || ended_ >= calls; });
+}
+
 std::size_t Endings::wait_for_more(std::size_t seen, std::chrono::steady_clock::time_point deadline) {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, deadline, [&] { return ended_ > seen; });

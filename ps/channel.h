@@ -23,6 +23,8 @@ class Endings {
   void ended(bool failed) noexcept;
   /// Returns when `calls` have ended or one has failed.
   void wait(std::size_t calls);
+  /// The same; false when the deadline came first.
+  bool wait(std::size_t calls, std::chrono::steady_clock::time_point deadline);
   /// Returns when more than `seen` have ended, or at the deadline; how many have.
   std::size_t wait_for_more(std::size_t seen, std::chrono::steady_clock::time_point deadline);
 

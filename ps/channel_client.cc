@@ -5,6 +5,7 @@
 #include <random>
 
 #include "ps/channel_client_state.h"
+#include "ps/slow_lane.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -28,7 +29,12 @@ ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarna
 
 void ChannelClient::ask_all(Header head, const std::function<Message(std::uint32_t)>& make,
                             PendingCalls::Join join) {
-  PendingCalls pending;
+  // A pass begins when the other trainers do.
+  const bool waits = head.method == Method::begin_pass;
+  const Deadlines& limits = options_.deadlines;
+  PendingCalls pending(waits                  ? std::chrono::milliseconds()
+                       : is_slow(head.method) ? limits.saving
+                                              : limits.data);
   pending.on_answer(std::move(join));
   for (std::uint32_t s = 0; s < servers(); ++s) pending.start(*channels_[s], s, head, make(s));
   pending.wait();

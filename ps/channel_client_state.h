@@ -24,6 +24,7 @@
 #include "ps/channel_client.h"
 #include "ps/client.h"
 #include "ps/durable/push_history.h"
+#include "ps/error_feedback.h"
 #include "ps/key_groups.h"
 #include "ps/key_partition.h"
 #include "ps/pending_calls.h"
@@ -114,6 +115,7 @@ class ChannelClient final : public Client {
   wire::Rows pulled_rows(const SparsePull& pull, bool create) const;
   wire::Rows pushed_rows(const SparsePush& push) const;
   std::vector<wire::PushDraft> draft_pushes(const Push& request);
+  void encode(const Push& request, std::vector<wire::PushDraft>& drafts);
   void check_finite(const std::vector<wire::PushDraft>& drafts) const;
   /// One request made by make(server) to every server; join as in PendingCalls.
   void ask_all(wire::Header header, const std::function<Message(std::uint32_t)>& make,
@@ -141,6 +143,7 @@ class ChannelClient final : public Client {
   std::map<std::uint32_t, TableConfig> tables_;
   std::vector<std::unique_ptr<Channel>> channels_;
   RecentGroups recent_;
+  ErrorFeedback feedback_;
   std::atomic<bool> said_goodbye_{false};
   bool is_late_;
   std::atomic<std::uint64_t> epoch_;

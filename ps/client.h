@@ -16,6 +16,7 @@
 // server refuses because the two sides disagree (it names both).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "ps/encoding.h"
 #include "ps/saving/manifest.h"
 #include "ps/stored_rows.h"
 #include "ps/table_config.h"
@@ -101,6 +103,15 @@ class Pending {
   virtual void wait() = 0;
 };
 
+/// How long a call may take before it fails with Error(timeout) naming the server that has not answered; 0: for ever.
+/// What waits for other trainers (barriers, sums, passes, pushes in sync mode) has no deadline.
+struct Deadlines {
+  /// Pulls, and pushes that do not wait for others.
+  std::chrono::milliseconds data{0};
+  /// Saving and loading: each of the requests of which they are made.
+  std::chrono::milliseconds saving{0};
+};
+
 struct ClientOptions {
   std::uint32_t trainer = 0;
   std::uint32_t trainers = 1;
@@ -112,6 +123,9 @@ struct ClientOptions {
   /// Not 0: a trainer that is started again with the same number, unlike that of any other, is the same to the servers as
   /// before, and goes on at next_change(). 0: it is another one each time.
   std::uint64_t identity = 0;
+  /// How rows and gradients travel; what shortening cuts off gradients is added to later ones (ps/error_feedback.h).
+  Encodings encodings = {};
+  Deadlines deadlines = {};
 };
 
 class Client {

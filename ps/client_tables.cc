@@ -30,7 +30,8 @@ namespace {
 // The calls of one change.
 class NumberedCalls : public PendingCalls {
  public:
-  NumberedCalls(ChangeNumbers& changes, std::uint64_t number) : changes_(changes), number_(number) {}
+  NumberedCalls(ChangeNumbers& changes, std::uint64_t number, std::chrono::milliseconds limit = {})
+      : PendingCalls(limit), changes_(changes), number_(number) {}
   ~NumberedCalls() override { changes_.end(number_); }
 
   void wait() override {
@@ -67,7 +68,10 @@ void ChannelClient::check_rows(const TableConfig& config, std::uint64_t width, s
 wire::Rows ChannelClient::pulled_rows(const SparsePull& pull, bool create) const {
   const TableConfig& config = table(pull.table, TableConfig::Kind::sparse);
   check_rows(config, pulled_width(config), pull.keys.size(), pull.rows.size());
-  return {pull.table, static_cast<std::uint32_t>(pulled_width(config)), 0, create ? 0 : wire::kNoNewRows, 0};
+  wire::Rows out{pull.table, static_cast<std::uint32_t>(pulled_width(config)), 0,
+                 create ? 0 : wire::kNoNewRows, 0};
+  out.set_encoding(options_.encodings.rows);
+  return out;
 }
 
 wire::Rows ChannelClient::pushed_rows(const SparsePush& push) const {
@@ -79,7 +83,10 @@ wire::Rows ChannelClient::pushed_rows(const SparsePush& push) const {
                                        " keys come with " + std::to_string(counts.size()) + " " + what);
   }
   const bool counts = config.accessor.kind != Accessor::Kind::plain;
-  return {push.table, static_cast<std::uint32_t>(config.width), 0, counts ? wire::kStatistics : 0, push.slot};
+  wire::Rows out{push.table, static_cast<std::uint32_t>(config.width), 0, counts ? wire::kStatistics : 0,
+                 push.slot};
+  out.set_encoding(options_.encodings.gradients);
+  return out;
 }
 
 void ChannelClient::add_dense(std::uint32_t id, std::size_t floats, std::vector<RequestPart>& parts) const {
@@ -137,6 +144,17 @@ static bool asks_for_nothing(const wire::Sections& sections) {
                      [](auto& block) { return block.floats == 0; });
 }
 
+// The rows of a section of an answer: where they lie, or decoded.
+static const float* rows_of(Reader& answer, const wire::Rows& section, Message& copy,
+                            std::vector<float>& decoded) {
+  if (section.encoding() == Encoding::float32)
+    return answer.array<float>(section.keys * section.width, copy).data();
+  decoded.resize(section.keys * section.width);
+  const auto words = answer.array<std::uint32_t>(section.bytes() / sizeof(std::uint32_t), copy);
+  decode(section.encoding(), std::as_bytes(words).data(), section.width, decoded);
+  return decoded.data();
+}
+
 std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
   std::vector<RequestPart> parts(servers());
   const auto find_groups = [this](const SparsePull& pull) {
@@ -148,7 +166,7 @@ std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
       request.sparse, [&](const SparsePull& pull) { return pulled_rows(pull, request.create); }, find_groups,
       parts);
   for (const DensePull& dense : request.dense) add_dense(dense.table, dense.values.size(), parts);
-  auto pending = std::make_unique<PendingCalls>();
+  auto pending = std::make_unique<PendingCalls>(options_.deadlines.data);
   const Header head = header(Method::pull, request.thread);
   for (std::uint32_t s = 0; s < servers(); ++s) {
     if (asks_for_nothing(parts[s].sections)) continue;
@@ -166,7 +184,9 @@ std::unique_ptr<Pending> ChannelClient::pull_async(const Pull& request) {
           const KeyGroups& keys = *groups[i];
           const std::size_t width = width_of(sparse[i].table);
           Message copy;
-          const float* row = answer.array<float>(keys.keys_of(server).size() * width, copy).data();
+          const wire::Rows& section = parts[server].sections.sparse[i];
+          std::vector<float> decoded;
+          const float* row = rows_of(answer, section, copy, decoded);
           for (std::uint32_t g = keys.begin[server]; g < keys.begin[server + 1]; ++g, row += width)
             copy_row(sparse[i].rows.data() + keys.first[g] * width, row, width);
         }
@@ -193,6 +213,10 @@ std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) {
   const Groups groups = add_sparse(
       request.sparse, [this](const SparsePush& push) { return pushed_rows(push); }, find_groups, parts);
   for (const DensePush& dense : request.dense) add_dense(dense.table, dense.gradients.size(), parts);
+  for (RequestPart& part : parts) {
+    for (wire::Floats& block : part.sections.dense)
+      block.encoded = static_cast<std::uint32_t>(options_.encodings.gradients);
+  }
   std::vector<wire::PushDraft> drafts;
   for (std::uint32_t s = 0; s < servers(); ++s) {
     drafts.push_back(
@@ -230,6 +254,21 @@ static void check_counts(const TableConfig& config, std::span<const float> shows
                                    "': a show or click is NaN or infinite; nothing of this push was sent");
 }
 
+// Gradients that travel shorter, into the messages.
+void ChannelClient::encode(const Push& request, std::vector<wire::PushDraft>& drafts) {
+  const Encoding encoding = options_.encodings.gradients;
+  if (encoding == Encoding::float32) return;
+  for (std::uint32_t s = 0; s < servers(); ++s) {
+    wire::PushDraft& draft = drafts[s];
+    for (std::size_t i = 0; i < draft.gradients.size(); ++i)
+      feedback_.encode_rows(encoding, request.sparse[i].table, draft.keys[i], draft.gradients[i],
+                            draft.encoded[i]);
+    for (std::size_t i = 0; i < draft.dense.size(); ++i)
+      feedback_.encode_dense(encoding, request.dense[i].table, s, draft.dense[i],
+                             draft.encoded[draft.gradients.size() + i]);
+  }
+}
+
 std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
   std::vector<wire::PushDraft> drafts = draft_pushes(request);
   for (const wire::PushDraft& draft : drafts) {
@@ -241,9 +280,12 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
       check_gradients(tables_.at(request.dense[i].table), draft.dense[i]);
     }
   }
+  encode(request, drafts);
   Header head = header(Method::push, request.thread);
   head.sequence = changes_.take();
-  auto pending = std::make_unique<NumberedCalls>(changes_, head.sequence);
+  auto pending = std::make_unique<NumberedCalls>(
+      changes_, head.sequence,
+      options_.mode == Mode::sync ? std::chrono::milliseconds() : options_.deadlines.data);
   // All servers hear of every change, also where they have no part in it: what one of them lacks is then known.
   for (std::uint32_t s = 0; s < servers(); ++s) {
     wire::set_sequence(drafts[s].message, head.sequence);

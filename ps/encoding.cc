@@ -62,7 +62,7 @@ void decode_words(const std::byte* in, std::span<float> values, From from) noexc
 }
 
 std::size_t rows_of(std::size_t count, std::size_t width) noexcept {
-  return (count + width - 1) / width;
+  return width == 0 ? 0 : (count + width - 1) / width;
 }
 
 void encode_bytes(std::span<const float> values, std::size_t width, std::byte* out) noexcept {

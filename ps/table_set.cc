@@ -104,8 +104,15 @@ void TableSet::check(const wire::Sections& sections, bool is_pull) const {
 Message TableSet::pull(const wire::PullRequest& request, const MessageSource& source) const {
   check(request.sections, true);
   std::size_t floats = 0;
-  for (const wire::Rows& rows : request.sections.sparse) floats += rows.keys * rows.width;
-  for (const wire::Floats& block : request.sections.dense) floats += block.floats;
+  std::size_t bytes = 0;
+  for (const wire::Rows& rows : request.sections.sparse) {
+    floats += rows.keys * rows.width;
+    bytes += rows.bytes();
+  }
+  for (const wire::Floats& block : request.sections.dense) {
+    floats += block.floats;
+    bytes += block.floats * sizeof(float);
+  }
   if (floats > wire::kLongestMessage / sizeof(float)) {
     throw Error(ErrorKind::data,
                 "a pull asks for " + std::to_string(floats) + " values; at most " +
@@ -113,13 +120,15 @@ Message TableSet::pull(const wire::PullRequest& request, const MessageSource& so
                 "use a smaller batch, or more servers");
   }
   make_room();
-  Message reply = source ? source(floats * sizeof(float)) : Message(floats * sizeof(float));
+  Message reply = source ? source(bytes) : Message(bytes);
   Writer writer(reply);
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
     const wire::Rows& rows = request.sections.sparse[i];
-    sparse(rows.table)
-        .pull(request.keys[i], writer.room<float>(rows.keys * rows.width).data(),
-              !rows.has(wire::kNoNewRows));
+    const bool is_plain = rows.encoding() == Encoding::float32;
+    std::vector<float> plain(is_plain ? 0 : rows.keys * rows.width);
+    float* values = is_plain ? writer.room<float>(rows.keys * rows.width).data() : plain.data();
+    sparse(rows.table).pull(request.keys[i], values, !rows.has(wire::kNoNewRows));
+    if (!is_plain) encode(rows.encoding(), plain, rows.width, writer.room<std::byte>(rows.bytes()).data());
   }
   for (const wire::Floats& block : request.sections.dense) {
     dense(block.table).pull(writer.room<float>(block.floats));

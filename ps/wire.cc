@@ -1,5 +1,6 @@
 #include "ps/wire.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -53,6 +54,11 @@ void write_sections(Writer& writer, const Sections& sections) {
   writer.array(std::span<const Floats>(sections.dense));
 }
 
+void check_encoding(const auto& section) {
+  if (static_cast<std::size_t>(section.encoding()) >= kEncodingCount)
+    throw malformed("a section of an unknown encoding");
+}
+
 template <class T>
 std::vector<T> read_list(Reader& reader, std::uint32_t count) {
   Message copy;
@@ -66,6 +72,8 @@ Sections read_sections(Reader& reader) {
   Sections out;
   out.sparse = read_list<Rows>(reader, sparse);
   out.dense = read_list<Floats>(reader, dense);
+  for (const Rows& rows : out.sparse) check_encoding(rows);
+  for (const Floats& block : out.dense) check_encoding(block);
   return out;
 }
 
@@ -74,6 +82,20 @@ std::span<const T> read_array(Reader& reader, std::size_t count, std::vector<Mes
   Message copy;
   const auto out = reader.array<T>(count, copy);
   if (copy.size() != 0) copies.push_back(std::move(copy));
+  return out;
+}
+
+// The values of a section, decoded where they are shorter.
+std::span<const float> read_values(Reader& reader, const auto& section, std::size_t count, std::size_t width,
+                                   std::vector<Message>& copies) {
+  if (section.encoding() == Encoding::float32) return read_array<float>(reader, count, copies);
+  if (count > kLongestMessage) throw malformed("a section of more values than a message holds");
+  Message copy;
+  const auto words = reader.array<std::uint32_t>(section.bytes() / sizeof(std::uint32_t), copy);
+  Message values(count * sizeof(float));
+  const std::span<float> out(reinterpret_cast<float*>(values.data()), count);
+  decode(section.encoding(), std::as_bytes(words).data(), width, out);
+  copies.push_back(std::move(values));
   return out;
 }
 
@@ -129,28 +151,36 @@ PullDraft draft_pull(const Header& header, const Sections& sections, const Messa
   return out;
 }
 
+// Where the gradients of a section are filled in.
+static std::span<float> room_for(const auto& section, std::size_t count, Writer& writer, PushDraft& out) {
+  const bool is_plain = section.encoding() == Encoding::float32;
+  out.encoded.push_back(is_plain ? nullptr : writer.room<std::byte>(section.bytes()).data());
+  return is_plain ? writer.room<float>(count) : std::span(out.plain.emplace_back(count));
+}
+
 PushDraft draft_push(const Header& header, const Sections& sections, const MessageSource& source) {
-  std::size_t floats = 0;
+  std::size_t bytes = section_bytes(sections) + key_bytes(sections);
   for (const Rows& rows : sections.sparse) {
-    floats += rows.keys * (rows.width + (rows.has(kStatistics) ? 2 : 0));
+    bytes += rows.bytes() + rows.keys * (rows.has(kStatistics) ? 2 * sizeof(float) : 0);
   }
-  for (const Floats& block : sections.dense) floats += block.floats;
-  Draft started =
-      draft(header, section_bytes(sections) + key_bytes(sections) + floats * sizeof(float), source);
+  for (const Floats& block : sections.dense) bytes += block.bytes();
+  Draft started = draft(header, bytes, source);
   write_sections(started.writer, sections);
   PushDraft out{std::move(started.message), {}, {}};
   for (const Rows& rows : sections.sparse) {
     out.keys.push_back(started.writer.room<std::uint64_t>(rows.keys));
   }
   for (const Rows& rows : sections.sparse) {
-    out.gradients.push_back(started.writer.room<float>(rows.keys * rows.width));
+    out.gradients.push_back(room_for(rows, rows.keys * rows.width, started.writer, out));
   }
   for (const Rows& rows : sections.sparse) {
     const std::size_t counts = rows.has(kStatistics) ? rows.keys : 0;
     out.shows.push_back(started.writer.room<float>(counts));
     out.clicks.push_back(started.writer.room<float>(counts));
   }
-  for (const Floats& block : sections.dense) out.dense.push_back(started.writer.room<float>(block.floats));
+  for (const Floats& block : sections.dense) {
+    out.dense.push_back(room_for(block, block.floats, started.writer, out));
+  }
   return out;
 }
 
@@ -186,7 +216,7 @@ PushRequest read_push(Reader& reader) {
   out.keys = read_keys(reader, out.sections, out.copies);
   for (const Rows& rows : out.sections.sparse) {
     // keys was read, so it is small enough for the product not to wrap.
-    out.gradients.push_back(read_array<float>(reader, rows.keys * rows.width, out.copies));
+    out.gradients.push_back(read_values(reader, rows, rows.keys * rows.width, rows.width, out.copies));
   }
   for (const Rows& rows : out.sections.sparse) {
     const std::size_t counts = rows.has(kStatistics) ? rows.keys : 0;
@@ -194,7 +224,7 @@ PushRequest read_push(Reader& reader) {
     out.clicks.push_back(read_array<float>(reader, counts, out.copies));
   }
   for (const Floats& block : out.sections.dense) {
-    out.dense.push_back(read_array<float>(reader, block.floats, out.copies));
+    out.dense.push_back(read_values(reader, block, block.floats, kDenseRow, out.copies));
   }
   expect_end(reader);
   return out;

@@ -4,7 +4,7 @@
 //   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 | epoch u64 | sequence u64 | body
 //
 //   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64, flags u32, slot u32}
-//              | dense x {table u32, 0 u32, floats u64} | keys u64[] of every sparse section
+//              | dense x {table u32, encoding u32, floats u64} | keys u64[] of every sparse section
 //     reply    rows f32[keys, width] of every sparse section | values f32[] of every dense section
 //   push       as pull | gradients f32[keys, width] of every sparse section
 //              | shows f32[keys], clicks f32[keys] of every sparse section that has them | f32[] of every dense section
@@ -35,6 +35,7 @@
 //   keep_pace  step u64, bound u64: answered when the thread may begin the step (ps/pace.h)
 //   text       length u32 | bytes
 //
+// Rows and gradients of a section whose flags (sparse) or encoding (dense) say so are shorter than f32 (ps/encoding.h).
 // The width of a sparse section is that of what travels: gradients have the table's, rows pulled from a ctr table two more.
 // The keys of one section of a push are distinct. A client's incarnation is a random number: it tells a
 // trainer that came back from the one before it. A hello and the attend after it have a random sequence, which tells one
@@ -50,6 +51,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ps/encoding.h"
 #include "ps/message.h"
 
 namespace fleetrun::ps::wire {
@@ -111,6 +113,8 @@ struct Header {
 /// Flags of a sparse section. Of a pull: unknown keys get no rows. Of a push: shows and clicks come with it.
 inline constexpr std::uint32_t kNoNewRows = 1;
 inline constexpr std::uint32_t kStatistics = 2;
+/// Above it: the encoding.
+inline constexpr std::uint32_t kEncodingShift = 8;
 
 /// One sparse section: `keys` rows of `width` floats.
 struct Rows {
@@ -122,14 +126,23 @@ struct Rows {
   std::uint32_t slot = 0;
 
   bool has(std::uint32_t flag) const noexcept { return (flags & flag) != 0; }
+  /// How its rows or gradients travel.
+  Encoding encoding() const noexcept { return static_cast<Encoding>(flags >> kEncodingShift & 0xff); }
+  void set_encoding(Encoding encoding) noexcept {
+    flags = (flags & ((1u << kEncodingShift) - 1)) | static_cast<std::uint32_t>(encoding) << kEncodingShift;
+  }
+  /// Bytes of its rows or gradients.
+  std::size_t bytes() const noexcept { return encoded_bytes(encoding(), keys * width, width); }
   bool operator==(const Rows&) const = default;
 };
 /// One dense section: the floats of one server's block.
 struct Floats {
   std::uint32_t table = 0;
-  std::uint32_t unused = 0;
+  std::uint32_t encoded = 0;
   std::uint64_t floats = 0;
 
+  Encoding encoding() const noexcept { return static_cast<Encoding>(encoded); }
+  std::size_t bytes() const noexcept { return encoded_bytes(encoding(), floats, kDenseRow); }
   bool operator==(const Floats&) const = default;
 };
 /// How far the changes of one client have come.
@@ -170,6 +183,10 @@ struct PushDraft {
   std::vector<std::span<float>> shows = {};
   std::vector<std::span<float>> clicks = {};
   std::vector<std::span<float>> dense = {};
+  /// Gradients that travel encoded are filled in `plain`, where `gradients` and `dense` show it, and encoded to `encoded`
+  /// then: by sparse section, then by dense section; nullptr for sections of floats.
+  std::vector<std::byte*> encoded = {};
+  std::vector<std::vector<float>> plain = {};
 };
 /// Throw: Error(data) when the message would be longer than kLongestMessage.
 PullDraft draft_pull(const Header& header, const Sections& sections, const MessageSource& source = {});

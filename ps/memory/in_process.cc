@@ -84,17 +84,25 @@ class MemoryChannel : public Channel {
 std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, std::uint32_t trainers, Mode mode,
                                                      const std::vector<TableConfig>& tables,
                                                      const TableMemory& memory) {
+  return make_in_process(servers, ClientOptions{0, trainers, mode, tables}, memory);
+}
+
+std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, const ClientOptions& client,
+                                                     const TableMemory& memory) {
+  const std::uint32_t trainers = client.trainers;
   if (servers == 0 || trainers == 0) {
     throw Error(ErrorKind::config, std::to_string(servers) + " servers and " + std::to_string(trainers) +
                                        " trainers in one process; at least one of each is needed");
   }
   std::vector<std::shared_ptr<Server>> all;
   for (std::uint32_t rank = 0; rank < servers; ++rank) {
-    all.push_back(std::make_shared<Server>(ServerOptions{rank, servers, trainers, mode, tables, 0, memory}));
+    all.push_back(std::make_shared<Server>(
+        ServerOptions{rank, servers, trainers, client.mode, client.tables, 0, memory}));
   }
   std::vector<std::unique_ptr<Client>> clients;
   for (std::uint32_t trainer = 0; trainer < trainers; ++trainer) {
-    const ClientOptions options{trainer, trainers, mode, tables};
+    ClientOptions options = client;
+    options.trainer = trainer;
     const std::uint64_t incarnation = make_incarnation();
     std::vector<std::unique_ptr<Channel>> channels;
     Welcome welcome;

@@ -16,4 +16,8 @@ std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, std:
                                                      const std::vector<TableConfig>& tables,
                                                      const TableMemory& memory = {});
 
+/// The same for clients like `client`, each with a rank of its own.
+std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, const ClientOptions& client,
+                                                     const TableMemory& memory = {});
+
 }  // namespace fleetrun::ps

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ps/client.h"
+#include "ps/client_environment.h"
 #include "ps/disk/disk_settings.h"
 #include "ps/memory/in_process.h"
 #include "ps/memory_quota.h"
@@ -81,8 +82,9 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
                                 exchange[1],       exchange[2], exchange[3]};
   run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, trained.mode,
                                                     ps::server_tables(trained.mode, trained.tables), epoch,
-                                                    launcher}] {
+                                                    launcher}]() mutable {
     const Environ environ = Environ::of_process();
+    ps::read_environment(environ, options);
     *client =
         ps::with_mode(ps::connect(endpoints, options,
                                   {.access = ps::access_of(environ), .transport = ps::transport_of(environ)}),
