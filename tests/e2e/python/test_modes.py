@@ -156,8 +156,10 @@ def test_several_threads_of_several_trainers_with_uneven_files(tmp_path, job, mo
     write(tmp_path, files=ALL, optimizer="paddle.optimizer.Adagrad(0.05)")
     parts(tmp_path, 8, (40, 3, 17))
     first, second = job(2, 2, mode, 10, 3, *merge)
-    assert losses(first)[-1] < losses(first)[0] / 4
-    assert second.count("examples: ") == 10
+    begun = max(losses(output)[0] for output in (first, second))
+    ended = sum(losses(first)[-10:]) / 10
+    assert ended < begun / 4
+    assert first.count("examples: ") == second.count("examples: ") == 10
 
 
 def test_staleness_is_counted_and_bounded(tmp_path, job):
@@ -243,6 +245,8 @@ elif fleet.is_worker():
 @pytest.mark.parametrize("mode", ["sync", "half_async", "async", "geo"])
 def test_the_script_of_document_000(tmp_path, job, package, mode):
     (tmp_path / "train.py").write_text(f"import sys\nsys.path.insert(0, {package + '/_compat'!r})\n" + DOCUMENT_000)
-    for output in job(2, 2, mode):
-        values = [float(word) for word in words(output, "loss")]
-        assert len(values) == 60 and values[-1] < 0.05 < 5 < values[0]
+    losses_of = [[float(word) for word in words(output, "loss")] for output in job(2, 2, mode)]
+    assert [len(values) for values in losses_of] == [60, 60]
+    # Who comes to a parameter that has been trained meanwhile begins lower.
+    assert max(values[0] for values in losses_of) > 5
+    assert all(values[-1] < 0.05 for values in losses_of)
