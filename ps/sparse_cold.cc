@@ -87,6 +87,25 @@ void SparseTable::come_in(std::size_t index, std::span<const std::uint64_t> keys
   shard.figures.from_disk += found.size();
 }
 
+// The rows leave memory, all or none.
+void SparseTable::put_out(std::size_t index, std::span<const std::uint32_t> rows) {
+  if (rows.empty()) return;
+  Shard& shard = *shards_[index];
+  std::vector<std::uint64_t> keys;
+  std::vector<float> floats;
+  keys.reserve(rows.size());
+  floats.reserve(rows.size() * layout_.floats);
+  for (const std::uint32_t row : rows) {
+    keys.push_back(shard.rows.key_at(row));
+    floats.insert(floats.end(), shard.rows.at(row), shard.rows.at(row) + layout_.floats);
+  }
+  cold_->put(index, keys, floats);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (CutShard* cut : shard.cuts) cut->go(rows[i], keys[i]);
+    remove_row(shard, row_hash(keys[i]), rows[i]);
+  }
+}
+
 bool SparseTable::cool(std::size_t index, std::size_t rows) {
   Shard& shard = *shards_[index];
   const std::lock_guard lock(shard.mutex);
@@ -94,25 +113,36 @@ bool SparseTable::cool(std::size_t index, std::size_t rows) {
   const auto until =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(shard.rows.end(), std::uint64_t{from} + rows));
   std::vector<std::uint32_t> going;
-  std::vector<std::uint64_t> keys;
-  std::vector<float> floats;
   for (std::uint32_t row = from; row < until; ++row) {
     if (!shard.rows.is_live(row)) continue;
     if (shard.uses[row] == kStays) {
       shard.uses[row] = kStays - 1;
-      continue;
+    } else {
+      going.push_back(row);
     }
-    going.push_back(row);
-    keys.push_back(shard.rows.key_at(row));
-    floats.insert(floats.end(), shard.rows.at(row), shard.rows.at(row) + layout_.floats);
   }
-  if (!going.empty()) cold_->put(index, keys, floats);
-  for (std::size_t i = 0; i < going.size(); ++i) {
-    for (CutShard* cut : shard.cuts) cut->go(going[i], keys[i]);
-    remove_row(shard, row_hash(keys[i]), going[i]);
-  }
+  put_out(index, going);
   shard.hand = until < shard.rows.end() ? until : 0;
   return shard.hand == 0;
+}
+
+// With a checkpoint, rows that no push has seen for accessor.ssd_unseenday_threshold days leave, whatever room there is.
+void SparseTable::put_out_unseen(std::size_t index) {
+  Shard& shard = *shards_[index];
+  const std::lock_guard lock(shard.mutex);
+  std::vector<std::uint32_t> going;
+  for (std::uint32_t row = 0; row < shard.rows.end(); ++row) {
+    if (!shard.rows.is_live(row)) continue;
+    const Statistics statistics = read_statistics(shard.rows.at(row));
+    if (static_cast<float>(statistics.unseen_days()) > config_.accessor.ssd_unseenday_threshold) {
+      going.push_back(row);
+    }
+    if (going.size() == kMostAtOnce || row + 1 == shard.rows.end()) {
+      put_out(index, going);
+      going.clear();
+    }
+  }
+  put_out(index, going);
 }
 
 }  // namespace fleetrun::ps

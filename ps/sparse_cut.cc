@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "ps/sparse_cut_shard.h"
+#include "runtime/base/error.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -114,6 +115,12 @@ const std::vector<std::uint64_t>& SparseCut::admission_words(std::size_t shard) 
 void SparseCut::settle() {
   if (table_.layout_.statistics == 0 || mode_ == SaveMode::all) return;
   for (std::size_t s = 0; s < SparseTable::kShards; ++s) settle_shard(s);
+  if (mode_ != SaveMode::checkpoint || !cold_) return;
+  try {
+    for (std::size_t s = 0; s < SparseTable::kShards; ++s) table_.put_out_unseen(s);
+  } catch (const Error&) {
+    // They are in memory as before. Whoever needs the room will be told what the disk has.
+  }
 }
 
 void SparseCut::settle_shard(std::size_t index) {

@@ -149,6 +149,8 @@ class SparseTable : public Coolable {
   void for_shard_keys(std::size_t index, const Batch& batch, std::size_t prefetched, Act& act);
   template <class Act>
   void change_values(std::span<const std::uint64_t> keys, const Act& act);
+  void put_out(std::size_t index, std::span<const std::uint32_t> rows);
+  void put_out_unseen(std::size_t index);
   void bring_in(std::size_t index, const Batch& batch);
   void come_in(std::size_t index, std::span<const std::uint64_t> keys);
 

@@ -247,3 +247,31 @@ TEST_CASE(
   cold.fail(false);
   CHECK(table.rows() == 100);
 }
+
+TEST_CASE("a checkpoint moves rows out that no push has seen for days, and they come back by a pull") {
+  MemoryBudget budget(1 << 20);
+  TableConfig config = counted_ctr();
+  config.admission = {};
+  config.accessor.ssd_unseenday_threshold = 1.0f;
+  SparseTable table(config);
+  table.attach(std::make_unique<MemoryColdRows>(table.row_floats()), budget);
+  const std::vector<std::uint64_t> keys{1, 2, 3};
+  const std::vector<float> gradients(3 * config.width, 0.5f);
+  table.push(keys, gradients.data());
+  const auto age = [&table] {
+    const auto cut = table.begin_cut(SaveMode::checkpoint);
+    Contents ignored;
+    for (std::size_t shard = 0; shard < SparseTable::kShards; ++shard)
+      read_rest(*cut, shard, table.row_floats(), ignored);
+    cut->settle();
+  };
+  age();
+  CHECK(table.figures().cold_rows == 0);
+  table.push(std::span(keys).first(1), gradients.data());
+  age();
+  CHECK(table.figures().cold_rows == 2);
+  std::vector<float> pulled(2 * (config.width + 2));
+  table.pull(std::span(keys).last(2), pulled.data());
+  CHECK(table.figures().cold_rows == 0);
+  CHECK(pulled[0] == 1.0f);
+}
