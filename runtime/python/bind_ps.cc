@@ -17,6 +17,7 @@
 #include "ps/disk/disk_settings.h"
 #include "ps/memory/in_process.h"
 #include "ps/memory_quota.h"
+#include "ps/modes/row_cache.h"
 #include "ps/modes/trainer_mode.h"
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
@@ -85,10 +86,11 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
                                                     launcher}]() mutable {
     const Environ environ = Environ::of_process();
     ps::read_environment(environ, options);
-    *client =
-        ps::with_mode(ps::connect(endpoints, options,
-                                  {.access = ps::access_of(environ), .transport = ps::transport_of(environ)}),
-                      trained);
+    auto connected = ps::connect(endpoints, options,
+                                 {.access = ps::access_of(environ), .transport = ps::transport_of(environ)});
+    *client = ps::with_mode(
+        ps::with_row_cache(std::move(connected), options.mode, options.tables, ps::row_cache_of(environ)),
+        trained);
   });
   return *client;
 }
