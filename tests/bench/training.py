@@ -4,7 +4,10 @@
 Measures training beside Paddle 2.6.2, alternating, in one run.
 
   dataset       rows/s of QueueDataset, one reader thread: as it is (cat) and through a real pipe
-  ps            examples/s of asynchronous training, one server and one trainer (tests/bench/ps/ctr_dnn.py)
+  ps            examples/s of asynchronous training, one server, one and two trainers, layers of 32 and 400 x 400 x 400
+                (tests/bench/ps/ctr_dnn.py): over shared memory, a unix socket and TCP, and without a server; before
+                that what a batch costs on its way, and how a step grows with servers, trainers and the network's
+                delay (ps_wire_bench and ps_scale_bench, of a build with -Dbench=enabled in `build`)
 
 Both sides run the same script on the same files, one after the other, on the same two cores, with one thread for
 matrix products. A figure is the median over repetitions of the fastest pass of each, the first pass left out; the
@@ -44,15 +47,19 @@ def data(rows):
     return folder
 
 
-def passes(argv, folder, bin_folder, more_path=()):
-    """Runs argv + [--data, --report] until the report is there; the seconds of each of its passes."""
+def passes(argv, folder, bin_folder, more_path=(), more_environ=None, trainers=1):
+    """Runs argv + [--data, --report] until the report is there; the seconds of each of its passes. With several trainers
+    each writes a report of its own: the seconds in which one would have done what they do together."""
     work = os.path.join(CACHE, "bench", "run")
     os.makedirs(work, exist_ok=True)
     report, log = os.path.join(work, "report.json"), os.path.join(work, "output.txt")
-    if os.path.exists(report):
-        os.remove(report)
+    reports = [report] if trainers == 1 else [f"{report}.{rank}" for rank in range(trainers)]
+    for path in reports:
+        if os.path.exists(path):
+            os.remove(path)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "FLEETRUN_"))}
     clean.update(OMP_NUM_THREADS="1", GLOG_minloglevel="2", PATH=bin_folder + os.pathsep + clean["PATH"])
+    clean.update(more_environ or {})
     if more_path:
         clean["PYTHONPATH"] = os.pathsep.join(more_path)
     two_cores = sorted(os.sched_getaffinity(0))[:2]
@@ -60,17 +67,20 @@ def passes(argv, folder, bin_folder, more_path=()):
         process = subprocess.Popen([*argv, "--data", folder, "--report", report], cwd=work, env=clean, stdout=output,
                                    stderr=subprocess.STDOUT, preexec_fn=lambda: os.sched_setaffinity(0, two_cores))
     deadline = time.monotonic() + LIMIT
-    while process.poll() is None and not os.path.exists(report) and time.monotonic() < deadline:
+    while process.poll() is None and not all(map(os.path.exists, reports)) and time.monotonic() < deadline:
         time.sleep(0.05)
     try:  # Paddle's launcher never ends a parameter-server job by itself: ask it to
         process.wait(5)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGTERM)
         process.wait()
-    if not os.path.exists(report):
+    if not all(map(os.path.exists, reports)):
         fail(f"{' '.join(argv)} wrote no report (status {process.returncode}); its output: {log}, {work}/log")
-    with open(report) as file:
-        return json.load(file)
+    seconds = []
+    for path in reports:
+        with open(path) as file:
+            seconds.append(json.load(file))
+    return [1 / sum(1 / one for one in of_pass) for of_pass in zip(*seconds)]
 
 
 def compare(name, rows, repetitions, ours, peer):
@@ -105,14 +115,55 @@ def bench_dataset(rows, repetitions):
                                os.path.join(PEERS, "bin")))
 
 
+def bench_wire():
+    bench = os.path.join(ROOT, "build", "tests", "bench", "ps_wire_bench")
+    if os.path.exists(bench):
+        subprocess.run([bench], check=True, stderr=subprocess.DEVNULL)
+    else:
+        print(f"no {bench}: meson configure build -Dbench=enabled && ninja -C build tests/bench/ps_wire_bench")
+
+
+def bench_scale():
+    bench = os.path.join(ROOT, "build", "tests", "bench", "ps_scale_bench")
+    if not os.path.exists(bench):
+        return
+    plot = os.path.join(CACHE, "bench", "ps-scale.svg")
+    lines = subprocess.run([bench], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    subprocess.run([sys.executable, os.path.join(BENCH, "ps", "scale_plot.py"), plot], input=lines, check=True)
+    print(f"plot: {plot}")
+
+
 def bench_ps(rows, repetitions):
     prepare_sides()
+    bench_wire()
+    bench_scale()
     folder, script = data(rows), os.path.join(BENCH, "ps", "ctr_dnn.py")
-    job = ["--server_num=1", "--trainer_num=1"]
-    compare("ps, async, 1 server, 1 trainer", rows, repetitions,
-            lambda: passes([os.path.join(OURS, "fleetrun"), *job, "--compat=paddle", script], folder, OURS),
-            lambda: passes([os.path.join(PEERS, "bin", "python"), "-m", "paddle.distributed.launch", *job, script], folder,
-                           os.path.join(PEERS, "bin")))
+    alias = subprocess.run([os.path.join(OURS, "python"), "-c", "import fleetrun; print(fleetrun.__path__[0])"], text=True,
+                           capture_output=True, check=True).stdout.strip() + "/_compat"
+    for hidden in ("32", "400,400,400"):
+        def local():
+            return passes([os.path.join(OURS, "python"), script, "--local", "--hidden", hidden], folder, OURS, [alias])
+
+        for transport, trainers in (("shm", 1), ("unix", 1), ("tcp", 1), ("shm", 2)):
+            job = ["--server_num=1", f"--trainer_num={trainers}"]
+
+            def ours():
+                return passes([os.path.join(OURS, "fleetrun"), *job, "--compat=paddle", script, "--hidden", hidden], folder,
+                              OURS, (), {"FLEETRUN_PS_TRANSPORT": transport}, trainers)
+
+            def theirs():
+                return passes([os.path.join(PEERS, "bin", "python"), "-m", "paddle.distributed.launch", *job, script,
+                               "--hidden", hidden], folder, os.path.join(PEERS, "bin"), trainers=trainers)
+
+            compare(f"ps, layers {hidden}, {transport}, 1 server, trainers: {trainers}", rows, repetitions, ours, theirs)
+        with_server, alone = [], []
+        for _ in range(repetitions):
+            with_server.append(rows / min(passes(
+                [os.path.join(OURS, "fleetrun"), "--server_num=1", "--trainer_num=1", "--compat=paddle", script, "--hidden",
+                 hidden], folder, OURS)[1:]))
+            alone.append(rows / min(local()[1:]))
+        print(f"ps, layers {hidden}, beside one process without a server: {statistics.median(with_server):,.0f}/s and "
+              f"{statistics.median(alone):,.0f}/s, {statistics.median(with_server) / statistics.median(alone):.0%}")
 
 
 def main():
