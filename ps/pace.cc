@@ -15,24 +15,37 @@ std::int64_t Pace::slowest() const noexcept {
   return slowest;
 }
 
+std::int64_t Pace::start_of(const Participant& newcomer) const noexcept {
+  if (clocks_.empty()) return furthest_;
+  const auto left = left_at_.find(newcomer);
+  return left == left_at_.end() ? slowest() : std::max(slowest(), left->second);
+}
+
 std::vector<Respond> Pace::begin(Step step) {
   const auto number = static_cast<std::int64_t>(step.number);
-  const std::int64_t now = slowest();
+  const std::int64_t start = start_of(step.from);
   const auto [at, is_new] = clocks_.try_emplace(step.from);
-  if (is_new) at->second.offset = now - number;
+  if (is_new) at->second.offset = start - number;
   at->second.time = number + at->second.offset;
+  furthest_ = std::max(furthest_, at->second.time);
   waiting_.push_back(
       {step.from, at->second.time - static_cast<std::int64_t>(step.bound), std::move(step.respond)});
   return release();
 }
 
 std::vector<Respond> Pace::leave(const Participant& participant) {
-  clocks_.erase(participant);
+  const auto at = clocks_.find(participant);
+  if (at != clocks_.end()) {
+    left_at_[participant] = at->second.time;
+    clocks_.erase(at);
+  }
   return release();
 }
 
 std::vector<Respond> Pace::leave_all(std::uint32_t trainer) {
-  std::erase_if(clocks_, [trainer](const auto& entry) { return entry.first.trainer == trainer; });
+  const auto is_its = [trainer](const auto& entry) { return entry.first.trainer == trainer; };
+  std::erase_if(clocks_, is_its);
+  std::erase_if(left_at_, is_its);
   return release();
 }
 

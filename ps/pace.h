@@ -1,8 +1,9 @@
 // How far trainer threads may get ahead of each other where staleness is bounded: a thread that wants to begin a step waits
 // until the slowest one is within its bound. Kept by server 0.
 //
-// A thread takes part from its first step to its leaving; one that comes while others are under way starts where the
-// slowest of them is, so that nobody waits for it to catch up. The slowest never waits, so somebody always goes on.
+// A thread takes part from its first step to its leaving. One that comes while others are under way starts where the slowest
+// of them is, so that nobody waits for it to catch up; one that comes back, not before where it left, so that passes do not
+// add to its lead. When nobody is under way all start even. The slowest never waits, so somebody always goes on.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +44,12 @@ class Pace {
     Respond respond;
   };
   std::int64_t slowest() const noexcept;
+  std::int64_t start_of(const Participant& newcomer) const noexcept;
   std::vector<Respond> release();
 
   std::map<Participant, Clock> clocks_;
+  std::map<Participant, std::int64_t> left_at_;
+  std::int64_t furthest_ = 0;
   std::vector<Waiting> waiting_;
 };
 

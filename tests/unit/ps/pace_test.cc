@@ -60,6 +60,29 @@ TEST_CASE("nobody waits for a thread that has left, and a newcomer starts where 
   CHECK(race.begun == "caa");
 }
 
+TEST_CASE("leaving and coming back does not add to a lead, and all start even when nobody is under way") {
+  Race race;
+  race.begin('a', 0, 2);
+  race.begin('b', 0, 2);
+  race.begin('a', 1, 2);
+  race.begin('a', 2, 2);
+  race.leave('a');
+  race.begun.clear();
+  race.begin('a', 0, 2);  // where it left: two ahead
+  CHECK(race.begun == "a");
+  race.begin('a', 1, 2);
+  CHECK(race.begun == "a");
+  race.leave('a');
+  race.leave('b');
+  race.begun.clear();
+  race.begin('b', 0, 0);
+  race.begin('a', 0, 0);
+  CHECK(race.begun == "ba");
+  race.begin('c', 0, 0);
+  race.begin('b', 1, 0);
+  CHECK(race.begun == "bac");
+}
+
 TEST_CASE("at the end everyone who waits is known") {
   Race race;
   race.begin('a', 0, 0);
