@@ -89,6 +89,7 @@ class ChannelClient final : public Client {
   void all_reduce_sum(std::span<double> values) override;
   void save(const std::string& directory, SaveMode mode) override;
   std::string load(const std::string& directory) override;
+  void save_for_paddle(const std::string& directory, SaveMode mode) override;
   std::uint64_t rows(std::uint32_t table) override;
   StoredRows get(std::uint32_t table, std::span<const std::uint64_t> keys) override;
   std::uint64_t shrink(std::uint32_t table) override;

@@ -171,6 +171,9 @@ class Client {
   /// tables.
   virtual void save(const std::string& directory, SaveMode mode = SaveMode::all) = 0;
   virtual std::string load(const std::string& directory) = 0;
+  /// What one server holds, as a checkpoint that Paddle 2.6.2 loads (ps/saving/paddle_checkpoint.h), which load() takes
+  /// too. Throws: as save; Error(config) with several servers.
+  virtual void save_for_paddle(const std::string& directory, SaveMode mode) = 0;
 
   /// Rows of a sparse table over all servers.
   virtual std::uint64_t rows(std::uint32_t table) = 0;

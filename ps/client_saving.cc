@@ -119,6 +119,32 @@ void ChannelClient::save(const std::string& directory, SaveMode mode) {
   end_save(true);
 }
 
+void ChannelClient::save_for_paddle(const std::string& directory, SaveMode mode) {
+  if (servers() != 1) {
+    throw Error(ErrorKind::config,
+                "Paddle's checkpoints put a key's rows by its number; " + std::to_string(servers()) +
+                    " servers hold them by its hash",
+                "save as usual, load that in a process without servers, and save from there");
+  }
+  begin_save(directory);
+  try {
+    settle();
+    const Header head = header(Method::save_text);
+    ask_all(head, [&](std::uint32_t) {
+      return directory_request(head, directory, sizeof mode, [&](Writer& writer) { writer.value(mode); });
+    });
+  } catch (Error& error) {
+    try {
+      end_save(false);
+    } catch (const Error&) {
+      // The first error says what went wrong.
+    }
+    error.while_doing("saving to " + directory);
+    throw;
+  }
+  end_save(true);
+}
+
 std::vector<FoundSave> ChannelClient::prepare_load(const std::string& directory, std::uint64_t wanted,
                                                    std::string& fallen_back) {
   const Header head = header(Method::load_prepare);

@@ -174,6 +174,9 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
     case wire::Method::save_settle:
       settle_save(body);
       return {};
+    case wire::Method::save_text:
+      save_text(body);
+      return {};
     case wire::Method::save_part:
       return save_part(header, body);
     case wire::Method::save_commit:

@@ -1,6 +1,7 @@
 // Saving and loading on one server, in steps that the client leads through (ps/client_saving.cc).
 #include <utility>
 
+#include "ps/saving/paddle_checkpoint.h"
 #include "ps/saving/table_cut.h"
 #include "ps/server_state.h"
 #include "ps/snapshot.h"
@@ -171,6 +172,17 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   return out;
 }
 
+void Server::State::save_text(Reader& body) {
+  const std::string directory = wire::read_text(body);
+  const SaveMode mode = save_mode_of(body.value<std::uint32_t>());
+  wire::expect_end(body);
+  auto saved = std::make_shared<SavedCut>();
+  saved->cut = held_gate()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, mode); });
+  save_paddle_checkpoint(directory, options.tables, *saved->cut);
+  const std::lock_guard lock(mutex);
+  part = std::move(saved);
+}
+
 void Server::State::commit_save(Reader& body) {
   Manifest manifest;
   manifest.parts.resize(read_count(body, sizeof(std::uint32_t)));
@@ -187,7 +199,7 @@ void Server::State::commit_save(Reader& body) {
     const std::lock_guard lock(mutex);
     written = part;
   }
-  if (!written)
+  if (!written || !written->writer)
     throw Error(ErrorKind::config, name_of(options) + " has written nothing that could be committed");
   const SaveName& name = written->writer->save();
   manifest.save = name.save;

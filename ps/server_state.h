@@ -48,7 +48,7 @@ Message message_of(const T& value) {
 /// What a server has written of a save, and what is to happen to its rows once the save is durable.
 struct SavedCut {
   std::unique_ptr<TableCut> cut;
-  std::unique_ptr<PartWriter> writer;
+  std::unique_ptr<PartWriter> writer;  // none for a checkpoint of Paddle's
 };
 
 struct Server::State {
@@ -105,6 +105,7 @@ struct Server::State {
   void settle_save(Reader& body);
   std::shared_ptr<GateHold> held_gate() const;
   Message save_part(const wire::Header& header, Reader& body);
+  void save_text(Reader& body);
   void commit_save(Reader& body);
   void end_save(Reader& body);
   void drop_save() noexcept;

@@ -6,9 +6,9 @@ namespace fleetrun::ps {
 
 bool is_slow(wire::Method method) noexcept {
   using enum wire::Method;
-  return method == save_begin || method == save_freeze || method == save_settle || method == save_part ||
-         method == save_commit || method == save_end || method == load_prepare || method == load_commit ||
-         method == load_abort;
+  return method == save_begin || method == save_freeze || method == save_settle || method == save_text ||
+         method == save_part || method == save_commit || method == save_end || method == load_prepare ||
+         method == load_commit || method == load_abort;
 }
 
 void SlowLane::add(std::function<void()> job) {

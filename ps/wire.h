@@ -18,6 +18,7 @@
 //   save_freeze                    reply clients u32 | clients x {trainer u32, 0 u32, incarnation u64, number u64}
 //   save_settle clients u32 | clients x as above: the highest of all servers
 //   save_part  directory text, save u64, mode u32       reply pieces u32 | pieces x {bytes u64, digest u64}
+//   save_text  directory text, mode u32
 //   save_commit parts u32 | parts x {pieces u32 | pieces x {bytes u64, digest u64}}
 //   save_end   committed u32: 1 when all servers have
 //   load_prepare directory text, save u64 or 0 for the newest that is whole
@@ -92,9 +93,10 @@ enum class Method : std::uint16_t {
   save_settle,
   take_staleness,
   keep_pace,
+  save_text,
 };
 inline constexpr std::size_t kMethodCount =
-    static_cast<std::size_t>(Method::keep_pace) + 1;  // the last one's
+    static_cast<std::size_t>(Method::save_text) + 1;  // the last one's
 std::string_view to_string(Method method) noexcept;
 
 struct Header {

@@ -68,6 +68,10 @@ class GeoClient final : public ForwardingClient {
     exchange_now();
     ForwardingClient::barrier();
   }
+  void save_for_paddle(const std::string& directory, SaveMode mode) override {
+    exchange_now();
+    ForwardingClient::save_for_paddle(directory, mode);
+  }
   void save(const std::string& directory, SaveMode mode) override {
     exchange_now();
     ForwardingClient::save(directory, mode);

@@ -29,6 +29,9 @@ class ForwardingClient : public Client {
   void barrier() override { to_->barrier(); }
   void all_reduce_sum(std::span<double> values) override { to_->all_reduce_sum(values); }
   void save(const std::string& directory, ps::SaveMode mode) override { to_->save(directory, mode); }
+  void save_for_paddle(const std::string& directory, SaveMode mode) override {
+    to_->save_for_paddle(directory, mode);
+  }
   std::string load(const std::string& directory) override { return to_->load(directory); }
   std::uint64_t rows(std::uint32_t table) override { return to_->rows(table); }
   StoredRows get(std::uint32_t table, std::span<const std::uint64_t> keys) override {

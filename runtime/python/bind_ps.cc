@@ -103,6 +103,12 @@ void bind_client(py::module_& module) {
       .def("all_reduce_sum", all_reduce_sum)
       .def("barrier", [](ClientPtr self) { run_interruptibly([=] { self->barrier(); }); })
       .def("save", save, "directory"_a, "mode"_a = 0)
+      .def(
+          "save_for_paddle",
+          [](ClientPtr self, const std::string& directory, std::uint32_t mode) {
+            run_interruptibly([=] { self->save_for_paddle(directory, static_cast<ps::SaveMode>(mode)); });
+          },
+          "directory"_a, "mode"_a = 0)
       .def("load",
            [](ClientPtr self, const std::string& directory) {
              const auto warning = std::make_shared<std::string>();

@@ -43,6 +43,9 @@ class CountingClient : public ps::Client {
   void barrier() override { inner_.barrier(); }
   void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }
   void save(const std::string& directory, ps::SaveMode mode) override { inner_.save(directory, mode); }
+  void save_for_paddle(const std::string& directory, ps::SaveMode mode) override {
+    inner_.save_for_paddle(directory, mode);
+  }
   std::string load(const std::string& directory) override { return inner_.load(directory); }
   std::uint64_t rows(std::uint32_t table) override { return inner_.rows(table); }
   ps::StoredRows get(std::uint32_t table, std::span<const std::uint64_t> wanted) override {

@@ -165,3 +165,33 @@ TEST_CASE("what is written for Paddle is read again, bit by bit") {
   }
   CHECK(loaded.tables->dense(1).contents().values == set->dense(1).contents().values);
 }
+
+TEST_CASE("one server saves for Paddle beside training, several say what to do") {
+  const std::vector<TableConfig> tables{adam_table(UpdateRule::Kind::adam, Accessor::Kind::plain),
+                                        dense_table(1, "d", 2)};
+  const TempDir dir;
+  const auto client = one_client(1, tables);
+  client->set_dense(1, std::vector<float>{1, 2});
+  const std::vector<std::uint64_t> keys{1, 1000, 2000};
+  const std::vector<float> ones(12, 1.0f);
+  for (int i = 0; i < 2; ++i)
+    client->push({.thread = 0, .sparse = {{.table = 0, .keys = keys, .gradients = ones}}, .dense = {}});
+  client->save_for_paddle(dir.path().string(), SaveMode::all);
+  const auto other = one_client(2, tables);
+  other->load(dir.path().string());
+  for (int i = 0; i < 2; ++i) {
+    std::vector<float> expected(12);
+    std::vector<float> rows(12);
+    client->pull({.sparse = {{.table = 0, .keys = keys, .rows = expected}}, .dense = {}});
+    other->pull({.sparse = {{.table = 0, .keys = keys, .rows = rows}}, .dense = {}});
+    CHECK(rows == expected);
+    // Moments and steps are the same too.
+    for (Client* each : {client.get(), other.get()}) {
+      each->push({.thread = 0, .sparse = {{.table = 0, .keys = keys, .gradients = ones}}, .dense = {}});
+    }
+  }
+  const fleetrun::Error error = error_of([&] { other->save_for_paddle(dir.file("x"), SaveMode::all); });
+  CHECK(std::string(error.what()) ==
+        "Paddle's checkpoints put a key's rows by its number; 2 servers hold them by its hash");
+  CHECK(error.hint() == "save as usual, load that in a process without servers, and save from there");
+}
