@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The flights of examples/wide_and_deep in every mode and in one process: do they learn the same?
 
-usage: tests/campaigns/mode_parity.py [--data DIR] [--seeds 1,2,3] [--epochs 3] [--trainers 2] [--servers 1]
+usage: tests/oracles/mode_parity.py [--data DIR] [--seeds 1,2,3] [--epochs 3] [--trainers 2] [--servers 1]
                                       [--threads 1] [--geo-steps 100] [--within 0.005] [--no-repeat]
 
 Trains the example with each seed: in one process, and with servers in sync, half_async, async and geo mode. Prints the test
