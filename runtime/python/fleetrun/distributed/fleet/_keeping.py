@@ -10,17 +10,26 @@ from fleetrun._error import Error
 class Keeping:
     """The part of Fleet that keeps models."""
 
-    def save_persistables(self, executor, dirname, main_program=None, mode=0):
+    def save_persistables(self, executor, dirname, main_program=None, mode=0, format=None):
         """Every server writes its tables below `dirname` on its own host; a process alone writes all it has there.
 
         mode: 0 everything; of tables that keep statistics (ShowClickEntry, sparse_table_configs) 1 the rows whose score and
         change since the last such save are large enough, 2 those whose score is; 3 everything, and rows are a day older
-        afterwards. Throws: Error(host) when `dirname` cannot be written.
+        afterwards. format: "paddle" for a checkpoint that Paddle 2.6.2 loads, which one server writes; load_model takes it
+        too. Throws: Error(host) when `dirname` cannot be written.
         """
         from fleetrun.distributed.fleet import _local_model as local_model
 
         training = self._keep("save_persistables")
         mode = _mode("save_persistables", mode)
+        if format not in (None, "paddle"):
+            raise Error("config", f"fleet.save_persistables(format={format!r}) is not known", 'leave it out, or give "paddle"')
+        if format == "paddle":
+            if not self._role.distributed:
+                raise Error("config", 'fleet.save_persistables(format="paddle") in a process without servers',
+                            "save from a job with one server: it loads what this process saves")
+            training.client.save_for_paddle(str(dirname), mode)
+            return
         if self._role.distributed:
             training.client.save(str(dirname), mode)
         else:
