@@ -188,6 +188,9 @@ struct JobConfig {
   std::map<std::string, RestartScope, std::less<>> restart;  // by role, where the user said so
   RestartBudget restart_budget;
   std::chrono::milliseconds restart_backoff{}, healthy_after{};
+  std::optional<std::string> ps_checkpoint;  // as written
+  std::chrono::milliseconds ps_checkpoint_interval{};
+  std::string ps_log_sync;
 
   std::vector<ListedSetting>
       listing;  // Paddle's keys, then the others that were given, each in alphabetical order

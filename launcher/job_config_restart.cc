@@ -20,6 +20,17 @@ void read_budget(const Value& value, RestartBudget& budget) {
   }
 }
 
+void read_ps_checkpoint(const Values& values, JobConfig& config) {
+  if (values.given("ps_checkpoint")) {
+    config.ps_checkpoint = values["ps_checkpoint"].text;
+    if (config.ps_checkpoint->empty())
+      refuse(values["ps_checkpoint"], "a directory is wanted", "name one that the servers may write to");
+  }
+  config.ps_checkpoint_interval = read_duration(values["ps_checkpoint_interval"]);
+  config.ps_log_sync =
+      read_word<std::string>(values["ps_log_sync"], {{"process", "process"}, {"power", "power"}});
+}
+
 }  // namespace
 
 void read_restart(const Values& values, JobConfig& config) {
@@ -37,8 +48,14 @@ void read_restart(const Values& values, JobConfig& config) {
   const bool elastic = read_whole_number(values["elastic_level"], -1, 2) >= 0;
   const bool scoped = std::any_of(config.restart.begin(), config.restart.end(),
                                   [](const auto& role) { return role.second != RestartScope::nobody; });
+  read_ps_checkpoint(values, config);
   if (values.given("max_restart") || values.given("restart_budget") || elastic || scoped)
     config.max_restart = most;
+  if (config.ps_checkpoint && !config.max_restart) {
+    // Asked for servers: the failure of a trainer ends the job, as it does without.
+    config.max_restart = most;
+    config.restart.try_emplace("trainer", RestartScope::nobody);
+  }
   config.restart_backoff = read_duration(values["restart_backoff"]);
   config.healthy_after = read_duration(values["healthy_after"]);
 }

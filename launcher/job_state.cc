@@ -246,6 +246,7 @@ void JobState::report_done(Actions& actions) {
 
 void JobState::begin_attempt(Actions& actions) {
   phase_ = Phase::starting;
+  group_attempt_ = attempt_;
   role_states_.assign(roles_.size(), {});
   for (Process& process : processes_) process = {.role = process.role, .end = {}};
   actions.push_back(Tell{event::AttemptBegan{attempt_}});

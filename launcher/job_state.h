@@ -70,6 +70,8 @@ class JobState {
   Phase phase() const noexcept { return phase_; }
   bool stopping() const noexcept { return phase_ == Phase::stopping || phase_ == Phase::killing; }
   int attempt() const noexcept { return attempt_; }
+  /// The attempt in which all processes were started together; those that were restarted alone belong to it.
+  int group_attempt() const noexcept { return group_attempt_; }
   /// True once this process was asked to stop or killed by us, in its current attempt.
   bool asked(std::size_t index) const noexcept { return processes_[index].asked; }
   bool alive(std::size_t index) const noexcept { return processes_[index].life == Life::alive; }
@@ -142,7 +144,8 @@ class JobState {
   std::vector<Process> processes_;
   RestartPolicy policy_;
   Phase phase_ = Phase::starting;
-  int attempt_ = 0;     // the newest that was started, of the job
+  int attempt_ = 0;  // the newest that was started, of the job
+  int group_attempt_ = 0;
   bool begun_ = false;  // the first attempt, which is prepared by the caller
   std::optional<std::size_t> first_failed_;
   bool port_retry_used_ = false;

@@ -130,10 +130,14 @@ std::vector<std::size_t> roles_of(const Plan& plan) {
   return roles;
 }
 
-std::vector<std::string> attempt_variables(const Plan& plan, int attempt) {
+std::vector<std::string> attempt_variables(const Plan& plan, int attempt, std::uint64_t run,
+                                           int group_attempt) {
   std::vector<std::string> variables = {"FLEETRUN_ATTEMPT=" + std::to_string(attempt)};
   if (plan.mode == Mode::collective)
     variables.push_back("TORCHELASTIC_RESTART_COUNT=" + std::to_string(attempt));
+  // A server that is started again alone goes on with what it has kept, but not with what an earlier group has.
+  if (plan.mode == Mode::ps)
+    variables.push_back("FLEETRUN_PS_RUN=" + std::to_string(run) + "-" + std::to_string(group_attempt));
   return variables;
 }
 

@@ -90,7 +90,8 @@ void plan_rpc(const JobConfig& config, const HostFacts& facts, Plan& plan);
 std::vector<std::size_t> roles_of(const Plan& plan);
 
 /// NAME=VALUE: what a process is told of the attempt in which it starts.
-std::vector<std::string> attempt_variables(const Plan& plan, int attempt);
+std::vector<std::string> attempt_variables(const Plan& plan, int attempt, std::uint64_t run,
+                                           int group_attempt);
 
 /// The processes of a role, as indices into plan.processes.
 std::vector<std::size_t> processes_of(const Plan& plan, std::size_t role);

@@ -1,6 +1,8 @@
 // Parameter-server mode: servers, then trainers. Where the user wrote both lists, nobody is told the number
 // of hosts (Paddle's form A). Server 0 serves Gloo's store at the meeting endpoint, so that port is held for
 // it.
+#include <filesystem>
+
 #include "launcher/plan.h"
 #include "launcher/plan_ranks.h"
 
@@ -35,6 +37,21 @@ ProcessSpec make_process(Role role, int local_rank, const PlanRanks& ranks, cons
   return process;
 }
 
+// Servers that are started again alone go on with what they have kept, and trainers wait for them.
+void keep_servers(const JobConfig& config, const HostFacts& facts, const RolePlan& servers, Plan& plan) {
+  if (servers.restart != RestartScope::process || !config.max_restart) return;
+  namespace fs = std::filesystem;
+  const std::string directory = config.ps_checkpoint
+                                    ? (fs::path(facts.working_directory) / *config.ps_checkpoint).string()
+                                    : plan.log_dir + "/.ps-" + plan.pod_name;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(config.ps_checkpoint_interval);
+  for (ProcessSpec& process : plan.processes) {
+    process.environment.set("FLEETRUN_PS_CHECKPOINT", directory);
+    process.environment.set("FLEETRUN_PS_CHECKPOINT_INTERVAL", std::to_string(seconds.count()));
+    process.environment.set("FLEETRUN_PS_LOG_SYNC", config.ps_log_sync);
+  }
+}
+
 }  // namespace
 
 void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan) {
@@ -57,6 +74,7 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan) {
     for (int local_rank = 0; local_rank < count; ++local_rank)
       plan.processes.push_back(make_process(role, local_rank, ranks, config, facts, plan));
   }
+  keep_servers(config, facts, plan.roles[kServers], plan);
 }
 
 }  // namespace fleetrun::launcher

@@ -355,7 +355,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     const UniqueFd to_writer = through_ ? through_->open(action.index, logs_[action.index]) : UniqueFd();
     extras.log_fd = to_writer ? to_writer.value() : logs_[action.index].fd.value();
     if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
-    extras.environment = attempt_variables(plan_, action.attempt);
+    extras.environment = attempt_variables(plan_, action.attempt, settings_.seed, state_.group_attempt());
     extras.environment.insert(extras.environment.end(), settings_.environment.begin(),
                               settings_.environment.end());
     UniqueFd ready;

@@ -20,7 +20,12 @@ namespace fleetrun::ps {
 /// Threads: ended() is called by channels, from any thread.
 class Endings {
  public:
-  void ended(bool failed) noexcept;
+  Endings() = default;
+  virtual ~Endings() = default;
+  Endings(const Endings&) = delete;
+  Endings& operator=(const Endings&) = delete;
+
+  virtual void ended(bool failed) noexcept;
   /// Returns when `calls` have ended or one has failed.
   void wait(std::size_t calls);
   /// The same; false when the deadline came first.
@@ -43,6 +48,8 @@ class Call {
   /// The answer of a call that has ended; the reader's bytes live as long as the call.
   /// Throws: Error as the server sent it, or Error(network) naming the server when it is gone.
   virtual Reader result() = 0;
+  /// Of a call that has failed: whether the server had no part in that, and may have done what it was asked or not.
+  virtual bool was_lost() const { return false; }
 };
 
 class Channel {

@@ -134,6 +134,8 @@ wire::HelloAnswer read_hello_answer(Reader answer) {
 
 void Welcome::add(std::uint32_t rank, const wire::HelloAnswer& answer) {
   is_late = is_late || answer.late != 0;
+  servers.resize(std::max<std::size_t>(servers.size(), rank + 1));
+  servers[rank] = answer.server;
   next_change = std::min(next_change, answer.next_change);
   // Barriers and sums are server 0's.
   if (rank == 0) barriers = answer.rounds[0];

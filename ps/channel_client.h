@@ -25,6 +25,7 @@ struct Welcome {
   bool is_late = false;
   std::uint64_t next_change = UINT64_MAX;
   std::uint64_t barriers = 0, sums = 0, passes = UINT64_MAX;
+  std::vector<std::uint64_t> servers = {};  // their numbers
 
   void add(std::uint32_t rank, const wire::HelloAnswer& answer);
 };

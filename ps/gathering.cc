@@ -4,18 +4,23 @@
 
 namespace fleetrun::ps {
 
-std::optional<Respond> Gathering::arrive(std::uint32_t trainer, Entry entry) {
+void Gathering::arrive(std::uint32_t trainer, Entry entry) {
   for (Round& round : rounds_) {
     const auto found = round.find(trainer);
     if (found == round.end()) {
       round.emplace(trainer, std::move(entry));
-      return std::nullopt;
+      return;
     }
-    if (entry.number != 0 && found->second.number == entry.number)
-      return std::exchange(found->second, std::move(entry)).respond;
+    if (entry.number != 0 && found->second.number == entry.number) {
+      found->second.respond = [first = std::move(found->second.respond),
+                               again = std::move(entry.respond)](Outcome outcome) {
+        first(separate_copy(outcome));
+        again(std::move(outcome));
+      };
+      return;
+    }
   }
   rounds_.emplace_back().emplace(trainer, std::move(entry));
-  return std::nullopt;
 }
 
 std::optional<Gathering::Round> Gathering::take_complete(const Roster& roster) {

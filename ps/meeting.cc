@@ -203,11 +203,9 @@ void Meeting::gather(Kind kind, std::uint32_t trainer, std::vector<double> value
     lock.unlock();
     return give({[respond = std::move(respond)] { respond(Message()); }});
   }
-  Answers answers;
-  if (auto before = gatherings_[static_cast<std::size_t>(kind)].arrive(
-          trainer, {std::move(values), std::move(respond), number}))
-    answers.push_back(answer_with(std::move(*before), Error(ErrorKind::network, "the call came again")));
-  settle(lock, std::move(answers));
+  gatherings_[static_cast<std::size_t>(kind)].arrive(trainer,
+                                                     {std::move(values), std::move(respond), number});
+  settle(lock);
 }
 
 // The others are in the middle of the pass: this one takes part from the next step on.

@@ -14,6 +14,12 @@ Reader::Reader(std::vector<std::span<const std::byte>> pieces) : pieces_(std::mo
   if (!pieces_.empty()) piece_ = pieces_[next_++];
 }
 
+std::vector<std::span<const std::byte>> Reader::pieces() const {
+  std::vector<std::span<const std::byte>> out{piece_};
+  out.insert(out.end(), pieces_.begin() + static_cast<std::ptrdiff_t>(next_), pieces_.end());
+  return out;
+}
+
 void Reader::require(std::size_t count, std::size_t size) const {
   if (count <= remaining_ / size) return;
   throw Error(ErrorKind::data, "the message is cut short: " + std::to_string(count) + " values of " +

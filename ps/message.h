@@ -61,6 +61,8 @@ class Reader {
   explicit Reader(std::vector<std::span<const std::byte>> pieces);
 
   std::size_t remaining() const noexcept { return remaining_; }
+  /// All that is left, as it lies.
+  std::vector<std::span<const std::byte>> pieces() const;
 
   void read(void* out, std::size_t size) {
     if (size > piece_.size()) return read_across(static_cast<std::byte*>(out), size);

@@ -23,4 +23,12 @@ inline Error separate_copy(const Error& error) {
   return copy;
 }
 
+inline Outcome separate_copy(const Outcome& outcome) {
+  if (const Error* error = std::get_if<Error>(&outcome)) return separate_copy(*error);
+  const auto bytes = std::get<Message>(outcome).bytes();
+  Message copy(bytes.size());
+  Writer(copy).array(bytes);
+  return copy;
+}
+
 }  // namespace fleetrun::ps

@@ -126,7 +126,9 @@ bool Roster::is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint
 
 void Roster::all_leave_for_now() {
   for (Entry& entry : entries_) {
-    if (entry.presence == Presence::here) entry.presence = Presence::away;
+    if (entry.presence != Presence::here && entry.presence != Presence::away) continue;
+    entry.presence = Presence::away;
+    entry.connection = kBeforeRestart;
   }
 }
 

@@ -55,6 +55,9 @@ struct Newcomer {
 
 class Roster {
  public:
+  /// The connection of everybody who was here before the server was started again.
+  static constexpr std::uint64_t kBeforeRestart = 1;
+
   /// `server` is how errors call this server: "server 0". `epoch`: the world that it was started in, 0 without any.
   Roster(std::string server, std::uint32_t trainers, std::uint64_t epoch = 0);
 

@@ -24,9 +24,13 @@ void check_options(const ServerOptions& options) {
 
 }  // namespace
 
-Server::Server(const ServerOptions& options, std::function<void()> all_done) {
+Server::Server(const ServerOptions& options, std::function<void()> all_done,
+               std::function<void(const Error&, bool)> report) {
   check_options(options);
   state_ = std::make_unique<State>(options, std::move(all_done));
+  if (options.durability.directory.empty()) return;
+  state_->recover(std::move(report));
+  state_->start_checkpoints();
 }
 
 Server::~Server() {
@@ -65,17 +69,41 @@ bool Server::is_stale(const wire::Header& header) const noexcept {
   return state_->meeting.is_stale(header.trainer, header.epoch);
 }
 
-void Server::lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept {
-  state_->meeting.lost(trainer, incarnation);
-  state_->gate.end({trainer, incarnation});
-  state_->lost_saver(trainer);
-  state_->leave_pace(trainer);
+bool Server::lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
+  const bool went = state_->meeting.leave_for_now(trainer, incarnation, connection);
+  // Told twice of the same end: give_up() is due already.
+  if (state_->options.recover_within.count() > 0) return went;
+  give_up(trainer, incarnation, connection);
+  return false;
+}
+
+void Server::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
+  try {
+    if (!state_->meeting.give_up(trainer, incarnation, connection)) return;
+    state_->gate.end({trainer, incarnation});
+    state_->lost_saver(trainer);
+    state_->leave_pace(trainer);
+  } catch (const std::exception&) {
+    // The log is full: the next change will say so.
+  }
+}
+
+const std::optional<Recovery>& Server::recovery() const noexcept {
+  return state_->recovery;
+}
+
+bool Server::is_done() const {
+  return state_->meeting.are_all_done();
+}
+
+void Server::make_checkpoint() {
+  state_->make_checkpoint();
 }
 
 void Server::close() noexcept {
   state_->meeting.close();
   state_->end_pace();
-  state_->gate.open();
+  state_->gate.close();
 }
 
 void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond,
@@ -154,8 +182,12 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       return pull_touched(header, body);
     case wire::Method::get:
       return get(body);
-    case wire::Method::shrink:
-      return shrink(body);
+    case wire::Method::shrink: {
+      Message gone = shrink(body);
+      // The log has nothing of it.
+      if (durable) make_checkpoint();
+      return gone;
+    }
     case wire::Method::goodbye:
       meeting.goodbye(header.trainer);
       gate.end({header.trainer, header.incarnation});
@@ -233,6 +265,7 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
   wire::HelloAnswer answer;
   answer.late =
       meeting.hello({header.trainer, header.incarnation, header.epoch, launcher, header.sequence}) ? 1 : 0;
+  answer.server = number;
   answer.next_change = gate.begin({header.trainer, header.incarnation});
   answer.rounds = meeting.rounds(header.trainer);
   return message_of(answer);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "ps/durable/durability.h"
+#include "ps/durable/gate.h"
 #include "ps/outcome.h"
 #include "ps/roster.h"
 #include "ps/table_config.h"
@@ -30,15 +32,33 @@ struct ServerOptions {
   std::string run = {};
   /// What the server's process may use before it refuses requests (ps/memory_quota.h); 0 for no limit.
   std::uint64_t memory_limit = 0;
+  /// What the server keeps, so that it can be started again and go on.
+  Durability durability = {};
+  /// How long a trainer whose connection has ended, or a trainer of before the server was started again, may take to come
+  /// back. 0: it is lost at once.
+  std::chrono::milliseconds recover_within{0};
+};
+
+/// How a server that was started again has found itself.
+struct Recovery {
+  std::uint64_t checkpoint = 0;
+  std::uint64_t records = 0;  // of the log after it
+  std::uint64_t cut_off = 0;  // bytes that were never answered
+  std::vector<ClientId> awaited;
+  /// What was wrong with the newest checkpoint, where the one before it was taken.
+  std::string fallen_back = {};
 };
 
 /// Threads: all calls may be made from several threads at once.
 class Server {
  public:
-  /// `all_done` is called once all trainers have said goodbye, from the thread of the last one.
-  /// Throws: Error(config) for options that cannot work.
+  /// With Durability::directory, what was kept there is restored before this returns. `all_done` is called once all
+  /// trainers have said goodbye, from the thread of the last one; `report` when a checkpoint could not be made, or,
+  /// which is fatal, when the disk has failed to keep the log: some of what was asked is never answered then.
+  /// Throws: Error(config) for options that cannot work; Error(data) for a log or a checkpoint that is damaged.
   explicit Server(
-      const ServerOptions& options, std::function<void()> all_done = [] {});
+      const ServerOptions& options, std::function<void()> all_done = [] {},
+      std::function<void(const Error&, bool is_fatal)> report = [](const Error&, bool) {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -60,7 +80,17 @@ class Server {
 
   /// The connection of a trainer ended without a goodbye. Whoever waits for it gets Error(network), or goes on waiting
   /// for the job's next world where trainers come and go.
-  void lost(std::uint32_t trainer, std::uint64_t incarnation) noexcept;
+  /// `connection`: its hello's sequence, 0 for any. True when the trainer may come back: give_up() is due
+  /// ServerOptions::recover_within later.
+  bool lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection = 0) noexcept;
+  /// It was given time: whoever waits for it is told now, unless it has come back.
+  void give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection = 0) noexcept;
+  /// What was found, where the server was started again.
+  const std::optional<Recovery>& recovery() const noexcept;
+  /// Whether all trainers have said goodbye.
+  bool is_done() const;
+  /// Only with Durability::directory: makes a checkpoint now. Throws: Error(host).
+  void make_checkpoint();
   /// Fails whatever waits, and every later meeting: the server is stopping.
   void close() noexcept;
   /// What it has done so far, as JSON (ps/watch/stat_json.h).

@@ -1,5 +1,5 @@
-// Changes of tables: each goes through the gate once (ps/durable/gate.h). In sync mode a push waits for the step that it
-// is part of, and enters with all of it.
+// Changes of tables: each goes through the gate once (ps/durable/gate.h), and is in the log before it is applied. In sync
+// mode a push waits for the step that it is part of, and enters with all of it.
 #include <utility>
 
 #include "ps/server_state.h"
@@ -15,27 +15,55 @@ void Server::State::change(const wire::Header& header, Reader& body, Respond& re
     respond = nullptr;
     return;
   }
-  if (answer == Gate::Answer::applied) return std::exchange(respond, nullptr)(Message());
-  if (waits) return push_in_step(header, body, respond, id);
+  if (answer == Gate::Answer::go_on) {
+    if (waits) return push_in_step(header, body, respond, id);
+    make_change(header, body, id);
+  }
+  when_safe([respond = std::exchange(respond, nullptr)] { respond(Message()); });
+}
+
+// A change that is inside the gate: it leaves in any case.
+void Server::State::make_change(const wire::Header& header, Reader body, const ChangeId& id) {
+  std::optional<Error> refusal;
   try {
-    apply(header, body);
-  } catch (const Error& error) {
-    gate.refused({id}, error);
-    throw;
+    const Reader whole = body;
+    std::unique_ptr<wire::PushRequest> push;
+    try {
+      if (header.method == wire::Method::push) push = read_checked_push(body);
+    } catch (const Error& error) {
+      refusal = error;
+    }
+    if (refusal) {
+      keep_refusal(id, *refusal);
+    } else {
+      keep_change(header, whole);
+      // What is refused from here on is refused again when the log tells it again.
+      refusal = apply_checked(header, whole, push.get());
+    }
   } catch (...) {
     gate.left({id});
     throw;
   }
-  gate.applied({id});
-  std::exchange(respond, nullptr)(Message());
+  if (!refusal) return gate.applied({id});
+  gate.refused({id}, *refusal);
+  throw Error(*refusal);
 }
 
-void Server::State::apply(const wire::Header& header, Reader body) {
-  if (header.method == wire::Method::set_dense) return set_dense(body);
-  const auto request = read_checked_push(body);
-  current()->apply(*request);
-  record_touched(header, *request);
-  note_push(header, *request);
+// `push`: nullptr for a set_dense. Returns why nothing was changed.
+std::optional<Error> Server::State::apply_checked(const wire::Header& header, Reader body,
+                                                  const wire::PushRequest* push) {
+  try {
+    if (push != nullptr) {
+      current()->apply(*push);
+      record_touched(header, *push);
+      note_push(header, *push);
+    } else {
+      set_dense(body);
+    }
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  }
 }
 
 void Server::State::push_in_step(const wire::Header& header, Reader body, Respond& respond,
@@ -53,6 +81,7 @@ void Server::State::push_in_step(const wire::Header& header, Reader body, Respon
   } catch (const Error& error) {
     gate.note_refusal(id, error);
     gate.dropped(id);
+    keep_refusal(id, error);
     throw;
   }
 }
@@ -62,6 +91,7 @@ void Server::State::apply_step(const std::vector<Contribution>& step) {
   for (const Contribution& contribution : step) ids.push_back(contribution.change);
   gate.enter(ids);
   try {
+    keep_step(step);
     apply_averaged(step, *current());
   } catch (const Error& error) {
     gate.refused(ids, error);

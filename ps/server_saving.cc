@@ -60,9 +60,14 @@ std::uint32_t read_count(Reader& body, std::size_t bytes) {
 }  // namespace
 
 std::string Server::load(const std::string& directory) {
+  // Started again, it has more than was loaded then.
+  if (state_->recovery) return {};
   LoadedTables loaded = load_tables(directory, state_->place, state_->options.tables);
-  const std::lock_guard lock(state_->mutex);
-  state_->tables = std::move(loaded.tables);
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->tables = std::move(loaded.tables);
+  }
+  if (state_->durable) state_->make_checkpoint();
   return loaded.fallen_back;
 }
 
@@ -227,14 +232,17 @@ Message Server::State::prepare_load(Reader& body) {
 }
 
 void Server::State::commit_load() {
-  const std::lock_guard lock(mutex);
-  if (!loaded) throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over");
-  if (loaded->manifest.mode == SaveMode::delta) {
-    overlay(*loaded->tables, options.tables, *tables);
-  } else {
-    tables = std::move(loaded->tables);
+  {
+    const std::lock_guard lock(mutex);
+    if (!loaded) throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over");
+    if (loaded->manifest.mode == SaveMode::delta) {
+      overlay(*loaded->tables, options.tables, *tables);
+    } else {
+      tables = std::move(loaded->tables);
+    }
+    loaded.reset();
   }
-  loaded.reset();
+  if (durable) make_checkpoint();
 }
 
 }  // namespace fleetrun::ps

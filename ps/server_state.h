@@ -2,6 +2,7 @@
 //
 //   server.cc         who may ask, and what they disagree on; requests that meet
 //   server_changes.cc changes: each once, in or out of a cut
+//   server_durable.cc the log of what was answered, checkpoints, going on after a restart
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
 //   server_geo.cc     rows that other trainers have changed
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "ps/channel_client.h"
 #include "ps/client.h"
 #include "ps/durable/gate.h"
 #include "ps/geo/touched_keys.h"
@@ -27,6 +29,7 @@
 #include "ps/saving/gate_hold.h"
 #include "ps/saving/part_loader.h"
 #include "ps/server.h"
+#include "ps/server_durable.h"
 #include "ps/sync_step.h"
 #include "ps/table_set.h"
 #include "ps/watch/figures.h"
@@ -72,13 +75,19 @@ struct Server::State {
   Staleness staleness;
   std::mutex pace_mutex;  // guards what follows
   Pace pace;
+  std::uint64_t number = make_incarnation();  // kept by a server that goes on with what it had
+  std::optional<Recovery> recovery;
+  bool log_is_open = false;  // set before the first request
+  std::unique_ptr<Durable> durable;
 
   State(const ServerOptions& wanted, std::function<void()> all_done)
       : options(wanted),
         place{wanted.rank, wanted.servers, wanted.memory},
         quota(wanted.memory_limit, name_of(wanted)),
         meeting(name_of(wanted), wanted.trainers,
-                {[this](const std::vector<Contribution>& step) { apply_step(step); }, std::move(all_done)},
+                {[this](const std::vector<Contribution>& step) { apply_step(step); }, std::move(all_done),
+                 [this](const MeetingEvent& event) { keep_event(event); },
+                 [this](std::function<void()> answer) { when_safe(std::move(answer)); }},
                 wanted.epoch),
         figures(std::make_shared<Figures>(wanted.tables)),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
@@ -96,7 +105,8 @@ struct Server::State {
   void handle(const wire::Header& header, Reader body, Respond respond,
               const MessageSource& answers) noexcept;
   void change(const wire::Header& header, Reader& body, Respond& respond);
-  void apply(const wire::Header& header, Reader body);
+  void make_change(const wire::Header& header, Reader body, const ChangeId& id);
+  std::optional<Error> apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push);
   void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
   void apply_step(const std::vector<Contribution>& step);
   std::unique_ptr<wire::PushRequest> read_checked_push(Reader& body) const;
@@ -106,6 +116,21 @@ struct Server::State {
   std::shared_ptr<GateHold> held_gate() const;
   Message save_part(const wire::Header& header, Reader& body);
   void save_text(Reader& body);
+  void recover(std::function<void(const Error&, bool)> report);
+  void go_on();
+  void begin_log(std::uint64_t segment);
+  void start_checkpoints();
+  void make_checkpoint();
+  void wake_checkpointer();
+  void keep_change(const wire::Header& header, const Reader& body);
+  void keep_step(const std::vector<Contribution>& step);
+  void keep_refusal(const ChangeId& id, const Error& error);
+  void keep_event(const MeetingEvent& event);
+  void when_safe(std::function<void()> then);
+  void replay(LogRecord& record);
+  void replay_event(const MeetingEvent& event);
+  void replay_change(Reader& in);
+  void replay_step(Reader& in);
   void commit_save(Reader& body);
   void end_save(Reader& body);
   void drop_save() noexcept;

@@ -10,7 +10,7 @@
 //              | shows f32[keys], clicks f32[keys] of every sparse section that has them | f32[] of every dense section
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
-//     reply    late u32: 1 for a trainer that comes while others train (ps/roster.h), 0 u32 | next change u64
+//     reply    late u32: 1 for a trainer that comes while others train (ps/roster.h), 0 u32 | server u64 | next change u64
 //              | barriers, all_reduces, passes so far u64 x 3
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
@@ -164,6 +164,8 @@ struct Sections {
 struct HelloAnswer {
   std::uint32_t late = 0;
   std::uint32_t unused = 0;
+  /// A random number that a server keeps when it is started again and goes on with what it had (ps/server_durable.cc).
+  std::uint64_t server = 0;
   /// All changes of the incarnation before this one have been applied.
   std::uint64_t next_change = 1;
   /// Its barriers, sums and passes that are complete.

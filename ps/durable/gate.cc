@@ -73,8 +73,24 @@ bool Gate::is_open_to(const ChangeId& id) const {
   return id.number != 0 && found != allowed_.end() && id.number <= found->second;
 }
 
+void Gate::check_not_closed() const {
+  if (closed_) throw Error(ErrorKind::network, "the server is stopping");
+}
+
+void Gate::close() {
+  std::vector<Kept> all;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    all = std::exchange(kept_, {});
+    changed_.notify_all();
+  }
+  for (const Kept& kept : all) kept.again();
+}
+
 Gate::Answer Gate::claim(const ChangeId& id, bool enters, std::function<void()> again) {
   const std::lock_guard lock(mutex_);
+  check_not_closed();
   if (id.number != 0) {
     Client& client = clients_[id.client];
     if (auto error = client.history.refusal(id.number)) throw Error(std::move(*error));
@@ -95,8 +111,11 @@ Gate::Answer Gate::claim(const ChangeId& id, bool enters, std::function<void()> 
 
 void Gate::enter(const std::vector<ChangeId>& ids) {
   std::unique_lock lock(mutex_);
-  changed_.wait(
-      lock, [&] { return std::ranges::all_of(ids, [this](const ChangeId& id) { return is_open_to(id); }); });
+  const auto is_open = [&] {
+    return std::ranges::all_of(ids, [this](const ChangeId& id) { return is_open_to(id); });
+  };
+  changed_.wait(lock, [&] { return closed_ || is_open(); });
+  check_not_closed();
   inside_ += ids.size();
 }
 

@@ -79,6 +79,10 @@ class Gate {
   /// A claim that never entered is given up: the change may come again.
   void dropped(const ChangeId& id);
 
+  /// The server is stopping: what is kept aside, and what comes from now on, is refused with Error(network). A cut under
+  /// way goes on.
+  void close();
+
   // Who makes changes.
 
   /// A trainer is here. What was known of an earlier incarnation of it is forgotten.
@@ -107,6 +111,7 @@ class Gate {
   using Again = std::vector<std::function<void()>>;
 
   bool is_open_to(const ChangeId& id) const;
+  void check_not_closed() const;
   void release(const ChangeId& id, Again& again);
   void take_kept(Again& again);
   const ChangeId* find_missing(const Sequences& upto, ChangeId& missing) const;
@@ -116,6 +121,7 @@ class Gate {
   std::condition_variable changed_;
   std::map<ClientId, Client> clients_;
   bool frozen_ = false;
+  bool closed_ = false;
   Sequences allowed_;
   std::size_t inside_ = 0;
   std::vector<Kept> kept_;               // while the gate is closed to them

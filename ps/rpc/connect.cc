@@ -3,7 +3,8 @@
 // waits. A server on this host is reached through shared memory where it offers that (ps/shm/link.h).
 //
 // A call "attend" stays open on each channel from hello to goodbye: when it ends, the server is gone, and so
-// is every later call, also when something else answers on that port by then. Nothing is ever sent twice.
+// is every later call, also when something else answers on that port by then. Nothing is ever sent twice, but where the
+// server may come back (ConnectOptions::recover_within): then what it did not answer is (ps/recovering_channel.h).
 #include "ps/rpc/connect.h"
 
 #include <atomic>
@@ -18,6 +19,7 @@
 
 #include "ps/channel_client.h"
 #include "ps/outcome.h"
+#include "ps/recovering_channel.h"
 #include "ps/rpc/dial.h"
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/session.h"
@@ -81,6 +83,8 @@ struct Exchange {
   CallProof proof;
   // attend: any end of the call is the end of the connection.
   bool attending = false;
+  std::function<void()> on_lost;
+  bool was_lost = false;
   std::atomic<bool> ended{false};
   // Cancelled from here, because another server refused its part: says nothing about this server.
   std::atomic<bool> abandoned{false};
@@ -95,7 +99,9 @@ struct Exchange {
     const Error* error = std::get_if<Error>(&answer);
     if (error && !abandoned && (attending || outcome.is_gone)) fate->seal(*error);
     request = {};
+    was_lost = outcome.is_gone;
     ended = true;
+    if (error && on_lost) on_lost();
     if (endings) endings->ended(error != nullptr);
   }
 
@@ -106,7 +112,9 @@ struct Exchange {
         (attending || (!is_ours && is_transport_failure(status.error_code())))) {
       fate->seal(error_of(status, server));
     }
+    was_lost = !status.ok() && !is_ours && is_transport_failure(status.error_code());
     ended = true;
+    if (!status.ok() && on_lost) on_lost();
     if (endings) endings->ended(!status.ok());
   }
 };
@@ -121,6 +129,7 @@ class RpcCall : public Call {
   }
 
   bool has_ended() const override { return exchange_->ended; }
+  bool was_lost() const override { return exchange_->was_lost; }
 
   Reader result() override {
     if (exchange_->by_memory) {
@@ -181,16 +190,11 @@ class Answers {
   std::thread thread_;
 };
 
+// The bytes without a copy; they are given back when gRPC is done with them.
 grpc::ByteBuffer buffer_of(Message message) {
-  const std::size_t size = message.size();
-  if (!message.is_from_heap()) {
-    Message copy(size);
-    std::ranges::copy(message.bytes(), copy.data());
-    message = std::move(copy);
-  }
-  std::byte* bytes = message.release();
+  auto* owner = new Message(std::move(message));
   const grpc::Slice slice(
-      bytes, size, [](void* memory) { delete[] static_cast<std::byte*>(memory); }, bytes);
+      owner->data(), owner->size(), [](void* memory) { delete static_cast<Message*>(memory); }, owner);
   return grpc::ByteBuffer(&slice, 1);
 }
 
@@ -220,11 +224,14 @@ class RpcChannel : public Channel {
   }
 
   const std::string& endpoint() const noexcept { return endpoint_; }
+  // Which connection of its client this is.
+  std::uint64_t connection() const noexcept { return connection_; }
 
   // Takes over a connection that has proved itself.
   void use(Dial& dial) {
     link_.reset();
     stub_.reset();
+    connection_ = make_incarnation();
     if (dial.way() == Way::shared_memory) {
       link_.emplace(dial.take_segment(), dial.take_connection(), name_);
       return;
@@ -254,9 +261,11 @@ class RpcChannel : public Channel {
     return std::make_unique<RpcCall>(std::move(exchange));
   }
 
-  void attend(Message request) {
+  // `on_lost` is called when the connection is, or when the server ends it.
+  void attend(Message request, std::function<void()> on_lost = {}) {
     attended_ = make_exchange(nullptr);
     attended_->attending = true;
+    attended_->on_lost = std::move(on_lost);
     send(attended_, std::move(request));
   }
 
@@ -289,6 +298,7 @@ class RpcChannel : public Channel {
   }
 
   std::string name_, endpoint_;
+  std::uint64_t connection_ = 0;
   std::shared_ptr<Answers> answers_;        // owned by all channels of the client
   std::shared_ptr<Fate> fate_;              // shared with the calls under way
   std::shared_ptr<ClientSession> session_;  // likewise
@@ -300,12 +310,20 @@ class RpcChannel : public Channel {
 // Connects to all servers at once, says hello to each, and again to those that are not there yet or went away in between.
 class Introduction {
  public:
+  // Which servers the channels lead to, by rank.
+  struct Among {
+    std::uint32_t first = 0, servers = 0;
+  };
+
   Introduction(const ClientOptions& client, std::uint64_t incarnation,
-               const std::vector<std::unique_ptr<RpcChannel>>& channels, const ConnectOptions& options)
+               const std::vector<std::unique_ptr<RpcChannel>>& channels, const ConnectOptions& options,
+               Among among, const std::atomic<bool>* give_up = nullptr)
       : client_(client),
         incarnation_(incarnation),
         channels_(channels),
         options_(options),
+        among_(among),
+        give_up_(give_up),
         ways_(ways_of(options.transport)),
         started_(Clock::now()),
         rpc_deadline_(std::chrono::system_clock::now() + options.connect_timeout),
@@ -318,7 +336,7 @@ class Introduction {
     for (;;) {
       for (std::uint32_t s = 0; s < channels_.size(); ++s) go_on(s);
       if (missing().empty()) return welcome_;
-      if (Clock::now() >= deadline) fail();
+      if (Clock::now() >= deadline || (give_up_ && *give_up_)) fail();
       if (!said && Clock::now() >= started_ + kSayWhoIsMissing) {
         const bool looks_on = client_.trainer == wire::kObserver;
         log::warning((looks_on ? "an observer" : "trainer " + std::to_string(client_.trainer)) +
@@ -361,9 +379,9 @@ class Introduction {
       channels_[s]->use(*server.dial);
       server.dial.reset();
       server.way = 0;
-      const auto servers = static_cast<std::uint32_t>(channels_.size());
-      server.hello =
-          channels_[s]->start_hello(make_hello(client_, incarnation_, s, servers), endings_, rpc_deadline_);
+      server.hello = channels_[s]->start_hello(
+          make_hello(client_, incarnation_, among_.first + s, among_.servers, channels_[s]->connection()),
+          endings_, rpc_deadline_);
     }
   }
 
@@ -437,6 +455,8 @@ class Introduction {
   std::uint64_t incarnation_;
   const std::vector<std::unique_ptr<RpcChannel>>& channels_;
   const ConnectOptions& options_;
+  Among among_;
+  const std::atomic<bool>* give_up_;
   std::vector<Way> ways_;
   Clock::time_point started_;
   std::chrono::system_clock::time_point rpc_deadline_;
@@ -450,6 +470,7 @@ class Introduction {
 // Channels to all servers that have accepted a hello of `client`.
 struct Introduced {
   std::uint64_t incarnation;
+  std::shared_ptr<Answers> answers;  // shared by the channels
   std::vector<std::unique_ptr<RpcChannel>> channels;
   Welcome welcome;
 
@@ -459,10 +480,11 @@ struct Introduced {
     if (endpoints.empty()) throw Error(ErrorKind::config, "no parameter servers to connect to");
     // gRPC's own lines would repeat, in other words, what our errors say.
     gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
-    const auto answers = std::make_shared<Answers>();
-    for (std::uint32_t rank = 0; rank < endpoints.size(); ++rank)
+    answers = std::make_shared<Answers>();
+    const auto servers = static_cast<std::uint32_t>(endpoints.size());
+    for (std::uint32_t rank = 0; rank < servers; ++rank)
       channels.push_back(std::make_unique<RpcChannel>(rank, endpoints[rank], answers));
-    welcome = Introduction(client, incarnation, channels, options).run();
+    welcome = Introduction(client, incarnation, channels, options, {0, servers}).run();
   }
 
   std::vector<std::unique_ptr<Channel>> take_channels() {
@@ -472,17 +494,81 @@ struct Introduced {
   }
 };
 
+// One of a client's servers, to be connected to again.
+struct Known {
+  std::uint32_t rank;
+  std::uint32_t servers;
+  std::string endpoint;
+  ClientOptions client;
+  ConnectOptions options;
+  std::uint64_t incarnation;
+  std::shared_ptr<Answers> answers;  // shared by the client's channels
+  std::uint64_t server;              // wire::HelloAnswer::server
+
+  void attend(RpcChannel& channel, std::function<void()> on_lost) const {
+    const wire::Header header{wire::Method::attend, client.trainer, 0,
+                              incarnation,          client.epoch,   channel.connection()};
+    channel.attend(wire::draft(header, 0).message, std::move(on_lost));
+  }
+
+  std::unique_ptr<Channel> connect_again(std::function<void()> on_lost,
+                                         const std::atomic<bool>& give_up) const {
+    ConnectOptions patient = options;
+    patient.connect_timeout = options.recover_within;
+    std::vector<std::unique_ptr<RpcChannel>> one;
+    one.push_back(std::make_unique<RpcChannel>(rank, endpoint, answers));
+    const std::string name = one[0]->name();
+    log::warning("trainer " + std::to_string(client.trainer) + " has lost " + name +
+                 ", and waits for it to come back");
+    const Welcome welcome = Introduction(client, incarnation, one, patient, {rank, servers}, &give_up).run();
+    if (welcome.servers.at(0) != server) {
+      throw Error(ErrorKind::data, name + " was started again without what it had",
+                  "start the job again; --ps_checkpoint DIR keeps it");
+    }
+    attend(*one[0], std::move(on_lost));
+    log::info("trainer " + std::to_string(client.trainer) + " goes on with " + name);
+    return std::move(one[0]);
+  }
+};
+
+std::unique_ptr<Channel> recovering(Known known, std::unique_ptr<RpcChannel> channel) {
+  const std::string name = channel->name();
+  const auto first = [&](std::function<void()> on_lost) -> std::unique_ptr<Channel> {
+    known.attend(*channel, std::move(on_lost));
+    return std::move(channel);
+  };
+  return std::make_unique<RecoveringChannel>(
+      name, first, [known](std::function<void()> on_lost, const std::atomic<bool>& give_up) {
+        return known.connect_again(std::move(on_lost), give_up);
+      });
+}
+
 }  // namespace
 
 std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const ClientOptions& client,
                                 const ConnectOptions& options) {
   check_tables(client.tables);
   Introduced introduced(endpoints, client, options);
-  for (auto& channel : introduced.channels) {
-    const wire::Header header{wire::Method::attend, client.trainer, 0, introduced.incarnation, client.epoch};
-    channel->attend(wire::draft(header, 0).message);
+  const auto servers = static_cast<std::uint32_t>(endpoints.size());
+  std::vector<std::unique_ptr<Channel>> channels;
+  for (std::uint32_t rank = 0; rank < servers; ++rank) {
+    Known known{rank,
+                servers,
+                endpoints[rank],
+                client,
+                options,
+                introduced.incarnation,
+                introduced.answers,
+                introduced.welcome.servers[rank]};
+    std::unique_ptr<RpcChannel> channel = std::move(introduced.channels[rank]);
+    if (options.recover_within.count() > 0) {
+      channels.push_back(recovering(std::move(known), std::move(channel)));
+    } else {
+      known.attend(*channel, {});
+      channels.push_back(std::move(channel));
+    }
   }
-  return make_channel_client(client, introduced.incarnation, introduced.take_channels(), introduced.welcome);
+  return make_channel_client(client, introduced.incarnation, std::move(channels), introduced.welcome);
 }
 
 Observer observe(const std::vector<std::string>& endpoints, const ConnectOptions& options) {

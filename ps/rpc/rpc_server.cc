@@ -30,6 +30,7 @@
 
 #include "ps/rpc/doorkeeper.h"
 #include "ps/rpc/error_status.h"
+#include "ps/rpc/patience.h"
 #include "ps/rpc/session.h"
 #include "ps/rpc/settings.h"
 #include "ps/shm/host.h"
@@ -43,6 +44,7 @@ namespace {
 
 constexpr std::size_t kArmedCalls = 16;
 constexpr std::chrono::seconds kFinishCalls{5};
+constexpr std::chrono::seconds kHearGoodbyes{5};
 
 // How many calls are under way, so that the queue is closed after the last.
 class LiveCalls {
@@ -94,6 +96,7 @@ struct Service {
   LiveCalls& live;
   Sessions& sessions;
   Refusals& refusals;
+  std::function<void(const wire::Header&)> lost;
 };
 
 class ServerCall;
@@ -214,7 +217,7 @@ class ServerCall {
 
   void lose() {
     service_.sessions.remove(proof_.session);
-    service_.server.lost(header_.trainer, header_.incarnation);
+    service_.lost(header_);
   }
 
   // The second of finished and done frees the call.
@@ -267,6 +270,9 @@ struct RpcServer::State {
   std::uint32_t rank;
   RpcServerOptions rpc;
   int wake;  // an eventfd that is readable once the server has a reason to end
+  std::chrono::milliseconds recover_within;
+  std::mutex failure_mutex;
+  std::optional<Error> failure;
   Server server;
   SlowLane slow;
   LiveCalls live;
@@ -281,13 +287,17 @@ struct RpcServer::State {
   std::optional<Doorkeeper> doorkeeper;
   std::optional<FiguresFile> figures_file;
   std::once_flag shut_down_once;
+  std::optional<Patience> patience;  // where trainers may come back
 
   State(const ServerOptions& options, const std::string& wanted, RpcServerOptions in_rpc)
       : endpoint(wanted),
         rank(options.rank),
         rpc(std::move(in_rpc)),
         wake(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "serve parameters")),
-        server(options, [this] { ring(); }),
+        recover_within(options.recover_within),
+        server(
+            options, [this] { ring(); },
+            [this](const Error& error, bool is_fatal) { report(error, is_fatal); }),
         refusals("server " + std::to_string(options.rank)) {}
   ~State() { ::close(wake); }
 
@@ -297,6 +307,40 @@ struct RpcServer::State {
     const std::uint64_t one = 1;
     static_cast<void>(::write(wake, &one, sizeof one));
     errno = before;
+  }
+
+  void report(const Error& error, bool is_fatal) {
+    log::warning("server " + std::to_string(rank) + ": " + error.what());
+    if (!is_fatal) return;
+    const std::lock_guard lock(failure_mutex);
+    failure = error;
+    ring();
+  }
+
+  void lose(const wire::Header& attended) {
+    if (!server.lost(attended.trainer, attended.incarnation, attended.sequence)) return;
+    log::info("server " + std::to_string(rank) + " waits for trainer " + std::to_string(attended.trainer) +
+              " to come back");
+    give_time({attended.trainer, attended.incarnation}, attended.sequence);
+  }
+
+  void give_time(const ClientId& client, std::uint64_t connection) {
+    patience->after(recover_within, [this, client, connection] {
+      server.give_up(client.trainer, client.incarnation, connection);
+    });
+  }
+
+  // What a server that was started again has found, and whom it waits for.
+  void go_on() {
+    const auto& recovery = server.recovery();
+    if (!recovery) return;
+    log::info("server " + std::to_string(rank) + " goes on from checkpoint " +
+              std::to_string(recovery->checkpoint) + " and " + std::to_string(recovery->records) +
+              " records of its log");
+    if (!recovery->fallen_back.empty()) log::warning(recovery->fallen_back);
+    for (const ClientId& client : recovery->awaited) give_time(client, Roster::kBeforeRestart);
+    // Its trainers may not have heard that their goodbyes were taken.
+    if (server.is_done()) patience->after(kHearGoodbyes, [this] { ring(); });
   }
 
   // gRPC gets connections that have proved themselves, and no socket to accept others from.
@@ -322,9 +366,10 @@ struct RpcServer::State {
     if (offers(rpc.transport, Way::unix_socket))
       doors.push_back({listen_beside(socket.value(), Way::unix_socket), Way::unix_socket, calls});
     if (offers(rpc.transport, Way::shared_memory)) {
-      shared_memory.emplace(server, slow, ShmHostOptions{.refused = [this](auto& peer, auto& why) {
-                              refusals.note(peer, why);
-                            }});
+      shared_memory.emplace(
+          server, slow,
+          ShmHostOptions{.refused = [this](auto& peer, auto& why) { refusals.note(peer, why); },
+                         .lost = [this](const wire::Header& attended) { lose(attended); }});
       doors.push_back({listen_beside(socket.value(), Way::shared_memory), Way::shared_memory,
                        [this](Guest guest) { shared_memory->admit(std::move(guest.connection)); }});
     }
@@ -347,7 +392,9 @@ struct RpcServer::State {
   }
 
   void start_threads() {
-    const Service service{server, generic, *queue, slow, live, sessions, refusals};
+    const Service service{
+        server, generic,  *queue,   slow,
+        live,   sessions, refusals, [this](const wire::Header& attended) { lose(attended); }};
     for (std::size_t i = 0; i < kArmedCalls; ++i) ServerCall::arm(service);
     const unsigned wanted = std::min(8u, std::max(2u, std::thread::hardware_concurrency()));
     for (unsigned i = 0; i < wanted; ++i) threads.emplace_back([this] { take_events(); });
@@ -380,6 +427,10 @@ RpcServer::RpcServer(const ServerOptions& options, const std::string& endpoint, 
     : state_(std::make_unique<State>(options, endpoint, std::move(rpc))) {
   // gRPC's own lines would repeat, in other words, what our errors say.
   gpr_set_log_verbosity(static_cast<gpr_log_severity>(GPR_LOG_SEVERITY_ERROR + 1));
+  if (options.recover_within.count() > 0) {
+    state_->patience.emplace();
+    state_->go_on();
+  }
   state_->listen();
   // The text is document 003's: scripts and people look for it.
   log::info("running server with rank id: " + std::to_string(options.rank) +
@@ -421,6 +472,8 @@ void RpcServer::wait() {
   while (::poll(&wake, 1, -1) < 0 && errno == EINTR) {
   }
   std::call_once(state_->shut_down_once, [this] { state_->shut_down(); });
+  const std::lock_guard lock(state_->failure_mutex);
+  if (state_->failure) throw Error(*state_->failure);
 }
 
 void RpcServer::stop() noexcept {

@@ -50,6 +50,7 @@ class RpcServer {
   std::string load(const std::string& directory);
 
   /// Blocks until all trainers have said goodbye or stop() was called; calls in flight are finished first.
+  /// Throws: Error(host) when it ended because the disk has failed to keep its log.
   void wait();
   /// May be called from any thread and from a signal handler (it is one write to an eventfd); wait() then
   /// returns.

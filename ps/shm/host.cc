@@ -164,7 +164,7 @@ void Connection::end() noexcept {
     lost = attending_;
     attending_.reset();
   }
-  if (lost) service_.server.lost(lost->trainer, lost->incarnation);
+  if (lost) service_.options.lost(*lost);
   ended_ = true;
   service_.has_ended();
 }
@@ -326,7 +326,12 @@ void ShmHost::State::reap() {
 }
 
 ShmHost::ShmHost(Server& server, SlowLane& slow, ShmHostOptions options)
-    : state_(std::make_unique<State>(server, slow, std::move(options))) {}
+    : state_(std::make_unique<State>(server, slow, std::move(options))) {
+  if (state_->options.lost) return;
+  state_->options.lost = [&server](const wire::Header& attended) {
+    server.lost(attended.trainer, attended.incarnation, attended.sequence);
+  };
+}
 
 ShmHost::~ShmHost() {
   stop();

@@ -20,6 +20,8 @@ struct ShmHostOptions {
   std::size_t most_trainers = 1024;
   /// Who was refused, and why.
   std::function<void(const std::string& peer, const std::string& why)> refused = [](auto&, auto&) {};
+  /// The connection by which a trainer attended has ended, without a goodbye; empty tells the server.
+  std::function<void(const wire::Header& attended)> lost = {};
 };
 
 /// Each trainer has threads of its own here: one that waits for its next request and as many as it keeps busy, up to the

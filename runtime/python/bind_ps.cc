@@ -15,6 +15,7 @@
 #include "ps/client.h"
 #include "ps/client_environment.h"
 #include "ps/disk/disk_settings.h"
+#include "ps/durable/settings.h"
 #include "ps/memory/in_process.h"
 #include "ps/memory_quota.h"
 #include "ps/modes/row_cache.h"
@@ -87,7 +88,9 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
     const Environ environ = Environ::of_process();
     ps::read_environment(environ, options);
     auto connected = ps::connect(endpoints, options,
-                                 {.access = ps::access_of(environ), .transport = ps::transport_of(environ)});
+                                 {.access = ps::access_of(environ),
+                                  .transport = ps::transport_of(environ),
+                                  .recover_within = ps::recover_within_of(environ)});
     *client = ps::with_mode(
         ps::with_row_cache(std::move(connected), options.mode, options.tables, ps::row_cache_of(environ)),
         trained);
@@ -170,6 +173,9 @@ void bind_ps(py::module_& module) {
              ps::ServerOptions options{
                  rank, servers, trainers, ps::mode_of(mode), std::move(tables), epoch, std::move(memory)};
              options.memory_limit = ps::memory_limit_of(environ);
+             options.run = environ.value_or("FLEETRUN_RUN", "");
+             options.durability = ps::durability_of(environ);
+             options.recover_within = ps::recover_within_of(environ);
              return std::make_shared<Server>(
                  options, endpoint,
                  ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(environ),

@@ -179,3 +179,18 @@ TEST_CASE("what was written down is restored, and goes on from the log") {
   CHECK(again.begin(kFirst) == 6);
   CHECK(text_of([&] { again.claim({kFirst, 5}, true, [] {}); }) == "no");
 }
+
+TEST_CASE("a gate that is closed for good refuses what it has kept aside, and opens for nobody") {
+  Gate gate;
+  gate.freeze();
+  std::string text;
+  REQUIRE(gate.claim({kFirst, 1}, true, [&] {
+    text = text_of([&] { gate.claim({kFirst, 1}, true, [] {}); });
+  }) == Gate::Answer::later);
+  gate.close();
+  CHECK(text == "the server is stopping");
+  CHECK(gate.is_frozen());
+  gate.open();
+  CHECK(error_of([&] { gate.claim({kFirst, 2}, true, [] {}); }).kind() == ErrorKind::network);
+  CHECK(error_of([&] { gate.enter({{kFirst, 1}}); }).kind() == ErrorKind::network);
+}

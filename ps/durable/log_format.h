@@ -1,0 +1,38 @@
+// The layout of a log's segments (ps/durable/write_log.h), for who writes and who reads them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "ps/crc32c.h"
+
+namespace fleetrun::ps {
+
+struct SegmentHead {
+  std::array<char, 8> magic = {'F', 'L', 'P', 'S', 'L', 'O', 'G', '1'};
+  std::uint64_t segment = 0;
+
+  bool operator==(const SegmentHead&) const = default;
+};
+static_assert(sizeof(SegmentHead) == 16);
+
+struct RecordHead {
+  static constexpr std::uint32_t kMark = 0x63726c66;  // "flrc"
+  std::uint32_t mark = kMark;
+  std::uint32_t length = 0;
+  std::uint32_t kind = 0;
+  std::uint32_t checksum = 0;
+  std::uint64_t durable = 0;
+};
+static_assert(sizeof(RecordHead) == 24);
+
+/// What the checksum of a record's payload goes on from.
+inline std::uint32_t checksum_of_head(const RecordHead& head, std::uint64_t segment,
+                                      std::uint64_t at) noexcept {
+  const std::array<std::uint64_t, 5> covered = {segment, at, head.length, head.kind, head.durable};
+  return crc32c(std::as_bytes(std::span(covered)));
+}
+
+}  // namespace fleetrun::ps

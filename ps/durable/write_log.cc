@@ -1,0 +1,177 @@
+// A record is written with one writev, so that a process that is killed leaves a whole record or a beginning of one.
+#include "ps/durable/write_log.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cinttypes>
+#include <climits>
+#include <cstdio>
+#include <utility>
+
+#include "ps/durable/log_format.h"
+
+namespace fleetrun::ps {
+namespace {
+
+void sync_directory(const std::string& directory) {
+  const UniqueFd file(
+      check_errno(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open", directory));
+  check_errno(::fsync(file.value()), "fsync", directory);
+}
+
+std::span<const std::byte> bytes_of(const auto& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+
+std::string log_path(const std::string& directory, std::uint64_t segment) {
+  std::array<char, 32> name;
+  std::snprintf(name.data(), name.size(), "/log-%016" PRIx64, segment);
+  return directory + name.data();
+}
+
+WriteLog::WriteLog(std::string directory, std::uint64_t segment, LogSync sync,
+                   std::function<void(const Error&)> broken)
+    : directory_(std::move(directory)), sync_(sync), broken_(std::move(broken)) {
+  begin_segment(segment);
+  if (sync_ == LogSync::power) thread_ = std::thread([this] { run(); });
+}
+
+WriteLog::~WriteLog() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void WriteLog::begin_segment(std::uint64_t segment) {
+  path_ = log_path(directory_, segment);
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC;
+  file_ = std::make_shared<UniqueFd>(check_errno(::open(path_.c_str(), flags, 0644), "open", path_));
+  segment_ = segment;
+  size_ = 0;
+  durable_ = 0;
+  SegmentHead head;
+  head.segment = segment;
+  write({bytes_of(head)}, sizeof head);
+  sync_file();
+  sync_directory(directory_);
+}
+
+void WriteLog::append(std::uint32_t kind, const BytePieces& payload) {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t length = 0;
+  for (const auto& piece : payload) length += piece.size();
+  if (length > UINT32_MAX)
+    throw Error(ErrorKind::data, "a log record of " + std::to_string(length) + " bytes");
+  RecordHead head;
+  head.length = static_cast<std::uint32_t>(length);
+  head.kind = kind;
+  // What the kernel has is safe from the end of the process.
+  head.durable = sync_ == LogSync::process ? size_ : durable_;
+  head.checksum = checksum_of_head(head, segment_, size_);
+  for (const auto& piece : payload) head.checksum = crc32c(piece, head.checksum);
+  BytePieces pieces{bytes_of(head)};
+  pieces.insert(pieces.end(), payload.begin(), payload.end());
+  write(std::move(pieces), sizeof head + length);
+}
+
+void WriteLog::write(BytePieces pieces, std::uint64_t size) {
+  if (is_broken_) throw Error(ErrorKind::host, path_ + ": an earlier write to this log failed");
+  std::uint64_t left = size;
+  std::size_t next = 0;
+  while (left > 0) {
+    std::vector<iovec> parts;
+    for (std::size_t i = next; i < pieces.size() && parts.size() < IOV_MAX; ++i)
+      parts.push_back({const_cast<std::byte*>(pieces[i].data()), pieces[i].size()});
+    ssize_t done = ::writev(file_->value(), parts.data(), static_cast<int>(parts.size()));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) {
+      const int error = errno;
+      // Nothing of it stays; where that fails too, nothing may follow.
+      is_broken_ = ::ftruncate(file_->value(), static_cast<off_t>(size_)) != 0;
+      errno = error;
+      check_errno(-1, "write", path_);
+    }
+    left -= static_cast<std::uint64_t>(done);
+    while (done > 0 || (next < pieces.size() && pieces[next].empty())) {
+      const auto step = std::min<std::size_t>(static_cast<std::size_t>(done), pieces[next].size());
+      pieces[next] = pieces[next].subspan(step);
+      done -= static_cast<ssize_t>(step);
+      if (pieces[next].empty()) ++next;
+    }
+  }
+  size_ += size;
+}
+
+// A file that failed to sync is never synced again: what it lost, it would not tell twice.
+void WriteLog::sync_file() {
+  if (::fdatasync(file_->value()) != 0) {
+    is_broken_ = true;
+    check_errno(-1, "fdatasync", path_);
+  }
+  durable_ = size_;
+}
+
+void WriteLog::when_safe(std::function<void()> then) {
+  if (sync_ == LogSync::process) return then();
+  const std::lock_guard lock(mutex_);
+  if (is_broken_) return;
+  waiting_.push_back(std::move(then));
+  changed_.notify_all();
+}
+
+std::uint64_t WriteLog::rotate() {
+  const std::lock_guard lock(mutex_);
+  if (is_broken_) throw Error(ErrorKind::host, path_ + ": an earlier write to this log failed");
+  sync_file();
+  begin_segment(segment_ + 1);
+  return segment_;
+}
+
+std::uint64_t WriteLog::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return size_;
+}
+
+// Syncs for all that wait; those that come meanwhile wait for the next time.
+void WriteLog::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const auto waiting = std::exchange(waiting_, {});
+    const std::shared_ptr<UniqueFd> file = file_;
+    const std::uint64_t size = size_, segment = segment_;
+    lock.unlock();
+    const bool failed = ::fdatasync(file->value()) != 0;
+    const int error = errno;
+    lock.lock();
+    if (failed) {
+      is_broken_ = true;
+      waiting_.clear();
+      lock.unlock();
+      errno = error;
+      try {
+        check_errno(-1, "fdatasync", path_);
+      } catch (const Error& reason) {
+        if (broken_) broken_(reason);
+      }
+      return;
+    }
+    if (segment == segment_) durable_ = std::max(durable_, size);
+    lock.unlock();
+    for (const auto& then : waiting) then();
+    lock.lock();
+  }
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,238 @@
+// Servers in this process behind a network that loses connections before a request arrives or before its answer does,
+// delivers requests in any order, some twice and some of them long afterwards, and servers that are killed and started
+// again from what they have kept. What happens is drawn from a seed.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ps/channel_client.h"
+#include "ps/recovering_channel.h"
+#include "ps/server.h"
+#include "tests/support/unreliable_link.h"
+
+namespace fleetrun::tests {
+
+struct Unreliability {
+  /// In a thousand requests.
+  unsigned dropped = 50;
+  unsigned answers_lost = 50;
+  unsigned duplicated = 100;
+  unsigned kills = 10;
+};
+
+class UnreliableServer {
+ public:
+  UnreliableServer(ps::ServerOptions options, Unreliability unreliability, std::uint64_t seed)
+      : options_(std::move(options)),
+        unreliability_(unreliability),
+        random_(seed),
+        server_(std::make_unique<ps::Server>(options_)),
+        thread_([this] { run(); }) {}
+  ~UnreliableServer() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+
+  std::uint64_t kills() const noexcept { return kills_; }
+  std::uint64_t cuts() const noexcept { return cuts_; }
+  std::uint64_t twins() const noexcept { return twins_; }
+
+  /// A connection with the hello of `client`; the answer to it goes to `welcome`.
+  std::unique_ptr<ps::Channel> connect(const ps::ClientOptions& client, std::uint64_t incarnation,
+                                       std::function<void()> on_lost, ps::wire::HelloAnswer& welcome) {
+    auto link = std::make_shared<UnreliableLink>();
+    link->connection = connections_++;
+    link->trainer = client.trainer;
+    link->incarnation = incarnation;
+    link->on_lost = std::move(on_lost);
+    const std::shared_lock life(life_);
+    const ps::Message request =
+        ps::make_hello(client, incarnation, options_.rank, options_.servers, link->connection);
+    std::optional<Error> refusal;
+    ps::Reader reader(request.bytes());
+    const ps::wire::Header header = ps::wire::read_header(reader);
+    server_->handle(header, std::move(reader), [&](ps::Outcome outcome) {
+      if (const Error* error = std::get_if<Error>(&outcome))
+        refusal = *error;
+      else
+        welcome = ps::read_hello_answer(ps::Reader(std::get<ps::Message>(outcome).bytes()));
+    });
+    if (refusal) throw Error(*refusal);
+    const std::lock_guard lock(mutex_);
+    links_.push_back(link);
+    return std::make_unique<LinkChannel>(*this, link);
+  }
+
+ private:
+  using Exchange = UnreliableExchange;
+  using Link = UnreliableLink;
+  struct InFlight {
+    std::shared_ptr<Link> link;
+    std::shared_ptr<ps::Message> request;
+    std::shared_ptr<Exchange> exchange;  // none for a twin
+  };
+
+  class LinkChannel : public ps::Channel {
+   public:
+    LinkChannel(UnreliableServer& server, std::shared_ptr<Link> link)
+        : server_(server), link_(std::move(link)) {}
+    ~LinkChannel() override { server_.drop(link_); }
+
+    std::unique_ptr<ps::Call> start(const ps::wire::Header&, ps::Message request,
+                                    std::shared_ptr<ps::Endings> endings) override {
+      auto exchange = std::make_shared<UnreliableExchange>();
+      exchange->endings = std::move(endings);
+      {
+        const std::lock_guard lock(link_->mutex);
+        if (link_->is_cut) throw Error(ErrorKind::network, "the connection was cut");
+        link_->waiting.push_back(exchange);
+      }
+      auto bytes = std::make_shared<ps::Message>(request.size());
+      std::copy(request.bytes().begin(), request.bytes().end(), bytes->data());
+      server_.take({link_, bytes, exchange});
+      return std::make_unique<UnreliableCall>(std::move(exchange));
+    }
+    const std::string& name() const noexcept override { return name_; }
+
+   private:
+    UnreliableServer& server_;
+    std::shared_ptr<Link> link_;
+    std::string name_ = "an unreliable server";
+  };
+
+  void take(InFlight message) {
+    const std::lock_guard lock(mutex_);
+    in_flight_.push_back(std::move(message));
+    changed_.notify_all();
+  }
+
+  void drop(const std::shared_ptr<Link>& link) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase(links_, link);
+    }
+    link->cut();
+    const std::shared_lock life(life_);
+    server_->lost(link->trainer, link->incarnation, link->connection);
+  }
+
+  bool happens(unsigned in_a_thousand) { return random_() % 1000 < in_a_thousand; }
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const auto is_urgent = [](const InFlight& message) { return message.exchange != nullptr; };
+      changed_.wait(lock, [&] { return ending_ || std::ranges::any_of(in_flight_, is_urgent); });
+      if (ending_) return;
+      auto next = in_flight_.begin();
+      std::advance(next, static_cast<std::ptrdiff_t>(random_() % in_flight_.size()));
+      InFlight message = std::move(*next);
+      in_flight_.erase(next);
+      const bool twin = message.exchange && happens(unreliability_.duplicated);
+      if (twin) in_flight_.push_back({message.link, message.request, nullptr});
+      twins_ += twin ? 1 : 0;
+      const bool kill = happens(unreliability_.kills);
+      const bool is_dropped = message.exchange && happens(unreliability_.dropped);
+      const bool answer_is_lost = message.exchange && happens(unreliability_.answers_lost);
+      lock.unlock();
+      if (kill) die();
+      if (is_dropped) cut(message.link);
+      deliver(message);
+      if (answer_is_lost) cut(message.link);
+      lock.lock();
+    }
+  }
+
+  void cut(const std::shared_ptr<Link>& link) {
+    ++cuts_;
+    link->cut();
+    const std::shared_lock life(life_);
+    server_->lost(link->trainer, link->incarnation, link->connection);
+  }
+
+  void deliver(const InFlight& message) {
+    if (message.exchange) {
+      const std::lock_guard lock(message.link->mutex);
+      if (message.link->is_cut) return;
+    }
+    const std::shared_lock life(life_);
+    ps::Reader reader(message.request->bytes());
+    const ps::wire::Header header = ps::wire::read_header(reader);
+    // The bytes live until the answer.
+    server_->handle(header, std::move(reader), [message](ps::Outcome outcome) {
+      if (message.exchange) message.link->answer(message.exchange, std::move(outcome));
+    });
+  }
+
+  void die() {
+    const std::unique_lock life(life_);
+    std::vector<std::shared_ptr<Link>> all;
+    {
+      const std::lock_guard lock(mutex_);
+      all.swap(links_);
+    }
+    for (const auto& link : all) link->cut();
+    server_.reset();
+    server_ = std::make_unique<ps::Server>(options_);
+    ++kills_;
+  }
+
+  ps::ServerOptions options_;
+  Unreliability unreliability_;
+  std::atomic<std::uint64_t> connections_{100};
+  std::atomic<std::uint64_t> kills_{0}, cuts_{0}, twins_{0};
+  std::shared_mutex life_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::mt19937_64 random_;
+  std::list<InFlight> in_flight_;
+  std::vector<std::shared_ptr<Link>> links_;
+  bool ending_ = false;
+  std::unique_ptr<ps::Server> server_;  // guarded by life_
+  std::thread thread_;
+};
+
+/// A client of all of them, by channels that recover.
+inline std::unique_ptr<ps::Client> connect_unreliably(
+    const std::vector<std::unique_ptr<UnreliableServer>>& servers, const ps::ClientOptions& options) {
+  const std::uint64_t incarnation = options.identity != 0 ? options.identity : ps::make_incarnation();
+  std::vector<std::unique_ptr<ps::Channel>> channels;
+  ps::Welcome welcome;
+  for (std::uint32_t rank = 0; rank < servers.size(); ++rank) {
+    UnreliableServer* server = servers[rank].get();
+    ps::wire::HelloAnswer first;
+    const auto connect = [server, options, incarnation](std::function<void()> on_lost,
+                                                        const std::atomic<bool>&) {
+      ps::wire::HelloAnswer again;
+      return server->connect(options, incarnation, std::move(on_lost), again);
+    };
+    channels.push_back(std::make_unique<ps::RecoveringChannel>(
+        "server " + std::to_string(rank),
+        [&](std::function<void()> on_lost) {
+          return server->connect(options, incarnation, std::move(on_lost), first);
+        },
+        connect));
+    welcome.add(rank, first);
+  }
+  return ps::make_channel_client(options, incarnation, std::move(channels), welcome);
+}
+
+}  // namespace fleetrun::tests
