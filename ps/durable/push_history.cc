@@ -6,6 +6,10 @@
 
 namespace fleetrun::ps {
 
+bool PushHistory::is_done(std::uint64_t number) const {
+  return number <= prefix_ || beyond_.contains(number);
+}
+
 std::optional<Error> PushHistory::refusal(std::uint64_t number) const {
   const auto found = refusals_.find(number);
   if (found == refusals_.end()) return std::nullopt;

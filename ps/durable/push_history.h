@@ -21,7 +21,7 @@ class PushHistory {
   static constexpr std::size_t kMostRefusals = 64;
 
   /// Numbers start at 1.
-  bool is_done(std::uint64_t number) const { return number <= prefix_ || beyond_.contains(number); }
+  bool is_done(std::uint64_t number) const;
   /// Every number up to this one is done.
   std::uint64_t prefix() const noexcept { return prefix_; }
   std::uint64_t highest() const noexcept { return beyond_.empty() ? prefix_ : *beyond_.rbegin(); }

@@ -13,16 +13,11 @@
 #include <cstdio>
 #include <utility>
 
+#include "ps/directory_sync.h"
 #include "ps/durable/log_format.h"
 
 namespace fleetrun::ps {
 namespace {
-
-void sync_directory(const std::string& directory) {
-  const UniqueFd file(
-      check_errno(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open", directory));
-  check_errno(::fsync(file.value()), "fsync", directory);
-}
 
 std::span<const std::byte> bytes_of(const auto& value) {
   return std::as_bytes(std::span(&value, 1));
