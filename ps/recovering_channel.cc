@@ -124,7 +124,8 @@ void RecoveringChannel::State::transmit(const std::shared_ptr<Sent>& sent) {
   std::uint64_t of = 0;
   {
     const std::lock_guard lock(mutex);
-    if (!channel || sent->ended || !unanswered.contains(sent->number)) return;
+    // The thread that began it and the one that made the connection may both come to send it.
+    if (!channel || sent->generation == generation || !unanswered.contains(sent->number)) return;
     by = channel;
     of = sent->generation = generation;
     sent->is_started = sent->has_come_back = false;
@@ -176,16 +177,8 @@ void RecoveringChannel::State::run() {
     if (ending || !reconnect(lock)) return;
     std::vector<std::shared_ptr<Sent>> again;
     for (const auto& [number, sent] : unanswered) again.push_back(sent);
-    const std::uint64_t of = generation;
     lock.unlock();
-    for (const auto& sent : again) {
-      {
-        const std::lock_guard now(mutex);
-        // Begun since the connection is there.
-        if (sent->generation == of) continue;
-      }
-      transmit(sent);
-    }
+    for (const auto& sent : again) transmit(sent);
     lock.lock();
   }
 }
