@@ -10,4 +10,7 @@ namespace fleetrun::ps {
 /// The checksum of what `before` is the checksum of, followed by `bytes`.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
+/// The same without the processor's instruction.
+std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
+
 }  // namespace fleetrun::ps

@@ -147,8 +147,9 @@ void save_sparse(const std::string& directory, const TableConfig& config, const 
                  std::uint32_t shards) {
   const PaddleRows rows(config);
   std::vector<std::string> texts(shards);
+  TableCut::Scratch scratch;
   for (std::size_t shard = 0; shard < SparseTable::kShards; ++shard) {
-    cut.rows(config.id, shard, [&](std::uint64_t key, std::span<const float> row) {
+    cut.rows(config.id, shard, scratch, [&](std::uint64_t key, std::span<const float> row) {
       rows.append_line(key, row.data(), texts[key % shards]);
     });
   }

@@ -143,6 +143,7 @@ SavedPiece PartWriter::write_piece(BlockWriter& out, std::uint32_t piece,
     out.value(table_head_of(config));
     write_text(out, config.name);
   }
+  TableCut::Scratch scratch;
   for (const TableConfig& config : tables) {
     if (config.kind == TableConfig::Kind::sparse) {
       out.value(SectionHead{SectionHead::rows, config.id});
@@ -150,7 +151,7 @@ SavedPiece PartWriter::write_piece(BlockWriter& out, std::uint32_t piece,
       const std::size_t begin = SparseTable::kShards * piece / pieces_.size();
       const std::size_t end = SparseTable::kShards * (piece + 1) / pieces_.size();
       for (std::size_t shard = begin; shard < end; ++shard) {
-        cut.rows(config.id, shard,
+        cut.rows(config.id, shard, scratch,
                  [&](std::uint64_t key, std::span<const float> row) { runs.add(key, row); });
       }
       runs.finish();

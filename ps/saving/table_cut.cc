@@ -1,18 +1,12 @@
 #include "ps/saving/table_cut.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace fleetrun::ps {
 namespace {
 
 constexpr std::size_t kMostSortedFloats = std::size_t{32} << 20;
-
-void append(const ColdBlock& block, ColdBlock& to) {
-  to.keys.insert(to.keys.end(), block.keys.begin(), block.keys.end());
-  to.rows.insert(to.rows.end(), block.rows.begin(), block.rows.end());
-}
 
 }  // namespace
 
@@ -27,24 +21,23 @@ TableCut::TableCut(std::shared_ptr<TableSet> set, const std::vector<TableConfig>
   }
 }
 
-void TableCut::rows(std::uint32_t table, std::size_t shard,
+void TableCut::rows(std::uint32_t table, std::size_t shard, Scratch& scratch,
                     const std::function<void(std::uint64_t, std::span<const float>)>& take) const {
   SparseCut& cut = *sparse_.at(table);
   const std::size_t floats = set_->sparse(table).row_floats();
-  ColdBlock block;
-  ColdBlock gathered;
-  std::vector<std::uint32_t> order;
+  auto& [block, rows, order] = scratch;
+  rows.clear();
+  order.clear();
   for (bool more = true; more;) {
     more = cut.read(shard, block);
-    append(block, gathered);
-    if (more && gathered.rows.size() < kMostSortedFloats) continue;
-    order.resize(gathered.keys.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return gathered.keys[a] < gathered.keys[b]; });
-    for (const std::uint32_t i : order) take(gathered.keys[i], {gathered.rows.data() + i * floats, floats});
-    gathered.keys.clear();
-    gathered.rows.clear();
+    for (const std::uint64_t key : block.keys)
+      order.emplace_back(key, static_cast<std::uint32_t>(order.size()));
+    rows.insert(rows.end(), block.rows.begin(), block.rows.end());
+    if (more && rows.size() < kMostSortedFloats) continue;
+    std::sort(order.begin(), order.end());
+    for (const auto& [key, position] : order) take(key, {rows.data() + position * floats, floats});
+    rows.clear();
+    order.clear();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ps/sparse_cut.h"
@@ -23,9 +24,15 @@ class TableCut {
   SaveMode mode() const noexcept { return mode_; }
   /// How many rows the sparse table had, whatever the mode leaves out.
   std::uint64_t count(std::uint32_t table) const { return sparse_.at(table)->rows(); }
+  /// Memory for rows(), to be used again for the next shard.
+  struct Scratch {
+    ColdBlock block;
+    std::vector<float> rows;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> order;  // key, position
+  };
   /// Calls `take` once with every row of a shard that the mode saves: in key order, unless the shard is larger than what
   /// is sorted at once.
-  void rows(std::uint32_t table, std::size_t shard,
+  void rows(std::uint32_t table, std::size_t shard, Scratch& scratch,
             const std::function<void(std::uint64_t key, std::span<const float> row)>& take) const;
   /// What admission had counted; nothing in a delta or base, which are not what training goes on from.
   std::span<const std::uint64_t> admission_words(std::uint32_t table, std::size_t shard) const;

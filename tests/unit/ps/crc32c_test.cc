@@ -32,3 +32,15 @@ TEST_CASE("a checksum can be taken in parts") {
     CHECK(crc32c(bytes.subspan(cut), crc32c(bytes.first(cut))) == of(text));
   }
 }
+
+TEST_CASE("the processor's instruction and the tables agree") {
+  std::string text;
+  std::uint32_t state = 1;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
+  for (std::size_t begin = 0; begin < 20; ++begin) {
+    for (std::size_t size = 0; size < 100; ++size) {
+      const auto bytes = std::as_bytes(std::span(text.data() + begin, size));
+      REQUIRE(crc32c(bytes, 7) == fleetrun::ps::crc32c_by_tables(bytes, 7));
+    }
+  }
+}
