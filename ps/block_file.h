@@ -55,6 +55,7 @@ class BlockWriter {
   bool finished_ = false;
   std::uint64_t blocks_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t begun_ = 0;  // bytes that the disk was told to begin with
   ContentDigest digest_;
   std::vector<std::byte> block_;  // its head included
 };
