@@ -38,16 +38,10 @@ class Segment {
 
   /// Returns how many bytes were cut off.
   std::uint64_t replay(bool is_last, const std::function<void(LogRecord&)>& take, std::uint64_t& records) {
-    SegmentHead wanted;
-    wanted.segment = number_;
     SegmentHead head;
-    if (bytes_.size() < sizeof head) {
-      // It was begun, and nothing was written to it yet.
-      if (is_last) return cut_off_at(0);
-      fail(0, "it has no beginning");
-    }
-    std::memcpy(&head, bytes_.data(), sizeof head);
-    if (head != wanted) fail(0, "it is not segment " + std::to_string(number_) + " of a server's log");
+    if (bytes_.size() >= sizeof head) std::memcpy(&head, bytes_.data(), sizeof head);
+    // A segment whose beginning did not come to the disk has nothing that was answered.
+    if (head != SegmentHead{.segment = number_}) return cut_off(0, is_last);
     std::size_t at = sizeof head;
     while (at < bytes_.size()) {
       const auto record = read(at);
@@ -88,25 +82,22 @@ class Segment {
   }
 
   std::uint64_t cut_off(std::size_t at, bool is_last) {
-    if (!is_last) fail(at, "a record is damaged, and another segment follows");
+    const std::string what =
+        at == 0 ? "it does not begin as segment " + std::to_string(number_) + " of a server's log"
+                : "a record is damaged";
+    if (!is_last) fail(at, what + ", and another segment follows");
     for (std::size_t after = at + 1; after + sizeof(RecordHead) <= bytes_.size(); ++after) {
       const auto record = read(after);
       if (record && record->durable > at)
-        fail(at, "a record is damaged that was safe when the one at byte " + std::to_string(after) +
-                     " was written");
+        fail(at,
+             what + ", and it was safe when the record at byte " + std::to_string(after) + " was written");
     }
-    return cut_off_at(at);
-  }
-
-  std::uint64_t cut_off_at(std::size_t at) {
     const UniqueFd file(check_errno(::open(path_.c_str(), O_WRONLY | O_CLOEXEC), "open", path_));
+    check_errno(::ftruncate(file.value(), static_cast<off_t>(at)), "truncate", path_);
     if (at == 0) {
-      SegmentHead head;
-      head.segment = number_;
+      const SegmentHead head{.segment = number_};
       const bool whole = ::pwrite(file.value(), &head, sizeof head, 0) == sizeof head;
       check_errno(whole ? 0 : -1, "write", path_);
-    } else {
-      check_errno(::ftruncate(file.value(), static_cast<off_t>(at)), "truncate", path_);
     }
     check_errno(::fdatasync(file.value()), "fdatasync", path_);
     return bytes_.size() - at;

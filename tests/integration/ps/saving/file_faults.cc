@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -125,6 +126,17 @@ ssize_t write(int fd, const void* bytes, std::size_t size) {
                            std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(done))});
   offset += static_cast<std::uint64_t>(done);
   return done;
+}
+
+ssize_t writev(int fd, const iovec* parts, int count) {
+  if (!watch().on || file_of(fd).empty()) return ::syscall(SYS_writev, fd, parts, count);
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+  return ::write(fd, bytes.data(), bytes.size());
+}
+
+int fdatasync(int fd) {
+  return ::fsync(fd);
 }
 
 int fsync(int fd) {

@@ -1,0 +1,102 @@
+// A server's log and checkpoints, with LogSync::power, after a power loss at any moment.
+#include <doctest/doctest.h>
+
+#include <future>
+#include <optional>
+#include <random>
+
+#include "ps/channel_client.h"
+#include "ps/server.h"
+#include "tests/integration/ps/saving/disk_after_power_loss.h"
+#include "tests/integration/ps/saving/file_faults.h"
+#include "tests/support/ps_tables.h"
+#include "tests/support/temp_dir.h"
+
+using namespace fleetrun::ps;
+using namespace fleetrun::tests;
+using fleetrun::Error;
+
+namespace {
+
+const std::vector<TableConfig> kTables{sparse_table(0, "count", 1)};
+
+ServerOptions options(const std::string& directory) {
+  ServerOptions out{.rank = 0, .servers = 1, .trainers = 1, .mode = Mode::async, .tables = kTables};
+  out.durability.directory = directory;
+  out.durability.interval = std::chrono::milliseconds(0);
+  out.durability.sync = LogSync::power;
+  return out;
+}
+
+/// The answer's bytes. Waits for it: it may come from the thread that syncs.
+std::vector<std::byte> ask(Server& server, const Message& request) {
+  std::promise<std::vector<std::byte>> answered;
+  Reader reader(request.bytes());
+  const wire::Header header = wire::read_header(reader);
+  server.handle(header, std::move(reader), [&](Outcome outcome) {
+    REQUIRE(std::holds_alternative<Message>(outcome));
+    const auto bytes = std::get<Message>(outcome).bytes();
+    answered.set_value({bytes.begin(), bytes.end()});
+  });
+  return answered.get_future().get();
+}
+
+std::uint64_t hello(Server& server) {
+  return read_hello_answer(Reader(ask(server, make_hello({0, 1, Mode::async, kTables}, 7, 0, 1))))
+      .next_change;
+}
+
+void push(Server& server, std::uint64_t number) {
+  wire::PushDraft draft = wire::draft_push({wire::Method::push, 0, 0, 7, 0, number},
+                                           {.sparse = {{.table = 0, .width = 1, .keys = 1}}, .dense = {}});
+  draft.keys[0][0] = 5;
+  draft.gradients[0][0] = 1.0f;
+  ask(server, draft.message);
+}
+
+float count(Server& server) {
+  wire::PullDraft draft = wire::draft_pull({wire::Method::pull, 0, 0, 7},
+                                           {.sparse = {{.table = 0, .width = 1, .keys = 1}}, .dense = {}});
+  draft.keys[0][0] = 5;
+  return Reader(ask(server, draft.message)).value<float>();
+}
+
+}  // namespace
+
+TEST_CASE("after a power loss at any moment a server has every push that it answered, once") {
+  const TempDir directory;
+  const std::string kept = directory.file("kept"), mine = kept + "/server-00000";
+  std::optional<DiskAfterPowerLoss> disk;
+  {
+    Server server(options(kept));
+    REQUIRE(hello(server) == 1);
+    disk.emplace(mine);
+    watch_files(mine, FileFault::none, 0);
+    server.make_checkpoint();
+    for (std::uint64_t number = 1; number <= 9; ++number) {
+      push(server, number);
+      record_done();
+      if (number % 4 == 0) server.make_checkpoint();
+    }
+    stop_watching_files();
+  }
+  const std::vector<FileStep> steps = file_steps();
+  CHECK(steps.size() > 60);
+  std::mt19937 random(20260101);
+  const std::string after = directory.file("after");
+  std::uint64_t answered = 0;
+  for (const FileStep& step : steps) {
+    disk->take(step, mine);
+    answered += step.kind == FileStep::Kind::done ? 1 : 0;
+    for (int variant = 0; variant < 5; ++variant) {
+      disk->write(after + "/server-00000",
+                  [&] { return variant == 0 || (variant > 1 && random() % 2 == 0); });
+      Server server(options(after));
+      const std::uint64_t next = hello(server);
+      CAPTURE(answered);
+      REQUIRE(next > answered);
+      REQUIRE(count(server) == static_cast<float>(next - 1));
+    }
+  }
+  CHECK(answered == 9);
+}
