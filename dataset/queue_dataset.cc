@@ -214,6 +214,10 @@ const QueueDatasetOptions& QueueDataset::options() const noexcept {
   return state_->options;
 }
 
+const std::vector<Slot>& QueueDataset::slots() const noexcept {
+  return state_->options.slots;
+}
+
 void QueueDataset::start(bool in_turn) {
   const std::lock_guard lock(state_->owner_mutex);
   state_->end();

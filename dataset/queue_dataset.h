@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "dataset/batch.h"
+#include "dataset/batch_source.h"
 
 namespace fleetrun::dataset {
 
@@ -27,33 +27,34 @@ struct QueueDatasetOptions {
   std::size_t queue_batches = 8;
 };
 
-class QueueDataset {
+class QueueDataset : public BatchSource {
  public:
   /// Throws: Error(config) for no slots, an empty name, a width or batch size below 1.
   explicit QueueDataset(QueueDatasetOptions options);
-  ~QueueDataset();
+  ~QueueDataset() override;
   QueueDataset(const QueueDataset&) = delete;
   QueueDataset& operator=(const QueueDataset&) = delete;
 
   const QueueDatasetOptions& options() const noexcept;
+  const std::vector<Slot>& slots() const noexcept override;
 
   /// Checks that every file can be read and starts the readers. `in_turn`: reader r takes the files r, r + readers(), …,
   /// the same in every run, where a result must repeat itself.
   /// Throws: Error(data) for a file that is missing (all of them named), Error(config) for no files.
-  void start(bool in_turn = false);
+  void start(bool in_turn) override;
 
   /// Readers that start() made: min(threads, files). Unless in turn, files are taken in order by whichever reader is
   /// free, so with one reader the order is the list's.
-  std::size_t readers() const noexcept;
+  std::size_t readers() const noexcept override;
 
   /// Moves the next batch of this reader into `batch`; false after its last one. The last batch may be short;
   /// a batch never mixes files of different readers. Throws: Error(data) naming FILE:LINE and the slot for a
   /// bad line; the file and the command's status or signal, with the last lines of its standard error, for a
   /// pipe command that fails. After an error the other readers stop.
-  bool next(std::size_t reader, Batch& batch);
+  bool next(std::size_t reader, Batch& batch) override;
 
   /// Ends the pass at once: kills the pipe commands that are left, joins the readers. Idempotent.
-  void stop() noexcept;
+  void stop() noexcept override;
 
  private:
   struct State;

@@ -34,19 +34,19 @@ struct Input {
   const engine::Variable* variable;
 };
 
-std::vector<Input> inputs_of(const engine::Program& program, const dataset::QueueDatasetOptions& options) {
+std::vector<Input> inputs_of(const engine::Program& program, const std::vector<dataset::Slot>& slots) {
   std::set<std::string> read;
   for (const engine::Operator& op : program.operators()) read.insert(op.inputs.begin(), op.inputs.end());
   std::vector<Input> inputs;
   for (const auto& [name, variable] : program.variables()) {
     if (!variable.is_data || !read.contains(name)) continue;
     std::size_t slot = 0;
-    while (slot < options.slots.size() && options.slots[slot].name != name) ++slot;
-    if (slot == options.slots.size()) {
+    while (slot < slots.size() && slots[slot].name != name) ++slot;
+    if (slot == slots.size()) {
       throw Error(ErrorKind::config, "the program reads '" + name + "', which is no slot of the dataset",
                   "add it to the dataset's use_var");
     }
-    const dataset::Slot& from = options.slots[slot];
+    const dataset::Slot& from = slots[slot];
     const auto type =
         from.type == dataset::SlotType::int64 ? engine::DataType::int64 : engine::DataType::float32;
     if (variable.type != type || (variable.lod_level == 0) != from.dense) {
@@ -73,7 +73,7 @@ class FeedBuffer {
   std::size_t rows() const noexcept { return batch_.rows; }
 
   /// Reads the next batch; false when there is none.
-  bool read(dataset::QueueDataset& dataset, std::size_t reader) {
+  bool read(dataset::BatchSource& dataset, std::size_t reader) {
     if (!dataset.next(reader, batch_)) return false;
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       fill(inputs_[i], batch_.slots[inputs_[i].slot], tensors_[i]);
@@ -191,7 +191,7 @@ class Meeting {
 struct Pass {
   const engine::Program& program;
   engine::Scope& scope;
-  dataset::QueueDataset& dataset;
+  dataset::BatchSource& dataset;
   const TablePlan& plan;
   ps::Client* client;
   const PassOptions& options;
@@ -326,13 +326,13 @@ void refresh_scope(const Pass& pass) {
 
 class Running {
  public:
-  Running(dataset::QueueDataset& dataset, bool in_turn) : dataset_(dataset) { dataset_.start(in_turn); }
+  Running(dataset::BatchSource& dataset, bool in_turn) : dataset_(dataset) { dataset_.start(in_turn); }
   ~Running() { dataset_.stop(); }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
  private:
-  dataset::QueueDataset& dataset_;
+  dataset::BatchSource& dataset_;
 };
 
 PassResult run_threads(const Pass& pass) {
@@ -373,12 +373,12 @@ PassResult run_threads(const Pass& pass) {
 
 }  // namespace
 
-PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::QueueDataset& dataset,
+PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
                     const TablePlan& plan, ps::Client* client, const PassOptions& options) {
   const engine::Program forward = options.train ? engine::Program() : engine::clone_for_test(program);
   const engine::Program& used = options.train ? program : forward;
   for (const std::string& name : options.fetch) static_cast<void>(used.variable(name));
-  return run_threads({used, scope, dataset, plan, client, options, inputs_of(used, dataset.options())});
+  return run_threads({used, scope, dataset, plan, client, options, inputs_of(used, dataset.slots())});
 }
 
 }  // namespace fleetrun::runtime

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dataset/queue_dataset.h"
+#include "dataset/batch_source.h"
 #include "ps/client.h"
 #include "runtime/engine/executor.h"
 #include "runtime/table_plan.h"
@@ -47,7 +47,7 @@ struct PassResult {
 /// The data variables of the program that are in the dataset's slots are fed by name.
 /// Throws: Error(data) from the readers, Error(network) from the servers, Error(config) when a data variable
 /// has no slot; all threads have ended by then, and the pipe commands too.
-PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::QueueDataset& dataset,
+PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
                     const TablePlan& plan, ps::Client* client, const PassOptions& options);
 
 }  // namespace fleetrun::runtime

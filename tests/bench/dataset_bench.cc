@@ -69,7 +69,7 @@ Figure parse(const std::string& text) {
 Figure read(const std::vector<std::string>& files, const std::string& command) {
   QueueDataset dataset({.slots = click_slots(), .pipe_command = command, .batch_size = 1000, .files = files});
   const auto start = std::chrono::steady_clock::now();
-  dataset.start();
+  dataset.start(false);
   Batch batch;
   Figure figure;
   while (dataset.next(0, batch)) figure.rows += batch.rows;

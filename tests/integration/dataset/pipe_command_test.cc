@@ -32,7 +32,7 @@ QueueDatasetOptions options_for(std::string command, std::vector<std::string> fi
 }
 
 std::vector<std::int64_t> ids_of(QueueDataset& dataset) {
-  dataset.start();
+  dataset.start(false);
   std::vector<std::int64_t> ids;
   Batch batch;
   while (dataset.next(0, batch))
@@ -197,7 +197,7 @@ TEST_CASE("what a background process writes in time is read") {
   const std::string fifo = make_fifo(directory);
   QueueDataset dataset(
       options_for("cat; (read line < " + fifo + "; echo 1 6) &", {directory.write("a", "1 5\n")}));
-  dataset.start();
+  dataset.start(false);
   std::ofstream(fifo) << "go\n";
   Batch batch;
   Ids ids;
@@ -252,7 +252,7 @@ TEST_CASE("stop() kills a command that never ends, with all that it started") {
   QueueDataset dataset(
       options_for("trap '' TERM; (trap '' TERM; echo $BASHPID > " + fifo + "; sleep 1000) | cat",
                   {directory.write("a", "")}));
-  dataset.start();
+  dataset.start(false);
   const pid_t inner = pid_from(fifo);
   REQUIRE(inner > 0);
   dataset.stop();
@@ -268,7 +268,7 @@ TEST_CASE("an error of one reader kills the other's command") {
       options_for(command, {directory.write("a", "good\n"), directory.write("b", "bad\n")});
   options.threads = 2;
   QueueDataset dataset(options);
-  dataset.start();
+  dataset.start(false);
   const pid_t other = pid_from(fifo);
   std::ofstream(start) << "go\n";
   Batch batch;
@@ -292,7 +292,7 @@ TEST_CASE("a trainer that is killed leaves no command behind") {
   if (trainer == 0) {
     QueueDataset dataset(
         options_for("trap '' TERM HUP PIPE; echo $$ > " + fifo + "; while :; do sleep 1000; done", {file}));
-    dataset.start();
+    dataset.start(false);
     for (;;) ::pause();
   }
   const pid_t command = pid_from(fifo);

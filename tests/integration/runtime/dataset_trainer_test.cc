@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "dataset/queue_dataset.h"
 #include "ps/memory/in_process.h"
 #include "runtime/base/error.h"
 #include "tests/support/counting_client.h"

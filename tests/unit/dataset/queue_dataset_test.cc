@@ -29,7 +29,7 @@ void check_config_error(const QueueDatasetOptions& options, const std::string& w
                         const std::string& hint) {
   try {
     QueueDataset dataset(options);
-    dataset.start();
+    dataset.start(false);
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
@@ -44,7 +44,7 @@ TEST_CASE("one reader takes the files in order; batches go on over files and the
   const tests::TempDir directory;
   QueueDataset dataset(options_for(
       {directory.write("a", "1 1\n1 2\n1 3\n"), directory.write("b", ""), directory.write("c", "1 4\n1 5")}));
-  dataset.start();
+  dataset.start(false);
   CHECK(dataset.readers() == 1);
   CHECK(drain(dataset, 0) == Batches{{1, 2}, {3, 4}, {5}});
 }
@@ -55,16 +55,16 @@ TEST_CASE("a dataset can be read again, also after it was stopped halfway") {
   for (int i = 0; i < 1000; ++i) text.append("1 7\n");
   QueueDataset dataset(options_for({directory.write("a", text)}));
   for (int epoch = 0; epoch < 3; ++epoch) {
-    dataset.start();
+    dataset.start(false);
     CHECK(drain(dataset, 0).size() == 500);
   }
-  dataset.start();
+  dataset.start(false);
   Batch batch;
   REQUIRE(dataset.next(0, batch));
   dataset.stop();
   dataset.stop();
   CHECK_FALSE(dataset.next(0, batch));
-  dataset.start();
+  dataset.start(false);
   CHECK(drain(dataset, 0).size() == 500);
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("several threads may stop a dataset at once") {
   const std::string file = directory.write("a", text);
   for (int round = 0; round < 50; ++round) {
     QueueDataset dataset(options_for({file}));
-    dataset.start();
+    dataset.start(false);
     std::thread other([&] { dataset.stop(); });
     dataset.stop();
     other.join();
@@ -97,7 +97,7 @@ TEST_CASE("several readers share the files: every example once") {
   options.threads = 3;
   options.queue_batches = 1;
   QueueDataset dataset(options);
-  dataset.start();
+  dataset.start(false);
   REQUIRE(dataset.readers() == 3);
   std::vector<Batches> seen(3);
   {
@@ -134,7 +134,7 @@ TEST_CASE("there are never more readers than files") {
   QueueDatasetOptions options = options_for({directory.write("a", "1 1\n"), directory.write("b", "1 2\n")});
   options.threads = 16;
   QueueDataset dataset(options);
-  dataset.start();
+  dataset.start(false);
   CHECK(dataset.readers() == 2);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("a bad line ends the pass with file, line, column and slot, for every 
   options.threads = 2;
   QueueDataset dataset(options);
   for (int epoch = 0; epoch < 2; ++epoch) {
-    dataset.start();
+    dataset.start(false);
     for (const std::size_t reader : {1, 0, 1}) {
       try {
         drain(dataset, reader);
@@ -166,7 +166,7 @@ TEST_CASE("missing files are refused before anything starts") {
   const tests::TempDir directory;
   QueueDataset dataset(options_for({directory.write("a", "1 1\n"), directory.file("gone")}));
   try {
-    dataset.start();
+    dataset.start(false);
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::data);
