@@ -17,6 +17,7 @@ _TABLE = {
     "framework": "framework",
     "heartbeat": "_heartbeat:heartbeat",
     "incubate": "incubate",
+    "io": "io",
     "metric": "metric",
     "nn": "nn",
     "optimizer": "optimizer",
