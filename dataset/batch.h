@@ -22,6 +22,8 @@ struct Slot {
   /// above 0.
   bool dense = false;
   std::int64_t width = 1;
+  /// An unused slot is in the text, where its values are passed over whatever they are; it has no place in a Batch.
+  bool used = true;
 
   bool operator==(const Slot&) const = default;
 };
@@ -38,10 +40,30 @@ struct SlotValues {
   bool operator==(const SlotValues&) const = default;
 };
 
-/// `slots` is parallel to the Slot list that the reader was made with.
+/// What the log key of a line says: three fields of its hexadecimal digits.
+struct LogKey {
+  std::uint64_t search_id = 0;
+  std::uint32_t cmatch = 0;
+  std::uint32_t rank = 0;
+
+  bool operator==(const LogKey&) const = default;
+};
+
+/// What stands before the slots of each example: one entry per row, empty where the reader was not asked for it.
+/// An example with a log key has it as its id, too.
+struct RowPrefixes {
+  std::vector<std::string> ids;
+  std::vector<std::string> contents;
+  std::vector<LogKey> log_keys;
+
+  bool operator==(const RowPrefixes&) const = default;
+};
+
+/// `slots` is parallel to the used ones of the Slot list that the reader was made with.
 struct Batch {
   std::size_t rows = 0;
   std::vector<SlotValues> slots;
+  RowPrefixes prefixes;
 
   bool operator==(const Batch&) const = default;
 };

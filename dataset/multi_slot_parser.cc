@@ -35,6 +35,10 @@ std::string quoted(std::string_view token) {
   return text.append(token.size() > limit ? "…'" : "'");
 }
 
+bool has_nul(std::string_view token) noexcept {
+  return token.find('\0') != std::string_view::npos;
+}
+
 std::string counted(std::uint64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
@@ -42,6 +46,13 @@ std::string counted(std::uint64_t count, std::string_view noun) {
 inline const char* skip_separators(const char* text) noexcept {
   while (is_separator(*text)) ++text;
   return text;
+}
+
+/// The entry of `row`, made if it is the next one.
+template <class T>
+T& entry(std::vector<T>& rows, std::size_t row) {
+  if (rows.size() <= row) rows.resize(row + 1);
+  return rows[row];
 }
 
 }  // namespace
@@ -52,6 +63,7 @@ struct MultiSlotParser::Column {
   bool is_float = false;
   bool dense = false;
   std::uint64_t width = 1;
+  bool in_batch = true;
   SlotValues* values = nullptr;
   std::int64_t* ints = nullptr;
   float* floats = nullptr;
@@ -85,14 +97,16 @@ std::string to_string(const LineFault& fault) {
   return text + fault.what;
 }
 
-MultiSlotParser::MultiSlotParser(std::span<const Slot> slots, std::size_t max_line_bytes)
-    : max_line_bytes_(max_line_bytes), buffer_(kBufferBytes + kTextPadding) {
+MultiSlotParser::MultiSlotParser(std::span<const Slot> slots, MultiSlotParserOptions options)
+    : options_(options), buffer_(kBufferBytes + kTextPadding) {
   for (const Slot& slot : slots) {
     Column& column = columns_.emplace_back();
     column.name = slot.name;
     column.is_float = slot.type == SlotType::float32;
     column.dense = slot.dense;
     column.width = static_cast<std::uint64_t>(slot.width);
+    column.in_batch = slot.used;
+    if (slot.used) ++batch_slots_;
   }
 }
 
@@ -133,13 +147,14 @@ bool MultiSlotParser::has_partial_line() const noexcept {
 
 void MultiSlotParser::begin_batch(Batch& batch, std::size_t rows) {
   batch.rows = 0;
-  batch.slots.resize(columns_.size());
+  batch.slots.resize(batch_slots_);
   batch_ = &batch;
   wanted_rows_ = rows;
   row_capacity_ = std::min(rows, kFirstRows);
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    Column& column = columns_[i];
-    column.values = &batch.slots[i];
+  std::size_t slot = 0;
+  for (Column& column : columns_) {
+    if (!column.in_batch) continue;
+    column.values = &batch.slots[slot++];
     column.used = 0;
     column.offsets = nullptr;
     column.reserve_rows(row_capacity_);
@@ -150,11 +165,16 @@ void MultiSlotParser::begin_batch(Batch& batch, std::size_t rows) {
 std::size_t MultiSlotParser::end_batch() {
   const std::size_t rows = batch_->rows;
   for (Column& column : columns_) {
+    if (!column.in_batch) continue;
     const std::size_t values = column.dense ? rows * column.width : column.offsets[rows];
     column.values->floats.resize(column.is_float ? values : 0);
     column.values->ints.resize(column.is_float ? 0 : values);
     column.values->offsets.resize(column.dense ? 0 : rows + 1);
   }
+  const LinePrefixes& asked = options_.prefixes;
+  batch_->prefixes.ids.resize(asked.id || asked.log_key ? rows : 0);
+  batch_->prefixes.contents.resize(asked.content ? rows : 0);
+  batch_->prefixes.log_keys.resize(asked.log_key ? rows : 0);
   batch_ = nullptr;
   return rows;
 }
@@ -164,12 +184,13 @@ MultiSlotParser::Outcome MultiSlotParser::parse() {
     if (batch_->rows == wanted_rows_) return Outcome::full;
     if (batch_->rows == row_capacity_) {
       row_capacity_ = std::min(wanted_rows_, 2 * row_capacity_);
-      for (Column& column : columns_) column.reserve_rows(row_capacity_);
+      for (Column& column : columns_)
+        if (column.in_batch) column.reserve_rows(row_capacity_);
     }
     line_start_ = buffer_.data() + begin_;
     const char* end = parse_row(line_start_);
     const char* line_end = end ? end : static_cast<const char*>(::rawmemchr(line_start_, '\n'));
-    if (static_cast<std::size_t>(line_end - line_start_) > max_line_bytes_) end = fail_length();
+    if (static_cast<std::size_t>(line_end - line_start_) > options_.max_line_bytes) end = fail_length();
     if (!end) return Outcome::bad;
     ++batch_->rows;
     ++line_;
@@ -177,7 +198,7 @@ MultiSlotParser::Outcome MultiSlotParser::parse() {
   }
   if (batch_->rows == wanted_rows_) return Outcome::full;
   line_start_ = buffer_.data() + begin_;
-  if (end_ - begin_ > max_line_bytes_) {
+  if (end_ - begin_ > options_.max_line_bytes) {
     fail_length();
     return Outcome::bad;
   }
@@ -205,7 +226,16 @@ const char* MultiSlotParser::parse_row(const char* text) {
   const std::size_t row = batch_->rows;
   text = skip_separators(text);
   if (*text == '\n') return fail(text, nullptr, "the line is empty");
+  if (options_.prefixes.any()) {
+    text = parse_prefixes(text);
+    if (!text) return nullptr;
+  }
   for (Column& column : columns_) {
+    if (!column.in_batch) {
+      text = skip_unused(column, text);
+      if (!text) return nullptr;
+      continue;
+    }
     if (!column.is_float && take_one_id(column, text, row)) continue;
     text = skip_separators(text);
     std::uint64_t count = 1;
@@ -229,6 +259,62 @@ const char* MultiSlotParser::parse_row(const char* text) {
   return fail(text, nullptr,
               "the line goes on with " + quoted(token_at(text)) + " after the last slot, '" +
                   columns_.back().name + "'");
+}
+
+const char* MultiSlotParser::parse_prefixes(const char* text) {
+  RowPrefixes& prefixes = batch_->prefixes;
+  const std::size_t row = batch_->rows;
+  std::string_view token;
+  if (options_.prefixes.id) {
+    text = parse_prefix(text, "id", token);
+    if (!text) return nullptr;
+    entry(prefixes.ids, row) = token;
+  }
+  if (options_.prefixes.content) {
+    text = parse_prefix(text, "content", token);
+    if (!text) return nullptr;
+    entry(prefixes.contents, row) = token;
+  }
+  if (options_.prefixes.log_key) {
+    text = parse_prefix(text, "log key", token);
+    if (!text) return nullptr;
+    if (!read_log_key(token, entry(prefixes.log_keys, row)))
+      return fail(token.data(), nullptr,
+                  quoted(token) + " is not a log key of 32 or more hexadecimal digits");
+    entry(prefixes.ids, row) = token;
+  }
+  return text;
+}
+
+/// Takes "1 TOKEN".
+const char* MultiSlotParser::parse_prefix(const char* text, std::string_view kind, std::string_view& token) {
+  text = skip_separators(text);
+  token = token_at(text);
+  if (token.empty()) return fail(text, nullptr, "the line ends before its " + std::string(kind));
+  if (token != "1")
+    return fail(text, nullptr, quoted(token) + " where '1' announces the line's " + std::string(kind));
+  text = skip_separators(text + 1);
+  token = token_at(text);
+  if (token.empty()) return fail(text, nullptr, "the line ends before its " + std::string(kind));
+  if (has_nul(token)) return fail(text, nullptr, quoted(token) + " has a NUL byte");
+  return text + token.size();
+}
+
+/// Passes over a slot that nobody wants: as many tokens as it announces.
+const char* MultiSlotParser::skip_unused(const Column& column, const char* text) {
+  std::uint64_t count = 0;
+  text = parse_count(column, skip_separators(text), count);
+  if (!text) return nullptr;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    text = skip_separators(text);
+    const std::string_view token = token_at(text);
+    if (token.empty())
+      return fail(text, &column,
+                  counted(count, "value") + " announced, the line ends after " + std::to_string(i));
+    if (has_nul(token)) return fail(text, &column, quoted(token) + " has a NUL byte");
+    text += token.size();
+  }
+  return text;
 }
 
 const char* MultiSlotParser::parse_count(const Column& column, const char* text, std::uint64_t& count) {
@@ -303,12 +389,13 @@ const char* MultiSlotParser::fail(const char* at, const Column* column, std::str
 }
 
 const char* MultiSlotParser::fail_length() {
-  return fail(line_start_ + max_line_bytes_, nullptr,
-              "the line is longer than " + std::to_string(max_line_bytes_) + " bytes");
+  return fail(line_start_ + options_.max_line_bytes, nullptr,
+              "the line is longer than " + std::to_string(options_.max_line_bytes) + " bytes");
 }
 
-std::optional<LineFault> parse_multi_slot(std::span<const Slot> slots, std::string_view text, Batch& batch) {
-  MultiSlotParser parser(slots);
+std::optional<LineFault> parse_multi_slot(std::span<const Slot> slots, std::string_view text, Batch& batch,
+                                          LinePrefixes prefixes) {
+  MultiSlotParser parser(slots, {.prefixes = prefixes});
   parser.begin_batch(batch, static_cast<std::size_t>(-1) / 2);
   auto outcome = MultiSlotParser::Outcome::more;
   while (outcome == MultiSlotParser::Outcome::more && !text.empty()) {

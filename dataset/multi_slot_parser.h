@@ -4,6 +4,9 @@
 //   slots: words (int64), price (float32, dense, width 2), label (int64, dense, width 1)
 //   text:  3 1002 7 45  2 0.5 1e-3  1 0
 //
+// Where asked for, an id, a content and a log key stand before the slots (line_prefixes.h). An unused slot is passed
+// over: its count must be one, its values may be anything.
+//
 // Strict where a mistake would turn into invented or lost values: a count of 0, a count that a dense slot
 // does not have, a line that ends early or goes on after the last slot, an empty line, and anything that is
 // not a number of the slot's type is a LineFault. Accepted: several separators (blank, \t, \v, \f, \r, so
@@ -27,6 +30,7 @@
 #include <vector>
 
 #include "dataset/batch.h"
+#include "dataset/line_prefixes.h"
 
 namespace fleetrun::dataset {
 
@@ -34,7 +38,7 @@ namespace fleetrun::dataset {
 struct LineFault {
   std::uint64_t line = 1;  // of the input, from 1
   std::size_t column = 1;  // in bytes, from 1
-  std::string slot;        // its name; empty for a fault of the whole line
+  std::string slot;        // its name; empty for a fault of the whole line or of a prefix
   std::string what;        // "7.9 is not an integer id"
   bool operator==(const LineFault&) const = default;
 };
@@ -44,10 +48,17 @@ std::string to_string(const LineFault& fault);
 
 inline constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
 
+struct MultiSlotParserOptions {
+  /// What every line begins with.
+  LinePrefixes prefixes = {};
+  /// Without the line feed.
+  std::size_t max_line_bytes = kMaxLineBytes;
+};
+
 class MultiSlotParser {
  public:
-  /// `max_line_bytes` does not count the line feed. Copies what it needs of `slots`.
-  explicit MultiSlotParser(std::span<const Slot> slots, std::size_t max_line_bytes = kMaxLineBytes);
+  /// Copies what it needs of `slots`.
+  explicit MultiSlotParser(std::span<const Slot> slots, MultiSlotParserOptions options = {});
   ~MultiSlotParser();
   MultiSlotParser(const MultiSlotParser&) = delete;
   MultiSlotParser& operator=(const MultiSlotParser&) = delete;
@@ -81,6 +92,9 @@ class MultiSlotParser {
  private:
   struct Column;
   const char* parse_row(const char* text);
+  const char* parse_prefixes(const char* text);
+  const char* parse_prefix(const char* text, std::string_view kind, std::string_view& token);
+  const char* skip_unused(const Column& column, const char* text);
   bool take_one_id(Column& column, const char*& text, std::size_t row) noexcept;
   const char* parse_count(const Column& column, const char* text, std::uint64_t& count);
   template <auto read, class T>
@@ -91,8 +105,9 @@ class MultiSlotParser {
   const char* fail_length();
   std::string_view token_at(const char* text) const noexcept;
 
-  std::size_t max_line_bytes_;
+  const MultiSlotParserOptions options_;
   std::vector<Column> columns_;
+  std::size_t batch_slots_ = 0;  // the used ones
   // buffer_[begin_, end_) waits; of it [begin_, lines_end_) are whole lines.
   std::vector<char> buffer_;
   std::size_t begin_ = 0;
@@ -108,6 +123,7 @@ class MultiSlotParser {
 
 /// Parses a whole text into `batch` (all rows); the fault of its first bad line, if there is one, with the
 /// rows before it in `batch`.
-std::optional<LineFault> parse_multi_slot(std::span<const Slot> slots, std::string_view text, Batch& batch);
+std::optional<LineFault> parse_multi_slot(std::span<const Slot> slots, std::string_view text, Batch& batch,
+                                          LinePrefixes prefixes = {});
 
 }  // namespace fleetrun::dataset

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -34,6 +35,8 @@ void check_options(const QueueDatasetOptions& options) {
       throw Error(ErrorKind::config,
                   "slot '" + slot.name + "' has a width of " + std::to_string(slot.width) + ", less than 1");
   }
+  if (std::none_of(options.slots.begin(), options.slots.end(), [](const Slot& slot) { return slot.used; }))
+    throw Error(ErrorKind::config, "a dataset without a slot that is used", "use at least one of its slots");
   if (options.batch_size < 1) throw Error(ErrorKind::config, "a batch size of 0, less than 1");
   if (options.threads < 1) throw Error(ErrorKind::config, "a thread count of 0, less than 1");
   if (options.queue_batches < 1) throw Error(ErrorKind::config, "a queue of 0 batches, less than 1");
@@ -68,7 +71,10 @@ struct Reader {
 
 /// A pass over the files, and what its readers share.
 struct QueueDataset::State {
-  explicit State(QueueDatasetOptions wanted) : options(std::move(wanted)) {}
+  explicit State(QueueDatasetOptions wanted) : options(std::move(wanted)) {
+    std::copy_if(options.slots.begin(), options.slots.end(), std::back_inserter(used_slots),
+                 [](const Slot& slot) { return slot.used; });
+  }
 
   void begin(bool in_turn);
   void end() noexcept;
@@ -80,6 +86,7 @@ struct QueueDataset::State {
   void throw_first_error();
 
   const QueueDatasetOptions options;
+  std::vector<Slot> used_slots;
   std::vector<std::unique_ptr<Reader>> readers;
   std::vector<std::string> environment;  // read once: a reader's thread must not race with a setenv()
   std::atomic<std::size_t> next_file = 0;
@@ -139,7 +146,7 @@ std::size_t QueueDataset::State::file_after(const Reader& reader, std::size_t ta
 }
 
 void QueueDataset::State::read_files(Reader& reader) {
-  MultiSlotParser parser(options.slots);
+  MultiSlotParser parser(options.slots, {.prefixes = options.prefixes});
   Batch batch;
   parser.begin_batch(batch, options.batch_size);
   std::size_t taken = 0;
@@ -215,7 +222,7 @@ const QueueDatasetOptions& QueueDataset::options() const noexcept {
 }
 
 const std::vector<Slot>& QueueDataset::slots() const noexcept {
-  return state_->options.slots;
+  return state_->used_slots;
 }
 
 void QueueDataset::start(bool in_turn) {

@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "dataset/batch_source.h"
+#include "dataset/line_prefixes.h"
 
 namespace fleetrun::dataset {
 
 struct QueueDatasetOptions {
   std::vector<Slot> slots;
+  /// What every line begins with, before the slots.
+  LinePrefixes prefixes = {};
   /// Run by `bash -c` with the file as standard input; "cat" and "" read the file directly. `.gz` files are
   /// unpacked first.
   std::string pipe_command = "cat";
@@ -29,13 +32,14 @@ struct QueueDatasetOptions {
 
 class QueueDataset : public BatchSource {
  public:
-  /// Throws: Error(config) for no slots, an empty name, a width or batch size below 1.
+  /// Throws: Error(config) for no slots, none that is used, an empty name, a width or batch size below 1.
   explicit QueueDataset(QueueDatasetOptions options);
   ~QueueDataset() override;
   QueueDataset(const QueueDataset&) = delete;
   QueueDataset& operator=(const QueueDataset&) = delete;
 
   const QueueDatasetOptions& options() const noexcept;
+  /// The used ones.
   const std::vector<Slot>& slots() const noexcept override;
 
   /// Checks that every file can be read and starts the readers. `in_turn`: reader r takes the files r, r + readers(), …,

@@ -179,6 +179,58 @@ TEST_CASE("faults name line, column and slot") {
   }
 }
 
+TEST_CASE("an unused slot is passed over, whatever its values are, and has no place in the batch") {
+  std::vector<Slot> slots = example_slots();
+  slots[1].used = false;
+  const Batch batch = parsed(slots, "2 0.5 1 3 x 7.9 \xFF 1 1\n2 1.5 2\t1\t-\t1 0\r\n");
+  REQUIRE(batch.slots.size() == 2);
+  CHECK(batch.slots[0].floats == Floats{0.5F, 1, 1.5F, 2});
+  CHECK(batch.slots[1].ints == Ints{1, 0});
+  slots = {ids("a"), dense_ids("b", 2)};
+  slots[1].used = false;
+  CHECK(parsed(slots, "1 7 1 no").slots[0].ints == Ints{7});
+  CHECK(fault_of(slots, "1 7 2 8\n") == "1:8: slot 'b': 2 values announced, the line ends after 1");
+  CHECK(fault_of(slots, "1 7 0\n") ==
+        "1:5: slot 'b': a count of 0; an example needs at least 1 value in each slot");
+  CHECK(fault_of(slots, "1 7\n") == "1:4: slot 'b': the line ends before it");
+  CHECK(fault_of(slots, "1 7 1 a b\n") == "1:9: the line goes on with 'b' after the last slot, 'b'");
+  CHECK(fault_of(slots, std::string_view("1 7 1 a\0b\n", 10)) == "1:7: slot 'b': 'a\\x00b' has a NUL byte");
+}
+
+TEST_CASE("prefixes: an id, a content and a log key, one per row, cut with the rows") {
+  const std::vector<Slot> slots = {ids("s")};
+  Batch batch;
+  const std::string key = "00000000000" + std::string("1ff") + "0a" + "ffffffffffffffff" + "77";
+  REQUIRE_FALSE(
+      parse_multi_slot(slots, "1 one 1 #1,x 2 7 8\n1\ttwo  1 b 1 9", batch, {.id = true, .content = true}));
+  CHECK(batch.prefixes.ids == std::vector<std::string>{"one", "two"});
+  CHECK(batch.prefixes.contents == std::vector<std::string>{"#1,x", "b"});
+  CHECK(batch.prefixes.log_keys.empty());
+  CHECK(batch.slots[0].ints == Ints{7, 8, 9});
+  const std::string text = "1 " + key + " 1 7\n1 short 1 7\n";
+  const auto fault = parse_multi_slot(slots, text, batch, {.log_key = true});
+  REQUIRE(fault);
+  CHECK(to_string(*fault) == "2:3: 'short' is not a log key of 32 or more hexadecimal digits");
+  CHECK(batch.prefixes.log_keys == std::vector<LogKey>{{UINT64_MAX, 0x1ff, 0x0a}});
+  CHECK(batch.prefixes.ids == std::vector<std::string>{key});
+  CHECK(batch.prefixes.contents.empty());
+}
+
+TEST_CASE("a prefix that is not there is a fault of the line") {
+  const std::vector<Slot> slots = {ids("s")};
+  using namespace std::string_view_literals;
+  const auto fault_with_id = [&](std::string_view text) {
+    Batch batch;
+    const auto fault = parse_multi_slot(slots, text, batch, {.id = true});
+    return fault ? to_string(*fault) : "none";
+  };
+  CHECK(fault_with_id("2 7 8\n") == "1:1: '2' where '1' announces the line's id");
+  CHECK(fault_with_id("1\n") == "1:2: the line ends before its id");
+  CHECK(fault_with_id("1 a\n") == "1:4: slot 's': the line ends before it");
+  CHECK(fault_with_id("\n") == "1:1: the line is empty");
+  CHECK(fault_with_id("1 \0 1 7\n"sv) == "1:3: '\\x00' has a NUL byte");
+}
+
 TEST_CASE("the rows before a bad line stay, nothing of the bad line does") {
   Batch batch;
   REQUIRE(parse_multi_slot(example_slots(), "2 1 2 2 7 8 1 1\n2 3 4 2 9 10 1 x\n", batch));
@@ -194,7 +246,7 @@ TEST_CASE("a line of the greatest length is read, one byte more is a fault, cut 
           CAPTURE(piece);
           CAPTURE(extra);
           const std::vector<Slot> slots = {ids("s")};
-          MultiSlotParser parser(slots, 100);
+          MultiSlotParser parser(slots, {.max_line_bytes = 100});
           Batch batch;
           parser.begin_batch(batch, 10);
           std::string text = fits + std::string(extra, ' ') + (line_feed ? "\n" : "");
