@@ -1,4 +1,4 @@
-"""QueueDataset: text files through a pipe command into batches, as the engine reads them.
+"""What the datasets share: their files, their slots and the settings of a pass.
 
 Source: document 003, section 1.2.4; the MultiSlot rules are those of dataset/queue_dataset.h.
 """
@@ -11,8 +11,8 @@ from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
 
-class QueueDataset:
-    """Streams `set_filelist` files through `pipe_command`, one process per file, into batches of `use_var`."""
+class DatasetBase:
+    """Files (`set_filelist`) that go through `pipe_command`, one process per file, into batches of `use_var`."""
 
     def __init__(self):
         self._slots = []
@@ -30,7 +30,7 @@ class QueueDataset:
         file as standard input, printing the MultiSlot text format.
         Throws: Error(config) naming the argument; the files are looked at when a pass starts.
         """
-        refuse("QueueDataset.init", input_type=(input_type, 0), fs_name=(fs_name, ""), fs_ugi=(fs_ugi, ""),
+        refuse(f"{type(self).__name__}.init", input_type=(input_type, 0), fs_name=(fs_name, ""), fs_ugi=(fs_ugi, ""),
                download_cmd=(download_cmd, "cat"))
         self.set_batch_size(batch_size)
         self.set_thread(thread_num)
@@ -39,11 +39,11 @@ class QueueDataset:
 
     def set_batch_size(self, batch_size):
         """Examples per batch."""
-        self._batch_size = _count("batch_size", batch_size)
+        self._batch_size = self._count("batch_size", batch_size)
 
     def set_thread(self, thread_num):
         """Reader threads."""
-        self._threads = _count("thread_num", thread_num)
+        self._threads = self._count("thread_num", thread_num)
 
     def set_pipe_command(self, pipe_command):
         """The command that turns a file into MultiSlot text."""
@@ -59,36 +59,23 @@ class QueueDataset:
 
     def set_hdfs_config(self, fs_name, fs_ugi):
         """Refused unless both are empty. Throws: Error(config)."""
-        refuse("QueueDataset.set_hdfs_config", fs_name=(fs_name, ""), fs_ugi=(fs_ugi, ""))
+        refuse(f"{type(self).__name__}.set_hdfs_config", fs_name=(fs_name, ""), fs_ugi=(fs_ugi, ""))
 
     _set_batch_size = set_batch_size
     _set_thread = set_thread
     _set_pipe_command = set_pipe_command
     _set_use_var = set_use_var
 
-    def native(self, threads=0):
-        """The engine's dataset; `threads` > 0 instead of thread_num. Throws: Error(config)."""
-        from fleetrun import _native
-
+    def _checked_slots(self):
+        """The slots. Throws: Error(config) where there are none."""
         if not self._slots:
             raise Error("config", "the dataset has no variables", "give it use_var=[...] in dataset.init")
-        return _native.QueueDataset(slots=self._slots, pipe_command=self._pipe_command, batch_size=self._batch_size,
-                                    threads=threads or self._threads, files=self._files)
+        return self._slots
 
-
-class DatasetFactory:
-    """The older way to make a dataset."""
-
-    def create_dataset(self, datafeed_class="QueueDataset"):
-        """A QueueDataset. Throws: Error(config) for another class."""
-        refuse("DatasetFactory.create_dataset", datafeed_class=(datafeed_class, "QueueDataset"))
-        return QueueDataset()
-
-
-def _count(name, value):
-    if int(value) != value or value < 1:
-        raise Error("config", f"QueueDataset: {name}={value!r}", "it is a number above 0")
-    return int(value)
+    def _count(self, name, value):
+        if int(value) != value or value < 1:
+            raise Error("config", f"{type(self).__name__}: {name}={value!r}", "it is a number above 0")
+        return int(value)
 
 
 def _slot(variable):
