@@ -1,11 +1,15 @@
 """Pipe programs: their bytes are those of Paddle 2.6.2 (taken from running these scripts with it), as are the
-samples that they refuse."""
+samples that they refuse and the words in which they do."""
 
+import json
 import os
+import pathlib
 import subprocess
 import sys
 
 import pytest
+
+import generator_cases
 
 LIMIT = 120  # seconds that any one process may take; nothing waits for less
 
@@ -97,26 +101,55 @@ def test_batches_go_through_generate_batch_and_the_last_may_be_short(pipe):
     assert bytes_of(pipe("MultiSlotDataGenerator", body, "1\n2 3\n4 5 6\n", more)) == "2 1 0\n2 2 3\n3 4 5 6\n"
 
 
-@pytest.mark.parametrize("body, complaint", [
-    ('yield {"a": [1]}', "a sample must be a list or a tuple"),
-    ('yield [(b"a", [1])]', "a slot's name must be a str, not <class 'bytes'>"),
-    ('yield [("a", (1, 2))]', "the values of slot 'a' must be a list, not <class 'tuple'>"),
-    ('yield [("a", [])]', "slot 'a' has no values: pad it in generate_sample()"),
-    ('yield [("a", ["1"])]', "a value of slot 'a' must be an int or a float, not <class 'str'>"),
-    ('yield [("a", [1.0, None])]', "a value of slot 'a' must be an int or a float, not <class 'NoneType'>"),
-    ('yield [("a", [1])]; yield [("a", [1]), ("b", [1])]', "a sample has 2 slots, the ones before it had 1"),
-    ('yield [("a", [1])]; yield [("b", [1])]', "slot 0 is named 'b', in the samples before 'a'"),
-    ('yield [("a", [1])]; yield [("a", ["x"])]', "a value of slot 'a' must be an int or a float, not <class 'str'>"),
+TWO = "the complete field set of two given line are inconsistent."
+
+
+@pytest.mark.parametrize("body, complaint, note", [
+    ('yield {"a": [1]}', "the output of process() must be in list or tuple typeExample: [('words', [1926, 08, 17]), ('label', [1])]",
+     "generate_sample() gave a sample of <class 'dict'>"),
+    ('yield [(b"a", [1])]', "name<class 'bytes'> must be in str type", ""),
+    ('yield [("a", (1, 2))]', "elements<class 'tuple'> must be in list type", "the values of slot 'a'"),
+    ('yield [("a", [])]', "the elements of each field can not be empty, you need padding it in process().", "slot 'a' has no values"),
+    ('yield [("a", ["1"])]', "the type of element<class 'str'> must be in int or float", "a value of slot 'a': '1'"),
+    ('yield [("a", [1.0, None])]', "the type of element<class 'NoneType'> must be in int or float", "a value of slot 'a': None"),
+    ('yield [("a", [1])]; yield [("a", [1]), ("b", [1])]', TWO, "this sample has 2 slots, those before it had 1"),
+    ('yield [("a", [1])]; yield [("b", [1])]', "the field name of two given line are not match: require<a>, get<b>.", ""),
+    ('yield [("a", [1])]; yield [("a", ["x"])]', "the type of element<class 'str'> must be in int or float", "a value of slot 'a': 'x'"),
 ])
-def test_malformed_samples_are_refused(pipe, body, complaint):
+def test_malformed_samples_are_refused_in_paddles_words_with_a_note(pipe, body, complaint, note):
     done = pipe("MultiSlotDataGenerator", body, call="run_from_memory")
     assert done.returncode == 1
-    assert "ValueError: " + complaint in done.stderr.splitlines()[-1]
+    message, *notes = done.stderr.splitlines()[-2 if note else -1:]
+    assert message == "ValueError: " + complaint
+    assert "".join(notes).startswith(note)
 
 
 def test_a_generator_without_generate_sample_names_itself(run):
     done = run("import fleetrun.distributed.fleet as fleet\nfleet.MultiSlotDataGenerator().run_from_memory()", expect=1)
-    assert "NotImplementedError: MultiSlotDataGenerator does not define generate_sample" in done.stderr
+    assert "NotImplementedError: Please rewrite this function to return a list or tuple" in done.stderr
+    assert "MultiSlotDataGenerator does not define generate_sample" in done.stderr
+
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "golden" / "data_generator" / "cases.json"
+
+
+@pytest.mark.parametrize("plain", ["in C++", "in Python"])
+def test_random_samples_give_what_paddle_made_of_them(environment, plain):
+    cases, expected = zip(*json.loads(GOLDEN.read_text()))
+    # Without its module of C++ the generators are Python alone.
+    program = f"""
+import runpy, sys
+if {plain == "in Python"}: sys.modules["fleetrun._multi_slot_text"] = None
+from fleetrun.distributed.fleet import data_generator
+assert (data_generator._multi_slot_text is None) == {plain == "in Python"}
+sys.argv = ["", "fleetrun.distributed.fleet"]
+runpy.run_path({generator_cases.__file__!r}, run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", program], input=json.dumps(cases), text=True, capture_output=True, timeout=LIMIT,
+                          env=environment)
+    assert done.returncode == 0, done.stderr
+    for case, theirs, ours in zip(cases, expected, json.loads(done.stdout), strict=True):
+        assert ours == theirs, case
 
 
 def test_a_reader_that_has_enough_ends_the_program_quietly(tmp_path, environment):

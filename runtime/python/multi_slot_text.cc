@@ -1,0 +1,168 @@
+// fleetrun._multi_slot_text: samples of a data generator to MultiSlot text, for those that are plain. What is not (other
+// types, a subclass, a mistake) is left to Python, which knows every rule and words the errors.
+//
+// A module of its own, without the engine: a pipe command is started once per data file.
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "dataset/number_print.h"
+
+namespace {
+
+namespace py = pybind11;
+
+/// Text that grows.
+class Text {
+ public:
+  /// Where `bytes` may be written; ends_at() says how far they were.
+  char* room(std::size_t bytes) {
+    if (bytes_.size() - used_ < bytes) bytes_.resize(2 * bytes_.size() + bytes);
+    return bytes_.data() + used_;
+  }
+  void ends_at(const char* end) noexcept { used_ = static_cast<std::size_t>(end - bytes_.data()); }
+  void append(std::string_view piece) {
+    char* out = room(piece.size());
+    std::memcpy(out, piece.data(), piece.size());
+    ends_at(out + piece.size());
+  }
+  void append_count(Py_ssize_t count) {
+    char* out = room(fleetrun::dataset::kNumberBytes + 2);
+    ends_at(fleetrun::dataset::print_unsigned(out, static_cast<std::size_t>(count)));
+  }
+  void append(char byte) {
+    char* out = room(1);
+    *out = byte;
+    ends_at(out + 1);
+  }
+  std::size_t size() const noexcept { return used_; }
+  void cut(std::size_t size) noexcept { used_ = size; }
+  std::string_view view() const noexcept { return {bytes_.data(), used_}; }
+
+ private:
+  std::string bytes_ = std::string(16384, '\0');
+  std::size_t used_ = 0;
+};
+
+/// The pair (name, elements) of a slot; false when it is not a tuple or list of two, a str and a list that is not empty.
+bool take_pair(PyObject* item, PyObject*& name, PyObject*& elements) {
+  if (!PyTuple_CheckExact(item) && !PyList_CheckExact(item)) return false;
+  if (PySequence_Fast_GET_SIZE(item) != 2) return false;
+  name = PySequence_Fast_GET_ITEM(item, 0);
+  elements = PySequence_Fast_GET_ITEM(item, 1);
+  return PyUnicode_CheckExact(name) && PyList_CheckExact(elements) && PyList_GET_SIZE(elements) > 0;
+}
+
+bool is_same(PyObject* a, PyObject* b) {
+  return a == b || PyUnicode_Compare(a, b) == 0;
+}
+
+/// An int, bool or float as str() shows it; false for every other type and for ints of more than 64 bits.
+bool append_number(Text& text, PyObject* element) {
+  char* out = text.room(fleetrun::dataset::kNumberBytes + 1);
+  *out++ = ' ';
+  if (PyFloat_CheckExact(element)) {
+    text.ends_at(fleetrun::dataset::print_double(out, PyFloat_AS_DOUBLE(element)));
+    return true;
+  }
+  if (!PyLong_CheckExact(element)) return false;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(element, &overflow);
+  if (overflow != 0) return false;
+  text.ends_at(fleetrun::dataset::print_signed(out, value));
+  return true;
+}
+
+/// One slot of numbers. The slot is `proto`[index], ("name", "uint64" or "float"), and becomes a float slot with the first
+/// float.
+bool append_numbers(Text& text, PyObject* item, PyObject* proto, Py_ssize_t index) {
+  PyObject *name, *elements;
+  if (!take_pair(item, name, elements)) return false;
+  PyObject* expected = PyList_GET_ITEM(proto, index);
+  if (!PyTuple_CheckExact(expected) || PyTuple_GET_SIZE(expected) != 2) return false;
+  if (!PyUnicode_Check(PyTuple_GET_ITEM(expected, 0)) || !is_same(name, PyTuple_GET_ITEM(expected, 0)))
+    return false;
+  text.append_count(PyList_GET_SIZE(elements));
+  bool any_float = false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(elements); ++i) {
+    PyObject* element = PyList_GET_ITEM(elements, i);
+    if (!append_number(text, element)) return false;
+    any_float = any_float || PyFloat_CheckExact(element);
+  }
+  if (any_float && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(expected, 1), "float") != 0) {
+    PyObject* changed = Py_BuildValue("(Os)", name, "float");
+    if (!changed) throw py::error_already_set();
+    PyList_SetItem(proto, index, changed);
+  }
+  return true;
+}
+
+bool append_strings(Text& text, PyObject* item) {
+  PyObject *name, *elements;
+  if (!take_pair(item, name, elements)) return false;
+  text.append_count(PyList_GET_SIZE(elements));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(elements); ++i) {
+    PyObject* element = PyList_GET_ITEM(elements, i);
+    if (!PyUnicode_CheckExact(element)) return false;
+    Py_ssize_t bytes = 0;
+    const char* utf8 = PyUnicode_AsUTF8AndSize(element, &bytes);
+    if (!utf8) {  // a lone surrogate
+      PyErr_Clear();
+      return false;
+    }
+    text.append(' ');
+    text.append(std::string_view(utf8, static_cast<std::size_t>(bytes)));
+  }
+  return true;
+}
+
+/// The list or tuple that samples[index] is; a zip becomes a list there. nullptr for anything else.
+PyObject* slots_at(PyObject* samples, Py_ssize_t index) {
+  PyObject* sample = PyList_GET_ITEM(samples, index);
+  if (PyList_CheckExact(sample) || PyTuple_CheckExact(sample)) return sample;
+  if (Py_TYPE(sample) != &PyZip_Type) return nullptr;
+  PyObject* slots = PySequence_List(sample);
+  if (!slots) throw py::error_already_set();
+  PyList_SetItem(samples, index, slots);
+  return slots;
+}
+
+/// samples[start:] as text, up to the first that is not plain: (text, its index). `append(sample, item, i)` writes a slot.
+template <class Append>
+py::tuple join(const py::list& samples, Py_ssize_t start, Py_ssize_t width, const Append& append) {
+  Text text;
+  Py_ssize_t at = start;
+  for (; at < PyList_GET_SIZE(samples.ptr()); ++at) {
+    const std::size_t before = text.size();
+    PyObject* slots = slots_at(samples.ptr(), at);
+    bool plain = slots && (width < 0 || PySequence_Fast_GET_SIZE(slots) == width);
+    for (Py_ssize_t i = 0; plain && i < PySequence_Fast_GET_SIZE(slots); ++i) {
+      if (i > 0) text.append(' ');
+      plain = append(text, PySequence_Fast_GET_ITEM(slots, i), i);
+    }
+    if (!plain) {
+      text.cut(before);
+      break;
+    }
+    text.append('\n');
+  }
+  const std::string_view all = text.view();
+  return py::make_tuple(py::str(all.data(), all.size()), at);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_multi_slot_text, module) {
+  module.def("join_numbers", [](const py::list& samples, Py_ssize_t start, const py::list& proto) {
+    return join(samples, start, PyList_GET_SIZE(proto.ptr()), [&](Text& text, PyObject* item, Py_ssize_t i) {
+      return append_numbers(text, item, proto.ptr(), i);
+    });
+  });
+  module.def("join_strings", [](const py::list& samples, Py_ssize_t start) {
+    return join(samples, start, -1,
+                [](Text& text, PyObject* item, Py_ssize_t) { return append_strings(text, item); });
+  });
+}
