@@ -133,6 +133,14 @@ wire::HelloAnswer read_hello_answer(Reader answer) {
 }
 
 void Welcome::add(std::uint32_t rank, const wire::HelloAnswer& answer) {
+  // One that has gone on from a checkpoint of its own since then, or from nothing, says 0.
+  if (started_from != 0 && answer.started_from != 0 && answer.started_from != started_from) {
+    throw Error(
+        ErrorKind::data,
+        "server " + std::to_string(rank) + " was started from another save than the servers before it",
+        "the newest save is damaged on one of their hosts, or not there: copy one save to all of them");
+  }
+  if (started_from == 0) started_from = answer.started_from;
   is_late = is_late || answer.late != 0;
   servers.resize(std::max<std::size_t>(servers.size(), rank + 1));
   servers[rank] = answer.server;

@@ -268,6 +268,7 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
   answer.server = number;
   answer.next_change = gate.begin({header.trainer, header.incarnation});
   answer.rounds = meeting.rounds(header.trainer);
+  answer.started_from = started_from;
   return message_of(answer);
 }
 

@@ -67,6 +67,7 @@ std::string Server::load(const std::string& directory) {
     const std::lock_guard lock(state_->mutex);
     state_->tables = std::move(loaded.tables);
   }
+  state_->started_from = digest_of(loaded.manifest);
   if (state_->durable) state_->make_checkpoint();
   return loaded.fallen_back;
 }
@@ -166,7 +167,9 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   name.mode = save_mode_of(body.value<std::uint32_t>());
   wire::expect_end(body);
   name.epoch = header.epoch;
-  name.run = options.run;
+  const bool is_run =
+      options.run.size() <= 64 && options.run.find_first_not_of("0123456789abcdef") == std::string::npos;
+  name.run = is_run ? options.run : "";  // the environment's: it may be anything
   auto saved = std::make_shared<SavedCut>();
   saved->cut =
       held_gate()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, name.mode); });
@@ -240,6 +243,7 @@ void Server::State::commit_load() {
     } else {
       tables = std::move(loaded->tables);
     }
+    started_from = digest_of(loaded->manifest);
     loaded.reset();
   }
   if (durable) make_checkpoint();

@@ -71,6 +71,7 @@ struct Server::State {
   std::shared_ptr<GateHold> hold;        // until the cut is made; shared with the request that uses it
   std::shared_ptr<SavedCut> part;        // what was written, shared with the request that commits it
   std::atomic<std::uint64_t> stale_requests{0};
+  std::atomic<std::uint64_t> started_from{0};  // digest of the manifest of the save
   TouchedKeys touched;
   Staleness staleness;
   std::mutex pace_mutex;  // guards what follows

@@ -21,7 +21,7 @@ struct RawHeader {
   std::uint64_t sequence = 0;
 };
 static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 24 && sizeof(Floats) == 16 &&
-              sizeof(HelloAnswer) == 48);
+              sizeof(HelloAnswer) == 56);
 
 constexpr std::array<std::string_view, kMethodCount> kMethods = {
     "hello",          "attend",       "goodbye",  "pull",         "push",        "set_dense",

@@ -11,7 +11,7 @@
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
 //     reply    late u32: 1 for a trainer that comes while others train (ps/roster.h), 0 u32 | server u64 | next change u64
-//              | barriers, all_reduces, passes so far u64 x 3
+//              | barriers, all_reduces, passes so far u64 x 3 | digest of the save it was started from u64
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
 //   save_begin directory text      reply a save number that is free there u64
@@ -170,6 +170,8 @@ struct HelloAnswer {
   std::uint64_t next_change = 1;
   /// Its barriers, sums and passes that are complete.
   std::array<std::uint64_t, 3> rounds = {};
+  /// Digest of the manifest that the server was started from; 0 when it was from none.
+  std::uint64_t started_from = 0;
 
   bool operator==(const HelloAnswer&) const = default;
 };

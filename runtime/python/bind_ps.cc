@@ -192,8 +192,12 @@ void bind_ps(py::module_& module) {
       .def("stale_requests", &Server::stale_requests)
       .def_property_readonly("endpoint", &Server::endpoint)
       .def("stat", &Server::stat)
-      .def("load", [](std::shared_ptr<Server> self,
-                      const std::string& directory) { run_interruptibly([=] { self->load(directory); }); })
+      .def("load",
+           [](std::shared_ptr<Server> self, const std::string& directory) {
+             const auto warning = std::make_shared<std::string>();
+             run_interruptibly([=] { *warning = self->load(directory); });
+             return *warning;
+           })
       .def("wait",
            [](std::shared_ptr<Server> self) {
              run_interruptibly([=] { self->wait(); }, [=] { self->stop(); });

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 
+#include "ps/channel_client.h"
 #include "ps/memory/in_process.h"
 #include "tests/support/ps_tables.h"
 #include "tests/support/temp_dir.h"
@@ -369,4 +370,19 @@ TEST_CASE("dense tables may be split in another way than when they were saved") 
     third->load(dir.file("again"));
     CHECK(pull_all(*third, tables) == pull_all(*first, tables));
   }
+}
+
+TEST_CASE("a trainer does not take servers that were started from different saves") {
+  Welcome welcome;
+  wire::HelloAnswer answer;
+  welcome.add(0, answer);
+  answer.started_from = 7;
+  welcome.add(1, answer);
+  welcome.add(2, {});
+  answer.started_from = 8;
+  const fleetrun::Error error = error_of([&] { welcome.add(3, answer); });
+  CHECK(error.kind() == fleetrun::ErrorKind::data);
+  CHECK(std::string(error.what()) == "server 3 was started from another save than the servers before it");
+  CHECK(error.hint() ==
+        "the newest save is damaged on one of their hosts, or not there: copy one save to all of them");
 }

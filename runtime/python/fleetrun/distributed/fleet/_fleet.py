@@ -15,7 +15,7 @@ import signal
 import sys
 
 from fleetrun import elastic
-from fleetrun.distributed.fleet._keeping import Keeping
+from fleetrun.distributed.fleet._keeping import Keeping, warn
 from fleetrun.distributed.fleet._role_maker import PaddleCloudRoleMaker, RoleMakerBase
 from fleetrun.distributed.fleet._strategy import DistributedStrategy
 from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
@@ -183,7 +183,7 @@ class Fleet(Keeping):
                                          endpoint=self._role.server_endpoints[self._role.rank],
                                          epoch=elastic.epoch())
         if dirname is not None:
-            self._server.load(str(dirname))
+            warn(self._server.load(str(dirname)))
         elastic.on_world_change(self._tell_server, thread=True)
         self._tell_server(elastic.world())
 

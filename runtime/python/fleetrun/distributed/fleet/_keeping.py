@@ -46,10 +46,10 @@ class Keeping:
         training = self._keep("load_model")
         _mode("load_model", mode)
         if self._role.distributed:
-            _warn(training.client.load(str(path)))
+            warn(training.client.load(str(path)))
             training.pull_dense(framework.global_scope().native)
         else:
-            _warn(local_model.load(training, str(path)))
+            warn(local_model.load(training, str(path)))
 
     def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None,
                              export_for_deployment=True, mode=0):
@@ -75,7 +75,7 @@ class Keeping:
         training = self._keep("load_inference_model")
         _mode("load_inference_model", mode)
         if training.plan.tables():
-            _warn(training.client.load(os.path.join(str(path), "tables")))
+            warn(training.client.load(os.path.join(str(path), "tables")))
         self._pull_dense(training)
 
     def save_dense_params(self, executor, dirname, scope, program, var_names=None):
@@ -146,9 +146,9 @@ def _mode(call, mode):
     return int(mode)
 
 
-def _warn(told):
+def warn(told):
     """Says what a load has said of the newest save."""
     if told:
         import warnings
 
-        warnings.warn(told, RuntimeWarning, stacklevel=3)
+        warnings.warn(f"the save before it is loaded, because the newest one is not whole: {told}", RuntimeWarning, stacklevel=3)

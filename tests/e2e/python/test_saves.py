@@ -1,0 +1,98 @@
+"""What a job has saved comes back: in Paddle's format, past a newest save that is damaged; never from two different ones."""
+
+import itertools
+import re
+import sys
+
+import flow
+import pytest
+from flow import LIMIT
+
+MEAN = ("exe.infer_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[model.loss], print_period=0); "
+        "print('mean', round(exe.last_pass.fetch_means[0], 5), flush=True)")
+PASS = "exe.train_from_dataset(paddle.static.default_main_program(), dataset, print_period=0)"
+
+
+@pytest.fixture
+def job(tmp_path, start):
+    """job(passes, status=0, servers=1) runs train.py under fleetrun, one trainer; its output."""
+    from fleetrun_job import find_fleetrun
+
+    logs = (tmp_path / f"log{number}" for number in itertools.count())
+
+    def run(passes, status=0, servers=1):
+        log = next(logs)
+        process = start([find_fleetrun(), f"--server_num={servers}", "--trainer_num=1", f"--log_dir={log}", "--python",
+                         sys.executable, "train.py", str(passes), "sync"])
+        output, _ = process.communicate(timeout=LIMIT)
+        assert process.returncode == status, output
+        # Each process's own words are in its own file.
+        return output + "".join(path.read_text() for path in sorted(log.rglob("*log*")) if path.is_file())
+
+    return run
+
+
+def means(output):
+    """The losses that were printed, without repetitions: a line is in the output and in a file."""
+    return list(dict.fromkeys(re.findall(r"mean (\S+)", output)))
+
+
+def rewrite(directory, *changes):
+    """Changes train.py; each text that is to go has to be there."""
+    path = directory / "train.py"
+    text = path.read_text()
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    path.write_text(text)
+
+
+def test_what_is_saved_in_paddles_format_comes_back(tmp_path, job):
+    save = "fleet.save_persistables(exe, 'model', format='paddle')"
+    flow.write(tmp_path, after=f"{save}; {MEAN}")
+    saved = means(job(3))
+    assert len(saved) == 1 and float(saved[0]) < 0.55
+    assert not list((tmp_path / "model").rglob("*.manifest*")), "this is Paddle's own layout, which has none"
+    rewrite(tmp_path, (save, "fleet.load_model('model', mode=0)"))
+    assert means(job(0)) == saved
+    rewrite(tmp_path, ("fleet.load_model('model', mode=0)", "0"), ("fleet.init_server()", "fleet.init_server('model')"))
+    assert means(job(0)) == saved
+
+
+def test_paddles_format_is_written_by_one_server_only(tmp_path, job):
+    flow.write(tmp_path, after="fleet.save_persistables(exe, 'model', format='paddle')")
+    output = job(1, status=1, servers=2)
+    assert "2 servers" in output and "format" in output, output
+
+
+def damage_newest(model):
+    """Flips a bit in a table of the newest save: pieces are numbered by save."""
+    piece = max(model.glob("part-*"), key=lambda path: path.name)
+    content = bytearray(piece.read_bytes())
+    content[len(content) // 2] ^= 1
+    piece.write_bytes(content)
+
+
+def test_a_server_starts_from_the_save_before_a_damaged_one_and_says_so(tmp_path, job):
+    save = "fleet.save_persistables(exe, 'model')"
+    flow.write(tmp_path, after=f"{save}; {MEAN}; {PASS}; {save}; {MEAN}")
+    first, second = means(job(1))
+    assert float(second) < float(first)
+    damage_newest(tmp_path / "model")
+    rewrite(tmp_path, (f"{save}; {MEAN}; {PASS}; {save}; {MEAN}", MEAN), ("fleet.init_server()", "fleet.init_server('model')"))
+    output = job(0)
+    assert means(output) == [first]
+    assert "RuntimeWarning" in output and "the save before it is loaded" in output, output
+
+
+def test_servers_that_start_from_different_saves_are_refused(tmp_path, job):
+    save = "fleet.save_persistables(exe, 'model')"
+    flow.write(tmp_path, after=f"{save}; {PASS}; fleet.save_persistables(exe, 'other'); {MEAN}")
+    last = means(job(1, servers=2))
+    rewrite(tmp_path, (f"{save}; {PASS}; fleet.save_persistables(exe, 'other'); {MEAN}", MEAN),
+            ("fleet.init_server()", "fleet.init_server(['model', 'other'][fleet.server_index()])"))
+    output = job(0, status=1, servers=2)
+    assert "was started from another save than the servers before it" in output, output
+    assert "copy one save to all of them" in output
+    rewrite(tmp_path, ("['model', 'other'][fleet.server_index()]", "'other'"))
+    assert means(job(0, servers=2)) == last
