@@ -2,7 +2,8 @@
 // is cut, and what was read, printed, reads the same.
 //
 // Built with -Dfuzz=enabled and clang, it is a libFuzzer target; multi_slot_replay runs it over the corpus in
-// every build. The first byte chooses the slots, the second the cut.
+// every build. The first byte chooses the slots, the second the cut, the third what every line begins with and which
+// slots are used.
 
 #include <cinttypes>
 #include <cstdint>
@@ -18,14 +19,19 @@ using namespace fleetrun::dataset;
 
 namespace {
 
-std::vector<Slot> slots_of(unsigned choice) {
+LinePrefixes prefixes_of(unsigned choice) {
+  return {.id = (choice & 1) != 0, .content = (choice & 2) != 0, .log_key = (choice & 4) != 0};
+}
+
+std::vector<Slot> slots_of(unsigned choice, unsigned unused) {
   std::vector<Slot> slots;
   for (unsigned i = 0; i <= choice % 4; ++i) {
     const unsigned bits = choice >> (2 + i);
     slots.push_back({.name = std::string(1, static_cast<char>('a' + i)),
                      .type = bits & 1 ? SlotType::float32 : SlotType::int64,
                      .dense = (bits & 2) != 0,
-                     .width = (bits & 2) != 0 ? 1 + choice % 3 : 1});
+                     .width = (bits & 2) != 0 ? 1 + choice % 3 : 1,
+                     .used = ((unused >> i) & 1) == 0});
   }
   return slots;
 }
@@ -37,7 +43,7 @@ std::vector<Slot> slots_of(unsigned choice) {
 
 /// Bits, so that a nan equals itself.
 bool same(const Batch& a, const Batch& b) {
-  if (a.rows != b.rows || a.slots.size() != b.slots.size()) return false;
+  if (a.rows != b.rows || a.slots.size() != b.slots.size() || a.prefixes != b.prefixes) return false;
   for (std::size_t i = 0; i < a.slots.size(); ++i) {
     const SlotValues &x = a.slots[i], &y = b.slots[i];
     if (x.ints != y.ints || x.offsets != y.offsets || x.floats.size() != y.floats.size()) return false;
@@ -48,9 +54,9 @@ bool same(const Batch& a, const Batch& b) {
   return true;
 }
 
-std::string parse_in_pieces(const std::vector<Slot>& slots, std::string_view text, std::size_t piece,
-                            Batch& batch) {
-  MultiSlotParser parser(slots);
+std::string parse_in_pieces(const std::vector<Slot>& slots, LinePrefixes prefixes, std::string_view text,
+                            std::size_t piece, Batch& batch) {
+  MultiSlotParser parser(slots, {.prefixes = prefixes});
   parser.begin_batch(batch, SIZE_MAX / 2);
   auto outcome = MultiSlotParser::Outcome::more;
   while (!text.empty() && outcome == MultiSlotParser::Outcome::more) {
@@ -68,10 +74,14 @@ std::string parse_in_pieces(const std::vector<Slot>& slots, std::string_view tex
   return outcome == MultiSlotParser::Outcome::bad ? to_string(parser.fault()) : "";
 }
 
-std::string print(const std::vector<Slot>& slots, const Batch& batch) {
+/// The used slots of the batch as text, its prefixes before them. An id is lost where a log key stands in its place.
+std::string print(const std::vector<Slot>& slots, LinePrefixes prefixes, const Batch& batch) {
   std::string text;
   char word[64];
   for (std::size_t row = 0; row < batch.rows; ++row) {
+    if (prefixes.id) text.append("1 ").append(batch.prefixes.ids[row]).append(" ");
+    if (prefixes.content) text.append("1 ").append(batch.prefixes.contents[row]).append(" ");
+    if (prefixes.log_key) text.append("1 ").append(batch.prefixes.ids[row]).append(" ");
     for (std::size_t i = 0; i < slots.size(); ++i) {
       const auto width = static_cast<std::size_t>(slots[i].width);
       const SlotValues& values = batch.slots[i];
@@ -85,8 +95,9 @@ std::string print(const std::vector<Slot>& slots, const Batch& batch) {
           std::snprintf(word, sizeof word, " %.9g", static_cast<double>(values.floats[at]));
         text.append(word);
       }
-      text.append(i + 1 < slots.size() ? " " : "\n");
+      text.append(" ");
     }
+    text.append("\n");
   }
   return text;
 }
@@ -94,15 +105,21 @@ std::string print(const std::vector<Slot>& slots, const Batch& batch) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size < 2) return 0;
-  const std::vector<Slot> slots = slots_of(data[0]);
-  const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
+  if (size < 3) return 0;
+  const std::vector<Slot> slots = slots_of(data[0], data[2] >> 3);
+  const LinePrefixes prefixes = prefixes_of(data[2]);
+  const std::string_view text(reinterpret_cast<const char*>(data) + 3, size - 3);
   Batch whole, pieces, again;
-  const auto fault = parse_multi_slot(slots, text, whole);
-  if (parse_in_pieces(slots, text, 1 + data[1] % 64, pieces) != (fault ? to_string(*fault) : ""))
+  const auto fault = parse_multi_slot(slots, text, whole, prefixes);
+  if (parse_in_pieces(slots, prefixes, text, 1 + data[1] % 64, pieces) != (fault ? to_string(*fault) : ""))
     broken("the fault depends on the cut");
   if (!same(whole, pieces)) broken("the values depend on the cut");
-  if (parse_multi_slot(slots, print(slots, whole), again)) broken("what was printed does not read");
+  std::vector<Slot> used;
+  for (const Slot& slot : slots)
+    if (slot.used) used.push_back(slot);
+  if (used.empty()) return 0;
+  if (parse_multi_slot(used, print(used, prefixes, whole), again, prefixes))
+    broken("what was printed does not read");
   if (!same(whole, again)) broken("what was printed reads as something else");
   return 0;
 }
