@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""usage: scripts/bench dataset | ps  [--repetitions=N] [--rows=N]
+"""usage: scripts/bench ps  [--repetitions=N] [--rows=N]
 
 Measures training beside Paddle 2.6.2, alternating, in one run.
 
-  dataset       rows/s of QueueDataset, one reader thread: as it is (cat) and through a real pipe
   ps            examples/s of asynchronous training, one server, one and two trainers, layers of 32 and 400 x 400 x 400
                 (tests/bench/ps/ctr_dnn.py): over shared memory, a unix socket and TCP, and without a server; before
                 that what a batch costs on its way, and how a step grows with servers, trainers and the network's
@@ -103,18 +102,6 @@ def prepare_sides():
     peers.make("paddle26")
 
 
-def bench_dataset(rows, repetitions):
-    prepare_sides()
-    folder, script = data(rows), os.path.join(BENCH, "dataset_pass.py")
-    alias = subprocess.run([os.path.join(OURS, "python"), "-c", "import fleetrun; print(fleetrun.__path__[0])"], text=True,
-                           capture_output=True, check=True).stdout.strip() + "/_compat"
-    for name, command in (("dataset, the file itself (cat)", "cat"), ("dataset, through a pipe (cat -u)", "cat -u")):
-        compare(name, rows, repetitions,
-                lambda: passes([os.path.join(OURS, "python"), script, "--pipe-command", command], folder, OURS, [alias]),
-                lambda: passes([os.path.join(PEERS, "bin", "python"), script, "--pipe-command", command], folder,
-                               os.path.join(PEERS, "bin")))
-
-
 def bench_wire():
     bench = os.path.join(ROOT, "build", "tests", "bench", "ps_wire_bench")
     if os.path.exists(bench):
@@ -169,12 +156,10 @@ def bench_ps(rows, repetitions):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      usage=argparse.SUPPRESS)
-    parser.add_argument("what", choices=["dataset", "ps"], help=argparse.SUPPRESS)
     parser.add_argument("--repetitions", type=int, default=5, help="runs of each side (5)")
-    parser.add_argument("--rows", type=int, help="examples in the data (dataset: 500000, ps: 100000)")
+    parser.add_argument("--rows", type=int, default=100_000, help="examples in the data (100000)")
     arguments = parser.parse_args()
-    bench, rows = {"dataset": (bench_dataset, 500_000), "ps": (bench_ps, 100_000)}[arguments.what]
-    bench(arguments.rows or rows, arguments.repetitions)
+    bench_ps(arguments.rows, arguments.repetitions)
 
 
 if __name__ == "__main__":
