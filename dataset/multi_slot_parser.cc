@@ -115,6 +115,7 @@ MultiSlotParser::~MultiSlotParser() = default;
 void MultiSlotParser::begin_input() noexcept {
   begin_ = end_ = lines_end_ = 0;
   line_ = 1;
+  discarding_ = false;
 }
 
 std::span<char> MultiSlotParser::room() {
@@ -131,6 +132,14 @@ std::span<char> MultiSlotParser::room() {
 void MultiSlotParser::commit(std::size_t bytes) noexcept {
   const char* filled = buffer_.data() + end_;
   end_ += bytes;
+  if (discarding_) {
+    const void* feed = std::memchr(filled, '\n', bytes);
+    begin_ = feed ? static_cast<std::size_t>(static_cast<const char*>(feed) + 1 - buffer_.data()) : end_;
+    lines_end_ = begin_;
+    if (!feed) return;
+    discarding_ = false;
+    ++line_;
+  }
   if (const void* last = ::memrchr(filled, '\n', bytes))
     lines_end_ = static_cast<std::size_t>(static_cast<const char*>(last) - buffer_.data()) + 1;
 }
@@ -162,6 +171,14 @@ void MultiSlotParser::begin_batch(Batch& batch, std::size_t rows) {
   }
 }
 
+void MultiSlotParser::skip_bad_line() noexcept {
+  const void* feed = std::memchr(buffer_.data() + begin_, '\n', end_ - begin_);
+  discarding_ = !feed;
+  if (feed) ++line_;
+  begin_ = feed ? static_cast<std::size_t>(static_cast<const char*>(feed) + 1 - buffer_.data()) : end_;
+  lines_end_ = std::max(lines_end_, begin_);
+}
+
 std::size_t MultiSlotParser::end_batch() {
   const std::size_t rows = batch_->rows;
   for (Column& column : columns_) {
@@ -191,7 +208,10 @@ MultiSlotParser::Outcome MultiSlotParser::parse() {
     const char* end = parse_row(line_start_);
     const char* line_end = end ? end : static_cast<const char*>(::rawmemchr(line_start_, '\n'));
     if (static_cast<std::size_t>(line_end - line_start_) > options_.max_line_bytes) end = fail_length();
-    if (!end) return Outcome::bad;
+    if (!end) {
+      judge_first_line();
+      return Outcome::bad;
+    }
     ++batch_->rows;
     ++line_;
     begin_ = static_cast<std::size_t>(end + 1 - buffer_.data());
@@ -200,6 +220,7 @@ MultiSlotParser::Outcome MultiSlotParser::parse() {
   line_start_ = buffer_.data() + begin_;
   if (end_ - begin_ > options_.max_line_bytes) {
     fail_length();
+    judge_first_line();
     return Outcome::bad;
   }
   return Outcome::more;
@@ -383,14 +404,27 @@ std::string_view MultiSlotParser::token_at(const char* text) const noexcept {
 }
 
 const char* MultiSlotParser::fail(const char* at, const Column* column, std::string what) {
-  fault_ = {line_, static_cast<std::size_t>(at - line_start_) + 1, column ? column->name : "",
-            std::move(what)};
+  fault_ = {.line = line_,
+            .column = static_cast<std::size_t>(at - line_start_) + 1,
+            .slot = column ? column->name : "",
+            .what = std::move(what)};
   return nullptr;
 }
 
 const char* MultiSlotParser::fail_length() {
   return fail(line_start_ + options_.max_line_bytes, nullptr,
               "the line is longer than " + std::to_string(options_.max_line_bytes) + " bytes");
+}
+
+/// A fault of an input that begins as packed files do is that.
+void MultiSlotParser::judge_first_line() {
+  if (line_ != 1) return;
+  const std::string_view line(line_start_, end_ - begin_);
+  std::string_view packer;
+  if (line.starts_with("\x1F\x8B")) packer = "gzip";
+  if (line.starts_with("\x28\xB5\x2F\xFD")) packer = "zstd";
+  if (packer.empty()) return;
+  fault_ = {.what = std::string(packer) + " bytes where text should be", .packed = true};
 }
 
 std::optional<LineFault> parse_multi_slot(std::span<const Slot> slots, std::string_view text, Batch& batch,

@@ -38,8 +38,9 @@ namespace fleetrun::dataset {
 struct LineFault {
   std::uint64_t line = 1;  // of the input, from 1
   std::size_t column = 1;  // in bytes, from 1
-  std::string slot;        // its name; empty for a fault of the whole line or of a prefix
-  std::string what;        // "7.9 is not an integer id"
+  std::string slot = {};   // its name; empty for a fault of the whole line or of a prefix
+  std::string what = {};   // "7.9 is not an integer id"
+  bool packed = false;     // the input is no text, but what gzip or zstd packed
   bool operator==(const LineFault&) const = default;
 };
 
@@ -85,6 +86,8 @@ class MultiSlotParser {
     bad,   // fault() says why; the rows before the bad line are in the batch
   };
   Outcome parse();
+  /// After `bad`: goes on behind the bad line, however long that is.
+  void skip_bad_line() noexcept;
   /// Cuts the batch to the rows that it got, and returns their number (which may be 0).
   std::size_t end_batch();
   const LineFault& fault() const noexcept { return fault_; }
@@ -103,6 +106,7 @@ class MultiSlotParser {
                          std::uint64_t count);
   const char* fail(const char* at, const Column* column, std::string what);
   const char* fail_length();
+  void judge_first_line();
   std::string_view token_at(const char* text) const noexcept;
 
   const MultiSlotParserOptions options_;
@@ -114,6 +118,7 @@ class MultiSlotParser {
   std::size_t end_ = 0;
   std::size_t lines_end_ = 0;
   std::uint64_t line_ = 1;
+  bool discarding_ = false;  // up to the next line feed
   Batch* batch_ = nullptr;
   std::size_t wanted_rows_ = 0;
   std::size_t row_capacity_ = 0;

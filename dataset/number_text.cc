@@ -2,6 +2,7 @@
 // plain.
 #include "dataset/number_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -28,22 +29,31 @@ bool take_sign(std::string_view& token) noexcept {
   return negative;
 }
 
-/// Whether a decimal that no float can hold is too large (true) or too near 0 (false): the place of its first
+/// How a float's digits are written.
+struct Notation {
+  std::chars_format format;
+  char exponent_mark;       // in lower case
+  std::int64_t digit_size;  // what a digit's place is worth, in the exponent's unit
+};
+constexpr Notation kDecimal = {std::chars_format::general, 'e', 1};
+constexpr Notation kHexadecimal = {std::chars_format::hex, 'p', 4};
+
+/// Whether a number that no float can hold is too large (true) or too near 0 (false): the place of its first
 /// digit that is not 0, moved by the exponent.
-bool is_large(std::string_view number) noexcept {
+bool is_large(std::string_view number, const Notation& notation) noexcept {
   std::int64_t place = 0;
   bool after_point = false;
   bool counting = false;
   std::size_t i = 0;
-  for (; i < number.size() && (number[i] | 0x20) != 'e'; ++i) {
+  for (; i < number.size() && (number[i] | 0x20) != notation.exponent_mark; ++i) {
     if (number[i] == '.') {
       after_point = true;
     } else if (counting) {
-      place += after_point ? 0 : 1;
+      place += after_point ? 0 : notation.digit_size;
     } else {
       counting = number[i] != '0';
-      if (counting && !after_point) place = 1;
-      if (!counting && after_point) --place;
+      if (counting && !after_point) place = notation.digit_size;
+      if (!counting && after_point) place -= notation.digit_size;
     }
   }
   if (i == number.size()) return place > 0;
@@ -53,6 +63,29 @@ bool is_large(std::string_view number) noexcept {
   for (const char digit : exponent)
     if (moved < (std::int64_t{1} << 50)) moved = moved * 10 + (digit - '0');
   return place + (negative ? -moved : moved) > 0;
+}
+
+NumberFault read_digits(std::string_view token, const Notation& notation, float& value) noexcept {
+  const char* token_end = token.data() + token.size();
+  const auto [end, error] = std::from_chars(token.data(), token_end, value, notation.format);
+  if (error == std::errc::invalid_argument || end != token_end) return NumberFault::not_a_number;
+  if (error == std::errc::result_out_of_range || std::isinf(value)) {
+    if (is_large(token, notation)) return NumberFault::out_of_range;
+    value = 0;
+  }
+  return NumberFault::none;
+}
+
+/// "nan", and "nan(" letters, digits and underscores ")", which say nothing that is kept.
+bool is_nan(std::string_view token) noexcept {
+  if (equals_any_case(token, "nan")) return true;
+  if (token.size() < 5 || !equals_any_case(token.substr(0, 3), "nan") || token[3] != '(' ||
+      token.back() != ')')
+    return false;
+  const std::string_view inside = token.substr(4, token.size() - 5);
+  return std::all_of(inside.begin(), inside.end(), [](char byte) {
+    return is_digit(byte) || byte == '_' || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
+  });
 }
 
 }  // namespace
@@ -79,15 +112,15 @@ NumberFault read_float(std::string_view token, float& value) noexcept {
   const bool negative = take_sign(token);
   if (token.empty()) return NumberFault::not_a_number;
   float magnitude = 0;
-  if (is_digit(token.front()) || token.front() == '.') {
-    const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), magnitude);
-    if (error == std::errc::invalid_argument || end != token.data() + token.size())
-      return NumberFault::not_a_number;
-    if (error == std::errc::result_out_of_range || std::isinf(magnitude)) {
-      if (is_large(token)) return NumberFault::out_of_range;
-      magnitude = 0;
-    }
-  } else if (equals_any_case(token, "nan")) {
+  if (token.starts_with("0x") || token.starts_with("0X")) {
+    const std::string_view digits = token.substr(2);
+    if (digits.starts_with('-')) return NumberFault::not_a_number;
+    const NumberFault fault = read_digits(digits, kHexadecimal, magnitude);
+    if (fault != NumberFault::none) return fault;
+  } else if (is_digit(token.front()) || token.front() == '.') {
+    const NumberFault fault = read_digits(token, kDecimal, magnitude);
+    if (fault != NumberFault::none) return fault;
+  } else if (is_nan(token)) {
     magnitude = std::numeric_limits<float>::quiet_NaN();
   } else if (equals_any_case(token, "inf") || equals_any_case(token, "infinity")) {
     magnitude = std::numeric_limits<float>::infinity();

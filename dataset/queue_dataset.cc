@@ -20,7 +20,7 @@
 #include "dataset/multi_slot_parser.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
-#include "runtime/base/text.h"
+#include "runtime/base/log.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::dataset {
@@ -71,7 +71,7 @@ struct Reader {
 
 /// A pass over the files, and what its readers share.
 struct QueueDataset::State {
-  explicit State(QueueDatasetOptions wanted) : options(std::move(wanted)) {
+  explicit State(QueueDatasetOptions wanted) : options(std::move(wanted)), bad_lines(options.bad_lines) {
     std::copy_if(options.slots.begin(), options.slots.end(), std::back_inserter(used_slots),
                  [](const Slot& slot) { return slot.used; });
   }
@@ -82,6 +82,7 @@ struct QueueDataset::State {
   void read_files(Reader& reader);
   std::size_t file_after(const Reader& reader, std::size_t taken);
   void read_file(const std::string& file, Reader& reader, MultiSlotParser& parser, Batch& batch);
+  void report_bad_lines() const;
   void fail(std::exception_ptr cause) noexcept;
   void throw_first_error();
 
@@ -95,6 +96,8 @@ struct QueueDataset::State {
   std::mutex owner_mutex;  // start() and stop(), which may come from several threads
   std::mutex error_mutex;
   std::exception_ptr first_error;
+  BadLines bad_lines;
+  std::atomic<std::size_t> running = 0;
 };
 
 void QueueDataset::State::begin(bool files_in_turn) {
@@ -107,10 +110,12 @@ void QueueDataset::State::begin(bool files_in_turn) {
   next_file = 0;
   in_turn = files_in_turn;
   first_error = nullptr;
+  bad_lines.clear();
   readers.clear();
   stop_event.reset(check_errno(::eventfd(0, EFD_CLOEXEC), "eventfd", "cannot start the readers"));
   for (std::size_t i = 0; i < std::min(options.threads, options.files.size()); ++i)
     readers.push_back(std::make_unique<Reader>(options.queue_batches, i));
+  running = readers.size();
   try {
     for (const auto& reader : readers)
       reader->thread = quiet_thread([this, target = reader.get()] { run(*target); });
@@ -132,6 +137,7 @@ void QueueDataset::State::end() noexcept {
 void QueueDataset::State::run(Reader& reader) noexcept {
   try {
     read_files(reader);
+    if (--running == 0) report_bad_lines();
     reader.queue.finish();
   } catch (const StopRequested&) {
     reader.queue.abandon();
@@ -153,7 +159,14 @@ void QueueDataset::State::read_files(Reader& reader) {
   for (std::size_t index = file_after(reader, 0); index < options.files.size();
        index = file_after(reader, ++taken))
     read_file(options.files[index], reader, parser, batch);
-  if (parser.end_batch() > 0 && !reader.queue.push(batch)) throw StopRequested();
+  const std::size_t rows = parser.end_batch();
+  if (rows == 0 || (options.drop_last && rows < options.batch_size)) return;
+  if (!reader.queue.push(batch)) throw StopRequested();
+}
+
+void QueueDataset::State::report_bad_lines() const {
+  const BadLineReport report = bad_lines.report();
+  if (report.count > 0) log::warning(to_string(report));
 }
 
 void QueueDataset::State::read_file(const std::string& file, Reader& reader, MultiSlotParser& parser,
@@ -170,13 +183,10 @@ void QueueDataset::State::read_file(const std::string& file, Reader& reader, Mul
         if (!reader.queue.push(batch)) throw StopRequested();
         parser.begin_batch(batch, options.batch_size);
         continue;
-      case MultiSlotParser::Outcome::bad: {
-        Error error(ErrorKind::data, file + ":" + to_string(parser.fault()));
-        if (options.pipe_command != "cat" && !options.pipe_command.empty())
-          error.while_doing("reading the output of the pipe command '" + printable(options.pipe_command) +
-                            "'");
-        throw error;
-      }
+      case MultiSlotParser::Outcome::bad:
+        bad_lines.add(file, options.pipe_command == "cat" ? "" : options.pipe_command, parser.fault());
+        parser.skip_bad_line();
+        continue;
       case MultiSlotParser::Outcome::more:
         break;
     }
@@ -244,6 +254,10 @@ bool QueueDataset::next(std::size_t reader, Batch& batch) {
 void QueueDataset::stop() noexcept {
   const std::lock_guard lock(state_->owner_mutex);
   state_->end();
+}
+
+BadLineReport QueueDataset::bad_lines() const {
+  return state_->bad_lines.report();
 }
 
 }  // namespace fleetrun::dataset

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "dataset/bad_lines.h"
 #include "dataset/batch_source.h"
 #include "dataset/line_prefixes.h"
 
@@ -28,6 +29,10 @@ struct QueueDatasetOptions {
   std::vector<std::string> files;
   /// Batches that a reader may be ahead of its consumer.
   std::size_t queue_batches = 8;
+  /// What a bad line does to a pass.
+  BadLinePolicy bad_lines = {};
+  /// Whether a reader's last batch is left out when it is short.
+  bool drop_last = false;
 };
 
 class QueueDataset : public BatchSource {
@@ -51,7 +56,8 @@ class QueueDataset : public BatchSource {
   /// free, so with one reader the order is the list's.
   std::size_t readers() const noexcept override;
 
-  /// Moves the next batch of this reader into `batch`; false after its last one. The last batch may be short;
+  /// Moves the next batch of this reader into `batch`; false after its last one. The last batch of each reader may be
+  /// short, or is left out then (drop_last);
   /// a batch never mixes files of different readers. Throws: Error(data) naming FILE:LINE and the slot for a
   /// bad line; the file and the command's status or signal, with the last lines of its standard error, for a
   /// pipe command that fails. After an error the other readers stop.
@@ -59,6 +65,9 @@ class QueueDataset : public BatchSource {
 
   /// Ends the pass at once: kills the pipe commands that are left, joins the readers. Idempotent.
   void stop() noexcept override;
+
+  /// The bad lines that this pass, or the last one, has passed over; at its end they are also a warning on standard error.
+  BadLineReport bad_lines() const;
 
  private:
   struct State;

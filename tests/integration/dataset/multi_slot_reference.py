@@ -13,7 +13,8 @@ import sys
 SLOTS = [("f", "float", 2), ("s", "id", 0), ("g", "float", 0), ("y", "id", 1)]
 SEPARATORS = b" \t\v\f\r"
 DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-WORD = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+HEXADECIMAL = re.compile(rb"[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?\d+)?", re.IGNORECASE)
+WORD = re.compile(rb"[+-]?(nan(\([0-9a-z_]*\))?|inf|infinity)", re.IGNORECASE)
 
 strtof = ctypes.CDLL(None).strtof
 strtof.restype, strtof.argtypes = ctypes.c_float, [ctypes.c_char_p, ctypes.c_void_p]
@@ -31,7 +32,7 @@ def id_text(token, slot):
 
 
 def float_text(token, slot):
-    if not DECIMAL.fullmatch(token) and not WORD.fullmatch(token):
+    if not any(form.fullmatch(token) for form in (DECIMAL, HEXADECIMAL, WORD)):
         raise Fault(slot)
     value = strtof(token, None)
     if value != value:
@@ -81,10 +82,10 @@ def random_text(generator):
 
     def one_float():
         if generator.random() < 0.005:
-            return pick(["1e400", "0x10", "1_0", "3.5e38", "."])
+            return pick(["1e400", "0xp", "1_0", "3.5e38", "."])
         return pick([lambda: f"{generator.uniform(-100, 100):.{generator.randrange(20)}f}", lambda: repr(generator.random()),
                      lambda: f"{generator.uniform(-1, 1):e}", lambda: repr(10 ** generator.uniform(-50, 38)), digits,
-                     lambda: pick(["nan", "-inf", "Infinity", ".5", "5.", "+1", "-0", "1e-50"])])()
+                     lambda: pick(["nan", "-inf", "Infinity", ".5", "5.", "+1", "-0", "1e-50", "0x10", "-0x1.8p-3", "0xp"])])()
 
     def one_id():
         return pick([digits, digits, lambda: "-" + str(generator.getrandbits(63)),

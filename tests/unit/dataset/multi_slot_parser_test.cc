@@ -150,7 +150,8 @@ TEST_CASE("faults name line, column and slot") {
       {"2 1 2 1 7 1 1 9\n", "1:15: the line goes on with '9' after the last slot, 'y'"},
       {"2 1 2 1 7.9 1 1\n", "1:9: slot 's': '7.9' is not a whole number"},
       {"2 1 x 1 7 1 1\n", "1:5: slot 'f': 'x' is not a number"},
-      {"2 1 0x10 1 7 1 1\n", "1:5: slot 'f': '0x10' is not a number"},
+      {"2 1 0x 1 7 1 1\n", "1:5: slot 'f': '0x' is not a number"},
+      {"2 1 1 1 0x10 1 1\n", "1:9: slot 's': '0x10' is not a whole number"},
       {"2 1 1,5 1 7 1 1\n", "1:5: slot 'f': '1,5' is not a number"},
       {"2 1 1e400 1 7 1 1\n", "1:5: slot 'f': '1e400' is too large for float32"},
       {"2 1 2 1 18446744073709551616 1 1\n", "1:9: slot 's': '18446744073709551616' does not fit 64 bits"},
@@ -274,6 +275,85 @@ TEST_CASE("a line of the greatest length is read, one byte more is a fault, cut 
       }
     }
   }
+}
+
+TEST_CASE("behind a bad line the next one is read, wherever the bytes are cut") {
+  const std::vector<Slot> slots = {ids("s")};
+  const std::string text = "1 7\n1 x\n\n1 8\n" + std::string(300, '9') + "\n1 9\n2 5";
+  for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+    MultiSlotParser parser(slots, {.max_line_bytes = 100});
+    Batch batch;
+    std::vector<std::string> faults;
+    parser.begin_batch(batch, 10);
+    bool ended = false;
+    for (std::size_t at = 0;;) {
+      const auto outcome = parser.parse();
+      REQUIRE(outcome != MultiSlotParser::Outcome::full);
+      if (outcome == MultiSlotParser::Outcome::bad) {
+        faults.push_back(to_string(parser.fault()));
+        parser.skip_bad_line();
+        continue;
+      }
+      if (ended) break;
+      const std::size_t bytes = std::min(piece, text.size() - at);
+      std::memcpy(parser.room().data(), text.data() + at, bytes);
+      parser.commit(bytes);
+      at += bytes;
+      if (at == text.size()) parser.end_input();
+      ended = at == text.size();
+    }
+    parser.end_batch();
+    CAPTURE(piece);
+    REQUIRE(batch.slots[0].ints == Ints{7, 8, 9});
+    REQUIRE(batch.slots[0].offsets == Offsets{0, 1, 2, 3});
+    REQUIRE(faults == std::vector<std::string>{"2:3: slot 's': 'x' is not a whole number",
+                                               "3:1: the line is empty",
+                                               "5:101: the line is longer than 100 bytes",
+                                               "7:4: slot 's': 2 values announced, the line ends after 1"});
+  }
+}
+
+TEST_CASE("a line of 64 MB is a fault after 16 MiB, and what is behind it is read") {
+  const std::vector<Slot> slots = {ids("s")};
+  MultiSlotParser parser(slots);
+  Batch batch;
+  parser.begin_batch(batch, 10);
+  std::size_t most = 0;
+  int faults = 0;
+  for (std::size_t left = std::size_t{64} << 20; left > 0;) {
+    const std::span<char> room = parser.room();
+    const std::size_t bytes = std::min(room.size(), left);
+    most = std::max(most, bytes);
+    std::memset(room.data(), '1', bytes);
+    parser.commit(bytes);
+    left -= bytes;
+    if (parser.parse() == MultiSlotParser::Outcome::bad) {
+      ++faults;
+      CHECK(to_string(parser.fault()) == "1:16777217: the line is longer than 16777216 bytes");
+      parser.skip_bad_line();
+    }
+  }
+  CHECK(faults == 1);
+  CHECK(most <= 2 * kMaxLineBytes);
+  std::memcpy(parser.room().data(), "\n1 5\n", 5);
+  parser.commit(5);
+  CHECK(parser.parse() == MultiSlotParser::Outcome::more);
+  CHECK(parser.end_batch() == 1);
+  CHECK(batch.slots[0].ints == Ints{5});
+}
+
+TEST_CASE("packed bytes at the start of an input are named") {
+  Batch batch;
+  for (const char* text : {"\x1F\x8B\x08 1\n1 7\n", "\x28\xB5\x2F\xFD 1\n"}) {
+    const auto fault = parse_multi_slot(std::vector<Slot>{ids("s")}, text, batch);
+    REQUIRE(fault);
+    CHECK(fault->packed);
+    CHECK(to_string(*fault) == (text[0] == '\x1F' ? "1:1: gzip bytes where text should be"
+                                                  : "1:1: zstd bytes where text should be"));
+  }
+  const auto later = parse_multi_slot(std::vector<Slot>{ids("s")}, "1 7\n\x1F\x8B\n", batch);
+  REQUIRE(later);
+  CHECK_FALSE(later->packed);
 }
 
 TEST_CASE("a count in the text allocates nothing") {

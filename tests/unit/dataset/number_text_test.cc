@@ -89,20 +89,52 @@ TEST_CASE("floats in every accepted form") {
   CHECK(number("inf") == std::numeric_limits<float>::infinity());
   CHECK(number("-INFINITY") == -std::numeric_limits<float>::infinity());
   CHECK(std::isnan(number("NaN").value()));
+  CHECK(std::isnan(number("nan(0x7_F)").value()));
   CHECK(same_bits(number("-0").value(), -0.0F));
+  CHECK(number("0x10") == 16.0F);
+  CHECK(number("-0X1.8p3") == -12.0F);
+  CHECK(number("0x.8P-2") == 0.125F);
+  CHECK(number("0xffffff8") == 268435456.0F);
+  CHECK(number("0x1p-149") == std::numeric_limits<float>::denorm_min());
+  CHECK(number("0x1p-99999999999999999999") == 0.0F);
+  CHECK(number("0x0p99999999999999999999") == 0.0F);
+  CHECK(number("0x1.fffffep127") == std::numeric_limits<float>::max());
+}
+
+// Up to 52 bits, which strtod() reads exactly: glibc 2.36's strtof() rounds 0x2cbb15.2p-150 down.
+TEST_CASE("hexadecimal floats round to the nearest") {
+  std::mt19937_64 random(17);
+  for (int i = 0; i < 100000; ++i) {
+    char text[64];
+    std::snprintf(text, sizeof text, "0x%llx.%llxp%d",
+                  static_cast<unsigned long long>(random() >> (36 + random() % 28)),
+                  static_cast<unsigned long long>(random() >> (40 + random() % 24)),
+                  static_cast<int>(random() % 300) - 170);
+    CAPTURE(text);
+    const float wanted = static_cast<float>(std::strtod(text, nullptr));
+    float value = 0;
+    if (std::isinf(wanted)) {
+      REQUIRE(read_float(text, value) == NumberFault::out_of_range);
+    } else {
+      REQUIRE(read_float(text, value) == NumberFault::none);
+      REQUIRE(same_bits(value, wanted));
+    }
+  }
 }
 
 TEST_CASE("a float beyond float32 is out of range, other text is not a float") {
   float value = 42;
-  for (const char* text : {"1e400", "-1e400", "3.5e38", "1e39", "1e99999999999999999999"}) {
+  for (const char* text : {"1e400", "-1e400", "3.5e38", "1e39", "1e99999999999999999999", "0x1p128",
+                           "-0x1p99999999999999999999", "0x1.ffffffp127"}) {
     CAPTURE(text);
     CHECK(read_float(text, value) == NumberFault::out_of_range);
   }
   const std::string many_digits = "1" + std::string(400, '0');
   CHECK(read_float(many_digits, value) == NumberFault::out_of_range);
   CHECK(number("0." + std::string(400, '0') + "1") == 0.0F);
-  for (const char* text :
-       {"", ".", "-", "+", "+-1", "1e", "1e+", "e5", "0x10", "1,5", "1_0", "nano", "infx", "1.2.3", "1f"}) {
+  for (const char* text : {"",     ".",    "-",      "+",    "+-1",  "1e",    "1e+", "e5",  "0x",
+                           "0x.",  "0xp1", "0x1p",   "0x-1", "0x+1", "0x0x1", "x10", "1,5", "1_0",
+                           "nano", "nan(", "nan(-)", "nan)", "infx", "1.2.3", "1f"}) {
     CAPTURE(text);
     CHECK(read_float(text, value) == NumberFault::not_a_number);
   }

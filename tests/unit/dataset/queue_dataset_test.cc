@@ -49,6 +49,54 @@ TEST_CASE("one reader takes the files in order; batches go on over files and the
   CHECK(drain(dataset, 0) == Batches{{1, 2}, {3, 4}, {5}});
 }
 
+TEST_CASE("drop_last leaves a reader's short batch out, and only that") {
+  const tests::TempDir directory;
+  QueueDatasetOptions options =
+      options_for({directory.write("a", "1 1\n1 2\n1 3\n"), directory.write("c", "1 4\n1 5")});
+  options.drop_last = true;
+  QueueDataset dataset(options);
+  dataset.start(false);
+  CHECK(drain(dataset, 0) == Batches{{1, 2}, {3, 4}});
+  options.files.pop_back();
+  options.files.push_back(directory.write("d", "1 4"));
+  QueueDataset whole(options);
+  whole.start(false);
+  CHECK(drain(whole, 0) == Batches{{1, 2}, {3, 4}});
+}
+
+TEST_CASE("skip:N: the good lines around the bad ones all come, the bad ones are counted in each pass") {
+  const tests::TempDir directory;
+  const std::string first = directory.write("a", "1 1\nx\n1 2\n\n1 3\n");
+  const std::string second = directory.write("b", "0\n1 4\n1 5 5\n1 6\n1");
+  QueueDatasetOptions options = options_for({first, second});
+  options.bad_lines.skip = 5;
+  QueueDataset dataset(options);
+  for (int pass = 0; pass < 2; ++pass) {
+    dataset.start(false);
+    CHECK(drain(dataset, 0) == Batches{{1, 2}, {3, 4}, {6}});
+    CHECK(dataset.bad_lines().count == 5);
+    CHECK(dataset.bad_lines().places ==
+          std::vector<std::string>{
+              first + ":2:1: slot 's': 'x' is not a count of values", first + ":4:1: the line is empty",
+              second + ":1:1: slot 's': a count of 0; an example needs at least 1 value in each slot",
+              second + ":3:5: the line goes on with '5' after the last slot, 's'",
+              second + ":5:2: slot 's': 1 value announced, the line ends after 0"});
+  }
+  options.bad_lines.skip = 4;
+  QueueDataset strict(options);
+  strict.start(false);
+  try {
+    drain(strict, 0);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::data);
+    CHECK(error.what() == second + ":5:2: slot 's': 1 value announced, the line ends after 0");
+    REQUIRE(error.context().size() == 1);
+    CHECK(error.context()[0].starts_with("reading on, as skip:4 says, after 4 bad lines were skipped: " +
+                                         first));
+  }
+}
+
 TEST_CASE("a dataset can be read again, also after it was stopped halfway") {
   const tests::TempDir directory;
   std::string text;
@@ -155,7 +203,8 @@ TEST_CASE("a bad line ends the pass with file, line, column and slot, for every 
       } catch (const Error& error) {
         CHECK(error.kind() == ErrorKind::data);
         CHECK(error.what() == bad + ":3:3: slot 's': 'x' is not a whole number");
-        CHECK(error.hint().empty());
+        CHECK(error.hint() ==
+              "mend the data or what prints it; --bad_line=skip:N passes over up to N such lines");
         CHECK(error.context().empty());
       }
     }
