@@ -6,9 +6,14 @@ infinite reading). Names, defaults and orders are Paddle 2.6.2's; what fleetrun 
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.io", {
+_TABLE = {
     **_lazy.names("io.dataset", "Dataset IterableDataset TensorDataset ComposeDataset ChainDataset ConcatDataset Subset "
                   "random_split"),
     **_lazy.names("io.sampler", "Sampler SequenceSampler RandomSampler WeightedRandomSampler SubsetRandomSampler"),
+    "DataLoader": "io.loader:DataLoader",
+    "get_worker_info": "io._worker:get_worker_info",
+    "default_collate_fn": "io._collate:default_collate_fn",
     **_lazy.names("io.batch_sampler", "BatchSampler DistributedBatchSampler InfiniteBatchSampler"),
-})
+}
+__all__ = list(_TABLE)  # for `from paddle.io import *`
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.io", _TABLE)

@@ -1,0 +1,165 @@
+"""DataLoader: batches of a data set, read ahead in a thread or in worker processes.
+
+Source: documents 001 and 004. The signature and what comes out are Paddle 2.6.2's; the worker processes are fleetrun's own.
+"""
+
+import itertools
+
+from fleetrun import _places as places_module
+from fleetrun._error import Error
+from fleetrun.io import _collate, _passes, _seeds
+from fleetrun.io._worker import Work
+from fleetrun.io._workers import Workers
+from fleetrun.io.batch_sampler import BatchSampler, InfiniteBatchSampler
+from fleetrun.io.dataset import IterableDataset
+from fleetrun.io.sampler import above_zero
+
+
+class DataLoader:
+    """`for batch in loader` (or loader()) gives the batches of `dataset`, as numpy arrays.
+
+    dataset: a Dataset (anything with [i] and len()) or an IterableDataset. batch_sampler: gives the lists of numbers, such as
+    a DistributedBatchSampler; or batch_size, shuffle and drop_last; batch_size=None gives single examples.
+    collate_fn(examples): makes a batch; the default stacks arrays and numbers, as Paddle does.
+    num_workers: processes that make the batches, each a fork of this one with its own copy of `dataset`; batches come in the
+    sampler's order all the same, and lie in memory shared with the worker: what comes out is not copied, and the memory goes
+    back to the worker when the last array of a batch is dropped. 0: made in this process, by a thread where use_buffer_reader
+    (a data set that draws from numpy's global generator then shares it with the script; workers have their own).
+    prefetch_factor: batches kept ready, by each worker or by the thread. timeout: seconds to wait for a worker's batch, 0 for
+    as long as it lives. worker_init_fn(id): called first in each worker. persistent_workers: kept from pass to pass.
+    feed_list, return_list: with return_list=False a batch is [{name: array}], as Executor.run(feed=) takes it. places: the CPU.
+    use_shared_memory: accepted; the memory has no name, so a small /dev/shm is no reason to turn it off.
+    fleetrun's own: to="torch" gives PyTorch tensors of the same memory. infinite: epoch after epoch without end, the workers
+    never running dry; len() is that of one epoch.
+
+    Seeds: random and numpy.random in a worker depend on numpy's generator here and on the worker's number, as in Paddle.
+    Throws: what the data set's code throws, with the worker's traceback as its cause and the example's number in it;
+    Error(host) when a worker died, naming the signal; Error(timeout); Error(config), Error(data).
+    """
+
+    def __init__(self, dataset, feed_list=None, places=None, return_list=True, batch_sampler=None, batch_size=1, shuffle=False,
+                 drop_last=False, collate_fn=None, num_workers=0, use_buffer_reader=True, prefetch_factor=2,
+                 use_shared_memory=True, timeout=0, worker_init_fn=None, persistent_workers=False, *, to="numpy",
+                 infinite=False):
+        by_number = not isinstance(dataset, IterableDataset)
+        _check(dataset, by_number, feed_list, return_list, batch_sampler, batch_size, shuffle, drop_last, num_workers, timeout)
+        check_places(places)
+        self.dataset = dataset
+        self.num_workers = int(num_workers)
+        self.prefetch_factor = above_zero("DataLoader", "prefetch_factor", prefetch_factor)
+        self.use_buffer_reader = bool(use_buffer_reader)
+        self.use_shared_memory = bool(use_shared_memory)
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.batch_size = None if batch_sampler is not None else batch_size
+        if by_number and batch_sampler is None and batch_size is not None:
+            batch_sampler = BatchSampler(dataset, shuffle=shuffle, batch_size=batch_size, drop_last=drop_last)
+        self.batch_sampler = batch_sampler
+        self._infinite = bool(infinite)
+        self._work = Work(dataset, by_number, batch_sampler is not None or batch_size is not None, collate_fn, bool(drop_last),
+                          self._infinite)
+        self._finish = _finisher(to, feed_list, return_list)
+        self._keeps = bool(persistent_workers)
+        self._kept = None
+
+    @staticmethod
+    def from_generator(feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False,
+                       use_multiprocess=False, drop_last=True):
+        """A GeneratorLoader: batches from a function of yours."""
+        from fleetrun.io.generator_loader import GeneratorLoader
+
+        return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess, drop_last)
+
+    def __len__(self):
+        if not self._work.by_number:
+            raise TypeError("the DataLoader of an IterableDataset has no length")
+        return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
+
+    def __iter__(self):
+        if not self.num_workers:
+            ahead = self.prefetch_factor if self.use_buffer_reader else 0
+            return _passes.LocalPass(self._work.fetcher(), self._tasks(), ahead, self._finish)
+        workers = self._kept if self._kept and self._kept.is_open else Workers(
+            self._work, self.num_workers, self.worker_init_fn, _seeds.draw(), self.timeout)
+        self._kept = workers if self._keeps else None
+        return _passes.WorkerPass(workers, self._tasks(), self.prefetch_factor, self._finish,
+                                  self if self._keeps else None)
+
+    __call__ = __iter__
+
+    def close(self):
+        """Ends workers that were kept for the next pass; so does dropping the DataLoader."""
+        if self._kept:
+            self._kept.close()
+
+    def __del__(self):
+        if getattr(self, "_kept", None):
+            self.close()
+
+    def _tasks(self):
+        """What the fetcher is asked for. The first task is drawn now, and with it a random sampler's order: in the caller's
+        thread, where it belongs in the sequence of numpy's random numbers."""
+        if not self._work.by_number:
+            return itertools.repeat(self.batch_size or 1)
+        sampler = self.batch_sampler if self._work.batched else range(len(self.dataset))
+        if self._infinite:
+            sampler = InfiniteBatchSampler(sampler)
+        tasks = iter(sampler)
+        first = list(itertools.islice(tasks, 1))
+        return itertools.chain(first, tasks)
+
+
+def check_places(places):
+    """Takes None, a place, or a list of one. Throws: Error(config)."""
+    if isinstance(places, (list, tuple)):
+        if len(places) != 1:
+            raise Error("config", f"DataLoader: {len(places)} places", "give it one; further ones are trainers of their own here")
+        places = places[0]
+    places_module.check(places)
+
+
+def feed_names(feed_list):
+    """The names of variables, or of names."""
+    return [getattr(variable, "name", variable) for variable in feed_list]
+
+
+def named(names, arrays):
+    """[{name: array}] of one batch. Throws: Error(data) when their numbers differ."""
+    arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
+    if len(arrays) != len(names):
+        raise Error("data", f"a batch has {len(arrays)} parts, feed_list has {len(names)}: {', '.join(names)}",
+                    "let each example have a part for each variable, in the order of feed_list")
+    return [dict(zip(names, arrays))]
+
+
+def _finisher(to, feed_list, return_list):
+    """What makes of a worker's batch what the script gets."""
+    if to == "torch":
+        try:
+            import torch
+        except ImportError as error:
+            raise ImportError('DataLoader(to="torch") needs PyTorch, which is not installed') from error
+        return lambda batch: _collate.convert(batch, torch.from_numpy)
+    if to != "numpy":
+        raise Error("config", f"DataLoader: to={to!r}", 'it is "numpy" or "torch"')
+    if return_list:
+        return lambda batch: batch
+    names = feed_names(feed_list)
+    return lambda batch: named(names, batch)
+
+
+def _check(dataset, by_number, feed_list, return_list, batch_sampler, batch_size, shuffle, drop_last, num_workers, timeout):
+    if not return_list and not feed_list:
+        raise Error("config", "DataLoader: return_list=False without feed_list", "give it the variables as feed_list")
+    if not by_number and (shuffle or batch_sampler is not None):
+        raise Error("config", f"DataLoader: {type(dataset).__name__} is an IterableDataset, whose order is its own",
+                    "leave shuffle and batch_sampler out, or shuffle in its __iter__")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
+        raise Error("config", "DataLoader: a batch_sampler, and batch_size, shuffle or drop_last",
+                    "give those to the batch_sampler")
+    if batch_size is not None:
+        above_zero("DataLoader", "batch_size", batch_size)
+    if num_workers < 0 or int(num_workers) != num_workers:
+        raise Error("config", f"DataLoader: num_workers={num_workers!r}", "it is a whole number of at least 0")
+    if timeout < 0:
+        raise Error("config", f"DataLoader: timeout={timeout!r}", "it is a number of seconds, 0 for none")
