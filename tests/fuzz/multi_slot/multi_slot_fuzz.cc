@@ -1,5 +1,5 @@
 // Any bytes, as MultiSlot text: no crash, no more memory than the text is worth, the same result however it
-// is cut, and what was read, printed, reads the same.
+// is cut, and what was read, printed, reads the same. Where bad lines are passed over, what is left is the good ones.
 //
 // Built with -Dfuzz=enabled and clang, it is a libFuzzer target; multi_slot_replay runs it over the corpus in
 // every build. The first byte chooses the slots, the second the cut, the third what every line begins with and which
@@ -54,24 +54,43 @@ bool same(const Batch& a, const Batch& b) {
   return true;
 }
 
-std::string parse_in_pieces(const std::vector<Slot>& slots, LinePrefixes prefixes, std::string_view text,
-                            std::size_t piece, Batch& batch) {
-  MultiSlotParser parser(slots, {.prefixes = prefixes});
+/// Feeds the text in pieces; the places of bad lines, all of them (`skip`) or the first, which then is the end.
+std::string parse_in_pieces(MultiSlotParser& parser, std::string_view text, std::size_t piece, bool skip,
+                            Batch& batch) {
+  std::string faults;
+  parser.begin_input();
   parser.begin_batch(batch, SIZE_MAX / 2);
-  auto outcome = MultiSlotParser::Outcome::more;
-  while (!text.empty() && outcome == MultiSlotParser::Outcome::more) {
+  for (bool ended = false;;) {
+    const auto outcome = parser.parse();
+    if (outcome == MultiSlotParser::Outcome::bad) {
+      faults += to_string(parser.fault()) + "\n";
+      if (!skip) break;
+      parser.skip_bad_line();
+      continue;
+    }
+    if (ended) break;
     const std::string_view next = text.substr(0, piece);
-    std::memcpy(parser.room().data(), next.data(), next.size());
+    if (!next.empty()) std::memcpy(parser.room().data(), next.data(), next.size());
     parser.commit(next.size());
     text.remove_prefix(next.size());
-    outcome = parser.parse();
-  }
-  if (outcome == MultiSlotParser::Outcome::more) {
-    parser.end_input();
-    outcome = parser.parse();
+    ended = text.empty();
+    if (ended) parser.end_input();
   }
   parser.end_batch();
-  return outcome == MultiSlotParser::Outcome::bad ? to_string(parser.fault()) : "";
+  return faults;
+}
+
+/// The lines that are good by themselves.
+std::string good_lines(MultiSlotParser& parser, std::string_view text) {
+  std::string good;
+  Batch batch;
+  while (!text.empty()) {
+    const std::size_t feed = text.find('\n');
+    const std::string line = std::string(text.substr(0, feed)) + "\n";
+    if (parse_in_pieces(parser, line, line.size(), false, batch).empty()) good += line;
+    text.remove_prefix(feed == text.npos ? text.size() : feed + 1);
+  }
+  return good;
 }
 
 /// The used slots of the batch as text, its prefixes before them. An id is lost where a log key stands in its place.
@@ -109,11 +128,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<Slot> slots = slots_of(data[0], data[2] >> 3);
   const LinePrefixes prefixes = prefixes_of(data[2]);
   const std::string_view text(reinterpret_cast<const char*>(data) + 3, size - 3);
-  Batch whole, pieces, again;
+  Batch whole, pieces, skipped, good, again;
   const auto fault = parse_multi_slot(slots, text, whole, prefixes);
-  if (parse_in_pieces(slots, prefixes, text, 1 + data[1] % 64, pieces) != (fault ? to_string(*fault) : ""))
+  const std::size_t piece = 1 + data[1] % 64;
+  MultiSlotParser parser(slots, {.prefixes = prefixes});
+  if (parse_in_pieces(parser, text, piece, false, pieces) != (fault ? to_string(*fault) + "\n" : ""))
     broken("the fault depends on the cut");
   if (!same(whole, pieces)) broken("the values depend on the cut");
+  parse_in_pieces(parser, text, piece, true, skipped);
+  if (!parse_in_pieces(parser, good_lines(parser, text), text.size() + 1, true, good).empty())
+    broken("good lines are bad beside each other");
+  if (!same(skipped, good)) broken("what is left without the bad lines is not the good ones");
   std::vector<Slot> used;
   for (const Slot& slot : slots)
     if (slot.used) used.push_back(slot);
