@@ -37,6 +37,8 @@ class Program:
         self._training = None
         self._origin = None
         self._cloned_at = 0
+        # DataLoaders that Executor.run asks for what is not fed (io/generator_loader.py).
+        self.loaders = []
         # The executor's: what runs this program, and over which scope.
         self.runner = None
 
@@ -104,6 +106,7 @@ class Program:
         copy = Program(self.native.clone_for_test() if for_test else self.native.copy())
         copy._parameters = {name: copy._adopt(parameter) for name, parameter in self._parameters.items()}
         copy.lookups = dict(self.lookups)
+        copy.loaders = list(self.loaders)
         copy._origin = self
         copy._cloned_at = copy.native.operator_count() if for_test else 0
         return copy

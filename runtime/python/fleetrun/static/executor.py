@@ -23,9 +23,12 @@ class Executor:
             return_numpy=True, use_program_cache=False, use_prune=False):
         """Runs `program` once and returns the values of fetch_list, a list of arrays in its order.
 
-        program: the default main program when not given. feed: {name: array}; an array has its variable's type,
-        a plain number or list is converted. fetch_list: variables or names. return_numpy=False gives arrays too.
-        Throws: Error(config) naming an input that is missing or disagrees, Error(network) when a server is gone.
+        program: the default main program when not given. feed: {name: array}, or a list of one, as a DataLoader gives it; an
+        array has its variable's type, a plain number or list is converted. What is not fed comes from the DataLoaders of the
+        program (DataLoader.from_generator(iterable=False)). fetch_list: variables or names. return_numpy=False gives arrays
+        too.
+        Throws: Error(config) naming an input that is missing or disagrees, Error(network) when a server is gone,
+        core.EOFException when a DataLoader of the program has no more batches.
         """
         refuse("Executor.run", use_prune=(use_prune, False))
         program = _program(program)
@@ -34,7 +37,8 @@ class Executor:
         runner = _runner(program, scope)
         if program.is_trained:
             program.training.set_rate(scope.native)
-        runner.run({name: _array(program, name, value) for name, value in (feed or {}).items()})
+        feed = _complete(program, feed)
+        runner.run({name: _array(program, name, value) for name, value in feed.items()})
         heartbeat()
         elastic.check()
         return [_fetched(numpy.asarray(runner.value(name))) for name in names]
@@ -119,6 +123,19 @@ def _program(program):
     if not isinstance(program, framework.Program):
         raise Error("config", f"{program!r} is no program", "pass a paddle.static.Program")
     return program
+
+
+def _complete(program, feed):
+    """{name: array} of what is fed, and of what the program's DataLoaders have for the rest."""
+    if isinstance(feed, (list, tuple)):
+        if len(feed) > 1:
+            raise Error("config", f"Executor.run: feed has {len(feed)} parts", "there is one device: give it one {name: array}")
+        feed = feed[0] if feed else {}
+    feed = dict(feed or {})
+    for loader in program.loaders:
+        if any(name not in feed for name in loader.names):
+            feed = {**loader.take(), **feed}
+    return feed
 
 
 def _name(fetch):

@@ -1,0 +1,5 @@
+"""paddle.core, paddle.base.core, paddle.fluid.core: what scripts catch."""
+
+
+class EOFException(Exception):
+    """The DataLoader that a program reads from has no more batches; DataLoader.reset() and start() begin again."""
