@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 _TABLE = {
     "Error": "_error:Error",
     "base": "base",
+    "batch": "io.readers:batch",
+    "core": "core",
     "distributed": "distributed",
     "elastic": "elastic",
     "fluid": "fluid",

@@ -6,5 +6,8 @@ __getattr__, __dir__ = _lazy.attach(__name__, "paddle.base", {
     "DatasetFactory": "distributed.dataset:DatasetFactory",
     **_lazy.names("_places", "CPUPlace CUDAPlace"),
     **_lazy.names("framework", "Program default_main_program default_startup_program program_guard global_scope"),
+    "core": "core",
+    "io": "fluid.io",
+    "reader": "fluid.reader",
     "Executor": "static.executor:Executor",
 })

@@ -1,0 +1,198 @@
+"""DataLoader.from_generator: batches from a function of the script, for a loop or for Executor.run without feed.
+
+Source: document 004, section 1. What comes out and when is Paddle 2.6.2's, compared with it.
+"""
+
+import numpy
+
+from fleetrun import framework
+from fleetrun._error import Error
+from fleetrun.core import EOFException
+from fleetrun.io import _collate, _passes
+from fleetrun.io.dataset import IterableDataset
+from fleetrun.io.loader import DataLoader, check_places, feed_names, named
+from fleetrun.io.readers import batch as in_batches
+from fleetrun.io.sampler import above_zero
+
+
+class GeneratorLoader:
+    """Reads ahead with a thread, up to `capacity` batches for the variables feed_list, from what one of the set_ functions
+    was given: a reader, which is a function that gives an iterator.
+
+    iterable: `for batch in loader()` gives [{name: array}], or [[array, …]] with return_list, ready for Executor.run(feed=).
+    Otherwise the loader belongs to the program that is being built: start() begins a pass, each Executor.run of the program
+    takes a batch, after the last one it throws core.EOFException, and reset() ends the pass, at any time. A reader that never
+    ends is started once, so that nothing is refilled between epochs.
+    use_multiprocess: the reader runs in a process of its own, its arrays come through shared memory. use_double_buffer,
+    drop_last: accepted; batches are always made ahead, and there is one device.
+    Throws: Error(config), Error(data); what the reader throws comes out where its batch is taken.
+    """
+
+    def __init__(self, feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess, drop_last):
+        if not feed_list:
+            raise Error("config", "DataLoader.from_generator: no feed_list", "give it the variables that paddle.static.data made")
+        self._variables = list(feed_list)
+        self.names = feed_names(feed_list)
+        self._capacity = above_zero("DataLoader.from_generator", "capacity", capacity)
+        self._iterable = bool(iterable)
+        self._return_list = bool(return_list)
+        self._in_process = bool(use_multiprocess)
+        self._reader = None
+        self._pass = None
+        if not self._iterable:
+            framework.default_main_program().loaders.append(self)
+
+    @property
+    def iterable(self):
+        """Whether it is for a loop."""
+        return self._iterable
+
+    def set_sample_generator(self, reader, batch_size, drop_last=True, places=None):
+        """`reader` gives examples, each with a value for every variable."""
+        return self.set_sample_list_generator(in_batches(reader, batch_size, drop_last), places)
+
+    def set_sample_list_generator(self, reader, places=None):
+        """`reader` gives lists of examples, as paddle.batch() makes them."""
+        def batches():
+            for examples in reader():
+                yield [_column(variable, values) for variable, values in zip(self._variables, self._parts(examples))]
+
+        return self.set_batch_generator(batches, places)
+
+    def set_batch_generator(self, reader, places=None):
+        """`reader` gives batches: an array for every variable."""
+        check_places(places)
+        self._reader = reader
+        return self
+
+    def __call__(self):
+        return self
+
+    def __iter__(self):
+        if not self._iterable:
+            raise Error("config", "DataLoader.from_generator(iterable=False) is not for a loop",
+                        "call start() and then Executor.run without feed, or make it with iterable=True")
+        for batch in self._begin():
+            yield [batch] if self._return_list else named(self.names, batch)
+
+    def start(self):
+        """Begins a pass. Throws: Error(config) when one is under way."""
+        self._check_started_by_hand("start")
+        if self._pass is not None:
+            raise Error("config", "DataLoader.start(): it is started already", "call reset() after each pass")
+        self._pass = self._begin()
+
+    def reset(self):
+        """Ends the pass; the reader is done with its batch and closed when this returns."""
+        self._check_started_by_hand("reset")
+        if self._pass is not None:
+            self._pass.close()
+            self._pass = None
+
+    def take(self):
+        """{name: array} for one run of the program. Throws: EOFException, Error(config) before start()."""
+        if self._pass is None:
+            raise Error("config", f"the program reads {', '.join(self.names)} from a DataLoader that is not started",
+                        "call its start() before Executor.run, or feed these variables")
+        try:
+            return named(self.names, next(self._pass))[0]
+        except StopIteration:
+            raise EOFException("the DataLoader has no more batches") from None
+
+    def _begin(self):
+        if self._reader is None:
+            raise Error("config", "DataLoader.from_generator: there is nothing to read",
+                        "call set_sample_generator, set_sample_list_generator or set_batch_generator first")
+        if self._in_process:
+            return iter(DataLoader(_Stream(self._reader), batch_size=None, num_workers=1, prefetch_factor=self._capacity,
+                                   collate_fn=_arrays))
+        return _ReadAhead(self._reader, self._capacity)
+
+    def _parts(self, examples):
+        for example in examples:
+            if len(example) != len(self.names):
+                raise Error("data", f"an example has {len(example)} parts, feed_list has {len(self.names)}: {', '.join(self.names)}",
+                            "let each example have a part for each variable, in the order of feed_list")
+        return zip(*examples)
+
+    def _check_started_by_hand(self, call):
+        if self._iterable:
+            raise Error("config", f"DataLoader.{call}() of a loader that is for a loop",
+                        "make it with DataLoader.from_generator(iterable=False)")
+
+
+class PyReader:
+    """The older name of DataLoader.from_generator, with decorate_ for set_."""
+
+    def __init__(self, feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False):
+        loader = DataLoader.from_generator(feed_list, capacity, use_double_buffer, iterable, return_list)
+        self.start, self.reset = loader.start, loader.reset
+        self.iterable = loader.iterable
+        self.decorate_sample_generator = loader.set_sample_generator
+        self.decorate_sample_list_generator = loader.set_sample_list_generator
+        self.decorate_batch_generator = loader.set_batch_generator
+        self._loader = loader
+
+    def __call__(self):
+        return self
+
+    def __iter__(self):
+        return iter(self._loader)
+
+
+class _ReadAhead:
+    """One pass of a thread over a reader."""
+
+    def __init__(self, reader, capacity):
+        self._buffer = _passes.Buffer(_made(reader), capacity)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self._buffer.take()
+
+    def close(self):
+        """Returns when the thread has ended."""
+        self._buffer.stop()
+        self._buffer.join()
+
+    def __del__(self):
+        self._buffer.stop()
+
+
+class _Stream(IterableDataset):
+    """A reader as a data set."""
+
+    def __init__(self, reader):
+        self._reader = reader
+
+    def __iter__(self):
+        return iter(self._reader())
+
+
+def _made(reader):
+    for batch in reader():
+        yield _arrays(batch)
+
+
+def _arrays(batch):
+    return [numpy.asarray(part) for part in (batch if isinstance(batch, (list, tuple)) else [batch])]
+
+
+def _column(variable, values):
+    """The array of one variable: its type, and its shape where the examples' is another way to write it."""
+    if variable.lod_level:
+        raise Error("config", f"DataLoader: {variable.name} has lod_level {variable.lod_level}, a batch here has equal examples",
+                    "use paddle.distributed.QueueDataset for values of varying number")
+    # Stacked before it is converted: numpy.array(list of arrays) takes several times as long.
+    array = _collate.default_collate_fn(values) if isinstance(values[0], numpy.ndarray) else numpy.array(values)
+    array = array.astype(variable.dtype.name, copy=False)
+    shape = variable.shape
+    if array.ndim == len(shape) or sum(size < 0 for size in shape) > 1:
+        return array
+    try:
+        return array.reshape([len(values) if shape[0] < 0 else shape[0], *shape[1:]])
+    except ValueError:
+        raise Error("data", f"a batch for {variable.name} has the shape {list(array.shape)}, the variable {list(shape)}",
+                    "let the examples have the variable's shape without its first size") from None

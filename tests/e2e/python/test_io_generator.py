@@ -1,0 +1,179 @@
+"""DataLoader.from_generator, as document 004 uses it: with Executor.run, in a loop, with a reader that never ends."""
+
+import pytest
+
+HEAD = """
+import itertools, multiprocessing, os, threading
+import numpy as np
+import fleetrun as paddle
+import fleetrun.fluid as fluid
+paddle.enable_static()
+x = paddle.static.data("x", [None, 3], "float32")
+y = paddle.static.data("y", [None, 1], "int64")
+total = paddle.sum(x) + paddle.sum(paddle.cast(y, "float32"))
+exe = paddle.static.Executor(paddle.CPUPlace())
+def loader(**options):
+    return paddle.io.DataLoader.from_generator(feed_list=[x, y], **{"capacity": 4, **options})
+def samples():
+    for i in range(5):
+        yield np.full(3, i), i
+def pass_over(made):
+    made.start()
+    totals = []
+    try:
+        while True:
+            totals.append(float(exe.run(fetch_list=[total])[0]))
+    except fluid.core.EOFException:
+        made.reset()
+    return totals
+def plain(batch):
+    if isinstance(batch, dict): return {key: plain(part) for key, part in batch.items()}
+    return batch.tolist() if isinstance(batch, np.ndarray) else [plain(part) for part in batch]
+def refused(call, kind=paddle.Error):
+    try:
+        call()
+    except kind as error:
+        return str(error)
+    raise SystemExit("nothing was refused")
+"""
+
+
+@pytest.mark.parametrize("in_process", [False, True])
+def test_a_started_loader_feeds_the_program(run, in_process):
+    run(HEAD + f"""
+made = loader(iterable=False, use_multiprocess={in_process})
+made.set_sample_generator(samples, 2, drop_last=False)
+assert pass_over(made) == pass_over(made) == [4, 20, 16], "the values of Paddle 2.6.2"
+made.set_sample_generator(samples, 2)
+assert pass_over(made) == [4, 20]
+made.set_sample_list_generator(paddle.batch(samples, 3))
+assert pass_over(made) == [12, 28]
+made.set_batch_generator(lambda: iter([(np.ones((2, 3), "float32"), np.ones((2, 1), "int64"))] * 3))
+assert pass_over(made) == [8, 8, 8]
+assert paddle.core.EOFException is fluid.core.EOFException is paddle.base.core.EOFException
+assert multiprocessing.active_children() == []
+""")
+
+
+@pytest.mark.parametrize("in_process", [False, True])
+def test_document_004_reads_without_end(run, in_process):
+    run(HEAD + f"""
+in_process = {in_process}
+""" + """
+opened = []
+def infinite_reader():
+    while True:
+        opened.append(1)
+        for i in range(10):
+            yield np.full(3, i), i
+NUM_PASSES, iters_per_pass = 3, 5
+data_loader = loader(iterable=False, use_double_buffer=True, use_multiprocess=in_process)
+data_loader.set_sample_generator(infinite_reader, batch_size=2)
+totals = []
+for pass_id in range(NUM_PASSES):
+    if pass_id == 0:
+        data_loader.start()
+    for batch_id in range(iters_per_pass):
+        totals.append(float(exe.run(fetch_list=[total])[0]))
+data_loader.reset()
+assert totals == [4, 20, 36, 52, 68] * 3
+assert multiprocessing.active_children() == []
+assert not [one for one in threading.enumerate() if one.name == "fleetrun-loader"]
+""")
+
+
+def test_a_loop_gets_what_the_executor_takes(run):
+    run(HEAD + """
+made = loader()
+made.set_sample_generator(samples, 2, drop_last=False, places=paddle.static.cpu_places())
+assert [float(exe.run(feed=batch, fetch_list=[total])[0]) for batch in made()] == [4, 20, 16]
+assert [plain(batch) for batch in made][2] == [{"x": [[4, 4, 4]], "y": [[4]]}], "a pass starts anew"
+as_list = loader(return_list=True).set_sample_generator(samples, 4)
+(batch,) = list(as_list())
+assert len(batch) == 1 and batch[0][0].dtype == np.float32 and batch[0][1].dtype == np.int64 and batch[0][1].shape == (4, 1)
+assert exe.run(feed={"x": np.zeros((1, 3), "float32"), "y": [[3]]}, fetch_list=[total])[0] == 3, "it has no part in the program"
+older = fluid.io.PyReader([x, y], 4)
+older.decorate_sample_list_generator(paddle.batch(samples, 4), places=paddle.CPUPlace())
+assert [len(batch[0]["x"]) for batch in older()] == [4, 1] and fluid.reader.PyReader is fluid.io.PyReader
+net = paddle.io.DataLoader([(np.full(3, 2, "float32"), np.array([1]))] * 3, feed_list=[x, y], return_list=False, batch_size=3)
+assert [float(exe.run(feed=batch, fetch_list=[total])[0]) for batch in net] == [21]
+""")
+
+
+def test_a_fed_variable_is_not_taken_from_the_loader(run):
+    run(HEAD + """
+made = loader(iterable=False).set_sample_generator(samples, 1)
+both = {"x": np.zeros((1, 3), "float32"), "y": np.array([[7]])}
+assert exe.run(feed=both, fetch_list=[total])[0] == 7, "nothing is asked of a loader that is not needed"
+made.start()
+assert exe.run(feed={"y": np.array([[7]])}, fetch_list=[total])[0] == 7
+assert exe.run(fetch_list=[total])[0] == 4, "a batch was taken by the run before"
+test = paddle.static.default_main_program().clone(for_test=True)
+assert exe.run(test, fetch_list=[total])[0] == 8
+made.reset()
+""")
+
+
+def test_the_thread_stays_within_its_capacity(run):
+    run(HEAD + """
+made, count = threading.Semaphore(0), []
+def batches():
+    for i in itertools.count():
+        count.append(i)
+        made.release()
+        yield np.full((1, 3), i, "float32"), np.zeros((1, 1), "int64")
+closed = []
+def closing():
+    try:
+        yield from batches()
+    finally:
+        closed.append(True)
+reading = loader(iterable=False, capacity=3).set_batch_generator(closing)
+reading.start()
+for _ in range(3):
+    made.acquire()
+assert len(count) == 3
+assert exe.run(fetch_list=[total])[0] == 0
+made.acquire()
+assert len(count) == 4
+reading.reset()
+assert closed == [True] and len(count) == 4, "reset() has ended the thread and closed the reader"
+""")
+
+
+def test_what_a_reader_throws_comes_out_in_its_place(run):
+    run(HEAD + """
+def broken():
+    yield np.zeros(3), 1
+    raise ValueError("no more road")
+for in_process in False, True:
+    made = loader(iterable=False, use_multiprocess=in_process).set_sample_generator(broken, 1)
+    made.start()
+    assert exe.run(fetch_list=[total])[0] == 1
+    assert refused(lambda: exe.run(fetch_list=[total]), ValueError) == "no more road"
+    made.reset()
+    paddle.static.default_main_program().loaders.clear()
+made = loader().set_sample_generator(broken, 1)
+assert refused(lambda: list(made), ValueError) == "no more road"
+""")
+
+
+@pytest.mark.parametrize("code, what", [
+    ("loader(capacity=None)", "capacity=None"),
+    ("paddle.io.DataLoader.from_generator(capacity=2)", "no feed_list"),
+    ("list(loader())", "there is nothing to read"),
+    ("list(loader(iterable=False))", "is not for a loop"),
+    ("loader().start()", "DataLoader.start() of a loader that is for a loop"),
+    ("(loader(iterable=False).set_sample_generator(samples, 1), exe.run(fetch_list=[total]))",
+     "the program reads x, y from a DataLoader that is not started\n  hint: call its start()"),
+    ("(made := loader(iterable=False).set_sample_generator(samples, 1), made.start(), made.start())", "it is started already"),
+    ("list(loader().set_sample_generator(lambda: iter([(1,)]), 1))", "an example has 1 parts, feed_list has 2: x, y"),
+    ("list(loader().set_batch_generator(lambda: iter([(1,)])))", "a batch has 1 parts, feed_list has 2: x, y"),
+    ("list(loader().set_sample_generator(lambda: iter([(np.zeros(4), 1)]), 1).set_sample_generator("
+     "lambda: iter([(np.zeros(3), [[1, 2], [3, 4], [5, 6]])]), 1))", "a batch for y has the shape [1, 3, 2], the variable [-1, 1]"),
+    ("exe.run(feed=[{}, {}])", "feed has 2 parts"),
+    ("paddle.batch(samples, 0)", "paddle.batch: batch_size=0"),
+    ("loader().set_batch_generator(samples, places=[paddle.CPUPlace()] * 2)", "2 places"),
+])
+def test_what_is_refused(run, code, what):
+    assert what in run(HEAD + f"print(refused(lambda: {code}))").stdout
