@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 
 #include "ps/memory/in_process.h"
 #include "ps/saving/gzip_text.h"
@@ -160,8 +162,7 @@ TEST_CASE("what is written for Paddle is read again, bit by bit") {
         shard, [&](std::uint64_t, auto row) { before.insert(before.end(), row.begin(), row.end()); });
     loaded.tables->sparse(0).visit(
         shard, [&](std::uint64_t, auto row) { after.insert(after.end(), row.begin(), row.end()); });
-    CHECK(std::memcmp(before.data(), after.data(), before.size() * sizeof(float)) == 0);
-    CHECK(before.size() == after.size());
+    CHECK(std::ranges::equal(std::as_bytes(std::span(before)), std::as_bytes(std::span(after))));
   }
   CHECK(loaded.tables->dense(1).contents().values == set->dense(1).contents().values);
 }
