@@ -168,7 +168,7 @@ class ServerProcess {
     posix_spawn_file_actions_addclose(&actions, out[1]);
     std::array<char*, 4> argv{const_cast<char*>(SERVER_PROCESS), const_cast<char*>(trainers),
                               const_cast<char*>(mode), nullptr};
-    REQUIRE(::posix_spawn(&pid_, SERVER_PROCESS, &actions, nullptr, argv.data(), nullptr) == 0);
+    REQUIRE(::posix_spawn(&pid_, SERVER_PROCESS, &actions, nullptr, argv.data(), environ) == 0);
     posix_spawn_file_actions_destroy(&actions);
     ::close(out[1]);
     for (char c = 0; ::read(out[0], &c, 1) == 1 && c != '\n';) endpoint_ += c;
