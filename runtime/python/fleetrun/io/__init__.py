@@ -11,6 +11,7 @@ _TABLE = {
                   "random_split"),
     **_lazy.names("io.sampler", "Sampler SequenceSampler RandomSampler WeightedRandomSampler SubsetRandomSampler"),
     "DataLoader": "io.loader:DataLoader",
+    "from_dali": "io.dali:from_dali",
     "get_worker_info": "io._worker:get_worker_info",
     "default_collate_fn": "io._collate:default_collate_fn",
     **_lazy.names("io.batch_sampler", "BatchSampler DistributedBatchSampler InfiniteBatchSampler"),

@@ -132,20 +132,26 @@ def named(names, arrays):
     return [dict(zip(names, arrays))]
 
 
+def torch_or_numpy(owner, to):
+    """What makes a batch's arrays what `to` says. Throws: Error(config), ImportError without PyTorch."""
+    if to == "numpy":
+        return lambda batch: batch
+    if to != "torch":
+        raise Error("config", f"{owner}: to={to!r}", 'it is "numpy" or "torch"')
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f'{owner}(to="torch") needs PyTorch, which is not installed: python -m pip install torch') from error
+    return lambda batch: _collate.convert(batch, torch.from_numpy)
+
+
 def _finisher(to, feed_list, return_list):
     """What makes of a worker's batch what the script gets."""
-    if to == "torch":
-        try:
-            import torch
-        except ImportError as error:
-            raise ImportError('DataLoader(to="torch") needs PyTorch, which is not installed') from error
-        return lambda batch: _collate.convert(batch, torch.from_numpy)
-    if to != "numpy":
-        raise Error("config", f"DataLoader: to={to!r}", 'it is "numpy" or "torch"')
+    convert = torch_or_numpy("DataLoader", to)
     if return_list:
-        return lambda batch: batch
+        return convert
     names = feed_names(feed_list)
-    return lambda batch: named(names, batch)
+    return lambda batch: named(names, convert(batch))
 
 
 def _check(dataset, by_number, feed_list, return_list, batch_sampler, batch_size, shuffle, drop_last, num_workers, timeout):
