@@ -4,6 +4,7 @@
 
 #include "cli/agent_command.h"
 #include "cli/attach_command.h"
+#include "cli/data_command.h"
 #include "cli/doctor_command.h"
 #include "cli/k8s_command.h"
 #include "cli/logs_command.h"
@@ -23,6 +24,7 @@ constexpr Command kCommands[] = {
     {"attach", "look on at a running job until it ends", run_attach_command},
     {"stop", "end a running job", run_stop_command},
     {"ps", "look into the parameter servers of a running job", run_ps_command},
+    {"data", "look into training data, check it, convert it", run_data_command},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command},
     {"slurm", "print or submit a batch script for Slurm", run_slurm_command},
     {"k8s", "print manifests for Kubernetes", run_k8s_command},

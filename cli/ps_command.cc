@@ -2,46 +2,15 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <climits>
-#include <cstring>
-
 #include "cli/job_choice.h"
+#include "cli/own_program.h"
 #include "launcher/control_client.h"
 #include "launcher/job_status_json.h"
-#include "launcher/program.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
 namespace {
-
-constexpr const char* kProgram = "fleetrun-ps";
-
-std::string find_program_beside() {
-  char own[PATH_MAX];
-  const ssize_t length = ::readlink("/proc/self/exe", own, sizeof own);
-  const std::string directory =
-      launcher::directory_of({own, static_cast<std::size_t>(length > 0 ? length : 0)});
-  // The last one is where a build has it.
-  for (const char* place : {"/", "/../libexec/fleetrun/", "/../ps/"}) {
-    const std::string path = directory + place + kProgram;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-  }
-  throw Error(
-      ErrorKind::spawn,
-      std::string(kProgram) + ", which does what `fleetrun ps` does, is not beside fleetrun in " + directory,
-      "install fleetrun with the parameter server");
-}
-
-[[noreturn]] void execute(const std::string& program, const std::vector<std::string>& arguments) {
-  std::vector<char*> words{const_cast<char*>(kProgram)};
-  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
-  words.push_back(nullptr);
-  ::execv(program.c_str(), words.data());
-  throw Error(ErrorKind::spawn, program + " cannot be executed: " + std::strerror(errno),
-              "install fleetrun again");
-}
 
 /// Where the servers of the job are, as flags of fleetrun-ps.
 std::vector<std::string> server_flags(const launcher::JobEntry& job) {
@@ -84,12 +53,13 @@ JobWords split_job_words(const std::vector<std::string>& arguments) {
 }
 
 int run_ps_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const std::string program = find_program_beside();
+  const OwnProgram program{"fleetrun-ps", "fleetrun ps", "ps", "the parameter server"};
+  const std::string path = find_own_program(program);
   const JobWords words = split_job_words(arguments);
   std::vector<std::string> all;
   if (words.needs_job) all = server_flags(choose_job("ps", words.job, environment));
   all.insert(all.end(), words.rest.begin(), words.rest.end());
-  execute(program, all);
+  execute_own_program(program, path, all);
 }
 
 }  // namespace fleetrun::cli

@@ -1,0 +1,50 @@
+// What the commands that read data files have in common: the files, their slots, how they are read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataset/batch.h"
+#include "dataset/multi_slot_parser.h"
+#include "dataset/tools/words.h"
+
+namespace fleetrun::dataset {
+
+struct ToolInput {
+  std::vector<std::string> files;
+  std::vector<Slot> slots;
+  std::string pipe_command = {};
+
+  /// Takes a word that is a file, --slots or --pipe_command; false for another flag. Throws: Error(usage).
+  bool take(Words& words);
+  /// Throws: Error(usage) where files or slots are missing, Error(data) naming the files that cannot be read.
+  void check() const;
+};
+
+/// What input flags do, for the help of a command.
+extern const char* const kInputHelp;
+
+/// The rows of one file, in its order.
+///
+/// Threads: one.
+class RowReader {
+ public:
+  virtual ~RowReader() = default;
+  enum class Outcome {
+    rows,  // the batch has as many as were wanted
+    bad,   // fault() says why the line after the batch's rows is none
+    end,   // the batch has the last rows, or none
+  };
+  /// Fills `batch` with up to `wanted` (at least 1) rows. Throws: Error(data) where the file cannot be read further, or
+  /// its command fails.
+  virtual Outcome next(Batch& batch, std::size_t wanted) = 0;
+  virtual const LineFault& fault() const noexcept = 0;
+};
+
+/// Throws: Error(data), Error(spawn).
+std::unique_ptr<RowReader> open_rows(const ToolInput& input, const std::string& file);
+
+}  // namespace fleetrun::dataset
