@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "ps/crc32c.h"
 #include "ps/directory_sync.h"
+#include "runtime/base/crc32c.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

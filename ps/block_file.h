@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "ps/content_digest.h"
+#include "runtime/base/content_digest.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::ps {
@@ -39,7 +39,7 @@ class BlockWriter {
 
   struct Written {
     std::uint64_t bytes = 0;
-    std::uint64_t digest = 0;  // of the whole file (ps/content_digest.h)
+    std::uint64_t digest = 0;  // of the whole file (runtime/base/content_digest.h)
   };
   /// Ends the file and syncs it; the file stays locked. Nothing may be written afterwards.
   Written finish();

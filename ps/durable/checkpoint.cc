@@ -14,11 +14,11 @@
 #include <iterator>
 
 #include "ps/block_file.h"
-#include "ps/crc32c.h"
 #include "ps/durable/bytes.h"
 #include "ps/durable/write_log.h"
 #include "ps/saving/manifest.h"
 #include "ps/wire.h"
+#include "runtime/base/crc32c.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

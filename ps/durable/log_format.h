@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ps/crc32c.h"
+#include "runtime/base/crc32c.h"
 
 namespace fleetrun::ps {
 

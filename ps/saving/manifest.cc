@@ -28,9 +28,9 @@
 #include <utility>
 
 #include "ps/block_file.h"
-#include "ps/content_digest.h"
-#include "ps/crc32c.h"
 #include "ps/directory_sync.h"
+#include "runtime/base/content_digest.h"
+#include "runtime/base/crc32c.h"
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
 

@@ -1,12 +1,12 @@
 // By the processor's instruction, or eight bytes at a time with eight tables ("slicing by 8", Kounavis and Berry 2005), made by the compiler.
-#include "ps/crc32c.h"
+#include "runtime/base/crc32c.h"
 
 #include <array>
 #include <cstring>
 
-#include "ps/crc32c_instruction.h"
+#include "runtime/base/crc32c_instruction.h"
 
-namespace fleetrun::ps {
+namespace fleetrun {
 namespace {
 
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
@@ -52,4 +52,4 @@ std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t b
   return ~crc;
 }
 
-}  // namespace fleetrun::ps
+}  // namespace fleetrun

@@ -1,7 +1,7 @@
 // A processor whose instruction nobody has written for yet.
-#include "ps/crc32c_instruction.h"
+#include "runtime/base/crc32c_instruction.h"
 
-namespace fleetrun::ps {
+namespace fleetrun {
 
 bool has_crc32c_instruction() noexcept {
   return false;
@@ -11,4 +11,4 @@ std::uint32_t crc32c_by_instruction(std::span<const std::byte>, std::uint32_t cr
   return crc;
 }
 
-}  // namespace fleetrun::ps
+}  // namespace fleetrun

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace fleetrun::ps {
+namespace fleetrun {
 
 class ContentDigest {
  public:
@@ -25,4 +25,4 @@ class ContentDigest {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace fleetrun::ps
+}  // namespace fleetrun

@@ -1,10 +1,10 @@
-#include "ps/content_digest.h"
+#include "runtime/base/content_digest.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using fleetrun::ps::ContentDigest;
+using fleetrun::ContentDigest;
 
 namespace {
 

@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "ps/crc32c_instruction.h"
+#include "runtime/base/crc32c_instruction.h"
 
-namespace fleetrun::ps {
+namespace fleetrun {
 
 bool has_crc32c_instruction() noexcept {
   return __builtin_cpu_supports("sse4.2") != 0;
@@ -26,4 +26,4 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(std::span<
   return out;
 }
 
-}  // namespace fleetrun::ps
+}  // namespace fleetrun

@@ -1,11 +1,11 @@
-#include "ps/crc32c.h"
+#include "runtime/base/crc32c.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-using fleetrun::ps::crc32c;
+using fleetrun::crc32c;
 
 namespace {
 
@@ -40,7 +40,7 @@ TEST_CASE("the processor's instruction and the tables agree") {
   for (std::size_t begin = 0; begin < 20; ++begin) {
     for (std::size_t size = 0; size < 100; ++size) {
       const auto bytes = std::as_bytes(std::span(text.data() + begin, size));
-      REQUIRE(crc32c(bytes, 7) == fleetrun::ps::crc32c_by_tables(bytes, 7));
+      REQUIRE(crc32c(bytes, 7) == fleetrun::crc32c_by_tables(bytes, 7));
     }
   }
 }

@@ -1,10 +1,10 @@
-#include "ps/content_digest.h"
+#include "runtime/base/content_digest.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-namespace fleetrun::ps {
+namespace fleetrun {
 namespace {
 
 constexpr std::uint64_t kPrime1 = 0x9e3779b185ebca87ULL;
@@ -72,4 +72,4 @@ std::uint64_t ContentDigest::value() const noexcept {
   return hash ^ (hash >> 32);
 }
 
-}  // namespace fleetrun::ps
+}  // namespace fleetrun
