@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "dataset/tools/check_command.h"
+#include "dataset/tools/convert_command.h"
 #include "dataset/tools/head_command.h"
 #include "dataset/tools/words.h"
 #include "runtime/base/text.h"
@@ -14,6 +16,8 @@ namespace {
 
 constexpr ToolCommand kCommands[] = {
     {"head", "show the first rows of files", head_help, run_head},
+    {"check", "find bad lines, and say what the slots hold", check_help, run_check},
+    {"convert", "write them as columns, which are read without parsing", convert_help, run_convert},
 };
 
 std::string general_help() {

@@ -1,10 +1,14 @@
 #include "dataset/tools/input.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dataset/byte_source.h"
+#include "dataset/columnar/block_rows.h"
+#include "dataset/columnar/columnar_file.h"
 #include "dataset/tools/slot_list.h"
 #include "runtime/base/environ.h"
+#include "runtime/base/error.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -19,7 +23,8 @@ std::vector<std::string> own_environment() {
 class TextRows : public RowReader {
  public:
   TextRows(const ToolInput& input, const std::string& file)
-      : parser_(input.slots),
+      : file_(file),
+        parser_(input.slots),
         source_(open_byte_source(
             {.file = file, .command = input.pipe_command, .environment = own_environment()})) {}
 
@@ -38,6 +43,8 @@ class TextRows : public RowReader {
         case MultiSlotParser::Outcome::full:
           return Outcome::rows;
         case MultiSlotParser::Outcome::bad:
+          if (fault().packed) refuse_packed();
+          parser_.skip_bad_line();
           return Outcome::bad;
         case MultiSlotParser::Outcome::more:
           break;
@@ -50,15 +57,47 @@ class TextRows : public RowReader {
     }
   }
 
+  [[noreturn]] void refuse_packed() const {
+    throw Error(ErrorKind::data, file_ + ": " + fault().what,
+                "let its name end in .gz or .zst, or unpack it by --pipe_command");
+  }
+
+  const std::string file_;
   MultiSlotParser parser_;
   std::unique_ptr<ByteSource> source_;
   bool ended_ = false;
 };
 
+class ColumnarRows : public RowReader {
+ public:
+  ColumnarRows(const ToolInput& input, const std::string& file)
+      : file_(file), wanted_(input.slots), slots_(find_slots(file_, wanted_)) {}
+
+  Outcome next(Batch& batch, std::size_t wanted) override {
+    BlockRows::begin(batch, wanted_, wanted);
+    while (batch.rows < wanted && (rows_.left() > 0 || block_ < file_.blocks())) {
+      if (rows_.left() == 0) rows_.load(file_, block_++, slots_);
+      rows_.append(batch, wanted - batch.rows);
+    }
+    BlockRows::end(batch, wanted_);
+    return batch.rows == wanted ? Outcome::rows : Outcome::end;
+  }
+  const LineFault& fault() const noexcept override { return no_fault_; }
+
+ private:
+  ColumnarFile file_;
+  std::vector<Slot> wanted_;
+  std::vector<std::size_t> slots_;
+  BlockRows rows_{true};
+  std::uint64_t block_ = 0;
+  LineFault no_fault_;
+};
+
 }  // namespace
 
 const char* const kInputHelp = R"(
-The files are MultiSlot text, as QueueDataset reads it: packed ones by their names.
+The files are MultiSlot text, as QueueDataset reads it: packed ones by their names; or columnar files (.frc), which say
+themselves what slots they have.
 
   --slots LIST           the slots of a line, in order, with commas between: NAME:TYPE where a line may have any number of
                          values above 0, NAME:TYPE[N] where it has N. TYPE is int64 or float32. May be there several times:
@@ -81,13 +120,16 @@ bool ToolInput::take(Words& words) {
   return true;
 }
 
-void ToolInput::check() const {
+void ToolInput::check() {
   if (files.empty()) refuse_words("there is no FILE to read");
-  check_slots(slots);
   check_files(files);
+  if (slots.empty() && std::all_of(files.begin(), files.end(), is_columnar))
+    slots = ColumnarFile(files[0]).slots();
+  check_slots(slots);
 }
 
 std::unique_ptr<RowReader> open_rows(const ToolInput& input, const std::string& file) {
+  if (is_columnar(file)) return std::make_unique<ColumnarRows>(input, file);
   return std::make_unique<TextRows>(input, file);
 }
 

@@ -20,8 +20,9 @@ struct ToolInput {
 
   /// Takes a word that is a file, --slots or --pipe_command; false for another flag. Throws: Error(usage).
   bool take(Words& words);
+  /// Takes the slots from columnar files where none were given.
   /// Throws: Error(usage) where files or slots are missing, Error(data) naming the files that cannot be read.
-  void check() const;
+  void check();
 };
 
 /// What input flags do, for the help of a command.

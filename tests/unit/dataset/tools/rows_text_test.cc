@@ -42,6 +42,8 @@ TEST_CASE("JSON has every value, and only what JSON can say as a number") {
 
 TEST_CASE("a name that could do harm to a terminal is shown as text") {
   const std::vector<Slot> slots{{.name = "a\x1b[2J", .dense = true}};
-  Batch batch{.rows = 1, .slots = {{.floats = {}, .ints = {4}, .offsets = {}}}};
+  Batch batch;
+  batch.rows = 1;
+  batch.slots = {{.floats = {}, .ints = {4}, .offsets = {}}};
   CHECK(rows_text(slots, batch, 1) == "1  a\\x1b[2J  4\n");
 }

@@ -1,0 +1,18 @@
+// --bad_line: what a line that is no example means.
+#pragma once
+
+#include <cstdint>
+
+#include "dataset/tools/words.h"
+
+namespace fleetrun::dataset {
+
+struct BadLineRule {
+  bool is_first_fatal = false;  // fail
+  std::uint64_t allowed = 0;    // skip:N
+
+  /// Takes --bad_line=fail|skip:N; false for another word. Throws: Error(usage).
+  bool take(Words& words);
+};
+
+}  // namespace fleetrun::dataset
