@@ -172,6 +172,28 @@ def bench_generator(folder, size, repetitions):
             ratios([one / other for one, other in pairs]))
 
 
+SLOTS = ["--slots=dense:float32[13]", *(f"--slots=C{i}:int64" for i in range(26)), "--slots=label:int64[1]"]
+
+
+def bench_columnar(folder, size, repetitions):
+    columns = os.path.join(CACHE, "bench", "columns.frc")
+    seconds = []
+    for _ in range(repetitions):
+        start = time.monotonic()
+        quietly([os.path.join(training.OURS, "fleetrun"), "data", "convert", *files(folder), *SLOTS, f"--out={columns}"])
+        seconds.append(time.monotonic() - start)
+    row("fleetrun data convert: MB/s of text", f"{size / median(seconds) / 1e6:,.0f} "
+        f"({size / max(seconds) / 1e6:,.0f} to {size / min(seconds) / 1e6:,.0f})")
+    row("size of the columns: MB", f"{os.path.getsize(columns) / 1e6:,.1f} of {size / 1e6:,.1f}")
+    text = os.path.join(CACHE, "bench", "columns.txt")
+    with open(text, "wb") as whole:
+        subprocess.run(["cat", *files(folder)], check=True, stdout=whole)
+    for line in quietly([NATIVE.replace("dataset_bench", "dataset_columnar_bench"), text, columns]).decode().splitlines():
+        name, _, figure = line.partition("  ")
+        row(name, figure.strip() or "–")
+    os.remove(text)
+
+
 def bench_scale(folder, size, repetitions):
     if not os.path.exists(NATIVE):
         return
@@ -186,7 +208,8 @@ def files(folder):
     return sorted(glob.glob(os.path.join(folder, "part-*")))
 
 
-PARTS = {"parse": bench_parse, "queue": bench_queue, "memory": bench_memory, "generator": bench_generator, "scale": bench_scale}
+PARTS = {"parse": bench_parse, "queue": bench_queue, "memory": bench_memory, "generator": bench_generator, "columnar": bench_columnar,
+         "scale": bench_scale}
 
 
 def main():
@@ -199,7 +222,7 @@ def main():
     if not os.path.exists(os.path.join(training.OURS, "fleetrun")):
         subprocess.run([os.path.join(ROOT, "scripts", "build")], check=True)
     peers.make("paddle33")
-    folder = training.data(arguments.rows)
+    folder = training.data(arguments.rows, vocabulary=1_000_000)  # 355 bytes a line
     size = sum(map(os.path.getsize, files(folder)))
     print(f"{arguments.rows:,} lines, {size / 1e6:,.1f} MB; load of the machine before: {os.getloadavg()[0]:.2f}\n")
     row("what", "fleetrun", "Paddle 3.3.1", "ratio")

@@ -37,11 +37,12 @@ def fail(text):
     sys.exit(f"bench: error: {text}")
 
 
-def data(rows):
+def data(rows, vocabulary=100_000):
     """A folder with `rows` lines in four files, the same for everybody."""
-    folder = os.path.join(CACHE, "bench", f"multislot-{rows}")
+    folder = os.path.join(CACHE, "bench", f"multislot-{rows}-{vocabulary}")
     if not os.path.exists(os.path.join(folder, "done")):
-        subprocess.run([sys.executable, os.path.join(BENCH, "gen_multislot.py"), folder, f"--rows={rows}"], check=True)
+        subprocess.run([sys.executable, os.path.join(BENCH, "gen_multislot.py"), folder, f"--rows={rows}",
+                        f"--vocabulary={vocabulary}"], check=True)
         open(os.path.join(folder, "done"), "w").close()
     return folder
 
