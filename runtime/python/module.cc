@@ -40,6 +40,7 @@ PYBIND11_MODULE(_native, module) {
   pybind11::register_exception_translator(fleetrun::python::translate);
   fleetrun::python::bind_arrays(module);
   fleetrun::python::bind_engine(module);
+  fleetrun::python::bind_file_queue(module);
   fleetrun::python::bind_tables(module);
   fleetrun::python::bind_ps(module);
   fleetrun::python::bind_ps_arrays(module);

@@ -1,5 +1,7 @@
 """fleet.util: files for this trainer, and small sums over all trainers."""
 
+import os
+
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
@@ -9,6 +11,7 @@ class UtilBase:
 
     def __init__(self, fleet):
         self._fleet = fleet
+        self._dynamic_passes = 0  # passes over shared files so far
 
     def get_file_shard(self, files):
         """This trainer's part of `files`: contiguous, sizes differ by at most one, the first trainers get more.
@@ -24,6 +27,56 @@ class UtilBase:
         size, extra = divmod(len(files), count)
         begin = position * size + min(position, extra)
         return files[begin:begin + size + (position < extra)]
+
+    def get_dynamic_files(self, files, directory=None):
+        """An iterator over `files` that all trainers share: whoever is done with one takes the next.
+
+        So a slow trainer does not set the pace. One pass over the files is one call, which every trainer makes, in the same
+        order and with the same list:
+
+            for file in fleet.util.get_dynamic_files(files):
+                dataset.set_filelist([file])
+                exe.train_from_dataset(program, dataset)
+
+        A file is done when its trainer asks for the next one. Each is done once; when a trainer dies with a file, whoever
+        asks next gets that one from its beginning, so that in asynchronous training its first examples may count twice. At
+        the end everybody waits for the files that others still hold. Trainers that fleetrun starts again all together begin
+        with all files anew.
+
+        directory: where the trainers share which files are taken, in small hidden files; the job's log directory where it
+        is not given. Trainers of several hosts need one that all of them see, on a file system with locks.
+        On a server: nothing. Throws: Error(config) in sync mode, whose trainers must begin passes together; with several
+        trainers that fleetrun did not start; with several hosts and no directory.
+        """
+        if not isinstance(files, list):
+            raise TypeError("files should be a list of file names")
+        if self._fleet.is_server():
+            return iter(())
+        names = [os.fspath(name) for name in files]
+        if self._fleet.worker_num() == 1:
+            return iter(names)
+        training = self._fleet.training
+        if training is not None and training.mode == "sync":
+            raise Error("config", "get_dynamic_files in sync mode, where all trainers begin each pass together",
+                        "use get_file_shard, or strategy.a_sync = True")
+        from fleetrun import _native
+
+        queue = _native.shared_file_queue(names, self._claims(directory))
+        return iter(queue.next, None)
+
+    def _claims(self, directory):
+        """The name of the next pass's claims, the same on all trainers of this start of the job. Throws: Error(config)."""
+        job = os.environ.get("FLEETRUN_RUN") or os.environ.get("FLEETRUN_POD")
+        if not job:
+            raise Error("config", f"get_dynamic_files with {self._fleet.worker_num()} trainers that fleetrun did not start",
+                        "start them with fleetrun, or use get_file_shard")
+        nodes = int(os.environ.get("FLEETRUN_NODES", "1"))
+        if directory is None and nodes > 1:
+            raise Error("config", f"get_dynamic_files on {nodes} hosts without a directory that all of them see",
+                        "get_dynamic_files(files, directory=...), or get_file_shard")
+        self._dynamic_passes += 1
+        name = f".files.{job}.{os.environ.get('FLEETRUN_ATTEMPT', '0')}.{self._dynamic_passes}"
+        return os.path.join(directory or os.environ["FLEETRUN_LOG_DIR"], name)
 
     def all_gather(self, input, comm_world="worker"):  # noqa: A002, Paddle's argument name
         """The number `input` of every trainer that is there, in rank order. A barrier."""

@@ -1,0 +1,34 @@
+// Files that trainers share: whoever is done takes the next one.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "dataset/file_queue.h"
+#include "runtime/python/bindings.h"
+#include "runtime/python/interrupt.h"
+
+namespace fleetrun::python {
+
+void bind_file_queue(pybind11::module_& module) {
+  namespace py = pybind11;
+  using namespace py::literals;
+  using dataset::FileQueue;
+  py::class_<FileQueue, std::shared_ptr<FileQueue>>(module, "FileQueue")
+      .def("next", [](const std::shared_ptr<FileQueue>& self) {
+        const auto file = std::make_shared<std::optional<std::string>>();
+        run_interruptibly([self, file] { *file = self->next(); });
+        return *file;
+      });
+  module.def(
+      "shared_file_queue",
+      [](std::vector<std::string> files, const std::string& claims) {
+        return std::shared_ptr<FileQueue>(dataset::make_shared_queue(std::move(files), claims));
+      },
+      "files"_a, "claims"_a);
+}
+
+}  // namespace fleetrun::python
