@@ -21,6 +21,7 @@ struct Sent {
   wire::Header header;
   std::shared_ptr<Message> request;  // shared by the attempts to send it
   std::shared_ptr<Endings> endings;
+  InFlight::Ticket ticket;  // until it has ended
 
   std::uint64_t generation = 0;  // of the last attempt
   bool is_started = false;       // that attempt: `call` is set
@@ -29,6 +30,12 @@ struct Sent {
   std::shared_ptr<Call> call;
   bool ended = false;
   std::optional<Error> error;  // instead of the call's
+
+  void end(bool has_failed) {
+    ended = true;
+    ticket = {};
+    endings->ended(has_failed);
+  }
 };
 
 // A request that is kept while it is sent.
@@ -100,6 +107,7 @@ class RecoveringChannel::RecoveringCall : public Call {
     const std::lock_guard lock(state_->mutex);
     state_->unanswered.erase(sent_->number);
     sent_->generation = 0;
+    sent_->ticket = {};
     given_up = std::move(sent_->call);
   }
 
@@ -139,9 +147,8 @@ void RecoveringChannel::State::transmit(const std::shared_ptr<Sent>& sent) {
     if (error.kind() == ErrorKind::network) return lose(of);
     const std::lock_guard lock(mutex);
     sent->error = error;
-    sent->ended = true;
     unanswered.erase(sent->number);
-    return sent->endings->ended(true);
+    return sent->end(true);
   }
   const std::lock_guard lock(mutex);
   if (sent->generation != of) return;
@@ -165,9 +172,8 @@ void RecoveringChannel::State::settle(const std::shared_ptr<Sent>& sent) {
     changed.notify_all();
     return;
   }
-  sent->ended = true;
   unanswered.erase(sent->number);
-  sent->endings->ended(sent->failed);
+  sent->end(sent->failed);
 }
 
 void RecoveringChannel::State::run() {
@@ -211,8 +217,7 @@ void RecoveringChannel::State::fail(const Error& error) {
   for (auto& [number, sent] : std::exchange(unanswered, {})) {
     sent->generation = 0;
     sent->error = separate_copy(error);
-    sent->ended = true;
-    sent->endings->ended(true);
+    sent->end(true);
   }
 }
 
@@ -225,8 +230,9 @@ RecoveringChannel::RecoveringChannel(std::string name, Reconnect connect)
           },
           connect) {}
 
-RecoveringChannel::RecoveringChannel(std::string name, const First& first, Reconnect connect)
-    : name_(std::move(name)), state_(std::make_shared<State>()) {
+RecoveringChannel::RecoveringChannel(std::string name, const First& first, Reconnect connect,
+                                     const InFlight::Limits& limits)
+    : name_(std::move(name)), in_flight_(name_, limits), state_(std::make_shared<State>()) {
   state_->connect = std::move(connect);
   state_->generation = 1;
   state_->channel = first(state_->on_lost(1));
@@ -243,6 +249,8 @@ RecoveringChannel::~RecoveringChannel() {
   state_->thread.join();
   const std::lock_guard lock(state_->mutex);
   std::swap(last, state_->channel);
+  // What it holds on to may end a thread, and must not do so on that thread, with the last call that is under way.
+  state_->connect = nullptr;
   if (!state_->failure) state_->fail(Error(ErrorKind::network, name_ + ": this client is gone"));
 }
 
@@ -252,6 +260,7 @@ std::unique_ptr<Call> RecoveringChannel::start(const wire::Header& header, Messa
   sent->header = header;
   sent->request = std::make_shared<Message>(std::move(request));
   sent->endings = std::move(endings);
+  sent->ticket = in_flight_.enter(sent->request->size());
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->failure) throw separate_copy(*state_->failure);

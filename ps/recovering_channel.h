@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ps/channel.h"
+#include "ps/in_flight.h"
 
 namespace fleetrun::ps {
 
@@ -23,12 +24,14 @@ class RecoveringChannel final : public Channel {
   RecoveringChannel(std::string name, Reconnect connect);
   /// Of a connection that is there: `first` is called with what it is to call when it is lost.
   using First = std::function<std::unique_ptr<Channel>(std::function<void()> on_lost)>;
-  RecoveringChannel(std::string name, const First& first, Reconnect connect);
+  RecoveringChannel(std::string name, const First& first, Reconnect connect,
+                    const InFlight::Limits& limits = {});
   /// Gives up what is under way.
   ~RecoveringChannel() override;
   RecoveringChannel(const RecoveringChannel&) = delete;
   RecoveringChannel& operator=(const RecoveringChannel&) = delete;
 
+  /// Waits for room (ps/in_flight.h). Throws: Error(timeout), or why the server did not come back.
   std::unique_ptr<Call> start(const wire::Header& header, Message request,
                               std::shared_ptr<Endings> endings) override;
   MessageSource messages() override;
@@ -38,6 +41,7 @@ class RecoveringChannel final : public Channel {
   struct State;
   class RecoveringCall;
   std::string name_;
+  InFlight in_flight_;
   std::shared_ptr<State> state_;  // shared with the calls under way
 };
 

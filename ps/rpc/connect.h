@@ -1,6 +1,6 @@
 // A Client over gRPC, or over the memory that it shares with servers on its own host (ps/rpc/transport.h).
 //
-// A server that dies is noticed at once, one whose host is cut off or frozen within 15 s. What is sent twice, because the
+// A server that dies is noticed at once, one whose host is cut off or frozen, or that is stopped, within 15 s. What is sent twice, because the
 // server was started again in between, is applied once. Client and server prove the job's secret to each other before the first call,
 // and every call and answer after it (ps/rpc/session.h). No proxies, no compression, no encryption: for the network of a
 // job.
@@ -26,6 +26,8 @@ struct ConnectOptions {
   /// How long a server that is gone may take to come back, started again with what it had; meanwhile calls wait, and what
   /// it did not answer is sent again. 0: calls fail at once.
   std::chrono::milliseconds recover_within{0};
+  /// A server that shows no sign of life for so long, because it is stopped or its host is cut off, is gone.
+  std::chrono::milliseconds silence{15000};
 };
 
 /// Connects to all servers ("host:port", in rank order) and compares the tables with theirs.

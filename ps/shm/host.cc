@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <list>
 #include <mutex>
@@ -26,6 +27,8 @@ namespace fleetrun::ps {
 namespace {
 
 constexpr std::uint64_t kKeptPages = std::uint64_t{64} << 20;
+/// Several of them in the time after which a trainer takes a silent server for gone.
+constexpr std::chrono::milliseconds kBeat{500};
 
 /// What every trainer's connection needs; outlives them all.
 struct Service {
@@ -51,6 +54,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void start() { add_thread(); }
   bool has_ended() const noexcept { return ended_; }
+  void beat() const noexcept { ++segment_.beats(); }
 
   // No request is taken any more.
   void stop() noexcept {
@@ -147,7 +151,7 @@ std::optional<ShmEntry> Connection::next() {
         if (entry->kind != ShmKind::release) throw Error(ErrorKind::data, "an entry of no known kind");
         release(entry->offset);
       }
-      if (stopping_ || !requests_.wait(socket_.value(), stop_.value())) break;
+      if (stopping_ || requests_.wait(socket_.value(), stop_.value()) != ShmWoken::entry) break;
     }
   } catch (const Error& error) {
     refuse(error.what());
@@ -306,13 +310,17 @@ struct ShmHost::State {
   void reap();
 };
 
-// Ends the threads of trainers that are gone, and gives their memory back.
+// Ends the threads of trainers that are gone, and gives their memory back. Shows the others that this process runs.
 void ShmHost::State::reap() {
   const auto is_over = [](const auto& connection) { return connection->has_ended(); };
+  const auto has_work = [&] { return stopped || std::ranges::any_of(connections, is_over); };
   std::unique_lock lock(mutex);
   for (;;) {
-    changed.wait(lock, [&] { return stopped || std::ranges::any_of(connections, is_over); });
+    if (connections.empty()) changed.wait(lock, [&] { return stopped || !connections.empty(); });
+    const bool woken = changed.wait_for(lock, kBeat, has_work);
     if (stopped) return;
+    for (const auto& connection : connections) connection->beat();
+    if (!woken) continue;
     std::list<std::shared_ptr<Connection>> over;
     for (auto at = connections.begin(); at != connections.end();) {
       const auto one = at++;
@@ -353,6 +361,7 @@ void ShmHost::admit(UniqueFd socket) {
       std::move(socket));
   connection->start();
   state_->connections.push_back(std::move(connection));
+  state_->changed.notify_all();
 }
 
 std::size_t ShmHost::trainers() const {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "ps/in_flight.h"
 #include "ps/shm/arena.h"
 #include "ps/shm/error_text.h"
 #include "ps/wire.h"
@@ -25,6 +26,8 @@ namespace {
 constexpr std::uint64_t kMostReleases = kShmEntries / 2;
 /// Pages above it are given back when no request is under way.
 constexpr std::uint64_t kKeptPages = std::uint64_t{64} << 20;
+/// Without a beat in between, the server is gone.
+constexpr int kMostLooks = 3;
 
 }  // namespace
 
@@ -37,6 +40,7 @@ struct ShmLink::State : std::enable_shared_from_this<ShmLink::State> {
   ShmSegment segment;
   UniqueFd socket, stop;
   std::string server;
+  ShmPatience patience;
   std::thread thread;
   std::mutex mutex;  // guards what follows
   std::condition_variable has_room;
@@ -47,11 +51,12 @@ struct ShmLink::State : std::enable_shared_from_this<ShmLink::State> {
   std::uint64_t next_call = 1;
   bool gone = false;
 
-  State(ShmSegment taken, UniqueFd connection, std::string name)
+  State(ShmSegment taken, UniqueFd connection, std::string name, ShmPatience how_long)
       : segment(std::move(taken)),
         socket(std::move(connection)),
         stop(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "share memory with " + name)),
         server(std::move(name)),
+        patience(how_long),
         arena(segment.bytes()),
         requests(segment.requests(), segment.server_bell()) {}
 
@@ -59,6 +64,7 @@ struct ShmLink::State : std::enable_shared_from_this<ShmLink::State> {
     return Error(ErrorKind::network, server + " is gone: " + why, "its own log says why; restart the job");
   }
 
+  void wait_for_room(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_there);
   Message allocate(std::size_t size);
   void give_back_request(std::byte* bytes);
   void release_answer(std::uint64_t offset);
@@ -68,10 +74,18 @@ struct ShmLink::State : std::enable_shared_from_this<ShmLink::State> {
   void end(const std::string& why);
 };
 
+void ShmLink::State::wait_for_room(std::unique_lock<std::mutex>& lock,
+                                   const std::function<bool()>& is_there) {
+  const auto is_over = [&] { return gone || is_there(); };
+  if (patience.room.count() == 0) return has_room.wait(lock, is_over);
+  if (has_room.wait_for(lock, patience.room, is_over)) return;
+  throw no_room(server, sent.size(), arena.used(), patience.room);
+}
+
 Message ShmLink::State::allocate(std::size_t size) {
   std::unique_lock lock(mutex);
   std::optional<std::uint64_t> offset;
-  has_room.wait(lock, [&] { return gone || (offset = arena.allocate(size)); });
+  wait_for_room(lock, [&] { return (offset = arena.allocate(size)).has_value(); });
   if (!offset) return Message(size);
   return Message(segment.request_bytes().data() + *offset, size,
                  [state = shared_from_this()](std::byte* bytes) { state->give_back_request(bytes); });
@@ -80,7 +94,8 @@ Message ShmLink::State::allocate(std::size_t size) {
 void ShmLink::State::give_back_request(std::byte* bytes) {
   const std::lock_guard lock(mutex);
   arena.free(static_cast<std::uint64_t>(bytes - segment.request_bytes().data()));
-  if (arena.is_empty() && arena.touched() > kKeptPages) {
+  // Where the link is gone, the server may still read what it was sent.
+  if (!gone && arena.is_empty() && arena.touched() > kKeptPages) {
     ShmSegment::drop_pages(segment.request_bytes().first(arena.touched()).subspan(kKeptPages));
     arena.forget_touched(kKeptPages);
   }
@@ -103,10 +118,15 @@ void ShmLink::State::run() {
   std::string why = "it closed the connection";
   try {
     ShmReader answers(segment.answers(), segment.trainer_bell());
-    for (;;) {
+    std::uint64_t beats = 0;
+    for (int looks = 0; looks < kMostLooks;) {
       while (const auto entry = answers.take()) take(*entry);
-      if (!answers.wait(socket.value(), stop.value())) break;
+      const ShmWoken by = answers.wait(socket.value(), stop.value(), patience.life / kMostLooks);
+      if (by == ShmWoken::end) return end(why);
+      const std::uint64_t before = std::exchange(beats, segment.beats().load());
+      looks = by == ShmWoken::entry || beats != before ? 0 : looks + 1;
     }
+    why = "no sign of life for " + std::to_string(patience.life.count()) + " ms; its process is stopped";
   } catch (const std::exception& error) {
     why = error.what();
   }
@@ -155,8 +175,8 @@ void ShmLink::State::end(const std::string& why) {
   for (auto& [call, mine] : unanswered) mine.done({gone_error(why), true});
 }
 
-ShmLink::ShmLink(ShmSegment segment, UniqueFd socket, std::string server)
-    : state_(std::make_shared<State>(std::move(segment), std::move(socket), std::move(server))) {
+ShmLink::ShmLink(ShmSegment segment, UniqueFd socket, std::string server, ShmPatience patience)
+    : state_(std::make_shared<State>(std::move(segment), std::move(socket), std::move(server), patience)) {
   state_->thread = std::thread([state = state_.get()] { state->run(); });
 }
 
@@ -185,7 +205,7 @@ void ShmLink::send(std::span<const std::byte> request, Done done) {
     request = copy.bytes();
   }
   std::unique_lock lock(state.mutex);
-  state.has_room.wait(lock, [&] { return state.gone || state.sent.size() < kMostCalls; });
+  state.wait_for_room(lock, [&] { return state.sent.size() < kMostCalls; });
   if (!state.gone) {
     const std::uint64_t call = state.next_call++;
     state.sent.emplace(call, State::Sent{std::move(done), std::move(copy)});

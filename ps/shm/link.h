@@ -1,9 +1,11 @@
 // A trainer's end of shared memory with a server: requests are made in it, answers are read in it, nothing is copied.
 //
 // One thread takes the answers. At most kMostCalls requests are unanswered at once and together they fill no more than
-// the segment: who wants to send more waits until one of them is answered.
+// the segment: who wants to send more waits until one of them is answered, or gives up after ShmPatience::room. A server
+// whose process shows no sign of life, because it is stopped, is gone for this link.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,6 +26,13 @@ struct ShmAnswer {
   bool is_gone = false;
 };
 
+struct ShmPatience {
+  /// For room to send; 0: for ever.
+  std::chrono::milliseconds room{0};
+  /// For a sign of life of the server's process.
+  std::chrono::milliseconds life{15000};
+};
+
 /// Threads: all calls may be made from several threads at once.
 class ShmLink {
  public:
@@ -32,15 +41,17 @@ class ShmLink {
   using Done = std::function<void(ShmAnswer)>;
 
   /// `server` is how errors call it: "server 0 at 127.0.0.1:6180".
-  ShmLink(ShmSegment segment, UniqueFd socket, std::string server);
+  ShmLink(ShmSegment segment, UniqueFd socket, std::string server, ShmPatience patience = {});
   /// Calls that were not answered end as gone. What came from messages() or lies in answers stays valid.
   ~ShmLink();
   ShmLink(const ShmLink&) = delete;
   ShmLink& operator=(const ShmLink&) = delete;
 
   /// Memory that send() does not have to copy. Waits while the segment is full; from the heap once the link is gone.
+  /// Throws (the source): Error(timeout) naming the server.
   MessageSource messages() const;
   /// `request` must not change or go away until `done` was called.
+  /// Throws: Error(timeout) naming the server; nothing is sent then, and `done` not called.
   void send(std::span<const std::byte> request, Done done);
 
  private:

@@ -22,7 +22,7 @@ namespace fleetrun::ps {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x314d48534c46;  // "FLSHM1"
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr std::chrono::microseconds kSpin{20};
 /// With fewer, the process that is waited for may need the core.
@@ -32,6 +32,7 @@ struct Front {
   std::uint64_t magic = 0;
   std::uint64_t version = 0;
   std::uint64_t bytes = 0;
+  std::atomic<std::uint64_t> beats = 0;
   ShmRing requests, answers;
 };
 
@@ -97,12 +98,18 @@ bool ShmReader::spin() const noexcept {
   return false;
 }
 
-bool ShmReader::wait(int socket, int stop) {
-  if (!is_empty() || spin()) return true;
+ShmWoken ShmReader::wait(int socket, int stop, std::chrono::milliseconds most) {
+  if (!is_empty() || spin()) return ShmWoken::entry;
   ring_->asleep.store(1);
+  ShmWoken by = ShmWoken::end;
   while (is_empty()) {
     pollfd files[] = {{bell_, POLLIN, 0}, {socket, POLLIN | POLLRDHUP, 0}, {stop, POLLIN, 0}};
-    if (::poll(files, 3, -1) < 0 && errno != EINTR) break;
+    const int ready = ::poll(files, 3, static_cast<int>(most.count()));
+    if (ready < 0 && errno != EINTR) break;
+    if (ready == 0) {
+      by = ShmWoken::nothing;
+      break;
+    }
     if (files[0].revents != 0) {
       std::uint64_t count = 0;
       static_cast<void>(!::read(bell_, &count, sizeof count));
@@ -113,7 +120,7 @@ bool ShmReader::wait(int socket, int stop) {
     if (files[1].revents != 0 || files[2].revents != 0) break;
   }
   ring_->asleep.store(0);
-  return !is_empty();
+  return is_empty() ? by : ShmWoken::entry;
 }
 
 ShmSegment ShmSegment::make(std::uint64_t bytes) {
@@ -165,6 +172,10 @@ ShmSegment::~ShmSegment() {
 
 ShmRing& ShmSegment::requests() const noexcept {
   return reinterpret_cast<Front*>(base_)->requests;
+}
+
+std::atomic<std::uint64_t>& ShmSegment::beats() const noexcept {
+  return reinterpret_cast<Front*>(base_)->beats;
 }
 
 ShmRing& ShmSegment::answers() const noexcept {

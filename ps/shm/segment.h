@@ -13,6 +13,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -62,14 +63,17 @@ class ShmWriter {
   std::uint64_t written_ = 0;
 };
 
+/// What a reader was woken by.
+enum class ShmWoken { entry, end, nothing };
+
 /// Threads: one at a time.
 class ShmReader {
  public:
   ShmReader(ShmRing& ring, int bell);
   /// The next entry, if there is one. Throws: Error(data) when the counts cannot be.
   std::optional<ShmEntry> take();
-  /// Waits for the next entry (true) or until `socket` has ended or `stop` is readable.
-  bool wait(int socket, int stop);
+  /// Waits for the next entry, for the end of `socket`, or until `stop` is readable; `nothing` after `most`, if it is given.
+  ShmWoken wait(int socket, int stop, std::chrono::milliseconds most = std::chrono::milliseconds(-1));
 
  private:
   bool is_empty() const noexcept;
@@ -98,6 +102,8 @@ class ShmSegment {
 
   ShmRing& requests() const noexcept;
   ShmRing& answers() const noexcept;
+  /// Grows while the server's process runs (ps/shm/host.h): a trainer sees by it that the server is not stopped.
+  std::atomic<std::uint64_t>& beats() const noexcept;
   int server_bell() const noexcept { return files_.server_bell.value(); }
   int trainer_bell() const noexcept { return files_.trainer_bell.value(); }
   const ShmFiles& files() const noexcept { return files_; }

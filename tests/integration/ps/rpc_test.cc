@@ -1,10 +1,7 @@
 // Parameter servers over gRPC on the loopback interface. Ports are leased: every server binds port 0.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,11 +14,15 @@
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
 #include "runtime/base/error.h"
+#include "tests/support/port_lease.h"
 #include "tests/support/ps_connect.h"
+#include "tests/support/server_process.h"
 
 using fleetrun::Error;
 using fleetrun::ErrorKind;
 using namespace fleetrun::ps;
+using fleetrun::tests::PortLease;
+using fleetrun::tests::ServerProcess;
 
 namespace {
 
@@ -87,32 +88,6 @@ std::vector<float> pull(Client& client, std::uint32_t id, const std::vector<std:
   return rows;
 }
 
-// A port of our own on which nobody listens yet. A server may bind it beside us: both say SO_REUSEADDR, or, as
-// fleetrun holds its servers' ports, SO_REUSEPORT.
-class PortLease {
- public:
-  explicit PortLease(int option = SO_REUSEADDR) : file_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    const int on = 1;
-    REQUIRE(::setsockopt(file_, SOL_SOCKET, option, &on, sizeof on) == 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    REQUIRE(::bind(file_, reinterpret_cast<const sockaddr*>(&address), size) == 0);
-    REQUIRE(::getsockname(file_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-    endpoint_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-  }
-  ~PortLease() { ::close(file_); }
-  PortLease(const PortLease&) = delete;
-  PortLease& operator=(const PortLease&) = delete;
-
-  const std::string& endpoint() const { return endpoint_; }
-
- private:
-  int file_;
-  std::string endpoint_;
-};
-
 // Wants the port of `endpoint`: binds it the moment it is free, with and without SO_REUSEADDR, and listens there.
 class Squatter {
  public:
@@ -153,41 +128,6 @@ class Squatter {
   std::atomic<bool> stop_ = false;
   std::atomic<int> got_ = 0, tries_ = 0;
   std::thread thread_;
-};
-
-// A child that serves, until it is killed or the test ends.
-class ServerProcess {
- public:
-  ServerProcess(const char* trainers, const char* mode) {
-    std::array<int, 2> out{};
-    REQUIRE(::pipe(out.data()) == 0);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    posix_spawn_file_actions_addclose(&actions, out[0]);
-    posix_spawn_file_actions_addclose(&actions, out[1]);
-    std::array<char*, 4> argv{const_cast<char*>(SERVER_PROCESS), const_cast<char*>(trainers),
-                              const_cast<char*>(mode), nullptr};
-    REQUIRE(::posix_spawn(&pid_, SERVER_PROCESS, &actions, nullptr, argv.data(), environ) == 0);
-    posix_spawn_file_actions_destroy(&actions);
-    ::close(out[1]);
-    for (char c = 0; ::read(out[0], &c, 1) == 1 && c != '\n';) endpoint_ += c;
-    ::close(out[0]);
-  }
-  ~ServerProcess() { kill(); }
-
-  void kill() {
-    if (pid_ == -1) return;
-    ::kill(pid_, SIGKILL);
-    int status = 0;
-    ::waitpid(pid_, &status, 0);
-    pid_ = -1;
-  }
-  const std::string& endpoint() const { return endpoint_; }
-
- private:
-  pid_t pid_ = -1;
-  std::string endpoint_;
 };
 
 int connect_socket(const std::string& endpoint) {
@@ -356,7 +296,7 @@ TEST_CASE("a trainer that starts before its server waits for it") {
 }
 
 TEST_CASE("a server that is killed fails calls under way and later ones within seconds, by name") {
-  ServerProcess server("2", "sync");
+  ServerProcess server{"2", "sync"};
   const std::vector<TableConfig> tables{sum_table()};
   const auto one = connect_as_told({server.endpoint()}, {0, 2, Mode::sync, tables});
   const auto two = connect_as_told({server.endpoint()}, {1, 2, Mode::sync, tables});

@@ -5,7 +5,10 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <future>
 #include <optional>
 #include <thread>
@@ -299,7 +302,7 @@ TEST_CASE("shm: entries that cannot be end the connection, not the server") {
   for (const auto& [offset, size] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
            {~std::uint64_t{0}, 8}, {0, ~std::uint64_t{0}}, {1 << 20, 1}, {4, 64}, {0, 0}}) {
     writer.put({ShmKind::call, 0, 1, offset, size});
-    while (!answers.wait(socket.value(), -1)) {
+    while (answers.wait(socket.value(), -1) != ShmWoken::entry) {
     }
     const auto answer = answers.take();
     REQUIRE(answer);
@@ -360,4 +363,88 @@ TEST_CASE("shm: files that are no segment's") {
   CHECK_THROWS_AS(receive_files(one.value()), Error);
   two.reset();
   CHECK_THROWS_AS(receive_files(one.value()), Error);
+}
+
+namespace {
+
+// A segment whose server does nothing.
+struct Asleep {
+  ShmSegment segment;
+  UniqueFd socket;
+
+  explicit Asleep(std::uint64_t bytes = 1 << 20) : segment(ShmSegment::make(bytes)) {}
+
+  std::unique_ptr<ShmLink> link(const ShmPatience& patience) {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    socket.reset(ends[0]);
+    const auto copy = [](int file) { return UniqueFd(::fcntl(file, F_DUPFD_CLOEXEC, 0)); };
+    ShmSegment same = ShmSegment::attach(
+        {copy(segment.files().memory.value()), copy(segment.server_bell()), copy(segment.trainer_bell())});
+    return std::make_unique<ShmLink>(std::move(same), UniqueFd(ends[1]), "server 4 at h:1", patience);
+  }
+};
+
+Error error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorKind::usage, "no error");
+}
+
+}  // namespace
+
+TEST_CASE("shm: who waits for room gives up in time, naming the server; what was sent lies there untouched") {
+  Asleep server;
+  const auto link = server.link({std::chrono::milliseconds(20), std::chrono::hours(1)});
+  const MessageSource source = link->messages();
+  const auto held = std::make_shared<Message>(source(900 << 10));
+  std::ranges::fill(std::span(held->data(), held->size()), std::byte{7});
+  std::atomic<int> ended = 0;
+  link->send(held->bytes(), [&, held](ShmAnswer) { ++ended; });
+  for (const auto& call : std::vector<std::function<void()>>{
+           [&] { source(200 << 10); },
+           [&] { link->send(std::vector<std::byte>(200 << 10), [&](ShmAnswer) { ++ended; }); }}) {
+    const Error error = error_of(call);
+    CHECK(error.kind() == ErrorKind::timeout);
+    CHECK(
+        std::string(error.what()).starts_with("server 4 at h:1 has not answered 1 requests of 921600 bytes"));
+  }
+  const std::vector<std::byte> little(64);
+  const Error many = error_of([&] {
+    for (;;) link->send(little, [&](ShmAnswer) { ++ended; });
+  });
+  CHECK(std::string(many.what()).starts_with("server 4 at h:1 has not answered 1024 requests"));
+  CHECK(ended == 0);
+  CHECK(server.segment.request_bytes()[1000] == std::byte{7});
+}
+
+TEST_CASE("shm: a server that shows no sign of life is gone, one that beats is not") {
+  Asleep server;
+  const auto link = server.link({std::chrono::milliseconds(0), std::chrono::milliseconds(2100)});
+  std::promise<ShmAnswer> end;
+  link->send(std::vector<std::byte>(64), [&](ShmAnswer answer) { end.set_value(std::move(answer)); });
+  std::future<ShmAnswer> ended = end.get_future();
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(3000)) {
+    ++server.segment.beats();
+    REQUIRE(ended.wait_for(std::chrono::milliseconds(5)) == std::future_status::timeout);
+  }
+  const ShmAnswer answer = ended.get();
+  CHECK(answer.is_gone);
+  CHECK(std::string(std::get<Error>(answer.outcome).what())
+            .starts_with("server 4 at h:1 is gone: no sign of life for 2100 ms"));
+}
+
+TEST_CASE("shm: what a link that is gone leaves behind is not taken from under the server") {
+  Asleep server(256 << 20);
+  constexpr std::size_t kLarge = 100 << 20;
+  auto link = server.link({});
+  Message large = link->messages()(kLarge);
+  std::ranges::fill(std::span(large.data(), kLarge), std::byte{7});
+  link.reset();
+  large = {};
+  CHECK(server.segment.request_bytes()[kLarge - 1] == std::byte{7});
 }
