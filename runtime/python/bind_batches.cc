@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataset/queue_dataset.h"
+#include "dataset/batch_source.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
 
@@ -49,9 +49,10 @@ py::object arrays_of(const std::vector<Slot>& slots, const Batch& batch) {
   return arrays;
 }
 
-template <class Source>
-void bind_reading(py::module_& module) {
-  using SourcePtr = std::shared_ptr<Source>;
+}  // namespace
+
+void bind_batches(py::module_& module) {
+  using SourcePtr = std::shared_ptr<dataset::BatchSource>;
   module.def(
       "start_reading",
       [](const SourcePtr& source, bool in_turn) {
@@ -69,12 +70,6 @@ void bind_reading(py::module_& module) {
         return *found ? arrays_of(source->slots(), *batch) : py::none();
       },
       "source"_a, "reader"_a);
-}
-
-}  // namespace
-
-void bind_batches(py::module_& module) {
-  bind_reading<dataset::QueueDataset>(module);
 }
 
 }  // namespace fleetrun::python

@@ -90,8 +90,9 @@ using SlotTuple = std::tuple<std::string, std::string, bool, std::int64_t>;
 
 std::shared_ptr<QueueDataset> make_dataset(const std::vector<SlotTuple>& slots, std::string pipe_command,
                                            std::size_t batch_size, std::size_t threads,
-                                           std::vector<std::string> files) {
+                                           std::vector<std::string> files, bool ids, bool contents) {
   dataset::QueueDatasetOptions options;
+  options.prefixes = {.id = ids, .content = contents};
   for (const auto& [name, type, dense, width] : slots) {
     options.slots.push_back(
         {name, type == "float32" ? dataset::SlotType::float32 : dataset::SlotType::int64, dense, width});
@@ -164,10 +165,10 @@ std::function<void(const std::string&)> printer(const py::function& print_line) 
   };
 }
 
-PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<QueueDataset> dataset, PlanPtr plan,
-                    ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
-                    std::int64_t print_period, bool train, const std::string& mode,
-                    const py::function& print_line, std::uint32_t pull_dense_every) {
+PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<dataset::BatchSource> dataset,
+                    PlanPtr plan, ClientPtr client, std::vector<std::string> fetch,
+                    std::vector<std::string> fetch_info, std::int64_t print_period, bool train,
+                    const std::string& mode, const py::function& print_line, std::uint32_t pull_dense_every) {
   runtime::PassOptions options;
   options.fetch = std::move(fetch);
   options.fetch_info = std::move(fetch_info);
@@ -190,8 +191,10 @@ PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<QueueDat
 void bind_training(py::module_& module) {
   bind_plan(module);
   bind_step_runner(module);
-  py::class_<QueueDataset, std::shared_ptr<QueueDataset>>(module, "QueueDataset")
-      .def(py::init(&make_dataset), "slots"_a, "pipe_command"_a, "batch_size"_a, "threads"_a, "files"_a);
+  py::class_<dataset::BatchSource, std::shared_ptr<dataset::BatchSource>>(module, "BatchSource");
+  py::class_<QueueDataset, dataset::BatchSource, std::shared_ptr<QueueDataset>>(module, "QueueDataset")
+      .def(py::init(&make_dataset), "slots"_a, "pipe_command"_a, "batch_size"_a, "threads"_a, "files"_a,
+           "ids"_a = false, "contents"_a = false);
   py::class_<PassResult>(module, "PassResult")
       .def_readonly("examples", &PassResult::examples)
       .def_readonly("batches", &PassResult::batches)

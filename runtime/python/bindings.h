@@ -24,6 +24,7 @@ void bind_tables(pybind11::module_& module);
 void bind_ps(pybind11::module_& module);
 void bind_ps_arrays(pybind11::module_& module);
 void bind_batches(pybind11::module_& module);
+void bind_memory_dataset(pybind11::module_& module);
 
 /// What Python gets of a tensor: a copy, which numpy.asarray() takes as it is.
 std::shared_ptr<engine::Tensor> copy_of(const engine::Tensor& tensor);

@@ -46,4 +46,5 @@ PYBIND11_MODULE(_native, module) {
   fleetrun::python::bind_ps_arrays(module);
   fleetrun::python::bind_training(module);
   fleetrun::python::bind_batches(module);
+  fleetrun::python::bind_memory_dataset(module);
 }

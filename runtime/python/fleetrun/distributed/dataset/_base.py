@@ -66,6 +66,13 @@ class DatasetBase:
     _set_pipe_command = set_pipe_command
     _set_use_var = set_use_var
 
+    def _source(self, threads, batch_size, **prefixes):
+        """The engine's reader of the files. prefixes: ids and contents, whether lines begin with them."""
+        from fleetrun import _native
+
+        return _native.QueueDataset(slots=self._checked_slots(), pipe_command=self._pipe_command,
+                                    batch_size=batch_size, threads=threads, files=self._files, **prefixes)
+
     def _checked_slots(self):
         """The slots. Throws: Error(config) where there are none."""
         if not self._slots:

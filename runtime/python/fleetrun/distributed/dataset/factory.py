@@ -1,13 +1,18 @@
 """DatasetFactory: the older way to make a dataset."""
 
-from fleetrun._arguments import refuse
+from fleetrun._error import Error
+from fleetrun.distributed.dataset.in_memory import InMemoryDataset
 from fleetrun.distributed.dataset.queue import QueueDataset
+
+_CLASSES = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset}
 
 
 class DatasetFactory:
     """The older way to make a dataset."""
 
     def create_dataset(self, datafeed_class="QueueDataset"):
-        """A QueueDataset. Throws: Error(config) for another class."""
-        refuse("DatasetFactory.create_dataset", datafeed_class=(datafeed_class, "QueueDataset"))
-        return QueueDataset()
+        """A dataset of this class, "QueueDataset" or "InMemoryDataset". Throws: Error(config) for another one."""
+        if datafeed_class not in _CLASSES:
+            raise Error("config", f"DatasetFactory.create_dataset(datafeed_class={datafeed_class!r}) is not supported",
+                        f"choose one of {', '.join(_CLASSES)}")
+        return _CLASSES[datafeed_class]()

@@ -8,7 +8,4 @@ class QueueDataset(DatasetBase):
 
     def native(self, threads=0):
         """The engine's dataset; `threads` > 0 instead of thread_num. Throws: Error(config)."""
-        from fleetrun import _native
-
-        return _native.QueueDataset(slots=self._checked_slots(), pipe_command=self._pipe_command,
-                                    batch_size=self._batch_size, threads=threads or self._threads, files=self._files)
+        return self._source(threads=threads or self._threads, batch_size=self._batch_size)

@@ -15,7 +15,7 @@ _CALLS = ("init is_server is_worker is_first_worker init_server run_server init_
 __getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed.fleet", {
     **_lazy.names("distributed.fleet.data_generator", "MultiSlotDataGenerator MultiSlotStringDataGenerator DataGenerator"),
     **_lazy.names("distributed.fleet._role_maker", "UserDefinedRoleMaker PaddleCloudRoleMaker Role"),
-    **_lazy.names("distributed.dataset", "QueueDataset DatasetFactory"),
+    **_lazy.names("distributed.dataset", "DatasetFactory InMemoryDataset QueueDataset"),
     "DistributedStrategy": "distributed.fleet._strategy:DistributedStrategy",
     "Fleet": "distributed.fleet._fleet:Fleet",
     "UtilBase": "distributed.fleet._util:UtilBase",

@@ -1,0 +1,75 @@
+// Examples in memory: loading, shuffles, and what a pass reads.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataset/memory/in_memory_dataset.h"
+#include "runtime/python/bindings.h"
+#include "runtime/python/interrupt.h"
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;
+using dataset::BatchSource;
+using dataset::InMemoryDataset;
+using DatasetPtr = std::shared_ptr<InMemoryDataset>;
+
+InMemoryDataset::Load load_of(std::shared_ptr<BatchSource> source, bool ids, bool contents, bool drop_zeros) {
+  return {
+      .source = std::move(source), .prefixes = {.id = ids, .content = contents}, .drop_zeros = drop_zeros};
+}
+
+void load(const DatasetPtr& self, std::shared_ptr<BatchSource> source, bool ids, bool contents,
+          bool drop_zeros, bool background) {
+  const InMemoryDataset::Load what = load_of(std::move(source), ids, contents, drop_zeros);
+  run_interruptibly([=] { background ? self->preload(what) : self->load(what); },
+                    [self] { self->stop_loading(); });
+}
+
+py::dict merge(const DatasetPtr& self, std::size_t merge_size) {
+  const auto counts = std::make_shared<dataset::MergeCounts>();
+  run_interruptibly([=] { *counts = self->merge_by_line_id(merge_size); });
+  return py::dict("merged"_a = counts->merged, "wrong_size"_a = counts->wrong_size,
+                  "conflicts"_a = counts->conflicts);
+}
+
+}  // namespace
+
+void bind_memory_dataset(py::module_& module) {
+  py::class_<InMemoryDataset, BatchSource, DatasetPtr>(module, "InMemoryDataset")
+      .def(py::init<>())
+      .def("load", load, "source"_a, "ids"_a, "contents"_a, "drop_zeros"_a, "background"_a)
+      .def("wait_preload",
+           [](const DatasetPtr& self) {
+             run_interruptibly([self] { self->wait_preload(); }, [self] { self->stop_loading(); });
+           })
+      .def("release", &InMemoryDataset::release)
+      .def("set_seed", &InMemoryDataset::set_seed)
+      .def("local_shuffle",
+           [](const DatasetPtr& self, std::size_t threads) {
+             run_interruptibly([=] { self->local_shuffle(threads); });
+           })
+      .def("shuffle_slots",
+           [](const DatasetPtr& self, const std::vector<std::string>& slots, std::size_t candidates) {
+             run_interruptibly([=] { self->shuffle_slots(slots, candidates); });
+           })
+      .def("merge_by_line_id", merge)
+      .def_property_readonly("rows", &InMemoryDataset::rows)
+      .def_property_readonly("bytes", &InMemoryDataset::bytes)
+      .def_property_readonly("is_loaded", &InMemoryDataset::is_loaded)
+      .def(
+          "set_reading",
+          [](InMemoryDataset& self, std::size_t batch_size, std::size_t threads, bool drop_last) {
+            self.set_reading({.batch_size = batch_size, .threads = threads, .drop_last = drop_last});
+          },
+          "batch_size"_a, "threads"_a, "drop_last"_a);
+}
+
+}  // namespace fleetrun::python

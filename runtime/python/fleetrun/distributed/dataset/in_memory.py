@@ -1,0 +1,245 @@
+"""InMemoryDataset: examples that are read once, kept in memory, shuffled there, and read by as many passes as wanted.
+
+Source: the signatures of Paddle 2.6.2; the engine's part is dataset/memory/in_memory_dataset.h.
+"""
+
+import inspect
+
+from fleetrun._arguments import refuse
+from fleetrun._error import Error
+from fleetrun.distributed.dataset._base import DatasetBase
+
+_BLOCK_ROWS = 1024
+_BASE = {name: parameter.default for name, parameter in inspect.signature(DatasetBase.init).parameters.items()
+         if name != "self"}
+_OWN = ("candidate_size", "data_feed_type", "drop_last", "drop_zeros", "fea_eval", "fleet_send_batch_size",
+        "fleet_send_sleep_seconds", "merge_size", "parse_content", "parse_ins_id", "queue_num", "shuffle_by_uid",
+        "shuffle_seed")
+
+
+class InMemoryDataset(DatasetBase):
+    """Loads the files into memory once.
+
+        dataset = paddle.distributed.InMemoryDataset()
+        dataset.init(batch_size=1000, thread_num=2, use_var=[...], pipe_command="cat")
+        dataset.set_filelist(files)
+        dataset.load_into_memory()
+        for epoch in range(3):
+            dataset.local_shuffle()             # or global_shuffle(fleet): between the job's trainers
+            exe.train_from_dataset(program, dataset)
+        dataset.release_memory()
+
+    An example takes its values, 8 bytes an id and 4 a float, and a few bytes more where counts differ.
+    Zeros in sparse slots are kept; drop_zeros=True leaves them out, as Paddle does.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self._native_memory = None
+        self._queue_num = 0
+        self._parse_ids = False
+        self._parse_contents = False
+        self._merges = False
+        self._merge_size = 0
+        self._candidates = 0
+        self._drop_last = False
+        self._drop_zeros = False
+
+    # ---- Settings ----
+
+    def init(self, **settings):
+        """Sets the dataset up.
+
+        batch_size, thread_num, use_var, pipe_command, input_type, fs_name, fs_ugi, download_cmd: as QueueDataset.init.
+        queue_num: trainer threads of a pass, instead of thread_num. drop_last: a thread's short last batch is left
+        out. drop_zeros: zeros in sparse slots are left out, and a slot that has nothing else gets one. shuffle_seed: of
+        all shuffles, 0 when not given: the same script gives the same orders. merge_size, parse_ins_id, parse_content,
+        fleet_send_batch_size, fleet_send_sleep_seconds, fea_eval, candidate_size: as the set_ functions say.
+        Throws: Error(config) naming a setting that there is not.
+        """
+        own, base = _split("init", settings)
+        super().init(**base)
+        self._apply(own)
+
+    def update_settings(self, **settings):
+        """Changes some of the settings of init(); the others stay. Throws: Error(config) naming an unknown one."""
+        own, base = _split("update_settings", settings)
+        for name, value in base.items():
+            setter = getattr(self, "set_thread" if name == "thread_num" else f"set_{name}", None)
+            if setter is None or name in ("input_type", "download_cmd"):
+                refuse("InMemoryDataset.update_settings", **{name: (value, _BASE[name])})
+            else:
+                setter(value)
+        self._apply(own)
+
+    def _init_distributed_settings(self, **settings):
+        self.update_settings(**settings)
+
+    def _apply(self, own):
+        refuse("InMemoryDataset", data_feed_type=(own.pop("data_feed_type", "MultiSlotInMemoryDataFeed"),
+                                                  "MultiSlotInMemoryDataFeed"))
+        candidates = own.pop("candidate_size", 10000)
+        if own.pop("fea_eval", False):
+            self.set_fea_eval(candidates)
+        if "merge_size" in own and own["merge_size"] <= 0:
+            del own["merge_size"]
+        if "queue_num" in own and own["queue_num"] <= 0:
+            del own["queue_num"]
+        for name, value in own.items():
+            getattr(self, "set_merge_by_lineid" if name == "merge_size" else f"set_{name}")(value)
+
+    def set_queue_num(self, queue_num):
+        """Trainer threads of a pass, instead of thread_num."""
+        self._queue_num = self._count("queue_num", queue_num)
+
+    def set_parse_ins_id(self, parse_ins_id):
+        """Whether each line begins with `1 ID`, before its slots and its content."""
+        self._parse_ids = bool(parse_ins_id)
+
+    def set_parse_content(self, parse_content):
+        """Whether each line has `1 CONTENT` before its slots, behind the id."""
+        self._parse_contents = bool(parse_content)
+
+    def set_merge_by_lineid(self, merge_size=2):
+        """global_shuffle() sends examples of one id to one trainer and merges them there: see merge_by_lineid().
+        Lines begin with their id then. merge_size: groups of another size are dropped; 0 takes groups of any size."""
+        if int(merge_size) != merge_size or merge_size < 0:
+            raise Error("config", f"InMemoryDataset: merge_size={merge_size!r}", "it is a number from 0 on")
+        self._merges = self._parse_ids = True
+        self._merge_size = int(merge_size)
+
+    def set_fea_eval(self, record_candidate_size, fea_eval=True):
+        """Allows slots_shuffle(), which takes its values from this many random examples."""
+        self._candidates = self._count("record_candidate_size", record_candidate_size) if fea_eval else 0
+
+    def set_fleet_send_batch_size(self, fleet_send_batch_size=1024):
+        """Accepted: examples travel in blocks of up to 1024, whatever the number."""
+        self._count("fleet_send_batch_size", fleet_send_batch_size)
+
+    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
+        """Accepted: nothing waits between two messages but for the receiver."""
+
+    def set_shuffle_by_uid(self, enable_shuffle_uid):
+        """Refused unless False. Throws: Error(config)."""
+        refuse("InMemoryDataset.set_shuffle_by_uid", enable_shuffle_uid=(enable_shuffle_uid, False))
+
+    def set_drop_last(self, drop_last):
+        """Whether the last batch of each thread is left out when it is short."""
+        self._drop_last = bool(drop_last)
+
+    def set_drop_zeros(self, drop_zeros):
+        """Whether zeros in sparse slots are left out when examples are loaded, as Paddle does: ids of 0 and floats below
+        1e-6 in size; a slot that has nothing else gets one 0."""
+        self._drop_zeros = bool(drop_zeros)
+
+    def set_shuffle_seed(self, shuffle_seed):
+        """Decides every order that follows: the n-th shuffle after it is the same in every run. Trainers may have the
+        same seed or different ones."""
+        self._memory.set_seed(int(shuffle_seed) & (2**64 - 1))
+
+    _set_queue_num = set_queue_num
+    _set_parse_ins_id = set_parse_ins_id
+    _set_parse_content = set_parse_content
+    _set_merge_by_lineid = set_merge_by_lineid
+    _set_fea_eval = set_fea_eval
+    _set_fleet_send_batch_size = set_fleet_send_batch_size
+    _set_fleet_send_sleep_seconds = set_fleet_send_sleep_seconds
+    _set_shuffle_by_uid = set_shuffle_by_uid
+
+    # ---- Loading ----
+
+    def load_into_memory(self, is_shuffle=False):
+        """Reads all files, by thread_num readers; what was in memory before is released first.
+
+        The order is that of the files with one reader, and the same in every run with several. is_shuffle: then
+        local_shuffle(). Throws: Error(data) as a pass over a QueueDataset does; nothing is in memory then.
+        """
+        self._load(self._threads, background=False)
+        if is_shuffle:
+            self.local_shuffle()
+
+    def preload_into_memory(self, thread_num=None):
+        """Begins to load in the background, by `thread_num` readers. Throws: Error(data) for files that are missing."""
+        self._load(self._count("thread_num", self._threads if thread_num is None else thread_num), background=True)
+
+    def wait_preload_done(self):
+        """Returns when all is in memory. Throws: what load_into_memory() would have thrown."""
+        self._memory.wait_preload()
+
+    def release_memory(self):
+        """Gives the memory back. Loading again is possible."""
+        self._memory.release()
+
+    def _load(self, threads, background):
+        source = self._source(threads=threads, batch_size=_BLOCK_ROWS, ids=self._parse_ids,
+                              contents=self._parse_contents)
+        self._memory.load(source, ids=self._parse_ids, contents=self._parse_contents, drop_zeros=self._drop_zeros,
+                          background=background)
+
+    # ---- Orders ----
+
+    def local_shuffle(self):
+        """Puts this trainer's examples into a random order."""
+        self._memory.local_shuffle(self._threads)
+
+    def global_shuffle(self, fleet=None, thread_num=12):
+        """Puts this trainer's examples into a random order, and merges them after set_merge_by_lineid().
+        Throws: Error(config) with `fleet` where there are several trainers."""
+        refuse("InMemoryDataset.global_shuffle", fleet=(fleet if fleet is not None and fleet.worker_num() > 1 else None, None))
+        self._count("thread_num", thread_num)
+        self.local_shuffle()
+        if self._merges:
+            self.merge_by_lineid()
+
+    def slots_shuffle(self, slots):
+        """In the passes that follow, these sparse slots have the values of a random other example: how much worse the
+        metrics become says what the slots are worth. Each call starts from the values as they were read; [] brings them
+        back. Throws: Error(config) before set_fea_eval(), or naming what is no sparse slot."""
+        if not self._candidates:
+            raise Error("config", "InMemoryDataset.slots_shuffle without fea_eval",
+                        "call set_fea_eval(record_candidate_size) first")
+        names = [slots] if isinstance(slots, str) else sorted(set(slots))
+        self._memory.shuffle_slots(names, self._candidates)
+
+    def merge_by_lineid(self):
+        """Examples of one id become one, which has the sparse slots of all, and their last dense values that are not all
+        0. Dropped: groups that are not of merge_size, and groups of which two have values in one sparse slot.
+        Returns how many: {"merged", "wrong_size", "conflicts"}. global_shuffle() does it after set_merge_by_lineid()."""
+        return self._memory.merge_by_line_id(self._merge_size)
+
+    # ---- Sizes ----
+
+    def get_memory_data_size(self, fleet=None):
+        """Examples in memory; with `fleet` of all trainers, who all call it."""
+        rows = self._memory.rows
+        return rows if fleet is None else int(fleet.util.all_reduce(rows))
+
+    def get_shuffle_data_size(self, fleet=None):
+        """The same: shuffles lose nothing, and merges are counted."""
+        return self.get_memory_data_size(fleet)
+
+    # ---- Passes ----
+
+    def native(self, threads=0):
+        """The engine's dataset; `threads` > 0 instead of queue_num and thread_num. Throws: Error(config)."""
+        self._memory.set_reading(batch_size=self._batch_size, threads=threads or self._queue_num or self._threads,
+                                 drop_last=self._drop_last)
+        return self._memory
+
+    @property
+    def _memory(self):
+        if self._native_memory is None:
+            from fleetrun import _native
+
+            self._native_memory = _native.InMemoryDataset()
+        return self._native_memory
+
+
+def _split(call, settings):
+    """(own, base) settings. Throws: Error(config) naming one that is neither."""
+    unknown = sorted(set(settings) - set(_OWN) - set(_BASE))
+    if unknown:
+        raise Error("config", f"InMemoryDataset.{call}({unknown[0]}=...): there is no such setting",
+                    f"it has {', '.join(sorted({*_OWN, *_BASE}))}")
+    return ({name: value for name, value in settings.items() if name in _OWN},
+            {name: value for name, value in settings.items() if name in _BASE})
