@@ -150,8 +150,8 @@ for epoch in range(2):
     assert [int(one.max()) for one in first["ragged"]] == [1, 2, 3, 4] and first["most"].dtype == np.float32
 @pipeline_def(batch_size=4, num_threads=1, device_id=None)
 def reader(shards, shard):
-    return fn.readers.numpy(file_root=".", file_filter="*.npy", name="Reader", pad_last_batch=True, num_shards=shards, shard_id=shard,
-                            stick_to_shard=True)
+    return fn.readers.numpy(file_root=".", file_filter="*.npy", name="Reader", pad_last_batch=True, num_shards=shards,
+                            shard_id=shard, stick_to_shard=True)
 for shards, shard, expected in (1, 0, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]), (3, 1, [[3, 4, 5]]), (3, 2, [[6, 7, 8, 9]]):
     loader = from_dali(reader(shards, shard), reader_name="Reader")
     for epoch in range(3):

@@ -33,7 +33,8 @@ class Stream(IterableDataset):
 
 
 def have_torch():
-    return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, env=environment(), timeout=LIMIT).returncode == 0
+    return subprocess.run([sys.executable, "-c", "import torch"], env=environment(), timeout=LIMIT,
+                          stderr=subprocess.DEVNULL).returncode == 0
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
@@ -276,6 +277,42 @@ for workers in 0, 2:
             maps = [line.split()[0].split("-") for line in open("/proc/self/maps") if "fleetrun-batch" in line]
             for tensor in image, half, more["n"]:
                 assert any(int(begin, 16) <= tensor.data_ptr() < int(end, 16) for begin, end in maps)
+    half = lambda batch: torch.ones(30000).bfloat16()
+    halves = next(iter(DataLoader(Examples(lambda i: i), num_workers=workers, collate_fn=half)))
+    assert halves.dtype == torch.bfloat16 and halves.float().sum() == 30000 and len(halves) == 30000
     own = DataLoader(Examples(lambda i: torch.tensor([i, 2])), batch_size=2, num_workers=workers, collate_fn=torch.stack)
     assert [batch.tolist() for batch in own] == [[[0, 2], [1, 2]], [[2, 2], [3, 2]], [[4, 2]]]
 """)
+
+
+def test_document_001_reads_its_share(run, package):
+    # The data set, the sampler and the loader are the document's, smaller; its model needs the dynamic mode.
+    code = """
+import numpy as np
+import paddle
+from paddle.distributed import fleet, get_rank
+from paddle.io import Dataset, DistributedBatchSampler, DataLoader
+batch_num, batch_size, class_dim = 6, 4, 102
+class RandomDataset(Dataset):
+    def __init__(self, num_samples):
+        self.num_samples = num_samples
+    def __getitem__(self, idx):
+        image = np.random.random([3, 22, 22]).astype('float32')
+        label = np.random.randint(0, class_dim - 1, (1, )).astype('int64')
+        return image, label
+    def __len__(self):
+        return self.num_samples
+dataset = RandomDataset(batch_num * batch_size)
+sampler = DistributedBatchSampler(dataset, rank=get_rank(),
+                                  batch_size=batch_size, shuffle=False, drop_last=True)
+train_loader = DataLoader(dataset,
+                          batch_sampler=sampler,
+                          num_workers=1)
+for eop in range(2):
+    for batch_id, data in enumerate(train_loader()):
+        img, label = data
+        assert img.shape == (4, 3, 22, 22) and img.dtype == "float32" and label.shape == (4, 1) and label.dtype == "int64"
+    print(eop, batch_id, list(sampler))
+"""
+    done = run(code, PYTHONPATH=package + "/_compat", PADDLE_TRAINERS_NUM=2, PADDLE_TRAINER_ID=1)
+    assert done.stdout.splitlines() == [f"{epoch} 2 [[4, 5, 6, 7], [12, 13, 14, 15], [20, 21, 22, 23]]" for epoch in (0, 1)]

@@ -160,7 +160,10 @@ class _Pickler(pickle.Pickler):
         if is_tensor(value) and type(value).__name__ == "Tensor" and value.device.type == "cpu":
             import torch
 
-            return torch.from_numpy, (value.detach().numpy(),)
+            try:
+                return torch.from_numpy, (value.detach().numpy(),)
+            except TypeError:
+                pass  # a type that numpy has not: pickled as PyTorch does it
         return NotImplemented
 
 

@@ -74,7 +74,7 @@ class DistributedBatchSampler(BatchSampler):
         self.local_rank = ranks.get_rank() if rank is None else rank
         if not isinstance(self.local_rank, numbers.Integral) or not 0 <= self.local_rank < self.nranks:
             raise Error("config", f"DistributedBatchSampler: rank={self.local_rank!r} of {self.nranks} trainers",
-                        "ranks count from 0; they come from num_replicas and rank, or from PADDLE_TRAINERS_NUM and PADDLE_TRAINER_ID")
+                        "ranks count from 0; without rank and num_replicas PADDLE_TRAINER_ID and PADDLE_TRAINERS_NUM say them")
         for name, value, known in (("shuffle_when", shuffle_when, ("before_split", "after_split")),
                                    ("uneven", uneven, ("pad", "drop", "keep")),
                                    ("shuffle", shuffle, (True, False)), ("drop_last", drop_last, (True, False))):

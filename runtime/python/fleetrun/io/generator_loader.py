@@ -111,7 +111,8 @@ class GeneratorLoader:
     def _parts(self, examples):
         for example in examples:
             if len(example) != len(self.names):
-                raise Error("data", f"an example has {len(example)} parts, feed_list has {len(self.names)}: {', '.join(self.names)}",
+                names = ", ".join(self.names)
+                raise Error("data", f"an example has {len(example)} parts, feed_list has {len(self.names)}: {names}",
                             "let each example have a part for each variable, in the order of feed_list")
         return zip(*examples)
 
