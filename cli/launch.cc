@@ -21,6 +21,7 @@
 #include "launcher/host.h"
 #include "launcher/job_health.h"
 #include "launcher/job_services.h"
+#include "launcher/kept_checkpoints.h"
 #include "launcher/large_environment.h"
 #include "launcher/log_choice.h"
 #include "launcher/log_files.h"
@@ -167,6 +168,8 @@ class Launch {
   int run(Plan first) {
     plan_ = std::move(first);
     const Plan& plan = plan_;
+    // With other hosts it may be this very run's: the job may have formed again.
+    if (!link_) launcher::check_kept_checkpoints(plan);
     configure(plan);
     hand_over_secret();
     std::vector<std::string> notes;

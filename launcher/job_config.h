@@ -189,6 +189,7 @@ struct JobConfig {
   RestartBudget restart_budget;
   std::chrono::milliseconds restart_backoff{}, healthy_after{};
   std::optional<std::string> ps_checkpoint;  // as written
+  std::string ps_checkpoint_found;
   std::chrono::milliseconds ps_checkpoint_interval{};
   std::string ps_log_sync;
 

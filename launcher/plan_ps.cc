@@ -47,6 +47,9 @@ void keep_servers(const JobConfig& config, const HostFacts& facts, const RolePla
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(config.ps_checkpoint_interval);
   for (ProcessSpec& process : plan.processes) {
     process.environment.set("FLEETRUN_PS_CHECKPOINT", directory);
+    // Below the logs nobody keeps anything for later.
+    process.environment.set("FLEETRUN_PS_CHECKPOINT_FOUND",
+                            config.ps_checkpoint ? config.ps_checkpoint_found : "replace");
     process.environment.set("FLEETRUN_PS_CHECKPOINT_INTERVAL", std::to_string(seconds.count()));
     process.environment.set("FLEETRUN_PS_LOG_SYNC", config.ps_log_sync);
   }

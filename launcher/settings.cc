@@ -104,6 +104,8 @@ constexpr Setting kSettings[] = {
    "a run that lasted this long forgets the restarts before it"},
   {"ps_checkpoint", "", "FLEETRUN_PS_CHECKPOINT", "None", "DIR", Group::restart,
    "servers keep what they have in DIR, and one that dies is started again and goes on with it; with --max_restart: in LOG_DIR"},
+  {"ps_checkpoint_found", "", "FLEETRUN_PS_CHECKPOINT_FOUND", "refuse", "refuse|resume|replace", Group::restart,
+   "what servers do where an earlier run has left a checkpoint in DIR: end with an error, go on from it, or remove it"},
   {"ps_checkpoint_interval", "", "FLEETRUN_PS_CHECKPOINT_INTERVAL", "60", "SECONDS", Group::restart,
    "servers make their logs short by a checkpoint this often"},
   {"ps_log_sync", "", "FLEETRUN_PS_LOG_SYNC", "process", "process|power", Group::restart,

@@ -58,6 +58,23 @@ class ChangeNumbers {
   std::set<std::uint64_t> in_flight_;
 };
 
+/// The calls of one change.
+class NumberedCalls : public PendingCalls {
+ public:
+  NumberedCalls(ChangeNumbers& changes, std::uint64_t number, std::chrono::milliseconds limit = {})
+      : PendingCalls(limit), changes_(changes), number_(number) {}
+  ~NumberedCalls() override { changes_.end(number_); }
+
+  void wait() override {
+    PendingCalls::wait();
+    changes_.end(number_);
+  }
+
+ private:
+  ChangeNumbers& changes_;
+  std::uint64_t number_;
+};
+
 /// A client's calls of one kind that wait for the other trainers: one at a time, in the order of their numbers.
 struct Rounds {
   std::mutex mutex;

@@ -181,7 +181,7 @@ class Client {
   /// Rows as they are stored, each server's of those keys; none is made. Of a dense table, without keys, its values.
   virtual StoredRows get(std::uint32_t table, std::span<const std::uint64_t> keys) = 0;
   /// Ends a day of a sparse table whose accessor keeps statistics: shows and clicks decay, and what has expired is erased.
-  /// Returns how many rows went.
+  /// Returns how many rows went; none of a server that had done it before it was killed and started again.
   virtual std::uint64_t shrink(std::uint32_t table) = 0;
   /// What each server has done so far, by rank: JSON as ps/watch/stat_json.h says.
   virtual std::vector<std::string> stat() = 0;
@@ -189,7 +189,7 @@ class Client {
   /// Whether this trainer came while others were training: it pulls what they have, and meets them from their next
   /// barrier on.
   virtual bool is_late() const noexcept = 0;
-  /// Pushes and set_dense together are numbered from 1. Those before this one have been applied by every server; with
+  /// Pushes, set_dense and shrink together are numbered from 1. Those before this one have been applied by every server; with
   /// ClientOptions::identity, some of it and after may have been by some servers: repeat them, from this one on, and what
   /// was applied already changes nothing.
   virtual std::uint64_t next_change() const noexcept { return 1; }

@@ -25,27 +25,6 @@ void copy_to_duplicates(const KeyGroups& groups, std::span<float> rows, std::siz
 
 }  // namespace
 
-namespace {
-
-// The calls of one change.
-class NumberedCalls : public PendingCalls {
- public:
-  NumberedCalls(ChangeNumbers& changes, std::uint64_t number, std::chrono::milliseconds limit = {})
-      : PendingCalls(limit), changes_(changes), number_(number) {}
-  ~NumberedCalls() override { changes_.end(number_); }
-
-  void wait() override {
-    PendingCalls::wait();
-    changes_.end(number_);
-  }
-
- private:
-  ChangeNumbers& changes_;
-  std::uint64_t number_;
-};
-
-}  // namespace
-
 const TableConfig& ChannelClient::table(std::uint32_t id, TableConfig::Kind kind) const {
   const auto found = tables_.find(id);
   if (found == tables_.end()) throw Error(ErrorKind::config, "there is no table " + std::to_string(id));

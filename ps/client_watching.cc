@@ -75,16 +75,20 @@ StoredRows ChannelClient::get(std::uint32_t id, std::span<const std::uint64_t> k
 
 std::uint64_t ChannelClient::shrink(std::uint32_t id) {
   static_cast<void>(table(id, TableConfig::Kind::sparse));
-  const wire::Header head = header(wire::Method::shrink);
+  wire::Header head = header(wire::Method::shrink);
+  // Who only looks on has no numbers: what it asks is not sent twice.
+  if (options_.trainer != wire::kObserver) head.sequence = changes_.take();
+  NumberedCalls pending(changes_, head.sequence, options_.deadlines.saving);
   std::uint64_t erased = 0;
-  ask_all(
-      head,
-      [&](std::uint32_t) {
-        wire::Draft draft = wire::draft(head, sizeof id);
-        draft.writer.value(id);
-        return std::move(draft.message);
-      },
-      [&](std::uint32_t, Reader answer) { erased += answer.value<std::uint64_t>(); });
+  pending.on_answer([&](std::uint32_t, Reader answer) {
+    if (answer.remaining() != 0) erased += answer.value<std::uint64_t>();
+  });
+  for (std::uint32_t s = 0; s < servers(); ++s) {
+    wire::Draft draft = wire::draft(head, sizeof id);
+    draft.writer.value(id);
+    pending.start(*channels_[s], s, head, std::move(draft.message));
+  }
+  pending.wait();
   return erased;
 }
 

@@ -136,6 +136,7 @@ bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, R
       return true;
     case wire::Method::push:
     case wire::Method::set_dense:
+    case wire::Method::shrink:
       change(header, body, respond);
       return true;
     case wire::Method::keep_pace:
@@ -182,12 +183,6 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       return pull_touched(header, body);
     case wire::Method::get:
       return get(body);
-    case wire::Method::shrink: {
-      Message gone = shrink(body);
-      // The log has nothing of it.
-      if (durable) make_checkpoint();
-      return gone;
-    }
     case wire::Method::goodbye:
       meeting.goodbye(header.trainer);
       gate.end({header.trainer, header.incarnation});

@@ -1,5 +1,6 @@
 // Changes of tables: each goes through the gate once (ps/durable/gate.h), and is in the log before it is applied. In sync
 // mode a push waits for the step that it is part of, and enters with all of it.
+#include <memory>
 #include <utility>
 
 #include "ps/server_state.h"
@@ -15,44 +16,49 @@ void Server::State::change(const wire::Header& header, Reader& body, Respond& re
     respond = nullptr;
     return;
   }
+  // Where it was applied before, what it did then is not known any more.
+  auto reply = std::make_shared<Message>();
   if (answer == Gate::Answer::go_on) {
     if (waits) return push_in_step(header, body, respond, id);
-    make_change(header, body, id);
+    *reply = make_change(header, body, id);
   }
-  when_safe([respond = std::exchange(respond, nullptr)] { respond(Message()); });
+  when_safe([respond = std::exchange(respond, nullptr), reply] { respond(std::move(*reply)); });
 }
 
 // A change that is inside the gate: it leaves in any case.
-void Server::State::make_change(const wire::Header& header, Reader body, const ChangeId& id) {
-  std::optional<Error> refusal;
+Message Server::State::make_change(const wire::Header& header, Reader body, const ChangeId& id) {
+  Outcome outcome;
   try {
     const Reader whole = body;
     std::unique_ptr<wire::PushRequest> push;
     try {
       if (header.method == wire::Method::push) push = read_checked_push(body);
     } catch (const Error& error) {
-      refusal = error;
+      outcome = error;
     }
-    if (refusal) {
+    if (const Error* refusal = std::get_if<Error>(&outcome)) {
       keep_refusal(id, *refusal);
     } else {
       keep_change(header, whole);
       // What is refused from here on is refused again when the log tells it again.
-      refusal = apply_checked(header, whole, push.get());
+      outcome = apply_checked(header, whole, push.get());
     }
   } catch (...) {
     gate.left({id});
     throw;
   }
-  if (!refusal) return gate.applied({id});
-  gate.refused({id}, *refusal);
-  throw Error(*refusal);
+  if (const Error* refusal = std::get_if<Error>(&outcome)) {
+    gate.refused({id}, *refusal);
+    throw Error(*refusal);
+  }
+  gate.applied({id});
+  return std::move(std::get<Message>(outcome));
 }
 
-// `push`: nullptr for a set_dense. Returns why nothing was changed.
-std::optional<Error> Server::State::apply_checked(const wire::Header& header, Reader body,
-                                                  const wire::PushRequest* push) {
+// `push`: of a push, nullptr for other changes. The answer, or why nothing was changed.
+Outcome Server::State::apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push) {
   try {
+    if (header.method == wire::Method::shrink) return shrink(body);
     if (push != nullptr) {
       current()->apply(*push);
       record_touched(header, *push);
@@ -60,7 +66,7 @@ std::optional<Error> Server::State::apply_checked(const wire::Header& header, Re
     } else {
       set_dense(body);
     }
-    return std::nullopt;
+    return Message();
   } catch (const Error& error) {
     return error;
   }

@@ -49,6 +49,19 @@ void check_same(const std::string& kept, const std::string& here, const std::str
               "start the job again as it was, or with an empty checkpoint directory");
 }
 
+constexpr const char* kOtherDirectory =
+    "name another directory, or let it be removed: --ps_checkpoint_found=replace";
+
+// What an earlier run has left is not removed unasked, but by a later attempt of that run.
+void check_may_go(const Owner& owner, const Durability& wanted, const std::string& directory) {
+  const auto run_of = [](const std::string& text) { return text.substr(0, text.rfind('-')); };
+  if (wanted.found != FoundCheckpoint::refuse || run_of(owner.run) == run_of(wanted.run)) return;
+  throw Error(
+      ErrorKind::config,
+      directory + " has the checkpoint of an earlier run: " + owner.server.substr(0, owner.server.find('\n')),
+      "go on from it with --ps_checkpoint_found=resume, remove it with =replace, or name another directory");
+}
+
 }  // namespace
 
 void Server::State::recover(std::function<void(const Error&, bool)> report) {
@@ -60,33 +73,48 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
   const std::optional<Owner> owner = read_owner(durable->directory);
   const bool is_there = std::filesystem::exists(manifest_path(durable->directory)) ||
                         std::filesystem::exists(previous_manifest_path(durable->directory));
-  if (!owner || owner->run != mine.run || !is_there) {
-    clear_directory(durable->directory);
-    write_owner(durable->directory, mine);
-    begin_log(1);
+  const bool is_same_run = is_there && owner && owner->run == mine.run;
+  if (is_there && owner && !is_same_run) check_may_go(*owner, options.durability, durable->directory);
+  if (is_same_run || (is_there && options.durability.found == FoundCheckpoint::resume)) {
+    if (!owner)
+      throw Error(ErrorKind::data, durable->directory + " has a checkpoint, and does not say of what",
+                  kOtherDirectory);
+    check_same(owner->server, mine.server, durable->directory);
+    go_on(is_same_run);
+    if (is_same_run) return;
+    // The checkpoint first: were this run to end before the directory is its own, another would go on from the same.
     make_checkpoint();
-    return;
+    return write_owner(durable->directory, mine);
   }
-  check_same(owner->server, mine.server, durable->directory);
-  go_on();
+  clear_directory(durable->directory);
+  write_owner(durable->directory, mine);
+  begin_log(1);
+  make_checkpoint();
 }
 
-void Server::State::go_on() {
+// Another run's trainers are not known here: only what they had changed, in case one of them comes back with its identity.
+void Server::State::go_on(bool is_same_run) {
   LoadedTables found = load_tables(durable->directory, place, options.tables);
   const auto mine = std::ranges::find(found.named, kName, &NamedBytes::name);
   if (mine == found.named.end())
     throw Error(ErrorKind::data, durable->directory + ": the save in it is no checkpoint of a server");
   KeptState kept = parse_kept_state(mine->bytes);
   tables = std::move(found.tables);
-  number = kept.server;
   gate.restore(std::move(kept.histories));
-  Reader in{std::span<const std::byte>(kept.meeting)};
-  meeting.restore(in);
+  if (is_same_run) {
+    number = kept.server;
+    Reader in{std::span<const std::byte>(kept.meeting)};
+    meeting.restore(in);
+  }
   durable->first_segment = kept.first_segment;
-  const ReplayedLog replayed =
-      replay_log(durable->directory, kept.first_segment, [this](LogRecord& record) { replay(record); });
-  recovery =
-      Recovery{found.manifest.save, replayed.records, replayed.cut_off, meeting.go_on(), found.fallen_back};
+  const ReplayedLog replayed = replay_log(durable->directory, kept.first_segment,
+                                          [&](LogRecord& record) { replay(record, is_same_run); });
+  recovery = Recovery{found.manifest.save, replayed.records, replayed.cut_off, {}, found.fallen_back};
+  if (is_same_run) {
+    recovery->awaited = meeting.go_on();
+  } else {
+    for (const auto& [client, history] : gate.histories()) gate.end(client);
+  }
   begin_log(replayed.next_segment);
 }
 
@@ -194,7 +222,7 @@ void Server::State::when_safe(std::function<void()> then) {
   durable->log->when_safe(std::move(then));
 }
 
-void Server::State::replay(LogRecord& record) {
+void Server::State::replay(LogRecord& record, bool is_same_run) {
   switch (static_cast<Kept>(record.kind)) {
     case Kept::change:
       return replay_change(record.payload);
@@ -208,13 +236,13 @@ void Server::State::replay(LogRecord& record) {
       return gate.note_refusal(id, Error(kind, what, wire::read_text(record.payload)));
     }
     case Kept::event:
-      return replay_event(read_meeting_event(record.payload));
+      return replay_event(read_meeting_event(record.payload), is_same_run);
   }
   throw Error(ErrorKind::data, "a log record of kind " + std::to_string(record.kind));
 }
 
-void Server::State::replay_event(const MeetingEvent& event) {
-  meeting.replay(event);
+void Server::State::replay_event(const MeetingEvent& event, bool is_same_run) {
+  if (is_same_run) meeting.replay(event);
   if (const auto* came = std::get_if<TrainerCame>(&event))
     gate.begin({came->newcomer.trainer, came->newcomer.incarnation});
 }
@@ -227,9 +255,10 @@ void Server::State::replay_change(Reader& in) {
   try {
     const bool is_push = static_cast<wire::Method>(head.method) == wire::Method::push;
     const auto push = is_push ? read_checked_push(in) : nullptr;
-    refusal =
+    const Outcome outcome =
         apply_checked({static_cast<wire::Method>(head.method), head.trainer, head.thread, head.incarnation},
                       whole, push.get());
+    if (const Error* why = std::get_if<Error>(&outcome)) refusal = *why;
   } catch (const Error& error) {
     refusal = error;
   }

@@ -237,7 +237,9 @@ Message Server::State::prepare_load(Reader& body) {
 void Server::State::commit_load() {
   {
     const std::lock_guard lock(mutex);
-    if (!loaded) throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over");
+    if (!loaded)
+      throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over",
+                  "it was killed in between, or another trainer loads too: load once more");
     if (loaded->manifest.mode == SaveMode::delta) {
       overlay(*loaded->tables, options.tables, *tables);
     } else {

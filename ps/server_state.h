@@ -106,8 +106,8 @@ struct Server::State {
   void handle(const wire::Header& header, Reader body, Respond respond,
               const MessageSource& answers) noexcept;
   void change(const wire::Header& header, Reader& body, Respond& respond);
-  void make_change(const wire::Header& header, Reader body, const ChangeId& id);
-  std::optional<Error> apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push);
+  Message make_change(const wire::Header& header, Reader body, const ChangeId& id);
+  Outcome apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push);
   void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
   void apply_step(const std::vector<Contribution>& step);
   std::unique_ptr<wire::PushRequest> read_checked_push(Reader& body) const;
@@ -118,7 +118,7 @@ struct Server::State {
   Message save_part(const wire::Header& header, Reader& body);
   void save_text(Reader& body);
   void recover(std::function<void(const Error&, bool)> report);
-  void go_on();
+  void go_on(bool is_same_run);
   void begin_log(std::uint64_t segment);
   void start_checkpoints();
   void make_checkpoint();
@@ -128,8 +128,8 @@ struct Server::State {
   void keep_refusal(const ChangeId& id, const Error& error);
   void keep_event(const MeetingEvent& event);
   void when_safe(std::function<void()> then);
-  void replay(LogRecord& record);
-  void replay_event(const MeetingEvent& event);
+  void replay(LogRecord& record, bool is_same_run);
+  void replay_event(const MeetingEvent& event, bool is_same_run);
   void replay_change(Reader& in);
   void replay_step(Reader& in);
   void commit_save(Reader& body);

@@ -31,7 +31,7 @@
 //   get        table u32, 0 u32, keys u64 | keys u64[]   of a dense table no keys
 //     reply    width u32, statistics u32 (1: they are there) | found u32[keys]
 //              | {slot u32, unseen days u32, delta score f32, show f32, click f32}[keys] | values f32[keys, width]
-//   shrink     table u32           reply erased u64
+//   shrink     table u32           reply erased u64, or nothing: it was done before
 //   take_staleness                 reply pushes u64, total u64, highest u64 (ps/watch/staleness.h)
 //   keep_pace  step u64, bound u64: answered when the thread may begin the step (ps/pace.h)
 //   text       length u32 | bytes

@@ -11,6 +11,11 @@ namespace fleetrun::ps {
 /// has taken over is kept. power: that of the host, too; each answer waits for the disk, together with others.
 enum class LogSync { process, power };
 
+/// What a server does where an earlier run has left something in its directory. refuse: an error says what is there.
+/// resume: it goes on with the tables and with what it knows of each trainer's changes; the trainers meet anew.
+/// replace: it removes that.
+enum class FoundCheckpoint { refuse, resume, replace };
+
 struct Durability {
   /// Where checkpoints and logs of all servers are; empty: none are kept.
   std::string directory = {};
@@ -19,8 +24,10 @@ struct Durability {
   /// … when the log since then has this many bytes. 0: neither makes one.
   std::uint64_t log_bytes = std::uint64_t{256} << 20;
   LogSync sync = LogSync::process;
-  /// Tells runs apart: what a run with another text left in the directory is removed. Two empty ones are the same.
+  /// Tells runs apart. Two empty ones are the same. Texts that differ after their last '-' alone are attempts of one run, and
+  /// what an earlier attempt has left is removed, but with resume.
   std::string run = {};
+  FoundCheckpoint found = FoundCheckpoint::refuse;
 };
 
 }  // namespace fleetrun::ps

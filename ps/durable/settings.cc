@@ -28,6 +28,16 @@ Durability durability_of(const Environ& environ) {
   out.directory = environ.value_or("FLEETRUN_PS_CHECKPOINT", "");
   out.interval = seconds_of(environ, "FLEETRUN_PS_CHECKPOINT_INTERVAL", 60);
   out.run = environ.value_or("FLEETRUN_PS_RUN", "");
+  const std::string found = environ.value_or("FLEETRUN_PS_CHECKPOINT_FOUND", "refuse");
+  if (found == "resume") {
+    out.found = FoundCheckpoint::resume;
+  } else if (found == "replace") {
+    out.found = FoundCheckpoint::replace;
+  } else if (found != "refuse" && !found.empty()) {
+    throw Error(ErrorKind::config,
+                "FLEETRUN_PS_CHECKPOINT_FOUND=" + printable(found) + " is nothing to do with a checkpoint",
+                "set it to refuse, resume or replace");
+  }
   const std::string sync = environ.value_or("FLEETRUN_PS_LOG_SYNC", "process");
   if (sync == "power") {
     out.sync = LogSync::power;

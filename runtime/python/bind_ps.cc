@@ -78,13 +78,14 @@ void save(ClientPtr client, const std::string& directory, std::uint32_t mode) {
 
 ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t trainer, std::uint32_t trainers,
                   const std::string& mode, std::vector<ps::TableConfig> tables, std::uint64_t epoch,
-                  const std::string& launcher, const std::array<std::uint32_t, 4>& exchange) {
+                  const std::string& launcher, const std::array<std::uint32_t, 4>& exchange,
+                  std::uint64_t identity) {
   const auto client = std::make_shared<ClientPtr>();
   const ps::TrainerMode trained{ps::mode_of(mode), trainers,    std::move(tables), exchange[0],
                                 exchange[1],       exchange[2], exchange[3]};
   run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, trained.mode,
                                                     ps::server_tables(trained.mode, trained.tables), epoch,
-                                                    launcher}]() mutable {
+                                                    launcher, identity}]() mutable {
     const Environ environ = Environ::of_process();
     ps::read_environment(environ, options);
     auto connected = ps::connect(endpoints, options,
@@ -131,11 +132,12 @@ void bind_client(py::module_& module) {
              return *count;
            })
       .def_property_readonly("is_late", &Client::is_late)
+      .def_property_readonly("next_change", &Client::next_change)
       .def("set_epoch", &Client::set_epoch)
       .def("goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); });
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
              "epoch"_a = 0, "launcher"_a = "", "exchange"_a = std::array<std::uint32_t, 4>{400, 1, 16, 0},
-             "exchange: geo_steps, merged, waiting, most_ahead of ps::TrainerMode");
+             "identity"_a = 0, "exchange: geo_steps, merged, waiting, most_ahead of ps::TrainerMode");
   module.def("make_in_process", [](const std::string& mode, const std::vector<ps::TableConfig>& tables) {
     const ps::TableMemory memory = ps::table_memory_of(Environ::of_process(), tables, 0);
     return ClientPtr(std::move(ps::make_in_process(1, 1, ps::mode_of(mode), tables, memory).front()));

@@ -202,15 +202,22 @@ class Client:
 
     tables, mode: as the servers have them. Within a fleetrun job the rest comes from there. Else: endpoints (list of
     "HOST:PORT" by rank), trainer (this one's rank) of `trainers`; without endpoints the servers are in this process.
+    identity: a number of your own, unlike any other trainer's. A trainer that is started again with it is the same to the
+    servers as before, and goes on at next_change; without, its servers take it for another. Modes async and sync.
     Threads: any number at once. As a context manager it says goodbye at the end, unless an exception leaves it.
     Throws: Error(network) naming servers that do not answer, Error(config) naming what the two sides disagree on.
     """
 
-    def __init__(self, tables, mode="async", endpoints=None, trainer=0, trainers=1):
+    def __init__(self, tables, mode="async", endpoints=None, trainer=0, trainers=1, identity=0):
         tables = list(tables)
         configs = _configs(tables)
         if mode not in MODES:
             raise Error("config", f"there is no mode {mode!r}", f"there are {', '.join(MODES)}")
+        if not isinstance(identity, int) or not 0 <= identity < 2**64:
+            raise Error("config", f"identity is {identity!r}, not a number from 1 to 2**64 - 1")
+        if identity and mode not in ("async", "sync"):
+            raise Error("config", f"identity in mode {mode!r}: it merges pushes, so that theirs have no numbers of their own",
+                        "use mode async or sync, or no identity")
         if endpoints is None and _in_job():
             role = _role()
             if role.is_server():
@@ -225,7 +232,7 @@ class Client:
                             "give the endpoints of the servers, or start the script with fleetrun")
             self._client = _native.make_in_process(mode, configs)
         else:
-            self._client = _native.connect(list(endpoints), trainer, trainers, mode, configs)
+            self._client = _native.connect(list(endpoints), trainer, trainers, mode, configs, identity=identity)
 
     def _table(self, name, sparse):
         entry = self._entries.get(name)
@@ -316,6 +323,13 @@ class Client:
     def stat(self):
         """What each server holds and has done so far: a list of dictionaries by rank, as `fleetrun ps stat --json`."""
         return [json.loads(text) for text in _native.ps_stat(self._client)]
+
+    @property
+    def next_change(self):
+        """The number of the next push (set_dense and shrink count too), from 1. Right after a client with an identity was made: every
+        server has applied all before it, and perhaps some from it on; repeat those from it on, in their order, and none
+        is applied twice."""
+        return self._client.next_change
 
     def barrier(self):
         """Returns when every trainer has called it as often as this one."""

@@ -1,7 +1,9 @@
 """Jobs whose parameter servers are killed, and go on: --ps_checkpoint, --max_restart."""
 
+import contextlib
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -100,15 +102,102 @@ def test_with_max_restart_checkpoints_lie_beside_the_logs(tmp_path):
     assert list((tmp_path / "logs").glob(".ps-*/server-00000/manifest"))
 
 
-def test_what_an_earlier_run_has_kept_is_not_gone_on_with(tmp_path):
+def test_what_an_earlier_run_has_kept_is_refused_replaced_or_gone_on_with(tmp_path):
     first, _ = train(tmp_path, False, 1, "async", "--ps_checkpoint=kept")
-    again, _ = train(tmp_path, False, 1, "async", "--ps_checkpoint=kept")
-    assert first == again
+    before = {path: path.read_bytes() for path in (tmp_path / "kept").glob("*/*")}
+    command = [find_fleetrun(), "--server_num=1", "--trainer_num=1", f"--python={sys.executable}", "--ps_checkpoint=kept",
+               "train.py", "async"]
+    refused = subprocess.run(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=LIMIT)
+    assert refused.returncode == 125
+    assert refused.stderr.splitlines()[0].startswith(
+        f"fleetrun: error: {tmp_path}/kept has the checkpoint of an earlier run")
+    assert "--ps_checkpoint_found=resume" in refused.stderr
+    assert {path: path.read_bytes() for path in (tmp_path / "kept").glob("*/*")} == before
+    resumed, _ = train(tmp_path, False, 1, "async", "--ps_checkpoint=kept", "--ps_checkpoint_found=resume")
+    assert float.fromhex(resumed[0][0]) < float.fromhex(first[0][0]) / 2
+    again, _ = train(tmp_path, False, 1, "async", "--ps_checkpoint=kept", "--ps_checkpoint_found=replace")
+    assert again == first
+
+
+COUNT = """
+import json, os, sys
+import numpy as np
+from fleetrun import ps
+
+with open(f"pid-{os.getpid()}", "w"):
+    pass
+tables = [ps.SparseTable("count", 1, rule="sum")]
+if ps.is_server():
+    ps.Server(tables).wait()
+    sys.exit(0)
+rank, pushes = int(os.environ["FLEETRUN_RANK"]), int(sys.argv[1])
+acknowledged = os.open(f"acknowledged-{rank}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+with ps.Client(tables, identity=rank + 1) as client:
+    done = os.fstat(acknowledged).st_size
+    assert done < client.next_change, f"{done} pushes were acknowledged, the servers go on at {client.next_change}"
+    while client.next_change <= pushes:
+        number = client.next_change
+        client.push("count", np.array([number % 7, 7 + number % 5], np.uint64), np.ones((2, 1), "float32"))
+        if number > done:
+            os.write(acknowledged, b".")
+    client.barrier()
+    if rank == 0:
+        with open("result", "w") as file:
+            json.dump(client.pull("count", np.arange(12, dtype=np.uint64))[:, 0].tolist(), file)
+    client.barrier()
+"""
+
+
+def kill(pid):
+    """Kills a process of COUNT's, if it is still there, and returns when it is gone."""
+    def is_there():
+        with contextlib.suppress(OSError):
+            return "count.py" in pathlib.Path(f"/proc/{pid}/cmdline").read_text()
+        return False
+
+    if is_there():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not is_there(), f"the end of process {pid}", LIMIT)
+
+
+def test_a_job_that_was_killed_whole_goes_on_with_every_push_once(tmp_path):
+    (tmp_path / "count.py").write_text(COUNT)
+    pushes = 4000
+    command = [find_fleetrun(), "--server_num=2", "--trainer_num=2", f"--python={sys.executable}", "--ps_checkpoint=kept",
+               "--ps_checkpoint_found=resume", "--ps_checkpoint_interval=1", "count.py", str(pushes)]
+
+    def acknowledged():
+        return [path.stat().st_size for path in tmp_path.glob("acknowledged-*")]
+
+    for life in range(3):
+        with open(tmp_path / "said", "wb") as said:
+            job = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        try:
+            enough = 500 * (life + 1)
+            wait_until(lambda: len(acknowledged()) == 2 and min(acknowledged()) > enough, f"{enough} pushes", LIMIT)
+        finally:
+            job.kill()
+            job.wait()
+            for mark in tmp_path.glob("pid-*"):
+                kill(int(mark.name.partition("-")[2]))
+                mark.unlink()
+    assert not (tmp_path / "result").exists()
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    wanted = [0] * 12
+    for number in range(1, pushes + 1):
+        wanted[number % 7] += 2
+        wanted[7 + number % 5] += 2
+    assert json.loads((tmp_path / "result").read_text()) == wanted
 
 
 @pytest.mark.parametrize("flag,says", [
     ("--ps_checkpoint=", "--ps_checkpoint"),
     ("--ps_log_sync=maybe", "--ps_log_sync"),
+    ("--ps_checkpoint_found=keep", "--ps_checkpoint_found"),
     ("--ps_checkpoint_interval=soon", "--ps_checkpoint_interval"),
 ])
 def test_flags_that_mean_nothing_are_refused(tmp_path, flag, says):

@@ -5,7 +5,9 @@
 #include <array>
 #include <map>
 #include <thread>
+#include <vector>
 
+#include "ps/memory/in_process.h"
 #include "tests/support/ps_tables.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/unreliable_servers.h"
@@ -31,10 +33,10 @@ struct Job {
   std::vector<std::unique_ptr<UnreliableServer>> servers;
 
   Job(std::uint32_t count, std::uint32_t trainers, Mode mode, std::uint64_t seed,
-      Unreliability unreliability = {}) {
+      Unreliability unreliability = {}, const std::vector<TableConfig>& tables = kTables) {
     for (std::uint32_t rank = 0; rank < count; ++rank) {
       ServerOptions options{
-          .rank = rank, .servers = count, .trainers = trainers, .mode = mode, .tables = kTables};
+          .rank = rank, .servers = count, .trainers = trainers, .mode = mode, .tables = tables};
       options.durability.directory = directory.path().string();
       options.durability.interval = std::chrono::milliseconds(2);
       options.recover_within = std::chrono::hours(1);
@@ -146,6 +148,70 @@ TEST_CASE("steps of sync mode go on through all of that, whole") {
     }
     for (std::thread& thread : threads) thread.join();
   }
+}
+
+TEST_CASE("days are ended once each, through all of that") {
+  std::vector<TableConfig> tables{sparse_table(0, "ctr", 4)};
+  tables[0].accessor.kind = Accessor::Kind::ctr;
+  constexpr std::size_t kPulled = 4 + 2;
+  const auto train = [](Client& client) {
+    for (std::uint64_t n = 0; n < 200; ++n) {
+      const std::array<std::uint64_t, 2> keys{key_of(0, n), n % 3};
+      const std::array<float, 8> ones{1, 1, 1, 1, 1, 1, 1, 1};
+      client.push({.thread = 0, .sparse = {{0, keys, ones}}, .dense = {}});
+      if (n % 10 == 9) client.shrink(0);
+    }
+    std::vector<std::uint64_t> keys(kKeys);
+    for (std::uint64_t key = 0; key < kKeys; ++key) keys[key] = key;
+    std::vector<float> rows(kKeys * kPulled);
+    client.pull({.sparse = {{0, keys, rows}}, .dense = {}, .create = false});
+    return rows;
+  };
+  const std::vector<float> wanted = train(*make_in_process(2, 1, Mode::async, tables).front());
+  CHECK(wanted[0] > 1.0f);  // shows
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    Job job(2, 1, Mode::async, seed, {}, tables);
+    const auto client =
+        connect_unreliably(job.servers, {.trainer = 0, .trainers = 1, .mode = Mode::async, .tables = tables});
+    CHECK(train(*client) == wanted);
+    CHECK(job.servers[0]->kills() + job.servers[1]->kills() > 0);
+    CHECK(job.servers[0]->twins() + job.servers[1]->twins() > 0);
+  }
+}
+
+TEST_CASE(
+    "a load through kills is there on all servers, and stays, or the trainer is told to load once more") {
+  const TempDir directory;
+  const std::string saved = directory.file("saved");
+  const auto calm = std::move(make_in_process(2, 1, Mode::async, kTables).front());
+  calm->set_dense(1, std::array<float, 7>{});
+  std::vector<std::unique_ptr<Pending>> pending;
+  for (std::uint64_t n = 1; n <= 40; ++n) push(*calm, key_of(0, n), pending, 0);
+  calm->save(saved);
+  const std::array<float, kKeys> wanted = counts(*calm);
+  int told = 0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    CAPTURE(seed);
+    Job job(2, 1, Mode::async, seed, {.kills = 100});
+    const auto client = connect_unreliably(
+        job.servers, {.trainer = 0, .trainers = 1, .mode = Mode::async, .tables = kTables});
+    client->set_dense(1, std::array<float, 7>{});
+    for (int load = 0; load < 15; ++load) {
+      for (std::uint64_t n = 1; n <= 5; ++n) push(*client, n, pending, 0);
+      for (bool is_loaded = false; !is_loaded;) {
+        const Error error = error_of([&] { client->load(saved); });
+        is_loaded = error.kind() == ErrorKind::usage;
+        if (is_loaded) continue;
+        REQUIRE(std::string(error.what()).find("has nothing loaded to take over") != std::string::npos);
+        REQUIRE(error.hint().find("load once more") != std::string::npos);
+        ++told;
+      }
+      for (int again = 0; again < 5; ++again) REQUIRE(counts(*client) == wanted);
+    }
+    CHECK(job.servers[0]->kills() + job.servers[1]->kills() > 5);
+  }
+  CHECK(told > 0);
 }
 
 TEST_CASE("a trainer that dies and comes back with its identity goes on where the servers are") {

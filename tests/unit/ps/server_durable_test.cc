@@ -222,7 +222,9 @@ TEST_CASE("who may come back is waited for, and lost when it does not") {
   CHECK(waits->text == "trainer 1 is gone: its connection to server 0 ended without a goodbye");
 }
 
-TEST_CASE("another run begins anew, another program is refused, and one directory is one server's") {
+TEST_CASE(
+    "another program is refused, what another run has left is not removed unasked, and one directory is one "
+    "server's") {
   const TempDir directory;
   {
     Server server(options(directory));
@@ -239,11 +241,81 @@ TEST_CASE("another run begins anew, another program is refused, and one director
   CHECK(std::string(error.what()) ==
         "the checkpoint in " + directory.path().string() + "/server-00000 is of " + was + ", this is " + is);
   ServerOptions other = options(directory);
-  other.durability.run = "another";
+  other.durability.run = "another-0";
+  const Error refusal = error_of([&] { Server{other}; });
+  CHECK(refusal.kind() == ErrorKind::config);
+  CHECK(std::string(refusal.what()) ==
+        directory.path().string() +
+            "/server-00000 has the checkpoint of an earlier run: server 0 of 1, mode async");
+  CHECK(refusal.hint().find("--ps_checkpoint_found=resume") != std::string::npos);
+  CHECK(Server(options(directory)).recovery().has_value());
+  other.durability.found = FoundCheckpoint::replace;
   Server server(other);
   CHECK_FALSE(server.recovery());
   CHECK(hello(server, 0).next_change == 1);
   CHECK(rows(server, 2)[3] == 0.0f);
+}
+
+TEST_CASE("a later attempt of a run begins anew without being asked to") {
+  const TempDir directory;
+  ServerOptions first = options(directory);
+  first.durability.run = "77-0";
+  {
+    Server server(first);
+    hello(server, 0);
+    ask(server, push(0, 1, 3).bytes());
+  }
+  first.durability.run = "77-1";
+  Server server(first);
+  CHECK_FALSE(server.recovery());
+  hello(server, 0);
+  CHECK(rows(server, 2)[3] == 0.0f);
+}
+
+TEST_CASE("a run that is to go on from another has its tables and changes; its trainers meet anew") {
+  const TempDir directory;
+  for (std::uint64_t run = 1; run <= 4; ++run) {
+    CAPTURE(run);
+    ServerOptions mine = options(directory);
+    mine.durability.run = std::to_string(run) + "-0";
+    mine.durability.found = FoundCheckpoint::resume;
+    Server server(mine);
+    CHECK(server.recovery().has_value() == (run > 1));
+    if (run > 1) CHECK(server.recovery()->awaited.empty());
+    // A barrier of the run before, which trainer 1 never came to, is nobody's.
+    CHECK(hello(server, 1).rounds[0] == 0);
+    // Trainer 0 comes back with its identity, and 1 as somebody else.
+    CHECK(hello(server, 0).next_change == 2 * run - 1);
+    CHECK(rows(server, 2)[3] == static_cast<float>(2 * run - 2));
+    CHECK(ask(server, push(0, 2 * run - 1, 3).bytes())->text == "ok");
+    if (run % 2 == 0) server.make_checkpoint();
+    CHECK(ask(server, push(0, 2 * run - 1, 3).bytes())->text == "ok");
+    CHECK(ask(server, push(0, 2 * run, 3).bytes())->text == "ok");
+    ask(server, wire::draft({wire::Method::barrier, 0, 0, 7, 0, 1}, 0).message.bytes());
+  }
+}
+
+TEST_CASE("a run that ended while it took another's checkpoint over is gone on from by the next") {
+  const TempDir directory;
+  ServerOptions mine = options(directory);
+  mine.durability.run = "1-0";
+  {
+    Server server(mine);
+    hello(server, 0);
+    ask(server, push(0, 1, 3).bytes());
+  }
+  const auto owner = directory.path() / "server-00000" / "owner";
+  const auto kept = directory.path() / "owner of the first";
+  std::filesystem::copy_file(owner, kept);
+  mine.durability.found = FoundCheckpoint::resume;
+  mine.durability.run = "2-0";
+  CHECK(Server(mine).recovery().has_value());
+  // As if it had been killed between its checkpoint and its mark.
+  std::filesystem::copy_file(kept, owner, std::filesystem::copy_options::overwrite_existing);
+  mine.durability.run = "3-0";
+  Server server(mine);
+  hello(server, 0);
+  CHECK(rows(server, 2)[3] == 1.0f);
 }
 
 TEST_CASE("memory and log stay small while a thousand incarnations of a trainer come and go") {

@@ -22,12 +22,17 @@ TEST_CASE("what the environment says") {
   const Environ environ{{"FLEETRUN_PS_CHECKPOINT", "/there"},
                         {"FLEETRUN_PS_CHECKPOINT_INTERVAL", "5"},
                         {"FLEETRUN_PS_LOG_SYNC", "power"},
+                        {"FLEETRUN_PS_CHECKPOINT_FOUND", "resume"},
                         {"FLEETRUN_PS_RUN", "r1"}};
   const Durability durability = durability_of(environ);
   CHECK(durability.directory == "/there");
   CHECK(durability.interval == 5s);
   CHECK(durability.sync == LogSync::power);
   CHECK(durability.run == "r1");
+  CHECK(durability.found == FoundCheckpoint::resume);
+  CHECK(durability_of(Environ{{"FLEETRUN_PS_CHECKPOINT_FOUND", "replace"}}).found ==
+        FoundCheckpoint::replace);
+  CHECK(durability_of(Environ{}).found == FoundCheckpoint::refuse);
   CHECK(recover_within_of(environ) == 120s);
   CHECK(recover_within_of(Environ{{"FLEETRUN_PS_RECOVER", "7"}}) == 7s);
 }
@@ -40,6 +45,8 @@ TEST_CASE("values that are none are refused") {
           std::string("FLEETRUN_PS_RECOVER=") + bad + " is no number of seconds");
     CHECK(error.hint() == "write whole seconds, up to a week: FLEETRUN_PS_RECOVER=0");
   }
+  const Error found = error_of([] { durability_of(Environ{{"FLEETRUN_PS_CHECKPOINT_FOUND", "keep"}}); });
+  CHECK(std::string(found.what()) == "FLEETRUN_PS_CHECKPOINT_FOUND=keep is nothing to do with a checkpoint");
   const Error error = error_of([] { durability_of(Environ{{"FLEETRUN_PS_LOG_SYNC", "maybe"}}); });
   CHECK(std::string(error.what()) == "FLEETRUN_PS_LOG_SYNC=maybe is no way to keep the log");
   CHECK(error.hint() == "set it to process, or to power to survive the end of the host too");
