@@ -90,6 +90,9 @@ void Meeting::replay(const MeetingEvent& event) {
   std::visit(Overloaded{
                  [&](const TrainerCame& came) {
                    const std::uint64_t before = roster_.incarnation(came.newcomer.trainer);
+                   // It was taken in then: whoever had the rank had gone, of which the log says nothing.
+                   if (before != came.newcomer.incarnation)
+                     roster_.leave_for_now(came.newcomer.trainer, before, 0);
                    roster_.hello(came.newcomer);
                    if (before != came.newcomer.incarnation)
                      newcomer_replaces(came.newcomer.trainer, nobody_waits);

@@ -256,6 +256,25 @@ TEST_CASE(
   CHECK(rows(server, 2)[3] == 0.0f);
 }
 
+TEST_CASE(
+    "a trainer that was killed and came as another, and then a server that was killed: it goes on with that "
+    "one") {
+  const TempDir directory;
+  const Message another = make_hello({0, 2, Mode::async, kTables}, 99, 0, 1);
+  {
+    Server server(options(directory));
+    hello(server, 0);
+    CHECK(ask(server, push(0, 1, 3).bytes())->text == "ok");
+    CHECK(server.lost(0, 7));
+    CHECK(ask(server, another.bytes())->text == "ok");
+  }
+  Server server(options(directory));
+  REQUIRE(server.recovery());
+  CHECK(server.recovery()->awaited == std::vector<ClientId>{{0, 99}});
+  CHECK(read_hello_answer(Reader(ask(server, another.bytes())->bytes)).next_change == 1);
+  CHECK(ask(server, push(0, 2, 3).bytes())->text != "ok");
+}
+
 TEST_CASE("a later attempt of a run begins anew without being asked to") {
   const TempDir directory;
   ServerOptions first = options(directory);
