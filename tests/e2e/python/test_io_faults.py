@@ -210,6 +210,22 @@ assert [plain(batch)[0] for batch in batches] == list(range(1, 50))
 """)
 
 
+def test_a_sampler_that_fails_leaves_no_workers(run):
+    run(CAUGHT + """
+class Failing:
+    def __init__(self, good): self.good = good
+    def __len__(self): return 9
+    def __iter__(self):
+        yield from [[0]] * self.good
+        raise ValueError("no order")
+for good in 0, 1, 7:
+    error, batches = caught(DataLoader(Examples(lambda i: i), batch_sampler=Failing(good), num_workers=2), ValueError)
+    assert str(error) == "no order" and batches == max(0, good - 4)
+    del error  # its traceback holds what was running
+    assert multiprocessing.active_children() == []
+""")
+
+
 def test_kept_workers_serve_one_pass_at_a_time(run):
     run(CAUGHT + """
 loader = DataLoader(Examples(lambda i: i, 50), num_workers=2, persistent_workers=True)

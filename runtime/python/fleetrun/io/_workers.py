@@ -31,7 +31,7 @@ class End:
 class Workers:
     """`count` processes that make batches as `work` says. One pass uses them at a time; close() ends them.
 
-    Nothing of them stays: they end when their channel is hung up, when this process ends, or by SIGKILL."""
+    Nothing of them stays: they end with close(), when this is dropped, and when this process ends, however it does."""
 
     def __init__(self, work, count, init, seed, timeout):
         self._owner = os.getpid()
@@ -118,6 +118,9 @@ class Workers:
                 member.process.kill()
         for member in members:
             member.end()
+
+    def __del__(self):
+        self.close()
 
     def _wait(self, member, what):
         """Until `member` has sent something. Throws: Error(host), Error(timeout)."""
