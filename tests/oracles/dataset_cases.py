@@ -17,8 +17,8 @@ def case(name, text, expect="same", slots=SLOTS, kinds=("queue", "memory"), batc
     texts = [text] if isinstance(text, (bytes, str)) else text
     texts = [one.encode() if isinstance(one, str) else one for one in texts]
     return [{"name": f"{name} ({kind})", "kind": kind, "texts": texts, "slots": slots, "batch": batch, "expect": expect,
-             "ours": ours, "paddle": paddle, "why": why, "command": "cat", "threads": 1, "suffix": "", "init": {},
-             "settings": [], "after": [], "unordered": False, **more} for kind in kinds]
+             "ours": ours, "paddle": paddle, "why": why, "command": "cat", "threads": 1, "suffix": "", "init": {}, "our_init": {},
+             "settings": [], "after": [], "unordered": False, "preload": False, **more} for kind in kinds]
 
 
 def rules():
@@ -57,7 +57,25 @@ def rules():
     yield from case("a pipeline of commands", good, command="sed 's/11/99/' | head -n 2", kinds=("queue",))
     yield from case("a .gz file", good, suffix=".gz")
     yield from case("zeros in a sparse slot", "2 1 1 2 0 4 1 1\n2 1 1 1 0 1 1\n2 1 1 4 5 0 5 5 1 1\n", kinds=("queue",))
+    yield from shared_and_in_memory(good)
     yield from random_files()
+
+
+def shared_and_in_memory(good):
+    """Several threads, and what InMemoryDataset alone has."""
+    numbers = ["".join(f"2 {n} 0.5 1 {100 * n + i} 1 1\n" for i in range(1, 40)) for n in range(1, 5)]
+    yield from case("two files", numbers[:2], kinds=("memory",))
+    yield from case("four files, two threads", numbers, threads=2, unordered=True, batch=7)
+    yield from case("local_shuffle", numbers, kinds=("memory",), after=["local_shuffle"], unordered=True, batch=7)
+    yield from case("preloaded", good, kinds=("memory",), preload=True)
+    ids = "1 id1 " + good.replace("\n2 ", "\n1 id2 2 ")
+    contents = "1 id1 1 a_b " + good.replace("\n2 ", "\n1 id2 1 c 2 ")
+    for name, text, settings in (("lines with an id", ids, {"parse_ins_id": True}),
+                                 ("lines with an id and a content", contents, {"parse_ins_id": True, "parse_content": True})):
+        yield from case(name, text, kinds=("memory",), settings=[["_init_distributed_settings", settings]])
+    yield from case("zeros in a sparse slot, dropped as Paddle does",
+                    "2 1 1 2 0 4 1 1 1 1\n2 1 1 1 0 2 0 1e-7 1 1\n2 1 1 4 5 0 5 5 3 nan -1e-6 1 1 1\n", kinds=("memory",),
+                    slots=[F, S, G, Y], our_init={"drop_zeros": True})
 
 
 def random_files():
@@ -106,6 +124,7 @@ def differences():
                         why="abort() says neither file nor line, and no caller can go on")
     yield from case("a count larger than the values", "2 1 1 1 5 2 1\n" + good, "refused", ours="slot 'y'", paddle="feeds",
                     why="Paddle invents the values that are missing")
+    yield from case("a file", good, kinds=("queue",))
     yield from case("a negative count", "2 1 1 -1 5 1 1\n" + good, "refused", ours="slot 's': '-1' is not a count",
                     paddle="any", why="invented values, or abort()")
     yield from case("tokens after the last slot", "2 1 1 1 5 1 1 9 9\n" + good, "refused", ours="1:15: the line goes on",
@@ -126,6 +145,8 @@ def differences():
     yield from case("a .gz file that is none", good, "refused", suffix=".gz", raw=True, ours="not in gzip format",
                     paddle="nothing", why="as above")
     yield from case("a missing file", good, "refused", missing=True, ours="No such file", paddle="nothing", why="as above")
+    yield from case("loaded, released and loaded again", good, "differs", kinds=("memory",),
+                    after=["release_memory", "load_into_memory"], twin="a file (queue)", why="Paddle ends by SIGSEGV")
     yield from case("zeros in a sparse slot", "2 1 1 2 0 4 1 1\n2 1 1 1 0 1 1\n2 1 1 4 5 0 5 5 1 1\n", "differs",
                     kinds=("memory",), twin="zeros in a sparse slot (queue)",
                     why="both datasets feed what the file says; Paddle's InMemoryDataset drops zeros, and pads where nothing is left")

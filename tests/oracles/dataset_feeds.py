@@ -15,21 +15,24 @@ import tempfile
 LIMIT = 60  # seconds for one case
 
 
-def build(paddle, case):
-    """The variables of a case and its dataset."""
+def build(paddle, case, more=None):
+    """The variables of a case and its dataset; `more` settings are ours alone."""
     variables = [paddle.static.data(name=name, shape=[None, *shape], dtype=dtype, lod_level=lod)
                  for name, dtype, shape, lod in case["slots"]]
     kind = paddle.distributed.QueueDataset if case["kind"] == "queue" else paddle.distributed.InMemoryDataset
     dataset = kind()
     dataset.init(use_var=variables, pipe_command=case["command"], batch_size=case["batch"], thread_num=case["threads"],
-                 **case["init"])
-    for name, arguments in case["settings"]:
-        getattr(dataset, name)(*arguments)
+                 **case["init"], **(more or {}))
+    for name, settings in case["settings"]:
+        getattr(dataset, name)(**settings)
     dataset.set_filelist(case["files"])
-    if case["kind"] != "queue":
+    if case["preload"]:
+        dataset.preload_into_memory()
+        dataset.wait_preload_done()
+    elif case["kind"] != "queue":
         dataset.load_into_memory()
-    for name, arguments in case["after"]:
-        getattr(dataset, name)(*arguments)
+    for name in case["after"]:
+        getattr(dataset, name)()
     return variables, dataset
 
 
@@ -60,7 +63,7 @@ def read_fleetrun(case):
     from fleetrun import _native
 
     paddle.enable_static()
-    source = build(paddle, case)[1].native()
+    source = build(paddle, case, case["our_init"])[1].native()
     _native.start_reading(source, True)
     batches = []
     for reader in range(_native.readers_of(source)):
