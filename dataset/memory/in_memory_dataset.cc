@@ -16,7 +16,7 @@ namespace fleetrun::dataset {
 namespace {
 
 // Paddle takes a float below it for a 0 in a sparse slot.
-constexpr float kSmallest = 1e-6F;
+constexpr double kSmallest = 1e-6;  // a double: float32(1e-6) is below it
 
 template <class T>
 void drop_zeros(std::vector<T>& values, std::vector<std::size_t>& offsets) {
@@ -26,7 +26,7 @@ void drop_zeros(std::vector<T>& values, std::vector<std::size_t>& offsets) {
     for (std::size_t i = begin; i < offsets[row + 1]; ++i) {
       const T value = values[i];
       if constexpr (std::is_floating_point_v<T>) {
-        if (std::fabs(value) < kSmallest) continue;
+        if (std::fabs(static_cast<double>(value)) < kSmallest) continue;
       } else {
         if (value == 0) continue;
       }
