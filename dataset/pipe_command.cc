@@ -18,13 +18,36 @@
 namespace fleetrun::dataset {
 namespace {
 
+using std::chrono::steady_clock;
+
 constexpr int kPipeBytes = 1 << 20;
 
-/// Makes the reading end non-blocking, and the pipe large: a small one costs a context switch per 64 KiB.
-void prepare(const Pipe& pipe) {
-  ::fcntl(pipe.reader.value(), F_SETFL, O_RDONLY | O_NONBLOCK);
-  ::fcntl(pipe.reader.value(), F_SETPIPE_SZ,
-          kPipeBytes);  // refused above the user's quota; then it stays small
+/// Makes the pipe large: a small one costs a context switch per 64 KiB. Refused above the user's quota; then it stays
+/// small.
+void widen(const Pipe& pipe) {
+  ::fcntl(pipe.reader.value(), F_SETPIPE_SZ, kPipeBytes);
+}
+
+std::string name_of(const PipeStage& stage) {
+  switch (stage.kind) {
+    case PipeStage::Kind::download:
+      return "the download command '" + printable(stage.text) + "'";
+    case PipeStage::Kind::unpack:
+      return stage.text;
+    case PipeStage::Kind::command:
+      break;
+  }
+  return "the pipe command '" + printable(stage.text) + "'";
+}
+
+std::string hint_for(const PipeStage& stage, const ExitReason& reason) {
+  if (stage.kind == PipeStage::Kind::unpack)
+    return "a file whose name ends in .gz or .zst must be a whole file of that kind";
+  if (reason == ExitReason{ExitReason::Kind::exited, 127, false})
+    return "127 means that a program was not found: check its name, and the PATH of the trainer";
+  if (reason == ExitReason{ExitReason::Kind::exited, 126, false})
+    return "126 means that a program could not be run: is it executable?";
+  return {};
 }
 
 void write_all(int fd, std::string_view text) noexcept {
@@ -61,28 +84,22 @@ std::string LastLines::report() const {
 
 PipeCommand::PipeCommand(PipeCommandOptions options, UniqueFd input)
     : options_(std::move(options)), processes_(options_.environment) {
-  Pipe output = make_pipe();
   Pipe errors = make_pipe();
-  prepare(output);
   ::fcntl(errors.reader.value(), F_SETFL, O_RDONLY | O_NONBLOCK);
-  if (options_.unpack) {
-    Pipe unpacked;
-    const bool last = options_.command.empty();
-    if (!last) unpacked = make_pipe();
-    unpacker_ = processes_.start(
-        {"gzip", "-dc"},
-        {input.value(), last ? output.writer.value() : unpacked.writer.value(), errors.writer.value()});
-    if (!last) input = std::move(unpacked.reader);
+  for (const PipeStage& stage : options_.stages) {
+    Pipe output = make_pipe();
+    widen(output);
+    processes_.start(stage.argv, {input.value(), output.writer.value(), errors.writer.value()});
+    input = std::move(output.reader);
   }
-  if (!options_.command.empty())
-    command_ = processes_.start({"bash", "-o", "pipefail", "-c", options_.command},
-                                {input.value(), output.writer.value(), errors.writer.value()});
+  output_ = std::move(input);
+  ::fcntl(output_.value(), F_SETFL, O_RDONLY | O_NONBLOCK);
   reasons_.resize(processes_.size());
-  output_ = std::move(output.reader);
   errors_ = std::move(errors.reader);
 }
 
 std::size_t PipeCommand::read(std::span<char> room) {
+  std::optional<steady_clock::time_point> silent_since;
   for (;;) {
     if (output_) {
       const std::optional<std::size_t> bytes = read_now(room);
@@ -90,7 +107,8 @@ std::size_t PipeCommand::read(std::span<char> room) {
       if (bytes) output_.reset();
     }
     if (!output_ && processes_.all_reaped()) break;
-    wait();
+    if (!silent_since) silent_since = steady_clock::now();
+    wait(*silent_since);
   }
   pass_on_errors();
   processes_.kill();
@@ -110,24 +128,39 @@ std::optional<std::size_t> PipeCommand::read_now(std::span<char> room) {
   }
 }
 
-void PipeCommand::wait() {
+void PipeCommand::wait(steady_clock::time_point silent_since) {
   std::vector<pollfd> watched = {
       {options_.stop_fd, POLLIN, 0}, {errors_.value(), POLLIN, 0}, {output_.value(), POLLIN, 0}};
   for (std::size_t i = 0; i < processes_.size(); ++i) watched.push_back({processes_.exit_fd(i), POLLIN, 0});
-  // After the command has ended only what it left behind can write.
-  const int timeout = processes_.all_reaped() ? static_cast<int>(options_.linger.count()) : -1;
-  const int ready = ::poll(watched.data(), watched.size(), timeout);
-  if (ready == 0) {
-    processes_.kill();
-    judge();
-    fail("ended, but a background process that it left kept its output open for " +
-             std::to_string(options_.linger.count()) + " ms without writing",
-         "end the command with `wait`, or send the background process's output elsewhere");
+  int timeout = -1;
+  if (processes_.all_reaped()) {  // only what they left behind can write
+    timeout = static_cast<int>(options_.linger.count());
+  } else if (options_.timeout.count() > 0) {
+    const auto left = silent_since + options_.timeout - steady_clock::now();
+    timeout = static_cast<int>(
+        std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(), 0));
   }
+  const int ready = ::poll(watched.data(), watched.size(), timeout);
+  if (ready == 0) fail_silent();
   if (watched[0].revents != 0) throw StopRequested();
   if (watched[1].revents != 0) pass_on_errors();
   for (std::size_t i = 0; i < processes_.size(); ++i)
     if (watched[3 + i].revents != 0) reasons_[i] = processes_.reap(i);
+}
+
+void PipeCommand::fail_silent() {
+  const bool ended = processes_.all_reaped();
+  processes_.kill();
+  const PipeStage& last = options_.stages.back();
+  if (!ended)
+    fail(ErrorKind::timeout, last,
+         "has printed nothing for " + std::to_string(options_.timeout.count()) + " ms, the pipe_timeout",
+         "see why it waits, or allow it more by pipe_timeout");
+  judge();
+  fail(ErrorKind::data, last,
+       "ended, but a background process that it left kept its output open for " +
+           std::to_string(options_.linger.count()) + " ms without writing",
+       "end the command with `wait`, or send the background process's output elsewhere");
 }
 
 void PipeCommand::pass_on_errors() {
@@ -146,31 +179,23 @@ void PipeCommand::pass_on_errors() {
   }
 }
 
+/// The first stage that failed. One that wrote to a later stage which had read enough has not.
 void PipeCommand::judge() const {
-  const bool command_ok = !command_ || reasons_[*command_].ok() ||
-                          reasons_[*command_] == ExitReason{ExitReason::Kind::exited, 128 + SIGPIPE, false};
-  if (unpacker_) {
-    const ExitReason& reason = reasons_[*unpacker_];
-    const bool not_needed = command_ && ended_by_closed_pipe(reason);
-    if (!reason.ok() && !not_needed)
-      throw Error(ErrorKind::data, options_.file + ": gzip " + to_string(reason) + last_errors_.report(),
-                  "a file whose name ends in .gz must be a whole gzip file");
+  for (std::size_t i = 0; i < reasons_.size(); ++i) {
+    const ExitReason& reason = reasons_[i];
+    const PipeStage& stage = options_.stages[i];
+    const bool not_needed = i + 1 < reasons_.size() && ended_by_closed_pipe(reason);
+    const bool inner_not_needed =  // by the shell's own pipeline
+        stage.kind != PipeStage::Kind::unpack &&
+        reason == ExitReason{ExitReason::Kind::exited, 128 + SIGPIPE, false};
+    if (reason.ok() || not_needed || inner_not_needed) continue;
+    fail(ErrorKind::data, stage, to_string(reason), hint_for(stage, reason));
   }
-  if (command_ok) return;
-  const ExitReason& reason = reasons_[*command_];
-  std::string hint;
-  if (reason.kind == ExitReason::Kind::exited && reason.code == 127)
-    hint = "127 means that a program was not found: check its name, and the PATH of the trainer";
-  if (reason.kind == ExitReason::Kind::exited && reason.code == 126)
-    hint = "126 means that a program could not be run: is it executable?";
-  fail(to_string(reason), hint);
 }
 
-void PipeCommand::fail(const std::string& what, const std::string& hint) const {
-  throw Error(ErrorKind::data,
-              options_.file + ": the pipe command '" + printable(options_.command) + "' " + what +
-                  last_errors_.report(),
-              hint);
+void PipeCommand::fail(ErrorKind kind, const PipeStage& stage, const std::string& what,
+                       const std::string& hint) const {
+  throw Error(kind, options_.file + ": " + name_of(stage) + " " + what + last_errors_.report(), hint);
 }
 
 }  // namespace fleetrun::dataset

@@ -1,5 +1,5 @@
-// One data file through its pipe command: `bash -c COMMAND` with the file (unpacked, if it ends in .gz) as
-// its standard input.
+// One data file through the processes that turn it into text, each with the output of the one before as its standard
+// input: maybe a download, maybe gzip or zstd, maybe the pipe command, by `bash -c` or as a program of its own.
 //
 // What counts as failure, although all data may have been printed: an exit status other than 0, a signal, a
 // stage of the command's own pipeline that fails (bash runs with pipefail; a stage that ends by SIGPIPE
@@ -18,17 +18,27 @@
 
 #include "dataset/byte_source.h"
 #include "dataset/process_group.h"
+#include "runtime/base/error.h"
 
 namespace fleetrun::dataset {
 
+/// One process, and how an error calls it.
+struct PipeStage {
+  enum class Kind { download, unpack, command };
+  Kind kind = Kind::command;
+  std::vector<std::string> argv;
+  std::string text;  // as the user wrote it
+};
+
 struct PipeCommandOptions {
   std::string file = {};
-  /// Empty: only unpack.
-  std::string command = {};
-  bool unpack = false;
+  /// At least one.
+  std::vector<PipeStage> stages = {};
   /// What the processes get, as "NAME=VALUE".
   std::vector<std::string> environment = {};
   int stop_fd = -1;
+  /// The longest silence on standard output that is no failure while somebody reads; 0: any.
+  std::chrono::milliseconds timeout{0};
   std::chrono::milliseconds linger{5000};
 };
 
@@ -45,23 +55,23 @@ class LastLines {
 
 class PipeCommand : public ByteSource {
  public:
-  /// Starts the processes with `input` as standard input. Throws: Error(spawn).
+  /// Starts the processes; `input` is the standard input of the first one. Throws: Error(spawn).
   PipeCommand(PipeCommandOptions options, UniqueFd input);
   std::size_t read(std::span<char> room) override;
 
  private:
   std::optional<std::size_t> read_now(std::span<char> room);
-  void wait();
+  void wait(std::chrono::steady_clock::time_point silent_since);
+  [[noreturn]] void fail_silent();
   void pass_on_errors();
   void judge() const;
-  [[noreturn]] void fail(const std::string& what, const std::string& hint) const;
+  [[noreturn]] void fail(ErrorKind kind, const PipeStage& stage, const std::string& what,
+                         const std::string& hint) const;
 
   PipeCommandOptions options_;
   UniqueFd output_;  // closed at the end of the data
   UniqueFd errors_;
-  ProcessGroup processes_;
-  std::optional<std::size_t> unpacker_;
-  std::optional<std::size_t> command_;
+  ProcessGroup processes_;  // one per stage, in their order
   std::vector<ExitReason> reasons_;
   LastLines last_errors_;
 };

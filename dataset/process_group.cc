@@ -3,18 +3,25 @@
 #include "dataset/process_group.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -32,6 +39,34 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   for (std::string& text : strings) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
+}
+
+/// Whether the process was started with `variable` ("NAME=VALUE").
+bool has_variable(const std::string& directory, const std::string& variable) {
+  std::ifstream file(directory + "/environ", std::ios::binary);
+  std::string environment(1, '\0');
+  environment.append(std::istreambuf_iterator<char>(file), {});
+  return environment.find('\0' + variable + '\0') != std::string::npos;
+}
+
+/// Kills this user's processes that were started with `variable`, and waits for their end; how many there were.
+std::size_t kill_all_with(const std::string& variable) {
+  std::size_t killed = 0;
+  std::error_code ignored;  // processes come and go
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string directory = entry.path().string();
+    const auto pid = parse_integer(entry.path().filename().string());
+    struct stat status {};
+    if (!pid || ::stat(directory.c_str(), &status) == -1 || status.st_uid != ::geteuid()) continue;
+    if (!has_variable(directory, variable)) continue;
+    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
+    if (!process || !has_variable(directory, variable)) continue;  // still the same process
+    if (::syscall(SYS_pidfd_send_signal, process.value(), SIGKILL, nullptr, 0) == -1) continue;
+    pollfd ended = {process.value(), POLLIN, 0};
+    ::poll(&ended, 1, 1000);
+    ++killed;
+  }
+  return killed;
 }
 
 void wait_for(pid_t pid) noexcept {
@@ -82,6 +117,10 @@ ProcessGroup::ProcessGroup(std::vector<std::string> environment) : environment_(
   guard_ = spawn({"/bin/sh", "-c", "read line; kill -KILL 0", "fleetrun-pipe-guard"},
                  {lifeline.reader.value(), null.value(), null.value()}, 0);
   lifeline_ = std::move(lifeline.writer);
+  const std::string name = std::string("FLEETRUN_PIPE") + "=";
+  std::erase_if(environment_, [&](const std::string& variable) { return variable.starts_with(name); });
+  mark_ = name + std::to_string(::getpid()) + "." + std::to_string(guard_);
+  environment_.push_back(mark_);
 }
 
 ProcessGroup::~ProcessGroup() {
@@ -89,6 +128,13 @@ ProcessGroup::~ProcessGroup() {
   for (const Process& process : processes_)
     if (process.pidfd) wait_for(process.pid);
   wait_for(guard_);
+  constexpr int rounds = 10;  // of processes that start others as fast as they are killed
+  try {
+    for (int round = 0; round < rounds && kill_all_with(mark_) > 0; ++round) {
+    }
+  } catch (const std::exception&) {
+    // What is left is the business of fleetrun-init.
+  }
 }
 
 std::size_t ProcessGroup::start(const std::vector<std::string>& argv, const Streams& streams) {

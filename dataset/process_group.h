@@ -2,8 +2,9 @@
 //
 // All of them are in one process group, whose leader is a guard: a shell that waits on a pipe of which only
 // this process holds the other end. Should this process die, even by SIGKILL, the guard kills the group. (The
-// kernel's parent-death signal would reach the first process only, and fires when a *thread* ends.) What
-// calls setsid leaves the group; such a process is the business of fleetrun-init.
+// kernel's parent-death signal would reach the first process only, and fires when a *thread* ends.) What calls setsid
+// leaves the group, but keeps the variable FLEETRUN_PIPE that all of them were started with: it is found by that when
+// the group ends, and should this process die first, it is the business of fleetrun-init.
 //
 // Threads: one.
 #pragma once
@@ -23,7 +24,7 @@ class ProcessGroup {
  public:
   /// `environment` is what the processes get, as "NAME=VALUE". Throws: Error(spawn).
   explicit ProcessGroup(std::vector<std::string> environment);
-  /// Kills what is left, and waits for the processes that were started here.
+  /// Kills what is left, what has left the group too, and waits for the processes that were started here.
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -57,6 +58,7 @@ class ProcessGroup {
   pid_t spawn(std::vector<std::string> argv, const Streams& streams, pid_t group);
 
   std::vector<std::string> environment_;
+  std::string mark_;  // FLEETRUN_PIPE=…
   UniqueFd lifeline_;
   pid_t guard_ = -1;
   std::vector<Process> processes_;

@@ -18,6 +18,7 @@
 #include "dataset/batch_queue.h"
 #include "dataset/byte_source.h"
 #include "dataset/multi_slot_parser.h"
+#include "dataset/pipes_ahead.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -65,6 +66,7 @@ struct Reader {
   BatchQueue queue;
   const std::size_t number;
   std::thread thread;
+  std::atomic<bool> drained = false;  // its consumer has had all
 };
 
 }  // namespace
@@ -78,10 +80,15 @@ struct QueueDataset::State {
 
   void begin(bool in_turn);
   void end() noexcept;
+  bool is_complete() const noexcept;
+  void read_environment();
+  void prepare_stop_event();
+  ByteSourceOptions source_options(std::size_t index) const;
+  void start_ahead();
   void run(Reader& reader) noexcept;
   void read_files(Reader& reader);
   std::size_t file_after(const Reader& reader, std::size_t taken);
-  void read_file(const std::string& file, Reader& reader, MultiSlotParser& parser, Batch& batch);
+  void read_file(std::size_t index, Reader& reader, MultiSlotParser& parser, Batch& batch);
   void report_bad_lines() const;
   void fail(std::exception_ptr cause) noexcept;
   void throw_first_error();
@@ -98,21 +105,39 @@ struct QueueDataset::State {
   std::exception_ptr first_error;
   BadLines bad_lines;
   std::atomic<std::size_t> running = 0;
+  std::atomic<std::size_t> next_ahead = 0;
+  PipesAhead ahead;  // the first files of the next pass
 };
+
+void QueueDataset::State::read_environment() {
+  std::vector<std::string> now;
+  const Environ own = Environ::of_process();
+  for (const auto& [name, value] : own.values()) now.emplace_back(name).append("=").append(value);
+  if (now != environment) ahead.clear();
+  environment = std::move(now);
+}
+
+/// The same event in every pass: what was started ahead waits for it.
+void QueueDataset::State::prepare_stop_event() {
+  if (!stop_event)
+    stop_event.reset(
+        check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "cannot start the readers"));
+  std::uint64_t ignored = 0;
+  [[maybe_unused]] const auto taken = ::read(stop_event.value(), &ignored, sizeof ignored);
+}
 
 void QueueDataset::State::begin(bool files_in_turn) {
   if (options.files.empty())
     throw Error(ErrorKind::config, "a dataset without files", "call set_filelist() with the data files");
   check_files(options.files);
-  environment.clear();
-  const Environ own = Environ::of_process();
-  for (const auto& [name, value] : own.values()) environment.emplace_back(name).append("=").append(value);
+  read_environment();
+  prepare_stop_event();
   next_file = 0;
+  next_ahead = 0;
   in_turn = files_in_turn;
   first_error = nullptr;
   bad_lines.clear();
   readers.clear();
-  stop_event.reset(check_errno(::eventfd(0, EFD_CLOEXEC), "eventfd", "cannot start the readers"));
   for (std::size_t i = 0; i < std::min(options.threads, options.files.size()); ++i)
     readers.push_back(std::make_unique<Reader>(options.queue_batches, i));
   running = readers.size();
@@ -132,6 +157,11 @@ void QueueDataset::State::end() noexcept {
   for (const auto& reader : readers) reader->queue.abandon();
   for (const auto& reader : readers)
     if (reader->thread.joinable()) reader->thread.join();
+}
+
+bool QueueDataset::State::is_complete() const noexcept {
+  return std::all_of(readers.begin(), readers.end(),
+                     [](const auto& reader) { return reader->drained.load(); });
 }
 
 void QueueDataset::State::run(Reader& reader) noexcept {
@@ -158,7 +188,8 @@ void QueueDataset::State::read_files(Reader& reader) {
   std::size_t taken = 0;
   for (std::size_t index = file_after(reader, 0); index < options.files.size();
        index = file_after(reader, ++taken))
-    read_file(options.files[index], reader, parser, batch);
+    read_file(index, reader, parser, batch);
+  if (options.starts_next_pass) start_ahead();
   const std::size_t rows = parser.end_batch();
   if (rows == 0 || (options.drop_last && rows < options.batch_size)) return;
   if (!reader.queue.push(batch)) throw StopRequested();
@@ -169,12 +200,24 @@ void QueueDataset::State::report_bad_lines() const {
   if (report.count > 0) log::warning(to_string(report));
 }
 
-void QueueDataset::State::read_file(const std::string& file, Reader& reader, MultiSlotParser& parser,
+ByteSourceOptions QueueDataset::State::source_options(std::size_t index) const {
+  return {.file = options.files[index],
+          .pipe = options.pipe,
+          .environment = environment,
+          .stop_fd = stop_event.value()};
+}
+
+/// By each reader when it has no more files: a pass begins with as many files as there are readers.
+void QueueDataset::State::start_ahead() {
+  const std::size_t index = next_ahead++;
+  ahead.start(index, source_options(index));
+}
+
+void QueueDataset::State::read_file(std::size_t index, Reader& reader, MultiSlotParser& parser,
                                     Batch& batch) {
-  const auto source = open_byte_source({.file = file,
-                                        .command = options.pipe_command,
-                                        .environment = environment,
-                                        .stop_fd = stop_event.value()});
+  const std::string& file = options.files[index];
+  std::unique_ptr<ByteSource> source = ahead.take(index, file);
+  if (!source) source = open_byte_source(source_options(index));
   parser.begin_input();
   for (bool ended = false;;) {
     switch (parser.parse()) {
@@ -184,7 +227,7 @@ void QueueDataset::State::read_file(const std::string& file, Reader& reader, Mul
         parser.begin_batch(batch, options.batch_size);
         continue;
       case MultiSlotParser::Outcome::bad:
-        bad_lines.add(file, options.pipe_command == "cat" ? "" : options.pipe_command, parser.fault());
+        bad_lines.add(file, command_text(options.pipe), parser.fault());
         parser.skip_bad_line();
         continue;
       case MultiSlotParser::Outcome::more:
@@ -246,14 +289,17 @@ std::size_t QueueDataset::readers() const noexcept {
 }
 
 bool QueueDataset::next(std::size_t reader, Batch& batch) {
-  if (state_->readers.at(reader)->queue.take(batch)) return true;
+  Reader& from = *state_->readers.at(reader);
+  if (from.queue.take(batch)) return true;
   state_->throw_first_error();
+  from.drained = true;
   return false;
 }
 
 void QueueDataset::stop() noexcept {
   const std::lock_guard lock(state_->owner_mutex);
   state_->end();
+  if (!state_->is_complete()) state_->ahead.clear();
 }
 
 BadLineReport QueueDataset::bad_lines() const {

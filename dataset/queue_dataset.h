@@ -12,6 +12,7 @@
 
 #include "dataset/bad_lines.h"
 #include "dataset/batch_source.h"
+#include "dataset/byte_source.h"
 #include "dataset/line_prefixes.h"
 
 namespace fleetrun::dataset {
@@ -20,9 +21,7 @@ struct QueueDatasetOptions {
   std::vector<Slot> slots;
   /// What every line begins with, before the slots.
   LinePrefixes prefixes = {};
-  /// Run by `bash -c` with the file as standard input; "cat" and "" read the file directly. `.gz` files are
-  /// unpacked first.
-  std::string pipe_command = "cat";
+  PipeOptions pipe = {};
   std::size_t batch_size = 1;
   /// Readers wanted; cut to the number of files.
   std::size_t threads = 1;
@@ -33,6 +32,9 @@ struct QueueDatasetOptions {
   BadLinePolicy bad_lines = {};
   /// Whether a reader's last batch is left out when it is short.
   bool drop_last = false;
+  /// Whether the pipe commands of the next pass's first files start while a pass ends. They end with the dataset when
+  /// there is no next pass.
+  bool starts_next_pass = false;
 };
 
 class QueueDataset : public BatchSource {

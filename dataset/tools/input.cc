@@ -26,7 +26,7 @@ class TextRows : public RowReader {
       : file_(file),
         parser_(input.slots),
         source_(open_byte_source(
-            {.file = file, .command = input.pipe_command, .environment = own_environment()})) {}
+            {.file = file, .pipe = {.command = input.pipe_command}, .environment = own_environment()})) {}
 
   Outcome next(Batch& batch, std::size_t wanted) override {
     parser_.begin_batch(batch, wanted);

@@ -1,4 +1,4 @@
-// Training: which parameter becomes which table, datasets, one step on fed arrays, a pass over a dataset.
+// Training: which parameter becomes which table, one step on fed arrays, a pass over a dataset.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataset/queue_dataset.h"
+#include "dataset/batch_source.h"
 #include "runtime/base/environ.h"
 #include "runtime/dataset_trainer.h"
 #include "runtime/engine/optimizer.h"
@@ -26,7 +26,7 @@ namespace {
 
 namespace py = pybind11;
 using namespace py::literals;
-using dataset::QueueDataset;
+using dataset::BatchSource;
 using engine::OptimizerConfig;
 using runtime::PassResult;
 using runtime::TablePlan;
@@ -84,24 +84,6 @@ void bind_plan(py::module_& module) {
                                    servers ? runtime::Placement::server : runtime::Placement::one_process,
                                    choices);
       });
-}
-
-using SlotTuple = std::tuple<std::string, std::string, bool, std::int64_t>;
-
-std::shared_ptr<QueueDataset> make_dataset(const std::vector<SlotTuple>& slots, std::string pipe_command,
-                                           std::size_t batch_size, std::size_t threads,
-                                           std::vector<std::string> files, bool ids, bool contents) {
-  dataset::QueueDatasetOptions options;
-  options.prefixes = {.id = ids, .content = contents};
-  for (const auto& [name, type, dense, width] : slots) {
-    options.slots.push_back(
-        {name, type == "float32" ? dataset::SlotType::float32 : dataset::SlotType::int64, dense, width});
-  }
-  options.pipe_command = std::move(pipe_command);
-  options.batch_size = batch_size;
-  options.threads = threads;
-  options.files = std::move(files);
-  return std::make_shared<QueueDataset>(std::move(options));
 }
 
 /// A step runner with the tensors that were fed to it last, and everything it needs alive.
@@ -165,10 +147,10 @@ std::function<void(const std::string&)> printer(const py::function& print_line) 
   };
 }
 
-PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<dataset::BatchSource> dataset,
-                    PlanPtr plan, ClientPtr client, std::vector<std::string> fetch,
-                    std::vector<std::string> fetch_info, std::int64_t print_period, bool train,
-                    const std::string& mode, const py::function& print_line, std::uint32_t pull_dense_every) {
+PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSource> dataset, PlanPtr plan,
+                    ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
+                    std::int64_t print_period, bool train, const std::string& mode,
+                    const py::function& print_line, std::uint32_t pull_dense_every) {
   runtime::PassOptions options;
   options.fetch = std::move(fetch);
   options.fetch_info = std::move(fetch_info);
@@ -191,10 +173,6 @@ PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<dataset:
 void bind_training(py::module_& module) {
   bind_plan(module);
   bind_step_runner(module);
-  py::class_<dataset::BatchSource, std::shared_ptr<dataset::BatchSource>>(module, "BatchSource");
-  py::class_<QueueDataset, dataset::BatchSource, std::shared_ptr<QueueDataset>>(module, "QueueDataset")
-      .def(py::init(&make_dataset), "slots"_a, "pipe_command"_a, "batch_size"_a, "threads"_a, "files"_a,
-           "ids"_a = false, "contents"_a = false);
   py::class_<PassResult>(module, "PassResult")
       .def_readonly("examples", &PassResult::examples)
       .def_readonly("batches", &PassResult::batches)

@@ -18,6 +18,7 @@ namespace fleetrun::python {
 
 void bind_arrays(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);
+void bind_dataset(pybind11::module_& module);
 void bind_file_queue(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);

@@ -44,6 +44,7 @@ PYBIND11_MODULE(_native, module) {
   fleetrun::python::bind_tables(module);
   fleetrun::python::bind_ps(module);
   fleetrun::python::bind_ps_arrays(module);
+  fleetrun::python::bind_dataset(module);
   fleetrun::python::bind_training(module);
   fleetrun::python::bind_batches(module);
   fleetrun::python::bind_memory_dataset(module);

@@ -131,7 +131,7 @@ Figure read(const std::vector<Slot>& slots, const std::vector<std::string>& file
             std::size_t threads) {
   QueueDatasetOptions options;
   options.slots = slots;
-  options.pipe_command = command;
+  options.pipe.command = command;
   options.batch_size = kBatch;
   options.threads = threads;
   options.files = files;

@@ -230,7 +230,7 @@ print("went on")
      "1 in fetch_list and 2 in fetch_info"),
     ("exe.train_from_dataset(dataset=dataset, fetch_handler=print)", "train_from_dataset(fetch_handler="),
     ("dataset.init(batch_size=0)", "QueueDataset: batch_size=0"),
-    ("dataset.init(fs_name='hdfs://there')", "QueueDataset.init(fs_name='hdfs://there') is not supported"),
+    ("dataset.init(input_type=1)", "QueueDataset.init(input_type=1) is not supported"),
     ("paddle.distributed.QueueDataset().native()", "the dataset has no variables"),
     ("paddle.optimizer.SGD(0.1).minimize(x)", "x"),
 ])

@@ -11,8 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "dataset/queue_dataset.h"
@@ -26,7 +28,7 @@ using namespace std::chrono_literals;
 
 QueueDatasetOptions options_for(std::string command, std::vector<std::string> files) {
   return {.slots = {{.name = "s", .type = SlotType::int64, .dense = false, .width = 1}},
-          .pipe_command = std::move(command),
+          .pipe = {.command = std::move(command)},
           .batch_size = 2,
           .files = std::move(files)};
 }
@@ -98,14 +100,25 @@ TEST_CASE("a .gz file is unpacked first, for cat and for a command") {
 TEST_CASE("a .gz file that is none fails, naming file and gzip's reason") {
   const tests::TempDir directory;
   const std::string file = directory.write("a.gz", "1 5\n");
-  for (const char* command : {"cat", "sed s/5/6/"}) {
-    const Error error = error_of(options_for(command, {file}));
-    CHECK(error.kind() == ErrorKind::data);
-    CHECK(
-        std::string(error.what()).starts_with(file + ": gzip exited with 1; its standard error ends:\n    "));
-    CHECK(contains(error.what(), "not in gzip format"));
-    CHECK(error.hint() == "a file whose name ends in .gz must be a whole gzip file");
-  }
+  const Error here = error_of(options_for("cat", {file}));
+  CHECK(here.kind() == ErrorKind::data);
+  CHECK(std::string(here.what()) == file + ": is not in gzip format: incorrect header check, at byte 2");
+  CHECK(here.hint() == "a file whose name ends in .gz or .zst must be a whole file of that kind");
+  const Error piped = error_of(options_for("sed s/5/6/", {file}));
+  CHECK(piped.kind() == ErrorKind::data);
+  CHECK(std::string(piped.what()).starts_with(file + ": gzip exited with 1; its standard error ends:\n    "));
+  CHECK(contains(piped.what(), "not in gzip format"));
+  CHECK(piped.hint() == here.hint());
+}
+
+TEST_CASE("a .zst file is unpacked first, for cat and for a command") {
+  const tests::TempDir directory;
+  const std::string file = directory.write("a", "1 5\n1 6\n");
+  REQUIRE(::system(("zstd -q " + file + " -o " + file + ".zst").c_str()) == 0);
+  QueueDataset plain(options_for("cat", {file + ".zst"}));
+  CHECK(ids_of(plain) == Ids{5, 6});
+  QueueDataset filtered(options_for("sed s/5/8/", {file + ".zst"}));
+  CHECK(ids_of(filtered) == Ids{8, 6});
 }
 
 TEST_CASE("an exit status other than 0 fails although all data came, with the last lines of standard error") {
@@ -178,6 +191,77 @@ TEST_CASE("a command may leave its input unread, and a stage may stop an earlier
   CHECK(ids_of(packed) == Ids{5});
 }
 
+TEST_CASE("a program and its arguments, without a shell") {
+  const tests::TempDir directory;
+  QueueDatasetOptions options = options_for("", {directory.write("a", "1 5\n1 6\n")});
+  options.pipe.argv = {"sed", "s/5/$HOME 7;/; s/ .HOME//; s/;//"};
+  QueueDataset dataset(options);
+  CHECK(ids_of(dataset) == Ids{7, 6});
+  options.pipe.argv = {"sh", "-c", "exit 9"};
+  CHECK(contains(error_of(options).what(), ": the pipe command 'sh -c 'exit 9'' exited with 9"));
+  options.pipe.argv = {"no-such-program-here"};
+  const Error error = error_of(options);
+  CHECK(error.kind() == ErrorKind::spawn);
+  CHECK(std::string(error.what()) == "cannot start no-such-program-here: No such file or directory");
+}
+
+TEST_CASE("a remote file is what its download command prints, unpacked by its name, then piped") {
+  const tests::TempDir directory;
+  const std::string text = directory.write("far", "1 5\n1 6\n");
+  REQUIRE(::system(("gzip -k " + text).c_str()) == 0);
+  const std::string fetch = "sh -c 'echo \"$1\" >> " + directory.file("log") + "; cat " +
+                            directory.path().string() + "/${1##*/}' fetch";
+  QueueDatasetOptions options = options_for("cat", {"s3://a bucket/far", "hdfs:/$(x)/far.gz"});
+  options.pipe.remote.download_command = fetch;
+  QueueDataset plain(options);
+  CHECK(ids_of(plain) == Ids{5, 6, 5, 6});
+  std::ifstream log(directory.file("log"));
+  std::string first, second;
+  std::getline(log, first);
+  std::getline(log, second);
+  CHECK(first == "s3://a bucket/far");
+  CHECK(second == "hdfs:/$(x)/far.gz");
+  options.pipe.command = "sed s/5/8/";
+  QueueDataset filtered(options);
+  CHECK(ids_of(filtered) == Ids{8, 6, 8, 6});
+  options.pipe.remote.download_command = "echo no such object >&2; false";
+  const Error error = error_of(options);
+  CHECK(std::string(error.what()) ==
+        "s3://a bucket/far: the download command 'echo no such object >&2; false' exited with 1; its "
+        "standard error "
+        "ends:\n    no such object");
+}
+
+TEST_CASE("a command that prints nothing for the pipe_timeout is killed, and is an error") {
+  const tests::TempDir directory;
+  const std::string fifo = make_fifo(directory);
+  QueueDatasetOptions options =
+      options_for("echo $$ > " + fifo + "; cat; exec sleep 1000", {directory.write("a", "1 5\n")});
+  options.pipe.timeout = 20ms;
+  pid_t command = 0;
+  std::thread listener([&] { command = pid_from(fifo); });
+  const Error error = error_of(options);
+  listener.join();
+  CHECK(error.kind() == ErrorKind::timeout);
+  CHECK(contains(error.what(), "' has printed nothing for 20 ms, the pipe_timeout"));
+  CHECK(error.hint() == "see why it waits, or allow it more by pipe_timeout");
+  CHECK(ends(command));
+}
+
+TEST_CASE("what has left the command's process group by setsid is killed too") {
+  const tests::TempDir directory;
+  const std::string fifo = make_fifo(directory);
+  QueueDataset dataset(
+      options_for("setsid sh -c 'setsid sleep 1000 > /dev/null 2>&1 & echo $! > " + fifo + "'; cat",
+                  {directory.write("a", "1 5\n")}));
+  pid_t background = 0;
+  std::thread listener([&] { background = pid_from(fifo); });
+  const Ids ids = ids_of(dataset);
+  listener.join();
+  CHECK(ids == Ids{5});
+  CHECK(ends(background));
+}
+
 TEST_CASE("a flood on standard error blocks nothing") {
   const tests::TempDir directory;
   QueueDataset dataset(options_for("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; cat",
@@ -213,9 +297,8 @@ TEST_CASE("a silent background process that holds the output is killed, and is a
   pid_t background = 0;
   std::thread listener([&] { background = pid_from(fifo); });
   const auto source = open_byte_source({.file = directory.write("a", "1 5\n"),
-                                        .command = command,
-                                        .environment = {"PATH=/usr/bin:/bin"},
-                                        .linger = 20ms});
+                                        .pipe = {.command = command, .linger = 20ms},
+                                        .environment = {"PATH=/usr/bin:/bin"}});
   std::vector<char> room(100);
   std::string text;
   try {
@@ -317,6 +400,64 @@ TEST_CASE("the command gets default signals, though this process ignores and blo
   ::signal(SIGPIPE, pipe_before);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   CHECK(ids == Ids{0});
+}
+
+/// Runs that a command has written to `log`, a line each.
+std::size_t lines_of(const std::string& log) {
+  std::ifstream stream(log);
+  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(stream), {}, '\n'));
+}
+
+TEST_CASE("the next pass's pipes start while a pass ends, are used by it, and end with the dataset") {
+  const tests::TempDir directory;
+  const std::string fifo = make_fifo(directory), log = directory.file("log");
+  std::vector<std::string> files = {directory.write("a", "1 5\n"), directory.write("b", "1 6\n"),
+                                    directory.write("c", "1 7\n")};
+  QueueDatasetOptions options = options_for("echo run >> " + log + "; cat", files);
+  options.starts_next_pass = true;
+  QueueDataset dataset(options);
+  CHECK(ids_of(dataset) == Ids{5, 6, 7});
+  dataset.stop();  // of a pass that is over: what was started ahead stays
+  for (int pass = 2; pass <= 4; ++pass) CHECK(ids_of(dataset) == Ids{5, 6, 7});
+  const std::size_t runs = lines_of(log);
+  CHECK(runs >= 12);  // the last one that was started may not have come so far
+  CHECK(runs <= 13);
+
+  options.pipe.command =
+      "cat; if [ -e " + log + ".2 ]; then echo $$ > " + fifo + "; exec sleep 1000; fi; > " + log + ".2";
+  options.files.resize(1);
+  pid_t idle = 0;
+  {
+    QueueDataset other(options);
+    CHECK(ids_of(other) == Ids{5});
+    idle = pid_from(fifo);
+    REQUIRE(idle > 0);
+  }
+  CHECK(ends(idle));
+}
+
+TEST_CASE("a file that changed after its pipe was started ahead is read anew") {
+  const tests::TempDir directory;
+  const std::string file = directory.write("a", "1 5\n");
+  QueueDatasetOptions options = options_for("sed p", {file});
+  options.starts_next_pass = true;
+  QueueDataset dataset(options);
+  CHECK(ids_of(dataset) == Ids{5, 5});
+  directory.write("a", "1 66\n");
+  CHECK(ids_of(dataset) == Ids{66, 66});
+}
+
+TEST_CASE("a pass that is stopped halfway leaves nothing started") {
+  const tests::TempDir directory;
+  QueueDatasetOptions options = options_for("sed p", {directory.write("a", "1 5\n1 6\n1 7\n")});
+  options.starts_next_pass = true;
+  QueueDataset dataset(options);
+  dataset.start(false);
+  Batch batch;
+  REQUIRE(dataset.next(0, batch));
+  dataset.stop();
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+  CHECK(ids_of(dataset) == Ids{5, 5, 6, 6, 7, 7});
 }
 
 TEST_CASE("no descriptor and no process is left after many commands") {

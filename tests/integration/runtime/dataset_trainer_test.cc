@@ -47,7 +47,7 @@ TEST_CASE("a server that dies ends a pass whose other thread waits for a silent 
     options.batch_size = 2;
     options.threads = 2;
     options.files = {dir.write("full.txt", lines), dir.write("empty.txt", "")};
-    options.pipe_command = "cat; exec tail -f /dev/null";
+    options.pipe.command = "cat; exec tail -f /dev/null";
     dataset::QueueDataset dataset(options);
 
     PooledModel model(Lookups::rows);

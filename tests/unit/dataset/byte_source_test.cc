@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -24,7 +25,8 @@ TEST_CASE("cat, blanks and nothing read the file itself") {
   const std::string file = directory.write("part", "1 2\n3 4 without an end");
   for (const char* command : {"cat", "", " cat ", "  "}) {
     CAPTURE(command);
-    CHECK(read_all(*open_byte_source({.file = file, .command = command})) == "1 2\n3 4 without an end");
+    CHECK(read_all(*open_byte_source({.file = file, .pipe = {.command = command}})) ==
+          "1 2\n3 4 without an end");
   }
   CHECK(read_all(*open_byte_source({.file = directory.write("empty", "")})).empty());
 }
@@ -39,6 +41,39 @@ TEST_CASE("a file that is gone by the time it is opened is named") {
     CHECK(error.what() == directory.file("gone") + ": No such file or directory");
     CHECK(error.hint().empty());
   }
+}
+
+TEST_CASE("a file that shrinks, grows or goes while it is read is an error with the place") {
+  const tests::TempDir directory;
+  const auto error_after = [&](auto change) {
+    const std::string file = directory.write("part", "1 2\n3 4\n5 6\n");
+    const auto source = open_byte_source({.file = file});
+    std::vector<char> room(4);
+    REQUIRE(source->read(room) == 4);
+    change(file);
+    try {
+      read_all(*source);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::data);
+      CHECK(error.hint() ==
+            "write a new file under another name and rename it, and leave alone what is being read");
+      return std::string(error.what()).substr(file.size());
+    }
+    return std::string("no error");
+  };
+  CHECK(error_after([](const std::string& file) { std::filesystem::resize_file(file, 6); }) ==
+        ": had 12 bytes when it was opened and has 6 now; reading ended at byte 6");
+  CHECK(error_after([](const std::string& file) { std::ofstream(file, std::ios::app) << "7"; }) ==
+        ": had 12 bytes when it was opened and has 13 now; reading ended at byte 13");
+  CHECK(error_after([](const std::string& file) { std::filesystem::remove(file); }) ==
+        ": was deleted while it was read; reading ended at byte 12");
+  CHECK(error_after([](const std::string&) {}) == "no error");
+}
+
+TEST_CASE("the command as an error calls it") {
+  CHECK(command_text({.command = " cat "}).empty());
+  CHECK(command_text({.command = " sed p\n"}) == "sed p");
+  CHECK(command_text({.argv = {"python", "a reader.py"}}) == "python 'a reader.py'");
 }
 
 TEST_CASE("all files that cannot be read are named at once") {

@@ -3,6 +3,7 @@
 Source: document 003, section 1.2.4; the MultiSlot rules are those of dataset/queue_dataset.h.
 """
 
+import datetime
 import math
 import os
 
@@ -17,61 +18,143 @@ class DatasetBase:
     def __init__(self):
         self._slots = []
         self._pipe_command = "cat"
+        self._pipe_timeout = 0.0
         self._batch_size = 1
         self._threads = 1
         self._files = []
+        self._bad_line = os.environ.get("FLEETRUN_BAD_LINE", "fail")
+        self._drop_last = False
+        self._remote = {"download_command": "", "fs_name": "", "fs_ugi": ""}
+        self._reader = None
 
     def init(self, batch_size=1, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
-             download_cmd="cat"):
-        """Sets the dataset up.
+             download_cmd="cat", bad_line=None, drop_last=False, pipe_timeout=0):
+        """Sets the dataset up. Every argument has a setter of its own, which says more.
 
-        use_var: the input variables in the order in which the pipe command prints their slots. batch_size:
-        examples. thread_num: reader threads, and trainer threads with them. pipe_command: run by bash with the
-        file as standard input, printing the MultiSlot text format.
+        Paddle has no bad_line, drop_last and pipe_timeout.
         Throws: Error(config) naming the argument; the files are looked at when a pass starts.
         """
-        refuse(f"{type(self).__name__}.init", input_type=(input_type, 0), fs_name=(fs_name, ""), fs_ugi=(fs_ugi, ""),
-               download_cmd=(download_cmd, "cat"))
+        self.set_input_type(input_type)
         self.set_batch_size(batch_size)
         self.set_thread(thread_num)
         self.set_use_var(use_var)
         self.set_pipe_command(pipe_command)
+        self.set_hdfs_config(fs_name, fs_ugi)
+        self.set_download_cmd(download_cmd)
+        if bad_line is not None:
+            self.set_bad_line(bad_line)
+        self.set_drop_last(drop_last)
+        self.set_pipe_timeout(pipe_timeout)
 
     def set_batch_size(self, batch_size):
         """Examples per batch."""
         self._batch_size = self._count("batch_size", batch_size)
 
     def set_thread(self, thread_num):
-        """Reader threads."""
+        """Reader threads, and trainer threads with them; cut to the number of files."""
         self._threads = self._count("thread_num", thread_num)
 
     def set_pipe_command(self, pipe_command):
-        """The command that turns a file into MultiSlot text."""
-        self._pipe_command = str(pipe_command)
+        """What turns a file into MultiSlot text: it gets the file as standard input, and one process is started per file.
+
+        A str is run by bash; a list is a program and its arguments, without a shell. "cat" reads the file itself.
+        A file whose name ends in .gz or .zst is unpacked first.
+        """
+        if isinstance(pipe_command, (list, tuple)):
+            words = [os.fspath(word) for word in pipe_command]
+            if not words or not words[0]:
+                raise Error("config", f"{self._name()}: pipe_command={pipe_command!r} names no program",
+                            "give the program and its arguments")
+            self._pipe_command = words
+        else:
+            self._pipe_command = str(pipe_command)
+
+    def set_pipe_timeout(self, seconds):
+        """The longest time that a pipe command may print nothing while its reader waits; 0 (the default): any time.
+
+        Not in Paddle.
+        """
+        if not (isinstance(seconds, (int, float)) and 0 <= seconds < 1e6):
+            raise Error("config", f"{self._name()}: pipe_timeout={seconds!r}", "it is a number of seconds, 0 for no limit")
+        self._pipe_timeout = float(seconds)
 
     def set_use_var(self, var_list):
         """The input variables, in slot order: float32 or int64, lod_level 0 (fixed width) or 1 (any number)."""
         self._slots = [_slot(variable) for variable in var_list]
 
     def set_filelist(self, filelist):
-        """The files of a pass. A str or a list of them."""
+        """The files of a pass. A str or a list of them. Names like s3://bucket/file are fetched by download_cmd."""
         self._files = [filelist] if isinstance(filelist, str) else [os.fspath(name) for name in filelist]
 
+    def set_input_type(self, input_type):
+        """0, an example per line; Paddle's 1 (a batch per line) is refused. Throws: Error(config)."""
+        refuse(f"{self._name()}.init", input_type=(input_type, 0))
+
     def set_hdfs_config(self, fs_name, fs_ugi):
-        """Refused unless both are empty. Throws: Error(config)."""
-        refuse(f"{type(self).__name__}.set_hdfs_config", fs_name=(fs_name, ""), fs_ugi=(fs_ugi, ""))
+        """The Hadoop file system of names like hdfs:/file, read by `hadoop fs -cat` where there is no download_cmd."""
+        self._remote["fs_name"] = str(fs_name)
+        self._remote["fs_ugi"] = str(fs_ugi)
+
+    def set_download_cmd(self, download_cmd):
+        """What fetches the files that are not on this host (hdfs:, afs:, s3:// …): run by bash with the name as one more
+        argument; what it prints is the file. "cat", Paddle's default, means none."""
+        self._remote["download_command"] = str(download_cmd)
+
+    def set_bad_line(self, bad_line):
+        """What a line that is no example does: "fail" ends the pass; "skip:N" passes over up to N of a pass, counted
+        (bad_lines()) and told of on standard error at its end. Default: FLEETRUN_BAD_LINE (fleetrun --bad_line), or fail.
+
+        Not in Paddle. Throws: Error(config).
+        """
+        from fleetrun import _native
+
+        _native.DatasetOptions().bad_line = str(bad_line)
+        self._bad_line = str(bad_line)
+
+    def bad_lines(self):
+        """The lines that were passed over (set_bad_line) when the files were read last: {"count": N, "places": [the first
+        ones]}. Not in Paddle."""
+        report = self._reader.bad_lines() if self._reader else None
+        return {"count": report.count if report else 0, "places": report.places if report else []}
+
+    def set_drop_last(self, drop_last):
+        """Whether the last batch of a reader is left out when it is short. Not in Paddle."""
+        self._drop_last = bool(drop_last)
 
     _set_batch_size = set_batch_size
     _set_thread = set_thread
     _set_pipe_command = set_pipe_command
     _set_use_var = set_use_var
+    _set_input_type = set_input_type
+    _set_hdfs_config = set_hdfs_config
+    _set_download_cmd = set_download_cmd
 
-    def _source(self, threads, batch_size, **prefixes):
-        """The engine's reader of the files. prefixes: ids and contents, whether lines begin with them."""
+    def _settings(self, threads=0):
+        """All that the engine's dataset is made of, to compare."""
+        return (list(self._checked_slots()), self._pipe_command, self._pipe_timeout, self._batch_size,
+                threads or self._threads, list(self._files), self._bad_line, self._drop_last, dict(self._remote))
+
+    def _source(self, threads, batch_size, ids=False, contents=False, **more):
+        """The engine's reader of the files. ids, contents: whether lines begin with them; more: other options of the
+        engine's. Throws: Error(config)."""
         from fleetrun import _native
 
-        return _native.QueueDataset(slots=self._checked_slots(), pipe_command=self._pipe_command,
-                                    batch_size=batch_size, threads=threads, files=self._files, **prefixes)
+        options = _native.DatasetOptions()
+        options.slots = [(*slot, True) for slot in self._checked_slots()]
+        if isinstance(self._pipe_command, list):
+            options.pipe_argv = self._pipe_command
+        else:
+            options.pipe_command = self._pipe_command
+        options.pipe_timeout = datetime.timedelta(seconds=self._pipe_timeout)
+        options.batch_size, options.threads, options.files = batch_size, threads, self._files
+        options.bad_line = self._bad_line
+        for name, value in {**self._remote, "parse_ins_id": ids, "parse_content": contents, **more}.items():
+            setattr(options, name, value)
+        self._reader = _native.QueueDataset(options)
+        return self._reader
+
+    def _name(self):
+        return type(self).__name__
 
     def _checked_slots(self):
         """The slots. Throws: Error(config) where there are none."""
@@ -81,7 +164,7 @@ class DatasetBase:
 
     def _count(self, name, value):
         if int(value) != value or value < 1:
-            raise Error("config", f"{type(self).__name__}: {name}={value!r}", "it is a number above 0")
+            raise Error("config", f"{self._name()}: {name}={value!r}", "it is a number above 0")
         return int(value)
 
 

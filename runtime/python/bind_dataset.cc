@@ -1,0 +1,95 @@
+// Datasets: what reads text files, and what all sources of batches have in common.
+
+#include <pybind11/chrono.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "dataset/queue_dataset.h"
+#include "runtime/python/bindings.h"
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;
+using dataset::BadLineReport;
+using dataset::BatchSource;
+using dataset::QueueDataset;
+using dataset::QueueDatasetOptions;
+using dataset::Slot;
+using dataset::SlotType;
+
+/// name, type, dense, width, used
+using SlotTuple = std::tuple<std::string, std::string, bool, std::int64_t, bool>;
+
+void set_slots(QueueDatasetOptions& options, const std::vector<SlotTuple>& slots) {
+  options.slots.clear();
+  for (const auto& [name, type, dense, width, used] : slots)
+    options.slots.push_back(
+        {name, type == "float32" ? SlotType::float32 : SlotType::int64, dense, width, used});
+}
+
+/// A property that is a member of a part of the options.
+template <class Part, class Value>
+void add_part(py::class_<QueueDatasetOptions>& options, const char* name, Part QueueDatasetOptions::*part,
+              Value Part::*member) {
+  options.def_property(
+      name, [=](const QueueDatasetOptions& self) { return self.*part.*member; },
+      [=](QueueDatasetOptions& self, Value value) { self.*part.*member = std::move(value); });
+}
+
+void bind_options(py::module_& module) {
+  using dataset::LinePrefixes;
+  using dataset::PipeOptions;
+  py::class_<QueueDatasetOptions> options(module, "DatasetOptions");
+  options.def(py::init<>())
+      .def_property("slots", nullptr, &set_slots)
+      .def_property("bad_line", nullptr,
+                    [](QueueDatasetOptions& self, const std::string& text) {
+                      self.bad_lines = dataset::bad_line_policy_of(text);
+                    })
+      .def_readwrite("batch_size", &QueueDatasetOptions::batch_size)
+      .def_readwrite("threads", &QueueDatasetOptions::threads)
+      .def_readwrite("files", &QueueDatasetOptions::files)
+      .def_readwrite("drop_last", &QueueDatasetOptions::drop_last)
+      .def_readwrite("starts_next_pass", &QueueDatasetOptions::starts_next_pass)
+      .def_property("download_command", nullptr,
+                    [](QueueDatasetOptions& self, std::string text) {
+                      self.pipe.remote.download_command = std::move(text);
+                    })
+      .def_property(
+          "fs_name", nullptr,
+          [](QueueDatasetOptions& self, std::string text) { self.pipe.remote.fs_name = std::move(text); })
+      .def_property("fs_ugi", nullptr, [](QueueDatasetOptions& self, std::string text) {
+        self.pipe.remote.fs_ugi = std::move(text);
+      });
+  add_part(options, "parse_ins_id", &QueueDatasetOptions::prefixes, &LinePrefixes::id);
+  add_part(options, "parse_content", &QueueDatasetOptions::prefixes, &LinePrefixes::content);
+  add_part(options, "parse_logkey", &QueueDatasetOptions::prefixes, &LinePrefixes::log_key);
+  add_part(options, "pipe_command", &QueueDatasetOptions::pipe, &PipeOptions::command);
+  add_part(options, "pipe_argv", &QueueDatasetOptions::pipe, &PipeOptions::argv);
+  add_part(options, "pipe_timeout", &QueueDatasetOptions::pipe,
+           &PipeOptions::timeout);  // a timedelta, or seconds
+}
+
+}  // namespace
+
+void bind_dataset(py::module_& module) {
+  bind_options(module);
+  py::class_<BadLineReport>(module, "BadLineReport")
+      .def_readonly("count", &BadLineReport::count)
+      .def_readonly("places", &BadLineReport::places);
+  py::class_<BatchSource, std::shared_ptr<BatchSource>>(module, "BatchSource");
+  py::class_<QueueDataset, BatchSource, std::shared_ptr<QueueDataset>>(module, "QueueDataset")
+      .def(py::init<QueueDatasetOptions>(), "options"_a)
+      .def("bad_lines", &QueueDataset::bad_lines);
+}
+
+}  // namespace fleetrun::python
