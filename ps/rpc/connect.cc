@@ -129,6 +129,14 @@ class Introduction {
     return false;
   }
 
+  // From here on: whom the server knows it has to lose as well, also while others are still waited for.
+  void attend(RpcChannel& channel) const {
+    if (client_.trainer == wire::kObserver) return;
+    const wire::Header header{wire::Method::attend, client_.trainer, 0,
+                              incarnation_,         client_.epoch,   channel.connection()};
+    channel.attend(wire::draft(header, 0).message);
+  }
+
   static bool is_over(const Error& error) { return error.kind() != ErrorKind::network; }
 
   void settle(Server& server) {
@@ -136,6 +144,7 @@ class Introduction {
       welcome_.add(static_cast<std::uint32_t>(&server - servers_.data()),
                    read_hello_answer(server.hello->result()));
       server.known = true;
+      attend(*channels_[static_cast<std::size_t>(&server - servers_.data())]);
     } catch (const Error& error) {
       if (is_over(error)) throw;
       reason_ = error.what();
@@ -236,12 +245,6 @@ struct Known {
   std::shared_ptr<Answers> answers;  // shared by the client's channels
   std::uint64_t server;              // wire::HelloAnswer::server
 
-  void attend(RpcChannel& channel, std::function<void()> on_lost) const {
-    const wire::Header header{wire::Method::attend, client.trainer, 0,
-                              incarnation,          client.epoch,   channel.connection()};
-    channel.attend(wire::draft(header, 0).message, std::move(on_lost));
-  }
-
   std::unique_ptr<Channel> connect_again(std::function<void()> on_lost,
                                          const std::atomic<bool>& give_up) const {
     ConnectOptions patient = options;
@@ -256,7 +259,7 @@ struct Known {
       throw Error(ErrorKind::data, name + " was started again without what it had",
                   "start the job again; --ps_checkpoint DIR keeps it");
     }
-    attend(*one[0], std::move(on_lost));
+    one[0]->when_lost(std::move(on_lost));
     log::info("trainer " + std::to_string(client.trainer) + " goes on with " + name);
     return std::move(one[0]);
   }
@@ -264,8 +267,8 @@ struct Known {
 
 std::unique_ptr<Channel> recovering(Known known, std::unique_ptr<RpcChannel> channel) {
   const std::string name = channel->name();
-  const auto first = [known, &channel](std::function<void()> on_lost) -> std::unique_ptr<Channel> {
-    known.attend(*channel, std::move(on_lost));
+  const auto first = [&channel](std::function<void()> on_lost) -> std::unique_ptr<Channel> {
+    channel->when_lost(std::move(on_lost));
     return std::move(channel);
   };
   const InFlight::Limits limits = limits_of(known.client);
@@ -298,7 +301,6 @@ std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const
     if (options.recover_within.count() > 0) {
       channels.push_back(recovering(std::move(known), std::move(channel)));
     } else {
-      known.attend(*channel, {});
       channels.push_back(std::move(channel));
     }
   }

@@ -68,7 +68,9 @@ struct RpcChannel::Exchange {
   InFlight::Ticket ticket;  // until the call has ended
   // attend: any end of the call is the end of the connection.
   bool attending = false;
+  std::mutex lost_mutex;  // guards what follows
   std::function<void()> on_lost;
+  bool has_failed = false;
   bool was_lost = false;
   std::atomic<bool> ended{false};
   // Cancelled from here, because another server refused its part: says nothing about this server.
@@ -79,6 +81,16 @@ struct RpcChannel::Exchange {
   Message request;
   Outcome answer;
 
+  void tell_lost() {
+    std::function<void()> tell;
+    {
+      const std::lock_guard lock(lost_mutex);
+      has_failed = true;
+      tell = on_lost;
+    }
+    if (tell) tell();
+  }
+
   void complete(ShmAnswer outcome) {
     answer = std::move(outcome.outcome);
     const Error* error = std::get_if<Error>(&answer);
@@ -87,7 +99,7 @@ struct RpcChannel::Exchange {
     was_lost = outcome.is_gone;
     ended = true;
     ticket = {};
-    if (error && on_lost) on_lost();
+    if (error) tell_lost();
     if (endings) endings->ended(error != nullptr);
   }
 
@@ -101,7 +113,7 @@ struct RpcChannel::Exchange {
     was_lost = !status.ok() && !is_ours && is_transport_failure(status.error_code());
     ended = true;
     ticket = {};
-    if (!status.ok() && on_lost) on_lost();
+    if (!status.ok()) tell_lost();
     if (endings) endings->ended(!status.ok());
   }
 };
@@ -256,11 +268,19 @@ std::unique_ptr<Call> RpcChannel::start_hello(Message hello, std::shared_ptr<End
   return std::make_unique<RpcCall>(std::move(exchange));
 }
 
-void RpcChannel::attend(Message request, std::function<void()> on_lost) {
+void RpcChannel::attend(Message request) {
   attended_ = make_exchange(nullptr);
   attended_->attending = true;
-  attended_->on_lost = std::move(on_lost);
   send(attended_, std::move(request));
+}
+
+void RpcChannel::when_lost(std::function<void()> on_lost) {
+  {
+    const std::lock_guard lock(attended_->lost_mutex);
+    attended_->on_lost = on_lost;
+    if (!attended_->has_failed) return;
+  }
+  on_lost();
 }
 
 std::shared_ptr<RpcChannel::Exchange> RpcChannel::make_exchange(std::shared_ptr<Endings> endings) const {

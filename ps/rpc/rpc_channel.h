@@ -48,8 +48,10 @@ class RpcChannel final : public Channel {
   /// A hello that fails does not settle the channel's fate.
   std::unique_ptr<Call> start_hello(Message hello, std::shared_ptr<Endings> endings,
                                     std::chrono::system_clock::time_point deadline);
-  /// `on_lost` is called when the connection is, or when the server ends it.
-  void attend(Message request, std::function<void()> on_lost = {});
+  /// The server hears of it from now on when this process goes.
+  void attend(Message request);
+  /// `on_lost` is called when the connection is, or when the server ends it; at once where it was already. After attend().
+  void when_lost(std::function<void()> on_lost);
 
   /// Throws: Error(network) when the server is gone, Error(timeout) when there is no room for more requests to it.
   std::unique_ptr<Call> start(const wire::Header& header, Message request,

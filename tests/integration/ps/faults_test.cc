@@ -291,3 +291,20 @@ TEST_CASE("a server that was started again shares other memory, and nothing of t
   CHECK(segments().empty());
   CHECK_FALSE(has_open_segment());
 }
+
+TEST_CASE("a trainer that goes while it waits for a server leaves its place at the others to the next one") {
+  const PortLease nowhere;
+  const ServerProcess server{"1", "async", "0", "2", "60000"};
+  const std::vector<std::string> endpoints{server.endpoint(), nowhere.endpoint()};
+  const auto end = Clock::now() + kSoon;
+  for (int again = 0; again < 3; ++again) {
+    Error error(ErrorKind::config, "");
+    // The server hears a moment later that the one before is gone.
+    while (error.kind() == ErrorKind::config && Clock::now() < end) {
+      error = error_of(
+          [&] { connect_as_told(endpoints, trainer(0, 1), {.connect_timeout = milliseconds(500)}); });
+    }
+    CHECK(error.kind() == ErrorKind::network);
+    CHECK(contains(error.what(), "server 1 at " + nowhere.endpoint()));
+  }
+}
