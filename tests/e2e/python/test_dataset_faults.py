@@ -30,7 +30,8 @@ slots = [paddle.static.data(name=name, shape=[None, width or 1], dtype=dtype, lo
          for name, dtype, width in case["slots"]]
 result = paddle.mean(paddle.cast(slots[0], "float32"))
 dataset = getattr(paddle.distributed, case["dataset"])()
-dataset.init(use_var=slots, pipe_command=case["command"], batch_size=2, thread_num=case["threads"])
+dataset.init(use_var=slots, pipe_command=case["command"], batch_size=2, thread_num=case["threads"],
+             **case["settings"])
 dataset.set_filelist(case["files"])
 if case["dataset"] == "InMemoryDataset":
     dataset.load_into_memory()
@@ -77,13 +78,14 @@ def all_end(pids):
 def read(tmp_path):
     """read(text, …): (exit status, standard output, standard error, peak MiB) of reading a file of this text."""
 
-    def run(text, slots=IDS, command="cat", name="data.txt", dataset="QueueDataset", files=None, meanwhile=None):
+    def run(text, slots=IDS, command="cat", name="data.txt", dataset="QueueDataset", files=None, meanwhile=None,
+            **settings):
         if text is not None:
             (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
         (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
         (tmp_path / "case.json").write_text(json.dumps({
             "slots": slots, "command": command, "files": files or [str(tmp_path / name)], "dataset": dataset,
-            "threads": len(files or [1])}))
+            "threads": len(files or [1]), "settings": settings}))
         with open(tmp_path / "out", "w+") as out, open(tmp_path / "err", "w+") as err:
             process = subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=environment(), stdout=out, stderr=err,
                                        stdin=subprocess.DEVNULL, start_new_session=True)
@@ -240,3 +242,56 @@ def test_an_error_of_one_file_ends_the_commands_of_the_others(read, tmp_path):
     os.mkfifo(tmp_path / "started")
     command = "read word; if [ $word = bad ]; then read go < started; exit 5; fi; echo go > started; exec sleep 1000"
     check_refused(read(None, command=command, files=[str(tmp_path / name) for name in "ab"]), f"{tmp_path}/b", "exited with 5")
+
+
+SHRINKING = """
+import os
+import fleetrun as paddle
+from fleetrun import _native
+
+paddle.enable_static()
+slot = paddle.static.data(name="s", shape=[None, 1], dtype="int64", lod_level=1)
+dataset = paddle.distributed.QueueDataset()
+dataset.init(use_var=[slot], pipe_command={command!r}, batch_size=1000)
+dataset.set_filelist(["data.txt"])
+source = dataset.native()
+_native.start_reading(source, True)
+_native.read_batch(source, 0)
+os.truncate("data.txt", os.path.getsize("data.txt") // 2)
+while _native.read_batch(source, 0) is not None:
+    pass
+"""
+
+
+@pytest.mark.parametrize("command", ["cat", "cat -u"])
+def test_a_file_that_shrinks_while_it_is_read(run, tmp_path, command):
+    # More than a reader, a pipe and a queue of batches hold, so that the end of the file is not read when it is cut.
+    (tmp_path / "data.txt").write_text("1 5\n" * 4_000_000)
+    done = run(SHRINKING.format(command=command), expect=1)
+    assert "data.txt: had 16000000 bytes when it was opened and has 8000000 now" in done.stderr, done.stderr
+    assert "hint: " in done.stderr
+
+
+def test_a_command_that_says_nothing_for_too_long(read, tmp_path):
+    check_refused(read("1 5\n", command="cat; exec sleep 1000", pipe_timeout=0.1), f"{tmp_path}/data.txt", "sleep 1000",
+                  "has printed nothing for 100 ms", "pipe_timeout")
+
+
+def test_good_lines_are_read_and_bad_ones_counted(read, tmp_path):
+    lines = ["1 5"] * 1000
+    for number in (1, 500, 501, 1000):
+        lines[number - 1] = "0"
+    status, out, err, _ = read("\n".join(lines), bad_line="skip:4")
+    assert (status, out.splitlines()[-1:]) == (0, ["996 examples"]), err
+    assert "4 bad lines were skipped" in err and f"{tmp_path}/data.txt:501:1: slot 's': a count of 0" in err
+    check_refused(read("\n".join(lines), bad_line="skip:3"), f"{tmp_path}/data.txt:1000:1: slot 's': a count of 0")
+
+
+def test_a_line_of_64_megabytes_can_be_skipped(read):
+    status, out, err, peak = read("1 5\n1 " + "7" * (64 << 20) + "\n1 6\n", bad_line="skip:1")
+    assert (status, out.splitlines()[-1:]) == (0, ["2 examples"]), err
+    assert peak < MEMORY
+
+
+def test_a_million_empty_lines_are_not_skipped_by_a_few(read, tmp_path):
+    check_refused(read("\n" * 1_000_000, bad_line="skip:100"), f"{tmp_path}/data.txt:101:1: the line is empty")
