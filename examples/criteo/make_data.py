@@ -8,7 +8,8 @@ import math
 import random
 from pathlib import Path
 
-COUNTS, WORDS = 13, 26
+WORDS = 26
+MOST = (20, 600, 100, 50, 64000, 500, 100, 50, 500, 10, 10, 10, 50)  # about what the log's counts reach
 
 
 def lines(rows, vocabulary, seed):
@@ -20,7 +21,7 @@ def lines(rows, vocabulary, seed):
         words = [int(vocabulary * uniform() ** 2) for _ in range(WORDS)]
         score = sum(math.sin(1.0 + word % 11) for word in words[:8]) / 2 - 1
         fields = [str(int(uniform() < 1 / (1 + math.exp(-score))))]
-        fields += ["" if uniform() < 0.2 else str(int(10 ** (4 * uniform())) - 1) for _ in range(COUNTS)]
+        fields += ["" if uniform() < 0.2 else str(int(most * uniform() ** 4)) for most in MOST]
         fields += ["" if uniform() < 0.1 else f"{(1 + word + place * vocabulary) * 2654435761 % 2**32:08x}"
                    for place, word in enumerate(words)]
         yield ("\t".join(fields) + "\n").encode()
