@@ -168,6 +168,7 @@ struct JobConfig {
 
   std::optional<std::string> python;
   bool compat_paddle = false;
+  std::optional<std::string> bad_line;  // "fail" or "skip:N", as datasets read it
   Bind bind = Bind::automatic;
   StandardInput standard_input;
   bool detach = false;

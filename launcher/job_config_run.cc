@@ -1,5 +1,6 @@
 // How the script is run, and on what.
 #include "launcher/job_config_values.h"
+#include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -42,6 +43,18 @@ StandardInput standard_input(const Values& values) {
   return {Kind::trainer, static_cast<int>(read_whole_number(wanted, 0, 65535))};
 }
 
+std::string bad_line(const Value& value) {
+  constexpr std::string_view skip = "skip:";
+  if (value.text == "fail") return value.text;
+  const auto count = value.text.starts_with(skip)
+                         ? parse_integer(std::string_view(value.text).substr(skip.size()))
+                         : std::nullopt;
+  if (!count || *count < 1)
+    refuse(value, "fail or skip:N with N above 0 is wanted",
+           "skip:100 passes over up to 100 bad lines of a pass");
+  return value.text;
+}
+
 }  // namespace
 
 void read_run(const Values& values, JobConfig& config) {
@@ -51,6 +64,7 @@ void read_run(const Values& values, JobConfig& config) {
       refuse(values["compat"], "there is no such package", "use --compat=paddle");
     config.compat_paddle = true;
   }
+  if (values.given("bad_line")) config.bad_line = bad_line(values["bad_line"]);
   config.script_kind = script_kind(values);
   config.role_name = values["role"].text;
   config.run_id = values.given("rdzv_id") ? values["rdzv_id"].text : config.job_id;

@@ -118,6 +118,7 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
     process.unset = foreign_variables(process.identity);
     add_surroundings(program, facts, threads, process.environment);
     for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
+    if (config.bad_line) process.environment.set("FLEETRUN_BAD_LINE", *config.bad_line);
     std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
   }
   move_large_lists(plan, config.longest_list);

@@ -81,6 +81,8 @@ constexpr Setting kSettings[] = {
    "run SCRIPT with Python, whatever its name ends in", kTorchrun, Kind::flag, "True"},
   {"compat", "", "", "None", "paddle", Group::run,
    "paddle: a script that imports paddle gets fleetrun's package instead"},
+  {"bad_line", "", "FLEETRUN_BAD_LINE", "None", "fail|skip:N", Group::run,
+   "what a bad line of a dataset does: end the pass, or be passed over, up to N a pass; default: fail"},
   {"role", "", "PET_ROLE", "default", "NAME", Group::run,
    "ROLE_NAME of the trainers of a collective job", kTorchrun},
   {"bind", "", "", "auto", "auto|none|core|numa", Group::run,

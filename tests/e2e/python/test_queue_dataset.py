@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from conftest import environment
+from fleetrun_job import find_fleetrun
 from flow import LIMIT
 
 # Runs the lines of case.json on a dataset of one slot of ids, s, and prints what it read.
@@ -138,6 +139,19 @@ def test_the_environment_says_what_a_script_leaves_open(run):
     run("dataset.init(use_var=[s], bad_line='fail'); read()", BAD, status=1, FLEETRUN_BAD_LINE="skip:3")
     _, err = run("read()", BAD, status=1, FLEETRUN_BAD_LINE="never")
     assert "bad_line='never'" in err
+
+
+def test_the_launcher_hands_the_choice_to_the_trainers(tmp_path):
+    for given, heard in (["--bad_line=skip:7"], "skip:7"), (["--bad-line", "fail"], "fail"), ([], "None"):
+        ended = subprocess.run([find_fleetrun(), *given, "--log_dir", tmp_path / "log", "--no_python", "python3", "-c",
+                                "import os; print(os.environ.get('FLEETRUN_BAD_LINE'))"],
+                               cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=LIMIT, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert heard in (tmp_path / "log" / "workerlog.0").read_text().split()
+    refused = subprocess.run([find_fleetrun(), "--bad_line=skip:0", "script.py"], cwd=tmp_path, env=environment(),
+                             capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert refused.returncode == 125
+    assert "--bad_line" in refused.stderr and "skip:N" in refused.stderr
 
 
 def test_a_dataset_in_memory_loads_with_the_same_settings(run):

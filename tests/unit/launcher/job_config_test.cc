@@ -38,6 +38,19 @@ std::string listed(const JobConfig& config, const std::string& key) {
 
 }  // namespace
 
+TEST_CASE("bad_line is fail or skip:N, from the flag or the environment") {
+  CHECK_FALSE(make_job_config(options({}), {}).bad_line);
+  CHECK(make_job_config(options({{"bad_line", "skip:12"}}), {}).bad_line == "skip:12");
+  CHECK(make_job_config(options({{"bad_line", "fail"}}), {}).bad_line == "fail");
+  CHECK(make_job_config(options({}), {{"FLEETRUN_BAD_LINE", "skip:3"}}).bad_line == "skip:3");
+  for (const char* text : {"", "skip", "skip:0", "skip:-1", "skip:x", "drop"}) {
+    CAPTURE(text);
+    const std::string what = refusal(options({{"bad_line", text}}));
+    CHECK(what.find("--bad_line") != std::string::npos);
+    CHECK(what.find("fail or skip:N with N above 0 is wanted") != std::string::npos);
+  }
+}
+
 TEST_CASE("the login of an etcd is not listed") {
   const JobConfig config =
       make_job_config(options({{"nnodes", "2"}, {"master", "etcd://root:hidden@h"}}), {});

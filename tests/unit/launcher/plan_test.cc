@@ -145,6 +145,15 @@ TEST_CASE("thread counts of the user stay, and compat leads the module path") {
   CHECK(*environ.find("FLEETRUN_COMPAT") == "paddle");
 }
 
+TEST_CASE("what a bad line does reaches the processes where it was asked for") {
+  JobConfig wanted = config(Mode::ps);
+  CHECK_FALSE(
+      make_plan(wanted, program(), facts(1, 1)).processes.back().environment.has("FLEETRUN_BAD_LINE"));
+  wanted.bad_line = "skip:5";
+  CHECK(*make_plan(wanted, program(), facts(1, 1)).processes.back().environment.find("FLEETRUN_BAD_LINE") ==
+        "skip:5");
+}
+
 TEST_CASE("a process computes with its share of the cores, and CPU_NUM is never guessed") {
   HostFacts host = facts(1, 2);
   host.cpus.cores = 13;
