@@ -194,7 +194,8 @@ void Connection::handle(const ShmEntry& entry) {
         "trainer " + std::to_string(header.trainer),
         std::string(wire::to_string(header.method)) + " of stale epoch " + std::to_string(header.epoch));
   }
-  if (header.method == wire::Method::attend) {
+  // From its hello on: it may be gone before it attends. One that is refused has nothing to lose.
+  if (header.method == wire::Method::attend || header.method == wire::Method::hello) {
     const std::lock_guard lock(mutex_);
     attending_ = header;
   }
