@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "dataset/memory/in_memory_dataset.h"
+#include "runtime/base/environ.h"
+#include "runtime/global_shuffle.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
 
@@ -20,6 +22,7 @@ using namespace py::literals;
 using dataset::BatchSource;
 using dataset::InMemoryDataset;
 using DatasetPtr = std::shared_ptr<InMemoryDataset>;
+using runtime::GlobalShuffle;
 
 InMemoryDataset::Load load_of(std::shared_ptr<BatchSource> source, bool ids, bool contents, bool drop_zeros) {
   return {
@@ -40,9 +43,25 @@ py::dict merge(const DatasetPtr& self, std::size_t merge_size) {
                   "conflicts"_a = counts->conflicts);
 }
 
+std::shared_ptr<GlobalShuffle> make_shuffle(const std::string& host, std::uint32_t rank,
+                                            std::uint32_t trainers) {
+  return std::make_shared<GlobalShuffle>(runtime::GlobalShuffleOptions{
+      .host = host, .rank = rank, .trainers = trainers, .access = ps::access_of(Environ::of_process())});
+}
+
+void global_shuffle(const DatasetPtr& self, const std::shared_ptr<GlobalShuffle>& exchange, bool by_id,
+                    std::size_t threads) {
+  const auto destination = by_id ? dataset::Destination::line_id : dataset::Destination::random;
+  run_interruptibly([=] { self->global_shuffle(*exchange, destination, threads); });
+}
+
 }  // namespace
 
 void bind_memory_dataset(py::module_& module) {
+  py::class_<GlobalShuffle, std::shared_ptr<GlobalShuffle>>(module, "GlobalShuffle")
+      .def(py::init(&make_shuffle), "host"_a, "rank"_a, "trainers"_a)
+      .def_property_readonly("port", &GlobalShuffle::port)
+      .def("set_endpoints", &GlobalShuffle::set_endpoints);
   py::class_<InMemoryDataset, BatchSource, DatasetPtr>(module, "InMemoryDataset")
       .def(py::init<>())
       .def("load", load, "source"_a, "ids"_a, "contents"_a, "drop_zeros"_a, "background"_a)
@@ -56,6 +75,7 @@ void bind_memory_dataset(py::module_& module) {
            [](const DatasetPtr& self, std::size_t threads) {
              run_interruptibly([=] { self->local_shuffle(threads); });
            })
+      .def("global_shuffle", global_shuffle, "exchange"_a, "by_id"_a, "threads"_a)
       .def("shuffle_slots",
            [](const DatasetPtr& self, const std::vector<std::string>& slots, std::size_t candidates) {
              run_interruptibly([=] { self->shuffle_slots(slots, candidates); });

@@ -4,6 +4,8 @@ Source: the signatures of Paddle 2.6.2; the engine's part is dataset/memory/in_m
 """
 
 import inspect
+import ipaddress
+import socket
 
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
@@ -183,13 +185,42 @@ class InMemoryDataset(DatasetBase):
         self._memory.local_shuffle(self._threads)
 
     def global_shuffle(self, fleet=None, thread_num=12):
-        """Puts this trainer's examples into a random order, and merges them after set_merge_by_lineid().
-        Throws: Error(config) with `fleet` where there are several trainers."""
-        refuse("InMemoryDataset.global_shuffle", fleet=(fleet if fleet is not None and fleet.worker_num() > 1 else None, None))
-        self._count("thread_num", thread_num)
-        self.local_shuffle()
+        """Deals the examples of all trainers out again, and puts what this one has then into a random order.
+
+        fleet: of a job whose trainers all call this, after fleet.init_worker(); without, and with one trainer, it is a
+        local shuffle. An example goes to a random trainer, which shuffle_seed decides; after set_merge_by_lineid() to
+        XXH64(its line's id) % trainers, where it is merged with the others of its id. thread_num: of the shuffle here.
+        Trainers have about as many examples as before, all together exactly as many.
+        Throws: Error(network) naming a trainer that is gone, Error(data) naming one whose examples are missing; the
+        examples are then to be loaded again.
+        """
+        threads = self._count("thread_num", thread_num)
+        if fleet is None or fleet.worker_num() == 1:
+            self._memory.local_shuffle(threads)
+        else:
+            self._deal_out(fleet, threads)
         if self._merges:
             self.merge_by_lineid()
+        if fleet is not None:
+            fleet.barrier_worker()
+
+    def _deal_out(self, fleet, threads):
+        from fleetrun import _native
+
+        rank, trainers, host = fleet.worker_index(), fleet.worker_num(), _own_address(fleet)
+        exchange = _native.GlobalShuffle(host=host, rank=rank, trainers=trainers)
+        ports = fleet.util.all_gather(exchange.port)
+        hosts = _hosts(fleet, host)
+        if len(ports) != trainers:
+            raise Error("config", f"global_shuffle: {len(ports)} of {trainers} trainers are there",
+                        "call it when all trainers of the job are there")
+        before = fleet.util.all_gather(self._memory.rows)
+        exchange.set_endpoints([f"{host}:{port}" for host, port in zip(hosts, ports)])
+        self._memory.global_shuffle(exchange, by_id=self._merges, threads=threads)
+        after = fleet.util.all_gather(self._memory.rows)
+        if sum(before) != sum(after):
+            raise Error("data", f"global_shuffle: the trainers had {before} examples, together {sum(before)}, and have "
+                                f"{after}, together {sum(after)}")
 
     def slots_shuffle(self, slots):
         """In the passes that follow, these sparse slots have the values of a random other example: how much worse the
@@ -243,3 +274,21 @@ def _split(call, settings):
                     f"it has {', '.join(sorted({*_OWN, *_BASE}))}")
     return ({name: value for name, value in settings.items() if name in _OWN},
             {name: value for name, value in settings.items() if name in _BASE})
+
+
+def _own_address(fleet):
+    """This trainer's host: of its endpoint, else the address by which it reaches the first server."""
+    endpoints = fleet.worker_endpoints()
+    if len(endpoints) == fleet.worker_num():
+        return endpoints[fleet.worker_index()].rpartition(":")[0]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        asked.connect((fleet.server_endpoints()[0].rpartition(":")[0], 9))
+        return asked.getsockname()[0]
+
+
+def _hosts(fleet, own):
+    """The hosts of all trainers, by rank; a gathering where nobody has given the trainers endpoints."""
+    endpoints = fleet.worker_endpoints()
+    if len(endpoints) == fleet.worker_num():
+        return [name.rpartition(":")[0] for name in endpoints]
+    return [str(ipaddress.IPv4Address(int(number))) for number in fleet.util.all_gather(int(ipaddress.IPv4Address(own)))]
