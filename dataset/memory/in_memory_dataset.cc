@@ -143,17 +143,27 @@ void InMemoryDataset::stop_loading() noexcept {
 }
 
 void InMemoryDataset::release() noexcept {
+  stop_loading();
+  if (preloading_.joinable()) preloading_.join();
   cursors_.clear();
   order_ = {};
   slot_shuffle_ = {};
   store_ = nullptr;
 }
 
+std::size_t InMemoryDataset::rows() const noexcept {
+  return preloading_.joinable() ? 0 : order_.size();
+}
+
 std::size_t InMemoryDataset::bytes() const noexcept {
+  if (preloading_.joinable()) return 0;
   return order_.size() * sizeof(ExampleNumber) + (store_ ? store_->bytes() : 0);
 }
 
 ExampleStore& InMemoryDataset::need(const char* what) const {
+  if (preloading_.joinable())
+    throw Error(ErrorKind::config, std::string(what) + ": a load is under way",
+                "call wait_preload_done() first");
   if (!store_)
     throw Error(ErrorKind::config, std::string(what) + ": no examples are in memory",
                 "call load_into_memory() first");

@@ -59,6 +59,7 @@ class InMemoryDataset : public BatchSource {
   void wait_preload();
   /// Ends a load that is under way at once: it throws Error(data).
   void stop_loading() noexcept;
+  /// Also ends a load that is under way.
   void release() noexcept;
 
   // ---- Orders ----
@@ -75,8 +76,8 @@ class InMemoryDataset : public BatchSource {
   /// all 0 do not count), and the last dense values that are not all 0. `merge_size` > 0: only groups of this size stay.
   MergeCounts merge_by_line_id(std::size_t merge_size);
 
-  /// Examples, and what they take.
-  std::size_t rows() const noexcept { return order_.size(); }
+  /// Examples, and what they take; 0 until a load in the background has been waited for.
+  std::size_t rows() const noexcept;
   std::size_t bytes() const noexcept;
   bool is_loaded() const noexcept { return store_ != nullptr; }
 

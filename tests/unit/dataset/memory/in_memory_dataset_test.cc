@@ -227,8 +227,17 @@ TEST_CASE("a load in the background ends with its error when it is waited for") 
     CHECK(std::string(error.what()) == "part 1 is bad");
   }
   CHECK_FALSE(dataset.is_loaded());
-  dataset.preload(
-      {.source = std::make_shared<TextSource>(mixed_slots(), std::vector{mixed_lines(0, 9, 1)}, 2)});
+  const auto preload = [&] {
+    dataset.preload(
+        {.source = std::make_shared<TextSource>(mixed_slots(), std::vector{mixed_lines(0, 9, 1)}, 2)});
+  };
+  preload();
+  check_config_error([&] { dataset.local_shuffle(1); }, "local_shuffle: a load is under way",
+                     "call wait_preload_done() first");
+  CHECK(dataset.rows() == 0);
+  dataset.release();
+  CHECK_FALSE(dataset.is_loaded());
+  preload();
   dataset.wait_preload();
   CHECK(pass(dataset) == up_to(9));
 }
