@@ -2,8 +2,8 @@
 //
 // Sections are read, not mapped: a page of a map that the file lost meanwhile (somebody cut it, the disk failed) would end
 // the process with SIGBUS, where a read says what is missing; and what a checksum was made of is then a copy that nobody
-// changes afterwards. From the page cache it costs no more than a map does, whose pages have to be mapped first:
-// tests/bench/dataset_columnar_bench.cc measures both.
+// changes afterwards. The price is that copy, from the page cache into the processor's: tests/bench/dataset_columnar_bench.cc
+// measures both.
 //
 // Threads: any number, once made.
 #pragma once
