@@ -72,8 +72,8 @@ std::string convert_help() {
 
 Writes what the files hold as columns, which are read again without parsing, with checksums. With a directory as --out each file
 gets one of its own there, by its name with .frc behind it; else all rows go into FILE.frc, in the order of the files. A file
-is there when it is complete, under the name of one that was there before. QueueDataset and the other commands read files
-whose names end in .frc. fleetrun-columns(5) describes them.
+is there when it is complete, under the name of one that was there before. The other commands read files whose
+names end in .frc. fleetrun-columns(5) describes them.
 )") + kInputHelp +
          R"(  --out DIR|FILE.frc     where to write
   --bad_line=fail        end at the first bad line (default)
