@@ -2,7 +2,6 @@
 // repr() has its point and its exponent.
 #include "dataset/number_print.h"
 
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -10,36 +9,29 @@
 namespace fleetrun::dataset {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the first digit must be the lowest byte");
-
-constexpr std::uint64_t kZeros = 0x3030303030303030;
-
-/// The eight digits of a number below 10^8 as the bytes of a word, values 0 to 9, first digit lowest.
-std::uint64_t eight_digits(std::uint32_t number) noexcept {
-  // Halves, then pairs, then digits, each time all at once; a division by a constant is a multiplication and a shift.
-  const std::uint64_t halves = number / 10000 + (std::uint64_t{number % 10000} << 32);
-  const std::uint64_t hundreds = ((halves * 10486) >> 20) & 0x0000007F0000007F;
-  const std::uint64_t pairs = hundreds + ((halves - 100 * hundreds) << 16);
-  const std::uint64_t tens = ((pairs * 103) >> 10) & 0x000F000F000F000F;
-  return tens + ((pairs - 10 * tens) << 8);
+constexpr DigitTables make_digit_tables() {
+  DigitTables tables;
+  for (std::uint32_t number = 0; number < 1000; ++number) {
+    const std::uint32_t digits[] = {number / 100 + '0', number / 10 % 10 + '0', number % 10 + '0'};
+    const std::uint32_t zeros = number >= 100 ? 0 : number >= 10 ? 1 : 2;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      tables.all[number] |= digits[i] << (8 * i);
+      if (i >= zeros) tables.short_ones[number] |= digits[i] << (8 * (i - zeros));
+    }
+    tables.short_ones[number] |= (3 - zeros) << 24;
+  }
+  return tables;
 }
 
 char* print_eight(char* out, std::uint32_t number) noexcept {
-  const std::uint64_t text = eight_digits(number) | kZeros;
+  const std::uint64_t text = eight_digits(number) | 0x3030303030303030;
   std::memcpy(out, &text, 8);
   return out + 8;
 }
 
-/// Without zeros in front.
-char* print_short(char* out, std::uint32_t number) noexcept {
-  const std::uint64_t digits = eight_digits(number);
-  const auto zeros = static_cast<unsigned>(std::countr_zero(digits | std::uint64_t{1} << 56)) / 8;
-  const std::uint64_t text = (digits | kZeros) >> (8 * zeros);
-  std::memcpy(out, &text, 8);
-  return out + 8 - zeros;
-}
-
 }  // namespace
+
+constinit const DigitTables kDigitTables = make_digit_tables();
 
 char* print_unsigned(char* out, std::uint64_t value) noexcept {
   constexpr std::uint32_t base = 100000000;

@@ -8,6 +8,7 @@
 #include "dataset/tools/check_command.h"
 #include "dataset/tools/convert_command.h"
 #include "dataset/tools/head_command.h"
+#include "dataset/tools/read_command.h"
 #include "dataset/tools/words.h"
 #include "runtime/base/text.h"
 
@@ -18,6 +19,7 @@ constexpr ToolCommand kCommands[] = {
     {"head", "show the first rows of files", head_help, run_head},
     {"check", "find bad lines, and say what the slots hold", check_help, run_check},
     {"convert", "write them as columns, which are read without parsing", convert_help, run_convert},
+    {"read", "print delimited text as MultiSlot text, by a schema", read_help, run_read},
 };
 
 std::string general_help() {
