@@ -305,6 +305,8 @@ Schema parse_schema(std::string_view text, const std::string& name) {
   } catch (const json::parse_error& error) {
     throw Error(ErrorKind::config, name + ": not JSON: byte " + std::to_string(error.byte),
                 "see fleetrun-schema(5)");
+  } catch (const json::out_of_range&) {
+    throw Error(ErrorKind::config, name + ": a number in it is too large", "see fleetrun-schema(5)");
   }
   const Place root(document, name, ": ");
   root.allow_only({"delimiter", "header", "columns", "slots"});
