@@ -48,4 +48,5 @@ PYBIND11_MODULE(_native, module) {
   fleetrun::python::bind_training(module);
   fleetrun::python::bind_batches(module);
   fleetrun::python::bind_memory_dataset(module);
+  fleetrun::python::bind_columnar(module);
 }

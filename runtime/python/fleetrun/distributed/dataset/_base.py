@@ -150,7 +150,8 @@ class DatasetBase:
         options.bad_line = self._bad_line
         for name, value in {**self._remote, "parse_ins_id": ids, "parse_content": contents, **more}.items():
             setattr(options, name, value)
-        self._reader = _native.QueueDataset(options)
+        columnar = any(name.endswith(".frc") for name in self._files)
+        self._reader = _native.ColumnarDataset(options) if columnar else _native.QueueDataset(options)
         return self._reader
 
     def _name(self):

@@ -1,0 +1,27 @@
+// Columnar files as a source of batches, in the place of QueueDataset.
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+#include "dataset/columnar/columnar_dataset.h"
+#include "dataset/columnar/queue_columns.h"
+#include "runtime/python/bindings.h"
+
+namespace fleetrun::python {
+
+void bind_columnar(pybind11::module_& module) {
+  namespace py = pybind11;
+  using namespace py::literals;
+  using dataset::BatchSource;
+  using dataset::ColumnarDataset;
+  using dataset::QueueDatasetOptions;
+  py::class_<ColumnarDataset, BatchSource, std::shared_ptr<ColumnarDataset>>(module, "ColumnarDataset")
+      .def(py::init([](const QueueDatasetOptions& options) {
+             return std::make_shared<ColumnarDataset>(dataset::columns_for_queue(options));
+           }),
+           "options"_a)
+      .def("bad_lines", [](const ColumnarDataset&) { return dataset::BadLineReport(); });  // it has no lines
+}
+
+}  // namespace fleetrun::python
