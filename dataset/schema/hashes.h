@@ -36,7 +36,8 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t before = kFnv1aOfNothin
 /// direct computation").
 class Remainder32 {
  public:
-  explicit Remainder32(std::uint32_t divisor = 1) noexcept
+  Remainder32() noexcept : Remainder32(1) {}
+  explicit Remainder32(std::uint32_t divisor) noexcept
       : divisor_(divisor), inverse_(~std::uint64_t{0} / divisor + 1) {}
   std::uint32_t operator()(std::uint32_t number) const noexcept {
     __extension__ using Wide = unsigned __int128;
