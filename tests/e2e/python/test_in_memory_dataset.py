@@ -55,9 +55,13 @@ dataset.set_filelist(["b"])
 dataset.load_into_memory()
 dataset.load_into_memory()
 print(dataset.get_memory_data_size())
+dataset.update_settings(download_cmd="cat a; echo >&2", fs_name="hdfs://nowhere", input_type=0, use_var=[ids, price, label])
+dataset.set_filelist(["hdfs:/a"])
+dataset.load_into_memory()
+print(dataset.get_memory_data_size())
 """)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("examples: ")]
-    assert lines == ["21 21", "21 6", "21 6", "0", "11"]
+    assert lines == ["21 21", "21 6", "21 6", "0", "11", "10"]
 
 
 def test_shuffles_are_decided_by_the_seed(run):

@@ -67,11 +67,10 @@ class InMemoryDataset(DatasetBase):
         """Changes some of the settings of init(); the others stay. Throws: Error(config) naming an unknown one."""
         own, base = _split("update_settings", settings)
         for name, value in base.items():
-            setter = getattr(self, "set_thread" if name == "thread_num" else f"set_{name}", None)
-            if setter is None or name in ("input_type", "download_cmd"):
-                refuse("InMemoryDataset.update_settings", **{name: (value, _BASE[name])})
+            if name in ("fs_name", "fs_ugi"):
+                self._remote[name] = str(value)
             else:
-                setter(value)
+                getattr(self, "set_thread" if name == "thread_num" else f"set_{name}")(value)
         self._apply(own)
 
     def _init_distributed_settings(self, **settings):
