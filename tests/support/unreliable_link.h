@@ -73,7 +73,7 @@ class UnreliableCall : public ps::Call {
   }
   ps::Reader result() override {
     const std::lock_guard lock(exchange_->mutex);
-    if (const Error* error = std::get_if<Error>(&exchange_->outcome)) throw Error(*error);
+    if (const Error* error = std::get_if<Error>(&exchange_->outcome)) throw ps::separate_copy(*error);
     return ps::Reader(std::get<ps::Message>(exchange_->outcome).bytes());
   }
   bool was_lost() const override {
