@@ -129,7 +129,9 @@ def test_hosts_end_with_the_process_that_made_them_even_if_it_is_killed(all_host
     """)
     maker = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     pids = [int(word) for word in maker.stdout.readline().split()]
-    assert len(pids) == 4 and all(hosts_rig.command(pid) for pid in pids)
+    assert len(pids) == 4
+    # One that is just being executed has no command line for a moment.
+    wait_until(lambda: all(hosts_rig.command(pid) for pid in pids), "the processes of the hosts", 5)
     maker.kill()
     maker.communicate()
     wait_until(lambda: not any(hosts_rig.command(pid) for pid in pids), "the end of the hosts", 5)
