@@ -30,7 +30,6 @@ Respond Figures::count(const std::shared_ptr<Figures>& figures, wire::Method met
       add(kind.bytes_out, answer->size());
     else
       add(kind.errors, 1);
-    add(kind.answered, 1);
     respond(std::move(outcome));
   };
 }
@@ -58,13 +57,14 @@ void Figures::pushed(const wire::Sections& sections) noexcept {
 CallCounts Figures::calls(wire::Method method) const {
   const Kind& kind = kinds_.at(static_cast<std::size_t>(method));
   CallCounts out;
-  out.calls = read(kind.answered);
+  // Counted where their times are, so that both agree while calls go on.
+  out.nanoseconds = kind.nanoseconds.read();
+  out.calls = out.nanoseconds.count();
   out.errors = read(kind.errors);
   const std::uint64_t begun = read(kind.begun);
   out.in_flight = begun > out.calls ? begun - out.calls : 0;
   out.bytes_in = read(kind.bytes_in);
   out.bytes_out = read(kind.bytes_out);
-  out.nanoseconds = kind.nanoseconds.read();
   return out;
 }
 

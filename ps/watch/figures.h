@@ -50,7 +50,7 @@ class Figures {
 
  private:
   struct Kind {
-    std::atomic<std::uint64_t> begun{0}, answered{0}, errors{0}, bytes_in{0}, bytes_out{0};
+    std::atomic<std::uint64_t> begun{0}, errors{0}, bytes_in{0}, bytes_out{0};
     Histogram nanoseconds;
   };
   struct Table {
