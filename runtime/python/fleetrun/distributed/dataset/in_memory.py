@@ -12,8 +12,7 @@ from fleetrun._error import Error
 from fleetrun.distributed.dataset._base import DatasetBase
 
 _BLOCK_ROWS = 1024
-_BASE = {name: parameter.default for name, parameter in inspect.signature(DatasetBase.init).parameters.items()
-         if name != "self"}
+_BASE = tuple(name for name in inspect.signature(DatasetBase.init).parameters if name != "self")
 _OWN = ("candidate_size", "data_feed_type", "drop_last", "drop_zeros", "fea_eval", "fleet_send_batch_size",
         "fleet_send_sleep_seconds", "merge_size", "parse_content", "parse_ins_id", "queue_num", "shuffle_by_uid",
         "shuffle_seed")
