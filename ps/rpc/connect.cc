@@ -308,7 +308,8 @@ std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const
 }
 
 Observer observe(const std::vector<std::string>& endpoints, const ConnectOptions& options) {
-  const ClientOptions observer = observer_options();
+  ClientOptions observer = observer_options();
+  observer.deadlines.data = options.connect_timeout;  // who looks on has nobody to wait for
   Introduced introduced(endpoints, observer, options);
   return make_observer(observer, introduced.incarnation, introduced.take_channels());
 }

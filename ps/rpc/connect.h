@@ -36,7 +36,8 @@ struct ConnectOptions {
 std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const ClientOptions& client,
                                 const ConnectOptions& options = {});
 
-/// The same for who looks on (ps/observer.h), which takes the tables as the servers have them.
+/// The same for who looks on (ps/observer.h), which takes the tables as the servers have them. What it only reads may take
+/// as long as the connection, too.
 Observer observe(const std::vector<std::string>& endpoints, const ConnectOptions& options = {});
 
 }  // namespace fleetrun::ps

@@ -30,7 +30,7 @@ only. The servers go on working meanwhile, and no trainer waits for it.
   --endpoints LIST     instead of a job: HOST:PORT of all servers, in rank order, with commas between
   --secret_file FILE   the job's secret, with --endpoints; without it FLEETRUN_SECRET_FILE, or your own secret
   --insecure           the job was started with --insecure
-  --timeout SECONDS    how long servers may take to answer a connection (default 10)
+  --timeout SECONDS    how long servers may take to answer (default 10)
   --help, -h           show this; after a command, what it does
 
 fleetrun-ps(7) explains tables, modes and saves.

@@ -83,6 +83,27 @@ def test_watch_shows_what_happened_in_between_until_nobody_reads(looker):
     assert watch.wait(timeout=DEADLINE) == 0
 
 
+def test_a_server_that_does_not_answer_any_more_is_named(looker):
+    looker.train()
+    watch = subprocess.Popen(
+        [find_fleetrun(), "ps", "stat", "--watch", "--timeout=2"],
+        env=looker.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=looker.work.directory,
+    )
+    assert watch.stdout.readline().startswith("server 0 of 2")
+    server = json.loads(looker.command("status", "--json")[1])["processes"][0]["pid"]
+    os.kill(server, signal.SIGSTOP)
+    try:
+        _, err = watch.communicate(timeout=DEADLINE)
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert watch.returncode == 125
+    assert "no answer to a stat within 2000 ms from server 0 at 127.0.0.1:" in err
+
+
 def test_get_shows_rows_and_makes_none(looker):
     looker.train()
     text = looker.ps("get", "weights", "3", "777777", "9")
