@@ -62,7 +62,8 @@ def events_of(work):
 
 def test_status_shows_each_process_with_what_it_uses_and_says_last(control):
     job = control.start("--nproc_per_node=2", "./wait.sh")
-    job.wait_for_log("workerlog.1", "up 1")
+    for rank in (0, 1):
+        job.wait_for_log(f"workerlog.{rank}", f"up {rank}")
     status = wait_until(lambda: (s := control.status()) and s["phase"] == "running" and s, "running")
     assert [p["name"] for p in status["processes"]] == ["trainer 0", "trainer 1"]
     for process in status["processes"]:
