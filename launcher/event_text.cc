@@ -14,7 +14,7 @@ constexpr std::size_t kMostNames = 8;  // then they are counted
 /// "30 s", "0.5 s"
 std::string seconds(std::chrono::milliseconds time) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g s", std::chrono::duration<double>(time).count());
+  std::snprintf(text, sizeof text, "%g s", std::chrono::duration<double>(time).count());
   return text;
 }
 
@@ -87,14 +87,13 @@ Sentence EventText::say(const event::StopBegan& stop) {
   std::chrono::milliseconds grace{};
   for (const std::size_t index : stop.waiting_for)
     grace = std::max(grace, plan_.roles.at(plan_.processes.at(index).role).grace);
-  return {LogLevel::info, stop.why + (stop.why.empty() ? "" : ": ") + "waiting for " +
-                              names(stop.waiting_for) + ", up to " + seconds(grace) +
-                              "; Ctrl-C again kills " + (stop.waiting_for.size() == 1 ? "it" : "them") +
-                              " now"};
+  return {LogLevel::info, stop.why + (stop.why.empty() ? "" : ": ") + "waiting up to " + seconds(grace) +
+                              " for " + names(stop.waiting_for) + "; a second signal kills at once"};
 }
 
 Sentence EventText::say(const event::GraceElapsed& elapsed) {
-  return {LogLevel::warning, "the grace is over: killing " + names(elapsed.still_alive)};
+  return {LogLevel::warning, names(elapsed.still_alive) + " did not end within the grace (--grace) and " +
+                                 (elapsed.still_alive.size() == 1 ? "is" : "are") + " killed"};
 }
 
 Sentence EventText::say(const event::FailureExplained& explained) {
@@ -103,15 +102,17 @@ Sentence EventText::say(const event::FailureExplained& explained) {
 }
 
 Sentence EventText::say(const event::RestartDecided& decided) {
-  const std::string what = decided.scope == RestartScope::group ? std::string("all processes")
-                                                                : plan_.processes.at(decided.index).name;
-  return {LogLevel::warning, "starting " + what + " again (" + decided.why + "), attempt " +
-                                 std::to_string(decided.next_attempt) +
-                                 (decided.backoff.count() > 0 ? ", in " + seconds(decided.backoff) : "")};
+  const std::string& who = plan_.processes.at(decided.index).name;
+  const std::string what = decided.scope == RestartScope::process
+                               ? who + " is started again"
+                               : "all processes are started again, because " + who + " failed";
+  return {LogLevel::warning, what + ": attempt " + std::to_string(decided.next_attempt) +
+                                 (decided.backoff.count() > 0 ? " in " + seconds(decided.backoff) : "") +
+                                 " (" + decided.why + ")"};
 }
 
 Sentence EventText::say(const event::GaveUp& gave_up) {
-  return {LogLevel::error, "no restart: " + gave_up.why};
+  return {LogLevel::warning, "no restart: " + gave_up.why};
 }
 
 Sentence EventText::say(const event::SignalReceived& received) {
@@ -120,12 +121,12 @@ Sentence EventText::say(const event::SignalReceived& received) {
 }
 
 Sentence EventText::say(const event::SignalForwarded& forwarded) {
-  return {LogLevel::info, signal_name(forwarded.number) + " sent to every process"};
+  return {LogLevel::info, signal_name(forwarded.number) + " is passed on to all processes"};
 }
 
 Sentence EventText::say(const event::HangFound& hang) {
   return {LogLevel::error,
-          "no progress of " + names(hang.silent) + (hang.report.empty() ? "" : "\n" + hang.report)};
+          "the job hangs: " + names(hang.culprits) + (hang.report.empty() ? "" : "\n" + hang.report)};
 }
 
 Sentence EventText::say(const event::Injected& injected) {
@@ -133,8 +134,8 @@ Sentence EventText::say(const event::Injected& injected) {
 }
 
 Sentence EventText::say(const event::Unkillable& unkillable) {
-  return {LogLevel::error, "pid " + std::to_string(unkillable.pid) +
-                               " does not end although it was killed: " + unkillable.why};
+  return {LogLevel::error,
+          "process " + std::to_string(unkillable.pid) + " was killed and does not end: " + unkillable.why};
 }
 
 Sentence EventText::say(const event::Warning& warning) {

@@ -17,17 +17,17 @@ TEST_CASE("a stop names whom it waits for, with pids, and for how long") {
   for (std::size_t i = 0; i < 4; ++i) text.on(event::ProcessStarted{i, static_cast<pid_t>(4710 + i), 0, 0});
   CHECK(text.on(event::StopBegan{"fleetrun got SIGINT", {1, 3}}) ==
         Sentence{LogLevel::info,
-                 "fleetrun got SIGINT: waiting for trainer 0 (pid 4711) and trainer 2 (pid 4713), up to 30 "
-                 "s; Ctrl-C "
-                 "again kills them now"});
+                 "fleetrun got SIGINT: waiting up to 30 s for trainer 0 (pid 4711) and trainer 2 (pid 4713); "
+                 "a second signal kills at once"});
   CHECK(text.on(event::StopBegan{"", {0}}).text ==
-        "waiting for server 0 (pid 4710), up to 5 s; Ctrl-C again kills it now");
+        "waiting up to 5 s for server 0 (pid 4710); a second signal kills at once");
   CHECK(text.on(event::StopBegan{"over", {}}).text.empty());
   CHECK(text.on(event::GraceElapsed{{1}}) ==
-        Sentence{LogLevel::warning, "the grace is over: killing trainer 0 (pid 4711)"});
+        Sentence{LogLevel::warning,
+                 "trainer 0 (pid 4711) did not end within the grace (--grace) and is killed"});
   // After a restart the new pid is named.
   text.on(event::ProcessStarted{1, 5000, 1, 0});
-  CHECK(text.on(event::GraceElapsed{{1}}).text.ends_with("trainer 0 (pid 5000)"));
+  CHECK(text.on(event::GraceElapsed{{1}}).text.starts_with("trainer 0 (pid 5000) did not end"));
 }
 
 TEST_CASE("many names are counted") {
@@ -36,11 +36,12 @@ TEST_CASE("many names are counted") {
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   EventText text(plan);
   CHECK(text.on(event::GraceElapsed{all}).text ==
-        "the grace is over: killing trainer 0, trainer 1, trainer 2, trainer 3, trainer 4, trainer 5, "
-        "trainer 6, "
-        "trainer 7 and 12 others");
+        "trainer 0, trainer 1, trainer 2, trainer 3, trainer 4, trainer 5, trainer 6, "
+        "trainer 7 and 12 others did not end within the grace (--grace) and are killed");
   all.resize(9);
-  CHECK(text.on(event::GraceElapsed{all}).text.ends_with("trainer 7 and trainer 8"));
+  CHECK(text.on(event::GraceElapsed{all})
+            .text.starts_with("trainer 0, trainer 1, trainer 2, trainer 3, trainer 4, trainer 5, trainer 6, "
+                              "trainer 7 and trainer 8 did"));
 }
 
 TEST_CASE("an end that nobody asked for is told, any other is detail") {
@@ -58,10 +59,11 @@ TEST_CASE("restarts say what is started again, why and when") {
   EventText text(plan);
   CHECK(text.on(event::RestartDecided{RestartScope::group, 1, 1, std::chrono::milliseconds(0),
                                       "crash, restart 1 of 3"})
-            .text == "starting all processes again (crash, restart 1 of 3), attempt 1");
+            .text ==
+        "all processes are started again, because trainer 1 failed: attempt 1 (crash, restart 1 of 3)");
   CHECK(text.on(event::RestartDecided{RestartScope::process, 1, 2, std::chrono::milliseconds(1500), "oom"})
-            .text == "starting trainer 1 again (oom), attempt 2, in 1.5 s");
-  CHECK(text.on(event::GaveUp{"used up"}) == Sentence{LogLevel::error, "no restart: used up"});
+            .text == "trainer 1 is started again: attempt 2 in 1.5 s (oom)");
+  CHECK(text.on(event::GaveUp{"used up"}) == Sentence{LogLevel::warning, "no restart: used up"});
 }
 
 TEST_CASE("every event is accepted, and signals are named") {
@@ -69,7 +71,7 @@ TEST_CASE("every event is accepted, and signals are named") {
   EventText text(plan);
   CHECK(text.on(event::AttemptBegan{0}) == Sentence{});
   CHECK(text.on(event::SignalReceived{SIGINT, true}).text == "got SIGINT again: killing all now");
-  CHECK(text.on(event::SignalForwarded{SIGUSR1}).text == "SIGUSR1 sent to every process");
+  CHECK(text.on(event::SignalForwarded{SIGUSR1}).text == "SIGUSR1 is passed on to all processes");
   CHECK(text.on(event::Contained{"subreaper", "", "no cgroup", 3}).text ==
         "containment subreaper (no cgroup)");
   CHECK(text.on(event::ProcessNotStarted{0, 0, "exec", 2}).text ==
@@ -78,10 +80,9 @@ TEST_CASE("every event is accepted, and signals are named") {
   CHECK(text.on(event::RoleReady{0}).text == "trainer is ready");
   CHECK(text.on(event::FailureExplained{0, 0, {FailureKind::crash, "exited with 3", "", "", "look"}}).text ==
         "trainer 0 exited with 3\n  hint: look");
-  CHECK(text.on(event::HangFound{{0}, "stack"}).text == "no progress of trainer 0\nstack");
+  CHECK(text.on(event::HangFound{{0, 1}, "stack", {0}}).text == "the job hangs: trainer 0\nstack");
   CHECK(text.on(event::Injected{"kill rank=1"}).text == "injected: kill rank=1");
-  CHECK(text.on(event::Unkillable{7, "state D"}).text ==
-        "pid 7 does not end although it was killed: state D");
+  CHECK(text.on(event::Unkillable{7, "state D"}).text == "process 7 was killed and does not end: state D");
   CHECK(text.on(event::Warning{"mind"}) == Sentence{LogLevel::warning, "mind"});
   CHECK(text.on(event::JobEnded{137}).text == "the job has ended with exit status 137");
 }
