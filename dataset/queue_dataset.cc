@@ -12,6 +12,7 @@
 #include <exception>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -19,6 +20,8 @@
 #include "dataset/byte_source.h"
 #include "dataset/multi_slot_parser.h"
 #include "dataset/pipes_ahead.h"
+#include "dataset/schema/schema.h"
+#include "dataset/schema/schema_parser.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -38,6 +41,10 @@ void check_options(const QueueDatasetOptions& options) {
   }
   if (std::none_of(options.slots.begin(), options.slots.end(), [](const Slot& slot) { return slot.used; }))
     throw Error(ErrorKind::config, "a dataset without a slot that is used", "use at least one of its slots");
+  if (!options.schema.empty() && options.prefixes.any())
+    throw Error(
+        ErrorKind::config,
+        "delimited text, which a schema describes, has no ids, contents or log keys before its slots");
   if (options.batch_size < 1) throw Error(ErrorKind::config, "a batch size of 0, less than 1");
   if (options.threads < 1) throw Error(ErrorKind::config, "a thread count of 0, less than 1");
   if (options.queue_batches < 1) throw Error(ErrorKind::config, "a queue of 0 batches, less than 1");
@@ -76,6 +83,7 @@ struct QueueDataset::State {
   explicit State(QueueDatasetOptions wanted) : options(std::move(wanted)), bad_lines(options.bad_lines) {
     std::copy_if(options.slots.begin(), options.slots.end(), std::back_inserter(used_slots),
                  [](const Slot& slot) { return slot.used; });
+    if (!options.schema.empty()) schema = schema_for(read_schema(options.schema), used_slots, options.schema);
   }
 
   void begin(bool in_turn);
@@ -88,13 +96,17 @@ struct QueueDataset::State {
   void run(Reader& reader) noexcept;
   void read_files(Reader& reader);
   std::size_t file_after(const Reader& reader, std::size_t taken);
-  void read_file(std::size_t index, Reader& reader, MultiSlotParser& parser, Batch& batch);
+  template <class Parser>
+  void read_files_with(Parser&& parser, Reader& reader);
+  template <class Parser>
+  void read_file(std::size_t index, Reader& reader, Parser& parser, Batch& batch);
   void report_bad_lines() const;
   void fail(std::exception_ptr cause) noexcept;
   void throw_first_error();
 
   const QueueDatasetOptions options;
   std::vector<Slot> used_slots;
+  std::optional<Schema> schema;  // of the used slots
   std::vector<std::unique_ptr<Reader>> readers;
   std::vector<std::string> environment;  // read once: a reader's thread must not race with a setenv()
   std::atomic<std::size_t> next_file = 0;
@@ -182,7 +194,14 @@ std::size_t QueueDataset::State::file_after(const Reader& reader, std::size_t ta
 }
 
 void QueueDataset::State::read_files(Reader& reader) {
-  MultiSlotParser parser(options.slots, {.prefixes = options.prefixes});
+  if (schema)
+    read_files_with(SchemaParser(*schema, used_slots), reader);
+  else
+    read_files_with(MultiSlotParser(options.slots, {.prefixes = options.prefixes}), reader);
+}
+
+template <class Parser>
+void QueueDataset::State::read_files_with(Parser&& parser, Reader& reader) {
   Batch batch;
   parser.begin_batch(batch, options.batch_size);
   std::size_t taken = 0;
@@ -213,8 +232,8 @@ void QueueDataset::State::start_ahead() {
   ahead.start(index, source_options(index));
 }
 
-void QueueDataset::State::read_file(std::size_t index, Reader& reader, MultiSlotParser& parser,
-                                    Batch& batch) {
+template <class Parser>
+void QueueDataset::State::read_file(std::size_t index, Reader& reader, Parser& parser, Batch& batch) {
   const std::string& file = options.files[index];
   std::unique_ptr<ByteSource> source = ahead.take(index, file);
   if (!source) source = open_byte_source(source_options(index));

@@ -22,6 +22,9 @@ struct QueueDatasetOptions {
   /// What every line begins with, before the slots.
   LinePrefixes prefixes = {};
   PipeOptions pipe = {};
+  /// A file as fleetrun-schema(5) describes it, or empty. With it the text, of the files or of the pipe command, is
+  /// delimited text, and slots are found in the schema by their names.
+  std::string schema = {};
   std::size_t batch_size = 1;
   /// Readers wanted; cut to the number of files.
   std::size_t threads = 1;
@@ -39,7 +42,8 @@ struct QueueDatasetOptions {
 
 class QueueDataset : public BatchSource {
  public:
-  /// Throws: Error(config) for no slots, none that is used, an empty name, a width or batch size below 1.
+  /// Reads the schema. Throws: Error(config) for one that is wrong or lacks a slot; for no slots, none that is used, an
+  /// empty name, a width or batch size below 1.
   explicit QueueDataset(QueueDatasetOptions options);
   ~QueueDataset() override;
   QueueDataset(const QueueDataset&) = delete;

@@ -23,6 +23,9 @@ ColumnarDatasetOptions columns_for_queue(const QueueDatasetOptions& options) {
   if (options.prefixes.any())
     throw Error(ErrorKind::config, "ids, contents or log keys of lines, with columnar files",
                 "they are in text only");
+  if (!options.schema.empty())
+    throw Error(ErrorKind::config, "a schema, " + printable(options.schema) + ", with columnar files",
+                "it is for text; columnar files have their slots already");
   ColumnarDatasetOptions columns{.slots = {},
                                  .files = options.files,
                                  .batch_size = options.batch_size,

@@ -3,8 +3,9 @@
     fleetrun --server_num=1 --trainer_num=2 train.py      on a parameter server
     python train.py                                       in one process, its tables in memory
 
-make_data.py writes data of the same shape, for who does not have the log. The raw text becomes slots by the native reader
-and criteo.json, or by reader.py; both print the same bytes. Other forms of the log need another command, no other program.
+make_data.py writes data of the same shape, for who does not have the log. The raw text becomes slots inside the dataset, by
+criteo.json, or by reader.py as the pipe command, which prints the bytes of `fleetrun data read --schema=criteo.json`. Other
+forms of the log need other settings, no other program.
 """
 import argparse
 import math
@@ -19,14 +20,14 @@ import fleetrun.distributed.fleet as fleet
 HERE = Path(__file__).resolve().parent
 DENSE, WORDS = 13, 26
 READERS = {
-    ("log", "native"): "fleetrun data read --schema=criteo.json",
-    ("log", "python"): "python reader.py",
+    ("log", "native"): {"schema": HERE / "criteo.json"},
+    ("log", "python"): {"pipe_command": ["python", HERE / "reader.py"]},
     # Commas, and a first line of names.
-    ("csv", "native"): "fleetrun data read --schema=criteo_csv.json",
-    ("csv", "python"): "python reader.py ,",
+    ("csv", "native"): {"schema": HERE / "criteo_csv.json"},
+    ("csv", "python"): {"pipe_command": ["python", HERE / "reader.py", ","]},
     # `click:0 dense_feature:0.05 … 1:737395 … 26:306163`, as PaddleRec has it: 13 numbers and 26 ids are there already.
-    ("slots", "native"): """sed 's/[a-z0-9_]*://g' | awk '{label = $1; $1 = "13"; for (i = 15; i <= 40; i++) $i = "1 " $i;
-                         print $0, "1", label}'""",
+    ("slots", "native"): {"pipe_command": """sed 's/[a-z0-9_]*://g' | awk '{label = $1; $1 = "13"; for (i = 15; i <= 40; i++) $i = "1 " $i;
+                                           print $0, "1", label}'"""},
 }
 
 
@@ -76,8 +77,8 @@ def dataset(arguments, model):
         raise SystemExit(f"train.py: error: {len(files)} files are too few for {fleet.worker_num()} trainers\n"
                          "  hint: python make_data.py writes four, `split -n l/4 FILE` makes four of one")
     data = paddle.distributed.QueueDataset()
-    data.init(use_var=model.inputs, pipe_command=f"cd '{HERE}'; {READERS[arguments.format, arguments.reader]}",
-              batch_size=arguments.batch_size, thread_num=1)
+    data.init(use_var=model.inputs, batch_size=arguments.batch_size, thread_num=1,
+              **READERS[arguments.format, arguments.reader])
     data.set_filelist(mine)
     return data
 

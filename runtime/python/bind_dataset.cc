@@ -55,6 +55,7 @@ void bind_options(py::module_& module) {
                     [](QueueDatasetOptions& self, const std::string& text) {
                       self.bad_lines = dataset::bad_line_policy_of(text);
                     })
+      .def_readwrite("schema", &QueueDatasetOptions::schema)
       .def_readwrite("batch_size", &QueueDatasetOptions::batch_size)
       .def_readwrite("threads", &QueueDatasetOptions::threads)
       .def_readwrite("files", &QueueDatasetOptions::files)

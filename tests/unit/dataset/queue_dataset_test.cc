@@ -49,6 +49,35 @@ TEST_CASE("one reader takes the files in order; batches go on over files and the
   CHECK(drain(dataset, 0) == Batches{{1, 2}, {3, 4}, {5}});
 }
 
+TEST_CASE("delimited text goes through a schema, by the slots' names and in their order") {
+  const tests::TempDir directory;
+  QueueDatasetOptions options =
+      options_for({directory.write("a", "7,1\n8,2\n9,3\n"), directory.write("b", "9,4")});
+  options.schema = directory.write("s.json", R"({"delimiter": ",", "columns": 2, "slots": [
+      {"name": "other", "type": "int64", "columns": ["1"]}, {"name": "s", "type": "int64", "columns": ["2"]}]})");
+  QueueDataset dataset(options);
+  dataset.start(false);
+  CHECK(drain(dataset, 0) == Batches{{1, 2}, {3, 4}});
+  options.files = {directory.write("c", "7,1\n8,x\n9,3\n")};
+  options.bad_lines.skip = 1;
+  QueueDataset skipping(options);
+  skipping.start(false);
+  CHECK(drain(skipping, 0) == Batches{{1, 3}});
+}
+
+TEST_CASE("a schema that does not have the slots is refused") {
+  const tests::TempDir directory;
+  QueueDatasetOptions options = options_for({});
+  options.schema =
+      directory.write("s.json", R"({"columns": 1, "slots": [{"each": ["1"], "type": "int64"}]})");
+  check_config_error(options, "slot 's' is not in the schema " + options.schema,
+                     "name it there as the input variable is named");
+  options.prefixes.id = true;
+  check_config_error(
+      options, "delimited text, which a schema describes, has no ids, contents or log keys before its slots",
+      "");
+}
+
 TEST_CASE("drop_last leaves a reader's short batch out, and only that") {
   const tests::TempDir directory;
   QueueDatasetOptions options =

@@ -19,6 +19,7 @@ class DatasetBase:
         self._slots = []
         self._pipe_command = "cat"
         self._pipe_timeout = 0.0
+        self._schema = ""
         self._batch_size = 1
         self._threads = 1
         self._files = []
@@ -28,10 +29,10 @@ class DatasetBase:
         self._reader = None
 
     def init(self, batch_size=1, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
-             download_cmd="cat", bad_line=None, drop_last=False, pipe_timeout=0):
+             download_cmd="cat", bad_line=None, drop_last=False, pipe_timeout=0, schema=None):
         """Sets the dataset up. Every argument has a setter of its own, which says more.
 
-        Paddle has no bad_line, drop_last and pipe_timeout.
+        Paddle has no bad_line, drop_last, pipe_timeout and schema.
         Throws: Error(config) naming the argument; the files are looked at when a pass starts.
         """
         self.set_input_type(input_type)
@@ -45,6 +46,7 @@ class DatasetBase:
             self.set_bad_line(bad_line)
         self.set_drop_last(drop_last)
         self.set_pipe_timeout(pipe_timeout)
+        self.set_schema(schema)
 
     def set_batch_size(self, batch_size):
         """Examples per batch."""
@@ -77,6 +79,15 @@ class DatasetBase:
         if not (isinstance(seconds, (int, float)) and 0 <= seconds < 1e6):
             raise Error("config", f"{self._name()}: pipe_timeout={seconds!r}", "it is a number of seconds, 0 for no limit")
         self._pipe_timeout = float(seconds)
+
+    def set_schema(self, schema):
+        """Takes the files, or what the pipe command prints, as delimited text, of which this file says what becomes of each
+        column: fleetrun-schema(5). Slots are found there by the variables' names; no text is made between. None (the
+        default): MultiSlot text.
+
+        Not in Paddle.
+        """
+        self._schema = "" if schema is None else os.path.abspath(schema)
 
     def set_use_var(self, var_list):
         """The input variables, in slot order: float32 or int64, lod_level 0 (fixed width) or 1 (any number)."""
@@ -131,7 +142,7 @@ class DatasetBase:
 
     def _settings(self, threads=0):
         """All that the engine's dataset is made of, to compare."""
-        return (list(self._checked_slots()), self._pipe_command, self._pipe_timeout, self._batch_size,
+        return (list(self._checked_slots()), self._pipe_command, self._pipe_timeout, self._schema, self._batch_size,
                 threads or self._threads, list(self._files), self._bad_line, self._drop_last, dict(self._remote))
 
     def _source(self, threads, batch_size, ids=False, contents=False, **more):
@@ -147,7 +158,7 @@ class DatasetBase:
             options.pipe_command = self._pipe_command
         options.pipe_timeout = datetime.timedelta(seconds=self._pipe_timeout)
         options.batch_size, options.threads, options.files = batch_size, threads, self._files
-        options.bad_line = self._bad_line
+        options.bad_line, options.schema = self._bad_line, self._schema
         for name, value in {**self._remote, "parse_ins_id": ids, "parse_content": contents, **more}.items():
             setattr(options, name, value)
         columnar = any(name.endswith(".frc") for name in self._files)
