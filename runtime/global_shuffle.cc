@@ -16,8 +16,7 @@
 #include <utility>
 
 #include "ps/rpc/dial.h"
-#include "ps/rpc/doorkeeper.h"
-#include "ps/rpc/refusals.h"
+#include "runtime/base/doorkeeper.h"
 #include "runtime/base/error.h"
 #include "runtime/base/message_code.h"
 
@@ -134,7 +133,7 @@ struct GlobalShuffle::State {
     return Error(ErrorKind::network, "global_shuffle: " + name(trainer) + " " + why,
                  "look at its log; no examples are left in memory here: load them again");
   }
-  void admit(ps::Guest guest);
+  void admit(Guest guest);
   void connect();
   void advance_dials(std::vector<std::optional<ps::Dial>>& dials, Clock::time_point deadline);
   void take_guests();
@@ -145,19 +144,19 @@ struct GlobalShuffle::State {
   bool is_done() const;
 
   const GlobalShuffleOptions options;
-  ps::Refusals refusals;
+  Refusals refusals;
   std::vector<std::string> endpoints;
   std::uint16_t port = 0;
   UniqueFd woken;
   std::mutex mutex;
-  std::vector<ps::Guest> guests;                 // whom the doorkeeper has let in
+  std::vector<Guest> guests;                     // whom the doorkeeper has let in
   std::vector<std::unique_ptr<Peer>> strangers;  // who have not said their rank yet
   std::vector<std::unique_ptr<Peer>> peers;      // by rank; none for this trainer
   bool has_more = true;
-  std::optional<ps::Doorkeeper> doorkeeper;
+  std::optional<Doorkeeper> doorkeeper;
 };
 
-void GlobalShuffle::State::admit(ps::Guest guest) {
+void GlobalShuffle::State::admit(Guest guest) {
   const std::lock_guard lock(mutex);
   guests.push_back(std::move(guest));
   const std::uint64_t one = 1;
@@ -168,7 +167,7 @@ void GlobalShuffle::State::take_guests() {
   std::uint64_t count;
   [[maybe_unused]] const auto read = ::read(woken.value(), &count, sizeof count);
   const std::lock_guard lock(mutex);
-  for (ps::Guest& guest : guests)
+  for (Guest& guest : guests)
     strangers.push_back(
         std::make_unique<Peer>(std::move(guest.connection), guest.keys, std::move(guest.early)));
   guests.clear();
@@ -304,13 +303,13 @@ GlobalShuffle::GlobalShuffle(GlobalShuffleOptions options)
     : state_(std::make_unique<State>(std::move(options))) {
   const std::string& host = state_->options.host;
   const bool is_ipv6 = host.find(':') != std::string::npos && host.front() != '[';
-  ps::Listener listener = ps::listen_at((is_ipv6 ? "[" + host + "]" : host) + ":0", false,
-                                        "trainer " + std::to_string(state_->options.rank));
+  Listener listener = listen_at((is_ipv6 ? "[" + host + "]" : host) + ":0", false,
+                                "trainer " + std::to_string(state_->options.rank));
   state_->port =
       static_cast<std::uint16_t>(std::stoul(listener.endpoint.substr(listener.endpoint.rfind(':') + 1)));
-  std::vector<ps::Door> doors;
-  doors.push_back({std::move(listener.socket), ps::Way::tcp,
-                   [state = state_.get()](ps::Guest guest) { state->admit(std::move(guest)); }});
+  std::vector<Door> doors;
+  doors.push_back({std::move(listener.socket), ps::purpose_of(ps::Way::tcp), false,
+                   [state = state_.get()](Guest guest) { state->admit(std::move(guest)); }});
   state_->doorkeeper.emplace(std::move(doors), state_->options.access, state_->refusals);
 }
 

@@ -1,5 +1,5 @@
-// One attempt to connect to a server by one way and to prove the job's secret to each other. Does not block: the caller
-// polls.
+// One attempt to connect to a server by one way and to prove the job's secret to each other (runtime/base/knock.h). Does not
+// block: the caller polls.
 #pragma once
 
 #include <poll.h>
@@ -12,8 +12,7 @@
 #include "ps/rpc/access.h"
 #include "ps/rpc/transport.h"
 #include "ps/shm/segment.h"
-#include "runtime/base/handshake.h"
-#include "runtime/base/unique_fd.h"
+#include "runtime/base/knock.h"
 
 namespace fleetrun::ps {
 
@@ -25,37 +24,30 @@ class Dial {
        Way way = Way::tcp);
 
   /// What to wait for while it is neither connected nor failed.
-  pollfd wanted() const noexcept;
-  std::chrono::steady_clock::time_point deadline() const noexcept { return deadline_; }
+  pollfd wanted() const noexcept { return knock_.wanted(); }
+  std::chrono::steady_clock::time_point deadline() const noexcept { return knock_.deadline(); }
   /// Goes on as far as it gets without waiting.
   /// Throws: Error(config) when the server has another secret, or another fleetrun, than this process.
   void advance();
 
-  bool is_connected() const noexcept { return stage_ == Stage::connected; }
-  bool has_failed() const noexcept { return stage_ == Stage::failed; }
+  bool is_connected() const noexcept {
+    return knock_.is_connected() && (way_ != Way::shared_memory || segment_);
+  }
+  bool has_failed() const noexcept { return knock_.has_failed(); }
   /// Why it failed; empty when nothing is worth saying (nobody listens there yet).
-  const std::string& reason() const noexcept { return reason_; }
+  const std::string& reason() const noexcept { return knock_.reason(); }
 
   Way way() const noexcept { return way_; }
-  UniqueFd take_connection() { return std::move(connection_); }
-  const SessionKeys& keys() const noexcept { return handshake_->keys(); }
+  UniqueFd take_connection() { return knock_.take_connection(); }
+  const SessionKeys& keys() const noexcept { return knock_.keys(); }
   /// Of a connection by shared memory.
   ShmSegment take_segment() { return std::move(*segment_); }
 
  private:
-  enum class Stage { connecting, proving, sharing, connected, failed };
-  void begin(const sockaddr* address, socklen_t size);
-  void fail(std::string reason);
   void receive_segment();
-  void receive();
-  void flush();
 
   Way way_;
-  Stage stage_ = Stage::connecting;
-  std::string reason_;
-  std::chrono::steady_clock::time_point deadline_;
-  UniqueFd connection_;
-  std::optional<Handshake> handshake_;
+  Knock knock_;
   std::optional<ShmSegment> segment_;
 };
 

@@ -28,7 +28,6 @@
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 
-#include "ps/rpc/doorkeeper.h"
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/patience.h"
 #include "ps/rpc/session.h"
@@ -36,6 +35,7 @@
 #include "ps/shm/host.h"
 #include "ps/slow_lane.h"
 #include "ps/watch/figures_file.h"
+#include "runtime/base/doorkeeper.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 
@@ -364,16 +364,17 @@ struct RpcServer::State {
     const auto calls = [this](Guest guest) { admit(guest); };
     std::vector<Door> doors;
     if (offers(rpc.transport, Way::unix_socket))
-      doors.push_back({listen_beside(socket.value(), Way::unix_socket), Way::unix_socket, calls});
+      doors.push_back(
+          {listen_beside(socket.value(), Way::unix_socket), purpose_of(Way::unix_socket), true, calls});
     if (offers(rpc.transport, Way::shared_memory)) {
       shared_memory.emplace(
           server, slow,
           ShmHostOptions{.refused = [this](auto& peer, auto& why) { refusals.note(peer, why); },
                          .lost = [this](const wire::Header& attended) { lose(attended); }});
-      doors.push_back({listen_beside(socket.value(), Way::shared_memory), Way::shared_memory,
-                       [this](Guest guest) { shared_memory->admit(std::move(guest.connection)); }});
+      doors.push_back({listen_beside(socket.value(), Way::shared_memory), purpose_of(Way::shared_memory),
+                       true, [this](Guest guest) { shared_memory->admit(std::move(guest.connection)); }});
     }
-    doors.push_back({std::move(socket), Way::tcp, calls});
+    doors.push_back({std::move(socket), purpose_of(Way::tcp), false, calls});
     std::erase_if(doors, [](const Door& door) { return !door.socket; });
     doorkeeper.emplace(std::move(doors), rpc.access, refusals);
     if (!rpc.figures_file.empty())

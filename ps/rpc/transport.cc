@@ -66,4 +66,16 @@ LocalAddress local_address(const sockaddr* address, socklen_t size, Way way) {
   return out;
 }
 
+UniqueFd listen_beside(int socket, Way way) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  const LocalAddress local = local_address(reinterpret_cast<const sockaddr*>(&address), size, way);
+  UniqueFd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!out || ::bind(out.value(), reinterpret_cast<const sockaddr*>(&local.address), local.size) != 0 ||
+      ::listen(out.value(), 1024) != 0)
+    return {};
+  return out;
+}
+
 }  // namespace fleetrun::ps

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/unique_fd.h"
+
 namespace fleetrun {
 class Environ;
 }
@@ -37,5 +39,9 @@ struct LocalAddress {
   socklen_t size = 0;
 };
 LocalAddress local_address(const sockaddr* address, socklen_t size, Way way);
+
+/// Listens for the same host's processes beside a socket that listens at an endpoint. No socket when something else has
+/// that name: the endpoint is enough.
+UniqueFd listen_beside(int socket, Way way);
 
 }  // namespace fleetrun::ps

@@ -24,11 +24,11 @@
 
 #include "ps/channel_client.h"
 #include "ps/rpc/connect.h"
-#include "ps/rpc/doorkeeper.h"
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/rpc_server.h"
 #include "ps/rpc/session.h"
 #include "ps/rpc/settings.h"
+#include "runtime/base/doorkeeper.h"
 #include "runtime/base/error.h"
 #include "runtime/base/version.h"
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-namespace fleetrun::ps {
+namespace fleetrun {
 
 /// Threads: any.
 class Refusals {
@@ -32,4 +32,4 @@ class Refusals {
   std::uint64_t count_ = 0;
 };
 
-}  // namespace fleetrun::ps
+}  // namespace fleetrun

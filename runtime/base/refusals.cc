@@ -1,9 +1,9 @@
-#include "ps/rpc/refusals.h"
+#include "runtime/base/refusals.h"
 
 #include "runtime/base/log.h"
 #include "runtime/base/text.h"
 
-namespace fleetrun::ps {
+namespace fleetrun {
 namespace {
 
 constexpr std::chrono::seconds kPause{1};
@@ -37,4 +37,4 @@ std::uint64_t Refusals::count() const {
   return count_;
 }
 
-}  // namespace fleetrun::ps
+}  // namespace fleetrun

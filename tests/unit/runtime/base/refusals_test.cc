@@ -1,8 +1,8 @@
-#include "ps/rpc/refusals.h"
+#include "runtime/base/refusals.h"
 
 #include <doctest/doctest.h>
 
-using fleetrun::ps::Refusals;
+using fleetrun::Refusals;
 
 TEST_CASE("every refusal is counted, whoever comes and however often") {
   Refusals refusals("server 0");

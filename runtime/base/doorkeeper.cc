@@ -1,5 +1,5 @@
 // One thread and poll(): the sockets, an eventfd that ends it, and those who are at the door. Each of them has kPatience.
-#include "ps/rpc/doorkeeper.h"
+#include "runtime/base/doorkeeper.h"
 
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -19,7 +19,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/version.h"
 
-namespace fleetrun::ps {
+namespace fleetrun {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -97,18 +97,6 @@ Listener listen_at(const std::string& endpoint, bool shares_port, const std::str
   check_errno(::getsockname(socket.value(), reinterpret_cast<sockaddr*>(&address), &size), "getsockname",
               "serving at " + endpoint, ErrorKind::network);
   return {std::move(socket), endpoint.substr(0, colon + 1) + text_of(address, size).port};
-}
-
-UniqueFd listen_beside(int socket, Way way) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  const LocalAddress local = local_address(reinterpret_cast<const sockaddr*>(&address), size, way);
-  UniqueFd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!out || ::bind(out.value(), reinterpret_cast<const sockaddr*>(&local.address), local.size) != 0 ||
-      ::listen(out.value(), kBacklog) != 0)
-    return {};
-  return out;
 }
 
 struct Doorkeeper::State {
@@ -192,16 +180,15 @@ bool Doorkeeper::State::accept_one(const Door& door) {
     }
   }
   if (!connection) return !is_short && (errno == ECONNABORTED || errno == EINTR || errno == EPROTO);
-  const bool is_local = door.way != Way::tcp;
-  if (!is_local) set_option(connection.value(), IPPROTO_TCP, TCP_NODELAY);
-  const AddressText from = is_local ? AddressText{"a process of this host", ""} : text_of(address, size);
+  if (!door.is_local) set_option(connection.value(), IPPROTO_TCP, TCP_NODELAY);
+  const AddressText from = door.is_local ? AddressText{"a process of this host", ""} : text_of(address, size);
   HandshakeSettings settings;
   settings.side = Side::server;
   settings.secret = access.secret;
   settings.secret_source = access.source;
-  settings.purpose = purpose_of(door.way);
+  settings.purpose = door.purpose;
   settings.version = FLEETRUN_VERSION;
-  settings.peer = is_local ? from.host : from.host + ":" + from.port;
+  settings.peer = door.is_local ? from.host : from.host + ":" + from.port;
   visitors.push_back(
       {std::move(connection), &door, from.host, Handshake(std::move(settings)), Clock::now(), false});
   return true;
@@ -246,7 +233,7 @@ void Doorkeeper::State::send(const Visitor& visitor, const std::string& bytes) c
 
 Doorkeeper::Doorkeeper(std::vector<Door> doors, Access access, Refusals& refusals)
     : state_(new State{
-          UniqueFd(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "serve parameters")),
+          UniqueFd(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "let connections in")),
           std::move(doors),
           std::move(access),
           refusals,
@@ -263,4 +250,4 @@ Doorkeeper::~Doorkeeper() {
   state_->thread.join();
 }
 
-}  // namespace fleetrun::ps
+}  // namespace fleetrun

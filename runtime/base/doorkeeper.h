@@ -1,5 +1,5 @@
-// Lets connections in to a server, by its endpoint and by the unix sockets of its host (ps/rpc/transport.h): whoever connects has to prove the job's secret (runtime/base/handshake) before a byte
-// of it reaches gRPC. Strangers get no answer and cost a bounded number of descriptors for a few seconds: when too many
+// Lets connections in to a server: whoever connects has to prove the job's secret (runtime/base/handshake) before a byte of
+// it reaches what serves there. Strangers get no answer and cost a bounded number of descriptors for a few seconds: when too many
 // are at the door, or descriptors run out, the one that has been there longest goes.
 #pragma once
 
@@ -8,13 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "ps/rpc/access.h"
-#include "ps/rpc/refusals.h"
-#include "ps/rpc/transport.h"
+#include "runtime/base/access.h"
 #include "runtime/base/handshake.h"
+#include "runtime/base/refusals.h"
 #include "runtime/base/unique_fd.h"
 
-namespace fleetrun::ps {
+namespace fleetrun {
 
 struct Listener {
   UniqueFd socket;
@@ -23,9 +22,6 @@ struct Listener {
 /// Listens on the one address that "host:port" names. `shares_port`: beside a socket that does not listen, by which
 /// fleetrun holds the port. Throws: Error(network): "`who` cannot serve at …".
 Listener listen_at(const std::string& endpoint, bool shares_port, const std::string& who);
-/// Listens for the same host's processes beside a socket that listens at an endpoint. No socket when something else has
-/// that name: the endpoint is enough.
-UniqueFd listen_beside(int socket, Way way);
 
 /// A connection that has proved the secret.
 struct Guest {
@@ -37,7 +33,8 @@ struct Guest {
 /// One way in. `admit` is called from the doorkeeper's thread.
 struct Door {
   UniqueFd socket;
-  Way way = Way::tcp;
+  std::string purpose;    // HandshakeSettings::purpose
+  bool is_local = false;  // a unix socket
   std::function<void(Guest)> admit;
 };
 
@@ -54,4 +51,4 @@ class Doorkeeper {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace fleetrun::ps
+}  // namespace fleetrun
