@@ -1,0 +1,108 @@
+// One rank's view of a group in shared memory: how it waits for the others, wakes them, and learns that the group has failed.
+//
+// A rank waits for another one by looking at that one's words in a loop for some microseconds, where every rank has a core,
+// and then by sleeping on that one's `turn`. A group fails once: the first failure counts, is the same for all ranks, and
+// wakes everybody.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "collective/communicator.h"
+#include "collective/cpu/shared_segment.h"
+
+namespace fleetrun::collective {
+
+class SharedGroup {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  SharedGroup(SharedSegment& segment, Place place, std::chrono::milliseconds call_within);
+
+  SharedSegment& segment() noexcept { return *segment_; }
+  const Place& place() const noexcept { return place_; }
+  int rank() const noexcept { return place_.rank; }
+  int size() const noexcept { return place_.size; }
+  SharedRank& of(int rank) noexcept { return segment_->rank(rank); }
+  /// "group world: "
+  std::string prefix() const { return "group " + place_.group + ": "; }
+
+  /// Words of `rank`'s have been changed, by sequentially consistent stores: wakes those that sleep for them.
+  void wake(int rank) noexcept;
+  /// Waits until `holds()`, which looks at words of `at`'s that `whom` changes. Returns false when `whom` has left or the
+  /// time for the call is over (`deadline`, which is set by the first wait that sleeps).
+  /// Throws: the group's failure.
+  template <class Holds>
+  bool wait(int at, int whom, std::optional<Clock::time_point>& deadline, const Holds& holds) {
+    return holds() || (spins_ && spin(holds)) || sleep(at, whom, deadline, holds);
+  }
+
+  /// The group's failure becomes `why` unless it has one. Wakes everybody. Threads: any.
+  void fail(const Error& why) noexcept;
+  /// Fails the group and throws its failure.
+  [[noreturn]] void fail_and_throw(const Error& why);
+  bool has_failed() const noexcept { return segment_->head().failed_by.load(std::memory_order_acquire) != 0; }
+  [[noreturn]] void throw_failure() const;
+  void throw_if_failed() const {
+    if (has_failed()) [[unlikely]]
+      throw_failure();
+  }
+
+  bool has_left(int rank) noexcept { return of(rank).has_left.load(std::memory_order_acquire) != 0; }
+  /// This rank makes no more calls.
+  void leave() noexcept;
+  std::chrono::milliseconds call_within() const noexcept { return call_within_; }
+
+ private:
+  static constexpr std::chrono::microseconds kSpin{30};
+
+  template <class Holds>
+  bool spin(const Holds& holds) {
+    const auto end = Clock::now() + kSpin;
+    do {
+      for (int i = 0; i < 16; ++i) {
+        if (holds()) return true;
+        relax();
+      }
+      throw_if_failed();
+    } while (Clock::now() < end);
+    return false;
+  }
+
+  template <class Holds>
+  bool sleep(int at, int whom, std::optional<Clock::time_point>& deadline, const Holds& holds) {
+    if (!deadline) deadline = Clock::now() + call_within_;
+    SharedRank& words = of(at);
+    const Sleeper sleeper(words.sleepers);
+    for (;;) {
+      const std::uint32_t turn = words.turn.load();
+      const bool left = has_left(whom);
+      if (holds()) return true;
+      throw_if_failed();
+      if (left || !sleep_on(words.turn, turn, *deadline)) return holds();
+    }
+  }
+
+  struct Sleeper {
+    explicit Sleeper(std::atomic<std::uint32_t>& count) : count(count) { count.fetch_add(1); }
+    ~Sleeper() { count.fetch_sub(1); }
+    Sleeper(const Sleeper&) = delete;
+    std::atomic<std::uint32_t>& count;
+  };
+
+  void wake_everybody() noexcept;
+  static void relax() noexcept;
+  /// Until `word` is no longer `seen`, or for no reason; false: the deadline has passed.
+  static bool sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, Clock::time_point deadline);
+
+  SharedSegment* segment_;
+  Place place_;
+  std::chrono::milliseconds call_within_;
+  bool spins_;
+  std::mutex failing_;
+};
+
+}  // namespace fleetrun::collective
