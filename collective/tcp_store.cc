@@ -278,9 +278,9 @@ std::int64_t TcpStore::add(const std::string& name, std::int64_t amount) {
 }
 
 std::map<int, std::string> TcpStore::gather(const std::string& name, const std::string& value, bool of_living,
-                                            Clock::time_point deadline) {
+                                            Clock::time_point deadline, const Concern& concern) {
   const auto begun = Clock::now();
-  const auto answer = state_->ask({Kind::gather, 0, of_living ? 1 : 0, name, value}, deadline, {});
+  const auto answer = state_->ask({Kind::gather, 0, of_living ? 1 : 0, name, value}, deadline, concern);
   if (answer) return decode_gathered(answer->value);
   const auto absent = state_->ask({Kind::missing, 0, 0, name, {}}, Clock::now() + kWhoIsMissing, {});
   std::vector<int> ranks;

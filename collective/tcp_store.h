@@ -61,7 +61,7 @@ class TcpStore : public Store {
   /// by rank. Throws: Error(timeout) naming who did not come by the deadline, Error(network) naming who died, where
   /// all are wanted, or when the store is gone.
   std::map<int, std::string> gather(const std::string& name, const std::string& value, bool of_living,
-                                    Clock::time_point deadline);
+                                    Clock::time_point deadline, const Concern& concern = {});
   /// Tells all other ranks; does not wait. A store that is gone tells nobody.
   void announce(const std::string& subject, const std::string& text) noexcept;
 

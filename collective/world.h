@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "collective/communicator.h"
+#include "collective/grouping.h"
 #include "runtime/base/access.h"
 
 namespace fleetrun {
@@ -27,10 +28,6 @@ class Environ;
 namespace fleetrun::collective {
 
 class Store;
-
-/// How a group's ranks reach each other. automatic: shared memory within a host, Gloo between hosts, and both where there
-/// are several ranks on several hosts.
-enum class Way { automatic, shared_memory, gloo };
 
 struct WorldOptions {
   int rank = 0;
