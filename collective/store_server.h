@@ -25,7 +25,7 @@ class StoreServer {
  public:
   /// Throws: Error(network) where it cannot listen.
   explicit StoreServer(StoreServerOptions options);
-  /// Sends what is still to be sent, for a second at most.
+  /// Serves until all clients have gone, for a second at most.
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;

@@ -29,8 +29,9 @@ constexpr std::chrono::seconds kGoodbye{1};
 constexpr std::chrono::seconds kWhoIsMissing{5};
 
 std::string seconds_text(Clock::duration duration) {
-  const auto ms = std::chrono::round<std::chrono::milliseconds>(duration).count();
-  return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+  if (duration >= std::chrono::seconds(5))
+    return std::to_string(std::chrono::round<std::chrono::seconds>(duration).count()) + " s";
+  return std::to_string(std::chrono::round<std::chrono::milliseconds>(duration).count()) + " ms";
 }
 
 }  // namespace

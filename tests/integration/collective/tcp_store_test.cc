@@ -256,7 +256,7 @@ TEST_CASE("who leaves is not lost, not even rank 0") {
   auto two = std::make_unique<TcpStore>(job.options(2, 3));
   two.reset();
   CHECK(heard.await(StoreNews::Kind::left).rank == 2);
-  zero.reset();
+  zero.reset();  // waits a second for the other
   const Error error = error_of([&] { one.wait("nothing", Clock::now() + 20s); });
   CHECK(contains(error.what(), "has left"));
   CHECK(contains(error.hint(), "let rank 0 leave last"));
