@@ -1,6 +1,7 @@
 // "cat" and "" need no process: the file is read here, by read() and not through a memory map: a map would save 3 % of the
 // parser's time, and a file that shrinks would end the process by SIGBUS. What is packed is unpacked here too, by the
-// libraries, which take less time than the programs gzip and zstd and their pipe.
+// libraries, which take less time than the programs gzip and zstd and their pipe. A thread of their own reads pipes and
+// unpacks, so that the reader has its time for parsing.
 #include "dataset/byte_source.h"
 
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <system_error>
 
 #include "dataset/pipe_command.h"
+#include "dataset/read_ahead.h"
 #include "dataset/unpack.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -163,30 +165,30 @@ std::unique_ptr<ByteSource> open_byte_source(const ByteSourceOptions& options) {
                       command});
   }
   const bool unpack_here = packing && command.empty();
-  const auto start = [&](UniqueFd input) {
+  const auto start = [&](UniqueFd input, int stop_fd) {
     return std::make_unique<PipeCommand>(PipeCommandOptions{.file = options.file,
-                                                            .stages = std::move(stages),
+                                                            .stages = stages,
                                                             .environment = options.environment,
-                                                            .stop_fd = options.stop_fd,
+                                                            .stop_fd = stop_fd,
                                                             .timeout = options.pipe.timeout,
                                                             .linger = options.pipe.linger},
                                          std::move(input));
   };
-  std::unique_ptr<ByteSource> source;
-  if (remote) {
-    source = start(UniqueFd(
-        check_errno(::open("/dev/null", O_RDONLY | O_CLOEXEC), "open", "/dev/null", ErrorKind::spawn)));
-  } else {
+  const auto open = [&](int stop_fd) -> std::unique_ptr<ByteSource> {
+    if (remote)
+      return start(UniqueFd(check_errno(::open("/dev/null", O_RDONLY | O_CLOEXEC), "open", "/dev/null",
+                                        ErrorKind::spawn)),
+                   stop_fd);
     OpenedFile file = open_file(options.file);
-    if (stages.empty()) {
-      source = std::make_unique<FileSource>(std::move(file));
-    } else {
-      UniqueFd input(
-          check_errno(::fcntl(file.fd(), F_DUPFD_CLOEXEC, 0), "fcntl", "cannot copy a descriptor"));
-      source = std::make_unique<PipedFile>(std::move(file), start(std::move(input)));
-    }
-  }
-  return unpack_here ? unpacked(std::move(source), *packing, options.file) : std::move(source);
+    if (stages.empty()) return std::make_unique<FileSource>(std::move(file));
+    UniqueFd input(check_errno(::fcntl(file.fd(), F_DUPFD_CLOEXEC, 0), "fcntl", "cannot copy a descriptor"));
+    return std::make_unique<PipedFile>(std::move(file), start(std::move(input), stop_fd));
+  };
+  const auto open_text = [&](int stop_fd) {
+    return unpack_here ? unpacked(open(stop_fd), *packing, options.file) : open(stop_fd);
+  };
+  if (stages.empty() && !unpack_here) return open_text(options.stop_fd);
+  return std::make_unique<ReadAhead>(open_text, options.stop_fd);
 }
 
 void check_files(const std::vector<std::string>& files) {

@@ -3,7 +3,6 @@
 // dropped.
 #include "dataset/queue_dataset.h"
 
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "dataset/byte_source.h"
 #include "dataset/multi_slot_parser.h"
 #include "dataset/pipes_ahead.h"
+#include "dataset/quiet_thread.h"
 #include "dataset/schema/schema.h"
 #include "dataset/schema/schema_parser.h"
 #include "runtime/base/environ.h"
@@ -48,24 +48,6 @@ void check_options(const QueueDatasetOptions& options) {
   if (options.batch_size < 1) throw Error(ErrorKind::config, "a batch size of 0, less than 1");
   if (options.threads < 1) throw Error(ErrorKind::config, "a thread count of 0, less than 1");
   if (options.queue_batches < 1) throw Error(ErrorKind::config, "a queue of 0 batches, less than 1");
-}
-
-/// A thread that no signal is delivered to: those are the main thread's business.
-template <class Function>
-std::thread quiet_thread(Function function) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::exception_ptr failure;
-  std::thread thread;
-  try {
-    thread = std::thread(std::move(function));
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (failure) std::rethrow_exception(failure);
-  return thread;
 }
 
 struct Reader {
