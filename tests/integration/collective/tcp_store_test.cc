@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <latch>
 #include <mutex>
 #include <thread>
 
@@ -233,11 +234,13 @@ TEST_CASE("the death of rank 0 is known to all, and ends what they wait for") {
     TcpStore store(job.options(0, 3));
     store.wait("never", Clock::now() + 60s);
   });
+  std::latch met(2);
   run_ranks(2, [&](int index) {
     Heard heard;
     TcpStore store(job.options(index + 1, 3, &heard));
     store.set(std::to_string(index), "");
     store.wait(std::to_string(1 - index), Clock::now() + 20s);
+    met.arrive_and_wait();
     if (index == 0) child.signal(SIGKILL);
     const Error error = error_of([&] { store.wait("nothing", Clock::now() + 20s); });
     CHECK(error.kind() == ErrorKind::network);
