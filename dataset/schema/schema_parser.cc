@@ -1,6 +1,8 @@
 #include "dataset/schema/schema_parser.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -12,7 +14,8 @@ constexpr std::size_t kFirstRows = 1024;
 }  // namespace
 
 SchemaParser::SchemaParser(const Schema& schema, std::span<const Slot> slots, std::size_t max_line_bytes)
-    : rows_(schema, max_line_bytes), slots_(slots.begin(), slots.end()) {
+    : rows_(schema, max_line_bytes), slots_(slots.begin(), slots.end()), cache_(long_rules(schema)) {
+  std::uint32_t tables = 0;
   for (std::size_t slot = 0; slot < schema.slots.size(); ++slot) {
     const SlotRule& rule = schema.slots[slot];
     slots_[slot].width = static_cast<std::int64_t>(rule.values.size());
@@ -24,7 +27,10 @@ SchemaParser::SchemaParser(const Schema& schema, std::span<const Slot> slots, st
       value.slot = static_cast<std::uint32_t>(slot);
       value.place = static_cast<std::uint32_t>(place);
       value.stride = static_cast<std::uint32_t>(rule.values.size());
-      if (hash) value.hash = *hash;
+      if (hash)
+        value.hash = *hash;
+      else
+        value.table = tables++;
       steps_.emplace_back(rule.values[place], rule.type);
     }
   }
@@ -90,14 +96,31 @@ bool SchemaParser::parse_row() {
     const std::string_view field = rows_.field(value.column);
     if (value.is_hash)
       value.ints[row * value.stride] = value.hash(field);
-    else if (!parse_steps(i, field))
+    else if (!parse_other(i, field))
       return false;
   }
   ++batch_->rows;
   return true;
 }
 
-bool SchemaParser::parse_steps(std::size_t index, std::string_view field) {
+bool SchemaParser::parse_other(std::size_t index, std::string_view field) {
+  std::uint64_t bits = 0;
+  if (field.size() > TextCache::kKeyBytes) {
+    if (!parse_steps(index, field, bits)) return false;
+  } else {
+    const TextCache::Place place = cache_.find(values_[index].table, field);
+    if (place.taken) {
+      std::memcpy(&bits, place.entry.result, sizeof bits);
+    } else {
+      if (!parse_steps(index, field, bits)) return false;
+      TextCache::put(place, field, {reinterpret_cast<const char*>(&bits), sizeof bits});
+    }
+  }
+  values_[index].put(batch_->rows, bits);
+  return true;
+}
+
+bool SchemaParser::parse_steps(std::size_t index, std::string_view field, std::uint64_t& bits) {
   const Parsed& target = values_[index];
   Value value;
   std::string fault;
@@ -105,11 +128,10 @@ bool SchemaParser::parse_steps(std::size_t index, std::string_view field) {
     rows_.fail(target.column, fault);
     return false;
   }
-  const std::size_t at = batch_->rows * target.stride;
   if (target.floats)
-    target.floats[at] = rounded(value.number);
+    bits = std::bit_cast<std::uint32_t>(rounded(value.number));
   else
-    target.ints[at] = static_cast<std::int64_t>(value.negative ? 0 - value.magnitude : value.magnitude);
+    bits = value.negative ? 0 - value.magnitude : value.magnitude;
   return true;
 }
 

@@ -3,6 +3,7 @@
 // Threads: one.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,6 +14,7 @@
 #include "dataset/multi_slot_parser.h"
 #include "dataset/schema/schema.h"
 #include "dataset/schema/schema_rows.h"
+#include "dataset/schema/text_cache.h"
 #include "dataset/schema/value_steps.h"
 
 namespace fleetrun::dataset {
@@ -42,18 +44,29 @@ class SchemaParser {
     std::uint32_t slot = 0;
     std::uint32_t place = 0;   // within the slot
     std::uint32_t stride = 1;  // the slot's values per row
+    std::uint32_t table = 0;   // of the cache, unless it is a hash
     ShortHash hash;
     std::int64_t* ints = nullptr;  // in the batch; the one of the slot's type
     float* floats = nullptr;
+
+    /// Puts a value, by its bits, into row `row` of the batch.
+    void put(std::size_t row, std::uint64_t bits) const noexcept {
+      if (floats)
+        floats[row * stride] = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+      else
+        ints[row * stride] = static_cast<std::int64_t>(bits);
+    }
   };
   void reserve_rows(std::size_t rows);
   bool parse_row();
-  bool parse_steps(std::size_t index, std::string_view field);
+  bool parse_other(std::size_t index, std::string_view field);
+  bool parse_steps(std::size_t index, std::string_view field, std::uint64_t& bits);
 
   SchemaRows rows_;
   std::vector<Slot> slots_;
   std::vector<Parsed> values_;
   std::vector<ValueSteps> steps_;  // parallel to values_
+  TextCache cache_;                // the bits of values
   Batch* batch_ = nullptr;
   std::size_t wanted_rows_ = 0;
   std::size_t row_capacity_ = 0;

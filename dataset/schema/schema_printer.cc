@@ -11,18 +11,10 @@ namespace {
 /// Beyond a row's own bytes: a lead and a cached result are copied whole.
 constexpr std::size_t kSpareBytes = 64;
 
-/// How many values are looked up: those that are no short hash.
-std::size_t tables_of(const Schema& schema) {
-  std::size_t count = 0;
-  for (const SlotRule& slot : schema.slots)
-    for (const ValueRule& rule : slot.values) count += short_hash(rule, slot.type) ? 0 : 1;
-  return count;
-}
-
 }  // namespace
 
 SchemaPrinter::SchemaPrinter(const Schema& schema, std::size_t max_line_bytes)
-    : rows_(schema, max_line_bytes), cache_(tables_of(schema)) {
+    : rows_(schema, max_line_bytes), cache_(long_rules(schema)) {
   std::uint32_t tables = 0;
   for (const SlotRule& slot : schema.slots) {
     std::string lead = values_.empty() ? "" : " ";

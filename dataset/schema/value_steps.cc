@@ -188,6 +188,13 @@ std::optional<ShortHash> short_hash(const ValueRule& rule, SlotType type) {
                    .remainder = Remainder32(static_cast<std::uint32_t>(step.modulo))};
 }
 
+std::size_t long_rules(const Schema& schema) {
+  std::size_t count = 0;
+  for (const SlotRule& slot : schema.slots)
+    for (const ValueRule& rule : slot.values) count += short_hash(rule, slot.type) ? 0 : 1;
+  return count;
+}
+
 bool ValueSteps::evaluate(std::string_view field, Value& value, std::string& fault) const {
   if (field.empty() && rule_.missing) {
     const double number = *rule_.missing;

@@ -3,6 +3,7 @@
 // Pure; threads: any.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,14 +26,22 @@ struct ShortHash {
   std::uint32_t prefix = 0;  // the hash of what is hashed in front of the value
   Remainder32 remainder;
 
+  /// 8 bytes from the field's beginning must be readable.
   std::uint32_t operator()(std::string_view field) const noexcept {
-    const bool eight = field.size() == 8;
-    return remainder(eight ? crc32_of_eight(field.data(), prefix) : crc32(field, prefix));
+    // Eight bytes or none, which nobody can foretell: no branch between them.
+    const auto eight = static_cast<std::uint32_t>(0 - (field.size() >> 3 & 1));
+    std::uint32_t hash = (crc32_of_eight(field.data(), prefix) & eight) | (prefix & ~eight);
+    if ((field.size() & ~std::size_t{8}) != 0) [[unlikely]]
+      hash = crc32(field, prefix);
+    return remainder(hash);
   }
 };
 
 /// The rule as a ShortHash, if it is one.
 std::optional<ShortHash> short_hash(const ValueRule& rule, SlotType type);
+
+/// How many values of the schema are no ShortHash.
+std::size_t long_rules(const Schema& schema);
 
 /// A rule made ready.
 class ValueSteps {

@@ -2,6 +2,7 @@
 //
 //   dataset_bench table FILE…    lines of 13 floats, 26 slots of one id, one label (gen_multislot.py): the parser from
 //                                memory, memory itself, a pipe itself, QueueDataset by file and by pipe
+//   dataset_bench reader SCHEMA FILE…  delimited text to batches by a schema (fleetrun-schema(5))
 //   dataset_bench scale FOLDER   QueueDataset by threads and by the length of a line; writes its files to FOLDER
 //
 // Cycles are those of the time stamp counter, which runs at the processor's nominal rate.
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <numeric>
@@ -26,6 +28,7 @@
 
 #include "dataset/multi_slot_parser.h"
 #include "dataset/queue_dataset.h"
+#include "dataset/schema/schema.h"
 
 using namespace fleetrun::dataset;
 
@@ -128,10 +131,11 @@ Figure drain(const std::vector<std::string>& files, int capacity) {
 }
 
 Figure read(const std::vector<Slot>& slots, const std::vector<std::string>& files, const std::string& command,
-            std::size_t threads) {
+            std::size_t threads, const std::string& schema = "") {
   QueueDatasetOptions options;
   options.slots = slots;
   options.pipe.command = command;
+  options.schema = schema;
   options.batch_size = kBatch;
   options.threads = threads;
   options.files = files;
@@ -184,6 +188,15 @@ void table(const std::vector<std::string>& files) {
   report("QueueDataset, the file itself, two readers", bytes, [&] { return read(slots, files, "cat", 2); });
 }
 
+void reader(const std::string& schema, const std::vector<std::string>& files) {
+  double bytes = 0;
+  for (const std::string& file : files) bytes += static_cast<double>(std::filesystem::file_size(file));
+  const std::vector<Slot> slots = slots_of(read_schema(schema));
+  for (const std::size_t threads : {1, 2})
+    report("raw text to batches by a schema, readers: " + std::to_string(threads), bytes,
+           [&] { return read(slots, files, "cat", threads, schema); });
+}
+
 void scale(const std::string& folder) {
   constexpr std::size_t file_bytes = std::size_t{24} << 20, file_count = 4;
   for (const std::size_t slot_count : {5, 20, 80, 320, 1280}) {
@@ -215,10 +228,12 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() >= 2 && words[0] == "table") {
     table({words.begin() + 1, words.end()});
+  } else if (words.size() >= 3 && words[0] == "reader") {
+    reader(words[1], {words.begin() + 2, words.end()});
   } else if (words.size() == 2 && words[0] == "scale") {
     scale(words[1]);
   } else {
-    std::fprintf(stderr, "usage: dataset_bench table FILE… | dataset_bench scale FOLDER\n");
+    std::fprintf(stderr, "usage: dataset_bench table FILE… | reader SCHEMA FILE… | scale FOLDER\n");
     return 2;
   }
 }

@@ -7,7 +7,7 @@ Measures what datasets cost, beside Paddle 3.3.1 and beside what the machine all
   queue         QueueDataset to batches under a program of one mean, 1 and 2 threads
   memory        InMemoryDataset: loading, the memory that it adds, local_shuffle
   generator     a MultiSlotDataGenerator in Python: lines/s, and what is left when the user's own generate_sample is taken off
-  reader        the native reader of raw Criteo text
+  reader        raw text of Criteo's shape by a schema: to batches, and as text (fleetrun data read)
   columnar      the columnar cache: written once, then read
   scale         MB/s by threads and by the length of a line, with a plot
 
@@ -18,6 +18,7 @@ and the smallest and largest in brackets. Ours is .venv/bin/fleetrun; scripts/bu
 """
 
 import argparse
+import contextlib
 import glob
 import json
 import os
@@ -34,15 +35,16 @@ NATIVE = os.path.join(ROOT, "build", "tests", "bench", "dataset_bench")
 LIMIT = 600  # seconds for one run
 
 
-def quietly(argv, environment=None, **options):
-    """Runs a program on the first two cores, to its end; its standard output."""
+def quietly(argv, environment=None, to=None, **options):
+    """Runs a program on the first two cores, to its end; its standard output, unless that goes to the file `to`."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "FLEETRUN_"))}
     clean.update(OMP_NUM_THREADS="1", GLOG_minloglevel="2", **(environment or {}))
     two_cores = sorted(os.sched_getaffinity(0))[:2]
     work = os.path.join(CACHE, "bench", "run")
     os.makedirs(work, exist_ok=True)
-    done = subprocess.run(argv, env=clean, cwd=work, capture_output=True, timeout=LIMIT, **options,
-                          preexec_fn=lambda: os.sched_setaffinity(0, two_cores))
+    with open(to, "wb") if to else contextlib.nullcontext(subprocess.PIPE) as output:
+        done = subprocess.run(argv, env=clean, cwd=work, stdout=output, stderr=subprocess.PIPE, timeout=LIMIT, **options,
+                              preexec_fn=lambda: os.sched_setaffinity(0, two_cores))
     if done.returncode:
         training.fail(f"{' '.join(map(str, argv))} ended with {done.returncode}:\n{done.stderr.decode()[-2000:]}")
     return done.stdout
@@ -96,15 +98,20 @@ def dataset_pass(folder, *options):
     return run
 
 
-def bench_parse(folder, size, repetitions):
+def native_rows(*words):
+    """The figures of dataset_bench as rows."""
     if not os.path.exists(NATIVE):
         print(f"no {NATIVE}: meson configure build -Dbench=enabled && ninja -C build tests/bench/dataset_bench")
         return
-    for line in quietly([NATIVE, "table", *files(folder)]).decode().splitlines():
+    for line in quietly([NATIVE, *words]).decode().splitlines():
         one = json.loads(line)
         cycles = f", {one['cycles_per_byte']:.2f} cycles a byte" if one["name"].startswith("parser") else ""
         row(one["name"] + ": MB/s", f"{one['bytes_per_second'] / 1e6:,.0f} "
             f"({one['lowest'] / 1e6:,.0f} to {one['highest'] / 1e6:,.0f}){cycles}")
+
+
+def bench_parse(folder, size, repetitions):
+    native_rows("table", *files(folder))
 
 
 def bench_queue(folder, size, repetitions):
@@ -172,6 +179,18 @@ def bench_generator(folder, size, repetitions):
             ratios([one / other for one, other in pairs]))
 
 
+def bench_reader(folder, size, repetitions):
+    raw, schema = raw_text(200_000), os.path.join(ROOT, "examples", "criteo", "criteo.json")
+    native_rows("reader", schema, *[raw] * 8)
+    size, speeds = os.path.getsize(raw), []
+    for _ in range(repetitions):
+        start = time.monotonic()
+        quietly([os.path.join(training.OURS, "fleetrun"), "data", "read", f"--schema={schema}", *[raw] * 8], to="/dev/null")
+        speeds.append(8 * size / (time.monotonic() - start) / 1e6)
+    row("fleetrun data read > /dev/null: MB/s of raw text",
+        f"{median(speeds):,.0f} ({min(speeds):,.0f} to {max(speeds):,.0f})")
+
+
 SLOTS = ["--slots=dense:float32[13]", *(f"--slots=C{i}:int64" for i in range(26)), "--slots=label:int64[1]"]
 
 
@@ -208,7 +227,8 @@ def files(folder):
     return sorted(glob.glob(os.path.join(folder, "part-*")))
 
 
-PARTS = {"parse": bench_parse, "queue": bench_queue, "memory": bench_memory, "generator": bench_generator, "columnar": bench_columnar,
+PARTS = {"parse": bench_parse, "queue": bench_queue, "memory": bench_memory, "generator": bench_generator, "reader": bench_reader,
+         "columnar": bench_columnar,
          "scale": bench_scale}
 
 
