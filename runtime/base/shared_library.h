@@ -25,8 +25,14 @@ class SharedLibrary {
   /// The library's own function of the name and type that its header declares. Throws: Error(host).
   template <class Function>
   Function* find(const char* name) const {
-    if (void* symbol = ::dlsym(handle_, name)) return reinterpret_cast<Function*>(symbol);
+    if (Function* found = find_optional<Function>(name)) return found;
     throw Error(ErrorKind::host, name_ + " has no " + name, hint_);
+  }
+
+  /// nullptr where this version of the library lacks it.
+  template <class Function>
+  Function* find_optional(const char* name) const noexcept {
+    return reinterpret_cast<Function*>(::dlsym(handle_, name));
   }
 
  private:
