@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "collective/cpu/copy.h"
+
 namespace fleetrun::collective {
 namespace {
 
@@ -11,10 +13,8 @@ namespace {
 constexpr std::size_t kPieceBytes = 8192;
 /// Shares begin at multiples of this many elements of a slot: no two ranks write one cache line.
 constexpr std::size_t kShareGrain = 64;
-
-void copy(void* to, const void* from, std::size_t bytes) noexcept {
-  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
-}
+/// An output of its own that is larger is written past the caches.
+constexpr std::size_t kStreamBytes = 4 << 20;
 
 struct Range {
   std::size_t at = 0, count = 0;  // elements
@@ -172,22 +172,27 @@ void SharedCalls::reduce_in_steps(const Call& call) {
       if (r != rank_) copy(slot + share.at * width, in(call, all.at + share.at), share.count * width);
     }
   };
+  const bool streams = gets && call.bytes() >= kStreamBytes && call.output != call.input;
+  const auto give = [&](std::size_t at, const void* from, std::size_t count) {
+    if (streams)
+      copy_past_caches(out(call, at), from, count * width);
+    else
+      copy(out(call, at), from, count * width);
+  };
   const auto reduce_share = [&](std::size_t step, std::uint64_t phase) {
     const Range all = part(step), share = share_of(all.count, rank_, size_);
     std::byte* own = rounds_->own_slot(phase);
     for (std::size_t from = 0; from < share.count; from += kPieceBytes / width) {
       const std::size_t count = std::min(kPieceBytes / width, share.count - from), at = share.at + from;
-      void* const result = gets ? out(call, all.at + at) : own + at * width;
-      reduce_slots(call, phase, at * width, in(call, all.at + at), result, count);
-      if (call.kind == CallKind::all_reduce) copy(own + at * width, result, count * width);
+      reduce_slots(call, phase, at * width, in(call, all.at + at), own + at * width, count);
+      if (gets) give(all.at + at, own + at * width, count);
     }
   };
   const auto take = [&](std::size_t step, std::uint64_t phase) {
     const Range all = part(step);
     for (int r = 0; gets && r < size_; ++r) {
       const Range share = share_of(all.count, r, size_);
-      if (r != rank_)
-        copy(out(call, all.at + share.at), rounds_->slot(r, phase) + share.at * width, share.count * width);
+      if (r != rank_) give(all.at + share.at, rounds_->slot(r, phase) + share.at * width, share.count);
     }
   };
   in_three(steps_for(call.count, most), put, reduce_share, take);

@@ -1,9 +1,11 @@
 // One rank's view of a group in shared memory: how it waits for the others, wakes them, and learns that the group has failed.
 //
 // A rank waits for another one by looking at that one's words in a loop for some microseconds, where every rank has a core,
-// and then by sleeping on that one's `turn`. A group fails once: the first failure counts, is the same for all ranks, and
+// or else by letting others have its core a few times; and then by sleeping on that one's `turn`. A group fails once: the first failure counts, is the same for all ranks, and
 // wakes everybody.
 #pragma once
+
+#include <sched.h>
 
 #include <chrono>
 #include <cstdint>
@@ -37,7 +39,7 @@ class SharedGroup {
   /// Throws: the group's failure.
   template <class Holds>
   bool wait(int at, int whom, std::optional<Clock::time_point>& deadline, const Holds& holds) {
-    return holds() || (spins_ && spin(holds)) || sleep(at, whom, deadline, holds);
+    return holds() || (spins_ ? spin(holds) : step_aside(holds)) || sleep(at, whom, deadline, holds);
   }
 
   /// The group's failure becomes `why` unless it has one. Wakes everybody. Threads: any.
@@ -57,7 +59,9 @@ class SharedGroup {
   std::chrono::milliseconds call_within() const noexcept { return call_within_; }
 
  private:
-  static constexpr std::chrono::microseconds kSpin{30};
+  /// Longer than waking a rank that sleeps takes: two ranks that have both slept do not go on to wake each other for ever.
+  static constexpr std::chrono::microseconds kSpin{100};
+  static constexpr int kYields = 8;
 
   template <class Holds>
   bool spin(const Holds& holds) {
@@ -69,6 +73,17 @@ class SharedGroup {
       }
       throw_if_failed();
     } while (Clock::now() < end);
+    return false;
+  }
+
+  /// Lets the others have the core, which costs nothing when nobody wants it.
+  template <class Holds>
+  bool step_aside(const Holds& holds) {
+    for (int i = 0; i < kYields; ++i) {
+      ::sched_yield();
+      if (holds()) return true;
+    }
+    throw_if_failed();
     return false;
   }
 
