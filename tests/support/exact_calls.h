@@ -54,22 +54,36 @@ inline std::size_t sum_until(const std::vector<std::size_t>& counts, int end) {
   return sum;
 }
 
+/// What `rank` gives, as a function of the element.
+inline auto given_by(const ExactCall& call, int rank) {
+  return [operation = call.operation, rank](std::size_t i) { return given(operation, rank, i); };
+}
+
+/// What comes of element `from` and those behind it.
+inline auto result_of(const ExactCall& call, int ranks, std::size_t from) {
+  return [operation = call.operation, ranks, from](std::size_t i) {
+    return reduced(operation, ranks, from + i);
+  };
+}
+
+inline int divisor_of(const ExactCall& call, int ranks) {
+  return call.operation == Operation::avg ? ranks : 1;
+}
+
 inline std::size_t reduce_like(Communicator& communicator, const ExactCall& call) {
   const auto [group, rank, ranks] = communicator.place();
-  const int root = ranks - 1, divisor = call.operation == Operation::avg ? ranks : 1;
+  const int root = ranks - 1;
   Elements input(call.type, call.count), other(call.type, call.count);
-  for (std::size_t i = 0; i < call.count; ++i) input.set(i, given(call.operation, rank, i));
+  input.fill(0, call.count, given_by(call, rank));
   Elements& output = call.in_place ? input : other;
   if (call.kind == CallKind::all_reduce)
     all_reduce(communicator, input.input(), output.buffer(), call.operation);
   else
     reduce(communicator, input.input(), output.buffer(), call.operation, root);
   std::size_t wrong = input.overrun() + other.overrun();
-  const bool gets = call.kind == CallKind::all_reduce || rank == root;
-  for (std::size_t i = 0; i < call.count; ++i) {
-    if (gets && !output.is(i, reduced(call.operation, ranks, i), divisor)) ++wrong;
-    if (!call.in_place && !input.is(i, given(call.operation, rank, i))) ++wrong;
-  }
+  if (call.kind == CallKind::all_reduce || rank == root)
+    wrong += output.differing(0, call.count, result_of(call, ranks, 0), divisor_of(call, ranks));
+  if (!call.in_place) wrong += input.differing(0, call.count, given_by(call, rank));
   return wrong;
 }
 
@@ -77,12 +91,9 @@ inline std::size_t broadcast_like(Communicator& communicator, const ExactCall& c
   const auto [group, rank, ranks] = communicator.place();
   const int root = ranks / 2;
   Elements values(call.type, call.count);
-  for (std::size_t i = 0; i < call.count; ++i)
-    values.set(i, rank == root ? given(call.operation, root, i) : 77);
+  if (rank == root) values.fill(0, call.count, given_by(call, root));
   broadcast(communicator, values.buffer(), root);
-  std::size_t wrong = values.overrun();
-  for (std::size_t i = 0; i < call.count; ++i) wrong += values.is(i, given(call.operation, root, i)) ? 0 : 1;
-  return wrong;
+  return values.overrun() + values.differing(0, call.count, given_by(call, root));
 }
 
 inline std::size_t gather_like(Communicator& communicator, const ExactCall& call) {
@@ -90,10 +101,8 @@ inline std::size_t gather_like(Communicator& communicator, const ExactCall& call
   const std::vector<std::size_t> counts = counts_of(call, ranks);
   const std::size_t own = counts[static_cast<std::size_t>(rank)], at = sum_until(counts, rank);
   Elements input(call.type, own), output(call.type, sum_until(counts, ranks));
-  for (std::size_t i = 0; i < own; ++i) {
-    input.set(i, given(call.operation, rank, i));
-    if (call.in_place) output.set(at + i, given(call.operation, rank, i));
-  }
+  input.fill(0, own, given_by(call, rank));
+  if (call.in_place) output.fill(at, own, given_by(call, rank));
   ConstBuffer from = input.input();
   if (call.in_place) from.data = output.at(at);
   if (call.varies)
@@ -102,8 +111,7 @@ inline std::size_t gather_like(Communicator& communicator, const ExactCall& call
     all_gather(communicator, from, output.buffer());
   std::size_t wrong = input.overrun() + output.overrun();
   for (int r = 0; r < ranks; ++r)
-    for (std::size_t i = 0, first = sum_until(counts, r); i < counts[static_cast<std::size_t>(r)]; ++i)
-      wrong += output.is(first + i, given(call.operation, r, i)) ? 0 : 1;
+    wrong += output.differing(sum_until(counts, r), counts[static_cast<std::size_t>(r)], given_by(call, r));
   return wrong;
 }
 
@@ -113,20 +121,16 @@ inline std::size_t scatter_like(Communicator& communicator, const ExactCall& cal
   const std::size_t all = sum_until(counts, ranks), own = counts[static_cast<std::size_t>(rank)];
   const std::size_t at = sum_until(counts, rank);
   Elements input(call.type, all), other(call.type, own);
-  for (std::size_t i = 0; i < all; ++i) input.set(i, given(call.operation, rank, i));
+  input.fill(0, all, given_by(call, rank));
   Buffer to = other.buffer();
   if (call.in_place) to.data = input.at(at);
   if (call.varies)
     reduce_scatter(communicator, input.input(), to, call.operation, counts);
   else
     reduce_scatter(communicator, input.input(), to, call.operation);
-  std::size_t wrong = input.overrun() + other.overrun();
-  const int divisor = call.operation == Operation::avg ? ranks : 1;
-  for (std::size_t i = 0; i < own; ++i) {
-    const int value = reduced(call.operation, ranks, at + i);
-    wrong += (call.in_place ? input.is(at + i, value, divisor) : other.is(i, value, divisor)) ? 0 : 1;
-  }
-  return wrong;
+  Elements& output = call.in_place ? input : other;
+  return input.overrun() + other.overrun() +
+         output.differing(call.in_place ? at : 0, own, result_of(call, ranks, at), divisor_of(call, ranks));
 }
 
 /// Rank a sends `count` * ((a + b) % 3) / 2 elements to rank b when counts vary.
@@ -140,8 +144,7 @@ inline std::size_t exchange_like(Communicator& communicator, const ExactCall& ca
   }
   Elements input(call.type, sum_until(sends, ranks)), other(call.type, sum_until(gets, ranks));
   for (int r = 0; r < ranks; ++r)
-    for (std::size_t i = 0, first = sum_until(sends, r); i < sends[static_cast<std::size_t>(r)]; ++i)
-      input.set(first + i, given(call.operation, rank * 3 + r, i));
+    input.fill(sum_until(sends, r), sends[static_cast<std::size_t>(r)], given_by(call, rank * 3 + r));
   Elements& output = call.in_place ? input : other;
   if (call.varies)
     all_to_all(communicator, input.input(), sends, output.buffer(), gets);
@@ -149,8 +152,8 @@ inline std::size_t exchange_like(Communicator& communicator, const ExactCall& ca
     all_to_all(communicator, input.input(), output.buffer());
   std::size_t wrong = input.overrun() + other.overrun();
   for (int r = 0; r < ranks; ++r)
-    for (std::size_t i = 0, first = sum_until(gets, r); i < gets[static_cast<std::size_t>(r)]; ++i)
-      wrong += output.is(first + i, given(call.operation, r * 3 + rank, i)) ? 0 : 1;
+    wrong +=
+        output.differing(sum_until(gets, r), gets[static_cast<std::size_t>(r)], given_by(call, r * 3 + rank));
   return wrong;
 }
 
@@ -160,14 +163,12 @@ inline std::size_t message_like(Communicator& communicator, const ExactCall& cal
   if (ranks == 1) return 0;
   const int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
   Elements input(call.type, call.count), output(call.type, call.count);
-  for (std::size_t i = 0; i < call.count; ++i) input.set(i, given(call.operation, rank, i));
+  input.fill(0, call.count, given_by(call, rank));
   const bool receives_first = rank % 2 == 1 || rank == ranks - 1;
   if (receives_first) receive(communicator, output.buffer(), from);
   send(communicator, input.input(), to);
   if (!receives_first) receive(communicator, output.buffer(), from);
-  std::size_t wrong = input.overrun() + output.overrun();
-  for (std::size_t i = 0; i < call.count; ++i) wrong += output.is(i, given(call.operation, from, i)) ? 0 : 1;
-  return wrong;
+  return input.overrun() + output.overrun() + output.differing(0, call.count, given_by(call, from));
 }
 
 }  // namespace exact

@@ -19,6 +19,9 @@ inline constexpr DataType kTypes[] = {DataType::float32,  DataType::float64, Dat
 inline constexpr Operation kOperationsOf[] = {Operation::sum, Operation::prod, Operation::min, Operation::max,
                                               Operation::avg};
 
+/// What ranks give repeats after so many elements.
+inline constexpr std::size_t kPeriod = 40;
+
 /// What a rank gives: for products few twos among ones, else 0 to 4. Sums of 25 ranks fit every type.
 inline int given(Operation operation, int rank, std::size_t i) {
   const std::size_t mixed = i + static_cast<std::size_t>(rank) * 7;
@@ -66,11 +69,26 @@ class Elements {
       : type_(type), count_(count), bytes_(count * size_of(type) + 2 * kGuard, kEmpty) {}
   std::byte* data() { return bytes_.data() + kGuard; }
   std::byte* at(std::size_t i) { return data() + i * size_of(type_); }
-  void set(std::size_t i, int value) { encode(type_, at(i), value); }
-  bool is(std::size_t i, int value, int divisor = 1) {
-    std::byte wanted[8];
-    encode(type_, wanted, value, divisor);
-    return std::memcmp(at(i), wanted, size_of(type_)) == 0;
+  /// Elements `first` to `first + count` become value(0), value(1) …, which repeat after kPeriod.
+  template <class Value>
+  void fill(std::size_t first, std::size_t count, const Value& value) {
+    const std::vector<std::byte> period = period_of(value, 1);
+    for (std::size_t i = 0; i < count; i += kPeriod)
+      std::memcpy(at(first + i), period.data(), std::min(kPeriod, count - i) * size_of(type_));
+  }
+  /// How many of them are something else than that, divided by `divisor`.
+  template <class Value>
+  std::size_t differing(std::size_t first, std::size_t count, const Value& value, int divisor = 1) {
+    const std::vector<std::byte> period = period_of(value, divisor);
+    const std::size_t width = size_of(type_);
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < count; i += kPeriod) {
+      const std::size_t block = std::min(kPeriod, count - i);
+      if (std::memcmp(at(first + i), period.data(), block * width) == 0) continue;
+      for (std::size_t k = 0; k < block; ++k)
+        found += std::memcmp(at(first + i + k), period.data() + k * width, width) == 0 ? 0 : 1;
+    }
+    return found;
   }
   /// Bytes around the elements that have been written.
   std::size_t overrun() const {
@@ -82,6 +100,14 @@ class Elements {
   ConstBuffer input() { return {data(), count_, type_}; }
 
  private:
+  template <class Value>
+  std::vector<std::byte> period_of(const Value& value, int divisor) const {
+    std::vector<std::byte> period(kPeriod * size_of(type_));
+    for (std::size_t i = 0; i < kPeriod; ++i)
+      encode(type_, period.data() + i * size_of(type_), value(i), divisor);
+    return period;
+  }
+
   DataType type_;
   std::size_t count_;
   std::vector<std::byte> bytes_;
