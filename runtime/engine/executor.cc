@@ -130,6 +130,15 @@ void Executor::run(const std::map<std::string, const Tensor*>& feed) {
   for (const Kernel& kernel : state_->kernels) kernel();
 }
 
+void Executor::run_with(const std::map<std::string, const Tensor*>& feed,
+                        const std::function<void(std::size_t)>& before) {
+  accept(feed);
+  for (std::size_t i = 0; i < state_->kernels.size(); ++i) {
+    before(i);
+    state_->kernels[i]();
+  }
+}
+
 void Executor::run(const std::map<std::string, const Tensor*>& feed, const Observer& observer) {
   accept(feed);
   for (std::size_t i = 0; i < state_->kernels.size(); ++i) {

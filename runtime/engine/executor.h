@@ -62,6 +62,9 @@ class Executor {
   /// the next run. Throws: Error(config) naming a data variable that is not fed or whose type or shape
   /// disagrees.
   void run(const std::map<std::string, const Tensor*>& feed);
+  /// The same, and calls `before` with the index of each operator before it runs.
+  void run_with(const std::map<std::string, const Tensor*>& feed,
+                const std::function<void(std::size_t)>& before);
   /// The same, and tells how many seconds each operator took.
   using Observer = std::function<void(const Operator&, double)>;
   void run(const std::map<std::string, const Tensor*>& feed, const Observer& observer);
