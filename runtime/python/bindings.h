@@ -17,6 +17,8 @@ class buffer;
 namespace fleetrun::python {
 
 void bind_arrays(pybind11::module_& module);
+void bind_collective(pybind11::module_& module);
+void bind_collective_training(pybind11::module_& module);
 void bind_columnar(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);
 void bind_dataset(pybind11::module_& module);

@@ -36,7 +36,8 @@ void translate(std::exception_ptr raised) {
 
 PYBIND11_MODULE(_native, module) {
   module.doc() =
-      "The engine, the dataset readers and the parameter server. Used by the Python files beside it.";
+      "The engine, the dataset readers, the parameter server and collectives. Used by the Python files "
+      "beside it.";
   pybind11::register_exception_translator(fleetrun::python::translate);
   fleetrun::python::bind_arrays(module);
   fleetrun::python::bind_engine(module);
@@ -49,4 +50,6 @@ PYBIND11_MODULE(_native, module) {
   fleetrun::python::bind_batches(module);
   fleetrun::python::bind_memory_dataset(module);
   fleetrun::python::bind_columnar(module);
+  fleetrun::python::bind_collective(module);
+  fleetrun::python::bind_collective_training(module);
 }

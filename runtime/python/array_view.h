@@ -1,0 +1,35 @@
+// An array of any library that speaks DLPack (numpy, PyTorch, …), as contiguous elements in memory: nothing is copied, and
+// what is written through the view is written to the array.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "collective/call.h"
+
+// pybind11 is included by source files only.
+namespace pybind11 {
+class capsule;
+}
+
+namespace fleetrun::python {
+
+class ArrayView {
+ public:
+  /// Takes what `__dlpack__()` returned.
+  /// Throws: Error(config) for elements that collectives do not have, for an array with gaps, and for one that lies on a
+  /// device.
+  explicit ArrayView(const pybind11::capsule& capsule);
+
+  void* data() const noexcept { return data_; }
+  std::size_t count() const noexcept { return count_; }
+  collective::DataType type() const noexcept { return type_; }
+
+ private:
+  std::shared_ptr<void> owner_;  // keeps the array; let go of under the GIL
+  void* data_ = nullptr;
+  std::size_t count_ = 0;
+  collective::DataType type_ = collective::DataType::float32;
+};
+
+}  // namespace fleetrun::python

@@ -1,0 +1,191 @@
+// Collectives: the job's ranks (World), groups of them (Communicator), calls as values, and the plan of gradient buckets.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collective/bucket_plan.h"
+#include "collective/communicator.h"
+#include "collective/world.h"
+#include "runtime/base/environ.h"
+#include "runtime/python/array_view.h"
+#include "runtime/python/bindings.h"
+#include "runtime/python/collective_group.h"
+#include "runtime/python/interrupt.h"
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;
+using collective::Call;
+using collective::CallKind;
+using collective::CommunicatorOptions;
+using collective::DataType;
+using collective::GradientShape;
+using collective::Operation;
+using collective::Work;
+using collective::World;
+using collective::WorldOptions;
+using ViewPtr = std::shared_ptr<ArrayView>;
+
+/// A call with all that it refers to. May be made again and again.
+struct OwnedCall {
+  Call call;
+  ViewPtr input, output;
+  std::vector<std::size_t> counts, send_counts;
+};
+using CallPtr = std::shared_ptr<OwnedCall>;
+
+CallPtr make_call(CallKind kind, ViewPtr input, ViewPtr output, std::size_t count, Operation operation,
+                  int root, std::vector<std::size_t> counts, std::vector<std::size_t> send_counts) {
+  auto owned = std::make_shared<OwnedCall>();
+  owned->input = std::move(input);
+  owned->output = std::move(output);
+  owned->counts = std::move(counts);
+  owned->send_counts = std::move(send_counts);
+  if (owned->input && owned->output && owned->input->type() != owned->output->type()) {
+    throw Error(ErrorKind::config,
+                std::string(to_string(kind)) + " of " + std::string(to_string(owned->input->type())) +
+                    " into " + std::string(to_string(owned->output->type())),
+                "give it arrays of one type");
+  }
+  const ViewPtr& any = owned->input ? owned->input : owned->output;
+  owned->call = {.kind = kind,
+                 .type = any ? any->type() : DataType::uint8,
+                 .operation = operation,
+                 .input = owned->input ? owned->input->data() : nullptr,
+                 .output = owned->output ? owned->output->data() : nullptr,
+                 .count = count,
+                 .counts = owned->counts,
+                 .send_counts = owned->send_counts,
+                 .root = root};
+  return owned;
+}
+
+/// A started call; it keeps what the call uses. Dropping it waits for its end.
+struct StartedCall {
+  GroupPtr group;
+  CallPtr call;
+  std::unique_ptr<Work> work;
+
+  StartedCall() = default;
+  ~StartedCall() {
+    if (!work || PyGILState_Check() == 0) return;
+    const py::gil_scoped_release release;
+    work.reset();
+  }
+  StartedCall(const StartedCall&) = delete;
+  StartedCall& operator=(const StartedCall&) = delete;
+};
+using StartedPtr = std::shared_ptr<StartedCall>;
+
+void run_call(const GroupPtr& group, const CallPtr& call) {
+  group->thread.run([group, call] { group->communicator->run(call->call); }, [group] { group->interrupt(); });
+}
+
+StartedPtr start_call(const GroupPtr& group, const CallPtr& call) {
+  auto started = std::make_shared<StartedCall>();
+  started->group = group;
+  started->call = call;
+  const py::gil_scoped_release release;
+  started->work = group->communicator->start(call->call);
+  return started;
+}
+
+void wait_for(const StartedPtr& started) {
+  if (started->work->has_ended()) return started->work->wait();
+  started->group->thread.run([started] { started->work->wait(); },
+                             [started] { started->group->interrupt(); });
+}
+
+std::shared_ptr<World> join_world() {
+  const WorldOptions options = collective::world_options_from(Environ::of_process());
+  const auto world = std::make_shared<std::shared_ptr<World>>();
+  run_interruptibly([=] { *world = World::join(options); });
+  return *world;
+}
+
+GroupPtr make_group(const std::shared_ptr<World>& world, const std::string& name,
+                    const std::vector<int>& ranks, std::optional<bool> hierarchical, int inner_size,
+                    std::optional<double> call_within) {
+  CommunicatorOptions options;
+  options.hierarchical = hierarchical;
+  options.inner_size = inner_size;
+  if (call_within)
+    options.call_within = std::chrono::milliseconds(static_cast<std::int64_t>(*call_within * 1000));
+  auto group = std::make_shared<Group>();
+  group->world = world;
+  run_interruptibly([=] { group->communicator = world->make_communicator(name, ranks, options); });
+  return group;
+}
+
+std::vector<std::vector<std::size_t>> plan(const std::vector<std::string>& names,
+                                           const std::vector<std::size_t>& counts,
+                                           const std::vector<DataType>& types, double memory_mib,
+                                           int groups_size) {
+  std::vector<GradientShape> gradients;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    gradients.push_back({names[i], counts.at(i), types.at(i), false});
+  return collective::plan_buckets(gradients, {memory_mib, groups_size});
+}
+
+template <class Enum>
+void bind_enum(py::module_& module, const char* name, std::size_t values) {
+  py::enum_<Enum> bound(module, name);
+  for (std::size_t i = 0; i < values; ++i) {
+    const auto value = static_cast<Enum>(i);
+    bound.value(std::string(to_string(value)).c_str(), value);
+  }
+}
+
+void bind_calls(py::module_& module) {
+  bind_enum<DataType>(module, "DataType", collective::kDataTypes);
+  bind_enum<Operation>(module, "Operation", collective::kOperations);
+  bind_enum<CallKind>(module, "CallKind", collective::kCallKinds);
+  py::class_<ArrayView, ViewPtr>(module, "ArrayView")
+      .def(py::init<const py::capsule&>())
+      .def_property_readonly("count", &ArrayView::count)
+      .def_property_readonly("type", &ArrayView::type);
+  py::class_<OwnedCall, CallPtr>(module, "Call")
+      .def(py::init(&make_call), "kind"_a, "input"_a = ViewPtr(), "output"_a = ViewPtr(), "count"_a = 0,
+           "operation"_a = Operation::sum, "root"_a = 0, "counts"_a = std::vector<std::size_t>(),
+           "send_counts"_a = std::vector<std::size_t>())
+      .def("__str__", [](const OwnedCall& self) { return to_string(self.call); });
+  py::class_<StartedCall, StartedPtr>(module, "StartedCall")
+      .def("has_ended", [](const StartedCall& self) { return self.work->has_ended(); })
+      .def("wait", wait_for);
+}
+
+}  // namespace
+
+void bind_collective(py::module_& module) {
+  bind_calls(module);
+  py::class_<Group, GroupPtr>(module, "Communicator")
+      .def_property_readonly("name", [](const Group& self) { return self.communicator->place().group; })
+      .def_property_readonly("rank", [](const Group& self) { return self.communicator->place().rank; })
+      .def_property_readonly("size", [](const Group& self) { return self.communicator->place().size; })
+      .def("run", run_call)
+      .def("start", start_call)
+      .def("abort", [](const Group& self, const std::string& why) {
+        self.communicator->abort(Error(ErrorKind::network, why));
+      });
+  py::class_<World, std::shared_ptr<World>>(module, "World")
+      .def_static("join", join_world)
+      .def_property_readonly("rank", &World::rank)
+      .def_property_readonly("size", &World::size)
+      .def_property_readonly("hosts", &World::hosts)
+      .def("lost", &World::lost)
+      .def("make_communicator", make_group, "name"_a, "ranks"_a = std::vector<int>(),
+           "hierarchical"_a = py::none(), "inner_size"_a = 0, "call_within"_a = py::none());
+  module.def("plan_buckets", plan, "names"_a, "counts"_a, "types"_a, "memory_mib"_a, "groups_size"_a);
+}
+
+}  // namespace fleetrun::python

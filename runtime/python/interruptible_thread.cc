@@ -1,0 +1,105 @@
+#include "runtime/python/interruptible_thread.h"
+
+#include <pybind11/pybind11.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+
+/// How soon a signal is seen, and how long cancelled work may take to end.
+constexpr std::chrono::milliseconds kSignalPeriod{50};
+constexpr std::chrono::seconds kCancelPatience{5};
+
+bool gets_signals() {
+  const py::module_ threading = py::module_::import("threading");
+  return threading.attr("current_thread")().is(threading.attr("main_thread")());
+}
+
+}  // namespace
+
+struct InterruptibleThread::State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::function<void()> work;
+  std::exception_ptr error;
+  bool is_idle = true;
+  bool is_closed = false;
+
+  void serve() noexcept {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [this] { return work || is_closed; });
+      if (!work) return;
+      const auto taken = std::exchange(work, nullptr);
+      lock.unlock();
+      std::exception_ptr raised;
+      try {
+        taken();
+      } catch (...) {
+        raised = std::current_exception();
+      }
+      lock.lock();
+      error = raised;
+      is_idle = true;
+      changed.notify_all();
+    }
+  }
+
+  bool wait_without_gil(std::chrono::milliseconds time) {
+    const py::gil_scoped_release release;
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, time, [this] { return is_idle; });
+  }
+
+  void begin(std::function<void()> task) {
+    const std::lock_guard lock(mutex);
+    work = std::move(task);
+    is_idle = false;
+    error = nullptr;
+    changed.notify_all();
+  }
+
+  void close() {
+    const std::lock_guard lock(mutex);
+    is_closed = true;
+    changed.notify_all();
+  }
+};
+
+InterruptibleThread::~InterruptibleThread() {
+  if (state_) state_->close();
+}
+
+void InterruptibleThread::run(std::function<void()> work, const std::function<void()>& cancel) {
+  if (!gets_signals()) {
+    const py::gil_scoped_release release;
+    return work();
+  }
+  if (!state_) {
+    state_ = std::make_shared<State>();
+    std::thread([state = state_] { state->serve(); }).detach();
+  }
+  state_->begin(std::move(work));
+  while (!state_->wait_without_gil(kSignalPeriod)) {
+    if (PyErr_CheckSignals() == 0) continue;
+    py::error_already_set raised;
+    {
+      const py::gil_scoped_release release;
+      cancel();
+    }
+    if (!state_->wait_without_gil(kCancelPatience)) {
+      std::exchange(state_, nullptr)->close();
+      py::module_::import("fleetrun._interrupt").attr("leave_at_exit")();
+    }
+    throw raised;
+  }
+  if (state_->error) std::rethrow_exception(state_->error);
+}
+
+}  // namespace fleetrun::python
