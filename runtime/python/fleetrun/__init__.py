@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _TABLE = {
     "Error": "_error:Error",
+    "amp": "amp",
     "base": "base",
     "batch": "io.readers:batch",
     "core": "core",

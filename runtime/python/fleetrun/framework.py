@@ -41,6 +41,8 @@ class Program:
         self.loaders = []
         # The executor's: what runs this program, and over which scope.
         self.runner = None
+        # after_run(native scope): what the executor calls when this program has run; None for nothing.
+        self.after_run = None
 
     @property
     def training(self):

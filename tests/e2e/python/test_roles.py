@@ -48,10 +48,20 @@ def test_a_missing_or_contradictory_variable_is_named(run, variables, what, hint
     assert what in said and hint in said
 
 
-def test_collective_training_takes_one_trainer(run):
-    several = {"PADDLE_TRAINERS_NUM": "2", "PADDLE_TRAINER_ID": "0"}
-    assert "is_collective=True with 2 trainers: there are no collectives yet" in run(PRINT_ROLE % True, **several).stdout
+def test_a_collective_trainer_alone_meets_nobody(run):
     assert run(PRINT_ROLE % True, PADDLE_TRAINERS_NUM=1, PADDLE_TRAINER_ID=0).stdout == "False True 1 0 0 True \n"
+
+
+def test_a_collective_role_of_the_script_s_own_agrees_with_the_environment(run):
+    said = run("""
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+try:
+    fleet.init(fleet.UserDefinedRoleMaker(is_collective=True, current_id=1, worker_num=2))
+except paddle.Error as error:
+    print(error)
+""").stdout
+    assert "the role maker says trainer 1 of 2, the environment rank 0 of 1" in said and "hint: " in said
 
 
 def test_a_script_may_say_who_it_is(run):
@@ -98,7 +108,7 @@ strategy = fleet.DistributedStrategy()
 strategy.a_sync = False
 strategy.a_sync_configs = {"launch_barrier": False, "k_steps": -1}
 print(strategy.a_sync, strategy.a_sync_configs["launch_barrier"], strategy.a_sync_configs["send_queue_size"])
-for change in (lambda: setattr(strategy, "amp", True), lambda: strategy.a_sinc, lambda: setattr(strategy, "a_sync", 1),
+for change in (lambda: setattr(strategy, "lamb", True), lambda: strategy.a_sinc, lambda: setattr(strategy, "a_sync", 1),
                lambda: setattr(strategy, "a_sync_configs", {"use_ps_gpu": 1}),
                lambda: setattr(strategy, "a_sync_configs", {"k_step": 100})):
     try:
@@ -109,7 +119,7 @@ for change in (lambda: setattr(strategy, "amp", True), lambda: strategy.a_sinc, 
     owner = "paddle.distributed.fleet.DistributedStrategy"
     assert done.stdout.splitlines() == [
         "False False 16",
-        f"fleetrun has no {owner}.amp",
+        f"fleetrun has no {owner}.lamb",
         f"fleetrun has no {owner}.a_sinc; did you mean {owner}.a_sync?",
         "DistributedStrategy.a_sync = 1 is not True or False",
         "a_sync_configs use_ps_gpu=1: tables live in host memory",

@@ -39,6 +39,8 @@ class Executor:
             program.training.set_rate(scope.native)
         feed = _complete(program, feed)
         runner.run({name: _array(program, name, value) for name, value in feed.items()})
+        if program.after_run is not None:
+            program.after_run(scope.native)
         heartbeat()
         elastic.check()
         return [_fetched(numpy.asarray(runner.value(name))) for name in names]
@@ -77,6 +79,9 @@ class Executor:
             raise Error("config", f"Executor.{call}: {len(names)} in fetch_list and {len(infos)} in fetch_info",
                         "give each fetched variable its text")
         training = _training(program)
+        if train and training is not None and training.collective is not None:
+            raise Error("config", f"Executor.{call} of a program that is trained collectively: trainers would not have equally "
+                        "many batches", "run each batch with Executor.run, or train with a parameter server")
         if training is not None:
             training.leave_pass()
             if training.distributed and not program.is_trained:
@@ -171,6 +176,8 @@ def _runner(program, scope):
     elif not program.is_trained:
         # Evaluation pushes nothing, so it must not be a participant whose pushes others wait for.
         runner = _native.StepRunner(program.native, scope.native, training.plan, client, "async")
+    elif training.collective is not None:
+        runner = training.collective.make_runner(program, scope.native)
     else:
         training.leave_pass()
         runner = _native.StepRunner(program.native, scope.native, training.plan, client, training.mode)

@@ -19,6 +19,8 @@ class Training:
         self.main, self.startup = programs
         # How values and gradients are exchanged (distributed/fleet/_exchange.py); None for an optimizer's own minimize().
         self.exchange = None
+        # What averages gradients over the trainers (distributed/fleet/_collective_program.py); None where nothing does.
+        self.collective = None
         self.schedule = schedule
         self._rate = rate
         self._client = None

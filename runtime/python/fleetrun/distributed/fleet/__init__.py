@@ -8,7 +8,7 @@ from fleetrun import _lazy
 
 _CALLS = ("init is_server is_worker is_first_worker init_server run_server init_worker stop_worker worker_index "
           "worker_num server_index server_num worker_endpoints server_endpoints rank world_size barrier_worker "
-          "distributed_optimizer minimize save_persistables load_model "
+          "distributed_model distributed_optimizer distributed_scaler minimize save_persistables load_model "
           "save_inference_model load_inference_model save_dense_params shrink save_one_table load_one_table save_cache_model "
           "save_cache_table check_save_pre_patch_done all_reduce util")
 

@@ -31,6 +31,7 @@ class Fleet(Keeping):
         self.training = None
         self._role = None
         self._strategy = None
+        self._options = None
         self._optimizer = None
         self._server = None
 
@@ -39,9 +40,9 @@ class Fleet(Keeping):
     def init(self, role_maker=None, is_collective=False, strategy=None, log_level="INFO"):
         """Finds out which role this process has: from `role_maker`, else from the launcher's environment.
 
-        Without PADDLE_PSERVERS_IP_PORT_LIST the process is a job of one trainer. log_level: accepted.
-        Throws: Error(config) naming a missing or contradictory variable, and for is_collective=True with more than
-        one trainer.
+        Without PADDLE_PSERVERS_IP_PORT_LIST the process is a job of one trainer. log_level: accepted. is_collective=True
+        meets the other trainers.
+        Throws: Error(config) naming a missing or contradictory variable, Error(timeout) naming trainers that did not come.
         """
         if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
             raise Error("config", f"fleet.init: {role_maker!r} is no role maker",
@@ -49,6 +50,21 @@ class Fleet(Keeping):
         self._role = role_maker or PaddleCloudRoleMaker(is_collective=is_collective)
         self._role.check()
         self._strategy = strategy or DistributedStrategy()
+        self._options = None
+        if self._is_collective:
+            self._meet()
+
+    @property
+    def _is_collective(self):
+        """Whether trainers exchange tensors with each other."""
+        return self._role.is_collective and self._role.trainers > 1
+
+    def _meet(self):
+        from fleetrun.distributed._world import the_world
+
+        if (the_world.rank, the_world.size) != (self._role.rank, self._role.trainers):
+            raise Error("config", f"the role maker says trainer {self._role.rank} of {self._role.trainers}, the environment "
+                        f"rank {the_world.rank} of {the_world.size}", "use fleet.PaddleCloudRoleMaker(is_collective=True)")
 
     @property
     def _role_maker(self):
@@ -118,11 +134,49 @@ class Fleet(Keeping):
     # ---- what is trained ----
 
     def distributed_optimizer(self, optimizer, strategy=None):
-        """An optimizer whose minimize() puts the parameters where the job has them. Returns this Fleet."""
+        """An optimizer whose minimize() puts the parameters where the job has them. Returns this Fleet.
+
+        A torch optimizer is itself returned; it steps as the strategy says, and has minimize(loss) and observe(loss) too
+        (distributed/parallel/optimizer.py).
+        """
         self._need_role("distributed_optimizer")
+        if strategy is not None:
+            self._strategy, self._options = strategy, None
+        if _is_of_torch(optimizer, "Optimizer"):
+            from fleetrun.distributed.parallel import distribute_optimizer
+
+            return distribute_optimizer(optimizer, self._parallel_options())
         self._optimizer = optimizer
-        self._strategy = strategy or self._strategy
         return self
+
+    def distributed_model(self, model):
+        """A torch module whose gradients are the means over all trainers: distributed/parallel/model.py.
+
+        Throws: Error(config) for what is no torch.nn.Module, and where the trainers' modules differ.
+        """
+        self._need_role("distributed_model")
+        if not _is_of_torch(model, "Module"):
+            raise Error("config", f"fleet.distributed_model({type(model).__name__}): it is no torch.nn.Module",
+                        "a program's parameters are distributed by fleet.distributed_optimizer(...).minimize(loss)")
+        from fleetrun.distributed.parallel import DataParallel
+
+        return DataParallel(model, self._parallel_options)
+
+    def distributed_scaler(self, scaler):
+        """The scaler itself: on a fleetrun.amp.GradScaler all ranks agree anyway."""
+        from fleetrun.amp import GradScaler
+
+        if not isinstance(scaler, GradScaler):
+            raise Error("config", f"fleet.distributed_scaler({type(scaler).__name__})", "use fleetrun.amp.GradScaler")
+        return scaler
+
+    def _parallel_options(self):
+        """What the strategy says of modules and their optimizers; one object for both."""
+        if self._options is None:
+            from fleetrun.distributed.parallel.options import ParallelOptions
+
+            self._options = ParallelOptions.of(self._strategy)
+        return self._options
 
     def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
         """Plans the tables of `loss`'s program and appends its backward operators; alone also the updates.
@@ -137,6 +191,8 @@ class Fleet(Keeping):
                 raise Error("config", f"minimize of {len(loss)} losses is not supported", "add them up to one")
             loss = loss[0]
             startup_program = startup_program[0] if isinstance(startup_program, (list, tuple)) else startup_program
+        if self._is_collective:
+            return self._minimize_collectively(loss, startup_program)
         exchange = exchange_of(self._strategy)
         result = self._optimizer.distribute(loss, startup_program, exchange.mode, self._role.distributed,
                                             getattr(self._strategy, "tables", None))
@@ -144,6 +200,17 @@ class Fleet(Keeping):
         self.training.exchange = exchange
         # Never split: blocks of at least more values than a parameter can have.
         self.training.plan.split_dense((1 << 63) if exchange.min_block is None else exchange.min_block)
+        return result
+
+    def _minimize_collectively(self, loss, startup_program):
+        from fleetrun import framework
+        from fleetrun.distributed.fleet._collective_program import CollectiveProgram
+
+        startup = startup_program or framework.default_startup_program()
+        collective = CollectiveProgram(self._strategy, startup)
+        result = self._optimizer.minimize(loss, startup)
+        self.training = loss.program.training
+        self.training.collective = collective
         return result
 
     def __getattr__(self, name):
@@ -269,6 +336,10 @@ class Fleet(Keeping):
         """Returns when every trainer has called it."""
         self._need(server=False, call="barrier_worker")
         elastic.check()
+        if self._is_collective:
+            from fleetrun.distributed import collectives
+
+            collectives.barrier()
         if self._role.distributed:
             self._need_training("barrier_worker").leave_pass()
             self.training.client.barrier()
@@ -281,6 +352,13 @@ class Fleet(Keeping):
         """The sums of float64 `values` over all trainers. A barrier."""
         self._need(server=False, call="util")
         elastic.check()
+        if self._is_collective:
+            import numpy
+            from fleetrun.distributed import collectives
+
+            total = numpy.array(values, dtype=numpy.float64)
+            collectives.all_reduce(total)
+            return total
         if self._role.distributed:
             self._need_training("util").leave_pass()
             import numpy
@@ -298,6 +376,15 @@ def _set_if_empty(client, table, width, values):
         if error.kind != "config":
             raise
         client.set_dense(table, values)
+
+
+def _is_of_torch(thing, kind):
+    """Whether it is a torch.nn.Module or a torch.optim.Optimizer; torch is not imported for it."""
+    if "torch" not in sys.modules:
+        return False
+    import torch
+
+    return isinstance(thing, torch.nn.Module if kind == "Module" else torch.optim.Optimizer)
 
 
 def _endpoints(endpoints, to_string):

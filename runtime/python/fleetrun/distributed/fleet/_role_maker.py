@@ -72,11 +72,7 @@ class RoleMakerBase:
         return len(self.server_endpoints)
 
     def check(self):
-        """Throws: Error(config) when rank and counts disagree, or for trainers that need collectives."""
-        if self.is_collective and self.trainers > 1:
-            raise Error("config", f"is_collective=True with {self.trainers} trainers: there are no collectives yet",
-                        "use a parameter server (fleetrun --server_num=1 --trainer_num=2 and is_collective=False), "
-                        "or start one trainer")
+        """Throws: Error(config) when rank and counts disagree, or for several trainers that nothing joins."""
         if self.trainers < 1:
             raise Error("config", f"{self.trainers} trainers: there must be at least one")
         if self.is_worker() and not 0 <= self.rank < self.trainers:
@@ -87,7 +83,8 @@ class RoleMakerBase:
                 raise Error("config", f'server endpoint "{endpoint}" is not HOST:PORT')
         if not self.distributed and not self.is_collective and self.trainers > 1:
             raise Error("config", f"{self.trainers} trainers and no server",
-                        "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py")
+                        "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py; or train collectively: "
+                        "fleet.init(is_collective=True)")
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):

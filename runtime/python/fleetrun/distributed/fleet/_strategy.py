@@ -2,6 +2,7 @@
 
 from fleetrun._lazy import missing
 from fleetrun._error import Error
+from fleetrun.distributed.fleet import _collective_fields as collective_fields
 from fleetrun.distributed.fleet._exchange import Exchange
 
 _OWNER = "paddle.distributed.fleet.DistributedStrategy"
@@ -69,17 +70,20 @@ class DistributedStrategy:
     sparse_table_configs, fleet_desc_configs: {parameter: {key: value}} of sparse tables; see _table_configs.py.
     trainer_desc_configs: its keys take their defaults only; trainer and device_worker have no effect. adam_d2sum: False only.
 
+    Collective training has fields of its own, see _collective_fields.py.
+
     build_strategy, execution_strategy: no effect, see BuildStrategy and ExecutionStrategy (_configs.py).
 
     Any other attribute is an AttributeError that names it, any other key an Error.
     """
 
     __slots__ = ("_a_sync", "_a_sync_configs", "_sparse_table_configs", "_fleet_desc_configs", "_trainer_desc_configs",
-                 "tables", "_build_strategy", "_execution_strategy")
+                 "tables", "_build_strategy", "_execution_strategy", "_collective")
 
     def __init__(self):
         from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
 
+        self._collective = collective_fields.defaults()
         self._a_sync = True
         self._a_sync_configs = dict(_A_SYNC_DEFAULTS)
         self._build_strategy = BuildStrategy()
@@ -201,10 +205,27 @@ class DistributedStrategy:
                         pull_every=configs["min_send_grad_num_before_recv"] if configs["independent_recv_thread"] else 1,
                         most_ahead=configs["max_staleness"])
 
+    def scaler_arguments(self):
+        """amp_configs as the arguments of fleetrun.amp.GradScaler."""
+        return {"enable": self.amp, **self.amp_configs}
+
     def __getattr__(self, name):
-        raise AttributeError(missing(_OWNER, name, _ATTRIBUTES))
+        if name in collective_fields.ALIASES:
+            field, key = collective_fields.ALIASES[name]
+            return getattr(self, field) if key is None else getattr(self, field)[key]
+        if name in collective_fields.DEFAULTS:
+            value = self._collective[name]
+            return dict(value) if isinstance(value, dict) else value
+        raise AttributeError(missing(_OWNER, name, [*_ATTRIBUTES, *collective_fields.DEFAULTS, *collective_fields.ALIASES]))
 
     def __setattr__(self, name, value):
+        if name in collective_fields.ALIASES:
+            field, key = collective_fields.ALIASES[name]
+            setattr(self, field, value if key is None else {key: value})
+            return
+        if name in collective_fields.DEFAULTS:
+            self._collective[name] = collective_fields.checked(name, value, self._collective[name])
+            return
         if name not in _ATTRIBUTES and name not in self.__slots__:
             self.__getattr__(name)
         object.__setattr__(self, name, value)

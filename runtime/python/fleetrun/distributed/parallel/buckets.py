@@ -1,0 +1,116 @@
+"""Buckets: gradients that are exchanged together, and what is exchanged in their place.
+
+A bucket is filled while backward goes on, started when the buckets before it are, and finished at the end of backward. All
+ranks start and finish the same buckets in the same order.
+"""
+
+import torch
+
+from fleetrun import _native
+from fleetrun.distributed._arrays import view
+
+_KIND, _OPERATION = _native.CallKind, _native.Operation
+
+
+class Bucket:
+    """Dense gradients of one type, behind each other in one tensor that the parameters' gradients are views of; behind them a
+    flag for each, above 0 after the exchange where any rank had a gradient."""
+
+    def __init__(self, parameters, communicator, half_precision):
+        sizes = [parameter.numel() for parameter in parameters]
+        count = sum(sizes)
+        first = parameters[0]
+        self.parameters = parameters
+        self._communicator = communicator
+        self._flat = torch.zeros(count + len(parameters), dtype=first.dtype, device=first.device)
+        self._flags = self._flat[count:]
+        starts = [sum(sizes[:slot]) for slot in range(len(sizes))]
+        self._views = [self._flat[start:start + size].view(parameter.shape)
+                       for parameter, start, size in zip(parameters, starts, sizes)]
+        self._half = self._flat.to(torch.float16) if half_precision and first.dtype == torch.float32 else None
+        values = view(self._flat if self._half is None else self._half)
+        self._call = _native.Call(_KIND.all_reduce, values, values, values.count, _OPERATION.avg)
+        self._started = None
+        self._ready = set()
+
+    def is_full(self):
+        """Whether every gradient is there."""
+        return len(self._ready) == len(self.parameters)
+
+    def take(self, slot):
+        """Takes the gradient of a parameter into the bucket."""
+        parameter, place = self.parameters[slot], self._views[slot]
+        if parameter.grad is not place:
+            place.copy_(parameter.grad)
+            parameter.grad = place
+        self._ready.add(slot)
+
+    def start(self):
+        """Starts the exchange; gradients that have not come are zero, or what an earlier backward left."""
+        missing = [slot for slot in range(len(self.parameters)) if slot not in self._ready]
+        self._flags.fill_(1.0)
+        for slot in missing:
+            if self.parameters[slot].grad is None:
+                self._views[slot].zero_()
+                self._flags[slot] = 0.0
+            else:
+                self.take(slot)
+        if self._half is not None:
+            self._half.copy_(self._flat)
+        self._started = self._communicator.start(self._call)
+
+    def finish(self):
+        """Waits for the exchange; the parameters' gradients are then the means."""
+        self._started.wait()
+        self._started = None
+        if self._half is not None:
+            self._flat.copy_(self._half)
+        for slot, parameter in enumerate(self.parameters):
+            if parameter.grad is None and self._flags[slot] > 0:
+                parameter.grad = self._views[slot]
+        self._ready.clear()
+
+
+class RowBucket:
+    """The sparse gradient of one parameter: the ranks' rows behind each other, divided by the number of ranks."""
+
+    def __init__(self, parameter, communicator):
+        self.parameters = [parameter]
+        self._communicator = communicator
+        self._is_ready = False
+
+    def is_full(self):
+        """Whether the gradient is there."""
+        return self._is_ready
+
+    def take(self, slot):
+        """Takes the gradient."""
+        self._is_ready = True
+
+    def start(self):
+        """Nothing: how many rows there are the ranks tell each other in finish()."""
+
+    def finish(self):
+        """Exchanges the rows."""
+        parameter = self.parameters[0]
+        self._is_ready = False
+        gradient = parameter.grad
+        if gradient is None:
+            rows = torch.empty((0,), dtype=torch.int64)
+            values = parameter.detach().new_empty((0, *parameter.shape[1:]))
+        else:
+            gradient = gradient.coalesce() if gradient.is_sparse else gradient.to_sparse(1)
+            rows, values = gradient.indices()[0].contiguous(), gradient.values().contiguous()
+        counts = self._gather(torch.tensor([rows.numel()]), [1] * self._communicator.size).tolist()
+        if sum(counts) == 0 and parameter.grad is None:
+            return
+        width = parameter[0].numel()
+        all_rows = self._gather(rows, counts)
+        all_values = self._gather(values, [count * width for count in counts]).view(-1, *parameter.shape[1:])
+        all_values /= self._communicator.size
+        parameter.grad = torch.sparse_coo_tensor(all_rows.unsqueeze(0), all_values, parameter.shape)
+
+    def _gather(self, values, counts):
+        gathered = values.new_empty(sum(counts))
+        self._communicator.run(_native.Call(_KIND.all_gather, view(values), view(gathered), counts=counts))
+        return gathered
