@@ -1,7 +1,12 @@
-"""Collective training, as a script asks for it: fleetrun --nproc_per_node=1 train_collective.py
+"""Collective training: fleetrun --nproc_per_node=2 train_collective.py
 
-This version has no collectives: one trainer trains as train_local.py does, more than one is an error that says so.
+Each trainer makes batches of its own; the gradients of all are averaged in every step, and all have the same parameters.
+With one trainer it is train_local.py. See log/workerlog.0 and log/workerlog.1.
 """
+import hashlib
+
+import numpy as np
+
 import fleetrun as paddle
 import fleetrun.distributed.fleet as fleet
 import fleetrun.distributed.fleet.base.role_maker as role_maker
@@ -23,4 +28,9 @@ exe.run(paddle.static.default_startup_program())
 for i in range(1001):
     (cost_val,) = exe.run(paddle.static.default_main_program(), feed=gen_data(), fetch_list=[cost])
     if i % 100 == 0:
-        print("worker_index: %d, step%d cost=%f" % (fleet.worker_index(), i, cost_val.item()), flush=True)
+        print("worker_index: %d, step%d cost = %f" % (fleet.worker_index(), i, cost_val.item()), flush=True)
+
+digest = hashlib.sha256()
+for parameter in paddle.static.default_main_program().all_parameters():
+    digest.update(np.asarray(paddle.static.global_scope().find_var(parameter.name).get_tensor()).tobytes())
+print("worker_index: %d, parameters %s" % (fleet.worker_index(), digest.hexdigest()[:16]), flush=True)
