@@ -151,3 +151,61 @@ except Exception as error:
     print("done")
 """, 1).succeeded()
     assert what in result.logs[0]
+
+
+def test_an_interrupt_ends_a_call_that_waits_and_the_others_are_told(job):
+    result = job(NUMPY + """
+import os, signal
+pids = []
+dist.all_gather_object(pids, os.getpid())
+pair = dist.new_group([0, 1])
+if rank == 0:
+    try:
+        dist.barrier(pair)
+        dist.all_reduce(np.zeros(10), group=pair)      # rank 1 does not come
+    except KeyboardInterrupt:
+        print("interrupted")
+    try:
+        dist.all_reduce(np.zeros(10), group=pair)
+    except Exception as error:
+        print(error.kind)
+elif rank == 1:
+    dist.barrier(pair)
+    os.kill(pids[0], signal.SIGINT)
+dist.barrier()                                          # other groups go on
+if rank == 1:
+    try:
+        dist.all_reduce(np.zeros(10), group=pair)
+    except Exception as error:
+        print(error.kind)
+dist.barrier()
+print("done")
+""", 2).succeeded()
+    assert result.logs[0].split() == ["interrupted", "network", "done"]
+    assert result.logs[1].split() == ["network", "done"]
+
+
+def test_a_rank_that_makes_another_call_is_named(job):
+    result = job(NUMPY + """
+try:
+    dist.all_reduce(np.zeros(4 if rank == 0 else 5))
+except Exception as error:
+    print(error.kind, error)
+print("done")
+""", 2).succeeded()
+    for log in result.logs:
+        assert log.startswith("config") and "all_reduce of 4 float64" in log and "all_reduce of 5 float64" in log
+
+
+def test_a_rank_that_fails_is_named_as_lost(job):
+    result = job(NUMPY + """
+dist.barrier()
+if rank == 1:
+    raise ValueError("rank 1 fails")
+try:
+    dist.all_reduce(np.zeros(4))
+except Exception as error:
+    print(error.kind, error, flush=True)
+""", 2)
+    assert result.status == 1
+    assert "network" in result.logs[0] and "rank 1" in result.logs[0] and "has left" not in result.logs[0], result.logs[0]

@@ -58,6 +58,7 @@ class Group:
 
     def close(self):
         """Lets the communicator go."""
+        self._world.forget(self._communicator)
         self._communicator = None
 
     def __repr__(self):
@@ -71,6 +72,7 @@ class TheWorld:
         self._native = None
         self._numbers = itertools.count(1)
         self._purposes = itertools.count()
+        self._communicators = []
         self.groups = {}
 
     @property
@@ -110,7 +112,13 @@ class TheWorld:
 
     def make_communicator(self, name, ranks, **options):
         """A native communicator of `ranks`; see collective/world.h."""
-        return self.join()._native.make_communicator(name, list(ranks), **options)
+        communicator = self.join()._native.make_communicator(name, list(ranks), **options)
+        self._communicators.append(communicator)
+        return communicator
+
+    def forget(self, communicator):
+        """A communicator that is not used any more."""
+        self._communicators = [each for each in self._communicators if each is not communicator]
 
     def new_communicators(self, purpose, count, options):
         """`count` communicators of all ranks. Every rank of the job asks for the same ones in the same order."""
@@ -134,17 +142,19 @@ class TheWorld:
         for group in self.groups.values():
             group.close()
         self.groups = {}
+        self._communicators = []
         self._native = None
 
     def _at_exit(self):
-        # After an error nobody is told that all is well: the world is kept until the process is gone, and the others learn at
-        # once that this rank is lost.
+        # After an error nobody is told that all is well: communicators and the world are kept until the process is gone, and the
+        # others learn at once that this rank is lost.
         if getattr(sys, "last_value", None) is None:
             self.leave()
         elif self._native is not None:
             import ctypes
 
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._native))
+            for kept in (self._native, *self._communicators):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
 the_world = TheWorld()
