@@ -1,53 +1,25 @@
 """Jobs whose ranks exchange tensors: scripts as trainers of a real fleetrun, on numpy arrays and on torch modules.
 
-torch: that of the interpreter which runs pytest, else Debian's (python3-torch), whose interpreter is the same one with
-Debian's packages; the package under test is then reached through a folder that holds nothing else. Without either the tests
-that need torch are skipped.
+Without torch (tests/support/torch_python.py) the tests that need it are skipped.
 """
 
-import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
 
+from torch_python import clean_environment, find_torch_python
+
 FLEETRUN = pathlib.Path(sys.executable).parent / "fleetrun"
 DEADLINE = 120
-DEBIAN = "/usr/bin/python3"
-
-
-def clean_environment(**more):
-    """This process's, without what would change a job."""
-    prefixes = ("PADDLE_", "FLEETRUN_", "FLAGS_", "TRAINING_ROLE", "POD_", "TORCH", "MASTER_")
-    names = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_VISIBLE_DEVICES"}
-    kept = {name: value for name, value in os.environ.items() if name not in names and not name.startswith(prefixes)}
-    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", **more}
-
-
-def has_torch(python, **environment):
-    """Whether this interpreter can import torch and the package."""
-    code = "import sys; assert sys.version_info[:2] == %r; import torch, fleetrun._native" % (sys.version_info[:2],)
-    try:
-        return subprocess.run([python, "-c", code], env=clean_environment(**environment), capture_output=True,
-                              timeout=DEADLINE).returncode == 0
-    except OSError:
-        return False
 
 
 @pytest.fixture(scope="session")
 def torch_python(tmp_path_factory):
     """(interpreter, environment) that have torch and the package."""
-    import fleetrun
-
-    if has_torch(sys.executable):
-        return sys.executable, {}
-    folder = tmp_path_factory.mktemp("package")
-    (folder / "fleetrun").symlink_to(pathlib.Path(fleetrun.__path__[0]))
-    environment = {"PYTHONPATH": str(folder)}
-    if has_torch(DEBIAN, **environment):
-        return DEBIAN, environment
-    pytest.skip("no torch here: scripts/setup-debian --tests installs Debian's")
+    found = find_torch_python(tmp_path_factory.mktemp("packages"))
+    return found or pytest.skip("no torch here: scripts/setup-debian --tests installs Debian's")
 
 
 class Job:

@@ -48,6 +48,10 @@ class _Distributed:
         """Tells the loss of the step that comes: adaptive local SGD chooses its steps by it."""
         self._fleetrun.loss = float(loss.detach()) if isinstance(loss, torch.Tensor) else float(loss)
 
+    def synchronize(self):
+        """With local SGD: averages the parameters now, as after the last step of a training. Every rank calls it."""
+        self._fleetrun.synchronize()
+
     def minimize(self, loss):
         """backward, and a step."""
         self.observe(loss)
@@ -81,6 +85,11 @@ class _Steps:
             self._local.after(self.loss if self.loss is not None else result)
         self.loss = None
         return result
+
+    def synchronize(self):
+        """Averages what local steps have moved."""
+        if self._local is not None:
+            self._local.synchronize()
 
     def _drop_momentum(self):
         """Compression has applied it to the gradients already."""
@@ -130,6 +139,12 @@ class LocalSteps:
         self._average()
         if self._is_adaptive and self._step > self._begin:
             self._adapt(*self._rate_and_loss(loss))
+
+    def synchronize(self):
+        """The average, out of turn."""
+        if self._snapshot is not None and self._last != self._step:
+            self._last = self._step
+            self._average()
 
     def _flat(self):
         with torch.no_grad():
