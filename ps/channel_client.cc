@@ -13,6 +13,12 @@ namespace fleetrun::ps {
 using wire::Header;
 using wire::Method;
 
+// What a client goes on from whose script begins anew; one with an identity knows by itself.
+static FastForward::Done done_of(const ClientOptions& options, const Welcome& welcome) {
+  if (options.mode != Mode::sync || options.identity != 0 || welcome.last_passes.empty()) return {};
+  return {welcome.barriers, welcome.sums, welcome.passes, welcome.last_passes};
+}
+
 ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
                              std::vector<std::unique_ptr<Channel>> channels, const Welcome& welcome)
     : options_(options),
@@ -20,10 +26,13 @@ ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarna
       channels_(std::move(channels)),
       is_late_(welcome.is_late),
       epoch_(options.epoch),
-      changes_(welcome.next_change) {
-  barriers_.done = welcome.barriers;
-  sums_.done = welcome.sums;
-  passes_.done = welcome.passes;
+      changes_(welcome.next_change),
+      before_(done_of(options, welcome)) {
+  if (options.identity != 0) {
+    barriers_.done = welcome.barriers;
+    sums_.done = welcome.sums;
+    passes_.done = welcome.passes;
+  }
   for (const TableConfig& config : options_.tables) tables_.emplace(config.id, config);
 }
 
@@ -49,6 +58,7 @@ void ChannelClient::meet(Rounds& rounds, const std::function<void(std::uint64_t)
 void ChannelClient::begin_pass(std::uint32_t threads) {
   if (options_.mode != Mode::sync) return;
   meet(passes_, [&](std::uint64_t number) {
+    if (before_.begin_pass(number, threads)) return;
     Header head = header(Method::begin_pass);
     head.sequence = number;
     ask_all(head, [&](std::uint32_t) {
@@ -71,6 +81,7 @@ void ChannelClient::leave_pass(std::uint32_t thread) {
 
 void ChannelClient::barrier() {
   meet(barriers_, [&](std::uint64_t number) {
+    if (before_.barrier(number)) return;
     Header head = header(Method::barrier);
     head.sequence = number;
     PendingCalls pending;
@@ -81,6 +92,8 @@ void ChannelClient::barrier() {
 
 void ChannelClient::all_reduce_sum(std::span<double> values) {
   meet(sums_, [&](std::uint64_t number) {
+    // One that was complete is asked for as well: its result is kept there.
+    before_.sum(number);
     Header head = header(Method::all_reduce);
     head.sequence = number;
     wire::Draft draft = wire::draft(head, sizeof(std::uint64_t) + values.size_bytes());
@@ -126,13 +139,16 @@ Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::
   return std::move(draft.message);
 }
 
-wire::HelloAnswer read_hello_answer(Reader answer) {
-  const auto out = answer.value<wire::HelloAnswer>();
+wire::Greeting read_hello_answer(Reader answer) {
+  wire::Greeting out{answer.value<wire::HelloAnswer>()};
+  Message copy;
+  const auto steps = answer.array<std::uint64_t>(answer.remaining() / sizeof(std::uint64_t), copy);
+  out.steps.assign(steps.begin(), steps.end());
   wire::expect_end(answer);
   return out;
 }
 
-void Welcome::add(std::uint32_t rank, const wire::HelloAnswer& answer) {
+void Welcome::add(std::uint32_t rank, const wire::Greeting& answer) {
   // One that has gone on from a checkpoint of its own since then, or from nothing, says 0.
   if (started_from != 0 && answer.started_from != 0 && answer.started_from != started_from) {
     throw Error(
@@ -149,6 +165,8 @@ void Welcome::add(std::uint32_t rank, const wire::HelloAnswer& answer) {
   if (rank == 0) barriers = answer.rounds[0];
   if (rank == 0) sums = answer.rounds[1];
   passes = std::min(passes, answer.rounds[2]);
+  last_passes.resize(servers.size());
+  last_passes[rank] = {answer.rounds[2], answer.steps};
 }
 
 std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,

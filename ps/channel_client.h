@@ -6,6 +6,7 @@
 
 #include "ps/channel.h"
 #include "ps/client.h"
+#include "ps/fast_forward.h"
 
 namespace fleetrun::ps {
 
@@ -18,18 +19,19 @@ Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::
                    std::uint32_t servers, std::uint64_t connection = 0);
 
 /// Throws: Error(data).
-wire::HelloAnswer read_hello_answer(Reader answer);
+wire::Greeting read_hello_answer(Reader answer);
 
 /// What all servers together have answered to a client's hellos: where it goes on.
 struct Welcome {
   bool is_late = false;
   std::uint64_t next_change = UINT64_MAX;
   std::uint64_t barriers = 0, sums = 0, passes = UINT64_MAX;
-  std::vector<std::uint64_t> servers = {};  // their numbers
-  std::uint64_t started_from = 0;           // the save that they were started from, 0 for none
+  std::vector<FastForward::Done::Pass> last_passes = {};  // by server
+  std::vector<std::uint64_t> servers = {};                // their numbers
+  std::uint64_t started_from = 0;                         // the save that they were started from, 0 for none
 
   /// Throws: Error(data) when it was started from another save than those before it.
-  void add(std::uint32_t rank, const wire::HelloAnswer& answer);
+  void add(std::uint32_t rank, const wire::Greeting& answer);
 };
 
 /// `channels` in rank order; every server has accepted a hello with this incarnation, and answered `welcome`.

@@ -114,6 +114,8 @@ class ChannelClient final : public Client {
   void goodbye() override;
   bool is_late() const noexcept override { return is_late_; }
   std::uint64_t next_change() const noexcept override { return changes_.next(); }
+  std::uint64_t skip_steps(std::uint32_t thread) override { return before_.skip_steps(thread); }
+  bool is_catching_up() const override { return before_.is_under_way(); }
   void set_epoch(std::uint64_t epoch) noexcept override { epoch_ = epoch; }
 
  private:
@@ -166,6 +168,7 @@ class ChannelClient final : public Client {
   bool is_late_;
   std::atomic<std::uint64_t> epoch_;
   ChangeNumbers changes_;
+  FastForward before_;
   Rounds barriers_, sums_, passes_;
   std::mutex touched_mutex_;  // guards what follows
   std::uint64_t touched_asked_ = 0;

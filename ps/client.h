@@ -193,6 +193,17 @@ class Client {
   /// ClientOptions::identity, some of it and after may have been by some servers: repeat them, from this one on, and what
   /// was applied already changes nothing.
   virtual std::uint64_t next_change() const noexcept { return 1; }
+  /// sync mode, without an identity: this trainer was started again, goes on for the process before it, and its script has not
+  /// come to where that one ended. Until then what was complete is so at once: barriers, sums (with the results of before),
+  /// passes, pushes in a pass; set_dense, load, save and shrink do nothing.
+  virtual bool is_catching_up() const { return false; }
+  /// Within a pass: how many steps of the thread all servers had before this trainer was started again; kWholePass: all that it
+  /// has. They need not be computed: the thread's next push is the one after them. 0 for a trainer that was not.
+  virtual std::uint64_t skip_steps(std::uint32_t thread) {
+    static_cast<void>(thread);
+    return 0;
+  }
+  static constexpr std::uint64_t kWholePass = ~std::uint64_t{0};
   /// The trainer has heard of a newer world.
   virtual void set_epoch(std::uint64_t epoch) noexcept = 0;
 

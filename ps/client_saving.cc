@@ -103,6 +103,7 @@ void ChannelClient::end_save(bool committed) {
 }
 
 void ChannelClient::save(const std::string& directory, SaveMode mode) {
+  if (before_.is_under_way()) return;
   const std::uint64_t save = begin_save(directory);
   try {
     settle();
@@ -126,6 +127,7 @@ void ChannelClient::save_for_paddle(const std::string& directory, SaveMode mode)
                     " servers hold them by its hash",
                 "save as usual, load that in a process without servers, and save from there");
   }
+  if (before_.is_under_way()) return;
   begin_save(directory);
   try {
     settle();
@@ -165,6 +167,7 @@ std::vector<FoundSave> ChannelClient::prepare_load(const std::string& directory,
 }
 
 std::string ChannelClient::load(const std::string& directory) {
+  if (before_.is_under_way()) return {};
   std::string fallen_back;
   try {
     std::vector<FoundSave> saves = prepare_load(directory, 0, fallen_back);

@@ -249,6 +249,8 @@ void ChannelClient::encode(const Push& request, std::vector<wire::PushDraft>& dr
 }
 
 std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
+  const std::uint64_t step = before_.is_idle() ? 0 : before_.next_step(request.thread);
+  if (step != 0 && before_.is_everywhere(request.thread, step)) return std::make_unique<PendingCalls>();
   std::vector<wire::PushDraft> drafts = draft_pushes(request);
   for (const wire::PushDraft& draft : drafts) {
     for (std::size_t i = 0; i < draft.gradients.size(); ++i) {
@@ -267,6 +269,8 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
       options_.mode == Mode::sync ? std::chrono::milliseconds() : options_.deadlines.data);
   // All servers hear of every change, also where they have no part in it: what one of them lacks is then known.
   for (std::uint32_t s = 0; s < servers(); ++s) {
+    if (step != 0 && before_.has(s, request.thread, step))
+      drafts[s] = wire::draft_push(header(Method::push, wire::kNoStep), {});
     wire::set_sequence(drafts[s].message, head.sequence);
     pending->start(*channels_[s], s, head, std::move(drafts[s].message));
   }
@@ -274,6 +278,7 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
 }
 
 void ChannelClient::set_dense(std::uint32_t id, std::span<const float> values) {
+  if (before_.is_under_way()) return;
   std::vector<RequestPart> parts(servers());
   add_dense(id, values.size(), parts);
   Header head = header(Method::set_dense);

@@ -75,6 +75,7 @@ StoredRows ChannelClient::get(std::uint32_t id, std::span<const std::uint64_t> k
 
 std::uint64_t ChannelClient::shrink(std::uint32_t id) {
   static_cast<void>(table(id, TableConfig::Kind::sparse));
+  if (before_.is_under_way()) return 0;
   wire::Header head = header(wire::Method::shrink);
   // Who only looks on has no numbers: what it asks is not sent twice.
   if (options_.trainer != wire::kObserver) head.sequence = changes_.take();

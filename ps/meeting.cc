@@ -49,18 +49,28 @@ Meeting::Meeting(std::string server, std::uint32_t trainers, Hooks hooks, std::u
 bool Meeting::hello(const Newcomer& newcomer) {
   std::unique_lock lock(mutex_);
   const std::uint64_t before = roster_.incarnation(newcomer.trainer);
+  const bool succeeds = roster_.succeeds(newcomer);
   const bool is_late = roster_.hello(newcomer);
   keep(TrainerCame{newcomer});
   Answers answers;
-  if (before != newcomer.incarnation) newcomer_replaces(newcomer.trainer, answers);
+  come(newcomer, succeeds, before, answers);
   settle(lock, std::move(answers));
   return is_late;
 }
 
-// Whoever had the rank before it has no part in anything any more.
-void Meeting::newcomer_replaces(std::uint32_t trainer, Answers& answers) {
-  for (auto& completed : completed_) completed.erase(trainer);
-  drop(trainer, Error(ErrorKind::network, "another trainer " + std::to_string(trainer) + " came"), answers);
+// Whoever had the rank before it has no part in anything any more; what it has done is the newcomer's where that goes on.
+void Meeting::come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers) {
+  if (before == newcomer.incarnation) return;
+  const std::uint32_t trainer = newcomer.trainer;
+  const Error error(ErrorKind::network, "another trainer " + std::to_string(trainer) + " came");
+  if (!succeeds || !hooks_.goes_on) {
+    for (auto& completed : completed_) completed.erase(trainer);
+    sums_.forget(trainer);
+    return drop(trainer, error, answers);
+  }
+  std::vector<Respond> waiting = pass_.take_over(trainer);
+  for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
+  for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
 }
 
 Meeting::Rounds Meeting::rounds(std::uint32_t trainer) const {
@@ -71,6 +81,22 @@ Meeting::Rounds Meeting::rounds(std::uint32_t trainer) const {
       out[kind] = found->second.number;
   }
   return out;
+}
+
+std::vector<std::uint64_t> Meeting::steps(std::uint32_t trainer) const {
+  const std::lock_guard lock(mutex_);
+  return pass_.steps(trainer);
+}
+
+void Meeting::when_applied(std::uint32_t trainer, std::function<void()> then) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (pass_.is_applying(trainer)) {
+      when_applied_.push_back(std::move(then));
+      return;
+    }
+  }
+  then();
 }
 
 bool Meeting::is_done(std::uint32_t trainer, std::uint64_t incarnation) const {
@@ -111,12 +137,19 @@ std::vector<std::uint32_t> Meeting::update(const Attendance& attendance) {
 
 void Meeting::drop(std::uint32_t trainer, const Error& error, Answers& answers) {
   std::vector<Respond> waiting = pass_.leave_all(trainer);
+  for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
+  for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
+}
+
+// What a trainer waits for apart from a step.
+std::vector<Respond> Meeting::drop_waiting(std::uint32_t trainer) {
+  std::vector<Respond> waiting;
   for (Gathering& gathering : gatherings_) {
     for (Respond& respond : gathering.drop(trainer)) waiting.push_back(std::move(respond));
   }
   if (auto attended = attending_.extract(trainer); !attended.empty())
     waiting.push_back(std::move(attended.mapped()));
-  for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
+  return waiting;
 }
 
 bool Meeting::is_here(std::uint32_t trainer) const {
@@ -187,9 +220,10 @@ void Meeting::gather(Kind kind, std::uint32_t trainer, std::vector<double> value
   if (const auto last = completed.find(trainer); number != 0 && last != completed.end()) {
     const Completed before = last->second;
     if (number <= before.number) {
+      Outcome outcome = number == before.number ? copy_of(*before.outcome, before.values)
+                                                : earlier_outcome(kind, trainer, number);
       lock.unlock();
-      if (number == before.number) return respond(copy_of(*before.outcome, before.values));
-      return respond(Error(ErrorKind::data, "this round was over before the trainer began the last one"));
+      return respond(std::move(outcome));
     }
   }
   if (const auto error = obstacle()) {
@@ -208,6 +242,19 @@ void Meeting::gather(Kind kind, std::uint32_t trainer, std::vector<double> value
   settle(lock);
 }
 
+// Of a round that was complete before the trainer's last one.
+Outcome Meeting::earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t number) const {
+  if (kind == Kind::all_reduce && hooks_.goes_on) {
+    if (const SumHistory::Sum* sum = sums_.find(trainer, number))
+      return copy_of(*sum->outcome, sum->parts.at(trainer).values);
+    return Error(ErrorKind::data,
+                 "trainer " + std::to_string(trainer) + " was started again, and asks for its sum " +
+                     std::to_string(number) + ", which " + server_ + " does not keep any more",
+                 "so long a script can only be started again with all its trainers: --restart=trainer=group");
+  }
+  return Error(ErrorKind::data, "this round was over before the trainer began the last one");
+}
+
 // The others are in the middle of the pass: this one takes part from the next step on.
 void Meeting::join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
   roster_.join(trainer);
@@ -222,8 +269,22 @@ void Meeting::push(Contribution contribution) {
     lock.unlock();
     return contribution.respond(*error);
   }
+  // It asked before another process came for it.
+  const ClientId& from = contribution.change.client;
+  if (contribution.change.number != 0 && from.incarnation != roster_.incarnation(from.trainer)) {
+    lock.unlock();
+    return contribution.respond(
+        Error(ErrorKind::network, "another trainer " + std::to_string(from.trainer) + " came"));
+  }
   pass_.push(std::move(contribution));
   settle(lock);
+}
+
+void Meeting::count(const std::vector<Contribution>& step) {
+  std::vector<Participant> participants;
+  for (const Contribution& contribution : step) participants.push_back(contribution.from);
+  const std::lock_guard lock(mutex_);
+  pass_.count(participants);
 }
 
 void Meeting::leave_pass(const Participant& participant, std::uint64_t pass) {
@@ -302,6 +363,11 @@ void Meeting::complete_round(Kind kind, Gathering::Round round, Answers& answers
   } catch (const Error& error) {
     *outcome = separate_copy(error);
   }
+  if (kind == Kind::all_reduce && hooks_.goes_on) {
+    SumHistory::Sum sum{outcome, {}};
+    for (const auto& [trainer, entry] : round) sum.parts[trainer] = {entry.number, entry.values.size()};
+    sums_.add(std::move(sum));
+  }
   for (auto& [trainer, entry] : round) {
     const std::size_t values = kind == Kind::all_reduce ? entry.values.size() : 0;
     if (entry.number != 0)
@@ -326,8 +392,8 @@ void Meeting::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
     }
     lock.lock();
     pass_.finish(step);
+    Answers answers = std::exchange(when_applied_, {});
     lock.unlock();
-    Answers answers;
     for (const Contribution& contribution : step) {
       answers.push_back([respond = contribution.respond, failure] {
         respond(failure ? Outcome(separate_copy(*failure)) : Outcome(Message()));

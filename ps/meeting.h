@@ -3,6 +3,9 @@
 // Nobody polls: the last to arrive completes a round, or applies a step, and answers all the others. When a
 // trainer is lost without a goodbye everyone who waits for it gets Error(network) naming it; in a job where trainers come
 // and go they wait until the job's next world says that it is gone (update()), and go on without it.
+//
+// In sync mode (Hooks::goes_on) a trainer that is away, or done, may come back as another process, which begins its script
+// anew: it is told how far the one before it was (rounds(), steps()), gets the results of sums again, and has its place in the pass.
 #pragma once
 
 #include <array>
@@ -20,6 +23,7 @@
 #include "ps/gathering.h"
 #include "ps/outcome.h"
 #include "ps/roster.h"
+#include "ps/sum_history.h"
 #include "ps/sync_pass.h"
 
 namespace fleetrun::ps {
@@ -36,6 +40,8 @@ class Meeting {
     std::function<void(const MeetingEvent&)> keep = {};
     /// Gives an answer once what was kept is where it must be.
     std::function<void(std::function<void()>)> answer = {};
+    /// Whether another process of a trainer goes on for it (Roster::succeeds).
+    bool goes_on = false;
   };
   enum class Kind { barrier, all_reduce, begin_pass };
   static constexpr std::size_t kKinds = 3;
@@ -50,6 +56,10 @@ class Meeting {
   bool is_stale(std::uint32_t trainer, std::uint64_t epoch) const;
   /// The number of the trainer's last complete barrier, sum and pass.
   Rounds rounds(std::uint32_t trainer) const;
+  /// The steps of the trainer's threads in its last pass, also those that are being applied.
+  std::vector<std::uint64_t> steps(std::uint32_t trainer) const;
+  /// Calls `then` once none of them is being applied: who goes on after them pulls what they have made.
+  void when_applied(std::uint32_t trainer, std::function<void()> then);
   /// Whether this incarnation has said goodbye.
   bool is_done(std::uint32_t trainer, std::uint64_t incarnation) const;
   /// A new world of the job. Returns the trainers that are gone with it.
@@ -70,6 +80,8 @@ class Meeting {
   void gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,
               std::uint64_t number = 0);
   void push(Contribution contribution);
+  /// By Hooks::apply_step: the step is in the tables.
+  void count(const std::vector<Contribution>& step);
   /// pass: the trainer's number of it; one that is over changes nothing. 0: the one under way.
   void leave_pass(const Participant& participant, std::uint64_t pass = 0);
   /// Fails everything that waits and everything that would have to.
@@ -107,7 +119,9 @@ class Meeting {
   void keep_round(Kind kind, const Gathering::Round& round) const;
   void begin_pass(const Gathering::Round& round);
   void join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number);
-  void newcomer_replaces(std::uint32_t trainer, Answers& answers);
+  void come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers);
+  std::vector<Respond> drop_waiting(std::uint32_t trainer);
+  Outcome earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t number) const;
   void give_up_on(std::uint32_t trainer, Answers& answers);
   void give(const Answers& answers) const;
   void apply_complete_steps(std::unique_lock<std::mutex>& lock);
@@ -122,7 +136,9 @@ class Meeting {
   std::map<std::uint32_t, Respond> attending_;
   std::array<Gathering, kKinds> gatherings_;
   std::array<std::map<std::uint32_t, Completed>, kKinds> completed_;  // by trainer, its last
+  SumHistory sums_;  // where another process may ask for them
   SyncPass pass_;
+  std::vector<std::function<void()>> when_applied_;  // the step that is being applied
 };
 
 }  // namespace fleetrun::ps

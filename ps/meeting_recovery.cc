@@ -11,35 +11,6 @@ struct Overloaded : Calls... {
   using Calls::operator()...;
 };
 
-// u32 0 and the bytes, or u32 1 and the error: its kind, what and hint.
-void write_outcome(Bytes& out, const Outcome& outcome) {
-  const Error* error = std::get_if<Error>(&outcome);
-  out.value(std::uint32_t{error != nullptr ? 1u : 0u});
-  if (error != nullptr) {
-    out.value(static_cast<std::uint32_t>(error->kind()));
-    out.text(error->what());
-    out.text(error->hint());
-    return;
-  }
-  const auto bytes = std::get<Message>(outcome).bytes();
-  out.value(std::uint64_t{bytes.size()});
-  out.array(bytes);
-}
-
-Outcome read_outcome(Reader& in) {
-  if (in.value<std::uint32_t>() != 0) {
-    const auto kind = static_cast<ErrorKind>(in.value<std::uint32_t>());
-    const std::string what = wire::read_text(in);
-    return Error(kind, what, wire::read_text(in));
-  }
-  const auto size = in.value<std::uint64_t>();
-  Message copy;
-  const auto bytes = in.array<std::byte>(size, copy);
-  Message out(bytes.size());
-  Writer(out).array(bytes);
-  return out;
-}
-
 }  // namespace
 
 void Meeting::describe(const std::function<void(const Bytes&)>& with) const {
@@ -55,12 +26,8 @@ void Meeting::describe(const std::function<void(const Bytes&)>& with) const {
       write_outcome(out, *last.outcome);
     }
   }
-  const std::vector<Participant> participants = pass_.participants();
-  out.value(static_cast<std::uint32_t>(participants.size()));
-  for (const Participant& participant : participants) {
-    out.value(participant.trainer);
-    out.value(participant.thread);
-  }
+  sums_.write(out);
+  pass_.write(out);
   with(out);
 }
 
@@ -77,11 +44,8 @@ void Meeting::restore(Reader& in) {
       last.outcome = std::make_shared<Outcome>(read_outcome(in));
     }
   }
-  const auto participants = in.value<std::uint32_t>();
-  for (std::uint32_t i = 0; i < participants; ++i) {
-    const auto trainer = in.value<std::uint32_t>();
-    pass_.join({trainer, in.value<std::uint32_t>()});
-  }
+  sums_.read(in);
+  pass_.read(in);
 }
 
 void Meeting::replay(const MeetingEvent& event) {
@@ -93,9 +57,9 @@ void Meeting::replay(const MeetingEvent& event) {
                    // It was taken in then: whoever had the rank had gone, of which the log says nothing.
                    if (before != came.newcomer.incarnation)
                      roster_.leave_for_now(came.newcomer.trainer, before, 0);
+                   const bool succeeds = roster_.succeeds(came.newcomer);
                    roster_.hello(came.newcomer);
-                   if (before != came.newcomer.incarnation)
-                     newcomer_replaces(came.newcomer.trainer, nobody_waits);
+                   come(came.newcomer, succeeds, before, nobody_waits);
                  },
                  [&](const TrainerDone& done) {
                    roster_.goodbye(done.trainer);

@@ -124,6 +124,13 @@ bool Roster::is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint
          (connection == 0 || entry.connection == connection);
 }
 
+bool Roster::succeeds(const Newcomer& newcomer) const {
+  if (in_place_ || newcomer.trainer >= entries_.size()) return false;
+  const Entry& entry = entries_[newcomer.trainer];
+  return entry.incarnation != newcomer.incarnation &&
+         (entry.presence == Presence::away || entry.presence == Presence::done);
+}
+
 void Roster::all_leave_for_now() {
   for (Entry& entry : entries_) {
     if (entry.presence != Presence::here && entry.presence != Presence::away) continue;

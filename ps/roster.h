@@ -80,6 +80,8 @@ class Roster {
   bool leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
   /// Whether it is away, and has been since that connection ended; 0 for any.
   bool is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const;
+  /// Whether this is another process of a trainer that is away, or done, which may go on for it.
+  bool succeeds(const Newcomer& newcomer) const;
   /// Whether that incarnation is here by that connection, or by any for 0.
   bool is_here_by(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const;
   /// All who are here are away: the server was started again.

@@ -111,8 +111,13 @@ void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& 
   if (meeting.is_stale(header.trainer, header.epoch)) ++stale_requests;
   if (header.trainer == wire::kObserver) check_observer(header.method);
   if (header.method == wire::Method::hello) {
-    Message reply = header.trainer == wire::kObserver ? hello_observer(body) : hello(header, body);
-    return std::exchange(respond, nullptr)(std::move(reply));
+    if (header.trainer == wire::kObserver) {
+      Message reply = hello_observer(body);
+      return std::exchange(respond, nullptr)(std::move(reply));
+    }
+    auto reply = std::make_shared<Message>(hello(header, body));
+    return meeting.when_applied(
+        header.trainer, [reply, answer = std::exchange(respond, nullptr)] { answer(std::move(*reply)); });
   }
   // Its answer was lost, and it is said again.
   if (header.method == wire::Method::goodbye && meeting.is_done(header.trainer, header.incarnation))
@@ -264,7 +269,12 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
   answer.next_change = gate.begin({header.trainer, header.incarnation});
   answer.rounds = meeting.rounds(header.trainer);
   answer.started_from = started_from;
-  return message_of(answer);
+  const std::vector<std::uint64_t> steps = meeting.steps(header.trainer);
+  Message reply(sizeof answer + steps.size() * sizeof(std::uint64_t));
+  Writer writer(reply);
+  writer.value(answer);
+  writer.array(std::span<const std::uint64_t>(steps));
+  return reply;
 }
 
 }  // namespace fleetrun::ps

@@ -9,7 +9,8 @@ namespace fleetrun::ps {
 
 void Server::State::change(const wire::Header& header, Reader& body, Respond& respond) {
   const ChangeId id{{header.trainer, header.incarnation}, header.sequence};
-  const bool waits = header.method == wire::Method::push && options.mode == Mode::sync;
+  const bool waits =
+      header.method == wire::Method::push && options.mode == Mode::sync && header.thread != wire::kNoStep;
   const auto answer =
       gate.claim(id, !waits, [this, header, body, respond] { handle(header, body, respond, {}); });
   if (answer == Gate::Answer::later) {
@@ -98,6 +99,7 @@ void Server::State::apply_step(const std::vector<Contribution>& step) {
   gate.enter(ids);
   try {
     keep_step(step);
+    meeting.count(step);
     apply_averaged(step, *current());
   } catch (const Error& error) {
     gate.refused(ids, error);

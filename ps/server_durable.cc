@@ -280,6 +280,7 @@ void Server::State::replay_step(Reader& in) {
     push.push = std::make_unique<wire::PushRequest>(wire::read_push(body));
     step.push_back(std::move(push));
   }
+  meeting.count(step);
   try {
     apply_averaged(step, *current());
     for (const Contribution& push : step) gate.note(push.change);

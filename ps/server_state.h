@@ -88,7 +88,8 @@ struct Server::State {
         meeting(name_of(wanted), wanted.trainers,
                 {[this](const std::vector<Contribution>& step) { apply_step(step); }, std::move(all_done),
                  [this](const MeetingEvent& event) { keep_event(event); },
-                 [this](std::function<void()> answer) { when_safe(std::move(answer)); }},
+                 [this](std::function<void()> answer) { when_safe(std::move(answer)); },
+                 wanted.mode == Mode::sync},
                 wanted.epoch),
         figures(std::make_shared<Figures>(wanted.tables)),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}

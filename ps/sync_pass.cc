@@ -1,5 +1,6 @@
 #include "ps/sync_pass.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -16,11 +17,17 @@ std::string name_of(const Participant& participant) {
 
 void SyncPass::begin(const std::map<std::uint32_t, std::uint32_t>& threads) {
   participants_.clear();
+  steps_.clear();
   for (const auto& [trainer, count] : threads) join(trainer, count);
 }
 
+void SyncPass::join(const Participant& participant) {
+  participants_.try_emplace(participant);
+  steps_.try_emplace(participant);
+}
+
 void SyncPass::join(std::uint32_t trainer, std::uint32_t threads) {
-  for (std::uint32_t thread = 0; thread < threads; ++thread) participants_.try_emplace({trainer, thread});
+  for (std::uint32_t thread = 0; thread < threads; ++thread) join(Participant{trainer, thread});
 }
 
 std::vector<Respond> SyncPass::leave_all(std::uint32_t trainer) {
@@ -29,6 +36,17 @@ std::vector<Respond> SyncPass::leave_all(std::uint32_t trainer) {
     if (participant.trainer == trainer && state.waiting) waiting.push_back(std::move(state.waiting->respond));
   }
   std::erase_if(participants_, [trainer](const auto& entry) { return entry.first.trainer == trainer; });
+  return waiting;
+}
+
+std::vector<Respond> SyncPass::take_over(std::uint32_t trainer) {
+  std::vector<Respond> waiting;
+  for (const auto& [participant, steps] : steps_) {
+    if (participant.trainer != trainer) continue;
+    State& state = participants_[participant];
+    if (state.waiting) waiting.push_back(std::move(state.waiting->respond));
+    state.waiting.reset();
+  }
   return waiting;
 }
 
@@ -57,6 +75,7 @@ std::vector<Contribution> SyncPass::take_complete() {
     step.push_back(std::move(*state.waiting));
     state.waiting.reset();
     state.applying = true;
+    ++steps_[participant].taken;
   }
   return step;
 }
@@ -68,10 +87,50 @@ void SyncPass::finish(const std::vector<Contribution>& step) {
   }
 }
 
-std::vector<Participant> SyncPass::participants() const {
-  std::vector<Participant> out;
-  for (const auto& [participant, state] : participants_) out.push_back(participant);
+std::vector<std::uint64_t> SyncPass::steps(std::uint32_t trainer) const {
+  std::vector<std::uint64_t> out;
+  for (const auto& [participant, steps] : steps_) {
+    if (participant.trainer == trainer) out.push_back(steps.taken);
+  }
   return out;
+}
+
+bool SyncPass::is_applying(std::uint32_t trainer) const {
+  return std::ranges::any_of(participants_, [trainer](const auto& entry) {
+    return entry.first.trainer == trainer && entry.second.applying;
+  });
+}
+
+void SyncPass::count(const std::vector<Participant>& step) {
+  for (const Participant& participant : step) {
+    const auto found = steps_.find(participant);
+    if (found == steps_.end()) continue;
+    ++found->second.applied;
+    found->second.taken = std::max(found->second.taken, found->second.applied);
+  }
+}
+
+void SyncPass::write(Bytes& out) const {
+  out.value(static_cast<std::uint32_t>(steps_.size()));
+  for (const auto& [participant, steps] : steps_) {
+    out.value(participant.trainer);
+    out.value(participant.thread);
+    out.value(std::uint64_t{participants_.contains(participant)});
+    out.value(steps.applied);
+  }
+}
+
+void SyncPass::read(Reader& in) {
+  participants_.clear();
+  steps_.clear();
+  const auto threads = in.value<std::uint32_t>();
+  for (std::uint32_t i = 0; i < threads; ++i) {
+    const auto trainer = in.value<std::uint32_t>();
+    const Participant participant{trainer, in.value<std::uint32_t>()};
+    if (in.value<std::uint64_t>() != 0) participants_.try_emplace(participant);
+    const auto applied = in.value<std::uint64_t>();
+    steps_[participant] = {applied, applied};
+  }
 }
 
 std::vector<Respond> SyncPass::give_up() {

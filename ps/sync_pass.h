@@ -5,6 +5,8 @@
 //   waiting  has pushed; the step is complete when no participant is thinking
 //   applying its push is being applied; thinking again afterwards
 //
+// The steps of each thread are counted until the next pass begins: a trainer that is started again goes on after them.
+//
 // Pure bookkeeping; ps/meeting.h holds the lock.
 #pragma once
 
@@ -14,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "ps/durable/bytes.h"
 #include "ps/durable/gate.h"
 #include "ps/outcome.h"
 #include "ps/wire.h"
@@ -42,11 +45,14 @@ class SyncPass {
   void begin(const std::map<std::uint32_t, std::uint32_t>& threads);
   /// The threads of a trainer that comes while a pass is under way.
   void join(std::uint32_t trainer, std::uint32_t threads);
-  void join(const Participant& participant) { participants_.try_emplace(participant); }
+  void join(const Participant& participant);
   bool is_under_way() const noexcept { return !participants_.empty(); }
   void leave(const Participant& participant) { participants_.erase(participant); }
   /// Takes all threads of a trainer out of the pass. Returns their waits: what they pushed in this step is dropped.
   std::vector<Respond> leave_all(std::uint32_t trainer);
+  /// Another process goes on for this trainer: all threads that it had in the pass take part, and none waits. Returns the
+  /// waits of the one before: what it pushed in this step is dropped, unless it is being applied.
+  std::vector<Respond> take_over(std::uint32_t trainer);
   /// Throws: Error(config) when the participant takes no part, or its last push has not been applied yet.
   void push(Contribution contribution);
   /// The pushes of a complete step in the order (trainer, thread), or nothing. They are being applied until
@@ -56,14 +62,28 @@ class SyncPass {
   /// Everyone who waits; the pass is over then.
   std::vector<Respond> give_up();
 
-  std::vector<Participant> participants() const;
+  /// The steps that a trainer's threads have pushed to the end, those that are being applied among them.
+  std::vector<std::uint64_t> steps(std::uint32_t trainer) const;
+  /// Whether one of them is being applied.
+  bool is_applying(std::uint32_t trainer) const;
+  /// These are in the tables now.
+  void count(const std::vector<Participant>& step);
+
+  // For checkpoints: who takes part, and the steps of each thread that are in the tables.
+  void write(Bytes& out) const;
+  void read(Reader& in);
 
  private:
   struct State {
     bool applying = false;
     std::unique_ptr<Contribution> waiting;
   };
+  struct Steps {
+    std::uint64_t taken = 0;    // also those that are being applied
+    std::uint64_t applied = 0;  // in the tables
+  };
   std::map<Participant, State> participants_;
+  std::map<Participant, Steps> steps_;  // also of those who have left
 };
 
 }  // namespace fleetrun::ps

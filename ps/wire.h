@@ -12,6 +12,7 @@
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
 //     reply    late u32: 1 for a trainer that comes while others train (ps/roster.h), 0 u32 | server u64 | next change u64
 //              | barriers, all_reduces, passes so far u64 x 3 | digest of the save it was started from u64
+//              | steps u64 of each thread of the trainer in that pass, as many as there are
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
 //   save_begin directory text      reply a save number that is free there u64
@@ -61,6 +62,9 @@ static_assert(std::endian::native == std::endian::little, "messages are written 
 
 inline constexpr std::uint32_t kMagic = 0x53504c46;  // "FLPS"
 inline constexpr std::uint16_t kVersion = 4;
+/// The thread of a push that is part of no step: an empty one, where a server has had the step from the process before
+/// (ps/fast_forward.h), so that the client's numbers have no gaps.
+inline constexpr std::uint32_t kNoStep = 0xffffffff;
 /// The rank of who looks on and is no trainer (fleetrun ps, ps/client.h).
 inline constexpr std::uint32_t kObserver = 0xffffffff;
 /// Longest message either side takes: 1 GiB. A batch of a million keys of width 64 is a quarter of it.
@@ -168,12 +172,15 @@ struct HelloAnswer {
   std::uint64_t server = 0;
   /// All changes of the incarnation before this one have been applied.
   std::uint64_t next_change = 1;
-  /// Its barriers, sums and passes that are complete.
+  /// Its barriers, sums and passes that are complete; those of the process before it where this one goes on for that.
   std::array<std::uint64_t, 3> rounds = {};
   /// Digest of the manifest that the server was started from; 0 when it was from none.
   std::uint64_t started_from = 0;
 
   bool operator==(const HelloAnswer&) const = default;
+};
+struct Greeting : HelloAnswer {
+  std::vector<std::uint64_t> steps = {};  // in its last pass, by thread
 };
 
 /// A request being made, header and sections written; the caller fills what is left.

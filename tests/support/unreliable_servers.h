@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -57,7 +58,7 @@ class UnreliableServer {
 
   /// A connection with the hello of `client`; the answer to it goes to `welcome`.
   std::unique_ptr<ps::Channel> connect(const ps::ClientOptions& client, std::uint64_t incarnation,
-                                       std::function<void()> on_lost, ps::wire::HelloAnswer& welcome) {
+                                       std::function<void()> on_lost, ps::wire::Greeting& welcome) {
     auto link = std::make_shared<UnreliableLink>();
     link->connection = connections_++;
     link->trainer = client.trainer;
@@ -66,16 +67,14 @@ class UnreliableServer {
     const std::shared_lock life(life_);
     const ps::Message request =
         ps::make_hello(client, incarnation, options_.rank, options_.servers, link->connection);
-    std::optional<Error> refusal;
+    const auto answered = std::make_shared<std::promise<ps::Outcome>>();
     ps::Reader reader(request.bytes());
     const ps::wire::Header header = ps::wire::read_header(reader);
-    server_->handle(header, std::move(reader), [&](ps::Outcome outcome) {
-      if (const Error* error = std::get_if<Error>(&outcome))
-        refusal = *error;
-      else
-        welcome = ps::read_hello_answer(ps::Reader(std::get<ps::Message>(outcome).bytes()));
-    });
-    if (refusal) throw Error(*refusal);
+    server_->handle(header, std::move(reader),
+                    [answered](ps::Outcome outcome) { answered->set_value(std::move(outcome)); });
+    const ps::Outcome outcome = answered->get_future().get();
+    if (const Error* error = std::get_if<Error>(&outcome)) throw ps::separate_copy(*error);
+    welcome = ps::read_hello_answer(ps::Reader(std::get<ps::Message>(outcome).bytes()));
     const std::lock_guard lock(mutex_);
     links_.push_back(link);
     return std::make_unique<LinkChannel>(*this, link);
@@ -218,10 +217,10 @@ inline std::unique_ptr<ps::Client> connect_unreliably(
   ps::Welcome welcome;
   for (std::uint32_t rank = 0; rank < servers.size(); ++rank) {
     UnreliableServer* server = servers[rank].get();
-    ps::wire::HelloAnswer first;
+    ps::wire::Greeting first;
     const auto connect = [server, options, incarnation](std::function<void()> on_lost,
                                                         const std::atomic<bool>&) {
-      ps::wire::HelloAnswer again;
+      ps::wire::Greeting again;
       return server->connect(options, incarnation, std::move(on_lost), again);
     };
     channels.push_back(std::make_unique<ps::RecoveringChannel>(

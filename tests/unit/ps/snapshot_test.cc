@@ -376,7 +376,7 @@ TEST_CASE("dense tables may be split in another way than when they were saved") 
 
 TEST_CASE("a trainer does not take servers that were started from different saves") {
   Welcome welcome;
-  wire::HelloAnswer answer;
+  wire::Greeting answer;
   welcome.add(0, answer);
   answer.started_from = 7;
   welcome.add(1, answer);

@@ -69,3 +69,65 @@ TEST_CASE(
   CHECK(pass.leave_all(1).size() == 1);
   CHECK(pass.take_complete().size() == 1);
 }
+
+TEST_CASE("steps are counted by thread, also of those who have left, until the next pass") {
+  SyncPass pass;
+  pass.begin({{0, 1}, {1, 2}});
+  CHECK(pass.steps(1) == std::vector<std::uint64_t>{0, 0});
+  push(pass, 0, 0);
+  push(pass, 1, 0);
+  push(pass, 1, 1);
+  const auto step = pass.take_complete();
+  CHECK(pass.steps(1) == std::vector<std::uint64_t>{1, 1});
+  pass.finish(step);
+  pass.leave({1, 0});
+  push(pass, 0, 0);
+  push(pass, 1, 1);
+  pass.finish(pass.take_complete());
+  CHECK(pass.steps(1) == std::vector<std::uint64_t>{1, 2});
+  CHECK(pass.steps(2).empty());
+  pass.begin({{0, 1}, {1, 1}});
+  CHECK(pass.steps(1) == std::vector<std::uint64_t>{0});
+}
+
+TEST_CASE("who goes on for another has all its threads, and what that one pushed in this step is dropped") {
+  SyncPass pass;
+  pass.begin({{0, 1}, {1, 2}});
+  pass.leave({1, 0});
+  push(pass, 1, 1);
+  CHECK(pass.take_over(1).size() == 1);
+  CHECK(pass.take_over(1).empty());
+  push(pass, 0, 0);
+  push(pass, 1, 1);
+  CHECK(pass.take_complete().empty());
+  push(pass, 1, 0);
+  CHECK(pass.take_complete().size() == 3);
+  CHECK(pass.take_over(1).empty());  // what is being applied counts
+  CHECK(pass.steps(1) == std::vector<std::uint64_t>{1, 1});
+}
+
+TEST_CASE("a pass that was written is read again, with the steps that are in the tables") {
+  SyncPass pass;
+  pass.begin({{0, 1}, {1, 1}});
+  for (int step = 0; step < 2; ++step) {
+    push(pass, 0, 0);
+    push(pass, 1, 0);
+    const auto taken = pass.take_complete();
+    if (step == 0) pass.count({{0, 0}, {1, 0}, {2, 0}});
+    pass.finish(taken);
+  }
+  pass.leave({1, 0});
+  Bytes bytes;
+  pass.write(bytes);
+  SyncPass again;
+  again.begin({{5, 5}});
+  Reader reader(bytes.bytes());
+  again.read(reader);
+  CHECK(reader.remaining() == 0);
+  CHECK(again.steps(0) == std::vector<std::uint64_t>{1});
+  CHECK(again.steps(5).empty());
+  again.count({{0, 0}, {1, 0}});
+  CHECK(again.steps(1) == std::vector<std::uint64_t>{2});
+  push(again, 0, 0);
+  CHECK(again.take_complete().size() == 1);
+}
