@@ -14,11 +14,13 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 #include "runtime/engine/operators.h"
 #include "runtime/parameter_exchange.h"
 
@@ -153,6 +155,19 @@ std::string now() {
   return text;
 }
 
+/// Goes over the batches of a reader that the process before this one has trained.
+void skip(dataset::BatchSource& dataset, std::size_t reader, std::uint64_t batches) {
+  dataset::Batch batch;
+  for (std::uint64_t skipped = 0; skipped < batches; ++skipped) {
+    if (dataset.next(reader, batch)) continue;
+    throw Error(ErrorKind::data,
+                "thread " + std::to_string(reader) + " had trained " + std::to_string(batches) +
+                    " batches of this pass before its trainer was started again, and now finds " +
+                    std::to_string(skipped),
+                "each trainer must read the same files in the same order after a restart");
+  }
+}
+
 /// What threads tell each other and the caller.
 class Meeting {
  public:
@@ -210,9 +225,11 @@ struct Pass {
 
 class TrainerThread {
  public:
-  TrainerThread(const Pass& pass, std::uint32_t thread)
+  /// The first `skipped` batches were trained before.
+  TrainerThread(const Pass& pass, std::uint32_t thread, std::uint64_t skipped)
       : pass_(pass),
         thread_(thread),
+        skipped_(skipped),
         exchange_(pass.program, pass.plan, pass.client,
                   {.thread = thread,
                    .train = pass.options.train,
@@ -236,6 +253,7 @@ class TrainerThread {
 
   const Pass& pass_;
   std::uint32_t thread_;
+  std::uint64_t skipped_;
   ParameterExchange exchange_;
   engine::Executor executor_;
   std::uint64_t examples_ = 0;
@@ -248,6 +266,7 @@ void TrainerThread::run(const Meeting& meeting) {
   FeedBuffer* now_fed = &first;
   FeedBuffer* next_fed = &second;
   const bool ahead = pass_.runs_ahead();
+  skip(pass_.dataset, thread_, skipped_);
   bool more = now_fed->read(pass_.dataset, thread_);
   if (more && ahead) exchange_.begin_pull(now_fed->feed());
   while (more && !meeting.has_failed()) {
@@ -276,7 +295,7 @@ void TrainerThread::account(std::size_t rows) {
   if (options.on_batch) options.on_batch();
   examples_ += rows;
   ++batches_;
-  const auto count = static_cast<std::int64_t>(batches_);
+  const auto count = static_cast<std::int64_t>(skipped_ + batches_);
   const bool prints =
       thread_ == 0 && options.print && options.print_period > 0 && count % options.print_period == 0;
   std::string line;
@@ -293,10 +312,10 @@ void TrainerThread::account(std::size_t rows) {
 }
 
 /// The thread's work, from entering the pass to leaving it; never throws.
-void work(const Pass& pass, std::uint32_t thread, std::optional<TrainerThread>& trainer,
-          Meeting& meeting) noexcept {
+void work(const Pass& pass, std::uint32_t thread, std::uint64_t skipped,
+          std::optional<TrainerThread>& trainer, Meeting& meeting) noexcept {
   try {
-    trainer.emplace(pass, thread);
+    trainer.emplace(pass, thread, skipped);
     trainer->run(meeting);
   } catch (...) {
     meeting.failed(std::current_exception());
@@ -335,6 +354,25 @@ class Running {
   dataset::BatchSource& dataset_;
 };
 
+/// Of a pass that was complete before the trainer was started again.
+PassResult whole_pass_before(const Pass& pass) {
+  refresh_scope(pass);
+  PassResult result;
+  result.skipped_whole = true;
+  log::warning("this trainer was started again: the pass was done before");
+  result.fetch_means.assign(pass.options.fetch.size(), std::numeric_limits<double>::quiet_NaN());
+  return result;
+}
+
+/// By thread: the batches that were done before the trainer was started again; kWholePass for all of the first.
+std::vector<std::uint64_t> batches_before(const Pass& pass, std::size_t threads) {
+  std::vector<std::uint64_t> before(threads, 0);
+  if (pass.client == nullptr || !pass.options.train) return before;
+  for (std::size_t t = 0; t < threads; ++t)
+    before[t] = pass.client->skip_steps(static_cast<std::uint32_t>(t));
+  return before;
+}
+
 PassResult run_threads(const Pass& pass) {
   const auto start = std::chrono::steady_clock::now();
   // In sync mode two runs give the same bits: each thread reads the same files in both.
@@ -344,12 +382,19 @@ PassResult run_threads(const Pass& pass) {
     pass.client->begin_pass(static_cast<std::uint32_t>(threads));
     if (pass.counts_staleness()) static_cast<void>(pass.client->take_staleness());
   }
+  const std::vector<std::uint64_t> before = batches_before(pass, threads);
+  if (before.at(0) == ps::Client::kWholePass) return whole_pass_before(pass);
+  const std::uint64_t skipped = std::accumulate(before.begin(), before.end(), std::uint64_t{0});
+  if (skipped > 0)
+    log::warning("this trainer was started again: the pass goes on after " + std::to_string(skipped) +
+                 " batches that were done before");
   Meeting meeting(threads);
   std::vector<std::optional<TrainerThread>> trainers(threads);
   {
     std::vector<std::jthread> all;
     for (std::size_t t = 0; t < threads; ++t) {
-      all.emplace_back([&, t] { work(pass, static_cast<std::uint32_t>(t), trainers[t], meeting); });
+      all.emplace_back(
+          [&, t] { work(pass, static_cast<std::uint32_t>(t), before[t], trainers[t], meeting); });
     }
     meeting.wait();
     if (meeting.has_failed()) pass.dataset.stop();
@@ -358,6 +403,7 @@ PassResult run_threads(const Pass& pass) {
   if (pass.options.train) refresh_scope(pass);
 
   PassResult result;
+  result.skipped = skipped;
   if (pass.counts_staleness()) result.staleness = pass.client->take_staleness();
   result.fetch_means.assign(pass.options.fetch.size(), 0.0);
   for (const auto& trainer : trainers) {

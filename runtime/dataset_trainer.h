@@ -32,10 +32,14 @@ struct PassOptions {
   std::function<void()> on_batch = {};
 };
 
-/// What a pass did; losses of all threads are weighted by their examples.
+/// What a pass did; losses of all threads are weighted by their examples. Of a trainer that was started again in sync mode
+/// (ps::Client::skip_steps): in this process.
 struct PassResult {
   std::uint64_t examples = 0;
   std::uint64_t batches = 0;
+  /// Batches that the process before had done, and whether those are all there are: then nothing was read.
+  std::uint64_t skipped = 0;
+  bool skipped_whole = false;
   double seconds = 0;
   /// Of this trainer's pushes, as the servers have counted them; none in sync mode.
   ps::StalenessCounts staleness;
@@ -46,7 +50,8 @@ struct PassResult {
 /// Runs `program` once over `dataset`. `client` may be null when the plan has no tables.
 /// The data variables of the program that are in the dataset's slots are fed by name.
 /// Throws: Error(data) from the readers, Error(network) from the servers, Error(config) when a data variable
-/// has no slot; all threads have ended by then, and the pipe commands too.
+/// has no slot; Error(data) too when there are fewer batches than were done before a restart; all threads have ended by then,
+/// and the pipe commands too.
 PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
                     const TablePlan& plan, ps::Client* client, const PassOptions& options);
 

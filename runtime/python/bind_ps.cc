@@ -133,6 +133,8 @@ void bind_client(py::module_& module) {
            })
       .def_property_readonly("is_late", &Client::is_late)
       .def_property_readonly("next_change", &Client::next_change)
+      .def_property_readonly("is_catching_up", &Client::is_catching_up)
+      .def("skip_steps", &Client::skip_steps)
       .def("set_epoch", &Client::set_epoch)
       .def("goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); });
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,

@@ -176,6 +176,8 @@ void bind_training(py::module_& module) {
   py::class_<PassResult>(module, "PassResult")
       .def_readonly("examples", &PassResult::examples)
       .def_readonly("batches", &PassResult::batches)
+      .def_readonly("skipped", &PassResult::skipped)
+      .def_readonly("skipped_whole", &PassResult::skipped_whole)
       .def_readonly("seconds", &PassResult::seconds)
       .def_readonly("fetch_means", &PassResult::fetch_means)
       .def_property_readonly("staleness", [](const PassResult& self) {

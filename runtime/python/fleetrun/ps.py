@@ -203,7 +203,8 @@ class Client:
     tables, mode: as the servers have them. Within a fleetrun job the rest comes from there. Else: endpoints (list of
     "HOST:PORT" by rank), trainer (this one's rank) of `trainers`; without endpoints the servers are in this process.
     identity: a number of your own, unlike any other trainer's. A trainer that is started again with it is the same to the
-    servers as before, and goes on at next_change; without, its servers take it for another. Modes async and sync.
+    servers as before, and goes on at next_change; without, its servers take it for another, and in mode sync what its script
+    does again up to where it was is done at once (fleetrun-ps(7)). Modes async and sync.
     Threads: any number at once. As a context manager it says goodbye at the end, unless an exception leaves it.
     Throws: Error(network) naming servers that do not answer, Error(config) naming what the two sides disagree on.
     """

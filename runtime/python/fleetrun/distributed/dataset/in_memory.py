@@ -190,7 +190,7 @@ class InMemoryDataset(DatasetBase):
         XXH64(its line's id) % trainers, where it is merged with the others of its id. thread_num: of the shuffle here.
         Trainers have about as many examples as before, all together exactly as many.
         Throws: Error(network) naming a trainer that is gone, Error(data) naming one whose examples are missing; the
-        examples are then to be loaded again.
+        examples are then to be loaded again. Error(config) on a trainer that was started again alone (fleetrun-ps(7)).
         """
         threads = self._count("thread_num", thread_num)
         if fleet is None or fleet.worker_num() == 1:
@@ -205,6 +205,10 @@ class InMemoryDataset(DatasetBase):
     def _deal_out(self, fleet, threads):
         from fleetrun import _native
 
+        if fleet.util.is_catching_up():
+            raise Error("config", f"global_shuffle on trainer {fleet.worker_index()}, which was started again alone: the others "
+                                  "have dealt their examples out already",
+                        "use local_shuffle, or start trainers again together: --restart=trainer=group")
         rank, trainers, host = fleet.worker_index(), fleet.worker_num(), _own_address(fleet)
         exchange = _native.GlobalShuffle(host=host, rank=rank, trainers=trainers)
         ports = fleet.util.all_gather(exchange.port)

@@ -97,6 +97,12 @@ class UtilBase:
         result = getattr(parts, mode)(axis=0).reshape(array.shape).astype(array.dtype)
         return result if isinstance(input, numpy.ndarray) else result.tolist()
 
+    def is_catching_up(self):
+        """Whether this trainer was started again alone, in sync mode, and its script has not come to where the process before
+        it ended: what it asks until then was done before. Not in Paddle."""
+        training = self._fleet.training
+        return training is not None and training.distributed and training.connected and training.client.is_catching_up
+
     def barrier(self, comm_world="worker"):
         """Returns when every trainer has called it."""
         refuse("fleet.util.barrier", comm_world=(comm_world, "worker"))

@@ -1,0 +1,148 @@
+"""Jobs in sync mode whose trainers are killed and started again alone: every example counts once."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import fleetrun
+
+from conftest import environment
+from flow import LIMIT
+from fleetrun_job import find_fleetrun
+
+# Trainer 1 kills itself when its first thread has printed a batch: PLAN has the [pass, batch] where it does so, in one life
+# after the other.
+TRAIN = """
+import json, os, signal, sys
+import numpy
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+
+PLAN, DATASET, STEPS = json.loads(sys.argv[1]), sys.argv[2], 6
+paddle.enable_static()
+paddle.seed(1)
+fleet.init(is_collective=False)
+ids = paddle.static.data(name="ids", shape=[None, 1], dtype="int64", lod_level=1)
+x = paddle.static.data(name="x", shape=[None, 4], dtype="float32")
+y = paddle.static.data(name="y", shape=[None, 1], dtype="float32")
+row = x if DATASET == "steps" else paddle.static.nn.sequence_pool(paddle.static.nn.sparse_embedding(ids, [50, 4]), "sum")
+out = paddle.nn.Linear(8, 1)(paddle.concat([row, x], axis=1))
+loss = paddle.mean((out - y) * (out - y))
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = False
+fleet.distributed_optimizer(paddle.optimizer.Adam(learning_rate=0.01), strategy).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+    sys.exit(0)
+rank, now = fleet.worker_index(), 0
+lives = len([name for name in os.listdir() if name.startswith(f"life-{rank}-")])
+open(f"life-{rank}-{lives}", "w").close()
+
+
+class Dying:
+    def __init__(self, to):
+        self.to = to
+
+    def write(self, text):
+        self.to.write(text)
+        at = PLAN[lives] if rank == 1 and lives < len(PLAN) else None
+        if at and at[0] == now and f"batch: [{at[1]}]" in text:
+            self.to.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def flush(self):
+        self.to.flush()
+
+
+sys.stdout = Dying(sys.stdout)
+exe = paddle.static.Executor(paddle.CPUPlace())
+exe.run(paddle.static.default_startup_program())
+fleet.init_worker()
+seen = []
+if DATASET == "steps":
+    for now in (1, 2):
+        for step in range(1, STEPS + 1):
+            random = numpy.random.RandomState(100 * now + 10 * rank + step)
+            feed = {"x": random.rand(4, 4).astype("float32"), "y": random.rand(4, 1).astype("float32")}
+            exe.run(paddle.static.default_main_program(), feed=feed, fetch_list=[loss])
+            print(f"batch: [{step}]", flush=True)
+        seen.append(fleet.util.all_gather(now * 10 + rank))
+else:
+    dataset = getattr(paddle.distributed, DATASET)()
+    dataset.init(batch_size=4, thread_num=2, use_var=[ids, x, y], pipe_command=f"{sys.executable} reader.py")
+    dataset.set_filelist(fleet.util.get_file_shard([f"part-{i}" for i in range(6)]))
+    if DATASET == "InMemoryDataset":
+        dataset.load_into_memory()
+    for now in (1, 2):
+        if DATASET == "InMemoryDataset":
+            dataset.local_shuffle()
+        exe.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss], fetch_info=["loss"],
+                               print_period=1)
+        seen.append(fleet.util.all_gather(now * 10 + rank))
+fleet.barrier_worker()
+if fleet.is_first_worker():
+    fleet.save_persistables(exe, os.path.abspath("model"))
+fleet.barrier_worker()
+with open(f"seen-{rank}", "w") as file:
+    json.dump(seen, file)
+fleet.stop_worker()
+"""
+READER = """
+import sys
+for line in sys.stdin:
+    print(line.strip())
+"""
+
+
+def write_data(directory):
+    """Six files with different numbers of examples, of which no number fills its batches."""
+    for part in range(6):
+        with open(directory / f"part-{part}", "w") as file:
+            for i in range(9 + 5 * part):
+                many = 1 + (i + part) % 3
+                ids = " ".join(str((7 * i + 11 * part + j) % 50) for j in range(many))
+                values = " ".join(f"{((i * 13 + part * 5 + j * 3) % 17) / 17:.6f}" for j in range(4))
+                file.write(f"{many} {ids} 4 {values} 1 {(i % 5) / 5:.1f}\n")
+
+
+def train(directory, dataset, plan, *flags):
+    """What the trainers saw, the files of the saved model, and what the job said."""
+    directory.mkdir()
+    write_data(directory)
+    (directory / "train.py").write_text(TRAIN)
+    (directory / "reader.py").write_text(READER)
+    command = [find_fleetrun(), "--server_num=1", "--trainer_num=2", f"--python={sys.executable}", "--max_restart=10",
+               "--restart_backoff=0", "--restart=trainer=process", "--log_dir=logs", *flags, "train.py", json.dumps(plan), dataset]
+    with open(directory / "said", "wb") as said:
+        done = subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                              timeout=LIMIT)
+    logs = "".join(log.read_text(errors="replace") for log in sorted(directory.glob("logs/*log.*")))
+    text = (directory / "said").read_text(errors="replace") + logs
+    assert done.returncode == 0, text
+    assert len(list(directory.glob("life-1-*"))) == len(plan) + 1, text
+    seen = [json.loads((directory / f"seen-{rank}").read_text()) for rank in range(2)]
+    model = {path.name: path.read_bytes() for path in sorted(directory.glob("model/**/*")) if path.is_file()}
+    assert model
+    return seen, model, text
+
+
+@pytest.mark.parametrize("dataset", ["QueueDataset", "InMemoryDataset", "steps"])
+def test_a_trainer_that_is_killed_in_the_first_and_in_the_second_pass_changes_nothing(tmp_path, dataset):
+    calm_seen, calm, _ = train(tmp_path / "calm", dataset, [])
+    for name, plan in (("once", [[1, 3], [2, 1]]), ("again", [[2, 5], [2, 6]])):
+        seen, killed, said = train(tmp_path / name, dataset, plan)
+        assert seen == calm_seen, said
+        assert killed == calm, said
+        if dataset != "steps":
+            assert "this trainer was started again: the pass was done before" in said
+            assert "batches that were done before" in said
+
+
+def test_a_global_shuffle_that_the_other_trainers_have_behind_them_is_refused():
+    fleet = SimpleNamespace(worker_num=lambda: 2, worker_index=lambda: 1, util=SimpleNamespace(is_catching_up=lambda: True))
+    with pytest.raises(RuntimeError, match="global_shuffle on trainer 1, which was started again alone"):
+        fleetrun.distributed.InMemoryDataset().global_shuffle(fleet)
