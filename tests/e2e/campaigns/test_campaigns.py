@@ -12,7 +12,7 @@ import pytest
 from fleetrun_job import clean_environment, find_fleetrun
 
 CAMPAIGNS = pathlib.Path(__file__).resolve().parents[2] / "campaigns"
-COUNTS = {"orphans": 24, "ports": 4, "short_lived": 60, "chaos": 4, "ps_kills": 3}  # others: 10
+COUNTS = {"orphans": 24, "ports": 4, "short_lived": 60, "chaos": 4, "ps_kills": 3, "trainer_kills": 2}  # others: 10
 MORE = {"chaos": ["--pause=0.5:1"]}
 
 

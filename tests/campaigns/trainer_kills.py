@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""usage: tests/campaigns/trainer_kills.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
+
+Each run is a job in sync mode of one or two parameter servers and two trainers, of one or two threads each, that keeps
+checkpoints (--ps_checkpoint). The trainers go over their files three times, through a QueueDataset or an InMemoryDataset. Each trainer
+is killed with SIGKILL once or twice at random times, and in half of the runs each server once; fleetrun starts each again alone.
+
+Every example is a row of its own key, whose table counts how often a key was pushed: in the end each count has to be the number of
+passes. With one server the values have to have the bits of a job in which nobody is killed. Asks besides that the job ends with
+0, and that nothing of it is left.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import campaign
+
+LIMIT = 150
+PASSES, FILES, EXAMPLES = 3, 5, 60
+TRAINER = """
+import json, os, sys
+import numpy as np
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+
+DATASET, THREADS, PASSES, KEYS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+paddle.enable_static()
+paddle.seed(1)
+fleet.init(is_collective=False)
+key = paddle.static.data(name="key", shape=[None, 1], dtype="int64", lod_level=1)
+y, show, click = (paddle.static.data(name=name, shape=[None, 1], dtype="float32") for name in ("y", "show", "click"))
+row = paddle.static.nn.sequence_pool(paddle.static.nn.sparse_embedding(
+    key, [KEYS, 2], entry=paddle.distributed.ShowClickEntry("show", "click")), "sum")
+out = paddle.nn.Linear(2, 1)(row)
+loss = paddle.mean((out - y) * (out - y))
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = False
+fleet.distributed_optimizer(paddle.optimizer.Adam(learning_rate=0.01), strategy).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+    sys.exit(0)
+exe = paddle.static.Executor(paddle.CPUPlace())
+exe.run(paddle.static.default_startup_program())
+fleet.init_worker()
+dataset = getattr(paddle.distributed, DATASET)()
+dataset.init(batch_size=3, thread_num=THREADS, use_var=[key, y, show, click], pipe_command="sh slow.sh")
+dataset.set_filelist(fleet.util.get_file_shard(sorted(name for name in os.listdir() if name.startswith("part-"))))
+if DATASET == "InMemoryDataset":
+    dataset.load_into_memory()
+for number in range(PASSES):
+    if DATASET == "InMemoryDataset":
+        dataset.local_shuffle()
+    exe.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss], fetch_info=["loss"])
+    ranks = fleet.util.all_gather(number + fleet.worker_index())
+    assert ranks == [number, number + 1], ranks
+fleet.barrier_worker()
+if fleet.is_first_worker():
+    from fleetrun import _native
+    from fleetrun.distributed.fleet._fleet import the_fleet
+    table = next(entry.table for entry in the_fleet.training.plan.entries() if entry.table.sparse)
+    client = the_fleet.training.client
+    found, values, statistics = _native.ps_get(client, table.id, np.arange(KEYS, dtype=np.uint64))
+    with open("result.new", "w") as file:
+        json.dump({"shows": [one[3] for one in statistics], "values": np.asarray(values).tobytes().hex()}, file)
+    os.replace("result.new", "result")
+fleet.barrier_worker()
+fleet.stop_worker()
+"""
+calm = {}  # the values of a job in which nobody was killed, by its settings
+state = {"servers": 0, "trainers": 0, "examples": 0}
+
+
+def processes_of(turn):
+    """The pids of the job's servers and trainers that live, by role and rank."""
+    found = {}
+    for pid, line in turn.living().items():
+        if "train.py" not in line:
+            continue
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                environment = dict(part.split(b"=", 1) for part in file.read().split(b"\0") if b"=" in part)
+        except OSError:
+            continue
+        role = {b"PSERVER": "servers", b"TRAINER": "trainers"}.get(environment.get(b"TRAINING_ROLE"))
+        if role and b"FLEETRUN_PS_CHECKPOINT" in environment:
+            found[role, int(environment[b"FLEETRUN_RANK"])] = pid
+    return found
+
+
+def kill_some(turn, job, plan):
+    """Kills the processes of the plan at random times; how many of each role it were."""
+    killed, deadline = [], time.monotonic() + LIMIT
+    for process in plan:
+        time.sleep(turn.random.uniform(0.0, 1.2))
+        while time.monotonic() < deadline and job.poll() is None and not (turn.directory / "result").exists():
+            pid = processes_of(turn).get(process)
+            if pid is not None and pid not in [before for _, before in killed]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                killed.append((process[0], pid))
+                break
+            time.sleep(0.005)
+    return {role: sum(1 for killed_role, _ in killed if killed_role == role) for role in ("servers", "trainers")}
+
+
+def write_files(directory):
+    """Every example has a key of its own; a file takes a while, so that kills come within passes."""
+    (directory / "train.py").write_text(TRAINER)
+    (directory / "slow.sh").write_text("while read -r line; do echo \"$line\"; sleep 0.004; done\n")
+    for number in range(FILES):
+        lines = [f"1 {number * EXAMPLES + i} 1 {(i * 7 + number) % 11 / 11:.3f} 1 1 1 0\n" for i in range(EXAMPLES)]
+        (directory / f"part-{number}").write_text("".join(lines))
+
+
+def train(turn, servers, dataset, threads, plan):
+    """(what went wrong or None, the result, the killed)"""
+    job = turn.start(f"--server_num={servers}", "--trainer_num=2", "--ps_checkpoint=kept", "--max_restart=20",
+                     "--restart_backoff=0", "--restart=trainer=process",
+                     f"--ps_checkpoint_interval={turn.random.choice([1, 60])}", "train.py", dataset, threads, PASSES,
+                     FILES * EXAMPLES)
+    killed = kill_some(turn, job, plan)
+    try:
+        status = job.wait(LIMIT)
+    except subprocess.TimeoutExpired:
+        job.kill()
+        return f"it hangs: {turn.said()[-600:]}", None, killed
+    if status != 0:
+        return f"status {status}: {turn.said()[-900:]}", None, killed
+    if turn.wait_until_gone(10) is None:
+        return "something is left", None, killed
+    result = json.loads((turn.directory / "result").read_text())
+    (turn.directory / "result").unlink()
+    return None, result, killed
+
+
+def run(turn):
+    write_files(turn.directory)
+    dataset, threads = turn.random.choice(["QueueDataset", "InMemoryDataset"]), turn.random.choice([1, 2])
+    settings = (turn.random.choice([1, 1, 2]), dataset, threads)
+    plan = [("trainers", rank) for rank in (0, 1)] + [("trainers", turn.random.choice([0, 1]))]
+    if turn.random.random() < 0.5:
+        plan += [("servers", rank) for rank in range(settings[0])]
+    turn.random.shuffle(plan)
+    if settings[0] == 1 and settings not in calm:
+        wrong, result, _ = train(turn, *settings, [])
+        if wrong:
+            return f"{settings}, nobody killed: {wrong}"
+        calm[settings] = result
+        for path in (turn.directory / "kept").rglob("*"):
+            if path.is_file():
+                path.unlink()
+    wrong, result, killed = train(turn, *settings, plan)
+    if wrong:
+        return f"{settings}: {wrong}"
+    for role, count in killed.items():
+        state[role] += count
+    state["examples"] += int(sum(result["shows"]))
+    miscounted = sum(1 for shows in result["shows"] if shows != PASSES)
+    if miscounted:
+        return f"{settings}: {miscounted} examples did not count {PASSES} times"
+    if settings in calm and result != calm[settings]:
+        return f"{settings}: other values than without kills"
+    return None
+
+
+def summary():
+    return f"{state['trainers']} trainers and {state['servers']} servers killed, {state['examples']} examples counted"
+
+
+if __name__ == "__main__":
+    sys.exit(campaign.main(__doc__, run, count=40, summary=summary))
