@@ -1,5 +1,6 @@
 #include "dataset/tools/bad_line_rule.h"
 
+#include "dataset/tools/refusal.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "dataset/tools/words.h"
+#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 

@@ -10,7 +10,9 @@
 #include "dataset/tools/check_text.h"
 #include "dataset/tools/commands.h"
 #include "dataset/tools/input.h"
+#include "dataset/tools/refusal.h"
 #include "runtime/base/text.h"
+#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -24,7 +26,7 @@ struct CheckRequest {
 
 CheckRequest parse_check(const std::vector<std::string>& arguments) {
   CheckRequest request;
-  Words words(arguments);
+  Words words(arguments, kHelpHint);
   while (words.next()) {
     if (request.input.take(words) || request.bad_lines.take(words)) continue;
     if (words.is_switch("--json"))

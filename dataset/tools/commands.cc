@@ -9,7 +9,7 @@
 #include "dataset/tools/convert_command.h"
 #include "dataset/tools/head_command.h"
 #include "dataset/tools/read_command.h"
-#include "dataset/tools/words.h"
+#include "dataset/tools/refusal.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {

@@ -8,8 +8,10 @@
 #include "dataset/tools/check_text.h"
 #include "dataset/tools/commands.h"
 #include "dataset/tools/convert_pass.h"
+#include "dataset/tools/refusal.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -26,7 +28,7 @@ struct ConvertRequest {
 ConvertRequest parse_convert(const std::vector<std::string>& arguments) {
   ConvertRequest request;
   request.options.threads = std::max(1U, std::thread::hardware_concurrency());
-  Words words(arguments);
+  Words words(arguments, kHelpHint);
   while (words.next()) {
     if (request.input.take(words) || request.bad_lines.take(words)) continue;
     if (words.word() == "--out") {

@@ -4,9 +4,11 @@
 
 #include "dataset/tools/commands.h"
 #include "dataset/tools/input.h"
+#include "dataset/tools/refusal.h"
 #include "dataset/tools/rows_text.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -21,7 +23,7 @@ struct HeadRequest {
 
 HeadRequest parse_head(const std::vector<std::string>& arguments) {
   HeadRequest request;
-  Words words(arguments);
+  Words words(arguments, kHelpHint);
   while (words.next()) {
     if (request.input.take(words)) continue;
     if (words.is_switch("--json"))

@@ -6,6 +6,7 @@
 #include "dataset/byte_source.h"
 #include "dataset/columnar/block_rows.h"
 #include "dataset/columnar/columnar_file.h"
+#include "dataset/tools/refusal.h"
 #include "dataset/tools/slot_list.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"

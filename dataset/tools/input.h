@@ -9,7 +9,7 @@
 
 #include "dataset/batch.h"
 #include "dataset/multi_slot_parser.h"
-#include "dataset/tools/words.h"
+#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 

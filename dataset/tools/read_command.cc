@@ -12,9 +12,10 @@
 #include "dataset/schema/schema.h"
 #include "dataset/schema/schema_printer.h"
 #include "dataset/tools/commands.h"
-#include "dataset/tools/words.h"
+#include "dataset/tools/refusal.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -28,7 +29,7 @@ struct ReadRequest {
 
 ReadRequest parse_read(const std::vector<std::string>& arguments) {
   ReadRequest request;
-  Words words(arguments);
+  Words words(arguments, kHelpHint);
   while (words.next()) {
     if (!words.is_flag())
       request.files.push_back(words.word());

@@ -1,12 +1,12 @@
 #include "ps/tools/arguments.h"
 
-#include <algorithm>
 #include <charconv>
 #include <map>
 #include <string_view>
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/base/words.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -72,8 +72,10 @@ all, and the one before it stays until this one is complete. Servers load it aga
              3 a checkpoint: all rows, and a day passes for the statistics
 )";
 
+constexpr const char* kHelpHint = "fleetrun ps --help lists the commands and their flags";
+
 [[noreturn]] void refuse(const std::string& what) {
-  throw Error(ErrorKind::usage, what, "fleetrun ps --help lists the commands and their flags");
+  throw Error(ErrorKind::usage, what, kHelpHint);
 }
 
 std::uint64_t key_of(const std::string& word) {
@@ -87,49 +89,6 @@ std::uint64_t key_of(const std::string& word) {
     refuse("'" + printable(word) + "' is no key: a whole number of 64 bits");
   return is_negative ? static_cast<std::uint64_t>(negative) : key;
 }
-
-/// "--secret-file=x" and "--secret_file x" alike.
-class Words {
- public:
-  explicit Words(const std::vector<std::string>& words) : words_(words) {}
-
-  bool next() {
-    if (at_ == words_.size()) return false;
-    word_ = words_[at_++];
-    value_.reset();
-    if (!is_over_ && word_ == "--") {
-      is_over_ = true;
-      return next();
-    }
-    is_flag_ = !is_over_ && word_.size() > 1 && word_[0] == '-';
-    if (!is_flag_) return true;
-    if (const std::size_t equals = word_.find('='); equals != std::string::npos) {
-      value_ = word_.substr(equals + 1);
-      word_.resize(equals);
-    }
-    std::replace(word_.begin() + std::min<std::ptrdiff_t>(2, std::ssize(word_)), word_.end(), '-', '_');
-    return true;
-  }
-  bool is_flag() const { return is_flag_; }
-  const std::string& word() const { return word_; }
-  bool is_switch(std::string_view name) const {
-    if (word_ != name) return false;
-    if (value_) refuse(word_ + " takes no value");
-    return true;
-  }
-  std::string value() {
-    if (value_) return *value_;
-    if (at_ == words_.size()) refuse(word_ + " needs a value");
-    return words_[at_++];
-  }
-
- private:
-  const std::vector<std::string>& words_;
-  std::size_t at_ = 0;
-  std::string word_;
-  std::optional<std::string> value_;
-  bool is_flag_ = false, is_over_ = false;
-};
 
 void take_flag(Words& words, ToolRequest& request) {
   const std::string flag = words.word();
@@ -193,7 +152,7 @@ ToolRequest parse_tool_arguments(const std::vector<std::string>& arguments) {
   ToolRequest request;
   std::optional<std::string> command;
   bool wants_help = arguments.empty();
-  Words words(arguments);
+  Words words(arguments, kHelpHint);
   while (words.next()) {
     if (words.is_flag() && (words.is_switch("--help") || words.is_switch("-h")))
       wants_help = true;

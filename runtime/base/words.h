@@ -1,20 +1,20 @@
 // The words of a command line, read by hand: flags with '-' or '_', as --flag=VALUE or --flag VALUE; "--" ends them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-namespace fleetrun::dataset {
-
-/// Refuses a command line. Throws: Error(usage), always; its hint names the help.
-[[noreturn]] void refuse_words(const std::string& what);
+namespace fleetrun {
 
 class Words {
  public:
-  /// `words` is borrowed.
-  explicit Words(const std::vector<std::string>& words) : words_(words) {}
+  /// `words` is borrowed. `hint` is that of every refusal: where the help is.
+  Words(const std::vector<std::string>& words, std::string hint) : words_(words), hint_(std::move(hint)) {}
 
   /// Goes to the next word; false after the last one.
   bool next();
@@ -27,9 +27,12 @@ class Words {
   std::string value();
   /// The value as a whole number from `least` on. Throws: Error(usage) where it is none.
   std::int64_t number(std::int64_t least);
+  /// Throws: Error(usage), always.
+  [[noreturn]] void refuse(const std::string& what) const;
 
  private:
   const std::vector<std::string>& words_;
+  const std::string hint_;
   std::size_t at_ = 0;
   std::string word_;
   std::optional<std::string> value_;
@@ -37,4 +40,4 @@ class Words {
   bool is_over_ = false;
 };
 
-}  // namespace fleetrun::dataset
+}  // namespace fleetrun

@@ -1,14 +1,14 @@
-#include "dataset/tools/words.h"
+#include "runtime/base/words.h"
 
 #include <algorithm>
 
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
-namespace fleetrun::dataset {
+namespace fleetrun {
 
-void refuse_words(const std::string& what) {
-  throw Error(ErrorKind::usage, what, "fleetrun data --help lists the commands and their flags");
+void Words::refuse(const std::string& what) const {
+  throw Error(ErrorKind::usage, what, hint_);
 }
 
 bool Words::next() {
@@ -31,13 +31,13 @@ bool Words::next() {
 
 bool Words::is_switch(std::string_view name) const {
   if (word_ != name) return false;
-  if (value_) refuse_words(word_ + " takes no value");
+  if (value_) refuse(word_ + " takes no value");
   return true;
 }
 
 std::string Words::value() {
   if (value_) return *value_;
-  if (at_ == words_.size()) refuse_words(word_ + " needs a value");
+  if (at_ == words_.size()) refuse(word_ + " needs a value");
   return words_[at_++];
 }
 
@@ -45,9 +45,8 @@ std::int64_t Words::number(std::int64_t least) {
   const std::string text = value();
   const auto number = parse_integer(text);
   if (!number || *number < least)
-    refuse_words(word_ + "=" + printable(text) + " is not a whole number from " + std::to_string(least) +
-                 " on");
+    refuse(word_ + "=" + printable(text) + " is not a whole number from " + std::to_string(least) + " on");
   return *number;
 }
 
-}  // namespace fleetrun::dataset
+}  // namespace fleetrun
