@@ -13,6 +13,8 @@
 #include <set>
 #include <utility>
 
+#include "collective/cpu/gloo_communicator.h"
+#include "collective/cpu/hierarchical_communicator.h"
 #include "collective/cpu/shared_communicator.h"
 #include "collective/memory_store.h"
 #include "collective/store_book.h"
@@ -57,6 +59,13 @@ std::string encode_member(const Member& member) {
   return encode({StoreMessage::Kind::set, 0, 0, member.host_key, member.address});
 }
 
+/// "all/ranks 0,2": in messages it says which ranks of the whole group its own numbers stand for.
+std::string sub_group(const std::string& group, const std::vector<int>& ranks) {
+  std::vector<std::string> names;
+  for (const int rank : ranks) names.push_back(std::to_string(rank));
+  return group + "/ranks " + join(names, ",");
+}
+
 Member decode_member(const std::string& text) {
   StoreMessage message = decode_store_message(text);
   return {std::move(message.name), std::move(message.value)};
@@ -73,8 +82,11 @@ struct World::State : std::enable_shared_from_this<World::State> {
   /// Throws where a group of `ranks` cannot go on.
   void check_group(const std::string& name, const std::vector<int>& ranks);
   Error loss(const std::string& name, const std::vector<int>& ranks, int rank) const;
-  std::unique_ptr<Communicator> connect(Place place, const std::vector<int>& ranks,
+  std::unique_ptr<Communicator> connect(const Place& place, const std::vector<int>& ranks,
                                         const CommunicatorOptions& wish);
+  std::unique_ptr<Communicator> connect_alike(const Place& place, const std::string& name,
+                                              const RankGroup& group, Store& store,
+                                              std::chrono::milliseconds call_within) const;
   std::unique_ptr<Communicator> watch(std::unique_ptr<Communicator> inner, const std::vector<int>& ranks);
   std::string wait(const std::string& name, Clock::time_point deadline, const std::function<void()>& concern);
 
@@ -189,22 +201,53 @@ void World::State::check_group(const std::string& name, const std::vector<int>& 
     if (lost.contains(rank)) throw loss(name, ranks, rank);
 }
 
-std::unique_ptr<Communicator> World::State::connect(Place place, const std::vector<int>& ranks,
+/// Of `members`, which are places in the group `place`; this rank is among them.
+std::unique_ptr<Communicator> World::State::connect_alike(const Place& place, const std::string& name,
+                                                          const RankGroup& group, Store& store,
+                                                          std::chrono::milliseconds call_within) const {
+  const auto index = std::find(group.ranks.begin(), group.ranks.end(), place.rank) - group.ranks.begin();
+  const Place at{name, static_cast<int>(index), static_cast<int>(group.ranks.size())};
+  if (group.way == Way::shared_memory)
+    return make_shared_communicator(
+        at, store, {.name = "world/" + name, .meet_within = options.meet_within, .call_within = call_within});
+  return make_gloo_communicator(at, store,
+                                {.name = "world/" + name,
+                                 .address = addresses[static_cast<std::size_t>(options.rank)],
+                                 .access = options.access,
+                                 .meet_within = options.meet_within,
+                                 .call_within = call_within});
+}
+
+std::unique_ptr<Communicator> World::State::connect(const Place& place, const std::vector<int>& ranks,
                                                     const CommunicatorOptions& wish) {
   std::vector<std::string> places;
   for (const int rank : ranks) places.push_back(hosts[static_cast<std::size_t>(rank)]);
   const Grouping grouping =
       group_ranks(places, {wish.way.value_or(options.way), wish.hierarchical, wish.inner_size});
-  GroupStore group_store(tcp ? static_cast<Store&>(*tcp) : memory, tcp.get(),
-                         [this, &place, &ranks] { check_group(place.group, ranks); });
-  SharedOptions shared;
-  shared.name = "world/" + place.group;
-  shared.meet_within = options.meet_within;
-  shared.call_within = wish.call_within.value_or(options.call_within);
-  if (grouping.is_flat() && grouping.groups[0].way == Way::shared_memory)
-    return make_shared_communicator(place, group_store, shared);
-  throw Error(ErrorKind::config,
-              "group " + place.group + " is on several hosts, which this fleetrun does not join");
+  GroupStore store(tcp ? static_cast<Store&>(*tcp) : memory, tcp.get(),
+                   [this, &place, &ranks] { check_group(place.group, ranks); });
+  const auto call_within = wish.call_within.value_or(options.call_within);
+  if (grouping.is_flat()) return connect_alike(place, place.group, grouping.groups[0], store, call_within);
+
+  Levels levels;
+  RankGroup leaders{grouping.outer}, all{Way::gloo};
+  for (std::size_t i = 0; i < grouping.groups.size(); ++i) {
+    const std::vector<int>& members = grouping.groups[i].ranks;
+    leaders.ranks.push_back(members[0]);
+    const bool is_own = std::find(members.begin(), members.end(), place.rank) != members.end();
+    if (is_own && members.size() > 1)
+      levels.inner =
+          connect_alike(place, sub_group(place.group, members), grouping.groups[i], store, call_within);
+  }
+  if (std::find(leaders.ranks.begin(), leaders.ranks.end(), place.rank) != leaders.ranks.end())
+    levels.outer = connect_alike(place, sub_group(place.group, leaders.ranks), leaders, store, call_within);
+  all.ranks.resize(ranks.size());
+  std::iota(all.ranks.begin(), all.ranks.end(), 0);
+  const bool is_one_host =
+      std::all_of(places.begin(), places.end(), [&](const auto& host) { return host == places[0]; });
+  if (is_one_host && grouping.outer == Way::shared_memory) all.way = Way::shared_memory;
+  levels.flat = connect_alike(place, place.group + "/all alike", all, store, call_within);
+  return make_hierarchical_communicator(place, grouping, std::move(levels));
 }
 
 std::unique_ptr<Communicator> World::State::watch(std::unique_ptr<Communicator> inner,

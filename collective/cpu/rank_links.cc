@@ -1,0 +1,335 @@
+#include "collective/cpu/rank_links.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "collective/call_thread.h"
+#include "runtime/base/message_code.h"
+
+namespace fleetrun::collective {
+namespace {
+
+using Clock = RankLinks::Clock;
+
+constexpr std::size_t kMostMessage = std::size_t{1} << 40;
+/// How long a rank whose connection has ended waits to be told what happened.
+constexpr std::chrono::milliseconds kForTheCause{700};
+
+struct Header {
+  std::uint64_t slot = 0, bytes = 0;
+};
+using Code = MessageCoder::Code;
+
+std::string_view key_of(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+struct Send {
+  Header header;
+  const std::byte* data;
+  Code code;
+  Completions* completions;
+  std::size_t sent = 0;  // of header, payload and code together
+};
+
+struct Receive {
+  std::uint64_t slot;
+  std::byte* data;
+  std::size_t bytes;
+  Completions* completions;
+};
+
+/// A message that came before it was asked for.
+struct Early {
+  std::uint64_t slot;
+  std::vector<std::byte> payload;
+};
+
+/// One other rank.
+struct Link {
+  UniqueFd socket;
+  std::optional<MessageCoder> to, from;
+  std::uint64_t sent = 0, received = 0;  // messages
+  std::deque<Send> sends;
+  std::deque<Receive> receives;
+  std::deque<Early> early;
+
+  // The message that is being received.
+  Header header;
+  Code code;
+  std::size_t at = 0;  // bytes of it that have come
+  std::optional<Receive> into;
+  std::optional<Early> aside;
+};
+
+Code code_of(const MessageCoder& coder, std::uint64_t number, const Header& header, const std::byte* data) {
+  const std::array parts{std::as_bytes(std::span(&header, 1)), std::span(data, header.bytes)};
+  return coder.of(0, number, parts);
+}
+
+}  // namespace
+
+struct RankLinks::State {
+  Place place;
+  std::size_t code_bytes = 0;
+  std::deque<Link> links;  // by rank
+  UniqueFd woken;
+  std::vector<pollfd> watched;
+  std::mutex mutex;
+  std::optional<Error> aborted;
+
+  Link& link(int rank) { return links.at(static_cast<std::size_t>(rank)); }
+  std::string name(int rank) const { return "group " + place.group + ": rank " + std::to_string(rank); }
+  void throw_if_aborted();
+  [[noreturn]] void lose(int rank, const std::string& why);
+  void flush(int rank);
+  void drain(int rank);
+  ssize_t receive_some(Link& link);
+  void begin(int rank);
+  void complete(int rank);
+};
+
+RankLinks::RankLinks(Place place, std::vector<Proven> mesh, bool has_codes)
+    : state_(std::make_unique<State>()) {
+  state_->place = std::move(place);
+  state_->code_bytes = has_codes ? sizeof(Code) : 0;
+  state_->woken = UniqueFd(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "connect ranks"));
+  for (Proven& proven : mesh) {
+    Link& link = state_->links.emplace_back();
+    if (!proven.connection) continue;
+    link.socket = std::move(proven.connection);
+    if (!has_codes) continue;
+    link.to.emplace(key_of(proven.keys.to_peer));
+    link.from.emplace(key_of(proven.keys.from_peer));
+  }
+}
+
+RankLinks::~RankLinks() = default;
+
+const Place& RankLinks::place() const noexcept {
+  return state_->place;
+}
+
+void RankLinks::State::throw_if_aborted() {
+  const std::lock_guard lock(mutex);
+  if (aborted) throw copy_of(*aborted);
+}
+
+/// The connection has ended: in a moment it will be known why, since who watches the job's processes aborts this.
+void RankLinks::State::lose(int rank, const std::string& why) {
+  pollfd told{woken.value(), POLLIN, 0};
+  ::poll(&told, 1, static_cast<int>(kForTheCause.count()));
+  throw_if_aborted();
+  throw Error(ErrorKind::network, name(rank) + " " + why, "look at its log");
+}
+
+/// Sends as much as the kernel takes.
+void RankLinks::State::flush(int rank) {
+  Link& link = this->link(rank);
+  while (!link.sends.empty()) {
+    Send& send = link.sends.front();
+    const std::size_t payload = send.header.bytes;
+    const std::size_t total = sizeof(Header) + payload + code_bytes;
+    std::array<iovec, 3> parts;
+    std::size_t count = 0, skip = send.sent;
+    const auto add = [&](const void* data, std::size_t size) {
+      if (skip >= size) {
+        skip -= size;
+      } else {
+        parts[count++] = {const_cast<std::byte*>(static_cast<const std::byte*>(data)) + skip, size - skip};
+        skip = 0;
+      }
+    };
+    add(&send.header, sizeof(Header));
+    add(send.data, payload);
+    add(send.code.data(), code_bytes);
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    const ssize_t moved = ::sendmsg(link.socket.value(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (moved < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (moved < 0)
+      lose(rank, errno == EPIPE || errno == ECONNRESET ? "has ended its connection" : std::strerror(errno));
+    send.sent += static_cast<std::size_t>(moved);
+    if (send.sent < total) continue;
+    if (send.completions) ++send.completions->sends;
+    link.sends.pop_front();
+  }
+}
+
+/// Into the header, the payload where it belongs, and the code.
+ssize_t RankLinks::State::receive_some(Link& link) {
+  const std::size_t payload_end = sizeof(Header) + link.header.bytes;
+  std::array<iovec, 2> parts;
+  std::size_t count = 0;
+  if (link.at < sizeof(Header)) {
+    parts[count++] = {reinterpret_cast<std::byte*>(&link.header) + link.at, sizeof(Header) - link.at};
+  } else {
+    std::byte* data = link.into ? link.into->data : link.aside->payload.data();
+    if (link.at < payload_end) parts[count++] = {data + (link.at - sizeof(Header)), payload_end - link.at};
+    const std::size_t of_code = link.at < payload_end ? 0 : link.at - payload_end;
+    if (code_bytes > of_code) parts[count++] = {link.code.data() + of_code, code_bytes - of_code};
+  }
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = count;
+  return ::recvmsg(link.socket.value(), &message, MSG_DONTWAIT);
+}
+
+/// The header is there: where does the payload belong?
+void RankLinks::State::begin(int rank) {
+  Link& link = this->link(rank);
+  const auto found = std::find_if(link.receives.begin(), link.receives.end(),
+                                  [&](const Receive& receive) { return receive.slot == link.header.slot; });
+  if (found == link.receives.end()) {
+    if (link.header.bytes > kMostMessage)
+      throw Error(ErrorKind::data, name(rank) + " sent what no rank sends");
+    link.aside = Early{link.header.slot, std::vector<std::byte>(link.header.bytes)};
+    return;
+  }
+  if (found->bytes != link.header.bytes)
+    throw Error(ErrorKind::data, name(rank) + " sent " + std::to_string(link.header.bytes) + " bytes where " +
+                                     std::to_string(found->bytes) + " were expected");
+  link.into = *found;
+  link.receives.erase(found);
+}
+
+void RankLinks::State::complete(int rank) {
+  Link& link = this->link(rank);
+  const std::byte* data = link.into ? link.into->data : link.aside->payload.data();
+  if (link.from) {
+    const Code expected = code_of(*link.from, link.received, link.header, data);
+    if (!equal_in_constant_time({reinterpret_cast<const char*>(expected.data()), expected.size()},
+                                {reinterpret_cast<const char*>(link.code.data()), link.code.size()}))
+      throw Error(ErrorKind::data, name(rank) + ": a message did not arrive as it was sent",
+                  "the network changes bytes, or somebody else sends them");
+  }
+  ++link.received;
+  if (link.into && link.into->completions) ++link.into->completions->receives;
+  if (link.aside) link.early.push_back(std::move(*link.aside));
+  link.into.reset();
+  link.aside.reset();
+  link.header = {};
+  link.at = 0;
+}
+
+/// Receives what is there, as long as something is expected of this rank.
+void RankLinks::State::drain(int rank) {
+  Link& link = this->link(rank);
+  while (link.into || !link.receives.empty()) {
+    const ssize_t count = receive_some(link);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count == 0 || (count < 0 && errno == ECONNRESET)) lose(rank, "has ended its connection");
+    if (count < 0) lose(rank, std::string("cannot be reached: ") + std::strerror(errno));
+    const bool had_header = link.at >= sizeof(Header);
+    link.at += static_cast<std::size_t>(count);
+    if (!had_header && link.at == sizeof(Header)) begin(rank);
+    if (link.at >= sizeof(Header) && link.at == sizeof(Header) + link.header.bytes + code_bytes)
+      complete(rank);
+  }
+}
+
+void RankLinks::send(int to, std::uint64_t slot, const void* data, std::size_t bytes,
+                     Completions& completions) {
+  Link& link = state_->link(to);
+  Send& send =
+      link.sends.emplace_back(Send{{slot, bytes}, static_cast<const std::byte*>(data), {}, &completions});
+  if (link.to) send.code = code_of(*link.to, link.sent, send.header, send.data);
+  ++link.sent;
+  state_->throw_if_aborted();
+  state_->flush(to);
+}
+
+void RankLinks::receive(int from, std::uint64_t slot, void* data, std::size_t bytes,
+                        Completions& completions) {
+  Link& link = state_->link(from);
+  const Receive receive{slot, static_cast<std::byte*>(data), bytes, &completions};
+  const auto found = std::find_if(link.early.begin(), link.early.end(),
+                                  [slot](const Early& early) { return early.slot == slot; });
+  if (found == link.early.end()) {
+    link.receives.push_back(receive);
+    return;
+  }
+  if (found->payload.size() != bytes)
+    throw Error(ErrorKind::data, state_->name(from) + " sent " + std::to_string(found->payload.size()) +
+                                     " bytes where " + std::to_string(bytes) + " were expected");
+  if (bytes > 0) std::memcpy(receive.data, found->payload.data(), bytes);
+  link.early.erase(found);
+  ++completions.receives;
+}
+
+void RankLinks::withdraw(const Completions& completions) noexcept {
+  bool is_broken = false;
+  for (Link& link : state_->links) {
+    is_broken = is_broken || (link.into && link.into->completions == &completions);
+    for (const Send& send : link.sends) is_broken = is_broken || send.completions == &completions;
+    std::erase_if(link.receives, [&](const Receive& receive) { return receive.completions == &completions; });
+  }
+  if (!is_broken) return;
+  abort(Error(ErrorKind::network, "group " + state_->place.group + ": a call was given up within a message"));
+  for (Link& link : state_->links) {
+    link.sends.clear();
+    link.into.reset();
+  }
+}
+
+void RankLinks::progress(Clock::time_point deadline) {
+  State& state = *state_;
+  state.watched.assign({{state.woken.value(), POLLIN, 0}});
+  for (const Link& link : state.links) {
+    const short events = static_cast<short>((link.into || !link.receives.empty() ? POLLIN : 0) |
+                                            (link.sends.empty() ? 0 : POLLOUT));
+    state.watched.push_back({events == 0 ? -1 : link.socket.value(), events, 0});
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  constexpr std::int64_t kMost = 3'600'000;
+  const int ready = ::poll(state.watched.data(), state.watched.size(),
+                           static_cast<int>(std::clamp<std::int64_t>(left, 0, kMost)));
+  if (ready <= 0) return;
+  if (state.watched[0].revents != 0) state.throw_if_aborted();
+  for (std::size_t rank = 0; rank < state.links.size(); ++rank) {
+    const short events = state.watched[rank + 1].revents;
+    if (events == 0) continue;
+    if ((events & POLLOUT) != 0) state.flush(static_cast<int>(rank));
+    if ((events & ~POLLOUT) == 0) continue;
+    if (state.links[rank].into || !state.links[rank].receives.empty())
+      state.drain(static_cast<int>(rank));
+    else
+      state.flush(static_cast<int>(rank));  // finds out what is wrong
+  }
+}
+
+int RankLinks::awaited() const noexcept {
+  for (std::size_t rank = 0; rank < state_->links.size(); ++rank) {
+    const Link& link = state_->links[rank];
+    if (link.into || !link.receives.empty() || !link.sends.empty()) return static_cast<int>(rank);
+  }
+  return -1;
+}
+
+void RankLinks::abort(const Error& why) noexcept {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->aborted) state_->aborted = copy_of(why);
+  }
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(state_->woken.value(), &one, sizeof one));
+  // The others find the connections ended, also where nobody tells them.
+  for (const Link& link : state_->links)
+    if (link.socket) ::shutdown(link.socket.value(), SHUT_RDWR);
+}
+
+}  // namespace fleetrun::collective
