@@ -86,14 +86,18 @@ template <class From, class To>
   constexpr bool kWide = std::is_same_v<From, Float64> || std::is_same_v<To, Float64>;
   using Number = std::conditional_t<kWide, double, float>;
   const auto scale = static_cast<Number>(job.scale);
+  // Copies: what is written might be `job`, for all that the compiler knows.
+  const std::byte* const input = job.input;
+  std::byte* const output = job.output;
+  const std::size_t count = job.count;
   typename To::Bits found = 0;
-  for (std::size_t from = 0; from < job.count; from += kBlock) {
-    const std::size_t end = job.count - from < kBlock ? job.count : from + kBlock;
+  for (std::size_t from = 0; from < count; from += kBlock) {
+    const std::size_t end = count - from < kBlock ? count : from + kBlock;
 #pragma GCC ivdep
     for (std::size_t i = from; i < end; ++i) {
-      const auto number = static_cast<Number>(From::number(load<typename From::Bits>(job.input, i)));
+      const auto number = static_cast<Number>(From::number(load<typename From::Bits>(input, i)));
       const typename To::Bits bits = To::bits(number * scale);
-      std::memcpy(job.output + i * sizeof bits, &bits, sizeof bits);
+      std::memcpy(output + i * sizeof bits, &bits, sizeof bits);
       // Adding one to a full exponent carries into the bit above it.
       found |= static_cast<typename To::Bits>((bits & To::kExponent) + (To::kExponent & -To::kExponent));
     }
