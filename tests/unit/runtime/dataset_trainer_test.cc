@@ -279,3 +279,59 @@ TEST_CASE("a data variable must be a slot of its type") {
   CHECK(std::string(refusal(options).what()) ==
         "slot 'ids' has dense int64 values, the variable is int64 with lod_level 1");
 }
+
+namespace {
+
+/// Of a trainer that was started again: the process before had done so many steps of each thread.
+class RestartedClient final : public CountingClient {
+ public:
+  RestartedClient(ps::Client& inner, std::vector<std::uint64_t> before)
+      : CountingClient(inner), before_(std::move(before)) {}
+
+  std::uint64_t skip_steps(std::uint32_t thread) override { return before_.at(thread); }
+
+ private:
+  std::vector<std::uint64_t> before_;
+};
+
+}  // namespace
+
+TEST_CASE("batches of before a restart are passed over, thread by thread") {
+  const TempDir dir;
+  Cluster cluster(ps::Mode::sync);
+  dataset::QueueDataset dataset(
+      pooled_options({dir.write("a.txt", lines(8, 1)), dir.write("b.txt", lines(6, 2))}, 2));
+  const auto pass = [&](std::vector<std::uint64_t> before) {
+    RestartedClient client(*cluster.clients[0], std::move(before));
+    std::vector<std::string> printed;
+    PassOptions options{.fetch = {"loss"}, .print_period = 1, .mode = ps::Mode::sync};
+    options.print = [&](const std::string& line) { printed.push_back(line); };
+    const PassResult result =
+        run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, &client, options);
+    return std::pair(result, printed);
+  };
+
+  const auto [some, printed] = pass({3, 1});
+  CHECK(some.skipped == 4);
+  CHECK(some.batches == 3);
+  CHECK(some.examples == 6);
+  CHECK(!some.skipped_whole);
+  REQUIRE(printed.size() == 1);
+  CHECK(printed[0].find("batch: [4]") != std::string::npos);
+
+  const auto [none, nothing_printed] = pass({4, 3});
+  CHECK(none.batches == 0);
+  CHECK(nothing_printed.empty());
+
+  const std::vector<float> before = cluster.tables();
+  const PassResult whole = pass({ps::Client::kWholePass, ps::Client::kWholePass}).first;
+  CHECK(whole.skipped_whole);
+  CHECK(whole.examples == 0);
+  CHECK(std::isnan(whole.fetch_means.at(0)));
+  CHECK(cluster.tables() == before);
+
+  const Error error = error_of([&] { pass({5, 1}); });
+  CHECK(error.kind() == ErrorKind::data);
+  CHECK(std::string(error.what()) ==
+        "thread 0 had trained 5 batches of this pass before its trainer was started again, and now finds 4");
+}
