@@ -18,7 +18,8 @@ def case(name, text, expect="same", slots=SLOTS, kinds=("queue", "memory"), batc
     texts = [one.encode() if isinstance(one, str) else one for one in texts]
     return [{"name": f"{name} ({kind})", "kind": kind, "texts": texts, "slots": slots, "batch": batch, "expect": expect,
              "ours": ours, "paddle": paddle, "why": why, "command": "cat", "threads": 1, "suffix": "", "init": {}, "our_init": {},
-             "settings": [], "after": [], "unordered": False, "preload": False, **more} for kind in kinds]
+             "settings": [], "after": [], "unordered": False, "preload": False,
+             "shuffled": [], "after_passes": [], **more} for kind in kinds]
 
 
 def rules():
@@ -73,9 +74,26 @@ def shared_and_in_memory(good):
     for name, text, settings in (("lines with an id", ids, {"parse_ins_id": True}),
                                  ("lines with an id and a content", contents, {"parse_ins_id": True, "parse_content": True})):
         yield from case(name, text, kinds=("memory",), settings=[["_init_distributed_settings", settings]])
+    yield from merges()
+    yield from case("four files, one thread", numbers, batch=7)
+    yield from case("slots_shuffle", numbers, kinds=("memory",), settings=[["_set_fea_eval", {"record_candidate_size": 50}]],
+                    after=[["slots_shuffle", ["s"]]], shuffled=["s"], twin="four files, one thread (memory)", unordered=True, batch=7)
     yield from case("zeros in a sparse slot, dropped as Paddle does",
                     "2 1 1 2 0 4 1 1 1 1\n2 1 1 1 0 2 0 1e-7 1 1\n2 1 1 4 5 0 5 5 3 nan -1e-6 1 1 1\n", kinds=("memory",),
                     slots=[F, S, G, Y], our_init={"drop_zeros": True})
+
+
+def merges():
+    """Lines of one id, each with the values of some slots and zeros in the others."""
+    slots = [F, S, G, Y]
+    lines = {"merged": "1 a 2 0 0 1 5 1 0 1 1\n1 a 2 1 2 1 0 1 0.5 1 0\n", "not of two": "1 b 2 1 1 1 6 1 1 1 1\n",
+             "in conflict": "1 c 2 1 1 1 7 1 0 1 1\n1 c 2 0 0 1 8 1 2 1 0\n",
+             "several values": "1 d 2 3 0 1 0 3 1 2 3 1 0\n1 d 2 0 4 4 9 9 8 7 1 0 1 0\n",
+             "three": "1 e 2 0 0 1 1 1 0 1 0\n1 e 2 0 0 1 0 1 1 1 0\n1 e 2 9 0 1 0 1 0 1 4\n"}
+    for size in (2, 3):
+        yield from case(f"merge_by_lineid, groups of {size}", "".join(lines.values()), kinds=("memory",), slots=slots,
+                        settings=[["_init_distributed_settings", {"parse_ins_id": True, "merge_size": size}]], after_passes=["merge_by_lineid"],
+                        our_init={"drop_zeros": True}, unordered=True)
 
 
 def random_files():
