@@ -17,6 +17,8 @@ def plot(figures, path):
     lengths = sorted({one["line_bytes"] for one in figures})
     highest = max(one["highest"] for one in figures) / 1e6
     step = 10 ** math.floor(math.log10(highest))
+    if highest < 4 * step:
+        step //= 4
 
     def x(length):
         share = math.log(length / lengths[0]) / math.log(lengths[-1] / lengths[0])
