@@ -333,17 +333,22 @@ class Launch {
           to_string(meeting.master) + " " + shell_words(own_arguments()) + "\n" + dashes + "\n");
   }
 
-  /// What the processes of a parameter-server job prove themselves with.
+  /// What the processes of a parameter-server or collective job prove themselves with.
   void hand_over_secret() {
-    if (config_.mode != Mode::ps) return;
+    if (config_.mode != Mode::ps && config_.mode != Mode::collective) return;
     if (config_.meeting.insecure) {
       settings_.environment.push_back("FLEETRUN_INSECURE=1");
       return;
     }
     const Secret secret =
         link_ ? launcher::job_secret(config_.meeting, environment_, facts_.world->run) : Secret::random();
-    secret_file_ =
-        launcher::SecretFile(launcher::run_directories(environment_, ::geteuid()), facts_.pod_name, secret);
+    try {
+      secret_file_ =
+          launcher::SecretFile(launcher::run_directories(environment_, ::geteuid()), facts_.pod_name, secret);
+    } catch (const Error&) {
+      if (config_.mode == Mode::ps) throw;
+      return;  // few collective jobs need it; theirs then take the user's own, or say what is missing
+    }
     settings_.environment.push_back("FLEETRUN_SECRET_FILE=" + secret_file_.path());
   }
 
