@@ -1,11 +1,15 @@
 // What goes wrong in a group over shared memory: every rank that is left gets one error that says what.
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <future>
 #include <string>
@@ -191,6 +195,43 @@ TEST_CASE("ranks that disagree on their number, or are the same, do not meet") {
                                                make_shared_communicator({"test", 1, 3}, again);
                                              }});
   check_all(texts, "config: group test: rank 1 came twice");
+}
+
+/// Connects to where rank 0 listens and says something that is no rank's; how the connection ends.
+std::string knock(Store& store, const std::string& words) {
+  const std::string value = store.wait("shared/memory", Store::Clock::now() + 20s);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const std::string name = value.substr(3, value.find(' ', 3) - 3);
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (::connect(socket.value(), reinterpret_cast<sockaddr*>(&address),
+                static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())) != 0)
+    return "refused";
+  static_cast<void>(!::write(socket.value(), words.data(), words.size()));
+  char answer = 0;
+  return ::read(socket.value(), &answer, 1) == 0 ? "closed" : "answered";
+}
+
+TEST_CASE("a stranger without the token is not heard and does not keep the ranks from meeting") {
+  MemoryStore store;
+  std::string ends[2];
+  check_all(outcomes({[&] {
+                        make_shared_communicator({"test", 0, 2}, store);
+                      },
+                      [&] {
+                        ends[0] = knock(store, "hello");
+                        // As long as a rank's first words, with its number: only the token is wrong.
+                        std::string words(8 + 4 + 4 + 32 + sizeof(cpu_set_t), '\0');
+                        words.replace(0, 8, "COLLMET1");
+                        words[8] = 1;
+                        words[12] = 2;
+                        ends[1] = knock(store, words);
+                        make_shared_communicator({"test", 1, 2}, store);
+                      }}),
+            "no error");
+  CHECK(ends[0] == "closed");
+  CHECK(ends[1] == "closed");
 }
 
 TEST_CASE("abort() ends waiting calls and later ones on all ranks with what it was given") {
