@@ -105,7 +105,7 @@ def test_every_variable_is_on_the_environment_page():
 def test_every_variable_of_fleetruns_own_is_on_the_environment_page():
     """The names with FLEETRUN_ that the sources use, and no other."""
     used = set()
-    for folder in ("cli", "dataset", "launcher", "ps", "runtime"):
+    for folder in ("cli", "collective", "dataset", "launcher", "ps", "runtime"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in (".cc", ".h", ".py"):
                 used |= set(re.findall(r'"(FLEETRUN_[A-Z_]+[A-Z])"', path.read_text()))
