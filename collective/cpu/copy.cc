@@ -10,7 +10,7 @@
 
 namespace fleetrun::collective {
 
-void copy(void* to, const void* from, std::size_t bytes) noexcept {
+void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
   if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
@@ -20,7 +20,7 @@ void copy_past_caches(void* to, const void* from, std::size_t bytes) noexcept {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
   const std::size_t front = std::min(bytes, (kLine - reinterpret_cast<std::uintptr_t>(out) % kLine) % kLine);
-  copy(out, in, front);
+  copy_bytes(out, in, front);
   std::size_t at = front;
   for (; at + kLine <= bytes; at += kLine) {
     const auto* lane = reinterpret_cast<const __m128i*>(in + at);
@@ -32,10 +32,10 @@ void copy_past_caches(void* to, const void* from, std::size_t bytes) noexcept {
     _mm_stream_si128(line + 2, c);
     _mm_stream_si128(line + 3, d);
   }
-  copy(out + at, in + at, bytes - at);
+  copy_bytes(out + at, in + at, bytes - at);
   _mm_sfence();  // whoever learns that the call has ended sees all of it
 #else
-  copy(to, from, bytes);
+  copy_bytes(to, from, bytes);
 #endif
 }
 

@@ -6,7 +6,7 @@
 namespace fleetrun::collective {
 
 /// Like memcpy, and nothing where `to` is `from`.
-void copy(void* to, const void* from, std::size_t bytes) noexcept;
+void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept;
 
 /// The same past the caches: for what is too large to be found there when it is read again. Saves reading `to` first.
 void copy_past_caches(void* to, const void* from, std::size_t bytes) noexcept;

@@ -155,7 +155,7 @@ void SharedCalls::reduce_slots(const Call& call, std::uint64_t phase, std::size_
 void SharedCalls::reduce_small(const Call& call) {
   const bool gets = call.kind == CallKind::all_reduce || call.root == rank_;
   in_two([] { return std::size_t{1}; },
-         [&](std::size_t, std::byte* slot) { copy(slot, call.input, call.bytes()); },
+         [&](std::size_t, std::byte* slot) { copy_bytes(slot, call.input, call.bytes()); },
          [&](std::size_t, std::uint64_t phase) {
            if (gets) reduce_slots(call, phase, 0, call.input, call.output, call.count);
          });
@@ -169,7 +169,7 @@ void SharedCalls::reduce_in_steps(const Call& call) {
     const Range all = part(step);
     for (int r = 0; r < size_; ++r) {
       const Range share = share_of(all.count, r, size_);
-      if (r != rank_) copy(slot + share.at * width, in(call, all.at + share.at), share.count * width);
+      if (r != rank_) copy_bytes(slot + share.at * width, in(call, all.at + share.at), share.count * width);
     }
   };
   const bool streams = gets && call.bytes() >= kStreamBytes && call.output != call.input;
@@ -177,7 +177,7 @@ void SharedCalls::reduce_in_steps(const Call& call) {
     if (streams)
       copy_past_caches(out(call, at), from, count * width);
     else
-      copy(out(call, at), from, count * width);
+      copy_bytes(out(call, at), from, count * width);
   };
   const auto reduce_share = [&](std::size_t step, std::uint64_t phase) {
     const Range all = part(step), share = share_of(all.count, rank_, size_);
@@ -204,12 +204,12 @@ void SharedCalls::broadcast(const Call& call) {
   in_two([&] { return steps_for(call.count, most); },
          [&](std::size_t step, std::byte* slot) {
            const Range range = part(step);
-           if (rank_ == call.root) copy(slot, in(call, range.at), range.count * width);
+           if (rank_ == call.root) copy_bytes(slot, in(call, range.at), range.count * width);
          },
          [&](std::size_t step, std::uint64_t phase) {
            const Range range = part(step);
            if (rank_ != call.root)
-             copy(out(call, range.at), rounds_->slot(call.root, phase), range.count * width);
+             copy_bytes(out(call, range.at), rounds_->slot(call.root, phase), range.count * width);
          });
 }
 
@@ -217,16 +217,16 @@ void SharedCalls::all_gather(const Call& call) {
   const std::size_t width = size_of(call.type), most = slot_bytes_ / width;
   const std::vector<Range> ranges = ranges_of(call.counts, call.count, size_);
   const Range own = ranges[static_cast<std::size_t>(rank_)];
-  copy(out(call, own.at), call.input, own.count * width);
+  copy_bytes(out(call, own.at), call.input, own.count * width);
   in_two([&] { return steps_for(most_of(ranges), most); },
          [&](std::size_t step, std::byte* slot) {
            const Range range = part_of({0, own.count}, step, most);
-           copy(slot, in(call, range.at), range.count * width);
+           copy_bytes(slot, in(call, range.at), range.count * width);
          },
          [&](std::size_t step, std::uint64_t phase) {
            for (int r = 0; r < size_; ++r) {
              const Range range = part_of(ranges[static_cast<std::size_t>(r)], step, most);
-             if (r != rank_) copy(out(call, range.at), rounds_->slot(r, phase), range.count * width);
+             if (r != rank_) copy_bytes(out(call, range.at), rounds_->slot(r, phase), range.count * width);
            }
          });
 }
@@ -241,7 +241,7 @@ void SharedCalls::reduce_scatter(const Call& call) {
            for (int r = 0; r < size_; ++r) {
              const Range range = part_of(ranges[static_cast<std::size_t>(r)], step, most);
              const std::size_t at = static_cast<std::size_t>(r) * most * width;
-             if (r != rank_) copy(slot + at, in(call, range.at), range.count * width);
+             if (r != rank_) copy_bytes(slot + at, in(call, range.at), range.count * width);
            }
          },
          [&](std::size_t step, std::uint64_t phase) {
@@ -268,13 +268,13 @@ void SharedCalls::all_to_all(const Call& call) {
   rounds_->begin(call, most_of(from));
   const Range self = from[static_cast<std::size_t>(rank_)];
   expect_counts(rank_, self.count, to[static_cast<std::size_t>(rank_)].count);
-  copy(out(call, to[static_cast<std::size_t>(rank_)].at), in(call, self.at), self.count * width);
+  copy_bytes(out(call, to[static_cast<std::size_t>(rank_)].at), in(call, self.at), self.count * width);
   const auto put = [&](std::size_t step, std::byte* slot) {
     for (int r = 0; r < size_; ++r) {
       const Range range = part_of(from[static_cast<std::size_t>(r)], step, most);
       const std::uint64_t count = from[static_cast<std::size_t>(r)].count;
       std::memcpy(slot + static_cast<std::size_t>(r) * sizeof count, &count, sizeof count);
-      if (r != rank_) copy(slot + piece(r), in(call, range.at), range.count * width);
+      if (r != rank_) copy_bytes(slot + piece(r), in(call, range.at), range.count * width);
     }
   };
   const auto take = [&](std::size_t step, std::uint64_t phase) {
@@ -285,7 +285,7 @@ void SharedCalls::all_to_all(const Call& call) {
       std::memcpy(&count, slot + static_cast<std::size_t>(rank_) * sizeof count, sizeof count);
       expect_counts(r, count, to[static_cast<std::size_t>(r)].count);
       const Range range = part_of(to[static_cast<std::size_t>(r)], step, most);
-      copy(out(call, range.at), slot + piece(rank_), range.count * width);
+      copy_bytes(out(call, range.at), slot + piece(rank_), range.count * width);
     }
   };
   in_two([&] { return steps_for(rounds_->most_extent(), most); }, put, take);

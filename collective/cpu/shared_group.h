@@ -1,7 +1,8 @@
 // One rank's view of a group in shared memory: how it waits for the others, wakes them, and learns that the group has failed.
 //
-// A rank waits for another one by looking at that one's words in a loop for some microseconds, where every rank has a core,
-// or else by letting others have its core a few times; and then by sleeping on that one's `turn`. A group fails once: the first failure counts, is the same for all ranks, and
+// A rank waits for another one by looking at that one's words in a loop for some microseconds, where every rank has a core;
+// then by letting others have its core, a few times or, where every rank has one, for some more microseconds; and then by
+// sleeping on that one's `turn`. A group fails once: the first failure counts, is the same for all ranks, and
 // wakes everybody.
 #pragma once
 
@@ -59,20 +60,23 @@ class SharedGroup {
   std::chrono::milliseconds call_within() const noexcept { return call_within_; }
 
  private:
+  static constexpr std::chrono::microseconds kSpin{10};
   /// Longer than waking a rank that sleeps takes: two ranks that have both slept do not go on to wake each other for ever.
-  static constexpr std::chrono::microseconds kSpin{100};
+  static constexpr std::chrono::microseconds kStandBy{100};
   static constexpr int kYields = 8;
 
   template <class Holds>
   bool spin(const Holds& holds) {
-    const auto end = Clock::now() + kSpin;
-    do {
+    const auto begin = Clock::now();
+    while (Clock::now() < begin + kSpin) {
       for (int i = 0; i < 16; ++i) {
         if (holds()) return true;
         relax();
       }
-      throw_if_failed();
-    } while (Clock::now() < end);
+    }
+    // The other rank may want this core after all: other processes have theirs.
+    while (Clock::now() < begin + kStandBy)
+      if (step_aside(holds)) return true;
     return false;
   }
 
