@@ -32,6 +32,10 @@ def test_buckets_change_no_result(train, strategy, environment):
     train(EQUAL, strategy=strategy, **environment).succeeded()
 
 
+def test_two_levels_change_no_result(train):
+    train(EQUAL, 4, strategy="strategy.use_hierarchical_allreduce = True\nstrategy.hierarchical_allreduce_inter_nranks = 2").succeeded()
+
+
 def test_buckets_follow_the_order_of_backward_and_the_rule(train):
     train("""
 class Reversed(torch.nn.Module):
