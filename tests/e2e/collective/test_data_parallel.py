@@ -232,3 +232,18 @@ everything, mine = batch()
 step(wrapped, optimizer, *mine)
 assert wrapped._reducer is None and wrapped.module is model
 """, 1).succeeded()
+
+
+def test_numbers_are_those_of_pytorchs_own_data_parallel_training(train):
+    train("""
+torch.distributed.init_process_group("gloo")
+twin = torch.nn.parallel.DistributedDataParallel(mlp(0))
+model = fleet.distributed_model(mlp(rank))
+optimizer, own = fleet.distributed_optimizer(sgd(model)), sgd(twin)
+for number in range(30):
+    _, mine = batch()
+    step(model, optimizer, *mine)
+    step(twin, own, *mine)
+    assert difference(model, twin) < 1e-6, (number, difference(model, twin))
+torch.distributed.destroy_process_group()
+""").succeeded()
