@@ -165,6 +165,7 @@ if rank == 0:
         dist.all_reduce(np.zeros(10), group=pair)      # rank 1 does not come
     except KeyboardInterrupt:
         print("interrupted")
+    pair.communicator.abort("rank 0 was interrupted")  # for an interrupt between the two calls, which ends neither
     try:
         dist.all_reduce(np.zeros(10), group=pair)
     except Exception as error:
