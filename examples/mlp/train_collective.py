@@ -14,6 +14,7 @@ from nets import mlp
 from utils import gen_data
 
 paddle.enable_static()
+paddle.seed(1)
 role = role_maker.PaddleCloudRoleMaker(is_collective=True)
 fleet.init(role)
 
@@ -25,8 +26,9 @@ optimizer.minimize(cost)
 
 exe = paddle.static.Executor(paddle.CPUPlace())
 exe.run(paddle.static.default_startup_program())
+numbers = np.random.default_rng(fleet.worker_index())  # the same batches in every run
 for i in range(1001):
-    (cost_val,) = exe.run(paddle.static.default_main_program(), feed=gen_data(), fetch_list=[cost])
+    (cost_val,) = exe.run(paddle.static.default_main_program(), feed=gen_data(numbers), fetch_list=[cost])
     if i % 100 == 0:
         print("worker_index: %d, step%d cost = %f" % (fleet.worker_index(), i, cost_val.item()), flush=True)
 
