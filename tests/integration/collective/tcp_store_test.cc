@@ -14,12 +14,15 @@
 
 #include "runtime/base/error.h"
 #include "tests/support/child_process.h"
+#include "tests/support/errors.h"
 #include "tests/support/port_lease.h"
 #include "tests/support/rank_threads.h"
 
 using namespace fleetrun;
 using namespace fleetrun::collective;
 using namespace std::chrono_literals;
+using tests::contains;
+using tests::error_of;
 using tests::run_ranks;
 
 namespace {
@@ -75,20 +78,6 @@ struct Job {
     return options;
   }
 };
-
-Error error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  FAIL("no error");
-  return Error(ErrorKind::data, "");
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

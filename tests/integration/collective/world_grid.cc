@@ -15,7 +15,7 @@
 
 #include "collective/world.h"
 #include "runtime/base/text.h"
-#include "tests/support/exact_calls.h"
+#include "tests/support/exact_grid.h"
 #include "tests/support/port_lease.h"
 
 namespace {
@@ -23,34 +23,6 @@ namespace {
 using namespace fleetrun;
 using namespace fleetrun::collective;
 using namespace fleetrun::tests;
-
-bool grows_with_ranks(CallKind kind) {
-  return kind == CallKind::all_gather || kind == CallKind::reduce_scatter || kind == CallKind::all_to_all;
-}
-
-struct Tally {
-  std::size_t calls = 0, wrong = 0;
-};
-
-/// All calls of one rank.
-Tally make_calls(Communicator& communicator, const std::vector<std::size_t>& counts) {
-  const auto ranks = static_cast<std::size_t>(communicator.place().size);
-  Tally tally;
-  for (const DataType type : kTypes) {
-    for (const std::size_t count : counts) {
-      for (ExactCall call : exact_calls(type, count)) {
-        if (grows_with_ranks(call.kind) && count > 1000) call.count = count / ranks;
-        const std::size_t wrong = wrong_elements(communicator, call);
-        if (wrong > 0)
-          std::fprintf(stderr, "rank %d of %zu: %s: %zu wrong\n", communicator.place().rank, ranks,
-                       to_string(call).c_str(), wrong);
-        ++tally.calls;
-        tally.wrong += wrong;
-      }
-    }
-  }
-  return tally;
-}
 
 std::string host_of(const std::string& shape, int rank) {
   if (shape == "gloo") return "host of rank " + std::to_string(rank);
