@@ -7,6 +7,8 @@
 #include <optional>
 #include <thread>
 
+#include "runtime/base/error_copy.h"
+
 namespace fleetrun::collective {
 namespace {
 
@@ -42,7 +44,7 @@ std::optional<Error> error_of(const std::function<void(const Call&)>& run, const
     run(call);
     return std::nullopt;
   } catch (const Error& error) {
-    return copy_of(error);
+    return separate_copy(error);
   } catch (const std::exception& error) {
     return Error(ErrorKind::host, std::string(error.what()));
   }
@@ -78,7 +80,7 @@ class StartedWork : public Work {
   bool has_ended() const noexcept override { return task_->has_ended.load(std::memory_order_acquire); }
   void wait() override {
     state_->wait_for(*task_);
-    if (task_->error) throw copy_of(*task_->error);
+    if (task_->error) throw separate_copy(*task_->error);
   }
 
  private:
@@ -118,12 +120,6 @@ void CallThread::finish() noexcept {
   if (state_->pending.load(std::memory_order_acquire) == 0) return;
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->tasks.empty(); });
-}
-
-Error copy_of(const Error& error) {
-  Error copy(error.kind(), std::string(std::string_view(error.what())), error.hint());
-  for (const std::string& line : error.context()) copy.while_doing(line);
-  return copy;
 }
 
 }  // namespace fleetrun::collective

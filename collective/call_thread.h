@@ -30,7 +30,4 @@ class CallThread {
   std::shared_ptr<State> state_;  // of this, the thread, and the works
 };
 
-/// A copy that shares no memory with `error`, for another thread.
-Error copy_of(const Error& error);
-
 }  // namespace fleetrun::collective

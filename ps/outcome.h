@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "ps/message.h"
-#include "runtime/base/error.h"
+#include "runtime/base/error_copy.h"
 
 namespace fleetrun::ps {
 
@@ -15,13 +15,7 @@ using Outcome = std::variant<Message, Error>;
 /// Called once, from any thread; must not throw.
 using Respond = std::function<void(Outcome)>;
 
-/// A copy for another thread. Copies of a std::exception share one text, whose references libstdc++ counts
-/// where a race detector cannot see it; this one shares nothing.
-inline Error separate_copy(const Error& error) {
-  Error copy(error.kind(), std::string(error.what()), error.hint());
-  for (const std::string& context : error.context()) copy.while_doing(context);
-  return copy;
-}
+using fleetrun::separate_copy;
 
 inline Outcome separate_copy(const Outcome& outcome) {
   if (const Error* error = std::get_if<Error>(&outcome)) return separate_copy(*error);

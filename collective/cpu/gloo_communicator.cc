@@ -19,6 +19,7 @@
 #include "collective/cpu/rank_links.h"
 #include "collective/cpu/rank_mesh.h"
 #include "collective/cpu/reduce_kernels.h"
+#include "runtime/base/error_copy.h"
 
 namespace fleetrun::collective {
 namespace {
@@ -136,7 +137,7 @@ class GlooCommunicator : public Communicator {
 };
 
 void GlooCommunicator::make(const Call& call) {
-  if (failure_) throw copy_of(*failure_);
+  if (failure_) throw separate_copy(*failure_);
   deadline_ = Clock::now() + options_.call_within;
   try {
     if (call.kind == CallKind::send)
@@ -146,14 +147,14 @@ void GlooCommunicator::make(const Call& call) {
     else
       make_together(call);
   } catch (const Error& error) {
-    failure_ = copy_of(error);
+    failure_ = separate_copy(error);
   } catch (const std::exception& error) {
     failure_ = Error(ErrorKind::network, prefix() + "Gloo: " + error.what());
   }
   neighbours_ = nullptr;
   if (!failure_) return;
   links_.abort(*failure_);
-  throw copy_of(*failure_);
+  throw separate_copy(*failure_);
 }
 
 void GlooCommunicator::make_together(const Call& call) {

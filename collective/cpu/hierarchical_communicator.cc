@@ -11,6 +11,7 @@
 
 #include "collective/call_thread.h"
 #include "collective/cpu/reduce_kernels.h"
+#include "runtime/base/error_copy.h"
 
 namespace fleetrun::collective {
 namespace {
@@ -107,7 +108,7 @@ HierarchicalCommunicator::HierarchicalCommunicator(Place place, Grouping groupin
 void HierarchicalCommunicator::abort(const Error& why) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (!aborted_) aborted_ = copy_of(why);
+    if (!aborted_) aborted_ = separate_copy(why);
     was_aborted_.notify_all();
   }
   for (Communicator* level : {levels_.inner.get(), levels_.outer.get(), levels_.flat.get()})
@@ -118,16 +119,16 @@ void HierarchicalCommunicator::make(const Call& call) {
   try {
     make_in_levels(call);
   } catch (const Error& error) {
-    Error why = copy_of(error);
+    Error why = separate_copy(error);
     {
       std::unique_lock lock(mutex_);
       if (error.kind() == ErrorKind::network)
         was_aborted_.wait_for(lock, kForTheCause, [&] { return aborted_.has_value(); });
-      if (aborted_) throw copy_of(*aborted_);
+      if (aborted_) throw separate_copy(*aborted_);
     }
     why.while_doing(to_string(call) + " of group " + place_.group);
     abort(why);
-    throw copy_of(why);
+    throw separate_copy(why);
   }
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "collective/call_thread.h"
+#include "runtime/base/error_copy.h"
 #include "runtime/base/message_code.h"
 
 namespace fleetrun::collective {
@@ -125,7 +126,7 @@ const Place& RankLinks::place() const noexcept {
 
 void RankLinks::State::throw_if_aborted() {
   const std::lock_guard lock(mutex);
-  if (aborted) throw copy_of(*aborted);
+  if (aborted) throw separate_copy(*aborted);
 }
 
 /// The connection has ended: in a moment it will be known why, since who watches the job's processes aborts this.
@@ -323,7 +324,7 @@ int RankLinks::awaited() const noexcept {
 void RankLinks::abort(const Error& why) noexcept {
   {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->aborted) state_->aborted = copy_of(why);
+    if (!state_->aborted) state_->aborted = separate_copy(why);
   }
   const std::uint64_t one = 1;
   static_cast<void>(!::write(state_->woken.value(), &one, sizeof one));

@@ -6,6 +6,7 @@
 
 #include "collective/call_thread.h"
 #include "collective/nccl/nccl_session.h"
+#include "runtime/base/error_copy.h"
 #include "runtime/base/log.h"
 
 namespace fleetrun::collective {
@@ -19,7 +20,7 @@ std::string seconds_text(std::chrono::milliseconds time) {
 }  // namespace
 
 void NcclSession::throw_failure(const Lock&) const {
-  if (failure_) throw copy_of(*failure_);
+  if (failure_) throw separate_copy(*failure_);
 }
 
 void NcclSession::fail(const Error& why, const Lock&) noexcept {
