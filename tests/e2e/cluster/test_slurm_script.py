@@ -3,18 +3,28 @@
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
 from fleetrun_job import DEADLINE, clean_environment, find_fleetrun, wait_until
 
 SHOW = "#!/bin/sh\nfor word; do printf '%s\\0' \"$word\"; done > words\n"
-# Told once: a shell whose trap is interrupted by the next signal ends in other ways.
-WAIT = """#!/bin/sh
-trap 'trap "" USR1 TERM; echo USR1 >> told; exit 75' USR1
-trap 'trap "" USR1 TERM; echo TERM >> told; exit 75' TERM
-touch up
-while :; do sleep 0.01; done
+# Python, which starts nothing: a shell whose child is killed beside it ends in other ways. Told once.
+WAIT = f"""#!{sys.executable}
+import os, signal
+
+def told(number, frame):
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGTERM])
+    with open("told", "a") as file:
+        file.write(signal.Signals(number).name[3:] + "\\n")
+    os._exit(75)
+
+signal.signal(signal.SIGUSR1, told)
+signal.signal(signal.SIGTERM, told)
+open("up", "w").close()
+while True:
+    signal.pause()
 """
 SQUEUE = "#!/bin/sh\necho ${JOB_STATE:-RUNNING}\n"
 SCONTROL = "#!/bin/sh\necho \"$@\" > requeued\n"
