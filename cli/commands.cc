@@ -8,6 +8,7 @@
 #include "cli/doctor_command.h"
 #include "cli/k8s_command.h"
 #include "cli/logs_command.h"
+#include "cli/predict_command.h"
 #include "cli/ps_command.h"
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
@@ -25,6 +26,7 @@ constexpr Command kCommands[] = {
     {"stop", "end a running job", run_stop_command},
     {"ps", "look into the parameter servers of a running job", run_ps_command},
     {"data", "look into training data, check it, convert it", run_data_command},
+    {"predict", "compute a saved model over files", run_predict_command},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command},
     {"slurm", "print or submit a batch script for Slurm", run_slurm_command},
     {"k8s", "print manifests for Kubernetes", run_k8s_command},

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <exception>
 #include <limits>
@@ -21,6 +20,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/batch_feed.h"
 #include "runtime/engine/operators.h"
 #include "runtime/parameter_exchange.h"
 
@@ -29,90 +29,6 @@ namespace fleetrun::runtime {
 namespace {
 
 using engine::Tensor;
-
-/// A slot of the dataset and the data variable that it feeds.
-struct Input {
-  std::size_t slot;
-  const engine::Variable* variable;
-};
-
-std::vector<Input> inputs_of(const engine::Program& program, const std::vector<dataset::Slot>& slots) {
-  std::set<std::string> read;
-  for (const engine::Operator& op : program.operators()) read.insert(op.inputs.begin(), op.inputs.end());
-  std::vector<Input> inputs;
-  for (const auto& [name, variable] : program.variables()) {
-    if (!variable.is_data || !read.contains(name)) continue;
-    std::size_t slot = 0;
-    while (slot < slots.size() && slots[slot].name != name) ++slot;
-    if (slot == slots.size()) {
-      throw Error(ErrorKind::config, "the program reads '" + name + "', which is no slot of the dataset",
-                  "add it to the dataset's use_var");
-    }
-    const dataset::Slot& from = slots[slot];
-    const auto type =
-        from.type == dataset::SlotType::int64 ? engine::DataType::int64 : engine::DataType::float32;
-    if (variable.type != type || (variable.lod_level == 0) != from.dense) {
-      throw Error(ErrorKind::config, "slot '" + name + "' has " + (from.dense ? "dense " : "sparse ") +
-                                         std::string(engine::to_string(type)) + " values, the variable is " +
-                                         std::string(engine::to_string(variable.type)) + " with lod_level " +
-                                         std::to_string(variable.lod_level));
-    }
-    inputs.push_back({slot, &variable});
-  }
-  return inputs;
-}
-
-/// A batch as tensors; buffers are kept from batch to batch.
-class FeedBuffer {
- public:
-  explicit FeedBuffer(const std::vector<Input>& inputs) : inputs_(inputs), tensors_(inputs.size()) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) feed_[inputs[i].variable->name] = &tensors_[i];
-  }
-  FeedBuffer(const FeedBuffer&) = delete;
-  FeedBuffer& operator=(const FeedBuffer&) = delete;
-
-  const Feed& feed() const noexcept { return feed_; }
-  std::size_t rows() const noexcept { return batch_.rows; }
-
-  /// Reads the next batch; false when there is none.
-  bool read(dataset::BatchSource& dataset, std::size_t reader) {
-    if (!dataset.next(reader, batch_)) return false;
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      fill(inputs_[i], batch_.slots[inputs_[i].slot], tensors_[i]);
-    return true;
-  }
-
- private:
-  void fill(const Input& input, const dataset::SlotValues& values, Tensor& tensor) {
-    const bool ids = input.variable->type == engine::DataType::int64;
-    const std::size_t size = ids ? values.ints.size() : values.floats.size();
-    engine::Shape shape = input.variable->shape;
-    if (shape.empty()) shape.push_back(-1);
-    const std::size_t width =
-        size / std::max<std::size_t>(input.variable->lod_level > 0 ? size : batch_.rows, 1);
-    // The first dimension is the batch (or the values of all its examples); the others as declared.
-    shape[0] = static_cast<std::int64_t>(input.variable->lod_level > 0 ? size : batch_.rows);
-    std::int64_t known = 1;
-    for (std::size_t d = 1; d < shape.size(); ++d) known *= std::max<std::int64_t>(shape[d], 1);
-    for (std::size_t d = 1; d < shape.size(); ++d) {
-      if (shape[d] < 0) shape[d] = static_cast<std::int64_t>(width) / known;
-    }
-    if (engine::count(shape) != static_cast<std::int64_t>(size)) {
-      throw Error(ErrorKind::config, "slot '" + input.variable->name + "' has " + std::to_string(width) +
-                                         " values per example, the variable's shape is " +
-                                         engine::to_string(input.variable->shape));
-    }
-    tensor.resize(input.variable->type, shape);
-    tensor.offsets = values.offsets;
-    const void* from = ids ? static_cast<const void*>(values.ints.data()) : values.floats.data();
-    if (size > 0) std::memcpy(tensor.data(), from, tensor.bytes());
-  }
-
-  const std::vector<Input>& inputs_;
-  dataset::Batch batch_;
-  std::vector<Tensor> tensors_;
-  Feed feed_;
-};
 
 double value_of(const Tensor& tensor, std::size_t i) {
   switch (tensor.type()) {
@@ -210,7 +126,7 @@ struct Pass {
   const TablePlan& plan;
   ps::Client* client;
   const PassOptions& options;
-  std::vector<Input> inputs;
+  std::vector<BatchInput> inputs;
 
   std::uint32_t pull_dense_every() const {
     const bool may_wait = options.mode == ps::Mode::async || options.mode == ps::Mode::half_async;
@@ -249,6 +165,12 @@ class TrainerThread {
   const std::vector<double>& sums() const noexcept { return sums_; }
 
  private:
+  /// The next batch; false after the last one.
+  bool read(BatchFeed& feed) {
+    if (!pass_.dataset.next(thread_, feed.batch())) return false;
+    feed.fill();
+    return true;
+  }
   void account(std::size_t rows);
 
   const Pass& pass_;
@@ -262,19 +184,19 @@ class TrainerThread {
 };
 
 void TrainerThread::run(const Meeting& meeting) {
-  FeedBuffer first(pass_.inputs), second(pass_.inputs);
-  FeedBuffer* now_fed = &first;
-  FeedBuffer* next_fed = &second;
+  BatchFeed first(pass_.inputs), second(pass_.inputs);
+  BatchFeed* now_fed = &first;
+  BatchFeed* next_fed = &second;
   const bool ahead = pass_.runs_ahead();
   skip(pass_.dataset, thread_, skipped_);
-  bool more = now_fed->read(pass_.dataset, thread_);
+  bool more = read(*now_fed);
   if (more && ahead) exchange_.begin_pull(now_fed->feed());
   while (more && !meeting.has_failed()) {
     if (!ahead) exchange_.begin_pull(now_fed->feed());
     exchange_.finish_pull();
     bool next_more = false;
     if (ahead) {
-      next_more = next_fed->read(pass_.dataset, thread_);
+      next_more = read(*next_fed);
       if (next_more) exchange_.begin_pull(next_fed->feed());
     }
     if (ahead) {
@@ -284,7 +206,7 @@ void TrainerThread::run(const Meeting& meeting) {
     }
     exchange_.push();
     account(now_fed->rows());
-    more = ahead ? next_more : next_fed->read(pass_.dataset, thread_);
+    more = ahead ? next_more : read(*next_fed);
     std::swap(now_fed, next_fed);
   }
   exchange_.drain();

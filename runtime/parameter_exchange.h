@@ -24,12 +24,11 @@
 #include <vector>
 
 #include "ps/client.h"
+#include "runtime/batch_feed.h"
 #include "runtime/engine/executor.h"
 #include "runtime/table_plan.h"
 
 namespace fleetrun::runtime {
-
-using Feed = std::map<std::string, const engine::Tensor*>;
 
 struct ExchangeOptions {
   std::uint32_t thread = 0;

@@ -2,6 +2,7 @@
 // to build: the memory layout of its own types changes with its versions.
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <cstring>
 #include <string>
@@ -71,6 +72,7 @@ py::buffer_info view(Tensor& tensor) {
 std::shared_ptr<Tensor> copy_of(const Tensor& tensor) {
   auto copy = std::make_shared<Tensor>(tensor.type(), tensor.shape());
   if (tensor.bytes() != 0) std::memcpy(copy->data(), tensor.data(), tensor.bytes());
+  copy->offsets = tensor.offsets;
   return copy;
 }
 
@@ -88,7 +90,9 @@ void assign(Tensor& tensor, const py::buffer& values) {
 }
 
 void bind_arrays(py::module_& module) {
-  py::class_<Tensor, std::shared_ptr<Tensor>>(module, "Tensor", py::buffer_protocol()).def_buffer(view);
+  py::class_<Tensor, std::shared_ptr<Tensor>>(module, "Tensor", py::buffer_protocol())
+      .def_buffer(view)
+      .def_readonly("offsets", &Tensor::offsets);
 }
 
 }  // namespace fleetrun::python

@@ -50,8 +50,7 @@ struct FedCollectiveRunner {
   Feed feed;
 };
 
-void run_step(const std::shared_ptr<FedCollectiveRunner>& self,
-              const std::map<std::string, py::buffer>& arrays) {
+void run_step(const std::shared_ptr<FedCollectiveRunner>& self, const Feed::Arrays& arrays) {
   const Feed::Tensors tensors = self->feed.take(arrays);
   self->groups.front()->thread.run([self, tensors] { self->exchange.run(tensors); },
                                    [self] { self->interrupt(); });

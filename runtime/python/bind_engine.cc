@@ -107,7 +107,7 @@ class FedExecutor {
  public:
   FedExecutor(const Program& program, Scope& scope) : executor_(program, scope) {}
 
-  void run(const std::map<std::string, py::buffer>& arrays) {
+  void run(const Feed::Arrays& arrays) {
     const Feed::Tensors tensors = feed_.take(arrays);
     const py::gil_scoped_release release;
     executor_.run(tensors);
@@ -123,11 +123,14 @@ class FedExecutor {
 
 }  // namespace
 
-Feed::Tensors Feed::take(const std::map<std::string, py::buffer>& arrays) {
+Feed::Tensors Feed::take(const Feed::Arrays& arrays) {
   Tensors tensors;
   for (const auto& [name, array] : arrays) {
-    assign(storage_[name], array);
-    tensors[name] = &storage_[name];
+    engine::Tensor& tensor = storage_[name];
+    const bool has_offsets = py::hasattr(array, "lod_offsets");
+    assign(tensor, py::cast<py::buffer>(has_offsets ? array.attr("array") : array));
+    if (has_offsets) tensor.offsets = array.attr("lod_offsets").cast<std::vector<std::size_t>>();
+    tensors[name] = &tensor;
   }
   return tensors;
 }

@@ -14,6 +14,7 @@
 #include "runtime/dataset_trainer.h"
 #include "runtime/engine/optimizer.h"
 #include "runtime/heartbeat.h"
+#include "runtime/inference/table_text.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
@@ -72,6 +73,7 @@ void bind_plan(py::module_& module) {
       .def(py::init<>())
       .def("entries", [](const TablePlan& self) { return self.entries; })
       .def("tables", &TablePlan::tables)
+      .def("table_text", [](const TablePlan& self) { return inference::table_text(self.tables()); })
       .def("split_dense", [](TablePlan& self, std::uint64_t min_block) {
         for (Entry& entry : self.entries) {
           if (entry.table.kind == ps::TableConfig::Kind::dense) entry.table.min_block = min_block;
@@ -109,7 +111,7 @@ class FedStepRunner {
   Feed feed_;
 };
 
-void run_step(const std::shared_ptr<FedStepRunner>& self, const std::map<std::string, py::buffer>& arrays) {
+void run_step(const std::shared_ptr<FedStepRunner>& self, const Feed::Arrays& arrays) {
   const Feed::Tensors tensors = self->feed().take(arrays);
   if (self->may_block()) {
     run_interruptibly([self, tensors] { self->runner().run(tensors); });

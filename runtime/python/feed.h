@@ -12,8 +12,11 @@ class Feed {
  public:
   using Tensors = std::map<std::string, const engine::Tensor*>;
 
+  /// Arrays, or LoDTensors: an array with what begins where in it.
+  using Arrays = std::map<std::string, pybind11::object>;
+
   /// Copies the arrays; the tensors are valid until the next call.
-  Tensors take(const std::map<std::string, pybind11::buffer>& arrays);
+  Tensors take(const Arrays& arrays);
 
  private:
   std::map<std::string, engine::Tensor> storage_;

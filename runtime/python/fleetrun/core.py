@@ -1,5 +1,8 @@
 """paddle.core, paddle.base.core, paddle.fluid.core: what scripts catch."""
 
 
+from fleetrun.lod_tensor import LoDTensor  # noqa: F401
+
+
 class EOFException(Exception):
     """The DataLoader that a program reads from has no more batches; DataLoader.reset() and start() begin again."""

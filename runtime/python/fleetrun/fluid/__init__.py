@@ -15,6 +15,7 @@ __getattr__, __dir__ = _lazy.attach(__name__, "paddle.fluid", {
     "optimizer": "optimizer",
     "regularizer": "regularizer",
     **_lazy.names("_places", "CPUPlace CUDAPlace"),
+    **_lazy.names("lod_tensor", "LoDTensor create_lod_tensor"),
     **_lazy.names("distributed.fleet._configs", "BuildStrategy ExecutionStrategy DistributeTranspilerConfig"),
     **_lazy.names("framework", "Program default_main_program default_startup_program program_guard global_scope"),
     **_lazy.names("static.compiler", "CompiledProgram"),

@@ -9,6 +9,7 @@ from fleetrun import _native, elastic, framework, _places as places
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._heartbeat import heartbeat
+from fleetrun.lod_tensor import LoDTensor
 
 
 class Executor:
@@ -25,8 +26,8 @@ class Executor:
 
         program: the default main program when not given. feed: {name: array}, or a list of one, as a DataLoader gives it; an
         array has its variable's type, a plain number or list is converted. What is not fed comes from the DataLoaders of the
-        program (DataLoader.from_generator(iterable=False)). fetch_list: variables or names. return_numpy=False gives arrays
-        too.
+        program (DataLoader.from_generator(iterable=False)). fetch_list: variables or names. return_numpy=False gives
+        LoDTensors. A variable with lod_level=1 is fed a LoDTensor (paddle.base.create_lod_tensor).
         Throws: Error(config) naming an input that is missing or disagrees, Error(network) when a server is gone,
         core.EOFException when a DataLoader of the program has no more batches.
         """
@@ -43,7 +44,10 @@ class Executor:
             program.after_run(scope.native)
         heartbeat()
         elastic.check()
-        return [_fetched(numpy.asarray(runner.value(name))) for name in names]
+        values = [runner.value(name) for name in names]
+        if return_numpy:
+            return [_fetched(numpy.asarray(value)) for value in values]
+        return [LoDTensor(numpy.asarray(value), value.offsets) for value in values]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None):
@@ -213,4 +217,9 @@ def _array(program, name, value):
         return numpy.ascontiguousarray(value) if value.ndim else value
     if isinstance(value, framework.ScopeVariable):
         return numpy.asarray(value)
+    if isinstance(value, LoDTensor):
+        if not value.has_valid_recursive_sequence_lengths():
+            raise Error("config", f"{name} is fed {len(value.array)} rows for sequences of {value.lod_offsets[-1]} in all",
+                        "let its lengths add up to its rows")
+        return value if value.lod_offsets else value.array
     return numpy.asarray(value, dtype=variable.dtype.name)

@@ -3,7 +3,9 @@
     PREFIX.pdparams     {name: array} of the parameters, as Paddle's own: a pickle of a dict of NumPy arrays
     PREFIX.pdopt        the same of the optimizer's state and other kept values
     PREFIX.pdmodel      the program: JSON, since fleetrun's operators are its own. Paddle cannot run it, nor fleetrun Paddle's
-    PREFIX.pdiparams    {name: array} of what an inference model keeps
+    PREFIX.pdiparams    {name: array} of what an inference model keeps, in the safetensors format
+
+What is saved for inference runs without Python too: fleetrun predict, and runtime/inference/inference_model.h.
 
 A file is written beside its place and then moved there. Values of parameters that lie on servers are those in the scope:
 fleet.save_persistables and fleet.save_inference_model ask the servers. Rows of sparse_embedding are the servers' (or this
@@ -12,12 +14,13 @@ process's tables') to save, with the same two calls.
 
 import io
 import json
+import math
 import os
 import pickle
 
 import numpy
 
-from fleetrun import framework
+from fleetrun import _tensors, framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
@@ -108,11 +111,11 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor, program=N
     write_inference(path_prefix, pruned, feeds, fetches)
 
 
-def write_inference(path_prefix, pruned, feeds, fetches):
-    """The files of an inference model whose program is `pruned`."""
+def write_inference(path_prefix, pruned, feeds, fetches, tables=()):
+    """The files of an inference model whose program is `pruned`; tables: what says which those of its rows are."""
     kept = _kept(pruned)
-    _write(f"{path_prefix}.pdiparams", _pickled(kept, 4))
-    _write(f"{path_prefix}.pdmodel", _text_of(pruned, feeds, fetches))
+    _write(f"{path_prefix}.pdiparams", _tensors.packed(kept))
+    _write(f"{path_prefix}.pdmodel", _text_of(pruned, feeds, fetches, tables))
 
 
 def load_inference_model(path_prefix, executor, **configs):
@@ -128,10 +131,11 @@ def load_inference_model(path_prefix, executor, **configs):
         for variable in model["variables"]:
             program.native.add_variable(**variable)
         for op in model["operators"]:
-            program.native.append(op["type"], op["inputs"], op["outputs"], op["attributes"])
+            program.native.append(op["type"], op["inputs"], op["outputs"], {name: _attribute(value) for name, value in op["attributes"].items()})
     except (KeyError, TypeError) as error:
         raise Error("data", f"{path} is damaged: {error!r}") from error
-    _set(program, _unpickled(f"{path_prefix}.pdiparams"), path_prefix)
+    path = f"{path_prefix}.pdiparams"
+    _set(program, _tensors.unpacked(_read(path), path), path_prefix)
     return [program, model["feeds"], [program.var(name) for name in model["fetches"]]]
 
 
@@ -172,13 +176,30 @@ def _fields(variable):
             "is_data": variable.is_data}
 
 
-def _text_of(program, feeds, fetches):
+def _json(value):
+    """An attribute as JSON has it, which knows no infinities."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    return [_json(one) for one in value] if isinstance(value, list) else value
+
+
+def _attribute(value):
+    """The other way."""
+    if isinstance(value, dict):
+        return float(value["float"])
+    return [_attribute(one) for one in value] if isinstance(value, list) else value
+
+
+def _text_of(program, feeds, fetches, tables=()):
     native = program.native
     model = {"format": _FORMAT, "feeds": feeds, "fetches": fetches,
              "variables": [_fields(native.variable(name)) for name in native.variable_names()
                            if native.variable(name).is_data or native.variable(name).persistable],
-             "operators": [{"type": op.type, "inputs": op.inputs, "outputs": op.outputs, "attributes": op.attributes}
+             "operators": [{"type": op.type, "inputs": op.inputs, "outputs": op.outputs,
+                            "attributes": {name: _json(value) for name, value in op.attributes.items()}}
                            for op in native.operators()]}
+    if tables:
+        model["tables"] = tables
     return json.dumps(model, indent=1).encode()
 
 

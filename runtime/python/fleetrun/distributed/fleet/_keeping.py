@@ -1,5 +1,6 @@
 """Saving, loading and shrinking of what Fleet trains: calls of trainers, as a rule of the first one alone, with a barrier after."""
 
+import json
 import os
 
 from fleetrun import framework
@@ -66,7 +67,7 @@ class Keeping:
         feeds, fetches = [str(name) for name in feeded_var_names], [variable.name for variable in target_vars]
         pruned = io.prune(main_program or training.main, feeds, fetches)
         self._pull_dense(training)
-        io.write_inference(os.path.join(str(dirname), "model"), pruned, feeds, fetches)
+        io.write_inference(os.path.join(str(dirname), "model"), pruned, feeds, fetches, json.loads(training.plan.table_text()))
         if training.plan.tables():
             training.client.save(os.path.join(str(dirname), "tables"), mode)
 

@@ -1,0 +1,53 @@
+"""LoDTensors: variables with lod_level=1 that are fed and fetched by Executor.run."""
+
+HEAD = """
+import numpy as np
+import fleetrun as paddle
+paddle.enable_static()
+exe = paddle.static.Executor()
+ids = paddle.static.data("ids", [None, 1], "float32", lod_level=1)
+total = paddle.static.nn.sequence_pool(ids, "sum")
+double = paddle.scale(ids, 2.0)
+"""
+
+
+def test_examples_of_any_length_are_fed_and_fetched(run):
+    run(HEAD + """
+fed = paddle.base.create_lod_tensor(np.array([[1], [2], [3]], dtype="float32"), [[2, 0, 1]], paddle.CPUPlace())
+assert (fed.lod(), fed.recursive_sequence_lengths(), fed.shape()) == ([[0, 2, 2, 3]], [[2, 0, 1]], [3, 1])
+got, twice = exe.run(feed={"ids": fed}, fetch_list=[total, double], return_numpy=False)
+assert np.array(got).tolist() == [[3.0], [0.0], [3.0]] and got.lod() == [], got
+assert np.array(twice).tolist() == [[2.0], [4.0], [6.0]] and twice.recursive_sequence_lengths() == [[2, 0, 1]], twice
+again = paddle.base.LoDTensor()
+again.set(np.ones((4, 1), dtype="float32"), paddle.CPUPlace())
+again.set_lod([[0, 1, 4]])
+assert exe.run(feed={"ids": again}, fetch_list=[total])[0].tolist() == [[1.0], [3.0]]
+assert paddle.base.create_lod_tensor([[5, 6], [7]], [[2, 1]]).array.tolist() == [[5], [6], [7]]
+""")
+
+
+def test_lengths_that_do_not_fit_are_refused(run):
+    done = run(HEAD + """
+def refused(call):
+    try:
+        call()
+    except paddle.Error as error:
+        print(error.what)
+rows = np.ones((3, 1), dtype="float32")
+refused(lambda: paddle.base.create_lod_tensor(rows, [[2, 2]]))
+refused(lambda: paddle.base.create_lod_tensor(rows, [[4, -1]]))
+refused(lambda: paddle.base.create_lod_tensor(rows, [[1], [3]]))
+refused(lambda: paddle.base.create_lod_tensor([[1], [2, 3]], [[2, 1]]))
+wrong = paddle.base.create_lod_tensor(rows, [[2, 1]])
+wrong.set(rows[:2])
+refused(lambda: exe.run(feed={"ids": wrong}, fetch_list=[total]))
+refused(lambda: exe.run(feed={"ids": rows}, fetch_list=[total]))
+""")
+    assert done.stdout.splitlines() == [
+        "recursive_seq_lens adds up to 4, data has 3 rows",
+        "a LoDTensor with an example of -1 values",
+        "a LoDTensor with 2 levels of sequences",
+        "recursive_seq_lens says [2, 1], the lists of data have [1, 2]",
+        "ids is fed 2 rows for sequences of 3 in all",
+        "'ids' is declared float32 [-1, 1], but was fed float32 [3, 1]",
+    ]
