@@ -26,6 +26,7 @@ _TABLE = {
     "optimizer": "optimizer",
     "regularizer": "regularizer",
     "static": "static",
+    "utils": "utils",
     "Tensor": "framework:Variable",
     "create_parameter": "framework:create_parameter",
     "seed": "framework:seed",

@@ -8,6 +8,7 @@ Source: documents 002 and 003.
 import contextlib
 
 from fleetrun import _native, _dtypes as dtypes
+from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr, to_attr
 
@@ -22,6 +23,18 @@ def unique_name(prefix):
     number = _names.get(prefix, 0)
     _names[prefix] = number + 1
     return f"{prefix}_{number}"
+
+
+@contextlib.contextmanager
+def unique_name_guard(new_generator=None):
+    """Within `with`, names are numbered from 0 again."""
+    global _names
+    refuse("paddle.utils.unique_name.guard", new_generator=(new_generator, None))
+    before, _names = _names, {}
+    try:
+        yield
+    finally:
+        _names = before
 
 
 class Program:
@@ -315,6 +328,17 @@ def global_scope():
     if _scope is None:
         _scope = Scope()
     return _scope
+
+
+@contextlib.contextmanager
+def scope_guard(scope):
+    """Within `with`, `scope` is the global scope."""
+    global _scope
+    before, _scope = global_scope(), scope
+    try:
+        yield
+    finally:
+        _scope = before
 
 
 class Scope:

@@ -4,7 +4,7 @@ from fleetrun import _lazy
 
 __getattr__, __dir__ = _lazy.attach(__name__, "paddle.static", {
     **_lazy.names("framework", "Program Variable program_guard name_scope default_main_program "
-                  "default_startup_program global_scope create_parameter"),
+                  "default_startup_program global_scope scope_guard Scope create_parameter"),
     **_lazy.names("static.inputs", "data create_global_var cpu_places InputSpec"),
     **_lazy.names("static.metrics", "auc accuracy"),
     **_lazy.names("distributed.fleet._configs", "BuildStrategy ExecutionStrategy"),
