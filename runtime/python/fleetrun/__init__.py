@@ -23,6 +23,7 @@ _TABLE = {
     "io": "io",
     "metric": "metric",
     "nn": "nn",
+    "onnx": "onnx",
     "optimizer": "optimizer",
     "regularizer": "regularizer",
     "static": "static",
