@@ -399,15 +399,16 @@ def seed(seed):  # noqa: A001, Paddle's argument name
 
 def append(kind, operator, inputs, attributes=None, outputs=None, layer=None):
     """Appends `operator` and returns its outputs as Variables: `outputs` (names), or one named LAYER.tmp_0, the layer
-    being `kind`_N when none is given."""
+    being `kind`_N when none is given. An input of None is one that is not given."""
     program = default_main_program()
     if outputs is None:
         outputs = [unique_name((layer or unique_name(kind)) + ".tmp")]
     for variable in inputs:
-        if not isinstance(variable, Variable):
+        if variable is not None and not isinstance(variable, Variable):
             raise Error("config", f"paddle.{kind}: {variable!r} is no variable of a program",
                         "inputs come from paddle.static.data, parameters or other calls")
-    program.native.append(operator, [variable.name for variable in inputs], outputs, attributes or {})
+    names = ["" if variable is None else variable.name for variable in inputs]
+    program.native.append(operator, names, outputs, attributes or {})
     made = [program.var(name) for name in outputs]
     return made[0] if len(made) == 1 else made
 
