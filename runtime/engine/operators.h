@@ -3,7 +3,8 @@
 // The table of operators with inputs, outputs and attributes is at the top of each group's source file:
 // elementwise_operators.cc, unary_operators.cc, matrix_operators.cc, lookup_operators.cc, join_operators.cc,
 // layout_operators.cc, reduce_operators.cc, loss_operators.cc, metric_operators.cc, initializer_operators.cc,
-// statistics_operators.cc and update_operators.cc each open with theirs. Names and meanings are Paddle's. The gradient operator of
+// statistics_operators.cc, update_operators.cc, convolution_operators.cc, pooling_operators.cc,
+// normalization_operators.cc, recurrent_operators.cc and print_operators.cc each open with theirs. Names and meanings are Paddle's. The gradient operator of
 // `x` is `x_grad`; the gradient of a variable v is named v@GRAD.
 #pragma once
 
@@ -132,6 +133,11 @@ std::span<const OperatorDefinition> metric_operators();
 std::span<const OperatorDefinition> initializer_operators();
 std::span<const OperatorDefinition> statistics_operators();
 std::span<const OperatorDefinition> update_operators();
+std::span<const OperatorDefinition> convolution_operators();
+std::span<const OperatorDefinition> pooling_operators();
+std::span<const OperatorDefinition> normalization_operators();
+std::span<const OperatorDefinition> recurrent_operators();
+std::span<const OperatorDefinition> print_operators();
 
 /// nullptr when there is no such operator.
 const OperatorDefinition* find_operator(std::string_view type) noexcept;

@@ -169,7 +169,7 @@ Program clone_for_test(const Program& program) {
     return role != op.attributes.end();
   });
   for (Operator& op : operators) {
-    if (op.type == "dropout") op.attributes["is_test"] = true;
+    if (op.type == "dropout" || op.type == "batch_norm") op.attributes["is_test"] = true;
   }
   return clone;
 }

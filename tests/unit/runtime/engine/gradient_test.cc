@@ -25,6 +25,8 @@ struct Input {
   int lod_level = 0;
   std::vector<std::size_t> offsets = {};
   bool boolean = false;
+  /// An input that is not given.
+  bool missing = false;
 };
 
 struct Row {
@@ -32,6 +34,8 @@ struct Row {
   std::vector<Input> inputs;
   std::map<std::string, Attribute> attributes = {};
   std::size_t outputs = 1;
+  /// The loss has the first of the outputs; the others are there for the gradient. 0: all.
+  std::size_t compared = 0;
 };
 
 const Input kLabels3{.shape = {4, 1}, .labels = 3, .differentiated = false};
@@ -150,10 +154,96 @@ std::vector<Row> lookup_and_loss_rows() {
   return rows;
 }
 
+std::vector<Row> window_rows() {
+  using Numbers = std::vector<std::int64_t>;
+  const Input image{.shape = {2, 4, 5, 4}}, sequence{.shape = {2, 3, 7}};
+  return {
+      {"conv2d", {image, {.shape = {3, 4, 3, 2}}, {.shape = {3}}}},
+      {"conv2d",
+       {image, {.shape = {6, 2, 2, 3}}, {.shape = {6}}},
+       {{"strides", Numbers{2, 1}},
+        {"paddings", Numbers{1, 0, 2, 1}},
+        {"dilations", Numbers{2, 1}},
+        {"groups", std::int64_t{2}}}},
+      {"conv2d", {sequence, {.shape = {2, 3, 3}}}, {{"strides", Numbers{2}}, {"paddings", Numbers{2, 1}}}},
+      {"conv2d", {{.shape = {0, 3, 7}, .differentiated = false}, {.shape = {2, 3, 3}}, {.shape = {2}}}},
+      {"max_pool2d", {image}, {{"ksize", Numbers{2, 3}}, {"strides", Numbers{2, 1}}}, 2, 1},
+      {"max_pool2d",
+       {sequence},
+       {{"ksize", Numbers{3}}, {"strides", Numbers{2}}, {"paddings", Numbers{1, 1}}, {"ceil_mode", true}},
+       2,
+       1},
+      {"avg_pool2d", {image}, {{"ksize", Numbers{2, 2}}, {"paddings", Numbers{1, 0, 0, 1}}}},
+      {"avg_pool2d",
+       {image},
+       {{"ksize", Numbers{2, 2}}, {"paddings", Numbers{1, 1, 1, 1}}, {"exclusive", false}}},
+  };
+}
+
+std::vector<Row> normalization_rows() {
+  // The differences are of the program for test: trainable_statistics makes it take the batch's moments too.
+  const Input rows{.shape = {4, 5}}, image{.shape = {3, 2, 4}}, slope{.shape = {1}},
+      missing{.shape = {}, .missing = true};
+  const Input scale{.shape = {2}, .low = 0.5}, bias{.shape = {2}};
+  const Input mean{.shape = {2}, .differentiated = false},
+      variance{.shape = {2}, .low = 0.5, .differentiated = false};
+  return {
+      {"layer_norm", {rows, {.shape = {5}}, {.shape = {5}}}, {}, 3, 1},
+      {"layer_norm", {image, {.shape = {4}}}, {{"begin_norm_axis", std::int64_t{2}}, {"epsilon", 0.1}}, 3, 1},
+      {"layer_norm", {image}, {{"begin_norm_axis", std::int64_t{1}}}, 3, 1},
+      {"batch_norm", {image, scale, bias, mean, variance}, {{"trainable_statistics", true}}, 5, 1},
+      {"batch_norm",
+       {{.shape = {3, 4, 2}}, scale, bias, mean, variance},
+       {{"channels_last", true}, {"trainable_statistics", true}},
+       5,
+       1},
+      {"batch_norm", {image, scale, bias, mean, variance}, {{"use_global_stats", true}}, 5, 1},
+      {"batch_norm",
+       {image, missing, missing, mean, variance},
+       {{"is_test", true}, {"trainable_statistics", true}},
+       5,
+       1},
+      {"prelu", {image, slope}},
+      {"prelu", {image, {.shape = {2}}}, {{"mode", std::string("channel")}}},
+      {"prelu", {image, {.shape = {4}}}, {{"mode", std::string("channel")}, {"channels_last", true}}},
+      {"prelu", {image, {.shape = {2, 4}}}, {{"mode", std::string("element")}}},
+      {"print", {rows}, {{"print_phase", std::string("backward")}, {"summarize", std::int64_t{0}}}},
+  };
+}
+
+std::vector<Row> recurrent_rows() {
+  std::vector<Row> rows;
+  const Input missing{.shape = {}, .missing = true}, first{.shape = {3, 2}};
+  const Input lengths{.shape = {3}, .labels = 5, .differentiated = false};
+  for (const auto& [mode, gates] : {std::pair{"RNN_TANH", 1}, {"RNN_RELU", 1}, {"GRU", 3}, {"LSTM", 4}}) {
+    const Input ih{.shape = {gates * 2, 5}, .low = -0.5, .high = 0.5}, hh{.shape = {gates * 2, 2}},
+        bias{.shape = {gates * 2}};
+    const bool has_cell = gates == 4;
+    const std::size_t compared = has_cell ? 3 : 2;
+    const auto with = [&](std::map<std::string, Attribute> more) {
+      more["mode"] = std::string(mode);
+      return more;
+    };
+    const Input x{.shape = {3, 4, 5}}, cell = has_cell ? first : missing;
+    rows.push_back({"recurrent", {x, first, cell, ih, hh, bias, bias, lengths}, with({}), 4, compared});
+    rows.push_back({"recurrent",
+                    {x, missing, missing, ih, hh, missing, missing, missing},
+                    with({{"reverse", true}}),
+                    4,
+                    compared});
+    rows.push_back({"recurrent",
+                    {{.shape = {4, 3, 5}}, first, cell, ih, hh, bias, missing, lengths},
+                    with({{"reverse", true}, {"time_major", true}, {"zero_padding", false}}),
+                    4,
+                    compared});
+  }
+  return rows;
+}
+
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (const auto& group :
-       {binary_rows(), unary_rows(), layout_rows(), reduce_rows(), matrix_rows(), lookup_and_loss_rows()}) {
+  for (const auto& group : {binary_rows(), unary_rows(), layout_rows(), reduce_rows(), matrix_rows(),
+                            lookup_and_loss_rows(), window_rows(), normalization_rows(), recurrent_rows()}) {
     rows.insert(rows.end(), group.begin(), group.end());
   }
   return rows;
@@ -192,7 +282,8 @@ Harness::Harness(const Row& row) {
     const Input& input = row.inputs[i];
     std::string name = "x";
     name += std::to_string(i);
-    inputs.push_back(name);
+    inputs.push_back(input.missing ? std::string() : name);
+    if (input.missing) continue;
     const auto size = static_cast<std::size_t>(count(input.shape));
     const auto draw = [&](std::size_t k) { return uniform(stream_seed(7, row.type + name), k); };
     if (input.labels > 0) {
@@ -234,6 +325,7 @@ Harness::Harness(const Row& row) {
   for (std::size_t i = 0; i < row.outputs; ++i) outputs.push_back(std::string("y").append(std::to_string(i)));
   program.append({row.type, inputs, outputs, row.attributes});
   if (row.type == "dropout") outputs.pop_back();
+  if (row.compared > 0) outputs.resize(row.compared);
   Executor once(program, scope);
   once.run(feed());
   std::vector<std::string> parts;
