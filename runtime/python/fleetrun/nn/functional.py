@@ -125,6 +125,10 @@ def _reduced(loss, reduction):
     raise Error("config", f'reduction="{reduction}" is not a reduction', 'use "mean", "sum" or "none"')
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.nn.functional", {name: f"nn.functional:{name}" for name in (
-    "relu sigmoid tanh softsign leaky_relu softmax linear embedding dropout log_loss square_error_cost mse_loss "
-    "cross_entropy softmax_with_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits").split()})
+__getattr__, __dir__ = _lazy.attach(__name__, "paddle.nn.functional", {
+    **_lazy.names("nn.functional", "relu sigmoid tanh softsign leaky_relu softmax linear embedding dropout log_loss "
+                  "square_error_cost mse_loss cross_entropy softmax_with_cross_entropy binary_cross_entropy "
+                  "binary_cross_entropy_with_logits"),
+    **_lazy.names("nn._windows", "conv1d conv2d max_pool1d max_pool2d avg_pool1d avg_pool2d"),
+    **_lazy.names("nn._norms", "layer_norm batch_norm prelu"),
+})

@@ -5,6 +5,11 @@ import re
 from fleetrun import framework
 
 
+def _snake_case(name):
+    """Paddle's: BatchNorm1D is batch_norm1d, GRUCell gru_cell, PReLU p_re_lu."""
+    return re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
+
+
 class Layer:
     """A part of a model. Subclasses make parameters and sublayers in __init__ and use them in forward()."""
 
@@ -13,7 +18,7 @@ class Layer:
         set_attribute(self, "training", True)
         set_attribute(self, "_parameters", {})
         set_attribute(self, "_sub_layers", {})
-        prefix = name_scope or re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", type(self).__name__).lower()
+        prefix = name_scope or _snake_case(type(self).__name__)
         set_attribute(self, "_full_name", framework.unique_name(prefix))
 
     def forward(self, *inputs, **kwargs):

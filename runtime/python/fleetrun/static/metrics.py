@@ -1,7 +1,8 @@
 """Metrics that are computed inside the program."""
 
-from fleetrun import framework
+from fleetrun import framework, tensor
 from fleetrun._arguments import refuse
+from fleetrun.nn import functional
 from fleetrun.static.inputs import create_global_var
 
 
@@ -26,6 +27,25 @@ def _auc(predictions, label, num_thresholds, slide_steps):
     names = [framework.unique_name(framework.unique_name("auc") + ".tmp"), *(counter.name for counter in counters)]
     attributes = {"num_thresholds": int(num_thresholds), "slide_steps": slide_steps}
     return framework.append("auc", "auc", [predictions, label, *counters], attributes, names)[0], counters
+
+
+def ctr_metric_bundle(input, label, ins_tag_weight=None):  # noqa: A002
+    """Sums over everything seen, as variables of one value: squared errors, absolute errors, predictions, sigmoids of the predictions,
+    labels, examples. What is computed from them is left to the caller (the mean squared error is the first by the last).
+
+    Shape: input[batch, 1] and label[batch, 1] float32. ins_tag_weight[.., 1]: its first value is 0 where the batch is filling.
+    """
+    weight = tensor.ones([1, 1]) if ins_tag_weight is None else tensor.slice(
+        tensor.cast(ins_tag_weight, "float32"), [0], [0], [1])
+    error = tensor.subtract(input, label)
+    ones = tensor.ones_like(label)
+    batch = [tensor.sum(tensor.square(error)), tensor.sum(tensor.abs(error)), tensor.sum(input),
+             tensor.sum(functional.sigmoid(input)), tensor.sum(label), tensor.sum(ones)]
+    batch[3], batch[5] = tensor.multiply(batch[3], weight), tensor.multiply(batch[5], weight)
+    totals = [create_global_var(list(value.shape), 0.0, "float32", persistable=True) for value in batch]
+    for total, value in zip(totals, batch):
+        framework.append("ctr_metric_bundle", "elementwise_add", [total, value], outputs=[total.name])
+    return tuple(totals)
 
 
 def accuracy(input, label, k=1, correct=None, total=None, name=None):  # noqa: A002

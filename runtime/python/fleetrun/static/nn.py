@@ -1,9 +1,12 @@
 """paddle.static.nn: layers as functions that make their own parameters."""
 
+import math
+
 from fleetrun import _lazy, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
-from fleetrun.nn import functional
+from fleetrun._param_attr import ParamAttr
+from fleetrun.nn import _norms, _windows, functional, initializer
 from fleetrun.static import lookups
 
 
@@ -28,15 +31,76 @@ def fc(x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation
     if bias_attr is not False:
         bias = framework.make_parameter(layer, [size], "float32", bias_attr, True, None, named=True)
         total = tensor.add(total, bias)
-    return total if activation is None else _activation(activation)(total)
+    return activated("paddle.static.nn.fc", activation, total)
 
 
-def _activation(name):
+def activated(function, name, x):
+    """The activation `name` of x; None leaves it. Throws: Error(config) naming `function`."""
     known = {"relu": functional.relu, "sigmoid": functional.sigmoid, "tanh": functional.tanh,
              "softmax": functional.softmax}
-    if name not in known:
-        raise Error("config", f'paddle.static.nn.fc(activation="{name}") is not supported', f"use one of {', '.join(known)}")
-    return known[name]
+    if name is not None and name not in known:
+        raise Error("config", f'{function}(activation="{name}") is not supported', f"use one of {', '.join(known)}")
+    return x if name is None else known[name](x)
+
+
+def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None,  # noqa: A002
+           bias_attr=None, use_cudnn=True, act=None, name=None, data_format="NCHW"):
+    """nn.functional.conv2d with its own weight and, unless bias_attr=False, bias. Shape: input[n, channels, high, wide]."""
+    layer = name or framework.unique_name("conv2d")
+    channels = input.shape[1 if data_format == "NCHW" else -1]
+    kernel = list(filter_size) if isinstance(filter_size, (list, tuple)) else [filter_size] * 2
+    deviation = math.sqrt(2.0 / (math.prod(kernel) * channels))
+    weight = framework.make_parameter(layer, [num_filters, channels // (groups or 1), *kernel], "float32", param_attr, False,
+                                      initializer.Normal(0.0, deviation), named=True)
+    bias = None if bias_attr is False else framework.make_parameter(layer, [num_filters], "float32", bias_attr, True, None,
+                                                                    named=True)
+    out = _windows.conv2d_of(layer, input, weight, bias, stride, padding, dilation, groups or 1, data_format)
+    return activated("paddle.static.nn.conv2d", act, out)
+
+
+def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, bias_attr=None,  # noqa: A002
+               act=None, name=None):
+    """nn.functional.layer_norm over the axes from begin_norm_axis on, with its own scale (1) and shift (0)."""
+    layer = name or framework.unique_name("layer_norm")
+    size = [math.prod(input.shape[begin_norm_axis:])]
+    if size[0] < 0:
+        raise Error("config", f"paddle.static.nn.layer_norm: {input.name} has the shape {list(input.shape)}",
+                    "the axes from begin_norm_axis on need known sizes")
+    weight = framework.make_parameter(layer, size, "float32", param_attr, False, initializer.Constant(1.0),
+                                      named=True) if scale else None
+    bias = framework.make_parameter(layer, size, "float32", bias_attr, True, None, named=True) if shift else None
+    out = _norms.layer_norm_from(input, begin_norm_axis, weight, bias, epsilon, layer)
+    return activated("paddle.static.nn.layer_norm", act, out)
+
+
+def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,  # noqa: A002
+               data_layout="NCHW", in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
+               do_model_average_for_mean_and_var=True, use_global_stats=False):
+    """nn.functional.batch_norm with its own weight (1), bias (0), and running mean (0) and variance (1)."""
+    layer = name or framework.unique_name("batch_norm")
+    size = [input.shape[1 if data_layout == "NCHW" else -1]]
+    weight = framework.make_parameter(layer, size, "float32", param_attr, False, initializer.Constant(1.0), named=True)
+    bias = framework.make_parameter(layer, size, "float32", bias_attr, True, None, named=True)
+    mean, variance = (
+        framework.make_parameter(layer, size, "float32", ParamAttr(
+            name=own, initializer=initializer.Constant(value), trainable=False), False, None, named=True)
+        for own, value in ((moving_mean_name, 0.0), (moving_variance_name, 1.0)))
+    out = _norms.batch_norm_with(input, weight, bias, mean, variance, momentum, epsilon, data_layout,
+                                 {"is_test": bool(is_test), "use_global_stats": bool(use_global_stats)}, layer)
+    return activated("paddle.static.nn.batch_norm", act, out)
+
+
+def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
+    """x where it is positive, else alpha * x, with its own alpha (0.25): one ("all"), one for each channel ("channel") or
+    one for each element of an example ("element")."""
+    layer = name or framework.unique_name("prelu")
+    last = data_format in ("NLC", "NHWC")
+    shapes = {"all": [1], "element": [1, *x.shape[1:]],
+              "channel": [1, x.shape[1], 1, 1] if not last else [1, 1, 1, x.shape[-1]]}
+    if mode not in shapes:
+        raise Error("config", f'paddle.static.nn.prelu(mode="{mode}"): there is no such mode', "use all, channel or element")
+    alpha = framework.make_parameter(layer, shapes[mode], "float32", param_attr, False, initializer.Constant(0.25), named=True)
+    return _norms.prelu_with(x, alpha, mode, data_format, layer)
 
 
 def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None,  # noqa: A002
@@ -98,4 +162,4 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):  # noqa: A002
 
 
 __getattr__, __dir__ = _lazy.attach(__name__, "paddle.static.nn", {name: f"static.nn:{name}" for name in (
-    "fc embedding sparse_embedding sequence_pool continuous_value_model").split()})
+    "fc embedding sparse_embedding sequence_pool continuous_value_model conv2d layer_norm batch_norm prelu").split()})

@@ -1,0 +1,162 @@
+"""Functions of nn.functional that slide a window over sequences [n, channels, wide] or images [n, channels, high, wide].
+
+`padding` is a number for all sides, a list with one for each axis, a list with those before and after each axis, a list of
+such pairs for all dimensions, "VALID" (none) or "SAME" (as many places as the axis has steps of the stride).
+"""
+
+from fleetrun import framework, tensor
+from fleetrun._arguments import refuse
+from fleetrun._error import Error
+
+
+def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
+    """The convolution of x[n, channels, wide] and weight[filters, channels / groups, kernel], plus bias[filters]."""
+    return _convolution("conv1d", x, weight, bias, stride, padding, dilation, groups, data_format, ("NCL", "NLC"))
+
+
+def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
+    """The convolution of x[n, channels, high, wide] and weight[filters, channels / groups, kernel, kernel], plus bias."""
+    return conv2d_of(None, x, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+def conv2d_of(layer, x, weight, bias, stride, padding, dilation, groups, data_format):
+    """conv2d whose result has the name of `layer`."""
+    formats = ("NCHW", "NHWC")
+    return _convolution("conv2d", x, weight, bias, stride, padding, dilation, groups, data_format, formats, layer)
+
+
+def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
+    """The largest value under each window of x[n, channels, wide]; return_mask: and where it was, int32."""
+    return _max_pool("max_pool1d", x, 1, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
+
+
+def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):
+    """The largest value under each window of x[n, channels, high, wide]; return_mask: and where in its channel, int32."""
+    return _max_pool("max_pool2d", x, 2, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
+
+
+def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
+    """The mean under each window of x[n, channels, wide]; exclusive: padding is not counted."""
+    return _avg_pool("avg_pool1d", x, 1, kernel_size, stride, padding, exclusive, ceil_mode, None, "NCL")
+
+
+def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
+               data_format="NCHW", name=None):
+    """The mean under each window of x[n, channels, high, wide]; divisor_override: divided by this instead of the count."""
+    return _avg_pool("avg_pool2d", x, 2, kernel_size, stride, padding, exclusive, ceil_mode, divisor_override, data_format)
+
+
+def _convolution(function, x, weight, bias, stride, padding, dilation, groups, data_format, formats, layer=None):
+    where = f"paddle.nn.functional.{function}"
+    last = _channels_last(where, data_format, formats)
+    axes = len(formats[0]) - 2
+    _expect_axes(where, x, axes)
+    window = _window(where, _first(x, last), weight.shape[2:], stride, padding, dilation)
+    inputs = [_first(x, last), weight] if bias is None else [_first(x, last), weight, bias]
+    # The name that Paddle gives the result, and counts.
+    each_alone = groups > 1 and weight.shape[1] == 1 and weight.shape[0] % groups == 0
+    kind = "depthwise_conv2d" if each_alone else "conv2d"
+    return _back(framework.append(kind, "conv2d", inputs, {**window, "groups": int(groups)}, layer=layer), last)
+
+
+def _max_pool(function, x, axes, kernel, stride, padding, return_mask, ceil_mode, data_format):
+    x, attributes, last = _pool(function, x, axes, kernel, stride, padding, ceil_mode, data_format)
+    if return_mask and last:
+        raise Error("config", f"paddle.nn.functional.{function}(return_mask=True) of {data_format} is not supported",
+                    "use the data_format with channels first")
+    prefix = framework.unique_name(function) + ".tmp"
+    outputs = [framework.unique_name(prefix) for _ in range(2)]
+    out, mask = framework.append(function, "max_pool2d", [x], attributes, outputs)
+    return (out, mask) if return_mask else _back(out, last)
+
+
+def _avg_pool(function, x, axes, kernel, stride, padding, exclusive, ceil_mode, divisor, data_format):
+    x, attributes, last = _pool(function, x, axes, kernel, stride, padding, ceil_mode, data_format)
+    out = framework.append(function, "avg_pool2d", [x], {**attributes, "exclusive": bool(exclusive)})
+    if divisor is not None:
+        size = 1
+        for one in attributes["ksize"]:
+            size *= one
+        out = tensor.scale(out, size / divisor)
+    return _back(out, last)
+
+
+def _pool(function, x, axes, kernel, stride, padding, ceil_mode, data_format):
+    where = f"paddle.nn.functional.{function}"
+    last = _channels_last(where, data_format, ("NCL", "NLC") if axes == 1 else ("NCHW", "NHWC"))
+    _expect_axes(where, x, axes)
+    x = _first(x, last)
+    kernel = _each(where, "kernel_size", kernel, axes)
+    window = _window(where, x, kernel, kernel if stride is None else stride, padding, 1)
+    return x, {**window, "ksize": kernel, "ceil_mode": bool(ceil_mode)}, last
+
+
+def _expect_axes(where, x, axes):
+    if x.ndim != axes + 2:
+        raise Error("config", f"{where}: {x.name} has the shape {list(x.shape)}", f"it needs {axes + 2} dimensions")
+
+
+def _channels_last(where, data_format, formats):
+    if data_format not in formats:
+        raise Error("config", f'{where}(data_format="{data_format}"): there is no such format', f"use {' or '.join(formats)}")
+    return data_format == formats[1]
+
+
+def _first(x, channels_last):
+    if not channels_last:
+        return x
+    return tensor.transpose(x, [0, x.ndim - 1, *range(1, x.ndim - 1)])
+
+
+def _back(x, channels_last):
+    return tensor.transpose(x, [0, *range(2, x.ndim), 1]) if channels_last else x
+
+
+def _each(where, name, value, axes):
+    """A number, or a list with one for each axis, as a list."""
+    values = [int(one) for one in value] if isinstance(value, (list, tuple)) else [int(value)] * axes
+    if len(values) != axes:
+        raise Error("config", f"{where}({name}={value!r}) has {len(values)} numbers for {axes} axes")
+    return values
+
+
+def _window(where, x, kernel, stride, padding, dilation):
+    """The engine's attributes of a window over x, whose channels come first."""
+    axes = len(kernel)
+    strides = _each(where, "stride", stride, axes)
+    dilations = _each(where, "dilation", dilation, axes)
+    if isinstance(padding, str) and padding.upper() == "SAME":
+        paddings, dilations = _same(where, x, kernel, strides), [1] * axes
+    else:
+        paddings = _paddings(where, padding, axes)
+    return {"strides": strides, "paddings": paddings, "dilations": dilations}
+
+
+def _same(where, x, kernel, strides):
+    paddings = []
+    for size, one, step in zip(x.shape[2:], kernel, strides):
+        if size < 0:
+            raise Error("config", f'{where}(padding="SAME"): {x.name} has the shape {list(x.shape)}',
+                        "the sizes that the window slides over must be known")
+        missing = max((-(-size // step) - 1) * step + one - size, 0)
+        paddings += [missing // 2, missing - missing // 2]
+    return paddings
+
+
+def _paddings(where, padding, axes):
+    if isinstance(padding, str):
+        if padding.upper() != "VALID":
+            raise Error("config", f'{where}(padding="{padding}"): there is no such padding', 'use numbers, "SAME" or "VALID"')
+        return [0] * (2 * axes)
+    if isinstance(padding, (list, tuple)) and padding and isinstance(padding[0], (list, tuple)):
+        pairs = [tuple(pair) for pair in padding]
+        spatial = pairs[2:] if pairs[:2] == [(0, 0)] * 2 else pairs[1:-1]
+        padding = [side for pair in spatial for side in pair]
+    if isinstance(padding, (list, tuple)) and len(padding) == 2 * axes:
+        return [int(side) for side in padding]
+    return [side for side in _each(where, "padding", padding, axes) for _ in range(2)]
+
+
+def refuse_padding_mode(layer, padding_mode):
+    """Throws: Error(config) for a padding that is not of zeros."""
+    refuse(f"paddle.nn.{layer}", padding_mode=(padding_mode, "zeros"))

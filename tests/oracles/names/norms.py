@@ -1,0 +1,65 @@
+"""Layer norm, batch norm and prelu: the parameters' names are in the gradients'."""
+
+import numpy
+
+ROWS = numpy.sin(numpy.arange(5 * 4) * 1.3).reshape(5, 4)
+IMAGE = numpy.sin(numpy.arange(3 * 2 * 3 * 4) * 1.7).reshape(3, 2, 3, 4)
+
+
+def layer_norm(paddle, net):
+    x = net.parameter("x", IMAGE)
+    return {"last": paddle.nn.LayerNorm(4)(x), "two": paddle.nn.LayerNorm([3, 4], epsilon=0.001)(x),
+            "no bias": paddle.nn.LayerNorm(4, bias_attr=False)(x),
+            "functional": paddle.nn.functional.layer_norm(x, [2, 3, 4])}
+
+
+def static_layer_norm(paddle, net):
+    x = net.parameter("x", IMAGE)
+    return {"first": paddle.static.nn.layer_norm(x), "last": paddle.static.nn.layer_norm(x, begin_norm_axis=3, act="relu"),
+            "no shift": paddle.static.nn.layer_norm(x, shift=False)}
+
+
+def batch_norm(paddle, net):
+    x, rows = net.parameter("x", IMAGE), net.parameter("rows", ROWS)
+    return {"2d": paddle.nn.BatchNorm2D(2)(x), "rows": paddle.nn.BatchNorm1D(4, momentum=0.7)(rows),
+            "1d": paddle.nn.BatchNorm1D(2)(paddle.reshape(x, [3, 2, 12])), "plain": paddle.nn.BatchNorm(2, act="relu")(x),
+            "last": paddle.nn.BatchNorm2D(4, data_format="NHWC")(x)}
+
+
+def batch_norm_of_all(paddle, net):
+    x = net.parameter("x", IMAGE)
+    return {"always": paddle.nn.BatchNorm2D(2, use_global_stats=True)(x), "static": paddle.static.nn.batch_norm(x)}
+
+
+def batch_norm_follows(paddle, net):
+    rows = net.data("rows", ROWS)
+    layer = paddle.nn.BatchNorm1D(4)
+    out = layer(rows)
+    test = net.main.clone(for_test=True)
+    net.start()
+    trained = [net.run([out])[0] for _ in range(2)][1]
+    tested = net.run([out], program=test)[0]
+    return {"trained": trained, "tested": tested, "mean": net.value("batch_norm1d_0.w_1"),
+            "variance": net.value("batch_norm1d_0.w_2"), "again": net.run([out], program=test)[0]}
+
+
+def prelu(paddle, net):
+    x = net.parameter("x", IMAGE)
+    return {"all": paddle.nn.PReLU()(x), "channels": paddle.nn.PReLU(2)(x),
+            "last": paddle.nn.PReLU(4, data_format="NHWC")(x),
+            "functional": paddle.nn.functional.prelu(x, net.parameter("w", [0.1, -0.2]))}
+
+
+def static_prelu(paddle, net):
+    x = net.parameter("x", IMAGE)
+    return {mode: paddle.static.nn.prelu(x, mode) for mode in ("all", "channel", "element")}
+
+
+def initial_values(paddle, net):
+    net.keep_initial_values()
+    x = net.parameter("x", IMAGE)
+    layers = [paddle.nn.BatchNorm2D(2), paddle.nn.LayerNorm(4), paddle.nn.PReLU(2, init=0.3)]
+    for layer in layers:
+        layer(x)
+    net.start()
+    return {parameter.name: net.value(parameter.name) for layer in layers for parameter in layer.parameters()}
