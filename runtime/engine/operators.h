@@ -122,6 +122,8 @@ struct OperatorDefinition {
 };
 
 std::span<const OperatorDefinition> elementwise_operators();
+/// What passes make of others (passes/fused_operators.cc).
+std::span<const OperatorDefinition> fused_operators();
 std::span<const OperatorDefinition> unary_operators();
 std::span<const OperatorDefinition> matrix_operators();
 std::span<const OperatorDefinition> lookup_operators();

@@ -1,0 +1,70 @@
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "runtime/engine/passes/passes.h"
+#include "tests/support/engine_program.h"
+
+using namespace fleetrun::engine;
+using namespace fleetrun::tests;
+
+namespace {
+
+Program chain() {
+  Program program;
+  add_data(program, "x", DataType::float32, {-1, 2});
+  add(program, "exp", {"x"}, "a");
+  add(program, "tanh", {"a"}, "b");
+  add(program, "relu", {"b"}, "c");
+  add(program, "exp", {"c"}, "d");
+  add(program, "mean", {"d"}, "y");
+  return program;
+}
+
+std::set<std::string> temporaries_of(const Program& program) {
+  std::set<std::string> names;
+  for (const Operator& op : program.operators()) names.insert(op.outputs.begin(), op.outputs.end());
+  return names;
+}
+
+float result_of(const Program& program) {
+  Scope scope;
+  Executor executor(program, scope);
+  const Tensor x = floats({2, 2}, {0.5f, -1, 2, 0.25f});
+  executor.run({{"x", &x}});
+  return floats_of(executor.tensor("y"))[0];
+}
+
+}  // namespace
+
+TEST_CASE("a chain needs two tensors beside its result") {
+  const Program program = chain();
+  const Program shared = share_memory(program, {"y"});
+  CHECK(temporaries_of(program).size() == 5);
+  CHECK(temporaries_of(shared) == std::set<std::string>{"a", "b", "y"});
+  CHECK(result_of(shared) == result_of(program));
+}
+
+TEST_CASE("what is read later, or kept, is not written over") {
+  Program program = chain();
+  add(program, "elementwise_add", {"a", "d"}, "sum");
+  const Program shared = share_memory(program, {"y", "b", "sum"});
+  for (const Operator& op : shared.operators()) {
+    if (op.type == "elementwise_add") CHECK(op.inputs == std::vector<std::string>{"a", "d"});
+  }
+  const auto names = temporaries_of(shared);
+  CHECK(names.contains("b"));
+  CHECK(names.size() == 6);
+}
+
+TEST_CASE("random numbers keep the name that chooses them") {
+  Program program;
+  program.random_seed = 3;
+  add_data(program, "x", DataType::float32, {-1, 8});
+  add(program, "exp", {"x"}, "a");
+  add(program, "tanh", {"a"}, "b");
+  program.append({"dropout", {"b"}, {"c", "mask"}, {}});
+  add(program, "exp", {"c"}, "d");
+  const Program shared = share_memory(program, {"d"});
+  CHECK(shared.operators()[2].outputs[0] == "c");
+}
