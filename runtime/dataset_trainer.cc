@@ -22,6 +22,7 @@
 #include "runtime/base/log.h"
 #include "runtime/batch_feed.h"
 #include "runtime/engine/operators.h"
+#include "runtime/engine/passes/passes.h"
 #include "runtime/parameter_exchange.h"
 
 namespace fleetrun::runtime {
@@ -339,14 +340,23 @@ PassResult run_threads(const Pass& pass) {
   return result;
 }
 
+/// The program as it is run: only what is fetched or pushed can be read after a batch.
+engine::Program optimized(const engine::Program& program, const TablePlan& plan, const PassOptions& options) {
+  engine::Kept kept(options.fetch.begin(), options.fetch.end());
+  for (const TablePlan::Entry& entry : plan.entries)
+    kept.insert({entry.gradient, entry.keys, entry.shows, entry.clicks});
+  return engine::optimize(program, kept, options.passes_off);
+}
+
 }  // namespace
 
 PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
                     const TablePlan& plan, ps::Client* client, const PassOptions& options) {
   const engine::Program forward = options.train ? engine::Program() : engine::clone_for_test(program);
-  const engine::Program& used = options.train ? program : forward;
-  for (const std::string& name : options.fetch) static_cast<void>(used.variable(name));
-  return run_threads({used, scope, dataset, plan, client, options, inputs_of(used, dataset.slots())});
+  const engine::Program& asked = options.train ? program : forward;
+  for (const std::string& name : options.fetch) static_cast<void>(asked.variable(name));
+  const engine::Program used = optimized(asked, plan, options);
+  return run_threads({used, scope, dataset, plan, client, options, inputs_of(asked, dataset.slots())});
 }
 
 }  // namespace fleetrun::runtime

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct PassOptions {
   ps::Mode mode = ps::Mode::async;
   /// async and half_async: pushes of a thread between two pulls of the dense parameters.
   std::uint32_t pull_dense_every = 1;
+  /// Passes over the program that are left out (engine/passes/passes.h).
+  std::set<std::string> passes_off = {};
   /// Gets each line as it is made: "time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]".
   std::function<void(const std::string&)> print = {};
   /// Called after every batch by the thread that computed it; has to be cheap and must not throw.

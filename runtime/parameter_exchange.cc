@@ -13,6 +13,7 @@
 #include "runtime/base/error.h"
 #include "runtime/dense_exchange.h"
 #include "runtime/engine/operators.h"
+#include "runtime/engine/passes/passes.h"
 #include "runtime/exchange_queue.h"
 
 namespace fleetrun::runtime {
@@ -138,11 +139,11 @@ ParameterExchange::State::State(const engine::Program& program, const TablePlan&
     }
     SparseTable table{&entry, {}, true};
     for (const Operator& op : program.operators()) {
-      if (op.type != "sparse_embedding" || attribute<std::string>(op, "parameter") != entry.parameter)
-        continue;
-      table.lookups.push_back(
-          {fed_ids(program, op.inputs[0]), attribute(op, "padding_idx", std::int64_t{-1})});
-      table.known_ahead = table.known_ahead && !table.lookups.back().ids.empty();
+      for (const engine::OutsideLookup& lookup : engine::outside_lookups(op)) {
+        if (lookup.parameter != entry.parameter) continue;
+        table.lookups.push_back({fed_ids(program, lookup.ids), lookup.padding});
+        table.known_ahead = table.known_ahead && !table.lookups.back().ids.empty();
+      }
     }
     sparse.push_back(std::move(table));
   }

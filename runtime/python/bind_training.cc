@@ -5,12 +5,14 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "dataset/batch_source.h"
 #include "runtime/base/environ.h"
+#include "runtime/base/text.h"
 #include "runtime/dataset_trainer.h"
 #include "runtime/engine/optimizer.h"
 #include "runtime/heartbeat.h"
@@ -149,6 +151,15 @@ std::function<void(const std::string&)> printer(const py::function& print_line) 
   };
 }
 
+/// FLEETRUN_PASSES_OFF: the names of passes, separated by commas.
+std::set<std::string> passes_off() {
+  std::set<std::string> names;
+  for (const std::string& name : split(Environ::of_process().value_or("FLEETRUN_PASSES_OFF", ""), ',')) {
+    if (!name.empty()) names.insert(name);
+  }
+  return names;
+}
+
 PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSource> dataset, PlanPtr plan,
                     ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
                     std::int64_t print_period, bool train, const std::string& mode,
@@ -161,6 +172,7 @@ PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSou
   options.mode = ps::mode_of(mode);
   options.pull_dense_every = pull_dense_every;
   options.print = printer(print_line);
+  options.passes_off = passes_off();
   const auto heartbeat = std::make_shared<runtime::Heartbeat>(Environ::of_process());
   if (heartbeat->is_heard()) options.on_batch = [heartbeat] { heartbeat->beat(); };
   const auto result = std::make_shared<PassResult>();
