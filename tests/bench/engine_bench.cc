@@ -1,21 +1,25 @@
-// The engine alone on the CTR-DNN shape: 26 slots x dim 10 in one shared table, 13 dense values, fc 400 x 400
-// x 400, softmax of 2, SGD, batch 1000, one thread, random ids that are fed from memory. Prints examples/s of
-// windows of 20 steps (median, least, most), for an embedding in this process and for rows from a RowSource
-// that costs nothing; then what each type of operator takes of a step.
+// The engine alone on the CTR-DNN shape: 26 slots x dim 10 in one shared table, 13 dense values, fc 400 x 400 x 400, softmax of
+// 2, SGD, random ids that are fed from memory. Beside it, in turn, the same matrix products alone, and the program without
+// passes. Each thread has its own executor and batches over shared parameters, as in train_from_dataset.
 //
-//   engine_bench [steps]
+//   engine_bench [BATCH [THREADS [ROUNDS]]]    a line of JSON with examples/s for each round
+//   engine_bench operators [BATCH]             what each type of operator takes of a step, with and without passes
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "runtime/engine/executor.h"
-#include "runtime/engine/optimizer.h"
-#include "runtime/engine/random.h"
-#include "tests/support/engine_program.h"
+#include "runtime/engine/matrix_product.h"
+#include "runtime/engine/passes/passes.h"
+#include "tests/support/ctr_model.h"
 
 using namespace fleetrun;
 using namespace fleetrun::engine;
@@ -23,127 +27,131 @@ using namespace fleetrun::tests;
 
 namespace {
 
-constexpr std::int64_t kBatch = 1000, kSlots = 26, kWidth = 10, kDense = 13, kRows = 1'000'001;
-
-struct Model {
-  Program main, startup;
-
-  explicit Model(bool rows) {
-    startup.random_seed = 1;
-    add_data(main, "dense", DataType::float32, {-1, kDense});
-    add_data(main, "label", DataType::int64, {-1, 1});
-    if (!rows) parameter("emb", {kRows, kWidth}, 0.01);
-    std::vector<std::string> parts;
-    for (std::int64_t s = 0; s < kSlots; ++s) {
-      const std::string slot = std::string("C").append(std::to_string(s));
-      add_data(main, slot, DataType::int64, {-1, 1});
-      if (rows) {
-        add(main, "sparse_embedding", {slot}, slot + ".rows",
-            {{"parameter", std::string("emb")}, {"width", kWidth}});
-      } else {
-        add(main, "embedding", {"emb", slot}, slot + ".rows", {{"is_sparse", true}});
-      }
-      parts.push_back(add(main, "reshape", {slot + ".rows"}, slot + ".flat",
-                          {{"shape", std::vector<std::int64_t>{-1, kWidth}}}));
-    }
-    parts.emplace_back("dense");
-    std::string x = add(main, "concat", parts, "x", {{"axis", std::int64_t{1}}});
-    std::int64_t width = kSlots * kWidth + kDense;
-    for (const char* layer : {"fc0", "fc1", "fc2"}) {
-      x = add(main, "relu", {linear(layer, x, width, 400)}, std::string(layer) + ".relu");
-      width = 400;
-    }
-    const std::string out = linear("out", x, 400, 2);
-    add(main, "mean", {add(main, "cross_entropy", {out, "label"}, "cost")}, "loss");
-    minimize(main, startup, "loss", {.learning_rate = 0.01});
-  }
-
-  void parameter(const std::string& name, const Shape& shape, double deviation) {
-    Variable variable;
-    variable.name = name;
-    variable.shape = shape;
-    variable.persistable = variable.trainable = true;
-    variable.stop_gradient = false;
-    main.add_variable(variable);
-    startup.add_variable(variable);
-    startup.append(
-        {"uniform_random", {}, {name}, {{"shape", shape}, {"min", -deviation}, {"max", deviation}}});
-  }
-
-  std::string linear(const std::string& layer, const std::string& x, std::int64_t in, std::int64_t out) {
-    parameter(layer + ".w", {in, out}, 0.05);
-    parameter(layer + ".b", {out}, 0.0);
-    return add(main, "linear", {x, layer + ".w", layer + ".b"}, layer);
-  }
-};
-
-struct ConstantRows final : RowSource {
-  void pull_rows(const std::string&, std::span<const std::uint64_t>, std::span<float> rows) override {
-    std::fill(rows.begin(), rows.end(), 0.01f);
-  }
-};
-
-std::vector<std::map<std::string, Tensor>> make_batches(std::size_t batches) {
-  std::vector<std::map<std::string, Tensor>> all(batches);
-  std::uint64_t k = 0;
-  for (auto& batch : all) {
-    Tensor dense(DataType::float32, {kBatch, kDense}), label(DataType::int64, {kBatch, 1});
-    for (float& value : dense.values<float>()) value = static_cast<float>(uniform(1, ++k));
-    for (std::int64_t& value : label.values<std::int64_t>()) value = uniform(2, ++k) < 0.3 ? 1 : 0;
-    for (std::int64_t s = 0; s < kSlots; ++s) {
-      Tensor ids(DataType::int64, {kBatch, 1});
-      for (std::int64_t& id : ids.values<std::int64_t>()) {
-        id = static_cast<std::int64_t>(uniform(3, ++k) * static_cast<double>(kRows));
-      }
-      batch.emplace(std::string("C").append(std::to_string(s)), std::move(ids));
-    }
-    batch.emplace("dense", std::move(dense));
-    batch.emplace("label", std::move(label));
-  }
-  return all;
-}
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void measure(const char* name, bool rows, int steps) {
-  Model model(rows);
-  Scope scope;
-  Executor(model.startup, scope).run({});
-  ConstantRows source;
-  Executor executor(model.main, scope, rows ? &source : nullptr);
-  const auto batches = make_batches(40);
-  std::vector<double> rates;
-  std::size_t at = 0;
-  const auto step = [&] {
-    std::map<std::string, const Tensor*> feed;
-    for (const auto& [variable, tensor] : batches[at++ % batches.size()]) feed[variable] = &tensor;
-    executor.run(feed);
-  };
-  for (int i = 0; i < 10; ++i) step();
-  for (int done = 0; done < steps; done += 20) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < 20; ++i) step();
-    rates.push_back(20.0 * kBatch / seconds_since(start));
+/// Forward, gradient by the input and by the weight, of every layer, on buffers of one thread.
+class Products {
+ public:
+  Products(const CtrShape& shape, std::int64_t batch) : batch_(static_cast<std::size_t>(batch)) {
+    std::int64_t width = shape.slots * shape.width + shape.dense;
+    for (const std::int64_t layer : shape.layers) {
+      add_layer(width, layer);
+      width = layer;
+    }
+    add_layer(width, 2);
   }
-  std::sort(rates.begin(), rates.end());
-  std::printf("%s: median %.0f examples/s, min %.0f, max %.0f, loss %.4f\n", name, rates[rates.size() / 2],
-              rates.front(), rates.back(), static_cast<double>(floats_of(executor.tensor("loss"))[0]));
+
+  void step() {
+    for (Layer& layer : layers_) {
+      multiply({.rows = batch_, .columns = layer.out, .inner = layer.in}, layer.x.data(), layer.w.data(),
+               layer.y.data());
+    }
+    for (std::size_t i = layers_.size(); i-- > 0;) {
+      Layer& layer = layers_[i];
+      multiply({.transpose_a = true, .rows = layer.in, .columns = layer.out, .inner = batch_}, layer.x.data(),
+               layer.y.data(), layer.dw.data());
+      multiply({.transpose_b = true, .rows = batch_, .columns = layer.in, .inner = layer.out}, layer.y.data(),
+               layer.w.data(), layer.dx.data());
+    }
+  }
+
+ private:
+  struct Layer {
+    std::size_t in, out;
+    std::vector<float> x, w, y, dx, dw;
+  };
+  void add_layer(std::int64_t in, std::int64_t out) {
+    const auto i = static_cast<std::size_t>(in), o = static_cast<std::size_t>(out);
+    layers_.push_back({i, o, std::vector<float>(batch_ * i, 0.5f), std::vector<float>(i * o, 0.01f),
+                       std::vector<float>(batch_ * o), std::vector<float>(batch_ * i),
+                       std::vector<float>(i * o)});
+  }
+
+  std::size_t batch_;
+  std::vector<Layer> layers_;
+};
+
+using Step = std::function<void()>;
+
+/// Examples/s of `steps` steps on each of the threads.
+double rate_of(const std::vector<Step>& threads, std::size_t steps, std::int64_t batch) {
+  const auto start = std::chrono::steady_clock::now();
+  {
+    std::vector<std::jthread> all;
+    for (const Step& step : threads) {
+      all.emplace_back([&step, steps] {
+        for (std::size_t i = 0; i < steps; ++i) step();
+      });
+    }
+  }
+  return static_cast<double>(steps * threads.size()) * static_cast<double>(batch) / seconds_since(start);
+}
+
+/// A program over its own scope, with an executor and batches for each thread.
+struct Trained {
+  Scope scope;
+  std::vector<std::map<std::string, Tensor>> batches;
+  std::vector<std::unique_ptr<Executor>> executors;
+  std::vector<Step> steps;
+
+  Trained(const Program& startup, const Program& main, const CtrShape& shape, std::int64_t batch,
+          std::size_t threads)
+      : batches(
+            ctr_batches(shape, static_cast<std::size_t>(std::max<std::int64_t>(40, 20000 / batch)), batch)) {
+    Executor(startup, scope).run({});
+    for (std::size_t t = 0; t < threads; ++t) {
+      executors.push_back(std::make_unique<Executor>(main, scope));
+      steps.emplace_back([this, executor = executors.back().get(), at = t * 17]() mutable {
+        executor->run(feed_of(batches[at++ % batches.size()]));
+      });
+    }
+  }
+};
+
+void measure(std::int64_t batch, std::size_t threads, int rounds) {
+  const CtrShape shape;
+  const CtrModel model(shape);
+  Trained plain(model.startup, model.main, shape, batch, threads);
+  Trained passed(model.startup, optimize(model.main, {"loss"}), shape, batch, threads);
+  std::vector<std::unique_ptr<Products>> products;
+  std::vector<Step> multiplied;
+  for (std::size_t t = 0; t < threads; ++t) {
+    products.push_back(std::make_unique<Products>(shape, batch));
+    multiplied.emplace_back([work = products.back().get()] { work->step(); });
+  }
+  const auto steps =
+      static_cast<std::size_t>(std::max<std::int64_t>(10, std::min<std::int64_t>(5000, 30000 / batch)));
+  for (const auto* side : {&multiplied, &plain.steps, &passed.steps}) rate_of(*side, steps / 4 + 1, batch);
+  for (int round = 0; round < rounds; ++round) {
+    const double alone = rate_of(multiplied, steps, batch);
+    const double without = rate_of(plain.steps, steps, batch);
+    const double with = rate_of(passed.steps, steps, batch);
+    std::printf("{\"products\": %.0f, \"without_passes\": %.0f, \"engine\": %.0f, \"loss\": %.5f}\n", alone,
+                without, with, static_cast<double>(floats_of(passed.executors[0]->tensor("loss"))[0]));
+    std::fflush(stdout);
+  }
+}
+
+void show_operators(const char* name, const Program& startup, const Program& main, std::int64_t batch) {
+  const CtrShape shape;
+  Trained trained(startup, main, shape, batch, 1);
+  for (int i = 0; i < 20; ++i) trained.steps[0]();
   std::map<std::string, double> by_type;
   double total = 0;
-  constexpr int kProfiled = 20;
-  for (int i = 0; i < kProfiled; ++i) {
-    std::map<std::string, const Tensor*> feed;
-    for (const auto& [variable, tensor] : batches[at++ % batches.size()]) feed[variable] = &tensor;
-    executor.run(feed, [&](const Operator& op, double seconds) {
-      by_type[op.type] += seconds;
-      total += seconds;
-    });
+  constexpr std::size_t kProfiled = 40;
+  for (std::size_t i = 0; i < kProfiled; ++i) {
+    trained.executors[0]->run(feed_of(trained.batches[i % trained.batches.size()]),
+                              [&](const Operator& op, double seconds) {
+                                by_type[op.type] += seconds;
+                                total += seconds;
+                              });
   }
   std::vector<std::pair<double, std::string>> sorted;
   for (const auto& [type, seconds] : by_type) sorted.emplace_back(seconds, type);
   std::sort(sorted.rbegin(), sorted.rend());
+  std::printf("%s\n", name);
   for (const auto& [seconds, type] : sorted) {
     std::printf("  %-20s %8.1f us/step %5.1f %%\n", type.c_str(), seconds / kProfiled * 1e6,
                 100.0 * seconds / total);
@@ -153,8 +161,15 @@ void measure(const char* name, bool rows, int steps) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int steps = argc > 1 ? std::max(20, std::atoi(argv[1])) : 200;
-  measure("embedding in this process", false, steps);
-  measure("rows from outside", true, steps);
+  const auto number = [&](int at, int fallback) {
+    return argc > at ? std::max(1, std::atoi(argv[at])) : fallback;
+  };
+  if (argc > 1 && std::string_view(argv[1]) == "operators") {
+    const CtrModel model{CtrShape()};
+    show_operators("without passes", model.startup, model.main, number(2, 1000));
+    show_operators("with passes", model.startup, optimize(model.main, {"loss"}), number(2, 1000));
+    return 0;
+  }
+  measure(number(1, 1000), static_cast<std::size_t>(number(2, 1)), number(3, 5));
   return 0;
 }
