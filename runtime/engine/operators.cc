@@ -18,7 +18,8 @@ const std::map<std::string_view, const OperatorDefinition*>& table() {
          {elementwise_operators(), unary_operators(), matrix_operators(), lookup_operators(),
           join_operators(), layout_operators(), reduce_operators(), loss_operators(), metric_operators(),
           initializer_operators(), statistics_operators(), update_operators(), convolution_operators(),
-          pooling_operators(), normalization_operators(), recurrent_operators(), print_operators(), fused_operators()}) {
+          pooling_operators(), normalization_operators(), recurrent_operators(), print_operators(),
+          fused_operators()}) {
       for (const OperatorDefinition& definition : group) all.emplace(definition.type, &definition);
     }
     return all;

@@ -1,14 +1,41 @@
 """fleetrun predict: the numbers that the script itself computed, in text and in JSON, and what it says of what cannot be."""
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 
 import numpy
 import pytest
-
 from fleetrun_job import clean_environment, find_fleetrun
-from saved_model import DAY, SLOTS
+from saved_model import DAY, SCRIPT, SLOTS
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory):
+    """The directory with the models, day.txt, expected.npz and names."""
+    directory = tmp_path_factory.mktemp("saved")
+    (directory / "day.txt").write_text(DAY)
+    (directory / "train.py").write_text(SCRIPT)
+    environment = clean_environment(PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
+    if folder := os.environ.get("FLEETRUN_PYTHONPATH"):
+        environment["PYTHONPATH"] = folder
+    done = subprocess.run([sys.executable, "train.py"], cwd=directory, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+@pytest.fixture
+def predict(saved):
+    """Runs it: (exit status, standard output, standard error)."""
+
+    def run(*arguments, cwd=saved, **options):
+        done = subprocess.run([find_fleetrun(), "predict", *map(str, arguments)], cwd=cwd, env=clean_environment(),
+                              capture_output=True, text=True, timeout=60, **options)
+        return done.returncode, done.stdout, done.stderr
+
+    return run
 
 
 def columns(out):
