@@ -1,0 +1,129 @@
+"""Layers as scripts use them: what they refuse, the names of their parameters, and what Print prints. Their values:
+test_paddle_names.py."""
+
+import pytest
+
+HEAD = """
+import numpy as np
+import fleetrun as paddle
+import fleetrun.nn.functional as F
+paddle.enable_static()
+paddle.seed(3)
+exe = paddle.static.Executor(paddle.CPUPlace())
+x = paddle.static.data("x", [None, 4, 6])
+image = paddle.static.data("image", [None, 4, 6, 5])
+value = lambda name: np.array(paddle.static.global_scope().find_var(name).get_tensor())
+"""
+
+REFUSED = {
+    'paddle.nn.Conv1D(4, 3, 3, padding_mode="reflect")': "paddle.nn.Conv1D(padding_mode='reflect') is not supported",
+    "paddle.nn.Conv2D(4, 3, 3, groups=2)": "4 channels to 3 do not divide into 2 groups",
+    "paddle.nn.Conv1D(5, 3, 3)(x)": "the input has not 5 channels",
+    "paddle.nn.Conv2D(4, 3, 3)(x)": "paddle.nn.functional.conv2d: x has the shape [-1, 4, 6]",
+    "paddle.nn.Conv1D(4, 3, 3, stride=[1, 2])(x)": "conv1d(stride=[1, 2]) has 2 numbers for 1 axes",
+    'paddle.nn.Conv1D(4, 3, 3, padding="FULL")(x)': 'conv1d(padding="FULL"): there is no such padding',
+    'paddle.nn.Conv1D(4, 3, 3, data_format="LNC")(x)': 'conv1d(data_format="LNC"): there is no such format',
+    "F.max_pool1d(x, 7)": "the window is larger than the padded input",
+    'F.max_pool2d(image, 2, return_mask=True, data_format="NHWC")': "max_pool2d(return_mask=True) of NHWC is not supported",
+    "paddle.nn.LayerNorm([4, 5])(x)": "layer_norm(normalized_shape=[4, 5]): x has the shape [-1, 4, 6]",
+    "paddle.static.nn.layer_norm(x, begin_norm_axis=0)": "the axes from begin_norm_axis on need known sizes",
+    "paddle.nn.BatchNorm2D(4)(x)": "paddle.nn.BatchNorm2D: x has the shape [-1, 4, 6]",
+    "paddle.nn.BatchNorm1D(6)(x)": "the scale 'batch_norm1d_0.w_0' has not 4 values",
+    'paddle.nn.BatchNorm1D(4, data_format="LNC")': 'paddle.nn.BatchNorm1D(data_format="LNC"): there is no such format',
+    "paddle.nn.PReLU(3)(x)": "the weight 'p_re_lu_0.w_0' has not 4 values",
+    'paddle.static.nn.prelu(x, "some")': 'prelu(mode="some"): there is no such mode',
+    "paddle.nn.GRU(5, 3)(x)": "weight_ih has not the shape [9, 6]",
+    'paddle.nn.LSTM(6, 3, direction="backward")': 'paddle.nn.LSTM(direction="backward"): there is no such direction',
+    "paddle.nn.GRUCell(6, 0)": "paddle.nn.GRUCell(hidden_size=0) is not above 0",
+    'paddle.nn.SimpleRNNCell(6, 3, activation="gelu")': 'SimpleRNNCell(activation="gelu"): there is no such activation',
+    "paddle.nn.RNN(paddle.nn.Linear(6, 3))": "paddle.nn.RNN(Linear) is not supported",
+    "paddle.nn.MultiHeadAttention(6, 4)": "paddle.nn.MultiHeadAttention(embed_dim=6, num_heads=4): the width does not divide",
+    "paddle.nn.MultiHeadAttention(6, 2)(x, cache=1)": "paddle.nn.MultiHeadAttention(cache=1) is not supported",
+    'paddle.static.Print(x, print_phase="later")': "there is no print_phase 'later'",
+    'paddle.static.nn.conv2d(image, 3, 3, act="swish")': 'paddle.static.nn.conv2d(activation="swish") is not supported',
+}
+
+
+@pytest.mark.parametrize("call", list(REFUSED))
+def test_a_layer_says_what_it_cannot_do(run, call):
+    run(HEAD + f"""
+try:
+    {call}
+except paddle.Error as error:
+    assert {REFUSED[call]!r} in str(error), error
+else:
+    raise AssertionError("accepted")
+""")
+
+
+def test_first_values_and_names_are_paddles(run):
+    run(HEAD + """
+conv = paddle.nn.Conv2D(4, 300, [3, 2])
+gru = paddle.nn.GRU(6, 16, num_layers=2, direction="bidirect")
+lstm = paddle.nn.LSTM(6, 16)
+static = paddle.static.nn.batch_norm(image, moving_mean_name="mean", moving_variance_name="variance")
+exe.run(paddle.static.default_startup_program())
+weight = value("conv2d_0.w_0")
+assert weight.shape == (300, 4, 3, 2)
+# 2 / (3 * 2 * 4) is the variance; 7,200 numbers show it within a few hundredths.
+assert abs(weight.var() * 12 - 1) < 0.1 and abs(weight.mean()) < 0.02, weight.var()
+assert not value("conv2d_0.b_0").any()
+for name, shape in (("gru_cell_0.w_0", (48, 6)), ("gru_cell_0.w_1", (48, 16)), ("gru_cell_0.b_1", (48,)),
+                    ("gru_cell_3.w_0", (48, 32)), ("lstm_cell_0.w_1", (64, 16))):
+    assert value(name).shape == shape, name
+    assert 0.2 < abs(value(name)).max() <= 0.25, name
+assert gru.weight_ih_l1_reverse.name == "gru_cell_3.w_0" and lstm.bias_hh_l0.name == "lstm_cell_0.b_1"
+assert sorted(name for name, _ in lstm.named_parameters()) == ["0.cell.bias_hh", "0.cell.bias_ih", "0.cell.weight_hh",
+                                                               "0.cell.weight_ih"]
+assert not value("mean").any() and (value("variance") == 1).all()
+assert not paddle.static.default_main_program().var("mean").trainable
+""")
+
+
+def test_dropout_lies_between_recurrent_layers(run):
+    run(HEAD + """
+paddle.static.default_main_program().random_seed = 5
+out, _ = paddle.nn.GRU(6, 8, num_layers=2, dropout=0.5)(x)
+assert [op.type for op in paddle.static.default_main_program().ops].count("dropout") == 1
+test = paddle.static.default_main_program().clone(for_test=True)
+exe.run(paddle.static.default_startup_program())
+feed = {"x": np.ones((2, 4, 6), "float32"), "image": np.ones((2, 4, 6, 5), "float32")}
+tested = [exe.run(test, feed=feed, fetch_list=[out])[0] for _ in range(2)]
+np.testing.assert_array_equal(*tested)
+assert abs(exe.run(feed=feed, fetch_list=[out])[0] - tested[0]).max() > 1e-3
+""")
+
+
+def test_a_weight_of_ones_stays_when_its_attribute_is_false(run):
+    run(HEAD + """
+cell = paddle.nn.SimpleRNNCell(6, 2, activation="relu", weight_ih_attr=False, bias_ih_attr=False)
+out, _ = cell(x[:, 0])
+loss = paddle.mean(out)
+paddle.optimizer.SGD(1.0).minimize(loss)
+exe.run(paddle.static.default_startup_program())
+exe.run(feed={"x": np.ones((2, 4, 6), "float32"), "image": np.ones((2, 4, 6, 5), "float32")}, fetch_list=[loss])
+assert (value(cell.weight_ih.name) == 1).all() and not value(cell.bias_ih.name).any()
+assert value(cell.bias_hh.name).any()
+""")
+
+
+def test_print_writes_a_value_and_its_gradient(run):
+    done = run("""
+import numpy as np
+import fleetrun as paddle
+paddle.enable_static()
+exe = paddle.static.Executor(paddle.CPUPlace())
+w = paddle.create_parameter([2], "float32", name="w", default_initializer=paddle.nn.initializer.Assign([0.5, -2.0]))
+shown = paddle.static.Print(w, message="look", summarize=1, first_n=2)
+ids = paddle.static.Print(paddle.static.data("ids", [None, 1], "int64"), print_phase="forward", print_tensor_lod=False)
+loss = paddle.sum(shown * 3.0)
+paddle.optimizer.SGD(0.0).minimize(loss)
+exe.run(paddle.static.default_startup_program())
+for _ in range(3):
+    exe.run(feed={"ids": np.array([[7], [8]])}, fetch_list=[loss, ids])
+""")
+    value = "Variable: w\n  - message: look\n  - lod: {}\n  - place: Place(cpu)\n  - shape: [2]\n  - layout: NCHW\n" \
+            "  - dtype: float32\n  - data: [0.5]\n"
+    gradient = value.replace("Variable: w", "Variable: print_0.tmp_0@GRAD").replace("[0.5]", "[3]")
+    ids = "Variable: ids\n  - place: Place(cpu)\n  - shape: [2, 1]\n  - layout: NCHW\n  - dtype: int64\n  - data: [7 8]\n"
+    assert done.stdout == (value + ids + gradient) * 2 + ids
