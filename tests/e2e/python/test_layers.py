@@ -127,3 +127,27 @@ for _ in range(3):
     gradient = value.replace("Variable: w", "Variable: print_0.tmp_0@GRAD").replace("[0.5]", "[3]")
     ids = "Variable: ids\n  - place: Place(cpu)\n  - shape: [2, 1]\n  - layout: NCHW\n  - dtype: int64\n  - data: [7 8]\n"
     assert done.stdout == (value + ids + gradient) * 2 + ids
+
+
+def test_a_net_of_them_learns_and_is_saved(run):
+    run(HEAD + """
+hidden = paddle.nn.Conv1D(4, 5, 3, padding=1)(x)
+hidden = paddle.nn.PReLU(5)(paddle.nn.BatchNorm1D(5)(hidden))
+hidden = paddle.nn.MaxPool1D(2)(hidden)
+hidden, _ = paddle.nn.LSTM(3, 4, direction="bidirect")(hidden)
+hidden = paddle.nn.TransformerEncoderLayer(8, 2, 16)(paddle.nn.LayerNorm(8)(hidden))
+out = paddle.nn.Linear(40, 2)(paddle.nn.Flatten()(hidden))
+loss = paddle.mean(paddle.square(out - 1.0))
+test = paddle.static.default_main_program().clone(for_test=True)
+paddle.optimizer.Adam(0.01).minimize(loss)
+exe.run(paddle.static.default_startup_program())
+feed = {"x": np.random.default_rng(0).normal(size=(8, 4, 6)).astype("float32"), "image": np.ones((8, 4, 6, 5), "float32")}
+losses = [exe.run(feed=feed, fetch_list=[loss])[0].item() for _ in range(30)]
+assert losses[-1] < losses[0] / 10, losses
+wanted = exe.run(test, feed=feed, fetch_list=[out])[0]
+paddle.static.save_inference_model("saved", [x], [out], exe)
+with paddle.static.scope_guard(paddle.static.Scope()):
+    program, feeds, fetches = paddle.static.load_inference_model("saved", exe)
+    found = exe.run(program, feed={feeds[0]: feed["x"]}, fetch_list=fetches)[0]
+np.testing.assert_array_equal(found, wanted)
+""")

@@ -40,7 +40,7 @@ def test_a_model_sees_what_logistic_regression_cannot(areas, model):
     found = {label: area for (name, label), area in areas.items() if name == model}
     assert found
     for label, area in found.items():
-        assert area > areas["lr_of_" + label, label] + 0.03, f"{label}: {area}"
+        assert area > areas["lr_of_" + label, label] + 0.1, f"{label}: {area}"
 
 
 def test_a_line_has_what_was_known_before_the_rating():
