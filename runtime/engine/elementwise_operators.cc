@@ -2,16 +2,20 @@
 //
 //   elementwise_add, _sub, _mul, _div, _max, _min, _pow   (X, Y) -> Out
 //     axis = -1: where Y's first dimension meets X's when Y has fewer; types: equal, float32 for gradients
-//   equal, not_equal, less_than, less_equal, greater_than, greater_equal, logical_and, logical_or
+//   elementwise_mod, elementwise_floordiv   the same; like Python's % and //, the second without a gradient
+//   equal, not_equal, less_than, less_equal, greater_than, greater_equal, logical_and, logical_or, logical_xor
 //     (X, Y) -> Out bool; no gradient
+//   logical_not, isnan, isinf, isfinite   (X) -> Out bool; no gradient
 //   where   (Condition bool, X, Y) -> Out, all of one shape
 // A dimension of 1 is repeated; gradients are summed over repeated dimensions. elementwise_max and _min give
-// the gradient of a tie to X.
+// the gradient of a tie to Y.
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/engine/broadcast.h"
 #include "runtime/engine/operators.h"
+#include "runtime/engine/typed.h"
 #include "runtime/engine/vector_math.h"
 
 namespace fleetrun::engine {
@@ -56,16 +60,16 @@ struct Max {
   [[gnu::always_inline]] static T value(T x, T y) {
     return x < y ? y : x;
   }
-  [[gnu::always_inline]] static float by_x(float x, float y, float g) { return x >= y ? g : 0.0f; }
-  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return x >= y ? 0.0f : g; }
+  [[gnu::always_inline]] static float by_x(float x, float y, float g) { return x > y ? g : 0.0f; }
+  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return x > y ? 0.0f : g; }
 };
 struct Min {
   template <class T>
   [[gnu::always_inline]] static T value(T x, T y) {
     return y < x ? y : x;
   }
-  [[gnu::always_inline]] static float by_x(float x, float y, float g) { return x <= y ? g : 0.0f; }
-  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return x <= y ? 0.0f : g; }
+  [[gnu::always_inline]] static float by_x(float x, float y, float g) { return x < y ? g : 0.0f; }
+  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return x < y ? 0.0f : g; }
 };
 struct Pow {
   template <class T>
@@ -74,6 +78,31 @@ struct Pow {
   }
   static float by_x(float x, float y, float g) { return g * y * std::pow(x, y - 1.0f); }
   static float by_y(float x, float y, float g) { return g * std::pow(x, y) * std::log(x); }
+};
+
+/// Like Python's %: the result has y's sign.
+struct Mod {
+  template <class T>
+  static T value(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T rest = std::fmod(x, y);
+      return rest != T{} && (rest < T{}) != (y < T{}) ? rest + y : rest;
+    } else {
+      if (y == T{}) return T{};
+      const auto rest = static_cast<T>(x % y);
+      return rest != T{} && (rest < T{}) != (y < T{}) ? static_cast<T>(rest + y) : rest;
+    }
+  }
+  static float by_x(float, float, float g) { return g; }
+  static float by_y(float x, float y, float g) { return -g * std::floor(x / y); }
+};
+/// Like Python's //.
+struct FloorDiv {
+  template <class T>
+  static T value(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) return std::floor(x / y);
+    return y == T{} ? T{} : static_cast<T>((x - Mod::value(x, y)) / y);
+  }
 };
 
 struct Equal {
@@ -122,6 +151,12 @@ struct Or {
   template <class T>
   static bool value(T x, T y) {
     return x != T{} || y != T{};
+  }
+};
+struct Xor {
+  template <class T>
+  static bool value(T x, T y) {
+    return (x != T{}) != (y != T{});
   }
 };
 
@@ -179,18 +214,9 @@ Kernel prepare_binary(const Preparation& p) {
       using Out = std::conditional_t<kLogical, bool, T>;
       compute<F>(broadcast, x->values<T>().data(), y->values<T>().data(), out->values<Out>().data());
     };
-    switch (x->type()) {
-      case DataType::float32:
-        return run(float{});
-      case DataType::float64:
-        return run(double{});
-      case DataType::int32:
-        return run(std::int32_t{});
-      case DataType::int64:
-        return run(std::int64_t{});
-      case DataType::boolean:
-        if constexpr (kLogical) run(bool{});
-    }
+    with_type(x->type(), [&]<class T>(T value) {
+      if constexpr (kLogical || !std::is_same_v<T, bool>) run(value);
+    });
   };
 }
 
@@ -266,6 +292,52 @@ void binary_gradient(GradientBuilder& builder) {
                   .attributes = op.attributes});
 }
 
+struct Not {
+  template <class T>
+  static bool value(T x) {
+    return x == T{};
+  }
+};
+struct IsNan {
+  template <class T>
+  static bool value(T x) {
+    return x != x;
+  }
+};
+struct IsInf {
+  template <class T>
+  static bool value(T x) {
+    if constexpr (std::is_floating_point_v<T>) return std::isinf(x);
+    return false;
+  }
+};
+struct IsFinite {
+  template <class T>
+  static bool value(T x) {
+    if constexpr (std::is_floating_point_v<T>) return std::isfinite(x);
+    return true;
+  }
+};
+
+void infer_predicate(Inference& inference) {
+  inference.expect_inputs(1, 1);
+  inference.expect_outputs(1, 1);
+  const Variable x = inference.input(0);
+  inference.set_output(0, DataType::boolean, x.shape, x.lod_level);
+}
+
+template <class F>
+Kernel prepare_predicate(const Preparation& p) {
+  return [x = p.input(0), out = p.output(0)] {
+    out->resize(DataType::boolean, x->shape());
+    out->offsets = x->offsets;
+    with_type(x->type(), [&]<class T>(T) {
+      const auto from = x->values<T>();
+      std::transform(from.begin(), from.end(), out->values<bool>().begin(), F::template value<T>);
+    });
+  };
+}
+
 void infer_where(Inference& inference) {
   inference.expect_inputs(3, 3);
   inference.expect_outputs(1, 1);
@@ -325,6 +397,10 @@ constexpr OperatorDefinition gradient_of(std::string_view type) {
   return {type, infer_gradient, prepare_binary_gradient<F>, nullptr};
 }
 template <class F>
+constexpr OperatorDefinition predicate(std::string_view type) {
+  return {type, infer_predicate, prepare_predicate<F>, nullptr};
+}
+template <class F>
 constexpr OperatorDefinition comparison(std::string_view type) {
   return {type, infer_binary<true>, prepare_binary<F, true>, nullptr};
 }
@@ -347,6 +423,9 @@ std::span<const OperatorDefinition> elementwise_operators() {
       gradient_of<Min>("elementwise_min_grad"),
       arithmetic<Pow>("elementwise_pow"),
       gradient_of<Pow>("elementwise_pow_grad"),
+      arithmetic<Mod>("elementwise_mod"),
+      gradient_of<Mod>("elementwise_mod_grad"),
+      {"elementwise_floordiv", infer_binary<false>, prepare_binary<FloorDiv, false>, nullptr},
       comparison<Equal>("equal"),
       comparison<NotEqual>("not_equal"),
       comparison<Less>("less_than"),
@@ -355,6 +434,11 @@ std::span<const OperatorDefinition> elementwise_operators() {
       comparison<GreaterEqual>("greater_equal"),
       comparison<And>("logical_and"),
       comparison<Or>("logical_or"),
+      comparison<Xor>("logical_xor"),
+      predicate<Not>("logical_not"),
+      predicate<IsNan>("isnan"),
+      predicate<IsInf>("isinf"),
+      predicate<IsFinite>("isfinite"),
       {"where", infer_where, prepare_where, where_gradient},
       {"where_grad", infer_gradient, prepare_where_gradient, nullptr},
   };

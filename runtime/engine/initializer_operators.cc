@@ -4,7 +4,7 @@
 //   uniform_random             shape, min = -1, max = 1
 //   gaussian_random            shape, mean = 0, std = 1
 //   truncated_gaussian_random  the same, drawn again beyond two standard deviations
-//   assign_value               shape, values: as many, row-major
+//   assign_value               shape, values: as many, row-major; dtype = "float32"
 //
 // Random ones are float32. Their values are a function of (seed, name of Out, position): `seed` is the
 // operator's attribute when it is not 0, else the program's random_seed; when that is 0 too, each executor
@@ -12,6 +12,7 @@
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/random.h"
+#include "runtime/engine/typed.h"
 
 namespace fleetrun::engine {
 
@@ -27,7 +28,8 @@ void infer_initializer(Inference& inference) {
   const auto shape = attribute<std::vector<std::int64_t>>(inference.op(), "shape");
   if (count(shape) < 0) inference.fail("the shape " + to_string(shape) + " has an unknown dimension");
   const DataType type = type_of(inference.op());
-  if (type != DataType::float32 && inference.op().type != "fill_constant") {
+  const bool random = inference.op().type.find("random") != std::string::npos;
+  if (type != DataType::float32 && random) {
     inference.fail("random values are float32");
   }
   inference.set_output(0, type, shape);
@@ -40,18 +42,7 @@ Kernel prepare_fill_constant(const Preparation& p) {
     const auto fill = [&]<class T>(T) {
       for (T& each : out->values<T>()) each = static_cast<T>(value);
     };
-    switch (type) {
-      case DataType::float32:
-        return fill(float{});
-      case DataType::float64:
-        return fill(double{});
-      case DataType::int32:
-        return fill(std::int32_t{});
-      case DataType::int64:
-        return fill(std::int64_t{});
-      case DataType::boolean:
-        return fill(bool{});
-    }
+    with_type(type, fill);
   };
 }
 
@@ -88,10 +79,12 @@ void infer_assign_value(Inference& inference) {
 
 Kernel prepare_assign_value(const Preparation& p) {
   return [out = p.output(0), shape = attribute<std::vector<std::int64_t>>(p.op, "shape"),
-          values = attribute<std::vector<double>>(p.op, "values")] {
-    out->resize(DataType::float32, shape);
-    std::size_t k = 0;
-    for (float& value : out->values<float>()) value = static_cast<float>(values[k++]);
+          type = type_of(p.op), values = attribute<std::vector<double>>(p.op, "values")] {
+    out->resize(type, shape);
+    with_type(type, [&]<class T>(T) {
+      std::size_t k = 0;
+      for (T& value : out->values<T>()) value = static_cast<T>(values[k++]);
+    });
   };
 }
 

@@ -1,11 +1,12 @@
 // Operators that change a tensor's shape or the order of its values; any type, gradients for float32.
 //
-//   reshape     (X) -> Out; shape: 0 keeps that dimension, one -1 is computed
+//   reshape     (X, numbers …) -> Out; shape (numbers.h): 0 keeps that dimension, one -1 is computed
 //   flatten     (X) -> Out; start_axis = 0, stop_axis = -1
 //   squeeze     (X) -> Out; axes: dropped where 1; none given: all that are 1
 //   unsqueeze   (X) -> Out; axes: places of new dimensions of 1 in the result
 //   transpose   (X) -> Out; perm
-//   slice       (X) -> Out; axes, starts, ends: negative ones count from the end, too large ones are cut
+//   slice       (X, numbers …) -> Out; axes, starts, ends (numbers.h): negative ones count from the end, too large
+//               ones are cut; steps: 1 or more
 //
 // A negative axis counts from the end. Offsets stay when the first dimension does. The gradient of the first
 // four is `reshape_like`: (dOut, X) -> dX.
@@ -14,7 +15,9 @@
 #include <cstring>
 
 #include "runtime/engine/axes.h"
+#include "runtime/engine/numbers.h"
 #include "runtime/engine/operators.h"
+#include "runtime/engine/strided.h"
 
 namespace fleetrun::engine {
 
@@ -22,8 +25,7 @@ namespace {
 
 using Reshaping = Shape (*)(const Operator&, const Shape&);
 
-Shape reshaped(const Operator& op, const Shape& x) {
-  Shape shape = attribute<std::vector<std::int64_t>>(op, "shape");
+Shape reshaped(const Operator& op, const Shape& x, Shape shape) {
   std::int64_t known = 1;
   std::size_t inferred = shape.size();
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -87,22 +89,49 @@ void copy_values(const Tensor& x, Tensor& out) {
   if (x.bytes() > 0) std::memcpy(out.data(), x.data(), x.bytes());
 }
 
+bool keeps_first(const Shape& x, const Shape& shape) {
+  return !shape.empty() && !x.empty() && shape[0] == x[0];
+}
+
+void infer_reshape(Inference& inference) {
+  inference.expect_inputs(1, static_cast<std::size_t>(-1));
+  inference.expect_outputs(1, 1);
+  const Variable& x = inference.input(0);
+  const Numbers sizes(inference.op(), "shape");
+  Shape shape = sizes.declared();
+  if (sizes.all_known()) {
+    shape = reshaped(inference.op(), x.shape, shape);
+  } else {
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (sizes.known(d) && shape[d] == 0 && d < x.shape.size()) shape[d] = x.shape[d];
+    }
+  }
+  inference.set_output(0, x.type, shape, keeps_first(x.shape, shape) ? x.lod_level : 0);
+}
+
+Kernel prepare_reshape(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), out = p.output(0), inputs = inputs_of(p),
+          sizes = Numbers(p.op, "shape")]() mutable {
+    out->resize(x->type(), reshaped(*op, x->shape(), sizes.read(inputs)));
+    if (keeps_first(x->shape(), out->shape())) out->offsets = x->offsets;
+    copy_values(*x, *out);
+  };
+}
+
 template <Reshaping kShape>
 void infer_reshaping(Inference& inference) {
   inference.expect_inputs(1, 1);
   inference.expect_outputs(1, 1);
   const Variable& x = inference.input(0);
   const Shape shape = kShape(inference.op(), x.shape);
-  const bool keeps = !shape.empty() && !x.shape.empty() && shape[0] == x.shape[0];
-  inference.set_output(0, x.type, shape, keeps ? x.lod_level : 0);
+  inference.set_output(0, x.type, shape, keeps_first(x.shape, shape) ? x.lod_level : 0);
 }
 
 template <Reshaping kShape>
 Kernel prepare_reshaping(const Preparation& p) {
   return [op = &p.op, x = p.input(0), out = p.output(0)] {
     out->resize(x->type(), kShape(*op, x->shape()));
-    const bool keeps = !out->shape().empty() && !x->shape().empty() && out->shape()[0] == x->shape()[0];
-    if (keeps) out->offsets = x->offsets;
+    if (keeps_first(x->shape(), out->shape())) out->offsets = x->offsets;
     copy_values(*x, *out);
   };
 }
@@ -119,72 +148,6 @@ Kernel prepare_reshape_like(const Preparation& p) {
     dx->resize(g->type(), x->shape());
     copy_values(*g, *dx);
   };
-}
-
-// ---- transpose and slice walk over the input with strides. ----
-
-/// Copies to `out`, in order, the values of a strided view.
-template <class T>
-void gather(const T* from, T* out, const Shape& shape, const std::vector<std::size_t>& strides) {
-  const std::size_t dimensions = shape.size();
-  const std::size_t size = product(shape, 0, dimensions);
-  if (size == 0) return;
-  if (dimensions == 0) {
-    *out = *from;
-    return;
-  }
-  const auto run = static_cast<std::size_t>(shape.back());
-  const std::size_t step = strides.back();
-  std::vector<std::size_t> at(dimensions, 0);
-  for (std::size_t done = 0; done < size; done += run, out += run) {
-    for (std::size_t k = 0; k < run; ++k) out[k] = from[k * step];
-    for (std::size_t d = dimensions - 1; d-- > 0;) {
-      from += strides[d];
-      if (++at[d] < static_cast<std::size_t>(shape[d])) break;
-      from -= strides[d] * static_cast<std::size_t>(shape[d]);
-      at[d] = 0;
-    }
-  }
-}
-
-template <class T>
-void scatter(const T* from, T* out, const Shape& shape, const std::vector<std::size_t>& strides) {
-  const std::size_t dimensions = shape.size();
-  const std::size_t size = product(shape, 0, dimensions);
-  if (size == 0 || dimensions == 0) return;
-  const auto run = static_cast<std::size_t>(shape.back());
-  const std::size_t step = strides.back();
-  std::vector<std::size_t> at(dimensions, 0);
-  for (std::size_t done = 0; done < size; done += run, from += run) {
-    for (std::size_t k = 0; k < run; ++k) out[k * step] = from[k];
-    for (std::size_t d = dimensions - 1; d-- > 0;) {
-      out += strides[d];
-      if (++at[d] < static_cast<std::size_t>(shape[d])) break;
-      out -= strides[d] * static_cast<std::size_t>(shape[d]);
-      at[d] = 0;
-    }
-  }
-}
-
-void gather_any(const Tensor& x, std::size_t offset, Tensor& out, const std::vector<std::size_t>& strides) {
-  switch (size_of(x.type())) {
-    case 1:
-      return gather(static_cast<const std::uint8_t*>(x.data()) + offset,
-                    static_cast<std::uint8_t*>(out.data()), out.shape(), strides);
-    case 4:
-      return gather(static_cast<const std::uint32_t*>(x.data()) + offset,
-                    static_cast<std::uint32_t*>(out.data()), out.shape(), strides);
-    default:
-      return gather(static_cast<const std::uint64_t*>(x.data()) + offset,
-                    static_cast<std::uint64_t*>(out.data()), out.shape(), strides);
-  }
-}
-
-std::vector<std::size_t> strides_of(const Shape& shape) {
-  std::vector<std::size_t> strides(shape.size(), 1);
-  for (std::size_t d = shape.size(); d-- > 1;)
-    strides[d - 1] = strides[d] * static_cast<std::size_t>(shape[d]);
-  return strides;
 }
 
 std::vector<std::size_t> permutation(const Operator& op, std::size_t dimensions) {
@@ -222,7 +185,7 @@ Kernel prepare_transpose(const Preparation& p) {
       strides.push_back(from[d]);
     }
     out->resize(x->type(), shape);
-    gather_any(*x, 0, *out, strides);
+    gather_view(*x, 0, shape, strides, *out);
   };
 }
 
@@ -237,63 +200,95 @@ void transpose_gradient(GradientBuilder& builder) {
                   .attributes = {{"perm", back}}});
 }
 
+/// What a slice sees of X.
 struct SliceView {
   Shape shape;
+  std::vector<std::size_t> strides;
   std::size_t offset = 0;
 };
 
-SliceView slice_view(const Operator& op, const Shape& x) {
-  const auto axes = attribute<std::vector<std::int64_t>>(op, "axes");
-  const auto starts = attribute<std::vector<std::int64_t>>(op, "starts");
-  const auto ends = attribute<std::vector<std::int64_t>>(op, "ends");
-  if (axes.size() != starts.size() || axes.size() != ends.size()) {
-    fail(op, "axes, starts and ends differ in length");
+/// The attributes of a slice.
+struct Cut {
+  explicit Cut(const Operator& op)
+      : op(&op),
+        axes(attribute<std::vector<std::int64_t>>(op, "axes")),
+        steps(attribute(op, "steps", std::vector<std::int64_t>(axes.size(), 1))),
+        starts(op, "starts"),
+        ends(op, "ends") {
+    if (axes.size() != starts.declared().size() || axes.size() != ends.declared().size() ||
+        axes.size() != steps.size()) {
+      fail(op, "axes, starts and ends differ in length");
+    }
+    for (const std::int64_t step : steps) {
+      if (step < 1) fail(op, "the step " + std::to_string(step) + " is below 1");
+    }
   }
-  SliceView view{x, 0};
-  const bool known = count(x) >= 0;
-  const auto strides = known ? strides_of(x) : std::vector<std::size_t>(x.size(), 0);
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const std::size_t d = axis_of(op, axes[i], x.size());
-    if (x[d] < 0) continue;
-    const auto bounded = [size = x[d]](std::int64_t at) {
-      return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
-    };
-    const std::int64_t start = bounded(starts[i]), end = std::max(bounded(ends[i]), start);
-    view.shape[d] = end - start;
-    view.offset += static_cast<std::size_t>(start) * strides[d];
+
+  const Operator* op;
+  std::vector<std::int64_t> axes, steps;
+  Numbers starts, ends;
+
+  SliceView view(const Shape& x, const std::vector<std::int64_t>& from,
+                 const std::vector<std::int64_t>& to) const {
+    const bool known = count(x) >= 0;
+    SliceView view{x, known ? strides_of(x) : std::vector<std::size_t>(x.size(), 0), 0};
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const std::size_t d = axis_of(*op, axes[i], x.size());
+      if (x[d] < 0) continue;
+      const auto bounded = [size = x[d]](std::int64_t at) {
+        return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
+      };
+      const std::int64_t start = bounded(from[i]), end = std::max(bounded(to[i]), start);
+      view.shape[d] = (end - start + steps[i] - 1) / steps[i];
+      view.offset += static_cast<std::size_t>(start) * view.strides[d];
+      view.strides[d] *= static_cast<std::size_t>(steps[i]);
+    }
+    return view;
   }
-  return view;
-}
+
+  /// What is known while the program is built.
+  Shape declared(const Shape& x) const {
+    Shape shape = view(x, starts.declared(), ends.declared()).shape;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const std::size_t d = axis_of(*op, axes[i], x.size());
+      if (!starts.known(i) || !ends.known(i)) shape[d] = -1;
+    }
+    return shape;
+  }
+};
 
 void infer_slice(Inference& inference) {
-  inference.expect_inputs(1, 1);
+  inference.expect_inputs(1, static_cast<std::size_t>(-1));
   inference.expect_outputs(1, 1);
   const Variable& x = inference.input(0);
-  inference.set_output(0, x.type, slice_view(inference.op(), x.shape).shape);
+  inference.set_output(0, x.type, Cut(inference.op()).declared(x.shape));
 }
 
 Kernel prepare_slice(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), out = p.output(0)] {
-    const SliceView view = slice_view(*op, x->shape());
+  return [cut = Cut(p.op), x = p.input(0), out = p.output(0), inputs = inputs_of(p)]() mutable {
+    const SliceView view = cut.view(x->shape(), cut.starts.read(inputs), cut.ends.read(inputs));
     out->resize(x->type(), view.shape);
-    gather_any(*x, view.offset, *out, strides_of(x->shape()));
+    gather_view(*x, view.offset, view.shape, view.strides, *out);
   };
 }
 
-/// (X, dOut) -> dX
+/// (X, numbers …, dOut) -> dX
 Kernel prepare_slice_gradient(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), g = p.input(1), dx = p.output(0)] {
-    const SliceView view = slice_view(*op, x->shape());
+  return [cut = Cut(p.op), x = p.input(0), g = p.input(p.inputs() - 1), dx = p.output(0),
+          inputs = inputs_of(p)]() mutable {
+    const SliceView view = cut.view(x->shape(), cut.starts.read(inputs), cut.ends.read(inputs));
     dx->resize(DataType::float32, x->shape());
     const auto to = dx->values<float>();
     std::fill(to.begin(), to.end(), 0.0f);
-    scatter(g->values<float>().data(), to.data() + view.offset, view.shape, strides_of(x->shape()));
+    add_to_view(g->values<float>().data(), to.data() + view.offset, view.shape, view.strides);
   };
 }
 
 void slice_gradient(GradientBuilder& builder) {
+  std::vector<std::string> inputs = builder.op().inputs;
+  inputs.push_back(builder.output_gradient(0));
   builder.append({.type = "slice_grad",
-                  .inputs = {builder.op().inputs[0], builder.output_gradient(0)},
+                  .inputs = std::move(inputs),
                   .outputs = {builder.input_gradient(0)},
                   .attributes = builder.op().attributes});
 }
@@ -302,7 +297,7 @@ void slice_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> layout_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"reshape", infer_reshaping<reshaped>, prepare_reshaping<reshaped>, reshaping_gradient},
+      {"reshape", infer_reshape, prepare_reshape, reshaping_gradient},
       {"flatten", infer_reshaping<flattened>, prepare_reshaping<flattened>, reshaping_gradient},
       {"squeeze", infer_reshaping<squeezed>, prepare_reshaping<squeezed>, reshaping_gradient},
       {"unsqueeze", infer_reshaping<unsqueezed>, prepare_reshaping<unsqueezed>, reshaping_gradient},

@@ -3,10 +3,12 @@
 //   linear   (X [.., K], Weight [K, M], Bias [M] optional) -> Out [.., M]: X·Weight + Bias
 //   matmul   (X, Y) -> Out; transpose_x = false, transpose_y = false
 //            [N, K]·[K, M]; [.., K]·[K, M] with X's leading dimensions kept; [.., N, K]·[.., K, M] batch by
-//            batch when both have the same leading dimensions
+//            batch, leading dimensions of 1 and missing ones being repeated
 
+#include <algorithm>
 #include <cstring>
 
+#include "runtime/engine/broadcast.h"
 #include "runtime/engine/matrix_product.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/vector_math.h"
@@ -124,13 +126,29 @@ void linear_gradient(GradientBuilder& builder) {
        .attributes = {}});
 }
 
-/// One matmul as `batches` products; a fold of X's leading dimensions into its rows where Y has two.
+/// One matmul as products of matrices; X's leading dimensions are rows where Y is one matrix.
 struct MatmulPlan {
-  std::size_t batches = 1;
   std::size_t rows = 0, inner = 0, columns = 0;
   bool transpose_x = false, transpose_y = false;
   Shape shape;
+  /// Which matrices of X and Y each product takes; empty for one of each.
+  std::vector<std::pair<std::size_t, std::size_t>> batches;
+  /// Whether a matrix of X (Y) is in several products.
+  bool repeats_x = false, repeats_y = false;
 };
+
+void plan_batches(const Shape& x, const Shape& y, const Shape& leading, MatmulPlan& plan) {
+  Broadcast broadcast;
+  plan.batches.clear();
+  if (!broadcast.plan(x, y, -1)) return;
+  broadcast.for_each_run([&](std::size_t, std::size_t i, std::size_t j) {
+    for (std::size_t k = 0; k < broadcast.run(); ++k) {
+      plan.batches.emplace_back(i + k * broadcast.step_x(), j + k * broadcast.step_y());
+    }
+  });
+  plan.repeats_x = count(x) < count(leading);
+  plan.repeats_y = count(y) < count(leading);
+}
 
 /// An empty text when the shapes agree. -1 stands for any size.
 std::string plan_matmul(const Shape& x, const Shape& y, MatmulPlan& plan) {
@@ -141,23 +159,20 @@ std::string plan_matmul(const Shape& x, const Shape& y, MatmulPlan& plan) {
   const std::int64_t inner_y = plan.transpose_y ? y[dy - 1] : y[dy - 2];
   if (inner_x >= 0 && inner_y >= 0 && inner_x != inner_y) return "the inner dimensions differ";
   const std::int64_t columns = plan.transpose_y ? y[dy - 2] : y[dy - 1];
-  plan.shape = x;
-  if (!folds) {
-    if (dx != dy) return "both inputs need the same leading dimensions";
-    plan.batches = 1;
-    for (std::size_t d = 0; d + 2 < dx; ++d) {
-      if (x[d] >= 0 && y[d] >= 0 && x[d] != y[d]) return "both inputs need the same leading dimensions";
-      if (x[d] < 0) plan.shape[d] = y[d];
-      plan.batches *= static_cast<std::size_t>(x[d]);
-    }
-    plan.shape[dx - 2] = plan.transpose_x ? x[dx - 1] : x[dx - 2];
-    plan.rows = static_cast<std::size_t>(plan.shape[dx - 2]);
-  } else {
-    plan.batches = 1;
+  if (folds) {
+    plan.shape = x;
     plan.rows = 1;
     for (std::size_t d = 0; d + 1 < dx; ++d) plan.rows *= static_cast<std::size_t>(x[d]);
+    plan.batches.assign(1, {0, 0});
+  } else {
+    const Shape of_x(x.begin(), x.end() - 2), of_y(y.begin(), y.end() - 2);
+    if (!broadcast_shape(of_x, of_y, -1, plan.shape)) return "the leading dimensions do not agree";
+    if (count(of_x) >= 0 && count(of_y) >= 0) plan_batches(of_x, of_y, plan.shape, plan);
+    plan.shape.push_back(plan.transpose_x ? x[dx - 1] : x[dx - 2]);
+    plan.rows = static_cast<std::size_t>(plan.shape.back());
+    plan.shape.push_back(columns);
   }
-  plan.shape[dx - 1] = columns;
+  plan.shape.back() = columns;
   plan.inner = static_cast<std::size_t>(inner_x);
   plan.columns = static_cast<std::size_t>(columns);
   return {};
@@ -194,15 +209,13 @@ Kernel prepare_matmul(const Preparation& p) {
     const float* a = x->values<float>().data();
     const float* b = y->values<float>().data();
     float* c = out->values<float>().data();
-    for (std::size_t i = 0; i < plan.batches; ++i) {
+    for (const auto& [i, j] : plan.batches) {
       multiply({.transpose_a = plan.transpose_x,
                 .transpose_b = plan.transpose_y,
                 .rows = plan.rows,
                 .columns = plan.columns,
                 .inner = plan.inner},
-               a, b, c);
-      a += plan.rows * plan.inner;
-      b += plan.inner * plan.columns;
+               a + i * plan.rows * plan.inner, b + j * plan.inner * plan.columns, c);
       c += plan.rows * plan.columns;
     }
   };
@@ -212,29 +225,46 @@ Kernel prepare_matmul(const Preparation& p) {
 void differentiate(const MatmulPlan& plan, const float* x, const float* y, const float* g, float* dx,
                    float* dy) {
   if (dx != nullptr && !plan.transpose_x) {
-    multiply(
-        {.transpose_b = !plan.transpose_y, .rows = plan.rows, .columns = plan.inner, .inner = plan.columns},
-        g, y, dx);
+    multiply({.transpose_b = !plan.transpose_y,
+              .rows = plan.rows,
+              .columns = plan.inner,
+              .inner = plan.columns,
+              .accumulate = plan.repeats_x},
+             g, y, dx);
   } else if (dx != nullptr) {
     multiply({.transpose_a = plan.transpose_y,
               .transpose_b = true,
               .rows = plan.inner,
               .columns = plan.rows,
-              .inner = plan.columns},
+              .inner = plan.columns,
+              .accumulate = plan.repeats_x},
              y, g, dx);
   }
   if (dy != nullptr && !plan.transpose_y) {
-    multiply(
-        {.transpose_a = !plan.transpose_x, .rows = plan.inner, .columns = plan.columns, .inner = plan.rows},
-        x, g, dy);
+    multiply({.transpose_a = !plan.transpose_x,
+              .rows = plan.inner,
+              .columns = plan.columns,
+              .inner = plan.rows,
+              .accumulate = plan.repeats_y},
+             x, g, dy);
   } else if (dy != nullptr) {
     multiply({.transpose_a = true,
               .transpose_b = plan.transpose_x,
               .rows = plan.columns,
               .columns = plan.inner,
-              .inner = plan.rows},
+              .inner = plan.rows,
+              .accumulate = plan.repeats_y},
              g, x, dy);
   }
+}
+
+/// The gradient's values; zeros when products are to be added up in it.
+float* begin_gradient(const Tensor& of, bool adds_up, Tensor* gradient) {
+  if (gradient == nullptr) return nullptr;
+  gradient->resize(DataType::float32, of.shape());
+  float* values = gradient->values<float>().data();
+  if (adds_up) std::fill_n(values, gradient->size(), 0.0f);
+  return values;
 }
 
 /// (X, Y, dOut) -> dX, dY
@@ -242,14 +272,15 @@ Kernel prepare_matmul_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), y = p.input(1), g = p.input(2), dx = p.output(0), dy = p.output(1),
           plan = plan_of(p.op)]() mutable {
     plan_or_fail(*op, *x, *y, plan);
-    if (dx != nullptr) dx->resize(DataType::float32, x->shape());
-    if (dy != nullptr) dy->resize(DataType::float32, y->shape());
-    for (std::size_t i = 0; i < plan.batches; ++i) {
-      const std::size_t at_x = i * plan.rows * plan.inner, at_y = i * plan.inner * plan.columns;
-      differentiate(plan, x->values<float>().data() + at_x, y->values<float>().data() + at_y,
-                    g->values<float>().data() + i * plan.rows * plan.columns,
-                    dx != nullptr ? dx->values<float>().data() + at_x : nullptr,
-                    dy != nullptr ? dy->values<float>().data() + at_y : nullptr);
+    const bool none = plan.batches.empty();
+    float* to_x = begin_gradient(*x, plan.repeats_x || none, dx);
+    float* to_y = begin_gradient(*y, plan.repeats_y || none, dy);
+    const float* from = g->values<float>().data();
+    for (const auto& [i, j] : plan.batches) {
+      const std::size_t at_x = i * plan.rows * plan.inner, at_y = j * plan.inner * plan.columns;
+      differentiate(plan, x->values<float>().data() + at_x, y->values<float>().data() + at_y, from,
+                    to_x != nullptr ? to_x + at_x : nullptr, to_y != nullptr ? to_y + at_y : nullptr);
+      from += plan.rows * plan.columns;
     }
   };
 }

@@ -1,11 +1,8 @@
 // The operators of a Program: how each checks its inputs, computes, and is differentiated.
 //
-// The table of operators with inputs, outputs and attributes is at the top of each group's source file:
-// elementwise_operators.cc, unary_operators.cc, matrix_operators.cc, lookup_operators.cc, join_operators.cc,
-// layout_operators.cc, reduce_operators.cc, loss_operators.cc, metric_operators.cc, initializer_operators.cc,
-// statistics_operators.cc, update_operators.cc, convolution_operators.cc, pooling_operators.cc,
-// normalization_operators.cc, recurrent_operators.cc and print_operators.cc each open with theirs. Names and meanings are Paddle's. The gradient operator of
-// `x` is `x_grad`; the gradient of a variable v is named v@GRAD.
+// The table of operators with inputs, outputs and attributes is at the top of its group's source file:
+// every *_operators.cc of this folder opens with its. Names and meanings are Paddle's where Paddle has the operator. The
+// gradient operator of `x` is `x_grad`; the gradient of a variable v is named v@GRAD.
 #pragma once
 
 #include <functional>
@@ -125,7 +122,13 @@ std::span<const OperatorDefinition> elementwise_operators();
 /// What passes make of others (passes/fused_operators.cc).
 std::span<const OperatorDefinition> fused_operators();
 std::span<const OperatorDefinition> unary_operators();
+std::span<const OperatorDefinition> activation_operators();
 std::span<const OperatorDefinition> matrix_operators();
+std::span<const OperatorDefinition> einsum_operators();
+std::span<const OperatorDefinition> index_operators();
+std::span<const OperatorDefinition> order_operators();
+std::span<const OperatorDefinition> random_operators();
+std::span<const OperatorDefinition> repeat_operators();
 std::span<const OperatorDefinition> lookup_operators();
 std::span<const OperatorDefinition> join_operators();
 std::span<const OperatorDefinition> layout_operators();

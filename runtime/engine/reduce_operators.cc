@@ -1,9 +1,11 @@
-// Operators that add values up, float32 (add_n and sum also int64).
+// Operators that make one value of many, float32.
 //
 //   mean   (X) -> Out; axis = [] (all), keepdim = false
-//   sum    the same
-//   max    the same; the gradient goes to the first value that reaches it (reduce over one axis or all)
-//   add_n  (X1, X2, …) -> Out, of one shape; Out may be X1
+//   sum    the same, also of int64 and int32; of bool, as int64: how many are true
+//   max, min  the same, also of int64 and int32; every value that reaches it gets the gradient
+//   prod   the same as sum without bool
+//   all, any  the same, of bool; no gradient
+//   add_n  (X1, X2, …) -> Out, of one shape, also of int64; Out may be X1
 //
 // A result without dimensions has the shape [1], as in Paddle 2.3.
 
@@ -18,11 +20,20 @@ namespace fleetrun::engine {
 
 namespace {
 
-enum class Reduction { sum, mean, max };
+enum class Reduction { sum, mean, max, min, prod, all, any };
 
 Reduction reduction_of(const Operator& op) {
-  if (op.type.starts_with("mean")) return Reduction::mean;
-  return op.type.starts_with("max") ? Reduction::max : Reduction::sum;
+  constexpr std::pair<std::string_view, Reduction> kNames[] = {
+      {"mean", Reduction::mean}, {"max", Reduction::max}, {"min", Reduction::min},
+      {"prod", Reduction::prod}, {"all", Reduction::all}, {"any", Reduction::any}};
+  for (const auto& [name, reduction] : kNames) {
+    if (op.type.starts_with(name)) return reduction;
+  }
+  return Reduction::sum;
+}
+
+bool is_integer(DataType type) {
+  return type == DataType::int64 || type == DataType::int32;
 }
 
 std::vector<bool> reduced_axes(const Operator& op, std::size_t dimensions) {
@@ -49,11 +60,16 @@ void infer_reduce(Inference& inference) {
   inference.expect_inputs(1, 1);
   inference.expect_outputs(1, 1);
   const Variable& x = inference.input(0);
-  if (reduction_of(inference.op()) != Reduction::sum || x.type != DataType::int64) {
+  const Reduction kind = reduction_of(inference.op());
+  const bool logical = kind == Reduction::all || kind == Reduction::any;
+  const bool counts = kind == Reduction::sum && x.type == DataType::boolean;
+  if (logical) {
+    inference.expect_type(0, DataType::boolean);
+  } else if (!counts && (kind == Reduction::mean || !is_integer(x.type))) {
     inference.expect_type(0, DataType::float32);
   }
   const auto reduced = reduced_axes(inference.op(), x.shape.size());
-  inference.set_output(0, x.type, reduced_shape(inference.op(), x.shape, reduced));
+  inference.set_output(0, counts ? DataType::int64 : x.type, reduced_shape(inference.op(), x.shape, reduced));
 }
 
 /// Dimensions of X joined to stretches that are reduced or kept as a whole: [outer…, inner].
@@ -117,62 +133,103 @@ void sum_values(const Walk& walk, const T* from, T* to) {
   });
 }
 
-void max_values(const Walk& walk, const float* from, float* to) {
+/// out = combine(out, value) for every value, from `first` on.
+template <class From, class T, class Combine>
+void fold(const Walk& walk, const Tensor& x, Tensor& out, T first, const Combine& combine) {
+  const From* from = x.values<From>().data();
+  const auto to = out.values<T>();
+  std::fill(to.begin(), to.end(), first);
   walk.for_each([&](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
     for (std::size_t k = 0; k < size; ++k) {
-      float& out = to[result + (reduced ? 0 : k)];
-      out = std::max(out, from[at + k]);
+      T& target = to[result + (reduced ? 0 : k)];
+      target = combine(target, static_cast<T>(from[at + k]));
     }
   });
+}
+
+template <class T>
+void reduce_numbers(Reduction kind, const Walk& walk, const Tensor& x, Tensor& out) {
+  using Limits = std::numeric_limits<T>;
+  constexpr T kLeast = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  constexpr T kMost = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  if (kind == Reduction::max) {
+    return fold<T>(walk, x, out, kLeast, [](T a, T b) { return std::max(a, b); });
+  }
+  if (kind == Reduction::min) {
+    return fold<T>(walk, x, out, kMost, [](T a, T b) { return std::min(a, b); });
+  }
+  if (kind == Reduction::prod) {
+    return fold<T>(walk, x, out, T{1}, [](T a, T b) { return static_cast<T>(a * b); });
+  }
+  const auto to = out.values<T>();
+  std::fill(to.begin(), to.end(), T{});
+  sum_values(walk, x.values<T>().data(), to.data());
+  if (kind != Reduction::mean) return;
+  for (T& value : to) value = static_cast<T>(value / static_cast<T>(walk.values));
+}
+
+void reduce_booleans(Reduction kind, const Walk& walk, const Tensor& x, Tensor& out) {
+  if (kind == Reduction::sum) {
+    return fold<bool>(walk, x, out, std::int64_t{0}, [](std::int64_t a, std::int64_t b) { return a + b; });
+  }
+  const bool all = kind == Reduction::all;
+  fold<bool>(walk, x, out, all, [all](bool a, bool b) { return all ? a && b : a || b; });
 }
 
 Kernel prepare_reduce(const Preparation& p) {
   return [op = &p.op, x = p.input(0), out = p.output(0), kind = reduction_of(p.op), walk = Walk()]() mutable {
     const auto reduced = reduced_axes(*op, x->shape().size());
     walk.plan(x->shape(), reduced);
-    out->resize(x->type(), reduced_shape(*op, x->shape(), reduced));
-    if (x->type() == DataType::int64) {
-      const auto to = out->values<std::int64_t>();
-      std::fill(to.begin(), to.end(), 0);
-      return sum_values(walk, x->values<std::int64_t>().data(), to.data());
-    }
-    const auto to = out->values<float>();
-    const bool max = kind == Reduction::max;
-    std::fill(to.begin(), to.end(), max ? -std::numeric_limits<float>::infinity() : 0.0f);
-    if (max) return max_values(walk, x->values<float>().data(), to.data());
-    sum_values(walk, x->values<float>().data(), to.data());
-    if (kind == Reduction::mean) {
-      for (float& value : to) value /= static_cast<float>(walk.values);
-    }
+    const bool counts = kind == Reduction::sum && x->type() == DataType::boolean;
+    out->resize(counts ? DataType::int64 : x->type(), reduced_shape(*op, x->shape(), reduced));
+    if (x->type() == DataType::boolean) return reduce_booleans(kind, walk, *x, *out);
+    if (x->type() == DataType::int64) return reduce_numbers<std::int64_t>(kind, walk, *x, *out);
+    if (x->type() == DataType::int32) return reduce_numbers<std::int32_t>(kind, walk, *x, *out);
+    reduce_numbers<float>(kind, walk, *x, *out);
   };
+}
+
+/// f(place in X, place in Out) for every value of X.
+template <class F>
+void for_each_value(const Walk& walk, const F& f) {
+  walk.for_each([&f](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
+    for (std::size_t k = 0; k < size; ++k) f(at + k, result + (reduced ? 0 : k));
+  });
+}
+
+/// The product of the other values: Out / X, and where X is 0 what the others give.
+void differentiate_product(const Walk& walk, std::span<const float> x, std::span<const float> y,
+                           std::span<const float> g, std::span<float> dx) {
+  std::vector<float> others(y.size(), 1.0f);
+  std::vector<std::size_t> zeros(y.size(), 0);
+  for_each_value(walk, [&](std::size_t i, std::size_t r) {
+    if (x[i] == 0.0f) {
+      ++zeros[r];
+    } else {
+      others[r] *= x[i];
+    }
+  });
+  for_each_value(walk, [&](std::size_t i, std::size_t r) {
+    const bool is_only_zero = x[i] == 0.0f && zeros[r] == 1;
+    dx[i] = g[r] * (zeros[r] == 0 ? y[r] / x[i] : is_only_zero ? others[r] : 0.0f);
+  });
 }
 
 /// (X, Out, dOut) -> dX
 Kernel prepare_reduce_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), y = p.input(1), g = p.input(2), dx = p.output(0),
-          kind = reduction_of(p.op), walk = Walk(), given = std::vector<bool>()]() mutable {
+          kind = reduction_of(p.op), walk = Walk()]() mutable {
     walk.plan(x->shape(), reduced_axes(*op, x->shape().size()));
     dx->resize(DataType::float32, x->shape());
-    const float* value = x->values<float>().data();
-    const float* most = y->values<float>().data();
-    const float* from = g->values<float>().data();
-    float* to = dx->values<float>().data();
-    if (kind == Reduction::max) {
-      given.assign(y->size(), false);
-      walk.for_each([&](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
-        for (std::size_t k = 0; k < size; ++k) {
-          const std::size_t r = result + (reduced ? 0 : k);
-          const bool takes = !given[r] && value[at + k] == most[r];
-          if (takes) given[r] = true;
-          to[at + k] = takes ? from[r] : 0.0f;
-        }
-      });
-      return;
+    const auto value = x->values<float>(), best = y->values<float>(), from = g->values<float>();
+    const auto to = dx->values<float>();
+    if (kind == Reduction::max || kind == Reduction::min) {
+      return for_each_value(
+          walk, [=](std::size_t i, std::size_t r) { to[i] = value[i] == best[r] ? from[r] : 0.0f; });
     }
+    if (kind == Reduction::prod) return differentiate_product(walk, value, best, from, to);
     const float factor = kind == Reduction::mean ? 1.0f / static_cast<float>(walk.values) : 1.0f;
-    walk.for_each([&](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
-      for (std::size_t k = 0; k < size; ++k) to[at + k] = from[result + (reduced ? 0 : k)] * factor;
-    });
+    for_each_value(walk, [=](std::size_t i, std::size_t r) { to[i] = from[r] * factor; });
   };
 }
 
@@ -256,6 +313,12 @@ std::span<const OperatorDefinition> reduce_operators() {
       {"sum_grad", infer_gradient, prepare_reduce_gradient, nullptr},
       {"max", infer_reduce, prepare_reduce, reduce_gradient},
       {"max_grad", infer_gradient, prepare_reduce_gradient, nullptr},
+      {"min", infer_reduce, prepare_reduce, reduce_gradient},
+      {"min_grad", infer_gradient, prepare_reduce_gradient, nullptr},
+      {"prod", infer_reduce, prepare_reduce, reduce_gradient},
+      {"prod_grad", infer_gradient, prepare_reduce_gradient, nullptr},
+      {"all", infer_reduce, prepare_reduce, nullptr},
+      {"any", infer_reduce, prepare_reduce, nullptr},
       {"add_n", infer_add_n, prepare_add_n, add_n_gradient},
   };
   return all;

@@ -5,7 +5,7 @@
 //   pow          factor = 1
 //   scale        scale = 1, bias = 0, bias_after_scale = true: scale * x + bias, or scale * (x + bias)
 //                (also int64 and int32)
-//   clip         min, max; the gradient is 0 outside
+//   clip         min, max; the gradient is 0 outside and at both
 //   dropout      dropout_prob (p) = 0.5, is_test = false, mode "upscale_in_train" (kept values / (1 - p)) or
 //                "downscale_in_infer" (kept as they are, times 1 - p in a test); (X) -> Out, Mask
 //   cast         dtype: to another type; gradient between floats only
@@ -17,17 +17,13 @@
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/random.h"
+#include "runtime/engine/typed.h"
+#include "runtime/engine/unary_formula.h"
 #include "runtime/engine/vector_math.h"
 
 namespace fleetrun::engine {
 
 namespace {
-
-/// The parameters a and b of the formulas below.
-struct Coefficients {
-  float a = 0.0f;
-  float b = 0.0f;
-};
 
 // f(x) and f'(x) given x and y = f(x).
 struct Relu {
@@ -35,6 +31,7 @@ struct Relu {
   [[gnu::always_inline]] static float slope(float, float y, Coefficients) { return y > 0.0f ? 1.0f : 0.0f; }
 };
 struct LeakyRelu {
+  static Coefficients coefficients(const Operator& op) { return {number(op, "alpha", 0.01), 0.0f}; }
   [[gnu::always_inline]] static float value(float x, Coefficients c) { return x > 0.0f ? x : c.a * x; }
   [[gnu::always_inline]] static float slope(float x, float, Coefficients c) { return x > 0.0f ? 1.0f : c.a; }
 };
@@ -88,37 +85,32 @@ struct Softsign {
   }
 };
 struct Pow {
+  static Coefficients coefficients(const Operator& op) { return {number(op, "factor", 1.0), 0.0f}; }
   static float value(float x, Coefficients c) { return std::pow(x, c.a); }
   static float slope(float x, float, Coefficients c) { return c.a * std::pow(x, c.a - 1.0f); }
 };
 struct Scale {
+  static Coefficients coefficients(const Operator& op) {
+    const float scale = number(op, "scale", 1.0), bias = number(op, "bias", 0.0);
+    return {scale, attribute(op, "bias_after_scale", true) ? bias : scale * bias};
+  }
   [[gnu::always_inline]] static float value(float x, Coefficients c) { return c.a * x + c.b; }
   [[gnu::always_inline]] static float slope(float, float, Coefficients c) { return c.a; }
 };
 struct Clip {
+  static Coefficients coefficients(const Operator& op) {
+    return {number(op, "min", -HUGE_VAL), number(op, "max", HUGE_VAL)};
+  }
   [[gnu::always_inline]] static float value(float x, Coefficients c) {
     const float low = x < c.a ? c.a : x;
     return low > c.b ? c.b : low;
   }
   [[gnu::always_inline]] static float slope(float x, float, Coefficients c) {
-    return (x >= c.a ? 1.0f : 0.0f) * (x <= c.b ? 1.0f : 0.0f);
+    return (x > c.a ? 1.0f : 0.0f) * (x < c.b ? 1.0f : 0.0f);
   }
 };
 
-Coefficients coefficients(const Operator& op) {
-  const auto number = [&op](const char* name, double fallback) {
-    return static_cast<float>(attribute(op, name, fallback));
-  };
-  const std::string_view type = op.type;
-  if (type.starts_with("leaky_relu")) return {number("alpha", 0.01), 0.0f};
-  if (type.starts_with("pow")) return {number("factor", 1.0), 0.0f};
-  if (type.starts_with("scale")) {
-    const float scale = number("scale", 1.0), bias = number("bias", 0.0);
-    return {scale, attribute(op, "bias_after_scale", true) ? bias : scale * bias};
-  }
-  if (type.starts_with("clip")) return {number("min", -HUGE_VAL), number("max", HUGE_VAL)};
-  return {};
-}
+}  // namespace
 
 void infer_unary(Inference& inference) {
   inference.expect_inputs(1, 1);
@@ -133,36 +125,6 @@ void infer_unary(Inference& inference) {
   inference.set_output(0, x.type, x.shape, x.lod_level);
 }
 
-template <class F>
-Kernel prepare_unary(const Preparation& p) {
-  return [x = p.input(0), out = p.output(0), c = coefficients(p.op)] {
-    out->resize(DataType::float32, x->shape());
-    out->offsets = x->offsets;
-    const float* from = x->values<float>().data();
-    float* to = out->values<float>().data();
-    const std::size_t size = x->size();
-    vectorized([=]() __attribute__((always_inline)) {
-      for (std::size_t i = 0; i < size; ++i) to[i] = F::value(from[i], c);
-    });
-  };
-}
-
-/// (X, Out, dOut) -> dX
-template <class F>
-Kernel prepare_unary_gradient(const Preparation& p) {
-  return [x = p.input(0), y = p.input(1), g = p.input(2), dx = p.output(0), c = coefficients(p.op)] {
-    dx->resize(DataType::float32, x->shape());
-    const float* a = x->values<float>().data();
-    const float* b = y->values<float>().data();
-    const float* from = g->values<float>().data();
-    float* to = dx->values<float>().data();
-    const std::size_t size = x->size();
-    vectorized([=]() __attribute__((always_inline)) {
-      for (std::size_t i = 0; i < size; ++i) to[i] = from[i] * F::slope(a[i], b[i], c);
-    });
-  };
-}
-
 void unary_gradient(GradientBuilder& builder) {
   const Operator& op = builder.op();
   builder.append({.type = op.type + "_grad",
@@ -170,6 +132,8 @@ void unary_gradient(GradientBuilder& builder) {
                   .outputs = {builder.input_gradient(0)},
                   .attributes = op.attributes});
 }
+
+namespace {
 
 template <class T>
 void scale_integers(const Tensor& x, Tensor& out, const Operator& op) {
@@ -254,22 +218,6 @@ void infer_cast(Inference& inference) {
                        x.lod_level);
 }
 
-template <class Call>
-void with_type(DataType type, const Call& call) {
-  switch (type) {
-    case DataType::float32:
-      return call(float{});
-    case DataType::float64:
-      return call(double{});
-    case DataType::int32:
-      return call(std::int32_t{});
-    case DataType::int64:
-      return call(std::int64_t{});
-    case DataType::boolean:
-      return call(bool{});
-  }
-}
-
 void convert(const Tensor& x, DataType type, Tensor& out) {
   out.resize(type, x.shape());
   out.offsets = x.offsets;
@@ -344,15 +292,6 @@ Kernel prepare_fill_any_like(const Preparation& p) {
       std::fill(to.begin(), to.end(), static_cast<T>(value));
     });
   };
-}
-
-template <class F>
-constexpr OperatorDefinition unary(std::string_view type) {
-  return {type, infer_unary, prepare_unary<F>, unary_gradient};
-}
-template <class F>
-constexpr OperatorDefinition gradient_of(std::string_view type) {
-  return {type, infer_gradient, prepare_unary_gradient<F>, nullptr};
 }
 
 }  // namespace

@@ -116,6 +116,34 @@ class Program:
         """The operators in order, each with .type, .inputs, .outputs and .attributes."""
         return self.native.operators()
 
+    def state_dict(self, mode="all", scope=None):
+        """{name: value in the scope} of what the program keeps: mode "all", "param" (parameters) or "opt" (the rest).
+
+        Throws: Error(config) for a program that has no values yet.
+        """
+        if mode not in ("all", "param", "opt"):
+            raise Error("config", f"Program.state_dict(mode={mode!r})", 'use "all", "param" or "opt"')
+        scope, values = scope or global_scope(), {}
+        for name in self.native.variable_names():
+            if not self.native.variable(name).persistable or (mode != "all" and (name in self._parameters) != (mode == "param")):
+                continue
+            values[name] = scope.find_var(name)
+            if values[name] is None:
+                raise Error("config", f"{name} has no value yet", "run the start-up program first")
+        return values
+
+    def set_state_dict(self, state_dict, scope=None):
+        """Copies values, by name, into the scope. Throws: Error(config) for one of another shape."""
+        import numpy
+
+        for name, value in state_dict.items():
+            if not self.native.has_variable(name):
+                continue
+            value, shape = numpy.asarray(value), self.native.variable(name).shape
+            if list(value.shape) != list(shape):
+                raise Error("config", f"{name} is {list(shape)} in the program, and {list(value.shape)} in the state")
+            (scope or global_scope()).var(name).set(value)
+
     def clone(self, for_test=False):
         """A copy; for_test drops backward and updates, and switches dropout off. Parameters are shared by name."""
         copy = Program(self.native.clone_for_test() if for_test else self.native.copy())
@@ -166,6 +194,18 @@ class Variable:
     def shape(self):
         """Sizes; -1 for one that is known only when the program runs."""
         return tuple(self.native.shape)
+
+    @property
+    def T(self):
+        """With its axes in reverse order."""
+        return _tensor().transpose(self, list(range(self.ndim))[::-1])
+
+    @property
+    def size(self):
+        """Number of values; -1 when it is known only when the program runs."""
+        import math
+
+        return -1 if min(self.shape, default=1) < 0 else math.prod(self.shape)
 
     @property
     def ndim(self):
@@ -239,6 +279,48 @@ class Variable:
 
     def __rtruediv__(self, other):
         return _tensor().binary("divide", other, self)
+
+    def __floordiv__(self, other):
+        return _tensor().floor_divide(self, other)
+
+    def __mod__(self, other):
+        return _tensor().mod(self, other)
+
+    def __lt__(self, other):
+        return _tensor().less_than(self, other)
+
+    def __le__(self, other):
+        return _tensor().less_equal(self, other)
+
+    def __gt__(self, other):
+        return _tensor().greater_than(self, other)
+
+    def __ge__(self, other):
+        return _tensor().greater_equal(self, other)
+
+    def __eq__(self, other):
+        """Compares values when `other` is a variable or a number; a variable is no other thing's equal."""
+        return _tensor().equal(self, other) if isinstance(other, (Variable, int, float)) else False
+
+    def __ne__(self, other):
+        return _tensor().not_equal(self, other) if isinstance(other, (Variable, int, float)) else True
+
+    __hash__ = object.__hash__
+
+    def __and__(self, other):
+        return _tensor().logical_and(self, other)
+
+    def __or__(self, other):
+        return _tensor().logical_or(self, other)
+
+    def __invert__(self):
+        return _tensor().logical_not(self)
+
+    def __rpow__(self, other):
+        return _tensor().pow(_tensor().full_like(self, other), self)
+
+    def __abs__(self):
+        return _tensor().abs(self)
 
     def __neg__(self):
         return _tensor().scale(self, -1.0)

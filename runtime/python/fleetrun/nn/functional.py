@@ -8,6 +8,11 @@ from fleetrun.tensor import _unary, tanh  # noqa: F401, tanh is one of this modu
 relu = _unary("relu", "max(x, 0), value by value.")
 sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)), value by value.")
 softsign = _unary("softsign", "x / (1 + |x|), value by value.")
+relu6 = _unary("relu6", "x cut to [0, 6], value by value.")
+silu = swish = _unary("silu", "x * sigmoid(x), value by value.")
+mish = _unary("mish", "x * tanh(softplus(x)), value by value.")
+log_sigmoid = _unary("logsigmoid", "log(sigmoid(x)), value by value.")
+hardswish = _unary("hard_swish", "x * relu6(x + 3) / 6, value by value.")
 
 
 def leaky_relu(x, negative_slope=0.01, name=None):
@@ -15,11 +20,104 @@ def leaky_relu(x, negative_slope=0.01, name=None):
     return framework.append("leaky_relu", "leaky_relu", [x], {"alpha": float(negative_slope)})
 
 
+def gelu(x, approximate=False, name=None):
+    """x times the normal distribution up to x, exactly or through tanh."""
+    return framework.append("gelu", "gelu", [x], {"approximate": bool(approximate)})
+
+
+def elu(x, alpha=1.0, name=None):
+    """x where it is positive, else alpha * (exp(x) - 1)."""
+    return framework.append("elu", "elu", [x], {"alpha": float(alpha)})
+
+
+def selu(x, scale=1.0507009873554804934193349852946, alpha=1.6732632423543772848170429916717, name=None):
+    """scale times elu() with alpha."""
+    return framework.append("selu", "selu", [x], {"scale": float(scale), "alpha": float(alpha)})
+
+
+def softplus(x, beta=1, threshold=20, name=None):
+    """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
+    return framework.append("softplus", "softplus", [x], {"beta": float(beta), "threshold": float(threshold)})
+
+
+def hardsigmoid(x, slope=0.1666667, offset=0.5, name=None):
+    """slope * x + offset, cut to [0, 1]."""
+    return framework.append("hard_sigmoid", "hard_sigmoid", [x], {"slope": float(slope), "offset": float(offset)})
+
+
+def hardshrink(x, threshold=0.5, name=None):
+    """x, 0 within ±threshold."""
+    return framework.append("hard_shrink", "hard_shrink", [x], {"threshold": float(threshold)})
+
+
+def hardtanh(x, min=-1.0, max=1.0, name=None):  # noqa: A002, Paddle's argument names
+    """x cut to [min, max]."""
+    return tensor.clip(x, min, max)
+
+
+def tanhshrink(x, name=None):
+    """x - tanh(x)."""
+    return x - tanh(x)
+
+
 def softmax(x, axis=-1, dtype=None, name=None):
-    """exp(x) / sum(exp(x)) along the last axis."""
-    refuse("paddle.nn.functional.softmax", dtype=(dtype, None))
-    _last_axis("softmax", axis, x)
-    return framework.append("softmax", "softmax", [x])
+    """exp(x) / sum(exp(x)) along `axis`."""
+    x = x if dtype is None else tensor.cast(x, dtype)
+    return _along_last(axis, x, lambda last: framework.append("softmax", "softmax", [last]))
+
+
+def log_softmax(x, axis=-1, dtype=None, name=None):
+    """log(softmax(x)) along `axis`, without overflow."""
+    x = x if dtype is None else tensor.cast(x, dtype)
+    return x - tensor.logsumexp(x, axis, keepdim=True)
+
+
+def _along_last(axis, x, function):
+    """function(x) with `axis` as the last one."""
+    axis = axis + x.ndim if axis < 0 else axis
+    if axis == x.ndim - 1:
+        return function(x)
+    order = [one for one in range(x.ndim) if one != axis] + [axis]
+    back = [order.index(one) for one in range(x.ndim)]
+    return tensor.transpose(function(tensor.transpose(x, order)), back)
+
+
+def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
+    """x / max(its p-norm along `axis`, epsilon)."""
+    if p == 2:
+        total = tensor.sum(tensor.square(x), axis=axis, keepdim=True)
+        return x / tensor.sqrt(tensor.clip(total, min=epsilon * epsilon))
+    size = tensor.norm(x, p, axis, keepdim=True)
+    return x / tensor.clip(size, min=epsilon)
+
+
+def cosine_similarity(x1, x2, axis=1, eps=1e-8):
+    """The cosine of the angle between vectors along `axis`; lengths are at least eps. Shape: without `axis`."""
+    product = tensor.sum(x1 * x2, axis=axis)
+    lengths = tensor.sum(x1 * x1, axis=axis) * tensor.sum(x2 * x2, axis=axis)
+    return product / tensor.sqrt(tensor.clip(lengths, min=eps * eps))
+
+
+def one_hot(x, num_classes, name=None):
+    """1 at the place that x says, else 0. Shape: x[..] of integers -> [.., num_classes] float32."""
+    if isinstance(num_classes, framework.Variable):
+        raise Error("config", f"paddle.nn.functional.one_hot: num_classes is the variable {num_classes.name}", "give a number")
+    return framework.append("one_hot", "one_hot", [x], {"depth": int(num_classes)})
+
+
+def sequence_mask(x, maxlen=None, dtype="int64", name=None):
+    """1 at the first x places of maxlen, else 0. Shape: x[..] of integers -> [.., maxlen]."""
+    if maxlen is None:
+        maxlen = tensor.cast(tensor.max(tensor.cast(x, "int64")), "int64")
+    places = tensor.arange(0, maxlen, 1, "int64")
+    return tensor.cast(tensor.less_than(places, tensor.unsqueeze(tensor.cast(x, "int64"), -1)), dtype)
+
+
+def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
+    """(1 - epsilon) * label + epsilon * prior_dist, which is 1 / classes without one."""
+    if prior_dist is not None:
+        return label * (1.0 - epsilon) + prior_dist * epsilon
+    return label * (1.0 - epsilon) + epsilon / label.shape[-1]
 
 
 def linear(x, weight, bias=None, name=None):
@@ -70,17 +168,58 @@ def mse_loss(input, label, reduction="mean", name=None):  # noqa: A002, Paddle's
     return _reduced(square_error_cost(input, label), reduction)
 
 
+def l1_loss(input, label, reduction="mean", name=None):  # noqa: A002, Paddle's argument name
+    """|input - label|, reduced."""
+    return _reduced(tensor.abs(input - label), reduction)
+
+
+def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):  # noqa: A002, Paddle's argument name
+    """Half the square of input - label within ±delta, and delta * (|input - label| - delta / 2) beyond; reduced."""
+    distance = tensor.abs(input - label)
+    near = tensor.clip(distance, max=float(delta))
+    return _reduced(near * near * 0.5 + (distance - near) * float(delta), reduction)
+
+
+def kl_div(input, label, reduction="mean", name=None):  # noqa: A002, Paddle's argument name
+    """label * (log(label) - input), `input` being logarithms; 0 where label is; reduced, or "batchmean"."""
+    known = tensor.greater_than(label, 0.0)
+    logarithm = tensor.log(tensor.where(known, label, tensor.ones_like(label)))
+    loss = tensor.where(known, label * (logarithm - input), tensor.zeros_like(label))
+    if reduction == "batchmean":
+        return tensor.sum(loss) / tensor.cast(tensor.shape(input)[0:1], "float32")
+    return _reduced(loss, reduction)
+
+
+def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):  # noqa: A002
+    """-input[label], reduced. Shape: input[batch, classes] of logarithms, label[batch] int64."""
+    refuse("paddle.nn.functional.nll_loss", weight=(weight, None), ignore_index=(ignore_index, -100))
+    picked = tensor.take_along_axis(input, tensor.unsqueeze(label, -1), 1)
+    return _reduced(tensor.squeeze(picked, -1) * -1.0, reduction)
+
+
+def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):  # noqa: A002
+    """max(0, -label * (input - other) + margin), reduced."""
+    return _reduced(relu((other - input) * label + float(margin)), reduction)
+
+
 def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,  # noqa: A002
                   use_softmax=True, label_smoothing=0.0, name=None):
     """-log softmax(input)[label]; with use_softmax=False `input` holds probabilities.
 
-    Shape: input[batch, classes] float32, label[batch, 1] int64, or with soft_label [batch, classes] float32.
-    A label of ignore_index gives 0 and learns nothing; with reduction="mean" only its default is taken.
+    Shape: input[.., classes] float32, label[.., 1] or [..] int64, or with soft_label [.., classes] float32.
+    A label of ignore_index gives 0, learns nothing, and is not counted in the mean.
     """
-    refuse("paddle.nn.functional.cross_entropy", weight=(weight, None), label_smoothing=(label_smoothing, 0.0))
-    if reduction == "mean":
-        refuse('paddle.nn.functional.cross_entropy(reduction="mean")', ignore_index=(ignore_index, -100))
-    return _reduced(_cross_entropy(input, label, soft_label, ignore_index, axis, use_softmax), reduction)
+    refuse("paddle.nn.functional.cross_entropy", weight=(weight, None))
+    if label_smoothing > 0.0:
+        if not soft_label:
+            places = tensor.squeeze(label, -1) if label.ndim == input.ndim else label
+            label, soft_label = one_hot(places, input.shape[-1]), True
+        label = label_smooth(label, epsilon=label_smoothing)
+    loss = _cross_entropy(input, label, soft_label, ignore_index, axis, use_softmax)
+    if reduction != "mean" or soft_label or ignore_index == -100:
+        return _reduced(loss, reduction)
+    counted = tensor.sum(tensor.cast(tensor.not_equal(label, int(ignore_index)), "float32"))
+    return tensor.sum(loss) / tensor.clip(counted, min=1.0)
 
 
 def _cross_entropy(input, label, soft_label, ignore_index, axis, use_softmax):  # noqa: A002
@@ -97,22 +236,33 @@ def _last_axis(function, axis, x):
 
 def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True,
                                return_softmax=False, axis=-1):
-    """-log softmax(logits)[label], not reduced. Shape: as cross_entropy; the result is [batch, 1]."""
+    """-log softmax(logits)[label], not reduced. Shape: as cross_entropy; the result is [batch, 1].
+
+    return_softmax: (loss, softmax(logits)); the second has no gradient, as in Paddle.
+    """
     loss = _cross_entropy(logits, label, soft_label, ignore_index, axis, use_softmax=True)
-    return (loss, softmax(logits)) if return_softmax else loss
+    if not return_softmax:
+        return loss
+    shares = softmax(logits)
+    shares.stop_gradient = True
+    return loss, shares
 
 
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):  # noqa: A002
     """-label * log(input) - (1 - label) * log(1 - input), reduced; 1e-12 is added inside the logarithms."""
-    refuse("paddle.nn.functional.binary_cross_entropy", weight=(weight, None))
-    return _reduced(log_loss(input, label, epsilon=1e-12), reduction)
+    return _weighted(log_loss(input, label, epsilon=1e-12), weight, reduction)
 
 
 def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
     """binary_cross_entropy of sigmoid(logit), computed without overflow, reduced."""
-    refuse("paddle.nn.functional.binary_cross_entropy_with_logits", weight=(weight, None), pos_weight=(pos_weight, None))
     loss = framework.append("sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits", [logit, label])
-    return _reduced(loss, reduction)
+    if pos_weight is not None:
+        loss = loss * ((pos_weight - 1.0) * label + 1.0)
+    return _weighted(loss, weight, reduction)
+
+
+def _weighted(loss, weight, reduction):
+    return _reduced(loss if weight is None else loss * weight, reduction)
 
 
 def _reduced(loss, reduction):
@@ -126,8 +276,10 @@ def _reduced(loss, reduction):
 
 
 __getattr__, __dir__ = _lazy.attach(__name__, "paddle.nn.functional", {
-    **_lazy.names("nn.functional", "relu sigmoid tanh softsign leaky_relu softmax linear embedding dropout log_loss "
-                  "square_error_cost mse_loss cross_entropy softmax_with_cross_entropy binary_cross_entropy "
+    **_lazy.names("nn.functional", "relu sigmoid tanh softsign relu6 silu swish mish log_sigmoid hardswish leaky_relu gelu elu selu softplus hardsigmoid "
+                  "hardshrink hardtanh tanhshrink softmax log_softmax normalize cosine_similarity one_hot sequence_mask label_smooth "
+                  "linear embedding dropout log_loss square_error_cost mse_loss l1_loss smooth_l1_loss kl_div nll_loss "
+                  "margin_ranking_loss cross_entropy softmax_with_cross_entropy binary_cross_entropy "
                   "binary_cross_entropy_with_logits"),
     **_lazy.names("nn._windows", "conv1d conv2d max_pool1d max_pool2d avg_pool1d avg_pool2d"),
     **_lazy.names("nn._norms", "layer_norm batch_norm prelu"),

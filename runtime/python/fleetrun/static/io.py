@@ -247,7 +247,8 @@ class _Arrays(pickle.Unpickler):
 
     _ALLOWED = {("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
                 ("numpy._core.multiarray", "_reconstruct"), ("numpy.core.numeric", "_frombuffer"),
-                ("numpy._core.numeric", "_frombuffer"), ("_codecs", "encode")}
+                ("numpy._core.numeric", "_frombuffer"), ("numpy.core.multiarray", "scalar"),
+                ("numpy._core.multiarray", "scalar"), ("_codecs", "encode"), ("collections", "OrderedDict")}
 
     def find_class(self, module, name):
         if (module, name) not in self._ALLOWED:
@@ -255,13 +256,23 @@ class _Arrays(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _unpickled(path):
+def unpickled_object(path):
+    """What a pickle of arrays, numbers, texts and containers of them holds. Throws: Error(data)."""
     try:
-        values = _Arrays(io.BytesIO(_read(path))).load()
+        return _Arrays(io.BytesIO(_read(path))).load()
     except Error:
         raise
     except Exception as error:  # a damaged pickle raises nearly anything
         raise Error("data", f"{path} holds no arrays: {error}") from error
+
+
+def write_pickled(path, values, protocol):
+    """Writes such a pickle beside its place, then moves it there. Throws: Error(host)."""
+    _write(path, _pickled(values, protocol))
+
+
+def _unpickled(path):
+    values = unpickled_object(path)
     if not isinstance(values, dict):
         raise Error("data", f"{path} holds no arrays by name")
     return {name: value for name, value in values.items() if isinstance(value, numpy.ndarray)}

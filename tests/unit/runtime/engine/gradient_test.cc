@@ -41,6 +41,10 @@ struct Row {
 const Input kLabels3{.shape = {4, 1}, .labels = 3, .differentiated = false};
 const Input kTarget{.shape = {4, 1}, .low = 0.0, .high = 1.0, .differentiated = false};
 
+Input indices(const Shape& shape, std::int64_t below) {
+  return {.shape = shape, .labels = below, .differentiated = false};
+}
+
 std::vector<Row> binary_rows() {
   std::vector<Row> rows;
   for (const char* type : {"elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_div",
@@ -55,6 +59,8 @@ std::vector<Row> binary_rows() {
         {type, {{.shape = {2, 3, 4}}, {.shape = {3}, .low = 0.6, .high = 2.0}}, {{"axis", std::int64_t{1}}}});
     rows.push_back({type, {{.shape = {2, 1, 4}}, {.shape = {2, 3, 1}, .low = 0.6, .high = 2.0}}});
   }
+  rows.push_back({"elementwise_mod",
+                  {{.shape = {3, 4}, .low = 2.1, .high = 2.5}, {.shape = {4}, .low = 1.5, .high = 2.0}}});
   rows.push_back(
       {"elementwise_pow", {{.shape = {3, 4}, .low = 0.5}, {.shape = {4}, .low = 0.5, .high = 2.0}}});
   return rows;
@@ -67,6 +73,18 @@ std::vector<Row> unary_rows() {
     rows.push_back({type, {any}});
   }
   for (const char* type : {"log", "log1p", "sqrt", "rsqrt", "reciprocal"}) rows.push_back({type, {positive}});
+  for (const char* type : {"sin", "cos", "erf", "expm1", "logsigmoid", "silu", "mish", "relu6", "hard_swish",
+                           "elu", "selu", "gelu", "softplus", "hard_sigmoid", "hard_shrink"}) {
+    rows.push_back({type, {any}});
+  }
+  for (const char* type : {"floor", "ceil", "round", "sign"}) {
+    rows.push_back({type, {{.shape = {5, 7}, .low = 0.1, .high = 0.4}}});
+  }
+  rows.push_back({"tan", {{.shape = {5, 7}, .low = -1.0, .high = 1.0}}});
+  for (const char* type : {"log2", "log10"}) rows.push_back({type, {positive}});
+  rows.push_back({"gelu", {any}, {{"approximate", true}}});
+  rows.push_back({"elu", {any}, {{"alpha", 0.4}}});
+  rows.push_back({"softplus", {any}, {{"beta", 3.0}, {"threshold", 2.0}}});
   rows.push_back({"pow", {positive}, {{"factor", 2.5}}});
   rows.push_back({"scale", {any}, {{"scale", 3.0}, {"bias", 0.5}}});
   rows.push_back({"scale", {any}, {{"scale", 3.0}, {"bias", 0.5}, {"bias_after_scale", false}}});
@@ -92,6 +110,21 @@ std::vector<Row> layout_rows() {
       {"unsqueeze", {cube}, {{"axes", Axes{1}}}},
       {"transpose", {cube}, {{"perm", Axes{2, 0, 1}}}},
       {"slice", {cube}, {{"axes", Axes{1, 2}}, {"starts", Axes{1, -3}}, {"ends", Axes{3, 100}}}},
+      {"slice",
+       {cube},
+       {{"axes", Axes{0, 2}}, {"starts", Axes{0, 1}}, {"ends", Axes{2, 4}}, {"steps", Axes{1, 2}}}},
+      {"tile", {{.shape = {2, 3}}}, {{"repeat_times", Axes{2, 1, 3}}}},
+      {"tile", {cube}, {{"repeat_times", Axes{2}}}},
+      {"expand", {{.shape = {3, 1}}}, {{"shape", Axes{2, -1, 4}}}},
+      {"expand_as", {{.shape = {1, 4}}, {.shape = {3, 4}, .differentiated = false}}},
+      {"tril", {cube}, {{"diagonal", std::int64_t{1}}}},
+      {"triu", {cube}},
+      {"gather", {cube, indices({2}, 2)}},
+      {"gather", {cube, indices({5}, 3)}, {{"axis", std::int64_t{1}}}},
+      {"gather_nd", {cube, indices({4, 2}, 2)}},
+      {"take_along_axis", {{.shape = {3, 4}}, indices({3, 2}, 4)}, {{"axis", std::int64_t{1}}}},
+      {"scatter", {{.shape = {5, 3}}, indices({1}, 5), {.shape = {1, 3}}}},
+      {"masked_select", {{.shape = {4, 3}}, {.shape = {4, 3}, .differentiated = false, .boolean = true}}},
       {"where",
        {{.shape = {2, 3}, .differentiated = false, .boolean = true}, {.shape = {2, 3}}, {.shape = {2, 3}}}},
   };
@@ -107,10 +140,29 @@ std::vector<Row> reduce_rows() {
     rows.push_back({type, {cube}, {{"axis", Axes{0, 2}}, {"keepdim", true}}});
     rows.push_back({type, {cube}, {{"axis", Axes{-1}}}});
   }
+  for (const char* type : {"prod", "min"}) {
+    const Input small{.shape = {3, 4}, .low = 0.5};
+    rows.push_back({type, {small}});
+    rows.push_back({type, {small}, {{"axis", Axes{1}}, {"keepdim", true}}});
+  }
+  for (const char* type : {"top_k", "argsort"}) {
+    // Far enough apart not to change places within a step.
+    const Input values{.shape = {2, 4, 3}, .low = -20.0, .high = 20.0};
+    rows.push_back({type, {values}, {{"k", std::int64_t{2}}}, 2});
+    rows.push_back({type, {values}, {{"k", std::int64_t{3}}, {"axis", std::int64_t{1}}}, 2});
+  }
+  rows.push_back({"cumsum", {cube}, {{"axis", std::int64_t{1}}}});
+  rows.push_back({"cumsum", {{.shape = {3, 4}}}});
+  rows.push_back({"cumsum", {{.shape = {3, 4}}}, {{"axis", std::int64_t{-1}}, {"reverse", true}}});
   rows.push_back({"max", {{.shape = {3, 4}}}, {{"axis", Axes{1}}}});
   rows.push_back({"max", {{.shape = {3, 4}}}, {{"axis", Axes{0}}}});
   rows.push_back({"add_n", {{.shape = {3, 4}}, {.shape = {3, 4}}, {.shape = {3, 4}}}});
   return rows;
+}
+
+Row einsum(const std::string& x, const std::string& y, const std::string& out, const Shape& in_x,
+           const Shape& in_y) {
+  return {"einsum", {{.shape = in_x}, {.shape = in_y}}, {{"x", x}, {"y", y}, {"out", out}}};
 }
 
 std::vector<Row> matrix_rows() {
@@ -126,6 +178,13 @@ std::vector<Row> matrix_rows() {
       {"matmul",
        {{.shape = {2, 4, 5}}, {.shape = {2, 3, 4}}},
        {{"transpose_x", true}, {"transpose_y", true}}},
+      {"matmul", {{.shape = {2, 1, 5, 4}}, {.shape = {3, 4, 2}}}},
+      {"matmul", {{.shape = {5, 4}}, {.shape = {3, 4, 2}}}},
+      {"matmul", {{.shape = {2, 4, 5}}, {.shape = {4, 3}}}, {{"transpose_x", true}}},
+      einsum("ab", "bc", "ac", {2, 3}, {3, 4}),
+      einsum("abc", "dcb", "da", {2, 3, 4}, {5, 4, 3}),
+      einsum("abc", "bc", "cab", {2, 3, 4}, {3, 4}),
+      einsum("a", "b", "ba", {3}, {2}),
   };
 }
 
@@ -305,7 +364,7 @@ Harness::Harness(const Row& row) {
     for (std::size_t k = 0; k < size; ++k) {
       values[k] = static_cast<float>(input.low + (input.high - input.low) * draw(k));
       // Away from the corners of relu, abs and clip, and of max and min, where there is no derivative.
-      for (const float corner : {0.0f, -0.5f, 0.7f}) {
+      for (const float corner : {0.0f, -0.5f, 0.5f, 0.7f}) {
         if (std::abs(values[k] - corner) < 0.03f) values[k] += 0.06f;
       }
       if (row.type.starts_with("elementwise_m")) {
@@ -324,7 +383,7 @@ Harness::Harness(const Row& row) {
   }
   for (std::size_t i = 0; i < row.outputs; ++i) outputs.push_back(std::string("y").append(std::to_string(i)));
   program.append({row.type, inputs, outputs, row.attributes});
-  if (row.type == "dropout") outputs.pop_back();
+  if (row.type == "dropout" || program.variable(outputs.back()).type != DataType::float32) outputs.pop_back();
   if (row.compared > 0) outputs.resize(row.compared);
   Executor once(program, scope);
   once.run(feed());

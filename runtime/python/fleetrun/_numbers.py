@@ -1,0 +1,46 @@
+"""Numbers of an operator of which some are variables: the sizes of a reshape whose batch is paddle.shape(x)[0].
+The engine's side is runtime/engine/numbers.h."""
+
+from fleetrun import framework
+from fleetrun._error import Error
+
+
+def listed(values):
+    """Numbers as a list: of a list, of one number or variable, of a variable that holds them all."""
+    if isinstance(values, framework.Variable):
+        if values.ndim == 0 or values.shape == (1,):
+            return [values]
+        return [values[place] for place in range(len(values))]
+    if isinstance(values, (list, tuple)):
+        return list(values)
+    return [int(value) for value in values] if hasattr(values, "__iter__") else [values]
+
+
+def has_variable(*lists):
+    """Whether one of the numbers is a variable."""
+    return any(isinstance(value, framework.Variable) for values in lists for value in values)
+
+
+def resolve(function, inputs, **lists):
+    """(inputs, attributes) of an operator that takes `inputs` first and has these lists of numbers.
+
+    Throws: Error(config) for what is neither an integer nor a variable.
+    """
+    inputs, attributes = list(inputs), {}
+    for name, values in lists.items():
+        numbers, places = [], []
+        for value in values:
+            if isinstance(value, framework.Variable):
+                places.append(len(inputs))
+                inputs.append(value)
+                numbers.append(-1)
+                continue
+            try:
+                numbers.append(int(value))
+            except (TypeError, ValueError):
+                raise Error("config", f"{function}: {value!r} is neither a number nor a variable") from None
+            places.append(-1)
+        attributes[name] = numbers
+        if any(place >= 0 for place in places):
+            attributes[name + "_from"] = places
+    return inputs, attributes

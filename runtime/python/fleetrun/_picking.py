@@ -1,0 +1,129 @@
+"""Functions that pick, sort and place values. Part of fleetrun/tensor.py."""
+
+from fleetrun import _dtypes as dtypes, _numbers, framework
+from fleetrun._arguments import refuse
+from fleetrun._creation import to_tensor
+from fleetrun._error import Error
+
+
+def gather(x, index, axis=None, name=None):
+    """x with the axis `axis` (the first when None) replaced by the places in index[n]."""
+    return framework.append("gather", "gather", [x, _vector(index)], {"axis": 0 if axis is None else int(axis)})
+
+
+def index_select(x, index, axis=0, name=None):
+    """gather() along any axis."""
+    return gather(x, index, axis)
+
+
+def gather_nd(x, index, name=None):
+    """The parts of x at index[.., k]: one place for each of its first k axes."""
+    return framework.append("gather_nd", "gather_nd", [x, index])
+
+
+def take_along_axis(arr, indices, axis, broadcast=True):
+    """Along `axis`, of each line of arr those places that the line of `indices` says."""
+    return framework.append("take_along_axis", "take_along_axis", [arr, indices], {"axis": int(axis)})
+
+
+def scatter(x, index, updates, overwrite=True, name=None):
+    """x with the rows index[n] replaced by updates[n, ..]; overwrite=False: by the sums of the updates of each."""
+    return framework.append("scatter", "scatter", [x, _vector(index), updates], {"overwrite": bool(overwrite)})
+
+
+def _vector(index):
+    if index.ndim == 1:
+        return index
+    return framework.append("flatten", "flatten", [index]) if index.ndim else index.unsqueeze(0)
+
+
+def masked_select(x, mask, name=None):
+    """The values of x where `mask` (bool, of x's shape) holds. Shape: [how many]."""
+    return framework.append("masked_select", "masked_select", [x, mask])
+
+
+def nonzero(x, as_tuple=False):
+    """Where x is not 0. Shape: [how many, axes of x] int64; as_tuple: one [how many, 1] for each axis."""
+    found = framework.append("where_index", "where_index", [x if x.dtype == dtypes.bool else x.cast("bool")])
+    if not as_tuple:
+        return found
+    return tuple(found[:, axis:axis + 1] for axis in range(x.ndim))
+
+
+def _two(kind, operator, x, attributes):
+    prefix = framework.unique_name(kind) + ".tmp"
+    outputs = [framework.unique_name(prefix) for _ in range(2)]
+    return tuple(framework.append(kind, operator, [x], attributes, outputs))
+
+
+def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # noqa: A002, Paddle's argument name
+    """(values, places) of the k largest, or smallest, along `axis` (the last when None), in order."""
+    if isinstance(k, framework.Variable):
+        raise Error("config", f"paddle.topk: k is the variable {k.name}", "give k as a number")
+    return _two("topk", "top_k", x, {"k": int(k), "axis": -1 if axis is None else int(axis), "largest": bool(largest)})
+
+
+def argsort(x, axis=-1, descending=False, name=None):
+    """The places of the values along `axis` in rising, or falling, order; equal ones keep theirs."""
+    return _two("argsort", "argsort", x, {"axis": int(axis), "descending": bool(descending)})[1]
+
+
+def sort(x, axis=-1, descending=False, name=None):
+    """The values along `axis` in rising, or falling, order."""
+    return _two("sort", "argsort", x, {"axis": int(axis), "descending": bool(descending)})[0]
+
+
+def _best(operator, x, axis, keepdim, dtype):
+    attributes = {"keepdim": bool(keepdim), **({} if axis is None else {"axis": int(axis)})}
+    made = framework.append(operator, operator, [x], attributes)
+    return made if dtypes.name_of(dtype) == "int64" else made.cast(dtype)
+
+
+def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
+    """The place of the largest value along `axis`, or of all; the first of equal ones."""
+    return _best("arg_max", x, axis, keepdim, dtype)
+
+
+def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
+    """The place of the smallest value along `axis`, or of all; the first of equal ones."""
+    return _best("arg_min", x, axis, keepdim, dtype)
+
+
+def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
+    """The different values of x in rising order; and, as asked for, their first places in the flattened x, for each value of
+    x which one it is, and how often each is there."""
+    refuse("paddle.unique", axis=(axis, None))
+    prefix = framework.unique_name("unique") + ".tmp"
+    made = framework.append("unique", "unique", [x], {}, [framework.unique_name(prefix) for _ in range(4)])
+    places = [one if dtypes.name_of(dtype) == "int64" else one.cast(dtype) for one, wanted in
+              zip(made[1:], (return_index, return_inverse, return_counts)) if wanted]
+    return (made[0], *places) if places else made[0]
+
+
+def cumsum(x, axis=None, dtype=None, name=None):
+    """Each value and those before it along `axis`, or in the flattened x, added up."""
+    x = x if dtype is None else x.cast(dtype)
+    return framework.append("cumsum", "cumsum", [x], {} if axis is None else {"axis": int(axis)})
+
+
+def flip(x, axis, name=None):
+    """x with the values along the axes `axis` (of fixed size) in reverse order."""
+    for one in _numbers.listed(axis):
+        size = x.shape[one]
+        if size < 0:
+            raise Error("config", f"paddle.flip: axis {one} of {x.name} {list(x.shape)} has no fixed size")
+        x = gather(x, to_tensor(list(range(size - 1, -1, -1)), "int64"), axis=one)
+    return x
+
+
+def roll(x, shifts, axis=None, name=None):
+    """x with the values along the axes `axis` (of fixed size) moved by `shifts`, around the end."""
+    if axis is None:
+        shape = x.shape
+        return roll(x.flatten(), shifts, 0).reshape(list(shape))
+    for one, shift in zip(_numbers.listed(axis), _numbers.listed(shifts)):
+        size = x.shape[one]
+        if size < 0:
+            raise Error("config", f"paddle.roll: axis {one} of {x.name} {list(x.shape)} has no fixed size")
+        x = gather(x, to_tensor([(place - shift) % size for place in range(size)], "int64"), axis=one)
+    return x
