@@ -17,7 +17,7 @@ def test_a_missing_name_fails_where_it_is_used_and_names_itself(run):
     done = run("""
 import fleetrun as paddle
 import fleetrun.distributed.fleet as fleet
-for use in (lambda: paddle.nn.Conv2D, lambda: paddle.nn.initializer.Normall, lambda: fleet.init_workers,
+for use in (lambda: paddle.nn.Conv2DTranspose, lambda: paddle.nn.initializer.Normall, lambda: fleet.init_workers,
             lambda: paddle.DataParallel, lambda: paddle.optimizer.Lamb, lambda: paddle.static.normalize_program):
     try:
         use()
@@ -25,7 +25,7 @@ for use in (lambda: paddle.nn.Conv2D, lambda: paddle.nn.initializer.Normall, lam
         print(error)
 """)
     assert done.stdout.splitlines() == [
-        "fleetrun has no paddle.nn.Conv2D",
+        "fleetrun has no paddle.nn.Conv2DTranspose",
         "fleetrun has no paddle.nn.initializer.Normall; did you mean paddle.nn.initializer.Normal?",
         "fleetrun has no paddle.distributed.fleet.init_workers; did you mean paddle.distributed.fleet.init_worker?",
         "fleetrun has no paddle.DataParallel",
