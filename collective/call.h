@@ -60,6 +60,8 @@ struct Call {
   std::span<const std::size_t> counts = {};
   std::span<const std::size_t> send_counts = {};
   int root = 0;
+  /// Of buffers on a GPU: the cudaStream_t whose work of before the call comes before it; nullptr: the communicator's own choice.
+  void* stream = nullptr;
 
   std::size_t bytes() const noexcept { return count * size_of(type); }
 };

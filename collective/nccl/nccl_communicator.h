@@ -1,6 +1,6 @@
 // A communicator between GPUs, over NCCL. Buffers are memory of its device; every rank has a device of its own.
 //
-// A call comes after what the caller's stream (NcclOptions::caller_stream) has been given before, and runs on the
+// A call comes after what the caller's stream (Call::stream, else NcclOptions::caller_stream) has been given before, and runs on the
 // communicator's own stream, so that the caller's goes on beside it: wait() for the host, NcclWork::hold() for a stream.
 //
 // What NCCL does not say, ranks find out beside it:

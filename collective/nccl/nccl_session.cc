@@ -281,7 +281,8 @@ std::shared_ptr<NcclCall> NcclSession::begin(std::span<const Call> calls) {
   lock.unlock();
 
   Event inputs_are_there(libraries_.cuda);
-  inputs_are_there.record(options_.caller_stream);
+  void* const caller = calls.empty() ? nullptr : calls.front().stream;
+  inputs_are_there.record(caller ? static_cast<cudaStream_t>(caller) : options_.caller_stream);
   inputs_are_there.hold(stream_->value());
   return call;
 }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <mutex>
 #include <numeric>
 
 #include "tests/support/fake_gpu/gpu_ranks.h"
@@ -161,6 +162,34 @@ TEST_CASE("a call comes after what the caller's stream has, and a stream can be 
     cuda.check(cuda.cudaStreamSynchronize(caller.value()), "waiting");
     CHECK(copy == Floats(1000, 2));
     work->wait();
+  });
+}
+
+TEST_CASE("a call comes after what the stream has that it names") {
+  GpuJob job;
+  const CudaRuntime& cuda = job.libraries.cuda;
+  run_ranks(2, [&](int rank) {
+    const CurrentDevice device(cuda, rank);
+    const auto communicator = job.join(rank, 2);
+    const Stream own(cuda);
+    Floats made(1000, 1), values(1000, 0);
+    // The stream stands still until the call has been started.
+    std::mutex gate;
+    std::unique_lock closed(gate);
+    cuda.check(cudaLaunchHostFunc(
+                   own.value(),
+                   [](void* mutex) { const std::lock_guard lock(*static_cast<std::mutex*>(mutex)); }, &gate),
+               "standing still");
+    cuda.check(cuda.cudaMemcpyAsync(values.data(), made.data(), values.size() * sizeof(float),
+                                    cudaMemcpyDefault, own.value()),
+               "copying");
+    Call call = all_reduce_of(values);
+    call.stream = own.value();
+    const auto work = communicator->start(call);
+    CHECK_FALSE(work->has_ended());
+    closed.unlock();
+    work->wait();
+    CHECK(values == Floats(1000, 2));
   });
 }
 
