@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -82,6 +83,8 @@ struct World::State : std::enable_shared_from_this<World::State> {
   /// Throws where a group of `ranks` cannot go on.
   void check_group(const std::string& name, const std::vector<int>& ranks);
   Error loss(const std::string& name, const std::vector<int>& ranks, int rank) const;
+  std::vector<std::string> hosts_of(const std::vector<int>& ranks) const;
+  Grouping group(const std::vector<int>& ranks, const CommunicatorOptions& wish) const;
   std::unique_ptr<Communicator> connect(const Place& place, const std::vector<int>& ranks,
                                         const CommunicatorOptions& wish);
   std::unique_ptr<Communicator> connect_alike(const Place& place, const std::string& name,
@@ -90,10 +93,14 @@ struct World::State : std::enable_shared_from_this<World::State> {
   std::unique_ptr<Communicator> watch(std::unique_ptr<Communicator> inner, const std::vector<int>& ranks);
   std::string wait(const std::string& name, Clock::time_point deadline, const std::function<void()>& concern);
 
+  class Connected;
   struct Group {
-    WatchedCommunicator* communicator;
+    std::function<void(const Error&)> tell;
     std::vector<int> ranks;
   };
+  /// Members of a group hear of losses and failures as long as they are here.
+  void add(const std::string& name, Group group);
+  void forget(const std::string& name) noexcept;
 
   WorldOptions options;
   std::vector<std::string> hosts, addresses;  // by rank
@@ -182,8 +189,7 @@ void World::State::hear(const StoreNews& news) {
   const Error why = decode_error(news.text);
   const std::lock_guard lock(mutex);
   failed.try_emplace(news.subject, why);
-  if (const auto found = groups.find(news.subject); found != groups.end())
-    found->second.communicator->told(why);
+  if (const auto found = groups.find(news.subject); found != groups.end()) found->second.tell(why);
 }
 
 void World::State::lose(int rank, const std::string& why) {
@@ -191,7 +197,7 @@ void World::State::lose(int rank, const std::string& why) {
   if (!lost.try_emplace(rank, why).second) return;
   for (const auto& [name, group] : groups)
     if (std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end())
-      group.communicator->told(loss(name, group.ranks, rank));
+      group.tell(loss(name, group.ranks, rank));
 }
 
 void World::State::check_group(const std::string& name, const std::vector<int>& ranks) {
@@ -218,12 +224,19 @@ std::unique_ptr<Communicator> World::State::connect_alike(const Place& place, co
                                  .call_within = call_within});
 }
 
-std::unique_ptr<Communicator> World::State::connect(const Place& place, const std::vector<int>& ranks,
-                                                    const CommunicatorOptions& wish) {
+std::vector<std::string> World::State::hosts_of(const std::vector<int>& ranks) const {
   std::vector<std::string> places;
   for (const int rank : ranks) places.push_back(hosts[static_cast<std::size_t>(rank)]);
-  const Grouping grouping =
-      group_ranks(places, {wish.way.value_or(options.way), wish.hierarchical, wish.inner_size});
+  return places;
+}
+
+Grouping World::State::group(const std::vector<int>& ranks, const CommunicatorOptions& wish) const {
+  return group_ranks(hosts_of(ranks), {wish.way.value_or(options.way), wish.hierarchical, wish.inner_size});
+}
+
+std::unique_ptr<Communicator> World::State::connect(const Place& place, const std::vector<int>& ranks,
+                                                    const CommunicatorOptions& wish) {
+  const Grouping grouping = group(ranks, wish);
   GroupStore store(tcp ? static_cast<Store&>(*tcp) : memory, tcp.get(),
                    [this, &place, &ranks] { check_group(place.group, ranks); });
   const auto call_within = wish.call_within.value_or(options.call_within);
@@ -243,6 +256,7 @@ std::unique_ptr<Communicator> World::State::connect(const Place& place, const st
     levels.outer = connect_alike(place, sub_group(place.group, leaders.ranks), leaders, store, call_within);
   all.ranks.resize(ranks.size());
   std::iota(all.ranks.begin(), all.ranks.end(), 0);
+  const std::vector<std::string> places = hosts_of(ranks);
   const bool is_one_host =
       std::all_of(places.begin(), places.end(), [&](const auto& host) { return host == places[0]; });
   if (is_one_host && grouping.outer == Way::shared_memory) all.way = Way::shared_memory;
@@ -259,17 +273,60 @@ std::unique_ptr<Communicator> World::State::watch(std::unique_ptr<Communicator> 
       [self, name](const Error& why) {
         if (self->tcp) self->tcp->announce(name, encode_error(why));
       },
-      [self, name] {
-        const std::lock_guard lock(self->mutex);
-        self->groups.erase(name);
-      });
-  {
-    const std::lock_guard lock(mutex);
-    groups.insert_or_assign(name, Group{communicator.get(), ranks});
-  }
-  check_group(name, ranks);
+      [self, name] { self->forget(name); });
+  add(name, {[told = communicator.get()](const Error& why) { told->told(why); }, ranks});
   return communicator;
 }
+
+void World::State::add(const std::string& name, Group group) {
+  const std::vector<int> ranks = group.ranks;
+  {
+    const std::lock_guard lock(mutex);
+    groups.insert_or_assign(name, std::move(group));
+  }
+  check_group(name, ranks);
+}
+
+void World::State::forget(const std::string& name) noexcept {
+  const std::lock_guard lock(mutex);
+  groups.erase(name);
+}
+
+/// A communicator that is aborted when one of its ranks is lost, with the store that it uses.
+class World::State::Connected : public Communicator {
+ public:
+  Connected(std::shared_ptr<State> state, const std::string& name, std::vector<int> ranks)
+      : state_(std::move(state)),
+        name_(name),
+        ranks_(std::move(ranks)),
+        store_(state_->tcp ? static_cast<Store&>(*state_->tcp) : state_->memory, state_->tcp.get(), [this] {
+          if (!is_connected_) state_->check_group(name_, ranks_);
+        }) {}
+  ~Connected() override {
+    state_->forget(name_);
+    inner_.reset();
+  }
+
+  void connect(const Connect& connect, const GroupMeeting& meeting) {
+    inner_ = connect(meeting);
+    is_connected_ = true;
+    state_->add(name_, {[this](const Error& why) { inner_->abort(why); }, ranks_});
+  }
+  Store& store() noexcept { return store_; }
+
+  const Place& place() const noexcept override { return inner_->place(); }
+  void run(const Call& call) override { inner_->run(call); }
+  std::unique_ptr<Work> start(const Call& call) override { return inner_->start(call); }
+  void abort(const Error& why) noexcept override { inner_->abort(why); }
+
+ private:
+  std::shared_ptr<State> state_;
+  const std::string name_;
+  const std::vector<int> ranks_;
+  std::atomic<bool> is_connected_ = false;  // from then on whoever waits is told in other ways
+  GroupStore store_;
+  std::unique_ptr<Communicator> inner_;
+};
 
 World::World(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
@@ -306,10 +363,7 @@ std::vector<int> World::lost() const {
   return ranks;
 }
 
-std::unique_ptr<Communicator> World::make_communicator(const std::string& name,
-                                                       const std::vector<int>& wanted,
-                                                       const CommunicatorOptions& options) {
-  std::vector<int> ranks = wanted;
+Place World::admit(const std::string& name, std::vector<int>& ranks, const CommunicatorOptions& options) {
   if (ranks.empty()) {
     ranks.resize(static_cast<std::size_t>(size()));
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -339,8 +393,40 @@ std::unique_ptr<Communicator> World::make_communicator(const std::string& name,
   if (options.inner_size != 0) shape += ", inner size " + std::to_string(options.inner_size);
   store().set("world/" + name + "/shape", shape);
   const auto place = std::find(ranks.begin(), ranks.end(), rank()) - ranks.begin();
-  return state.watch(
-      state.connect({name, static_cast<int>(place), static_cast<int>(ranks.size())}, ranks, options), ranks);
+  return {name, static_cast<int>(place), static_cast<int>(ranks.size())};
+}
+
+std::unique_ptr<Communicator> World::make_communicator(const std::string& name,
+                                                       const std::vector<int>& wanted,
+                                                       const CommunicatorOptions& options) {
+  std::vector<int> ranks = wanted;
+  const Place place = admit(name, ranks, options);
+  return state_->watch(state_->connect(place, ranks, options), ranks);
+}
+
+std::unique_ptr<Communicator> World::make_communicator(const std::string& name,
+                                                       const std::vector<int>& wanted,
+                                                       const CommunicatorOptions& options,
+                                                       const Connect& connect) {
+  std::vector<int> ranks = wanted;
+  const Place place = admit(name, ranks, options);
+  std::vector<std::vector<int>> inner_groups;
+  if (options.hierarchical.value_or(false)) {
+    const Grouping grouping = state_->group(ranks, options);
+    for (const RankGroup& group : grouping.groups)
+      if (!grouping.is_flat()) inner_groups.push_back(group.ranks);
+  }
+  auto communicator = std::make_unique<State::Connected>(state_, name, ranks);
+  try {
+    communicator->connect(
+        connect, {place, communicator->store(), "world/" + name, std::move(inner_groups),
+                  state_->options.meet_within, options.call_within.value_or(state_->options.call_within)});
+  } catch (const Error& error) {
+    // The others wait for this rank.
+    if (state_->tcp) state_->tcp->announce(name, encode_error(error));
+    throw;
+  }
+  return communicator;
 }
 
 std::unique_ptr<Communicator> World::survivors(const std::string& name, const CommunicatorOptions& options) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +61,17 @@ struct CommunicatorOptions {
   std::optional<std::chrono::milliseconds> call_within = {};
 };
 
+/// What it takes to connect a group in a way that World does not know: between GPUs (collective/gpu.h).
+struct GroupMeeting {
+  Place place;
+  Store& store;        // lives as long as the communicator
+  std::string prefix;  // of the group's own names in the store
+  /// Where it is to work in two levels: its inner groups; else empty.
+  std::vector<std::vector<int>> inner_groups;
+  std::chrono::milliseconds meet_within, call_within;
+};
+using Connect = std::function<std::unique_ptr<Communicator>(const GroupMeeting&)>;
+
 /// Threads: any; the communicators have their own rules.
 class World {
  public:
@@ -83,6 +95,10 @@ class World {
   /// else. Throws: as join(); Error(config) where this rank is not among them, or they disagree.
   std::unique_ptr<Communicator> make_communicator(const std::string& name, const std::vector<int>& ranks = {},
                                                   const CommunicatorOptions& options = {});
+  /// The same with a communicator that `connect` makes. It is aborted when one of its ranks is lost; what else fails it tells
+  /// its ranks itself. Throws: as above, and what `connect` does, on all ranks.
+  std::unique_ptr<Communicator> make_communicator(const std::string& name, const std::vector<int>& ranks,
+                                                  const CommunicatorOptions& options, const Connect& connect);
 
   /// Ranks whose processes have ended without leaving, so far; ascending.
   std::vector<int> lost() const;
@@ -92,6 +108,8 @@ class World {
 
  private:
   struct State;
+  /// A group of these ranks may be made: where this rank stands in it. Throws: Error(config).
+  Place admit(const std::string& name, std::vector<int>& ranks, const CommunicatorOptions& options);
   explicit World(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;  // also held by the communicators' watch of lost ranks
 };
