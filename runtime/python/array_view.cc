@@ -41,7 +41,7 @@ struct DlManagedTensor {
   void (*deleter)(DlManagedTensor*);
 };
 
-constexpr std::int32_t kCpu = 1, kPinned = 3;
+constexpr std::int32_t kCpu = 1, kCuda = 2, kPinned = 3, kCudaManaged = 13;
 constexpr std::uint8_t kInt = 0, kUnsigned = 1, kFloat = 2, kBrainFloat = 4, kBool = 6;
 
 std::optional<DataType> type_of(const DlType& type) {
@@ -91,16 +91,20 @@ std::shared_ptr<void> owner_of(DlManagedTensor* managed) {
 
 }  // namespace
 
-ArrayView::ArrayView(const py::capsule& capsule) {
+ArrayView::ArrayView(const py::capsule& capsule, std::uintptr_t stream) {
   auto* managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (managed == nullptr) throw py::error_already_set();
   // The protocol's way to say that the tensor has a new owner.
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
   owner_ = owner_of(managed);
   const DlTensor& tensor = managed->tensor;
-  if (tensor.device.type != kCpu && tensor.device.type != kPinned) {
+  if (tensor.device.type == kCuda || tensor.device.type == kCudaManaged) {
+    device_ = tensor.device.number;
+    stream_ = reinterpret_cast<void*>(stream);
+  } else if (tensor.device.type != kCpu && tensor.device.type != kPinned) {
     throw Error(ErrorKind::config,
-                "the array lies on a device, and these collectives work in the memory of the host",
+                "the array lies on a device of DLPack's type " + std::to_string(tensor.device.type) +
+                    ", and collectives work in the memory of the host and on GPUs of CUDA's",
                 "copy it: tensor.cpu()");
   }
   const auto type = type_of(tensor.type);

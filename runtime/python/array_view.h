@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "collective/call.h"
 
@@ -17,19 +18,25 @@ namespace fleetrun::python {
 class ArrayView {
  public:
   /// Takes what `__dlpack__()` returned.
-  /// Throws: Error(config) for elements that collectives do not have, for an array with gaps, and for one that lies on a
-  /// device.
-  explicit ArrayView(const pybind11::capsule& capsule);
+  /// `stream`: of an array on a GPU, the cudaStream_t that makes its values.
+  /// Throws: Error(config) for elements that collectives do not have, for an array with gaps, and for one that is neither in
+  /// the host's memory nor on a GPU of CUDA's.
+  ArrayView(const pybind11::capsule& capsule, std::uintptr_t stream);
 
   void* data() const noexcept { return data_; }
   std::size_t count() const noexcept { return count_; }
   collective::DataType type() const noexcept { return type_; }
+  /// The GPU where it lies, as CUDA counts those that it sees; nothing: the host's memory.
+  std::optional<int> device() const noexcept { return device_; }
+  void* stream() const noexcept { return stream_; }
 
  private:
   std::shared_ptr<void> owner_;  // keeps the array; let go of under the GIL
   void* data_ = nullptr;
   std::size_t count_ = 0;
   collective::DataType type_ = collective::DataType::float32;
+  std::optional<int> device_;
+  void* stream_ = nullptr;
 };
 
 }  // namespace fleetrun::python

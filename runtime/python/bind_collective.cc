@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,8 +42,13 @@ struct OwnedCall {
   Call call;
   ViewPtr input, output;
   std::vector<std::size_t> counts, send_counts;
+  std::optional<int> device;  // a GPU
 };
 using CallPtr = std::shared_ptr<OwnedCall>;
+
+std::string where(const ViewPtr& view) {
+  return view->device() ? "on GPU " + std::to_string(*view->device()) : "in the host's memory";
+}
 
 CallPtr make_call(CallKind kind, ViewPtr input, ViewPtr output, std::size_t count, Operation operation,
                   int root, std::vector<std::size_t> counts, std::vector<std::size_t> send_counts) {
@@ -57,7 +63,14 @@ CallPtr make_call(CallKind kind, ViewPtr input, ViewPtr output, std::size_t coun
                     " into " + std::string(to_string(owned->output->type())),
                 "give it arrays of one type");
   }
+  if (owned->input && owned->output && owned->input->device() != owned->output->device()) {
+    throw Error(ErrorKind::config,
+                std::string(to_string(kind)) + " of an array " + where(owned->input) + " into one " +
+                    where(owned->output),
+                "give it arrays of one device");
+  }
   const ViewPtr& any = owned->input ? owned->input : owned->output;
+  if (any) owned->device = any->device();
   owned->call = {.kind = kind,
                  .type = any ? any->type() : DataType::uint8,
                  .operation = operation,
@@ -66,7 +79,8 @@ CallPtr make_call(CallKind kind, ViewPtr input, ViewPtr output, std::size_t coun
                  .count = count,
                  .counts = owned->counts,
                  .send_counts = owned->send_counts,
-                 .root = root};
+                 .root = root,
+                 .stream = any ? any->stream() : nullptr};
   return owned;
 }
 
@@ -88,15 +102,21 @@ struct StartedCall {
 using StartedPtr = std::shared_ptr<StartedCall>;
 
 void run_call(const GroupPtr& group, const CallPtr& call) {
-  group->thread.run([group, call] { group->communicator->run(call->call); }, [group] { group->interrupt(); });
+  group->thread.run([group, call] { group->of(call->device).run(call->call); },
+                    [group] { group->interrupt(); });
 }
 
-StartedPtr start_call(const GroupPtr& group, const CallPtr& call) {
+/// `stream`: in the place of that which the call's arrays were given with.
+StartedPtr start_call(const GroupPtr& group, const CallPtr& call, std::optional<std::uintptr_t> stream) {
   auto started = std::make_shared<StartedCall>();
   started->group = group;
   started->call = call;
+  Call with = call->call;
+  if (stream) with.stream = reinterpret_cast<void*>(*stream);
+  if (call->device && !group->has(*call->device))
+    group->thread.run([group, call] { group->of(call->device); }, [group] { group->interrupt(); });
   const py::gil_scoped_release release;
-  started->work = group->communicator->start(call->call);
+  started->work = group->of(call->device).start(with);
   return started;
 }
 
@@ -106,8 +126,12 @@ void wait_for(const StartedPtr& started) {
                              [started] { started->group->interrupt(); });
 }
 
-std::shared_ptr<World> join_world() {
-  const WorldOptions options = collective::world_options_from(Environ::of_process());
+/// `environment`: in the place of the process's, whose ranks may be several then.
+std::shared_ptr<World> join_world(const std::optional<std::map<std::string, std::string>>& environment) {
+  Environ environ = environment ? Environ() : Environ::of_process();
+  if (environment)
+    for (const auto& [name, value] : *environment) environ.set(name, value);
+  const WorldOptions options = collective::world_options_from(environ);
   const auto world = std::make_shared<std::shared_ptr<World>>();
   run_interruptibly([=] { *world = World::join(options); });
   return *world;
@@ -121,8 +145,7 @@ GroupPtr make_group(const std::shared_ptr<World>& world, const std::string& name
   options.inner_size = inner_size;
   if (call_within)
     options.call_within = std::chrono::milliseconds(static_cast<std::int64_t>(*call_within * 1000));
-  auto group = std::make_shared<Group>();
-  group->world = world;
+  auto group = std::make_shared<Group>(world, ranks, options);
   run_interruptibly([=] { group->communicator = world->make_communicator(name, ranks, options); });
   return group;
 }
@@ -151,7 +174,7 @@ void bind_calls(py::module_& module) {
   bind_enum<Operation>(module, "Operation", collective::kOperations);
   bind_enum<CallKind>(module, "CallKind", collective::kCallKinds);
   py::class_<ArrayView, ViewPtr>(module, "ArrayView")
-      .def(py::init<const py::capsule&>())
+      .def(py::init<const py::capsule&, std::uintptr_t>(), "capsule"_a, "stream"_a = 0)
       .def_property_readonly("count", &ArrayView::count)
       .def_property_readonly("type", &ArrayView::type);
   py::class_<OwnedCall, CallPtr>(module, "Call")
@@ -173,12 +196,10 @@ void bind_collective(py::module_& module) {
       .def_property_readonly("rank", [](const Group& self) { return self.communicator->place().rank; })
       .def_property_readonly("size", [](const Group& self) { return self.communicator->place().size; })
       .def("run", run_call)
-      .def("start", start_call)
-      .def("abort", [](const Group& self, const std::string& why) {
-        self.communicator->abort(Error(ErrorKind::network, why));
-      });
+      .def("start", start_call, "call"_a, "stream"_a = py::none())
+      .def("abort", [](Group& self, const std::string& why) { self.abort(Error(ErrorKind::network, why)); });
   py::class_<World, std::shared_ptr<World>>(module, "World")
-      .def_static("join", join_world)
+      .def_static("join", join_world, "environment"_a = py::none())
       .def_property_readonly("rank", &World::rank)
       .def_property_readonly("size", &World::size)
       .def_property_readonly("hosts", &World::hosts)

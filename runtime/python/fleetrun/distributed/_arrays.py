@@ -1,7 +1,19 @@
-"""Arrays of numpy, PyTorch and others, as the native calls take them: by DLPack, in place, without a copy."""
+"""Arrays of numpy, PyTorch and others, as the native calls take them: by DLPack, in place, without a copy.
+
+Where an array lies says which way a call goes: in the host's memory, or on a GPU of CUDA's. A call on a GPU comes after what
+the framework's current stream has been given before, and has ended, for every stream, when it has been waited for.
+"""
+
+import sys
 
 from fleetrun import _native
 from fleetrun._error import Error
+
+
+# DLPack's types of devices: memory of CUDA's, and memory that it moves by itself.
+_GPU = (2, 13)
+# DLPack's words for streams: CUDA's legacy default stream, and none, for what is ordered in another way.
+_DEFAULT_STREAM, _NO_STREAM = 1, -1
 
 
 def view(array):
@@ -11,11 +23,24 @@ def view(array):
     if not hasattr(array, "__dlpack__"):
         raise Error("config", f"{type(array).__name__} is no array", "give it a numpy array, a torch.Tensor or what else has DLPack")
     try:
-        return _native.ArrayView(array.__dlpack__())
+        if not _is_on_gpu(array):
+            return _native.ArrayView(array.__dlpack__())
+        stream = current_stream(array)
+        if stream is not None:
+            return _native.ArrayView(array.__dlpack__(stream=_NO_STREAM), stream)
+        return _native.ArrayView(array.__dlpack__(stream=_DEFAULT_STREAM))
     except (BufferError, TypeError, RuntimeError) as error:
         if isinstance(error, Error):
             raise
         raise Error("config", f"the array cannot be shared: {error}") from None
+
+
+def current_stream(array):
+    """The cudaStream_t which torch gives its work now, on the GPU of a tensor of torch's; None: for any other array."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(array, torch.Tensor) or not array.is_cuda:
+        return None
+    return torch.cuda.current_stream(array.device).cuda_stream
 
 
 def empty_like(array, shape=None):
@@ -23,9 +48,15 @@ def empty_like(array, shape=None):
     shape = tuple(array.shape) if shape is None else shape
     if hasattr(array, "new_empty"):
         return array.detach().new_empty(shape)
+    if _is_on_gpu(array):
+        return array.__array_namespace__().empty(shape, dtype=array.dtype, device=array.device)
     import numpy
 
     return numpy.empty(shape, dtype=array.dtype)
+
+
+def _is_on_gpu(array):
+    return hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] in _GPU
 
 
 def copy(target, source):
@@ -42,6 +73,9 @@ def join(arrays):
         import torch
 
         return torch.cat([array.detach().reshape(-1) for array in arrays])
+    if _is_on_gpu(arrays[0]):
+        library = arrays[0].__array_namespace__()
+        return library.concat([library.reshape(array, (-1,)) for array in arrays])
     import numpy
 
     return numpy.concatenate([numpy.asarray(array).reshape(-1) for array in arrays])

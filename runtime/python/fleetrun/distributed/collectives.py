@@ -1,4 +1,7 @@
-"""Collective calls on arrays: numpy's, PyTorch's and any other with DLPack, in the memory of the host, in place.
+"""Collective calls on arrays: numpy's, PyTorch's and any other with DLPack, in place.
+
+Arrays in the memory of the host go over shared memory and Gloo, those on a GPU of CUDA's over NCCL, which the first such call of
+a group loads and connects. The arrays of one call lie in the same place on all ranks: all in their hosts, or all on their GPUs.
 
 Names and signatures are Paddle's. All ranks of a group make the same calls in the same order; a call that differs, and a
 rank that is gone, is an Error on every rank, which says who. sync_op=False returns a Task at once: its arrays are not to be
@@ -99,10 +102,10 @@ def is_available():
 def new_group(ranks=None, backend=None, timeout=datetime.timedelta(seconds=1800)):
     """A group of `ranks`. Every rank of the job calls it, in the same order; members meet in their first call.
 
-    backend: "gloo" or None. timeout: for each call of the group.
+    backend: "gloo", "nccl" or None; where the arrays of a call lie decides. timeout: for each call of the group.
     """
-    if backend not in (None, "gloo", "auto"):
-        raise Error("config", f"new_group(backend={backend!r}): arrays are in the memory of hosts", "leave backend out")
+    if backend not in (None, "gloo", "nccl", "auto"):
+        raise Error("config", f"new_group(backend={backend!r}): there are gloo and nccl", "leave backend out")
     return the_world.new_group(ranks, {"call_within": timeout.total_seconds()})
 
 
@@ -245,7 +248,7 @@ def barrier(group=None):
 
 
 def wait(tensor, group=None, use_calc_stream=True):
-    """Nothing: calls of arrays in the host's memory have ended when they return, and a Task is waited for by its wait()."""
+    """Nothing: calls have ended when they return, on GPUs too, and a Task is waited for by its wait()."""
 
 
 def all_gather_object(object_list, obj, group=None):

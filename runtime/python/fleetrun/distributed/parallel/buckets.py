@@ -7,7 +7,7 @@ ranks start and finish the same buckets in the same order.
 import torch
 
 from fleetrun import _native
-from fleetrun.distributed._arrays import view
+from fleetrun.distributed._arrays import current_stream, view
 
 _KIND, _OPERATION = _native.CallKind, _native.Operation
 
@@ -57,7 +57,7 @@ class Bucket:
                 self.take(slot)
         if self._half is not None:
             self._half.copy_(self._flat)
-        self._started = self._communicator.start(self._call)
+        self._started = self._communicator.start(self._call, current_stream(self._flat))
 
     def finish(self):
         """Waits for the exchange; the parameters' gradients are then the means."""
@@ -96,7 +96,7 @@ class RowBucket:
         self._is_ready = False
         gradient = parameter.grad
         if gradient is None:
-            rows = torch.empty((0,), dtype=torch.int64)
+            rows = torch.empty((0,), dtype=torch.int64, device=parameter.device)
             values = parameter.detach().new_empty((0, *parameter.shape[1:]))
         else:
             gradient = gradient.coalesce() if gradient.is_sparse else gradient.to_sparse(1)

@@ -67,7 +67,7 @@ class CompressedBucket:
         self.parameters = [parameter]
         self._communicator = communicator
         self._compression = compression
-        self._mean = torch.zeros(parameter.numel(), dtype=parameter.dtype)
+        self._mean = torch.zeros(parameter.numel(), dtype=parameter.dtype, device=parameter.device)
         self._sums = self._waiting = None
         self._is_ready = False
         self._started = []

@@ -40,7 +40,7 @@ class DataParallel(torch.nn.Module):
 
     def _check(self):
         """Throws: Error(config) when a rank has other parameters."""
-        shapes = [(name, tuple(value.shape), str(value.dtype)) for name, value in self.module.state_dict().items()
+        shapes = [(name, tuple(value.shape), str(value.dtype), value.device.type) for name, value in self.module.state_dict().items()
                   if isinstance(value, torch.Tensor)]
         digests = []
         collectives.all_gather_object(digests, (len(shapes), hashlib.sha256(repr(shapes).encode()).hexdigest()))
@@ -59,6 +59,9 @@ class DataParallel(torch.nn.Module):
         options = self._options()
         if not parameters or options.local_steps is not None:
             return
+        devices = sorted({str(parameter.device) for _, parameter in parameters})
+        if len(devices) > 1:
+            raise Error("config", f"the module's parameters lie on {' and '.join(devices)}", "put the module on one device")
         rows = {f"{name}.weight" if name else "weight" for name, module in self.module.named_modules()
                 if getattr(module, "sparse", False)}
         communicators = the_world.new_communicators("gradients", options.communicators, options.communicator_options)
@@ -124,10 +127,10 @@ class DataParallel(torch.nn.Module):
 
 
 def _broadcast(communicator, tensors):
-    """Rank 0's values, one call for each type."""
+    """Rank 0's values, one call for each type and device."""
     by_type = {}
     for tensor in tensors:
-        by_type.setdefault(tensor.dtype, []).append(tensor)
+        by_type.setdefault((tensor.dtype, tensor.device), []).append(tensor)
     for parts in by_type.values():
         flat = torch.cat([part.detach().reshape(-1) for part in parts])
         values = view(flat)
