@@ -15,6 +15,8 @@ constexpr std::size_t kPieceBytes = 8192;
 constexpr std::size_t kShareGrain = 64;
 /// An output of its own that is larger is written past the caches.
 constexpr std::size_t kStreamBytes = 4 << 20;
+/// Where every rank reduces everything it does so in steps of this: what was put into the slot is near when it is reduced.
+constexpr std::size_t kWholeStepBytes = 64 * 1024;
 
 struct Range {
   std::size_t at = 0, count = 0;  // elements
@@ -69,12 +71,12 @@ std::byte* out(const Call& call, std::size_t element) {
 
 }  // namespace
 
-SharedCalls::SharedCalls(SharedRounds& rounds, std::size_t small_bytes)
+SharedCalls::SharedCalls(SharedRounds& rounds, std::size_t whole_bytes)
     : rounds_(&rounds),
       rank_(rounds.group().rank()),
       size_(rounds.group().size()),
       slot_bytes_(rounds.group().segment().slot_bytes()),
-      small_bytes_(std::min(small_bytes, slot_bytes_)),
+      whole_bytes_(whole_bytes),
       inputs_(static_cast<std::size_t>(size_)) {}
 
 void SharedCalls::run(const Call& call) {
@@ -83,7 +85,7 @@ void SharedCalls::run(const Call& call) {
     case CallKind::all_reduce:
     case CallKind::reduce:
       rounds_->begin(call);
-      return call.bytes() <= small_bytes_ ? reduce_small(call) : reduce_in_steps(call);
+      return call.bytes() <= whole_bytes_ ? reduce_whole(call) : reduce_in_shares(call);
     case CallKind::broadcast:
       rounds_->begin(call);
       return broadcast(call);
@@ -152,16 +154,22 @@ void SharedCalls::reduce_slots(const Call& call, std::uint64_t phase, std::size_
   reduce({call.type, call.operation, size_}, output, inputs_, count);
 }
 
-void SharedCalls::reduce_small(const Call& call) {
+void SharedCalls::reduce_whole(const Call& call) {
+  const std::size_t width = size_of(call.type), most = std::min(slot_bytes_, kWholeStepBytes) / width;
   const bool gets = call.kind == CallKind::all_reduce || call.root == rank_;
-  in_two([] { return std::size_t{1}; },
-         [&](std::size_t, std::byte* slot) { copy_bytes(slot, call.input, call.bytes()); },
-         [&](std::size_t, std::uint64_t phase) {
-           if (gets) reduce_slots(call, phase, 0, call.input, call.output, call.count);
+  const auto part = [&](std::size_t step) { return part_of({0, call.count}, step, most); };
+  in_two([&] { return steps_for(call.count, most); },
+         [&](std::size_t step, std::byte* slot) {
+           const Range range = part(step);
+           copy_bytes(slot, in(call, range.at), range.count * width);
+         },
+         [&](std::size_t step, std::uint64_t phase) {
+           const Range range = part(step);
+           if (gets) reduce_slots(call, phase, 0, in(call, range.at), out(call, range.at), range.count);
          });
 }
 
-void SharedCalls::reduce_in_steps(const Call& call) {
+void SharedCalls::reduce_in_shares(const Call& call) {
   const std::size_t width = size_of(call.type), most = slot_bytes_ / width;
   const bool gets = call.kind == CallKind::all_reduce || call.root == rank_;
   const auto part = [&](std::size_t step) { return part_of({0, call.count}, step, most); };

@@ -1,7 +1,8 @@
 // The collective calls of a group in shared memory, all but send and receive.
 //
-//   all_reduce, small   every rank puts its input into its slot and reduces all slots       1 wait
-//   all_reduce, reduce  in steps of one slot: every rank puts the shares of the others into its slot, reduces its own share
+//   all_reduce, reduce  small: in steps of a part of a slot: every rank puts its input into its
+//                       slot and reduces all slots                                                            steps waits
+//   all_reduce, reduce  large: in steps of one slot: every rank puts the shares of the others into its slot, reduces its own share
 //                       of all slots into its slot and its output, and takes the others' reduced shares      steps + 2 waits
 //   reduce_scatter      in steps: puts the others' shares into its slot, reduces its own share of all slots   steps + 1 waits
 //   broadcast, all_gather, all_to_all     in steps: puts its input into its slot, takes what is for it        steps + 1 waits
@@ -21,15 +22,15 @@ namespace fleetrun::collective {
 /// Threads: one at a time.
 class SharedCalls {
  public:
-  /// all_reduce and reduce of at most `small_bytes` take one wait.
-  SharedCalls(SharedRounds& rounds, std::size_t small_bytes);
+  /// In all_reduce and reduce of at most `whole_bytes` every rank reduces everything.
+  SharedCalls(SharedRounds& rounds, std::size_t whole_bytes);
   /// Throws: what SharedRounds::await() does, and Error(config) where all_to_all's counts of two ranks differ.
   void run(const Call& call);
 
  private:
   void barrier();
-  void reduce_small(const Call& call);
-  void reduce_in_steps(const Call& call);
+  void reduce_whole(const Call& call);
+  void reduce_in_shares(const Call& call);
   void broadcast(const Call& call);
   void all_gather(const Call& call);
   void reduce_scatter(const Call& call);
@@ -48,7 +49,7 @@ class SharedCalls {
 
   SharedRounds* rounds_;
   int rank_, size_;
-  std::size_t slot_bytes_, small_bytes_;
+  std::size_t slot_bytes_, whole_bytes_;
   std::vector<const void*> inputs_;
 };
 

@@ -48,10 +48,12 @@ SharedShape shape_of(int ranks, const SharedOptions& options) {
   return {ranks, whole_pages(std::max(options.slot_bytes, least)), whole_pages(options.message_bytes)};
 }
 
-/// Beyond, every rank reading everything costs more than waiting twice.
-std::size_t small_bytes(int ranks, const SharedOptions& options) {
-  if (options.small_bytes != 0) return options.small_bytes;
-  return ranks <= 2 ? 256 * 1024 : 32 * 1024;
+/// Beyond, every rank reading everything costs more than waiting twice. Two ranks read and write the same bytes of each other's
+/// memory either way; all at once is 12 % faster as long as input and output stay in the second cache (2 MiB where it was
+/// measured), and slower after that.
+std::size_t whole_bytes(int ranks, const SharedOptions& options) {
+  if (options.whole_bytes != 0) return options.whole_bytes;
+  return ranks <= 2 ? 1024 * 1024 : 32 * 1024;
 }
 
 class SharedCommunicator final : public Communicator {
@@ -61,7 +63,7 @@ class SharedCommunicator final : public Communicator {
       : segment_(std::move(segment)),
         group_(*segment_, std::move(place), options.call_within),
         rounds_(group_),
-        calls_(rounds_, small_bytes(group_.size(), options)),
+        calls_(rounds_, whole_bytes(group_.size(), options)),
         messages_(group_) {
     if (!peers.empty()) watch_ = std::make_unique<SharedWatch>(group_, std::move(peers));
     beside_ = std::make_unique<CallThread>([this](const Call& call) { make(call); });

@@ -26,8 +26,8 @@ struct SharedOptions {
   // What follows is rank 0's for all.
   std::size_t slot_bytes = 256 * 1024;    // a rank puts so much in at once; each has four such slots
   std::size_t message_bytes = 64 * 1024;  // of send and receive; each rank has four such buffers
-  /// Until here all_reduce takes one wait; the same on all ranks. 0: what was measured to be best for so many ranks.
-  std::size_t small_bytes = 0;
+  /// Until here every rank reduces everything; the same on all ranks. 0: what was measured to be best for so many ranks.
+  std::size_t whole_bytes = 0;
   /// Whether ranks look for each other some microseconds before they sleep; only done where each has a core.
   bool spins = true;
 };

@@ -1,6 +1,6 @@
 // all_reduce over shared memory, ranks as processes: collective_shared_bench RANKS in|out BYTES…
 // What the machine's memory allows: collective_shared_bench limits
-// Other slots: collective_shared_bench RANKS --slot=KIB --small=KIB in|out BYTES…
+// Other slots: collective_shared_bench RANKS --slot=KIB --whole=KIB in|out BYTES…
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   for (; next < argc && argv[next][0] == '-'; ++next) {
     const std::string word = argv[next];
     const std::size_t kib = std::strtoull(word.substr(word.find('=') + 1).c_str(), nullptr, 10);
-    (word.starts_with("--slot=") ? options.slot_bytes : options.small_bytes) = kib * 1024;
+    (word.starts_with("--slot=") ? options.slot_bytes : options.whole_bytes) = kib * 1024;
   }
   const int size = std::atoi(argv[1]);
   tests::ForkedStore store;
