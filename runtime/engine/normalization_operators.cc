@@ -216,7 +216,8 @@ void batch_moments(const Channels& channels, const float* x, float* mean, float*
 
 /// running = momentum * running + (1 - momentum) * batch.
 void follow(const Tensor& running, Tensor& out, const float* batch, float momentum) {
-  out.resize(DataType::float32, running.shape());
+  // Usually they are the same tensor, and other threads' too.
+  if (out.shape() != running.shape()) out.resize(DataType::float32, running.shape());
   for (std::size_t c = 0; c < running.size(); ++c) {
     out.values<float>()[c] = momentum * running.values<float>()[c] + (1.0f - momentum) * batch[c];
   }

@@ -28,7 +28,8 @@ def download(cache):
         subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                         "--dest", str(cache), PACKAGE], check=True)
     with zipfile.ZipFile(next(cache.glob("recbole-*.whl"))) as wheel:
-        return {kind: _table(wheel.read(f"recbole/dataset_example/ml-100k/ml-100k.{kind}")) for kind in ("inter", "user", "item")}
+        return {kind: _table(wheel.read(f"recbole/dataset_example/ml-100k/ml-100k.{kind}"))
+                for kind in ("inter", "user", "item")}
 
 
 def _table(content):
@@ -105,7 +106,8 @@ def write(tables, folder, validate=False):
         train += [line(*example) for example in found[:cut]]
         test += [line(*example) for example in found[cut:end]]
     random.Random(1).shuffle(train)
-    for part, lines in [(f"train/part-{index}.txt", train[index::FILES]) for index in range(FILES)] + [("test/part-0.txt", test)]:
+    parts = {f"train/part-{index}.txt": train[index::FILES] for index in range(FILES)}
+    for part, lines in {**parts, "test/part-0.txt": test}.items():
         file = Path(folder) / part
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("\n".join(lines) + "\n", encoding="ascii")

@@ -118,7 +118,8 @@ def main():
                 baselines[label] = max(last)
             elif label in baselines and statistics.median(last) - baselines[label] <= max(last) - min(last):
                 near.append(f"{name} {label}")
-            print(f"| {name} | {label} | {statistics.median(last):.4f} ({min(last):.4f} to {max(last):.4f}) | {margin} |", flush=True)
+            area = f"{statistics.median(last):.4f} ({min(last):.4f} to {max(last):.4f})"
+            print(f"| {name} | {label} | {area} | {margin} |", flush=True)
             for found in runs if arguments.curve else []:
                 print("  " + " ".join(f"{value:.4f}" for value in found[label]), flush=True)
     if near:

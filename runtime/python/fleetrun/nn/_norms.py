@@ -8,8 +8,8 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
     """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, those of normalized_shape."""
     shape = list(normalized_shape) if isinstance(normalized_shape, (list, tuple)) else [normalized_shape]
     if list(x.shape[x.ndim - len(shape):]) != shape:
-        raise Error("config", f"paddle.nn.functional.layer_norm(normalized_shape={shape}): {x.name} has the shape {list(x.shape)}",
-                    "normalized_shape is the last of its sizes")
+        raise Error("config", f"paddle.nn.functional.layer_norm(normalized_shape={shape}): {x.name} has the shape "
+                    f"{list(x.shape)}", "normalized_shape is the last of its sizes")
     return layer_norm_from(x, x.ndim - len(shape), weight, bias, epsilon)
 
 
