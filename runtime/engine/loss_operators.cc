@@ -166,9 +166,10 @@ void check_rows(const Operator& op, const Tensor& x, const Tensor& label, bool s
 }
 
 Kernel prepare_cross_entropy(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), label = p.input(1), out = p.output(0), config = CrossEntropy(p.op)] {
+  return [op = &p.op, x = p.input(0), label = p.input(1), out = p.output(0), config = CrossEntropy(p.op),
+          shape = Shape()]() mutable {
     check_rows(*op, *x, *label, config.soft);
-    Shape shape = x->shape();
+    shape = x->shape();
     shape.back() = 1;
     if (!config.soft && is_flat(x->shape(), label->shape())) shape.pop_back();
     out->resize(DataType::float32, shape);

@@ -114,6 +114,21 @@ struct Walk {
   }
 };
 
+/// The walk over X and the result's shape, made anew only when X's shape is another.
+struct Plan {
+  Walk walk = {};
+  Shape result = {};
+  Shape of = {};
+
+  void follow(const Operator& op, const Shape& x) {
+    if (!walk.stretches.empty() && of == x) return;
+    of = x;
+    const auto reduced = reduced_axes(op, x.size());
+    walk.plan(x, reduced);
+    result = reduced_shape(op, x, reduced);
+  }
+};
+
 template <class T>
 void sum_values(const Walk& walk, const T* from, T* to) {
   walk.for_each([&](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
@@ -177,11 +192,11 @@ void reduce_booleans(Reduction kind, const Walk& walk, const Tensor& x, Tensor& 
 }
 
 Kernel prepare_reduce(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), out = p.output(0), kind = reduction_of(p.op), walk = Walk()]() mutable {
-    const auto reduced = reduced_axes(*op, x->shape().size());
-    walk.plan(x->shape(), reduced);
+  return [op = &p.op, x = p.input(0), out = p.output(0), kind = reduction_of(p.op), plan = Plan()]() mutable {
+    plan.follow(*op, x->shape());
+    const Walk& walk = plan.walk;
     const bool counts = kind == Reduction::sum && x->type() == DataType::boolean;
-    out->resize(counts ? DataType::int64 : x->type(), reduced_shape(*op, x->shape(), reduced));
+    out->resize(counts ? DataType::int64 : x->type(), plan.result);
     if (x->type() == DataType::boolean) return reduce_booleans(kind, walk, *x, *out);
     if (x->type() == DataType::int64) return reduce_numbers<std::int64_t>(kind, walk, *x, *out);
     if (x->type() == DataType::int32) return reduce_numbers<std::int32_t>(kind, walk, *x, *out);
@@ -218,8 +233,9 @@ void differentiate_product(const Walk& walk, std::span<const float> x, std::span
 /// (X, Out, dOut) -> dX
 Kernel prepare_reduce_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), y = p.input(1), g = p.input(2), dx = p.output(0),
-          kind = reduction_of(p.op), walk = Walk()]() mutable {
-    walk.plan(x->shape(), reduced_axes(*op, x->shape().size()));
+          kind = reduction_of(p.op), plan = Plan()]() mutable {
+    plan.follow(*op, x->shape());
+    const Walk& walk = plan.walk;
     dx->resize(DataType::float32, x->shape());
     const auto value = x->values<float>(), best = y->values<float>(), from = g->values<float>();
     const auto to = dx->values<float>();
