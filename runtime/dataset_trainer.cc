@@ -8,8 +8,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
-#include <ctime>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -24,53 +22,13 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/passes/passes.h"
 #include "runtime/parameter_exchange.h"
+#include "runtime/pass_fetches.h"
 
 namespace fleetrun::runtime {
 
 namespace {
 
 using engine::Tensor;
-
-double value_of(const Tensor& tensor, std::size_t i) {
-  switch (tensor.type()) {
-    case engine::DataType::float32:
-      return static_cast<double>(tensor.values<float>()[i]);
-    case engine::DataType::float64:
-      return tensor.values<double>()[i];
-    case engine::DataType::int32:
-      return tensor.values<std::int32_t>()[i];
-    case engine::DataType::int64:
-      return static_cast<double>(tensor.values<std::int64_t>()[i]);
-    case engine::DataType::boolean:
-      return tensor.values<bool>()[i] ? 1.0 : 0.0;
-  }
-  return 0.0;
-}
-
-/// "loss[1]:[0.666739]": the number of values, then the values.
-std::string text_of(const std::string& name, const Tensor& tensor) {
-  std::string text = name + "[" + std::to_string(tensor.size()) + "]:[";
-  for (std::size_t i = 0; i < tensor.size(); ++i) {
-    if (i > 0) text += ",";
-    if (tensor.type() == engine::DataType::int64) {
-      text += std::to_string(tensor.values<std::int64_t>()[i]);
-      continue;
-    }
-    char number[32];
-    std::snprintf(number, sizeof number, "%.6g", value_of(tensor, i));
-    text += number;
-  }
-  return text + "]";
-}
-
-std::string now() {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::localtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
-  return text;
-}
 
 /// Goes over the batches of a reader that the process before this one has trained.
 void skip(dataset::BatchSource& dataset, std::size_t reader, std::uint64_t batches) {
@@ -154,16 +112,13 @@ class TrainerThread {
                    .pull_dense_every = pass.pull_dense_every()}),
         executor_(pass.program, pass.scope, pass.plan.entries.empty() ? nullptr : &exchange_,
                   exchange_.dense_parameters()),
-        sums_(pass.options.fetch.size(), 0.0) {
+        fetches_(pass.options, thread == 0, skipped) {
     exchange_.attach(executor_);
   }
 
   void run(const Meeting& meeting);
 
-  std::uint64_t examples() const noexcept { return examples_; }
-  std::uint64_t batches() const noexcept { return batches_; }
-  /// Sums over examples of the fetched values.
-  const std::vector<double>& sums() const noexcept { return sums_; }
+  const PassFetches& fetches() const noexcept { return fetches_; }
 
  private:
   /// The next batch; false after the last one.
@@ -172,16 +127,13 @@ class TrainerThread {
     feed.fill();
     return true;
   }
-  void account(std::size_t rows);
 
   const Pass& pass_;
   std::uint32_t thread_;
   std::uint64_t skipped_;
   ParameterExchange exchange_;
   engine::Executor executor_;
-  std::uint64_t examples_ = 0;
-  std::uint64_t batches_ = 0;
-  std::vector<double> sums_;
+  PassFetches fetches_;
 };
 
 void TrainerThread::run(const Meeting& meeting) {
@@ -206,32 +158,12 @@ void TrainerThread::run(const Meeting& meeting) {
       executor_.run(now_fed->feed());
     }
     exchange_.push();
-    account(now_fed->rows());
+    fetches_.account(now_fed->rows(),
+                     [this](const std::string& name) -> const Tensor& { return executor_.tensor(name); });
     more = ahead ? next_more : read(*next_fed);
     std::swap(now_fed, next_fed);
   }
   exchange_.drain();
-}
-
-void TrainerThread::account(std::size_t rows) {
-  const PassOptions& options = pass_.options;
-  if (options.on_batch) options.on_batch();
-  examples_ += rows;
-  ++batches_;
-  const auto count = static_cast<std::int64_t>(skipped_ + batches_);
-  const bool prints =
-      thread_ == 0 && options.print && options.print_period > 0 && count % options.print_period == 0;
-  std::string line;
-  if (prints) line = "time: [" + now() + "], batch: [" + std::to_string(count) + "]";
-  for (std::size_t i = 0; i < options.fetch.size(); ++i) {
-    const Tensor& value = executor_.tensor(options.fetch[i]);
-    sums_[i] += value.size() == 1 ? value_of(value, 0) * static_cast<double>(rows)
-                                  : std::numeric_limits<double>::quiet_NaN();
-    if (prints) {
-      line += ", " + text_of(i < options.fetch_info.size() ? options.fetch_info[i] : options.fetch[i], value);
-    }
-  }
-  if (prints) options.print(line);
 }
 
 /// The thread's work, from entering the pass to leaving it; never throws.
@@ -328,14 +260,8 @@ PassResult run_threads(const Pass& pass) {
   PassResult result;
   result.skipped = skipped;
   if (pass.counts_staleness()) result.staleness = pass.client->take_staleness();
-  result.fetch_means.assign(pass.options.fetch.size(), 0.0);
-  for (const auto& trainer : trainers) {
-    result.examples += trainer->examples();
-    result.batches += trainer->batches();
-    for (std::size_t i = 0; i < result.fetch_means.size(); ++i) result.fetch_means[i] += trainer->sums()[i];
-  }
-  for (double& mean : result.fetch_means)
-    mean /= static_cast<double>(std::max<std::uint64_t>(result.examples, 1));
+  for (const auto& trainer : trainers) add_to(result, trainer->fetches());
+  finish_means(result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

@@ -20,6 +20,7 @@
 #include "runtime/python/bindings.h"
 #include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
+#include "runtime/python/pass_options.h"
 #include "runtime/step_runner.h"
 #include "runtime/table_plan.h"
 
@@ -164,17 +165,11 @@ PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSou
                     ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
                     std::int64_t print_period, bool train, const std::string& mode,
                     const py::function& print_line, std::uint32_t pull_dense_every) {
-  runtime::PassOptions options;
-  options.fetch = std::move(fetch);
-  options.fetch_info = std::move(fetch_info);
-  options.print_period = print_period;
+  runtime::PassOptions options =
+      pass_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
   options.train = train;
   options.mode = ps::mode_of(mode);
   options.pull_dense_every = pull_dense_every;
-  options.print = printer(print_line);
-  options.passes_off = passes_off();
-  const auto heartbeat = std::make_shared<runtime::Heartbeat>(Environ::of_process());
-  if (heartbeat->is_heard()) options.on_batch = [heartbeat] { heartbeat->beat(); };
   const auto result = std::make_shared<PassResult>();
   run_interruptibly(
       [=] { *result = runtime::run_pass(*program, *scope, *dataset, *plan, client.get(), options); },
@@ -183,6 +178,19 @@ PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSou
 }
 
 }  // namespace
+
+runtime::PassOptions pass_options(std::vector<std::string> fetch, std::vector<std::string> fetch_info,
+                                  std::int64_t print_period, const py::function& print_line) {
+  runtime::PassOptions options;
+  options.fetch = std::move(fetch);
+  options.fetch_info = std::move(fetch_info);
+  options.print_period = print_period;
+  options.print = printer(print_line);
+  options.passes_off = passes_off();
+  const auto heartbeat = std::make_shared<runtime::Heartbeat>(Environ::of_process());
+  if (heartbeat->is_heard()) options.on_batch = [heartbeat] { heartbeat->beat(); };
+  return options;
+}
 
 void bind_training(py::module_& module) {
   bind_plan(module);

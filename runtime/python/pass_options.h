@@ -1,0 +1,20 @@
+// What a pass over a dataset is told from Python.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/dataset_trainer.h"
+
+namespace pybind11 {
+class function;
+}  // namespace pybind11
+
+namespace fleetrun::python {
+
+/// The options that every kind of pass has; `print_line` gets the lines, and each batch is a sign of life.
+runtime::PassOptions pass_options(std::vector<std::string> fetch, std::vector<std::string> fetch_info,
+                                  std::int64_t print_period, const pybind11::function& print_line);
+
+}  // namespace fleetrun::python
