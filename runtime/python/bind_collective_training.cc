@@ -1,71 +1,153 @@
-// Steps of a program whose gradients are averaged over the ranks of a job.
+// Training of a program whose gradients, or parameters, are averaged over the ranks of a job.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "runtime/collective_pass.h"
 #include "runtime/gradient_exchange.h"
 #include "runtime/python/bindings.h"
-#include "runtime/python/collective_group.h"
+#include "runtime/python/collective_options.h"
 #include "runtime/python/feed.h"
+#include "runtime/python/pass_options.h"
 
 namespace fleetrun::python {
 
 namespace {
 
 namespace py = pybind11;
+using namespace py::literals;
+using dataset::BatchSource;
+using runtime::CollectiveOptions;
 using ProgramPtr = std::shared_ptr<engine::Program>;
 using ScopePtr = std::shared_ptr<engine::Scope>;
 
-std::vector<collective::Communicator*> communicators_of(const std::vector<GroupPtr>& groups) {
-  std::vector<collective::Communicator*> communicators;
-  for (const GroupPtr& group : groups) communicators.push_back(group->communicator.get());
-  return communicators;
+using CompressionTuple = std::tuple<std::size_t, std::size_t, std::vector<double>>;
+using LocalTuple = std::tuple<std::size_t, std::size_t, bool>;
+
+CollectiveOptions options_of(double memory_mib, int groups_size, bool half,
+                             const std::optional<CompressionTuple>& compression,
+                             const std::optional<LocalTuple>& local, std::string loss) {
+  CollectiveOptions options;
+  options.mean.rule = {memory_mib, groups_size};
+  options.mean.half = half;
+  options.loss = std::move(loss);
+  if (compression) {
+    const auto& [begin_step, ramp_steps, sparsity] = *compression;
+    options.mean.compression = runtime::CompressionRule{begin_step, ramp_steps, sparsity};
+  }
+  if (local) {
+    const auto& [k_steps, begin_step, adaptive] = *local;
+    options.local = runtime::LocalStepOptions{k_steps, begin_step, adaptive};
+  }
+  return options;
 }
 
 /// An executor with its exchange, the tensors that were fed last, and everything they need alive.
-struct FedCollectiveRunner {
-  FedCollectiveRunner(ProgramPtr in_program, ScopePtr in_scope, std::vector<GroupPtr> in_groups,
-                      double memory_mib, int groups_size)
+class FedCollectiveRunner {
+ public:
+  FedCollectiveRunner(ProgramPtr program, ScopePtr scope, Groups groups, const CollectiveOptions& options)
+      : program_(std::move(program)),
+        scope_(std::move(scope)),
+        groups_(std::move(groups)),
+        loss_(options.loss),
+        executor_(*program_, *scope_) {
+    if (options.local) {
+      local_.emplace(*program_, *scope_, *groups_.front()->communicator, *options.local);
+    } else {
+      exchange_.emplace(*program_, *scope_, executor_, communicators_of(groups_), options.mean);
+    }
+  }
+
+  Feed& feed() { return feed_; }
+  const Groups& groups() const { return groups_; }
+  const engine::Executor& executor() const { return executor_; }
+  std::size_t buckets() const { return exchange_ ? exchange_->buckets() : 0; }
+
+  void run(const Feed::Tensors& tensors) {
+    if (exchange_) return exchange_->run(tensors);
+    local_->begin();
+    executor_.run(tensors);
+    local_->after_step(true, static_cast<double>(executor_.tensor(loss_).values<float>()[0]));
+  }
+  void synchronize() {
+    if (local_) local_->synchronize();
+  }
+
+ private:
+  ProgramPtr program_;
+  ScopePtr scope_;
+  Groups groups_;
+  std::string loss_;
+  engine::Executor executor_;
+  std::optional<runtime::GradientExchange> exchange_;
+  std::optional<runtime::LocalSteps> local_;
+  Feed feed_;
+};
+using RunnerPtr = std::shared_ptr<FedCollectiveRunner>;
+
+void run_step(const RunnerPtr& self, const Feed::Arrays& arrays) {
+  const Feed::Tensors tensors = self->feed().take(arrays);
+  self->groups().front()->thread.run([self, tensors] { self->run(tensors); },
+                                     [self] { interrupt(self->groups()); });
+}
+
+void synchronize(const RunnerPtr& self) {
+  self->groups().front()->thread.run([self] { self->synchronize(); }, [self] { interrupt(self->groups()); });
+}
+
+/// Passes over datasets, with everything they need alive.
+struct FedCollectivePass {
+  FedCollectivePass(ProgramPtr in_program, ScopePtr in_scope, Groups in_groups,
+                    const CollectiveOptions& options)
       : program(std::move(in_program)),
         scope(std::move(in_scope)),
         groups(std::move(in_groups)),
-        executor(*program, *scope),
-        exchange(*program, executor, communicators_of(groups), {memory_mib, groups_size}) {}
-
-  void interrupt() const {
-    for (const GroupPtr& group : groups) group->interrupt();
-  }
+        pass(*program, *scope, communicators_of(groups), options) {}
 
   ProgramPtr program;
   ScopePtr scope;
-  std::vector<GroupPtr> groups;
-  engine::Executor executor;
-  runtime::GradientExchange exchange;
-  Feed feed;
+  Groups groups;
+  runtime::CollectivePass pass;
 };
 
-void run_step(const std::shared_ptr<FedCollectiveRunner>& self, const Feed::Arrays& arrays) {
-  const Feed::Tensors tensors = self->feed.take(arrays);
-  self->groups.front()->thread.run([self, tensors] { self->exchange.run(tensors); },
-                                   [self] { self->interrupt(); });
+runtime::PassResult run_pass(const std::shared_ptr<FedCollectivePass>& self,
+                             const std::shared_ptr<BatchSource>& dataset, std::vector<std::string> fetch,
+                             std::vector<std::string> fetch_info, std::int64_t print_period,
+                             const py::function& print_line) {
+  const runtime::PassOptions options =
+      pass_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
+  const auto result = std::make_shared<runtime::PassResult>();
+  self->groups.front()->thread.run([=] { *result = self->pass.run(*dataset, options); },
+                                   [self, dataset] {
+                                     dataset->stop();
+                                     interrupt(self->groups);
+                                   });
+  return *result;
 }
 
 }  // namespace
 
 void bind_collective_training(py::module_& module) {
-  py::class_<FedCollectiveRunner, std::shared_ptr<FedCollectiveRunner>>(module, "CollectiveRunner")
-      .def(py::init<ProgramPtr, ScopePtr, std::vector<GroupPtr>, double, int>())
+  py::class_<CollectiveOptions>(module, "CollectiveOptions")
+      .def(py::init(&options_of), "memory_mib"_a = -1.0, "groups_size"_a = 1, "half"_a = false,
+           "compression"_a = std::nullopt, "local"_a = std::nullopt, "loss"_a = "");
+  py::class_<FedCollectiveRunner, RunnerPtr>(module, "CollectiveRunner")
+      .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>())
       .def("run", run_step)
+      .def("synchronize", synchronize)
       .def("value", [](const FedCollectiveRunner& self,
-                       const std::string& name) { return copy_of(self.executor.tensor(name)); })
-      .def_property_readonly("buckets",
-                             [](const FedCollectiveRunner& self) { return self.exchange.buckets(); });
+                       const std::string& name) { return copy_of(self.executor().tensor(name)); })
+      .def_property_readonly("buckets", &FedCollectiveRunner::buckets);
+  py::class_<FedCollectivePass, std::shared_ptr<FedCollectivePass>>(module, "CollectivePass")
+      .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>())
+      .def("run", run_pass, "dataset"_a, "fetch"_a, "fetch_info"_a, "print_period"_a, "print_line"_a);
 }
 
 }  // namespace fleetrun::python

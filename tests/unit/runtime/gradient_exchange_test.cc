@@ -89,7 +89,7 @@ std::vector<Weights> train_together(Lookups lookups, const OptimizerConfig& opti
       Executor executor(model.main, scope);
       std::vector<collective::Communicator*> communicators;
       for (const auto& group : made) communicators.push_back(group[rank].get());
-      GradientExchange exchange(model.main, executor, communicators, rule);
+      GradientExchange exchange(model.main, scope, executor, communicators, {rule});
       const std::size_t share = kExamples.size() / weights.size();
       const Batch batch(rank * share, (rank + 1) * share);
       for (int i = 0; i < kSteps; ++i) exchange.run(batch.feed());
@@ -140,7 +140,7 @@ TEST_CASE("buckets are those of the rule, and rows are in none") {
     Executor(model.startup, scope).run({});
     Executor executor(model.main, scope);
     const auto alone = collective::make_thread_communicators("alone", 1);
-    return GradientExchange(model.main, executor, {alone[0].get()}, rule).buckets();
+    return GradientExchange(model.main, scope, executor, {alone[0].get()}, {rule}).buckets();
   };
   CHECK(buckets(Lookups::embedding, {-1.0, 1}) == 2);
   CHECK(buckets(Lookups::embedding, {32.0, 50}) == 1);
@@ -154,7 +154,7 @@ TEST_CASE("rows of tables are refused") {
   Executor executor(model.startup, scope);
   const auto alone = collective::make_thread_communicators("alone", 1);
   try {
-    GradientExchange(model.main, executor, {alone[0].get()}, {});
+    GradientExchange(model.main, scope, executor, {alone[0].get()}, {});
     FAIL("not refused");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);

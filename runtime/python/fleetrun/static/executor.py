@@ -21,33 +21,43 @@ class Executor:
         self.last_pass = None
 
     def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
-            return_numpy=True, use_program_cache=False, use_prune=False):
+            return_numpy=True, use_program_cache=False, use_prune=False, return_merged=True):
         """Runs `program` once and returns the values of fetch_list, a list of arrays in its order.
 
         program: the default main program when not given. feed: {name: array}, or a list of one, as a DataLoader gives it; an
         array has its variable's type, a plain number or list is converted. What is not fed comes from the DataLoaders of the
         program (DataLoader.from_generator(iterable=False)). fetch_list: variables or names. return_numpy=False gives
         LoDTensors. A variable with lod_level=1 is fed a LoDTensor (paddle.base.create_lod_tensor).
+        A CompiledProgram(...).with_data_parallel(...) runs on several replicas: feed is split along the batch, or a list with
+        a feed for each; values are those of all replicas behind each other along their first axis, with return_merged=False
+        lists of each replica's.
         Throws: Error(config) naming an input that is missing or disagrees, Error(network) when a server is gone,
         core.EOFException when a DataLoader of the program has no more batches.
         """
         refuse("Executor.run", use_prune=(use_prune, False))
-        program = _program(program)
+        compiled, program = program, _program(program)
         scope = scope or framework.global_scope()
         names = [_name(fetch) for fetch in fetch_list or ()]
-        runner = _runner(program, scope)
+        runner = _replica_runner(compiled, program, scope)
+        parallel = runner is not None
+        if not parallel:
+            runner = _runner(program, scope)
         if program.is_trained:
             program.training.set_rate(scope.native)
-        feed = _complete(program, feed)
-        runner.run({name: _array(program, name, value) for name, value in feed.items()})
+        if parallel and isinstance(feed, (list, tuple)) and len(feed) > 1:
+            runner.run_each([_arrays(program, _complete(program, part)) for part in feed])
+        else:
+            runner.run(_arrays(program, _complete(program, feed)))
         if program.after_run is not None:
             program.after_run(scope.native)
         heartbeat()
         elastic.check()
-        values = [runner.value(name) for name in names]
-        if return_numpy:
-            return [_fetched(numpy.asarray(value)) for value in values]
-        return [LoDTensor(numpy.asarray(value), value.offsets) for value in values]
+        as_asked = _fetched if return_numpy else _lod_tensor
+        if not parallel:
+            return [as_asked(runner.value(name)) for name in names]
+        if return_merged:
+            return [as_asked(runner.merged(name)) for name in names]
+        return [[as_asked(value) for value in runner.values(name)] for name in names]
 
     def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None):
@@ -57,6 +67,9 @@ class Executor:
         to print them under, every print_period batches of the first thread, on stdout:
         `time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]`. At the end of the pass one more line, which
         Paddle has not: `examples: N, batches: N, seconds: S, examples/s: R`; the same figures are in `last_pass`.
+        A program that is trained collectively reads this trainer's own files on every trainer: a step averages the gradients of
+        one batch of each thread of each trainer. Who has no batch left takes part with none, so trainers need not have equally
+        many; the pass ends when nobody has one, with the same parameters everywhere.
         debug: accepted, changes nothing. Returns None.
         Throws: Error(data) naming file, line and slot, or the pipe command that failed; Error(network).
         """
@@ -83,9 +96,6 @@ class Executor:
             raise Error("config", f"Executor.{call}: {len(names)} in fetch_list and {len(infos)} in fetch_info",
                         "give each fetched variable its text")
         training = _training(program)
-        if train and training is not None and training.collective is not None:
-            raise Error("config", f"Executor.{call} of a program that is trained collectively: trainers would not have equally "
-                        "many batches", "run each batch with Executor.run, or train with a parameter server")
         if training is not None:
             training.leave_pass()
             if training.distributed and not program.is_trained:
@@ -94,11 +104,15 @@ class Executor:
         scope = scope or framework.global_scope()
         if train and training is not None:
             training.set_rate(scope.native)
-        self.last_pass = _native.run_pass(
-            program.native, scope.native, dataset.native(int(thread)), training.plan if training else _native.TablePlan(),
-            training.client if training else None, fetch=names, fetch_info=infos, print_period=int(print_period), train=train,
-            mode=training.mode if training else "async", print_line=_print_line,
-            pull_dense_every=training.exchange.pull_every if training and training.exchange else 1)
+        reading = dataset.native(int(thread))
+        shown = {"fetch": names, "fetch_info": infos, "print_period": int(print_period), "print_line": _print_line}
+        if train and training is not None and training.collective is not None:
+            self.last_pass = training.collective.run_pass(program, scope.native, reading, **shown)
+        else:
+            self.last_pass = _native.run_pass(
+                program.native, scope.native, reading, training.plan if training else _native.TablePlan(),
+                training.client if training else None, train=train, mode=training.mode if training else "async",
+                pull_dense_every=training.exchange.pull_every if training and training.exchange else 1, **shown)
         _print_line(_summary(self.last_pass))
         elastic.check()
 
@@ -190,6 +204,27 @@ def _runner(program, scope):
     return runner
 
 
+def _replica_runner(compiled, program, scope):
+    """The native runner of a data parallel program over `scope`, a new one when the program has grown since; None for any
+    other program, and for one with tables."""
+    if not getattr(compiled, "is_data_parallel", False):
+        return None
+    training = _training(program)
+    if program.native.has_operator("sparse_embedding") or (training is not None and training.plan.tables()):
+        return None
+    key = (id(scope), program.native.operator_count(), compiled.replicas)
+    if compiled.replica_runner is None or compiled.replica_runner[0] != key:
+        collective = training.collective if training is not None and program.is_trained else None
+        if collective is not None and not collective.averages_gradients:
+            raise Error("config", "DistributedStrategy.localsgd with CompiledProgram.with_data_parallel",
+                        "run the program itself, or leave localsgd at False")
+        runner = _native.ReplicaRunner(program.native, scope.native, compiled.replica_options,
+                                       collective.communicators if collective else [],
+                                       collective.native_options if collective else _native.CollectiveOptions())
+        compiled.replica_runner = (key, runner, scope)
+    return compiled.replica_runner[1]
+
+
 class SingleValue(numpy.ndarray):
     """An array of one value, as losses and metrics are, that converts to a number: NumPy 2.4 refuses to convert
     arrays with axes, and scripts write `"cost=%f" % cost_val[0]`."""
@@ -207,8 +242,17 @@ class SingleValue(numpy.ndarray):
         return repr(numpy.asarray(self))
 
 
-def _fetched(array):
+def _fetched(value):
+    array = numpy.asarray(value)
     return array.view(SingleValue) if array.shape == (1,) else array
+
+
+def _lod_tensor(value):
+    return LoDTensor(numpy.asarray(value), value.offsets)
+
+
+def _arrays(program, feed):
+    return {name: _array(program, name, value) for name, value in feed.items()}
 
 
 def _array(program, name, value):

@@ -1,7 +1,7 @@
-"""A program that is trained collectively: its gradients are averaged, and its parameters start alike on every rank."""
+"""A program that is trained collectively: its parameters start alike on every rank, and its gradients are averaged, or with
+local SGD its parameters."""
 
 from fleetrun import _native
-from fleetrun._error import Error
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._world import the_world
 from fleetrun.distributed.parallel.options import ParallelOptions
@@ -10,26 +10,52 @@ _KIND = _native.CallKind
 
 
 class CollectiveProgram:
-    """What fleet.minimize() hangs on the training (static/training.py) of a program when there are several trainers."""
+    """What fleet.minimize() hangs on the training (static/training.py) of a program when there are several trainers.
 
-    def __init__(self, strategy, startup):
-        for field, what in (("localsgd", "local SGD"), ("adaptive_localsgd", "local SGD"), ("dgc", "gradient compression"),
-                            ("fp16_allreduce", "float16 on the way")):
-            if getattr(strategy, field):
-                raise Error("config", f"DistributedStrategy.{field} with a program: {what} is for PyTorch modules",
-                            f"leave {field} at False")
+    fp16_allreduce, dgc and localsgd mean what they mean for PyTorch modules; dgc and localsgd are for SGD and Momentum.
+    """
+
+    def __init__(self, strategy, startup, loss):
         self._options = ParallelOptions.of(strategy)
+        self._loss = loss
         self._communicators = None
+        self._pass = None
         self._startup = startup
         startup.after_run = self.start_alike
 
-    def make_runner(self, program, scope):
-        """The native runner of `program` over the native scope."""
+    @property
+    def communicators(self):
+        """Those that buckets of gradients take in turn."""
         options = self._options
         if self._communicators is None:
             self._communicators = the_world.new_communicators("program", options.communicators, options.communicator_options)
-        memory = options.memory_mib if options.joins_gradients else -1.0
-        return _native.CollectiveRunner(program.native, scope, self._communicators, memory, options.groups_size)
+        return self._communicators
+
+    @property
+    def native_options(self):
+        """How ranks train together."""
+        options, local, compression = self._options, self._options.local_steps, self._options.compression_configs
+        return _native.CollectiveOptions(
+            memory_mib=options.memory_mib if options.joins_gradients else -1.0, groups_size=options.groups_size,
+            half=options.half_precision, loss=self._loss,
+            compression=compression and (compression["begin_step"], compression["ramp_steps"], compression["sparsity"]),
+            local=local and (local["k_steps"], local["begin_step"], local["is_adaptive"]))
+
+    @property
+    def averages_gradients(self):
+        """False with local SGD."""
+        return self._options.local_steps is None
+
+    def make_runner(self, program, scope):
+        """The native runner of `program` over the native scope."""
+        return _native.CollectiveRunner(program.native, scope, self.communicators, self.native_options)
+
+    def run_pass(self, program, scope, dataset, fetch, fetch_info, print_period, print_line):
+        """A pass over the native dataset; what it did. Every trainer makes it, with files of its own."""
+        key = (id(scope), program.native.operator_count())
+        if self._pass is None or self._pass[0] != key:
+            self._pass = (key, _native.CollectivePass(program.native, scope, self.communicators, self.native_options))
+        return self._pass[1].run(dataset, fetch=fetch, fetch_info=fetch_info, print_period=print_period, print_line=print_line)
 
     def start_alike(self, scope):
         """Sets what the start-up program has made to rank 0's values."""

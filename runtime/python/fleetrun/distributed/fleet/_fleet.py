@@ -207,7 +207,7 @@ class Fleet(Keeping):
         from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
         startup = startup_program or framework.default_startup_program()
-        collective = CollectiveProgram(self._strategy, startup)
+        collective = CollectiveProgram(self._strategy, startup, loss.name)
         result = self._optimizer.minimize(loss, startup)
         self.training = loss.program.training
         self.training.collective = collective

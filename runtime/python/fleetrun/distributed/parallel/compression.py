@@ -11,7 +11,6 @@ Source: Lin et al., Deep Gradient Compression, 2018; defaults and thresholds are
 import torch
 
 from fleetrun import _native
-from fleetrun._error import Error
 from fleetrun.distributed._arrays import view
 
 _KIND, _OPERATION = _native.CallKind, _native.Operation
@@ -23,15 +22,10 @@ LEAST_VALUES = 16384
 class Compression:
     """Which share of a gradient is kept back in which step. momentum: the optimizer's, set by distribute_optimizer."""
 
-    def __init__(self, configs):
-        self._begin = int(configs["rampup_begin_step"])
-        self._ramp = int(configs["rampup_step"])
-        self._sparsity = [float(share) for share in configs["sparsity"] or [0.999]]
-        if self._begin < 0 or self._ramp < 1:
-            raise Error("config", f"dgc_configs: rampup_begin_step={self._begin}, rampup_step={self._ramp}",
-                        "the first is at least 0, the second at least 1")
-        if not all(0 <= share < 1 for share in self._sparsity):
-            raise Error("config", f"dgc_configs: sparsity={self._sparsity}", "each is a share from 0 to below 1")
+    def __init__(self, begin_step, ramp_steps, sparsity):
+        self._begin = begin_step
+        self._ramp = ramp_steps
+        self._sparsity = sparsity
         self.momentum = 0.0
         self._step = 0
 

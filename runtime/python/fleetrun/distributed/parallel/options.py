@@ -1,5 +1,6 @@
 """What a DistributedStrategy says about data parallel training, as one value."""
 
+import functools
 import os
 from dataclasses import dataclass, field
 
@@ -19,9 +20,18 @@ class ParallelOptions:
     first_mib: float = 1.0
     joins_gradients: bool = True
     half_precision: bool = False
-    compression: object = None  # compression.Compression, of the model and its optimizer
+    compression_configs: dict | None = None  # of deep gradient compression, checked
     local_steps: dict | None = None  # k_steps, begin_step, is_adaptive
     communicator_options: dict = field(default_factory=dict)
+
+    @functools.cached_property
+    def compression(self):
+        """The compression.Compression of a module and its optimizer, None without."""
+        if self.compression_configs is None:
+            return None
+        from fleetrun.distributed.parallel.compression import Compression
+
+        return Compression(**self.compression_configs)
 
     @staticmethod
     def of(strategy):
@@ -37,9 +47,7 @@ class ParallelOptions:
             options.joins_gradients = strategy.fuse_all_reduce_ops
             options.half_precision = strategy.fp16_allreduce
             if strategy.dgc:
-                from fleetrun.distributed.parallel.compression import Compression
-
-                options.compression = Compression(strategy.dgc_configs)
+                options.compression_configs = _checked_compression(strategy.dgc_configs)
             if strategy.adaptive_localsgd:
                 configs = strategy.adaptive_localsgd_configs
                 options.local_steps = {"k_steps": configs["init_k_steps"], "begin_step": configs["begin_step"],
@@ -52,6 +60,18 @@ class ParallelOptions:
             inner = options.inner_size if options.inner_size > 1 else 0
             options.communicator_options = {"hierarchical": True, "inner_size": inner}
         return options
+
+
+def _checked_compression(configs):
+    """rampup_begin_step, rampup_step and sparsity of dgc_configs. Throws: Error(config) for values that cannot be."""
+    begin, ramp = int(configs["rampup_begin_step"]), int(configs["rampup_step"])
+    sparsity = [float(share) for share in configs["sparsity"] or [0.999]]
+    if begin < 0 or ramp < 1:
+        raise Error("config", f"dgc_configs: rampup_begin_step={begin}, rampup_step={ramp}",
+                    "the first is at least 0, the second at least 1")
+    if not all(0 <= share < 1 for share in sparsity):
+        raise Error("config", f"dgc_configs: sparsity={sparsity}", "each is a share from 0 to below 1")
+    return {"begin_step": begin, "ramp_steps": ramp, "sparsity": sparsity}
 
 
 def _number(name, number, default):

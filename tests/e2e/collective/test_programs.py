@@ -1,0 +1,174 @@
+"""The engine's programs trained by several ranks: over datasets of their own, with local SGD, float16 and compression."""
+
+import pytest
+
+HEAD = """
+import os, sys
+import numpy as np
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+
+paddle.enable_static()
+strategy = fleet.DistributedStrategy()
+{strategy}
+fleet.init(is_collective=True, strategy=strategy)
+rank, size = fleet.worker_index(), fleet.worker_num()
+ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
+y = paddle.static.data("y", [None, 1])
+rows = paddle.static.nn.embedding(ids, [20, 4], is_sparse=True)
+pooled = paddle.static.nn.sequence_pool(rows, "sum")
+hidden = paddle.nn.functional.relu(paddle.nn.Linear(4, {width})(paddle.reshape(pooled, [-1, 4])))
+out = paddle.nn.Linear({width}, 1)(hidden)
+loss = paddle.mean(paddle.square(out - y))
+optimizer = fleet.distributed_optimizer(paddle.optimizer.{optimizer})
+optimizer.minimize(loss)
+main = paddle.static.default_main_program()
+exe = paddle.static.Executor()
+exe.run(paddle.static.default_startup_program())
+
+def lines(name, first, count):
+    with open(name, "w") as file:
+        for i in range(first, first + count):
+            values = [1 + (i * 7 + k) % 19 for k in range(1 + i % 3)]
+            file.write(" ".join(map(str, [len(values), *values, 1, sum(values) / 40])) + chr(10))
+    return name
+
+def dataset(files, batch_size=4):
+    made = paddle.distributed.QueueDataset()
+    made.init(use_var=[ids, y], pipe_command="cat", batch_size=batch_size, thread_num=len(files))
+    made.set_filelist(files)
+    return made
+
+def weights():
+    scope = paddle.static.global_scope()
+    return np.concatenate([np.array(scope.find_var(p.name)).ravel() for p in main.all_parameters()])
+
+def alike():
+    every = []
+    paddle.distributed.all_gather_object(every, weights().tobytes())
+    assert len(set(every)) == 1, "ranks have different parameters"
+"""
+
+
+def script(body, strategy="", optimizer="SGD(0.05)", width=6):
+    return HEAD.format(strategy=strategy, optimizer=optimizer, width=width) + body
+
+
+def test_passes_over_files_of_their_own_leave_all_ranks_alike(job):
+    result = job(script("""
+start = weights()
+# Rank 0 has two files and threads; rank 1 one, with fewer batches.
+names = [f"r{rank}-{i}.txt" for i in range(2 - rank)]
+files = [lines(name, 100 * rank + 50 * i, 40 - 14 * rank) for i, name in enumerate(names)]
+for epoch in range(3):
+    exe.train_from_dataset(main, dataset(files), fetch_list=[loss], fetch_info=["loss"], print_period=4)
+    assert exe.last_pass.examples == (80 if rank == 0 else 26)
+    alike()
+assert not np.allclose(start, weights())
+exe.infer_from_dataset(main, dataset(files), fetch_list=[loss])
+alike()
+print("done")
+""", optimizer="Momentum(0.02)"), 2).succeeded()
+    assert "batch: [4], loss[1]:[" in result.logs[0] and "examples: 80, batches: 20" in result.logs[0]
+    assert "examples: 26, batches: 7" in result.logs[1]
+
+
+def test_two_ranks_train_as_one_process_with_both_their_batches(job):
+    """Within 1e-6: the sums of gradients are made in another order."""
+    code = script("""
+if size == 2 and rank == 0:
+    np.save("start.npy", weights())
+if size == 1:
+    scope, at = paddle.static.global_scope(), 0
+    given = np.load("start.npy")
+    for p in main.all_parameters():
+        count = int(np.prod(p.shape))
+        scope.find_var(p.name).get_tensor().set(given[at:at + count].reshape(p.shape), None)
+        at += count
+    texts = [open(lines(f"half{i}.txt", 100 * i, 32)).read().splitlines() for i in range(2)]
+    with open("both.txt", "w") as file:
+        for b in range(0, 32, 4):
+            file.write(chr(10).join(texts[0][b:b + 4] + texts[1][b:b + 4]) + chr(10))
+    for epoch in range(3):
+        exe.train_from_dataset(main, dataset(["both.txt"], 8))
+    assert np.allclose(weights(), np.load("together.npy"), rtol=0, atol=1e-6)
+else:
+    for epoch in range(3):
+        exe.train_from_dataset(main, dataset([lines(f"half{rank}.txt", 100 * rank, 32)]))
+    alike()
+    if rank == 0:
+        np.save("together.npy", weights())
+print("done")
+""")
+    job(code, 2).succeeded()
+    job(code, 1).succeeded()
+
+
+
+
+@pytest.mark.parametrize("strategy", ["strategy.localsgd = True\nstrategy.localsgd_configs = dict(k_steps=3, begin_step=2)",
+                                      "strategy.adaptive_localsgd = True"])
+def test_local_sgd_over_a_dataset_ends_with_equal_parameters(job, strategy):
+    job(script("""
+start = weights()
+for epoch in range(2):
+    exe.train_from_dataset(main, dataset([lines(f"r{rank}.txt", 100 * rank, 44 - 14 * rank)]))
+    alike()
+assert not np.allclose(start, weights())
+print("done")
+""", strategy=strategy, optimizer="Momentum(0.02)"), 2).succeeded()
+
+
+def test_float16_on_the_way_and_compression(job):
+    for strategy in ("strategy.fp16_allreduce = True",
+                     "strategy.dgc = True\nstrategy.dgc_configs = dict(rampup_begin_step=2, rampup_step=4, sparsity=[0.5, 0.9])"):
+        job(script("""
+start = weights()
+files = [lines(f"r{rank}.txt", 100 * rank, 44)]
+exe.train_from_dataset(main, dataset(files), fetch_list=[loss])
+first = exe.last_pass.fetch_means[0]
+for epoch in range(3):
+    exe.train_from_dataset(main, dataset(files), fetch_list=[loss])
+    alike()
+assert exe.last_pass.fetch_means[0] < first, (exe.last_pass.fetch_means, first)
+print("done")
+""", strategy=strategy, optimizer="Momentum(0.0005)", width=5000), 2).succeeded()
+
+
+def test_steps_of_local_sgd_average_every_k_steps(job):
+    job("""
+import numpy as np
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+
+paddle.enable_static()
+strategy = fleet.DistributedStrategy()
+strategy.localsgd = True
+strategy.localsgd_configs = {"k_steps": 2, "begin_step": 1}
+fleet.init(is_collective=True, strategy=strategy)
+x = paddle.static.data("x", [None, 1])
+w = paddle.create_parameter([1, 1], "float32", name="w", default_initializer=paddle.nn.initializer.Constant(0.0))
+loss = paddle.mean(paddle.matmul(x, w))
+fleet.distributed_optimizer(paddle.optimizer.SGD(1.0)).minimize(loss)
+exe = paddle.static.Executor()
+exe.run(paddle.static.default_startup_program())
+# The gradient is x: rank + 1. The mean over two ranks is 1.5 a step.
+seen = []
+for step in range(5):
+    exe.run(feed={"x": np.full((4, 1), fleet.worker_index() + 1, "float32")}, fetch_list=[loss])
+    seen.append(float(np.array(paddle.static.global_scope().find_var("w")).reshape(-1)[0]))
+own = fleet.worker_index() + 1.0
+assert seen == [-1.5, -1.5 - own, -4.5, -4.5 - own, -7.5], seen
+print("done")
+""", 2).succeeded()
+
+
+def test_what_is_for_sgd_is_refused_for_adam(job):
+    result = job(script("""
+try:
+    exe.train_from_dataset(main, dataset([lines(f"r{rank}.txt", 0, 8)]))
+except paddle.Error as error:
+    print(error, "|", error.hint)
+print("done")
+""", strategy="strategy.localsgd = True", optimizer="Adam(0.05)"), 2).succeeded()
+    assert "local SGD with adam: it is for SGD and Momentum" in result.logs[0]
