@@ -23,6 +23,7 @@ void bind_columnar(pybind11::module_& module);
 void bind_engine(pybind11::module_& module);
 void bind_dataset(pybind11::module_& module);
 void bind_file_queue(pybind11::module_& module);
+void bind_replicas(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);
 void bind_ps(pybind11::module_& module);

@@ -52,4 +52,5 @@ PYBIND11_MODULE(_native, module) {
   fleetrun::python::bind_columnar(module);
   fleetrun::python::bind_collective(module);
   fleetrun::python::bind_collective_training(module);
+  fleetrun::python::bind_replicas(module);
 }

@@ -163,6 +163,29 @@ print("done")
 """, 2).succeeded()
 
 
+def test_replicas_of_each_rank(job):
+    job("""
+import numpy as np
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+
+paddle.enable_static()
+fleet.init(is_collective=True)
+x = paddle.static.data("x", [None, 1])
+w = paddle.create_parameter([1, 1], "float32", name="w", default_initializer=paddle.nn.initializer.Constant(0.0))
+loss = paddle.mean(paddle.matmul(x, w))
+fleet.distributed_optimizer(paddle.optimizer.SGD(1.0)).minimize(loss)
+exe = paddle.static.Executor()
+exe.run(paddle.static.default_startup_program())
+program = paddle.static.CompiledProgram(paddle.static.default_main_program()).with_data_parallel(loss_name=loss.name)
+for step in range(3):
+    value, = exe.run(program, feed={"x": np.array([[1.0], [2.0]], "float32") + 2 * fleet.worker_index()}, fetch_list=[loss])
+    assert value.shape == (2,)
+assert float(np.array(paddle.static.global_scope().find_var("w")).reshape(-1)[0]) == -7.5
+print("done")
+""", 2, CPU_NUM="2").succeeded()
+
+
 def test_what_is_for_sgd_is_refused_for_adam(job):
     result = job(script("""
 try:

@@ -8,7 +8,7 @@ __getattr__, __dir__ = _lazy.attach(__name__, "paddle.static", {
     **_lazy.names("static.inputs", "data create_global_var cpu_places InputSpec"),
     **_lazy.names("static.metrics", "auc accuracy ctr_metric_bundle"),
     **_lazy.names("distributed.fleet._configs", "BuildStrategy ExecutionStrategy"),
-    "CompiledProgram": "static.compiler:CompiledProgram",
+    **_lazy.names("static.compiler", "CompiledProgram ParallelExecutor"),
     **_lazy.names("static.io", "save load save_inference_model load_inference_model save_vars load_vars load_program_state "
                   "set_program_state"),
     "Executor": "static.executor:Executor",

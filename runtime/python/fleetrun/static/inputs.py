@@ -30,8 +30,12 @@ def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, n
 
 
 def cpu_places(device_count=None):
-    """`device_count` (1 when not given) times the CPU."""
-    return [CPUPlace() for _ in range(device_count or 1)]
+    """`device_count` times the CPU; CPU_NUM times when it is not given, 1 when that is not set."""
+    if device_count is None:
+        from fleetrun.static.compiler import cpu_num
+
+        device_count = cpu_num()
+    return [CPUPlace() for _ in range(device_count)]
 
 
 class InputSpec:

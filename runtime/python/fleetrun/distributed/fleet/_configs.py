@@ -45,6 +45,10 @@ class Config:
         else:
             raise Error("config", f"{config!r} is neither a dict nor a {type(self).__name__}")
 
+    def values(self):
+        """{key: value} of all keys."""
+        return dict(self._values)
+
     def __dir__(self):
         return sorted({*object.__dir__(self), *self._values})
 
@@ -155,12 +159,15 @@ class ServerRuntimeConfig(Config):
 
 
 class ExecutionStrategy(Config):
-    """How Paddle's executor schedules operators: no effect. Here each thread runs a program's operators in their order;
-    their number is that of Executor.train_from_dataset(thread=…) and of the dataset's readers."""
+    """How the replicas of a program are run (static/compiler.py). num_threads: threads that compute them, 0: one for each. The
+    other keys have no effect: operators run in their order, and keep their memory from run to run."""
 
-    _DEFAULTS = {"num_threads": 1, "num_iteration_per_drop_scope": 100, "allow_op_delay": False,
+    _DEFAULTS = {"num_threads": 0, "num_iteration_per_drop_scope": 100, "allow_op_delay": False,
                  "use_thread_barrier": False, "use_experimental_executor": True}
     _KEPT = {"num_iteration_per_run": (1, "a run is one iteration")}
+
+    def _checked(self, name, value):
+        return whole_number("ExecutionStrategy.num_threads", value, 0) if name == "num_threads" else value
 
 
 class _ReduceStrategy:
@@ -175,12 +182,16 @@ class _GradientScaleStrategy:
 
 
 class BuildStrategy(Config):
-    """What Paddle's compiler fuses and reorders: no effect on results there, none at all here."""
+    """How the replicas of a program are put together (static/compiler.py): reduce_strategy and gradient_scale_strategy. The
+    other keys have no effect, on results or at all: what Paddle's compiler fuses and reorders."""
 
     ReduceStrategy = _ReduceStrategy
     GradientScaleStrategy = _GradientScaleStrategy
+    _CHOICES = {"reduce_strategy": ("AllReduce", "Reduce"),
+                "gradient_scale_strategy": ("CoeffNumDevice", "One", "Customized")}
     _DEFAULTS = {
-        "reduce_strategy": _ReduceStrategy.AllReduce, "async_mode": False, "memory_optimize": None,
+        "reduce_strategy": _ReduceStrategy.AllReduce, "gradient_scale_strategy": _GradientScaleStrategy.CoeffNumDevice,
+        "async_mode": False, "memory_optimize": None,
         "debug_graphviz_path": "", "enable_inplace": True, "enable_addto": False, "enable_auto_fusion": False,
         "enable_backward_optimizer_op_deps": True, "enable_sequential_execution": False, "fix_op_run_order": False,
         "fuse_adamw": False, "fuse_all_optimizer_ops": False, "fuse_all_reduce_ops": True, "fuse_bn_act_ops": False,
@@ -190,11 +201,16 @@ class BuildStrategy(Config):
         "sequential_run": False, "is_distribution": False, "num_trainers": 1, "trainer_id": 0, "trainers_endpoints": [],
         "mkldnn_enabled_op_types": set(), "build_cinn_pass": False, "allow_cuda_graph_capture": False,
     }
-    _KEPT = {"gradient_scale_strategy": (_GradientScaleStrategy.CoeffNumDevice, "gradients are those of the mean loss"),
-             "sync_batch_norm": (False, "there is no batch norm"), "nccl_comm_num": (1, _NOT_COLLECTIVE),
+    _KEPT = {"sync_batch_norm": (False, "each replica normalises its own part of the batch"), "nccl_comm_num": (1, _NOT_COLLECTIVE),
              "bkcl_comm_num": (1, _NOT_COLLECTIVE), "use_hierarchical_allreduce": (False, _NOT_COLLECTIVE),
              "hierarchical_allreduce_inter_nranks": (0, _NOT_COLLECTIVE)}
 
     def __init__(self):
         super().__init__()
         self._values.update(trainers_endpoints=[], mkldnn_enabled_op_types=set())
+
+    def _checked(self, name, value):
+        choices = self._CHOICES.get(name)
+        if choices is not None and value not in choices:
+            raise Error("config", f"BuildStrategy.{name} = {value!r}", f"use one of {', '.join(choices)}")
+        return value

@@ -1,0 +1,111 @@
+// Steps of a program on several replicas.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/python/bindings.h"
+#include "runtime/python/collective_options.h"
+#include "runtime/python/feed.h"
+#include "runtime/replica_runner.h"
+
+namespace fleetrun::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;
+using engine::GradientScale;
+using engine::ReduceStrategy;
+using engine::ReplicaOptions;
+using ProgramPtr = std::shared_ptr<engine::Program>;
+using ScopePtr = std::shared_ptr<engine::Scope>;
+using Arrays = Feed::Arrays;
+
+/// A runner with the tensors that were fed last, and everything it needs alive.
+class FedReplicaRunner {
+ public:
+  FedReplicaRunner(ProgramPtr program, ScopePtr scope, const ReplicaOptions& replicas, Groups groups,
+                   const runtime::CollectiveOptions& options)
+      : program_(std::move(program)),
+        scope_(std::move(scope)),
+        groups_(std::move(groups)),
+        runner_(*program_, *scope_, replicas, communicators_of(groups_), options.mean),
+        feeds_(replicas.replicas) {}
+
+  Feed::Tensors take(std::size_t part, const Arrays& arrays) { return feeds_.at(part).take(arrays); }
+  const Groups& groups() const { return groups_; }
+  runtime::ReplicaRunner& runner() { return runner_; }
+
+ private:
+  ProgramPtr program_;
+  ScopePtr scope_;
+  Groups groups_;
+  runtime::ReplicaRunner runner_;
+  std::deque<Feed> feeds_;
+};
+using RunnerPtr = std::shared_ptr<FedReplicaRunner>;
+
+/// Calls `step`, without the interpreter.
+template <class Step>
+void run_step(const RunnerPtr& self, const Step& step) {
+  if (!self->groups().empty()) {
+    self->groups().front()->thread.run([self, step] { step(self->runner()); },
+                                       [self] { interrupt(self->groups()); });
+    return;
+  }
+  const py::gil_scoped_release release;
+  step(self->runner());
+}
+
+void run(const RunnerPtr& self, const Arrays& arrays) {
+  const Feed::Tensors tensors = self->take(0, arrays);
+  run_step(self, [tensors](runtime::ReplicaRunner& runner) { runner.run(tensors); });
+}
+
+void run_each(const RunnerPtr& self, const std::vector<Arrays>& arrays) {
+  std::vector<Feed::Tensors> feeds;
+  for (std::size_t i = 0; i < arrays.size() && i < self->runner().size(); ++i)
+    feeds.push_back(self->take(i, arrays[i]));
+  feeds.resize(arrays.size());
+  run_step(self, [feeds](runtime::ReplicaRunner& runner) { runner.run(std::span(feeds)); });
+}
+
+std::vector<std::shared_ptr<engine::Tensor>> values(FedReplicaRunner& self, const std::string& name) {
+  std::vector<std::shared_ptr<engine::Tensor>> all;
+  for (std::size_t replica = 0; replica < self.runner().active(); ++replica)
+    all.push_back(copy_of(self.runner().tensor(replica, name)));
+  return all;
+}
+
+}  // namespace
+
+void bind_replicas(py::module_& module) {
+  py::enum_<ReduceStrategy>(module, "ReduceStrategy")
+      .value("AllReduce", ReduceStrategy::all_reduce)
+      .value("Reduce", ReduceStrategy::reduce);
+  py::enum_<GradientScale>(module, "GradientScale")
+      .value("CoeffNumDevice", GradientScale::mean)
+      .value("One", GradientScale::one)
+      .value("Customized", GradientScale::customized);
+  py::class_<ReplicaOptions>(module, "ReplicaOptions")
+      .def(
+          py::init([](std::size_t replicas, std::size_t threads, ReduceStrategy reduce, GradientScale scale) {
+            return ReplicaOptions{replicas, threads, reduce, scale};
+          }),
+          "replicas"_a, "threads"_a, "reduce"_a, "scale"_a);
+  py::class_<FedReplicaRunner, RunnerPtr>(module, "ReplicaRunner")
+      .def(py::init<ProgramPtr, ScopePtr, const ReplicaOptions&, Groups, const runtime::CollectiveOptions&>())
+      .def("run", run)
+      .def("run_each", run_each)
+      .def("merged", [](FedReplicaRunner& self,
+                        const std::string& name) { return copy_of(self.runner().merged(name)); })
+      .def("values", values);
+}
+
+}  // namespace fleetrun::python

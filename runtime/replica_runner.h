@@ -1,0 +1,56 @@
+// A step of a program on CPU_NUM replicas (Paddle's ParallelExecutor): what is fed is split along the batch, what is fetched
+// is put together again.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "runtime/engine/executor.h"
+#include "runtime/engine/replicas.h"
+#include "runtime/rank_mean.h"
+
+namespace fleetrun::runtime {
+
+/// Examples begin, begin + 1, … below end of `tensor`: of a sequence tensor with their values, else rows.
+engine::Tensor examples_of(const engine::Tensor& tensor, std::size_t begin, std::size_t end);
+/// The number of examples of a tensor that has axes.
+std::size_t example_count(const engine::Tensor& tensor);
+
+/// Threads: one call at a time.
+class ReplicaRunner {
+ public:
+  using Feed = engine::Replicas::Feed;
+
+  /// `communicators`: empty, or those of the ranks that this one averages its gradients with. All are borrowed.
+  /// Throws: Error(config) as Replicas and RankMean do; for scales other than `mean` with other ranks.
+  ReplicaRunner(const engine::Program& program, engine::Scope& scope, const engine::ReplicaOptions& replicas,
+                std::vector<collective::Communicator*> communicators = {},
+                const RankMeanOptions& options = {});
+  ~ReplicaRunner();
+  ReplicaRunner(const ReplicaRunner&) = delete;
+  ReplicaRunner& operator=(const ReplicaRunner&) = delete;
+
+  /// Each variable is shared out by itself, as evenly as can be, the first replicas getting one example more. With fewer
+  /// examples than replicas the first replicas get one each. What has no axes goes to all.
+  void run(const Feed& feed);
+  /// A feed for each replica. Throws: Error(config) for another number of them.
+  void run(std::span<const Feed> feeds);
+  std::size_t size() const noexcept;
+  /// Replicas that took part in the last step; the first of them.
+  std::size_t active() const noexcept;
+  const engine::Tensor& tensor(std::size_t replica, const std::string& name) const;
+  /// The values of all active replicas behind each other along the first axis.
+  /// Throws: Error(config) where they differ in another axis.
+  engine::Tensor merged(const std::string& name) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fleetrun::runtime
