@@ -167,3 +167,23 @@ strategy.execution_strategy = {"num_threads": 3}
 print(strategy.build_strategy.fuse_all_reduce_ops, strategy.execution_strategy.num_threads)
 """)
     assert done.stdout == "False 3\n"
+
+
+def test_a_strategy_is_printed_as_a_table(run):
+    table = run("""
+import fleetrun.distributed.fleet as fleet
+strategy = fleet.DistributedStrategy()
+strategy.a_sync_configs = {"k_steps": 40}
+strategy.localsgd = True
+print(strategy)
+strategy.a_sync = False
+print(strategy)
+""").stdout
+    lines = table.splitlines()
+    assert {len(line) for line in lines} == {84} and lines[0] == "    +" + "=" * 78 + "+"
+    rows = [line[5:-1].split() for line in lines]
+    for row in (["DistributedStrategy", "Overview"], ["a_sync=True", "<->", "a_sync_configs"], ["k_steps", "40"],
+                ["send_queue_size", "16"], ["localsgd=True", "<->", "localsgd_configs"], ["nccl_comm_num", "1"],
+                ["Build", "Strategy"], ["reduce_strategy", "AllReduce"], ["Execution", "Strategy"], ["a_sync", "False"]):
+        assert row in rows, row
+    assert rows.index(["a_sync", "False"]) > rows.index(["k_steps", "40"])

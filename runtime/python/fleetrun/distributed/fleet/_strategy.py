@@ -72,7 +72,10 @@ class DistributedStrategy:
 
     Collective training has fields of its own, see _collective_fields.py.
 
-    build_strategy, execution_strategy: no effect, see BuildStrategy and ExecutionStrategy (_configs.py).
+    build_strategy, execution_strategy: taken as they are, and printed; what runs on replicas is told by
+    CompiledProgram.with_data_parallel(build_strategy=…, exec_strategy=…).
+
+    print(strategy) shows all fields as a table.
 
     Any other attribute is an AttributeError that names it, any other key an Error.
     """
@@ -175,7 +178,7 @@ class DistributedStrategy:
 
     @property
     def build_strategy(self):
-        """A BuildStrategy, whose keys have no effect; set as an object or as a dict."""
+        """A BuildStrategy; set as an object or as a dict."""
         return self._build_strategy
 
     @build_strategy.setter
@@ -184,7 +187,7 @@ class DistributedStrategy:
 
     @property
     def execution_strategy(self):
-        """An ExecutionStrategy, whose keys have no effect; set as an object or as a dict."""
+        """An ExecutionStrategy; set as an object or as a dict."""
         return self._execution_strategy
 
     @execution_strategy.setter
@@ -229,6 +232,11 @@ class DistributedStrategy:
         if name not in _ATTRIBUTES and name not in self.__slots__:
             self.__getattr__(name)
         object.__setattr__(self, name, value)
+
+    def __str__(self):
+        from fleetrun.distributed.fleet._strategy_table import table_of
+
+        return table_of(self)
 
     def __repr__(self):
         return f"DistributedStrategy(a_sync={self._a_sync}, a_sync_configs={self._a_sync_configs})"
