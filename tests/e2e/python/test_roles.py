@@ -126,3 +126,13 @@ for change in (lambda: setattr(strategy, "lamb", True), lambda: strategy.a_sinc,
         "fleetrun has no DistributedStrategy.a_sync_configs.k_step; did you mean "
         "DistributedStrategy.a_sync_configs.k_steps?",
     ]
+
+
+def test_the_place_among_hosts(run):
+    done = run("""
+import fleetrun.distributed.fleet as fleet
+fleet.init(fleet.UserDefinedRoleMaker(current_id=2, role=fleet.Role.WORKER, server_endpoints=["10.0.0.1:7000"],
+                                      worker_endpoints=["10.0.0.1:7001", "10.0.0.1:7002", "10.0.0.2:7001"]))
+print(fleet.worker_num(), fleet.nranks(), fleet.rank(), fleet.local_rank(), fleet.node_num(), fleet.is_coordinator())
+""", PADDLE_LOCAL_RANK=0)
+    assert done.stdout == "3 3 2 0 2 False\n"

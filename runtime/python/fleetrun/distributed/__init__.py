@@ -4,6 +4,7 @@ from fleetrun import _lazy
 
 __getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed", {
     "fleet": "distributed.fleet",
+    "io": "distributed.io",
     "transpiler": "distributed.transpiler",
     **_lazy.names("distributed.dataset", "InMemoryDataset QueueDataset"),
     **_lazy.names("distributed.entries", "CountFilterEntry ProbabilityEntry ShowClickEntry"),

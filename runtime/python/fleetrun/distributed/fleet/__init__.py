@@ -7,10 +7,10 @@ Source: documents 002 and 003.
 from fleetrun import _lazy
 
 _CALLS = ("init is_server is_worker is_first_worker init_server run_server init_worker stop_worker worker_index "
-          "worker_num server_index server_num worker_endpoints server_endpoints rank world_size barrier_worker "
-          "distributed_model distributed_optimizer distributed_scaler minimize save_persistables load_model "
-          "save_inference_model load_inference_model save_dense_params shrink save_one_table load_one_table save_cache_model "
-          "save_cache_table check_save_pre_patch_done all_reduce util")
+          "worker_num server_index server_num worker_endpoints server_endpoints rank world_size nranks local_rank "
+          "node_num is_coordinator barrier_worker distributed_model distributed_optimizer distributed_scaler minimize "
+          "save_persistables load_model save_inference_model load_inference_model save_dense_params shrink "
+          "save_one_table load_one_table save_cache_model save_cache_table check_save_pre_patch_done all_reduce util")
 
 __getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed.fleet", {
     **_lazy.names("distributed.fleet.data_generator", "MultiSlotDataGenerator MultiSlotStringDataGenerator DataGenerator"),
@@ -21,6 +21,7 @@ __getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed.fleet", {
     "UtilBase": "distributed.fleet._util:UtilBase",
     "base": "distributed.fleet.base",
     "metrics": "distributed.fleet.metrics",
+    "utils": "distributed.fleet.utils",
     "fleet": "distributed.fleet._fleet:the_fleet",
     **{name: f"distributed.fleet._calls:{name}" for name in _CALLS.split()},
 })

@@ -11,6 +11,7 @@ for every pass over the data.
 """
 
 import atexit
+import os
 import signal
 import sys
 
@@ -96,6 +97,20 @@ class Fleet(Keeping):
         role = self._need_role("worker_num")
         world = self._world_in_place()
         return max([trainer.rank for trainer in world.trainers] + [role.rank]) + 1 if world else role.trainers
+
+    def local_rank(self):
+        """The trainer's rank on its host."""
+        self._need_role("local_rank")
+        return int(os.environ.get("PADDLE_LOCAL_RANK") or 0)
+
+    def node_num(self):
+        """The number of hosts that trainers are on."""
+        endpoints = self._need_role("node_num").worker_endpoints
+        return len({endpoint.rpartition(":")[0] for endpoint in endpoints}) or 1
+
+    def is_coordinator(self):
+        """False: there is no such role."""
+        return False
 
     def _world_in_place(self):
         world = elastic.world() if self._role is not None and self._role.distributed else None
