@@ -2,7 +2,7 @@
 //
 //   print   (X of any type) -> Out, a copy. message = "", first_n = -1 (so many times; below 1: always), summarize = 20 (so
 //           many values; -1: all), print_phase "forward", "backward" (the gradient) or "both", print_tensor_name,
-//           print_tensor_type, print_tensor_shape, print_tensor_layout, print_tensor_lod = true
+//           print_tensor_type, print_tensor_shape, print_tensor_layout, print_tensor_lod = true, name = X's
 
 #include <algorithm>
 #include <cstdio>
@@ -62,7 +62,7 @@ void append_offsets(std::ostringstream& out, const Tensor& tensor) {
 std::string text_of(const Operator& op, const Tensor& tensor) {
   const auto shown = [&op](const char* name) { return attribute(op, name, true); };
   std::ostringstream out;
-  if (shown("print_tensor_name")) out << "Variable: " << op.inputs[0] << "\n";
+  if (shown("print_tensor_name")) out << "Variable: " << attribute(op, "name", op.inputs[0]) << "\n";
   const std::string message = attribute(op, "message", std::string());
   if (!message.empty()) out << "  - message: " << message << "\n";
   if (shown("print_tensor_lod")) append_offsets(out, tensor);
@@ -100,10 +100,12 @@ Kernel prepare_print(const Preparation& p) {
 
 /// The gradient passes through, and is printed where the phase says so.
 void print_gradient(GradientBuilder& builder) {
-  builder.append({.type = "print",
-                  .inputs = {builder.output_gradient(0)},
-                  .outputs = {builder.input_gradient(0)},
-                  .attributes = builder.op().attributes});
+  Operator back{.type = "print",
+                .inputs = {builder.output_gradient(0)},
+                .outputs = {builder.input_gradient(0)},
+                .attributes = builder.op().attributes};
+  back.attributes["name"] = back.inputs[0];
+  builder.append(std::move(back));
 }
 
 }  // namespace

@@ -129,6 +129,30 @@ for _ in range(3):
     assert done.stdout == (value + ids + gradient) * 2 + ids
 
 
+def test_print_needs_no_reader_and_keeps_the_name_when_passes_change_the_program(run):
+    done = run("""
+import pathlib
+import fleetrun as paddle
+paddle.enable_static()
+pathlib.Path("part").write_text("1 3\\n1 5\\n")
+x = paddle.static.data("x", [None, 1], "int64")
+hidden = paddle.tanh(paddle.cast(x, "float32") * 0.0)
+doubled = paddle.cast(x, "float32") * 2.0
+paddle.static.Print(doubled, print_phase="forward", print_tensor_shape=False, print_tensor_layout=False)
+paddle.optimizer.SGD(0.1).minimize(paddle.mean(paddle.nn.Linear(1, 1)(hidden)))
+exe = paddle.static.Executor(paddle.CPUPlace())
+exe.run(paddle.static.default_startup_program())
+data = paddle.distributed.QueueDataset()
+data.init(use_var=[x], pipe_command="cat", batch_size=2, thread_num=1)
+data.set_filelist(["part"])
+exe.train_from_dataset(paddle.static.default_main_program(), data)
+print("wanted", doubled.name)
+""")
+    name = done.stdout.split()[-1]
+    text = f"Variable: {name}\n  - lod: {{}}\n  - place: Place(cpu)\n  - dtype: float32\n  - data: [6 10]\n"
+    assert done.stdout.count("Variable:") == 1 and text in done.stdout, done.stdout
+
+
 def test_a_net_of_them_learns_and_is_saved(run):
     run(HEAD + """
 hidden = paddle.nn.Conv1D(4, 5, 3, padding=1)(x)

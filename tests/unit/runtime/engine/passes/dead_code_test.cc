@@ -39,3 +39,12 @@ TEST_CASE("what writes a persistable variable stays") {
   program.append({"assign", {"c"}, {"w"}, {}});
   CHECK(remove_dead_code(program, {}).operators().size() == 3);
 }
+
+TEST_CASE("what is printed stays, and what is needed for it") {
+  Program program;
+  add_data(program, "a", DataType::float32, {-1, 2});
+  add(program, "exp", {"a"}, "b");
+  add(program, "tanh", {"a"}, "c");
+  add(program, "print", {"b"}, "d");
+  CHECK(outputs_of(remove_dead_code(program, {})) == std::vector<std::string>{"b", "d"});
+}
