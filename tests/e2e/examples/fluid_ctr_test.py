@@ -1,0 +1,47 @@
+"""examples/fluid_ctr: what document 000 shows, in its spellings, under `--compat=paddle`."""
+import re
+
+import pytest
+
+
+@pytest.fixture
+def folder(example, python):
+    place = example("fluid_ctr")
+    made = python(place, "make_data.py")
+    assert made.returncode == 0, made.stderr
+    return place
+
+
+def costs(text):
+    return [float(cost) for cost in re.findall(r"cost(?:\[1\]:\[| )(\d\.\d+)", text)]
+
+
+def fell(text, count):
+    """Guessing costs ln 2 = 0.69; single batches jump, so the last three are taken together."""
+    found = costs(text)
+    assert len(found) == count, text
+    assert sum(found[-3:]) / 3 < 0.6, text
+
+
+@pytest.mark.parametrize("replicas", ["1", "2"])
+def test_replicas_in_one_process(folder, fleetrun, monkeypatch, replicas):
+    monkeypatch.setenv("CPU_NUM", replicas)
+    run = fleetrun(folder, "--compat=paddle", "--nproc_per_node=1", "train_parallel.py")
+    assert run.returncode == 0, run.stdout + run.stderr
+    text = (folder / "log" / "workerlog.0").read_text()
+    assert f"step 300, {replicas} replicas, cost" in text
+    fell(text, 4)
+
+
+def test_training_from_files(folder, fleetrun):
+    run = fleetrun(folder, "--compat=paddle", "--nproc_per_node=1", "train_dataset.py")
+    assert run.returncode == 0, run.stdout + run.stderr
+    fell((folder / "log" / "workerlog.0").read_text(), 14)
+
+
+@pytest.mark.parametrize("mode", ["sync", "half_async", "async", "geo"])
+def test_parameter_servers(folder, fleetrun, mode):
+    run = fleetrun(folder, "--compat=paddle", "--server_num=1", "--trainer_num=2", "train_ps.py", mode)
+    assert run.returncode == 0, run.stdout + run.stderr
+    for rank in (0, 1):
+        fell((folder / "log" / f"workerlog.{rank}").read_text(), 12)
