@@ -47,6 +47,10 @@ class Bucket:
 
     def start(self):
         """Starts the exchange; gradients that have not come are zero, or what an earlier backward left."""
+        self._complete()
+        self._started = self._communicator.start(self._call, current_stream(self._flat))
+
+    def _complete(self):
         missing = [slot for slot in range(len(self.parameters)) if slot not in self._ready]
         self._flags.fill_(1.0)
         for slot in missing:
@@ -57,12 +61,23 @@ class Bucket:
                 self.take(slot)
         if self._half is not None:
             self._half.copy_(self._flat)
-        self._started = self._communicator.start(self._call, current_stream(self._flat))
 
     def finish(self):
         """Waits for the exchange; the parameters' gradients are then the means."""
         self._started.wait()
         self._started = None
+        self._give()
+
+    def exchange(self):
+        """start() and finish(), without another thread in between where the host makes the call."""
+        if self._flat.is_cuda:
+            self.start()
+            return self.finish()
+        self._complete()
+        self._communicator.run(self._call)
+        return self._give()
+
+    def _give(self):
         if self._half is not None:
             self._flat.copy_(self._half)
         for slot, parameter in enumerate(self.parameters):

@@ -3,7 +3,8 @@
 plan      buckets in the order in which gradients become ready: at first the parameters backwards, after the first backward
           the order that rank 0 has seen; joined by the rule of fuse_all_reduce_ops (collective/bucket_plan.h), a layer being
           a module
-backward  a gradient that is ready goes into its bucket; a full bucket starts, beside backward, when those before it have
+backward  a gradient that is ready goes into its bucket; a full bucket starts, beside backward, when those before it have;
+          not the last one, beside which there is nothing left to compute
 end       what is left starts, all are waited for, and every gradient is the mean
 
 A parameter that no rank has used keeps what gradient it had, also None. Reentrant backward (torch.utils.checkpoint with
@@ -105,15 +106,21 @@ class Reducer:
         self._seen.append(index)
         bucket, slot = self._places[index]
         bucket.take(slot)
-        while self._next < len(self._buckets) and self._buckets[self._next].is_full():
+        while self._next < len(self._buckets) - 1 and self._buckets[self._next].is_full():
             self._buckets[self._next].start()
             self._next += 1
 
     def _finish(self):
         self._is_in_backward = False
-        for bucket in self._buckets[self._next:]:
+        *others, last = self._buckets
+        for bucket in others[self._next:]:
             bucket.start()
-        for bucket in self._buckets:
+        if isinstance(last, Bucket):
+            last.exchange()
+        else:
+            last.start()
+            others.append(last)
+        for bucket in others:
             bucket.finish()
         if self.compression:
             self.compression.step()
