@@ -1,6 +1,7 @@
 // all_reduce over shared memory, ranks as processes: collective_shared_bench RANKS in|out BYTES…
 // What the machine's memory allows: collective_shared_bench limits
 // Other slots: collective_shared_bench RANKS --slot=KIB --whole=KIB in|out BYTES…
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +17,18 @@ namespace {
 using namespace fleetrun;
 using namespace fleetrun::collective;
 
+/// Each rank has a core of its own where there are as many, as mpirun's --bind-to core gives them.
+void bind_to_core(int rank, int size) {
+  cpu_set_t all, own;
+  if (::sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < size) return;
+  CPU_ZERO(&own);
+  for (int core = 0, place = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &all) && place++ == rank) CPU_SET(core, &own);
+  ::sched_setaffinity(0, sizeof own, &own);
+}
+
 int run_rank(int rank, int size, Store& store, const SharedOptions& options, int argc, char** argv) {
+  bind_to_core(rank, size);
   const auto communicator = make_shared_communicator({"bench", rank, size}, store, options);
   bench::Ranks ranks{rank, size, [&] { barrier(*communicator); },
                      [&](float* input, float* output, std::size_t count) {
