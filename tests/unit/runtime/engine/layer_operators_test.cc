@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/error.h"
+#include "runtime/engine/operators.h"
 #include "tests/support/engine_program.h"
 
 using namespace fleetrun;
@@ -160,4 +161,70 @@ TEST_CASE("a recurrence that cannot be names what disagrees") {
         std::string::npos);
   CHECK(refused("GRU", {2, 3}, {6, 4}, {6, 2}).find("[batch, steps, width]") != std::string::npos);
   CHECK(refused("SRU", {2, 3, 4}, {6, 4}, {6, 2}).find("no mode 'SRU'") != std::string::npos);
+}
+
+namespace {
+
+/// An operator over inputs of these shapes; the batch is -1. The first `by_batch` of its outputs have a row for each example.
+struct Shaped {
+  std::string type;
+  std::vector<Shape> shapes;
+  std::size_t outputs;
+  std::size_t by_batch;
+  std::map<std::string, Attribute> attributes = {};
+};
+
+std::vector<Shaped> shaped() {
+  const Shape channels{4}, gates{6};
+  return {
+      {"conv2d", {{-1, 4, 5, 6}, {3, 4, 2, 3}, {3}}, 1, 1, {{"strides", Numbers{2, 1}}}},
+      {"max_pool2d",
+       {{-1, 4, 5}},
+       2,
+       2,
+       {{"ksize", Numbers{2}}, {"strides", Numbers{2}}, {"ceil_mode", true}}},
+      {"avg_pool2d", {{-1, 4, 5, 6}}, 1, 1, {{"ksize", Numbers{2, 2}}}},
+      {"layer_norm", {{-1, 4, 5}, {20}, {20}}, 3, 3},
+      {"batch_norm", {{-1, 4, 5}, channels, channels, channels, channels}, 5, 1},
+      {"prelu", {{-1, 4, 5}, {4}}, 1, 1, {{"mode", std::string("channel")}}},
+      {"recurrent",
+       {{-1, 3, 5}, {-1, 2}, kMissing, {6, 5}, {6, 2}, gates, gates, kMissing},
+       4,
+       2,
+       {{"mode", std::string("GRU")}}},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("the shape that is known before is the one that comes, for any batch and for none") {
+  for (const Shaped& each : shaped()) {
+    Program program;
+    std::vector<std::string> outputs;
+    for (std::size_t i = 0; i < each.outputs; ++i)
+      outputs.push_back(std::string("y").append(std::to_string(i)));
+    const Operator op = operator_over(program, each.type, each.shapes, outputs, each.attributes);
+    program.append(op);
+    Scope scope;
+    Executor executor(program, scope);
+    for (const std::int64_t batch : {3, 0, 1}) {
+      std::map<std::string, Tensor> fed;
+      std::map<std::string, const Tensor*> feed;
+      for (std::size_t i = 0; i < each.shapes.size(); ++i) {
+        if (op.inputs[i].empty()) continue;
+        Shape shape = each.shapes[i];
+        if (shape[0] < 0) shape[0] = batch;
+        const std::vector<float> halves(static_cast<std::size_t>(count(shape)), 0.5f);
+        feed[op.inputs[i]] = &fed.emplace(op.inputs[i], floats(shape, halves)).first->second;
+      }
+      executor.run(feed);
+      for (std::size_t i = 0; i < each.by_batch; ++i) {
+        Shape wanted = program.variable(outputs[i]).shape;
+        INFO(each.type << " of " << batch);
+        CHECK(wanted[0] == -1);
+        wanted[0] = batch;
+        CHECK(executor.tensor(outputs[i]).shape() == wanted);
+      }
+    }
+  }
 }
