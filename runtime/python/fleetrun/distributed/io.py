@@ -10,14 +10,14 @@ _FILE = "persistables.pdparams"
 
 
 def save_persistables(executor, dirname, main_program=None, filename=None):
-    """The program's kept values to dirname/filename (persistables.pdparams); of a program with tables on servers what
-    fleet.save_persistables writes."""
+    """The program's kept values, but for the rows of sparse tables, to dirname/filename (persistables.pdparams); of a program
+    with tables on servers what fleet.save_persistables writes."""
     program = main_program or framework.default_main_program()
     if _has_servers(program):
         refuse("paddle.distributed.io.save_persistables", filename=(filename, None))
         _fleet().save_persistables(executor, dirname, program)
     else:
-        io.save_vars(executor, dirname, program, predicate=io.is_persistable, filename=filename or _FILE)
+        io.save_vars(executor, dirname, program, predicate=_is_kept_here(program), filename=filename or _FILE)
 
 
 def load_persistables(executor, dirname, main_program=None, filename=None):
@@ -27,7 +27,7 @@ def load_persistables(executor, dirname, main_program=None, filename=None):
         refuse("paddle.distributed.io.load_persistables", filename=(filename, None))
         _fleet().load_model(dirname)
     else:
-        io.load_vars(executor, dirname, program, predicate=io.is_persistable, filename=filename or _FILE)
+        io.load_vars(executor, dirname, program, predicate=_is_kept_here(program), filename=filename or _FILE)
 
 
 def load_inference_model_distributed(dirname, executor, model_filename=None, params_filename=None, pserver_endpoints=None):
@@ -36,6 +36,10 @@ def load_inference_model_distributed(dirname, executor, model_filename=None, par
     refuse("paddle.distributed.io.load_inference_model_distributed", params_filename=(params_filename, None),
            pserver_endpoints=(pserver_endpoints, None))
     return io.load_inference_model(os.path.join(str(dirname), model_filename or "model"), executor)
+
+
+def _is_kept_here(program):
+    return lambda variable: io.is_persistable(variable) and variable.name not in program.lookups
 
 
 def _has_servers(program):
