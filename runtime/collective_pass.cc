@@ -1,9 +1,11 @@
 #include "runtime/collective_pass.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <set>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -65,13 +67,15 @@ struct CollectivePass::State {
   std::optional<LocalSteps> local;
   std::optional<Replicas> replicas;
   std::optional<RankMean> mean;
+  /// What replicas let be read.
+  std::set<std::string> kept;
   /// Of all ranks, the most readers that one has.
   std::size_t most_readers = 0;
 
   PassResult run(dataset::BatchSource& dataset, const std::vector<BatchInput>& inputs,
                  const PassOptions& options);
   void give_up(const Error& error) noexcept;
-  void prepare(std::size_t readers);
+  void prepare(std::size_t readers, const PassOptions& options);
   bool step(dataset::BatchSource& dataset, std::deque<Reader>& readers);
   double loss() const;
 };
@@ -79,7 +83,7 @@ struct CollectivePass::State {
 PassResult CollectivePass::State::run(dataset::BatchSource& dataset, const std::vector<BatchInput>& inputs,
                                       const PassOptions& pass_options) {
   const auto start = std::chrono::steady_clock::now();
-  prepare(dataset.readers());
+  prepare(dataset.readers(), pass_options);
   std::deque<Reader> readers;
   for (std::size_t r = 0; r < dataset.readers(); ++r) readers.emplace_back(inputs, pass_options, r == 0);
   while (step(dataset, readers)) {
@@ -102,15 +106,21 @@ void CollectivePass::State::give_up(const Error& error) noexcept {
   for (Communicator* communicator : communicators) communicator->abort(error);
 }
 
-void CollectivePass::State::prepare(std::size_t readers) {
+void CollectivePass::State::prepare(std::size_t readers, const PassOptions& pass_options) {
   auto most = static_cast<std::int64_t>(readers);
   collective::all_reduce(*communicators.front(), {&most, 1, collective::DataType::int64},
                          collective::Operation::max);
   most_readers = static_cast<std::size_t>(most);
   if (local) local->begin();
-  if (replicas && replicas->size() == readers) return;
+  const bool can_read =
+      std::ranges::all_of(pass_options.fetch, [&](const std::string& name) { return kept.contains(name); });
+  if (replicas && replicas->size() == readers && can_read) return;
+  kept.insert(pass_options.fetch.begin(), pass_options.fetch.end());
+  if (!options.loss.empty()) kept.insert(options.loss);
   mean.reset();
-  replicas.emplace(program, scope, engine::ReplicaOptions{.replicas = readers});
+  replicas.emplace(
+      program, scope,
+      engine::ReplicaOptions{.replicas = readers, .kept = kept, .passes_off = pass_options.passes_off});
   if (local) return;
   mean.emplace(replicas->gradients(), communicators, options.mean,
                options.mean.compression ? momentums_of(program, scope) : std::map<std::string, Momentum>());
@@ -137,7 +147,7 @@ double CollectivePass::State::loss() const {
 
 CollectivePass::CollectivePass(const Program& program, Scope& scope, std::vector<Communicator*> communicators,
                                const CollectiveOptions& options)
-    : state_(new State{program, scope, std::move(communicators), options, {}, {}, {}}) {
+    : state_(new State{program, scope, std::move(communicators), options, {}, {}, {}, {}}) {
   check_collective(program);
   if (options.mean.compression) static_cast<void>(momentums_of(program, scope));
   if (options.local) state_->local.emplace(program, scope, *state_->communicators.front(), *options.local);

@@ -43,8 +43,8 @@ class CollectivePass {
   CollectivePass(const CollectivePass&) = delete;
   CollectivePass& operator=(const CollectivePass&) = delete;
 
-  /// Trains on every batch of `dataset` once. What compression keeps back and local SGD counts stays from pass to pass while
-  /// the dataset has as many readers. options.train is true; mode and pull_dense_every have no effect.
+  /// Trains on every batch of `dataset` once. What compression keeps back stays from pass to pass while the dataset has as
+  /// many readers and nothing else is fetched; local SGD goes on where it was. options.train is true; mode and pull_dense_every have no effect.
   /// Throws: Error(data) from the readers, Error(config) when a data variable has no slot, and what communicators throw.
   PassResult run(dataset::BatchSource& dataset, const PassOptions& options);
 

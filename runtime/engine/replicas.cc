@@ -19,6 +19,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
+#include "runtime/engine/passes/passes.h"
 #include "runtime/engine/random.h"
 
 namespace fleetrun::engine {
@@ -36,20 +37,23 @@ bool is_update(const Operator& op) {
 }
 
 /// The program without its updates, for one replica.
-Program compute_part(const Program& program, std::size_t replica, GradientScale scale) {
+Program compute_part(const Program& program, std::size_t replica, const ReplicaOptions& options) {
   Program part = program;
   std::erase_if(part.operators(), is_update);
   if (program.random_seed != 0 && replica > 0) {
     part.random_seed = stream_seed(program.random_seed, "replica " + std::to_string(replica));
   }
-  if (scale != GradientScale::customized) return part;
   const auto seed = std::ranges::find_if(part.operators(), [](const Operator& op) {
     return op.type == "fill_constant" && has_role(op, "backward");
   });
-  if (seed == part.operators().end()) return part;
-  part.variable(seed->outputs.at(0)).is_data = true;
-  part.operators().erase(seed);
-  return part;
+  if (options.scale == GradientScale::customized && seed != part.operators().end()) {
+    part.variable(seed->outputs.at(0)).is_data = true;
+    part.operators().erase(seed);
+  }
+  if (!options.kept) return part;
+  Kept kept = *options.kept;
+  for (const StepGradient& gradient : gradients_of(program)) kept.insert({gradient.name, gradient.keys_name});
+  return optimize(part, kept, options.passes_off);
 }
 
 /// Throws: Error(config) when an operator of the first part would have to run after the updates.
@@ -250,14 +254,13 @@ ReplicaOptions checked(ReplicaOptions options) {
 Replicas::State::State(const Program& program, Scope& scope, const ReplicaOptions& in_options,
                        RowSource* rows)
     : options(checked(in_options)),
-      turns(compute_part(program, 0, options.scale), options.replicas),
+      turns(compute_part(program, 0, options), options.replicas),
       slices(options.threads),
       has_batch(options.replicas),
       team(options.threads) {
   check_order(program);
   for (std::size_t replica = 0; replica < options.replicas; ++replica) {
-    computes.push_back(
-        std::make_unique<Executor>(compute_part(program, replica, options.scale), scope, rows));
+    computes.push_back(std::make_unique<Executor>(compute_part(program, replica, options), scope, rows));
   }
   find_gradients(program);
   make_updates(program, scope);

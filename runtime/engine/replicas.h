@@ -14,6 +14,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +39,9 @@ struct ReplicaOptions {
   std::size_t threads = 0;
   ReduceStrategy reduce = ReduceStrategy::all_reduce;
   GradientScale scale = GradientScale::mean;
+  /// What tensor() can read after a step; passes (passes/passes.h) make the rest cheaper. Without it everything is there.
+  std::optional<std::set<std::string>> kept = std::nullopt;
+  std::set<std::string> passes_off = {};
 };
 
 /// A gradient between backward and update.

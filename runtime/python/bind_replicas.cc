@@ -96,7 +96,7 @@ void bind_replicas(py::module_& module) {
   py::class_<ReplicaOptions>(module, "ReplicaOptions")
       .def(
           py::init([](std::size_t replicas, std::size_t threads, ReduceStrategy reduce, GradientScale scale) {
-            return ReplicaOptions{replicas, threads, reduce, scale};
+            return ReplicaOptions{.replicas = replicas, .threads = threads, .reduce = reduce, .scale = scale};
           }),
           "replicas"_a, "threads"_a, "reduce"_a, "scale"_a);
   py::class_<FedReplicaRunner, RunnerPtr>(module, "ReplicaRunner")

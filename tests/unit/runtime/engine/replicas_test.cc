@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -137,6 +138,15 @@ TEST_CASE("neither the strategy nor the number of threads changes a bit") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("passes change no bit") {
+  const OptimizerConfig optimizer = {.kind = OptimizerConfig::Kind::momentum, .learning_rate = 0.05};
+  for (const Lookups lookups : {Lookups::embedding, Lookups::rows}) {
+    const Weights plain = train(lookups, optimizer, {.replicas = 2});
+    CHECK(train(lookups, optimizer, {.replicas = 2, .kept = std::set<std::string>{"loss"}}) == plain);
+    CHECK(train(lookups, optimizer, {.replicas = 2, .kept = std::set<std::string>{}}) == plain);
   }
 }
 
