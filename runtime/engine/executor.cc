@@ -95,8 +95,9 @@ void Executor::State::prepare(const Operator& op, std::uint64_t seed, RowSource*
   Preparation preparation(op, std::move(inputs), std::move(outputs));
   preparation.rows = rows;
   const auto own_seed = static_cast<std::uint64_t>(attribute(op, "seed", std::int64_t{0}));
-  preparation.seed =
-      stream_seed(own_seed != 0 ? own_seed : seed, op.outputs.empty() ? op.type : op.outputs[0]);
+  const std::string stream =
+      attribute(op, std::string(kStreamAttribute), op.outputs.empty() ? op.type : op.outputs[0]);
+  preparation.seed = stream_seed(own_seed != 0 ? own_seed : seed, stream);
   kernels.push_back(definition->prepare(preparation));
 }
 

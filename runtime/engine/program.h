@@ -86,9 +86,15 @@ class Program {
 
 /// The attribute that marks operators which are not part of the forward computation: "backward" or "update".
 inline constexpr std::string_view kRoleAttribute = "role";
+/// The name by which an operator's random numbers are chosen; that of its first output when it is not there.
+inline constexpr std::string_view kStreamAttribute = "stream";
 
 /// The program's variables and operators as text, for people.
 std::string to_string(const Program& program);
+
+/// The program as a picture, for graphviz's dot: boxes are operators (backward ones yellow, updates pink), ellipses the
+/// variables that are fed (blue) or kept (grey).
+std::string to_dot(const Program& program);
 
 /// A copy for evaluation: backward and update operators are dropped, dropout and the like switch to
 /// inference.

@@ -79,6 +79,7 @@ void bind_program(py::module_& module) {
       .def("operators", [](const Program& self) { return self.operators(); })
       .def("operator_count", [](const Program& self) { return self.operators().size(); })
       .def("has_operator", has_operator)
+      .def("to_dot", [](const Program& self) { return to_dot(self); })
       .def("__str__", [](const Program& self) { return to_string(self); });
 }
 

@@ -363,23 +363,27 @@ class LookupConcatRows {
     const Tensor& ids = *ids_[part];
     const std::size_t columns = last(*gradient_);
     const float* from = gradient_->values<float>().data() + static_cast<std::size_t>(begins_[part]);
-    const auto all = ids.values<std::int64_t>();
+    const std::int64_t* id = ids.values<std::int64_t>().data();
+    std::int64_t* key = keys_->values<std::int64_t>().data();
+    float* to = values_->values<float>().data();
     const bool pooled = pools_[part] != "none";
-    const std::size_t examples = pooled ? examples_of(ids) : all.size();
+    const std::size_t examples = pooled ? examples_of(ids) : ids.size();
     const float batch = times_batch_ ? static_cast<float>(examples_of(ids)) : 1.0f;
+    const bool plain = !pooled && !times_batch_;
     for (std::size_t r = 0; r < examples; ++r, from += columns) {
       const std::size_t begin = pooled ? ids.offsets[r] : r, end = pooled ? ids.offsets[r + 1] : r + 1;
       const float factor = pooled ? pool_factor(pools_[part], end - begin) : 1.0f;
-      for (std::size_t i = begin; i < end; ++i) put(all[i], from, factor, batch);
+      for (std::size_t i = begin; i < end; ++i) {
+        if (padding_ >= 0 && id[i] == padding_) continue;
+        key[kept_] = id[i];
+        float* row = to + kept_++ * width_;
+        if (plain) {
+          std::memcpy(row, from, width_ * sizeof(float));
+        } else {
+          for (std::size_t c = 0; c < width_; ++c) row[c] = from[c] * factor * batch;
+        }
+      }
     }
-  }
-
-  void put(std::int64_t id, const float* from, float factor, float batch) {
-    if (padding_ >= 0 && id == padding_) return;
-    keys_->values<std::int64_t>()[kept_] = id;
-    float* to = static_cast<float*>(values_->data()) + kept_ * width_;
-    for (std::size_t c = 0; c < width_; ++c) to[c] = from[c] * factor * batch;
-    ++kept_;
   }
 
   const Tensor* gradient_;

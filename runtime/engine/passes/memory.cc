@@ -1,6 +1,6 @@
 // Walks the operators in order and gives each temporary, when it is made, the name of one of its type that nobody reads any
 // more: the largest first, since a tensor keeps its memory. A temporary that has, or could have, offsets keeps its own, and
-// so do one that an operator reads and writes at once, and one whose name chooses the random numbers in it.
+// so does one that an operator reads and writes at once. Random numbers stay those that the first name chose.
 
 #include <algorithm>
 
@@ -24,16 +24,9 @@ bool may_have_offsets(const Rewrite& rewrite, const std::string& name) {
   });
 }
 
-/// Executors seed an operator's random numbers by the name of its first output.
-bool is_random(const Operator& op) {
-  return op.inputs.empty() || op.type.find("dropout") != std::string::npos ||
-         op.type.find("random") != std::string::npos;
-}
-
 std::map<std::string, Life> lives_of(const Rewrite& rewrite) {
   std::map<std::string, Life> lives;
   for (std::size_t i = 0; i < rewrite.size(); ++i) {
-    if (is_random(rewrite.op(i))) continue;
     for (const std::string& name : rewrite.op(i).outputs) {
       if (!rewrite.is_passing(name) || may_have_offsets(rewrite, name)) continue;
       const auto& readers = rewrite.readers(name);
@@ -71,6 +64,8 @@ Program share_memory(const Program& program, const Kept& kept) {
       }
       names[name] = best == free.end() ? name : *best;
       if (best != free.end()) free.erase(best);
+      if (&name == op.outputs.data() && names[name] != name)
+        op.attributes[std::string(kStreamAttribute)] = name;
       name = names[name];
     }
     for (std::string& name : op.inputs) {

@@ -172,6 +172,10 @@ class Program:
         self._variables[name] = self._parameters[name] = parameter
         return parameter
 
+    def to_dot(self):
+        """The program as text for graphviz: `dot -Tsvg` draws operators as boxes, what is fed or kept as ellipses."""
+        return self.native.to_dot()
+
     def __str__(self):
         return str(self.native)
 

@@ -57,14 +57,21 @@ TEST_CASE("what is read later, or kept, is not written over") {
   CHECK(names.size() == 6);
 }
 
-TEST_CASE("random numbers keep the name that chooses them") {
-  Program program;
+TEST_CASE("random numbers are those of the name before") {
+  Program program = chain();
   program.random_seed = 3;
-  add_data(program, "x", DataType::float32, {-1, 8});
-  add(program, "exp", {"x"}, "a");
-  add(program, "tanh", {"a"}, "b");
-  program.append({"dropout", {"b"}, {"c", "mask"}, {}});
-  add(program, "exp", {"c"}, "d");
-  const Program shared = share_memory(program, {"d"});
-  CHECK(shared.operators()[2].outputs[0] == "c");
+  program.append({"dropout", {"d"}, {"e", "mask"}, {}});
+  program.append({"dropout", {"d"}, {"f", "other"}, {}});
+  add(program, "elementwise_add", {"e", "f"}, "sum");
+  const Program shared = share_memory(program, {"sum"});
+  CHECK(temporaries_of(shared).size() < temporaries_of(program).size());
+  std::vector<std::vector<float>> sums;
+  for (const Program* each : std::initializer_list<const Program*>{&program, &shared}) {
+    Scope scope;
+    Executor executor(*each, scope);
+    const Tensor x = floats({8, 2}, std::vector<float>(16, 0.5f));
+    executor.run({{"x", &x}});
+    sums.push_back(floats_of(executor.tensor("sum")));
+  }
+  CHECK(sums[0] == sums[1]);
 }
