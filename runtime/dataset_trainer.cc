@@ -7,6 +7,7 @@
 #include "runtime/dataset_trainer.h"
 
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <exception>
 #include <limits>
@@ -86,6 +87,7 @@ struct Pass {
   ps::Client* client;
   const PassOptions& options;
   std::vector<BatchInput> inputs;
+  PassProfile::Clock::time_point start = PassProfile::Clock::now();
 
   std::uint32_t pull_dense_every() const {
     const bool may_wait = options.mode == ps::Mode::async || options.mode == ps::Mode::half_async;
@@ -112,6 +114,8 @@ class TrainerThread {
                    .pull_dense_every = pass.pull_dense_every()}),
         executor_(pass.program, pass.scope, pass.plan.entries.empty() ? nullptr : &exchange_,
                   exchange_.dense_parameters()),
+        profile_(pass.start,
+                 {.operators = pass.options.time_operators, .trace = !pass.options.trace.empty()}),
         fetches_(pass.options, thread == 0, skipped) {
     exchange_.attach(executor_);
   }
@@ -119,20 +123,29 @@ class TrainerThread {
   void run(const Meeting& meeting);
 
   const PassFetches& fetches() const noexcept { return fetches_; }
+  const PassProfile& profile() const noexcept { return profile_; }
 
  private:
   /// The next batch; false after the last one.
   bool read(BatchFeed& feed) {
-    if (!pass_.dataset.next(thread_, feed.batch())) return false;
-    feed.fill();
-    return true;
+    return profile_.timed(Stage::read, [&] {
+      if (!pass_.dataset.next(thread_, feed.batch())) return false;
+      feed.fill();
+      return true;
+    });
   }
+  void begin_pull(const BatchFeed& feed) {
+    profile_.timed(Stage::pull, [&] { exchange_.begin_pull(feed.feed()); });
+  }
+  void compute(const BatchFeed& feed);
+  void check_values(const engine::Operator& op) const;
 
   const Pass& pass_;
   std::uint32_t thread_;
   std::uint64_t skipped_;
   ParameterExchange exchange_;
   engine::Executor executor_;
+  PassProfile profile_;
   PassFetches fetches_;
 };
 
@@ -143,27 +156,50 @@ void TrainerThread::run(const Meeting& meeting) {
   const bool ahead = pass_.runs_ahead();
   skip(pass_.dataset, thread_, skipped_);
   bool more = read(*now_fed);
-  if (more && ahead) exchange_.begin_pull(now_fed->feed());
+  if (more && ahead) begin_pull(*now_fed);
   while (more && !meeting.has_failed()) {
-    if (!ahead) exchange_.begin_pull(now_fed->feed());
-    exchange_.finish_pull();
+    if (!ahead) begin_pull(*now_fed);
+    profile_.timed(Stage::pull, [&] { exchange_.finish_pull(); });
     bool next_more = false;
     if (ahead) {
       next_more = read(*next_fed);
-      if (next_more) exchange_.begin_pull(next_fed->feed());
+      if (next_more) begin_pull(*next_fed);
     }
-    if (ahead) {
-      executor_.run(now_fed->feed(), [this](const engine::Operator&, double) { exchange_.after_operator(); });
-    } else {
-      executor_.run(now_fed->feed());
-    }
-    exchange_.push();
+    profile_.timed(Stage::compute, [&] { compute(*now_fed); });
+    profile_.timed(Stage::push, [&] { exchange_.push(); });
     fetches_.account(now_fed->rows(),
                      [this](const std::string& name) -> const Tensor& { return executor_.tensor(name); });
     more = ahead ? next_more : read(*next_fed);
     std::swap(now_fed, next_fed);
   }
-  exchange_.drain();
+  profile_.timed(Stage::push, [&] { exchange_.drain(); });
+}
+
+void TrainerThread::compute(const BatchFeed& feed) {
+  const bool ahead = pass_.runs_ahead(), checks = pass_.options.check_nan,
+             measures = profile_.wants_operators();
+  if (!ahead && !checks && !measures) return executor_.run(feed.feed());
+  executor_.run(feed.feed(), [&](const engine::Operator& op, double seconds) {
+    if (measures) profile_.ran(op, seconds);
+    if (checks) check_values(op);
+    if (ahead) exchange_.after_operator();
+  });
+}
+
+void TrainerThread::check_values(const engine::Operator& op) const {
+  for (const std::string& name : op.outputs) {
+    if (name.empty() || executor_.tensor(name).type() != engine::DataType::float32) continue;
+    for (const float value : executor_.tensor(name).values<float>()) {
+      if (std::isfinite(value)) continue;
+      throw Error(ErrorKind::data,
+                  std::string(op.type) + " made " + (std::isnan(value) ? "NaN" : "an infinity") + " in '" +
+                      name + "', in batch " + std::to_string(skipped_ + fetches_.batches() + 1) +
+                      " of thread " + std::to_string(thread_),
+                  "lower the learning rate, clip gradients, or look at that batch; without "
+                  "FLAGS_check_nan_inf training "
+                  "goes on");
+    }
+  }
 }
 
 /// The thread's work, from entering the pass to leaving it; never throws.
@@ -228,8 +264,15 @@ std::vector<std::uint64_t> batches_before(const Pass& pass, std::size_t threads)
   return before;
 }
 
+void add_profile(const PassProfile& profile, PassResult& result) {
+  for (std::size_t i = 0; i < kStages; ++i) result.stages[i] += profile.stages()[i];
+  for (const auto& [type, time] : profile.operators()) {
+    result.operators[type].calls += time.calls;
+    result.operators[type].seconds += time.seconds;
+  }
+}
+
 PassResult run_threads(const Pass& pass) {
-  const auto start = std::chrono::steady_clock::now();
   // In sync mode two runs give the same bits: each thread reads the same files in both.
   const Running running(pass.dataset, pass.options.mode == ps::Mode::sync);
   const std::size_t threads = pass.dataset.readers();
@@ -260,14 +303,21 @@ PassResult run_threads(const Pass& pass) {
   PassResult result;
   result.skipped = skipped;
   if (pass.counts_staleness()) result.staleness = pass.client->take_staleness();
-  for (const auto& trainer : trainers) add_to(result, trainer->fetches());
+  std::vector<std::vector<TraceEvent>> events;
+  for (const auto& trainer : trainers) {
+    add_to(result, trainer->fetches());
+    add_profile(trainer->profile(), result);
+    events.push_back(trainer->profile().events());
+  }
+  if (!pass.options.trace.empty()) write_trace(pass.options.trace, pass.options.trace_process, events);
   finish_means(result);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - pass.start).count();
   return result;
 }
 
 /// The program as it is run: only what is fetched or pushed can be read after a batch.
 engine::Program optimized(const engine::Program& program, const TablePlan& plan, const PassOptions& options) {
+  if (options.check_nan) return program;
   engine::Kept kept(options.fetch.begin(), options.fetch.end());
   for (const TablePlan::Entry& entry : plan.entries)
     kept.insert({entry.gradient, entry.keys, entry.shows, entry.clicks});

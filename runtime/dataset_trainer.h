@@ -12,6 +12,7 @@
 #include "dataset/batch_source.h"
 #include "ps/client.h"
 #include "runtime/engine/executor.h"
+#include "runtime/pass_profile.h"
 #include "runtime/table_plan.h"
 
 namespace fleetrun::runtime {
@@ -29,6 +30,13 @@ struct PassOptions {
   std::uint32_t pull_dense_every = 1;
   /// Passes over the program that are left out (engine/passes/passes.h).
   std::set<std::string> passes_off = {};
+  /// Measures every operator (PassResult::operators).
+  bool time_operators = false;
+  /// Not empty: a timeline of the pass is written to this file at its end, as that of process trace_process.
+  std::string trace = {};
+  std::int64_t trace_process = 0;
+  /// Stops at the first operator that makes NaN or an infinity. No pass changes the program then.
+  bool check_nan = false;
   /// Gets each line as it is made: "time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]".
   std::function<void(const std::string&)> print = {};
   /// Called after every batch by the thread that computed it; has to be cheap and must not throw.
@@ -44,6 +52,9 @@ struct PassResult {
   std::uint64_t skipped = 0;
   bool skipped_whole = false;
   double seconds = 0;
+  /// Of all threads, without the wait of a whole pass at its end.
+  StageSeconds stages{};
+  OperatorTimes operators;
   /// Of this trainer's pushes, as the servers have counted them; none in sync mode.
   ps::StalenessCounts staleness;
   /// Mean over all examples of each fetched variable that has one value per batch, in the order of `fetch`.
@@ -53,7 +64,7 @@ struct PassResult {
 /// Runs `program` once over `dataset`. `client` may be null when the plan has no tables.
 /// The data variables of the program that are in the dataset's slots are fed by name.
 /// Throws: Error(data) from the readers, Error(network) from the servers, Error(config) when a data variable
-/// has no slot; Error(data) too when there are fewer batches than were done before a restart; all threads have ended by then,
+/// has no slot; Error(data) for a NaN with check_nan; Error(data) too when there are fewer batches than were done before a restart; all threads have ended by then,
 /// and the pipe commands too.
 PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
                     const TablePlan& plan, ps::Client* client, const PassOptions& options);

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
@@ -152,24 +153,44 @@ std::function<void(const std::string&)> printer(const py::function& print_line) 
   };
 }
 
-/// FLEETRUN_PASSES_OFF: the names of passes, separated by commas.
-std::set<std::string> passes_off() {
-  std::set<std::string> names;
-  for (const std::string& name : split(Environ::of_process().value_or("FLEETRUN_PASSES_OFF", ""), ',')) {
-    if (!name.empty()) names.insert(name);
+bool is_on(const std::string& flag) {
+  return flag == "1" || flag == "true" || flag == "True";
+}
+
+/// The first name of the form FOLDER/trainer-RANK.pass-N.json that is not taken.
+std::string trace_file(const std::string& folder, const std::string& rank) {
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  for (int pass = 1;; ++pass) {
+    std::string path = folder + "/trainer-" + rank + ".pass-" + std::to_string(pass) + ".json";
+    if (!std::filesystem::exists(path, ignored)) return path;
   }
-  return names;
+}
+
+/// What fleetrun-environment(7) says about FLEETRUN_PASSES_OFF, FLEETRUN_TRACE and FLAGS_check_nan_inf.
+void apply_environment(runtime::PassOptions& options) {
+  const Environ environ = Environ::of_process();
+  for (const std::string& name : split(environ.value_or("FLEETRUN_PASSES_OFF", ""), ',')) {
+    if (!name.empty()) options.passes_off.insert(name);
+  }
+  options.check_nan = is_on(environ.value_or("FLAGS_check_nan_inf", ""));
+  const std::string folder = environ.value_or("FLEETRUN_TRACE", "");
+  if (folder.empty()) return;
+  const std::string rank = environ.value_or("PADDLE_TRAINER_ID", "0");
+  options.trace = trace_file(folder, rank);
+  options.trace_process = parse_integer(rank).value_or(0);
 }
 
 PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSource> dataset, PlanPtr plan,
                     ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
                     std::int64_t print_period, bool train, const std::string& mode,
-                    const py::function& print_line, std::uint32_t pull_dense_every) {
+                    const py::function& print_line, std::uint32_t pull_dense_every, bool debug) {
   runtime::PassOptions options =
       pass_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
   options.train = train;
   options.mode = ps::mode_of(mode);
   options.pull_dense_every = pull_dense_every;
+  options.time_operators = debug;
   const auto result = std::make_shared<PassResult>();
   run_interruptibly(
       [=] { *result = runtime::run_pass(*program, *scope, *dataset, *plan, client.get(), options); },
@@ -186,7 +207,7 @@ runtime::PassOptions pass_options(std::vector<std::string> fetch, std::vector<st
   options.fetch_info = std::move(fetch_info);
   options.print_period = print_period;
   options.print = printer(print_line);
-  options.passes_off = passes_off();
+  apply_environment(options);
   const auto heartbeat = std::make_shared<runtime::Heartbeat>(Environ::of_process());
   if (heartbeat->is_heard()) options.on_batch = [heartbeat] { heartbeat->beat(); };
   return options;
@@ -202,6 +223,20 @@ void bind_training(py::module_& module) {
       .def_readonly("skipped_whole", &PassResult::skipped_whole)
       .def_readonly("seconds", &PassResult::seconds)
       .def_readonly("fetch_means", &PassResult::fetch_means)
+      .def_property_readonly("bound", [](const PassResult& self) { return runtime::bound_of(self.stages); })
+      .def_property_readonly(
+          "stage_seconds",
+          [](const PassResult& self) {
+            py::dict out;
+            for (std::size_t i = 0; i < runtime::kStages; ++i)
+              out[py::str(std::string(runtime::to_string(static_cast<runtime::Stage>(i))))] = self.stages[i];
+            return out;
+          })
+      .def_property_readonly("operator_table",
+                             [](const PassResult& self) {
+                               return self.operators.empty() ? std::string()
+                                                             : runtime::table_of(self.operators);
+                             })
       .def_property_readonly("staleness", [](const PassResult& self) {
         py::dict out;
         out["pushes"] = self.staleness.pushes;
@@ -210,7 +245,8 @@ void bind_training(py::module_& module) {
         return out;
       });
   module.def("run_pass", run_pass, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a, "fetch"_a,
-             "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a, "pull_dense_every"_a = 1);
+             "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a, "pull_dense_every"_a = 1,
+             "debug"_a = false);
 }
 
 }  // namespace fleetrun::python

@@ -1,5 +1,6 @@
 """Training in one process: steps against numpy written by hand, the flow of document 002, sparse tables, datasets."""
 
+import json
 import re
 
 import pytest
@@ -199,6 +200,8 @@ print(exe.last_pass.examples, exe.last_pass.batches, len(exe.last_pass.fetch_mea
     ends = [line for line in lines if line.startswith("examples: ")]
     assert len(ends) == 9
     assert re.fullmatch(r"examples: 600, batches: 12, seconds: \d+\.\d{3}, examples/s: \d+\.\d", ends[0])
+    stages = r"read \d+ %, pull \d+ %, compute \d+ %, push \d+ % of the threads' time; .+"
+    assert sum(bool(re.fullmatch(r"bound by \w+: " + stages, line)) for line in lines) == 9
     assert lines[-1] == "600 12 1 True"
     areas = [float(line.split("auc[1]:[")[1].strip("]")) for line in lines if line.startswith("time")]
     assert areas[0] < 0.7 and areas[-1] > 0.9
@@ -273,3 +276,44 @@ except paddle.Error as error:
     got, missing = loaded.stdout.splitlines()[-3], loaded.stdout.splitlines()[-2]
     assert abs(float(got.strip("[]")) - expected) < 1e-6
     assert missing.startswith("nowhere/persistables.npz cannot be read")
+
+
+def test_debug_prints_a_table_of_operators_and_a_folder_gets_timelines(run, tmp_path):
+    done = run(f"""
+import os
+os.environ["FLEETRUN_TRACE"] = {str(tmp_path / "traces")!r}
+""" + HEAD + DATASET + """
+exe.run(paddle.static.default_startup_program())
+for debug in (True, False):
+    exe.train_from_dataset(paddle.static.default_main_program(), dataset, debug=debug, fetch_list=[loss], print_period=0)
+""")
+    tables = [line for line in done.stdout.splitlines() if re.fullmatch(r"operator +calls  milliseconds   share", line)]
+    assert len(tables) == 1
+    assert re.search(r"^mean +12 +\d+\.\d{3} +\d+\.\d %$", done.stdout, re.M)
+    for number in (1, 2):
+        with open(tmp_path / "traces" / f"trainer-0.pass-{number}.json") as file:
+            names = [event["name"] for event in json.load(file)["traceEvents"]]
+        assert names.count("mean") == names.count("compute") == 12
+
+
+def test_a_nan_stops_a_pass_that_looks_for_it(run):
+    done = run("""
+import os
+os.environ["FLAGS_check_nan_inf"] = "1"
+""" + HEAD + DATASET + """
+exe.run(paddle.static.default_startup_program())
+scope.find_var("linear_0.w_0").get_tensor().set(value("linear_0.w_0") * float("nan"), paddle.CPUPlace())
+try:
+    exe.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss], print_period=0)
+except paddle.Error as error:
+    print("stopped:", error)
+""")
+    assert re.search(r"stopped: .*linear made NaN in '.+', in batch 1 of thread 0", done.stdout)
+
+
+def test_a_program_is_drawn_for_graphviz(run):
+    done = run(HEAD + NET + """
+paddle.optimizer.SGD(0.1).minimize(loss)
+print(paddle.static.default_main_program().to_dot())
+""")
+    assert done.stdout.startswith("digraph program {") and 'label="linear_grad", fillcolor=lightyellow' in done.stdout

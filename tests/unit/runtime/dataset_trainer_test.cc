@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <regex>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "dataset/queue_dataset.h"
 #include "ps/memory/in_process.h"
@@ -334,4 +336,65 @@ TEST_CASE("batches of before a restart are passed over, thread by thread") {
   CHECK(error.kind() == ErrorKind::data);
   CHECK(std::string(error.what()) ==
         "thread 0 had trained 5 batches of this pass before its trainer was started again, and now finds 4");
+}
+
+TEST_CASE("a pass says how long each stage and, when asked, each operator took, and draws them") {
+  const TempDir dir;
+  dataset::QueueDataset dataset(pooled_options({dir.write("train.txt", lines(11, 0))}));
+  Cluster cluster(ps::Mode::async);
+  PassOptions options{
+      .fetch = {"loss"}, .time_operators = true, .trace = dir.file("trace.json"), .trace_process = 2};
+  const PassResult result =
+      run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
+  for (const double seconds : result.stages) CHECK(seconds > 0.0);
+  CHECK(result.operators.at("mean").calls == 6);
+  CHECK(result.operators.at("matmul_grad").calls == 6);
+  std::ifstream file(options.trace);
+  const auto events = nlohmann::json::parse(file).at("traceEvents");
+  std::map<std::string, int> seen;
+  for (const auto& event : events) ++seen[event.at("name").get<std::string>()];
+  CHECK(seen["compute"] == 6);
+  CHECK(seen["push"] == 7);
+  CHECK(seen["mean"] == 6);
+  CHECK(seen["process_name"] == 1);
+}
+
+TEST_CASE("the first NaN ends a pass that looks for it, and only that") {
+  const TempDir dir;
+  const std::string file = dir.write("train.txt", "1 1 1 1.0\n1 2 1 1.0\n1 1 1 1.0\n1 2 1 nan\n");
+  for (const bool checks : {true, false}) {
+    dataset::QueueDataset dataset(pooled_options({file}));
+    PooledModel model(Lookups::rows);
+    Scope scope;
+    const TablePlan plan =
+        distribute(model.main, model.startup, "loss", {.learning_rate = 0.1}, Placement::one_process);
+    Executor(model.startup, scope).run({});
+    const PassOptions options{.fetch = {"loss"}, .check_nan = checks};
+    if (!checks) {
+      CHECK(std::isnan(run_pass(model.main, scope, dataset, plan, nullptr, options).fetch_means[0]));
+      continue;
+    }
+    try {
+      run_pass(model.main, scope, dataset, plan, nullptr, options);
+      FAIL("the second batch has a NaN");
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find("square_error_cost made NaN in 'error', in batch 2 of thread 0") !=
+            std::string::npos);
+      CHECK(error.hint().find("lower the learning rate, clip gradients, or look at that batch") == 0);
+    }
+  }
+}
+
+TEST_CASE("passes over the program change no bit of what a training ends with") {
+  const TempDir dir;
+  const std::string file = dir.write("train.txt", lines(40, 3));
+  std::vector<std::vector<float>> tables;
+  for (const std::set<std::string>& off : {std::set<std::string>{}, std::set<std::string>{"all"}}) {
+    dataset::QueueDataset dataset(pooled_options({file}));
+    Cluster cluster(ps::Mode::sync);
+    PassOptions options{.fetch = {"loss"}, .mode = ps::Mode::sync, .passes_off = off};
+    run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
+    tables.push_back(cluster.tables());
+  }
+  CHECK(tables[0] == tables[1]);
 }

@@ -66,26 +66,28 @@ class Executor:
         thread: trainer and reader threads, 0 for the dataset's own. fetch_list, fetch_info: variables and the texts
         to print them under, every print_period batches of the first thread, on stdout:
         `time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]`. At the end of the pass one more line, which
-        Paddle has not: `examples: N, batches: N, seconds: S, examples/s: R`; the same figures are in `last_pass`.
+        Paddle has not: `examples: N, batches: N, seconds: S, examples/s: R`, and, unless the program is trained collectively,
+        one that says what bounds the pass (read, pull, compute, push) and what to change; the same figures are in `last_pass`.
         A program that is trained collectively reads this trainer's own files on every trainer: a step averages the gradients of
         one batch of each thread of each trainer. Who has no batch left takes part with none, so trainers need not have equally
         many; the pass ends when nobody has one, with the same parameters everywhere.
-        debug: accepted, changes nothing. Returns None.
+        debug: also prints what each type of operator took, unless the program is trained collectively. Returns None.
         Throws: Error(data) naming file, line and slot, or the pipe command that failed; Error(network).
         """
         self._pass("train_from_dataset", True, program, dataset, scope, thread, fetch_list, fetch_info, print_period,
-                   fetch_handler)
+                   fetch_handler, debug)
 
     def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
                            fetch_info=None, print_period=100, fetch_handler=None):
         """Like train_from_dataset, forward only: no parameter changes."""
         self._pass("infer_from_dataset", False, program, dataset, scope, thread, fetch_list, fetch_info, print_period,
-                   fetch_handler)
+                   fetch_handler, debug)
 
     def close(self):
         """Accepted: nothing is held that the end of the process does not free."""
 
-    def _pass(self, call, train, program, dataset, scope, thread, fetch_list, fetch_info, print_period, fetch_handler):
+    def _pass(self, call, train, program, dataset, scope, thread, fetch_list, fetch_info, print_period, fetch_handler,
+              debug):
         refuse(f"Executor.{call}", fetch_handler=(fetch_handler, None))
         if dataset is None:
             raise Error("config", f"Executor.{call}: no dataset is given", "pass dataset=paddle.distributed.QueueDataset()")
@@ -112,8 +114,12 @@ class Executor:
             self.last_pass = _native.run_pass(
                 program.native, scope.native, reading, training.plan if training else _native.TablePlan(),
                 training.client if training else None, train=train, mode=training.mode if training else "async",
-                pull_dense_every=training.exchange.pull_every if training and training.exchange else 1, **shown)
+                pull_dense_every=training.exchange.pull_every if training and training.exchange else 1, debug=bool(debug),
+                **shown)
         _print_line(_summary(self.last_pass))
+        for more in (self.last_pass.operator_table, self.last_pass.bound):
+            if more:
+                _print_line(more)
         elastic.check()
 
 
