@@ -69,6 +69,7 @@ class Backward final : public GradientBuilder {
 
   void append(Operator op) override {
     op.attributes[std::string(kRoleAttribute)] = std::string("backward");
+    op.where = op_.where;
     program_.append(std::move(op));
   }
 

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/error.h"
 #include "runtime/engine/axes.h"
 #include "runtime/engine/operators.h"
 
@@ -37,11 +36,11 @@ class Places {
       for (const std::int64_t value : values) {
         const std::int64_t place = value < 0 ? value + static_cast<std::int64_t>(size) : value;
         if (place < 0 || static_cast<std::size_t>(place) >= size) {
-          throw Error(ErrorKind::data,
-                      op.type + ": index " + std::to_string(value) + " in '" + op.inputs[1] +
-                          "' is outside of '" + op.inputs[0] + "', which has " + std::to_string(size) +
-                          " there",
-                      "use indices in [0, " + std::to_string(size) + ")");
+          fail_on_data(op,
+                       op.type + ": index " + std::to_string(value) + " in '" + op.inputs[1] +
+                           "' is outside of '" + op.inputs[0] + "', which has " + std::to_string(size) +
+                           " there",
+                       "use indices in [0, " + std::to_string(size) + ")");
         }
         places_.push_back(static_cast<std::size_t>(place));
       }
@@ -160,9 +159,10 @@ class Picks {
                                        : index.values<std::int64_t>()[r * deep + k];
         const std::int64_t place = value < 0 ? value + static_cast<std::int64_t>(size) : value;
         if (place < 0 || static_cast<std::size_t>(place) >= size) {
-          throw Error(ErrorKind::data, op.type + ": index " + std::to_string(value) + " in '" + op.inputs[1] +
-                                           "' is outside of '" + op.inputs[0] + "', which is " +
-                                           to_string(x.shape()));
+          fail_on_data(op,
+                       op.type + ": index " + std::to_string(value) + " in '" + op.inputs[1] +
+                           "' is outside of '" + op.inputs[0] + "', which is " + to_string(x.shape()),
+                       "use indices inside of it");
         }
         starts_[r] = starts_[r] * size + static_cast<std::size_t>(place);
       }
@@ -357,10 +357,10 @@ Kernel prepare_one_hot(const Preparation& p) {
       float* row = to.data();
       for (const std::int64_t value : values) {
         if (value < 0 || value >= depth) {
-          throw Error(ErrorKind::data,
-                      "one_hot: " + std::to_string(value) + " in '" + op->inputs[0] + "' is not below " +
-                          std::to_string(depth),
-                      "make num_classes larger, or map values into it");
+          fail_on_data(*op,
+                       "one_hot: " + std::to_string(value) + " in '" + op->inputs[0] + "' is not below " +
+                           std::to_string(depth),
+                       "make num_classes larger, or map values into it");
         }
         row[value] = 1.0f;
         row += depth;

@@ -20,7 +20,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/vector_math.h"
 
@@ -74,10 +73,10 @@ Kernel prepare_embedding(const Preparation& p) {
       } else if (key < rows) {
         std::memcpy(to, from + key * width, width * sizeof(float));
       } else {
-        throw Error(ErrorKind::data,
-                    "id " + std::to_string(keys[i]) + " in '" + op->inputs[1] + "' is outside of '" +
-                        op->inputs[0] + "', which has " + std::to_string(rows) + " rows",
-                    "make the embedding larger, or map ids into [0, " + std::to_string(rows) + ")");
+        fail_on_data(*op,
+                     "id " + std::to_string(keys[i]) + " in '" + op->inputs[1] + "' is outside of '" +
+                         op->inputs[0] + "', which has " + std::to_string(rows) + " rows",
+                     "make the embedding larger, or map ids into [0, " + std::to_string(rows) + ")");
       }
     }
   };

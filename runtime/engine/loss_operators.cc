@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/vector_math.h"
 
@@ -135,8 +134,10 @@ void infer_cross_entropy(Inference& inference) {
 
 std::size_t checked_label(const Operator& op, std::int64_t label, std::size_t classes) {
   if (label >= 0 && static_cast<std::size_t>(label) < classes) return static_cast<std::size_t>(label);
-  throw Error(ErrorKind::data, "label " + std::to_string(label) + " in '" + op.inputs[1] +
-                                   "' is outside of [0, " + std::to_string(classes) + ")");
+  fail_on_data(op,
+               "label " + std::to_string(label) + " in '" + op.inputs[1] + "' is outside of [0, " +
+                   std::to_string(classes) + ")",
+               "map labels into it, or set ignore_index to this one");
 }
 
 float log_of(float probability) {

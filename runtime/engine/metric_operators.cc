@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
 
 namespace fleetrun::engine {
@@ -165,8 +164,8 @@ Kernel prepare_auc(const Preparation& p) {
     for (std::size_t r = 0; r < labels.size(); ++r) {
       const float p1 = probabilities[r * width + width - 1];
       if (!(p1 >= 0.0f && p1 <= 1.0f)) {
-        throw Error(
-            ErrorKind::data,
+        fail_on_data(
+            *op,
             "auc: the prediction " + std::to_string(p1) + " in '" + op->inputs[0] + "' is not a probability",
             "give it the output of softmax or sigmoid");
       }

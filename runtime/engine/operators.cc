@@ -134,13 +134,28 @@ template std::vector<std::int64_t> attribute(const Operator&, const std::string&
 template std::vector<double> attribute(const Operator&, const std::string&);
 template std::vector<std::string> attribute(const Operator&, const std::string&);
 
+namespace {
+
+[[noreturn]] void fail_at(const Operator& op, ErrorKind kind, const std::string& what,
+                          const std::string& hint) {
+  Error error(kind, what, hint);
+  if (!op.where.empty()) error.while_doing(op.where);
+  throw error;
+}
+
+}  // namespace
+
+void fail_on_data(const Operator& op, const std::string& what, const std::string& hint) {
+  fail_at(op, ErrorKind::data, what, hint);
+}
+
 void fail(const Operator& op, const std::string& what, const std::string& hint) {
   std::string text = op.type + "(";
   for (const std::string& input : op.inputs) {
     if (text.back() != '(') text += ", ";
     text += input;
   }
-  throw Error(ErrorKind::config, text + "): " + what, hint);
+  fail_at(op, ErrorKind::config, text + "): " + what, hint);
 }
 
 Inference::Inference(Program& program, const Operator& op) : program_(program), op_(op) {}
@@ -213,7 +228,7 @@ void Inference::fail(const std::string& what, const std::string& hint) const {
     text += separator + name + " " + std::string(to_string(variable.type)) + " " + to_string(variable.shape);
     separator = ", ";
   }
-  throw Error(ErrorKind::config, text, hint);
+  fail_at(op_, ErrorKind::config, text, hint);
 }
 
 const OperatorDefinition* find_operator(std::string_view type) noexcept {

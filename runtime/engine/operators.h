@@ -49,7 +49,7 @@ class Inference {
   void set_output(std::size_t index, DataType type, const Shape& shape, int lod_level = 0);
   /// Declares a variable that the operator needs without reading it (the parameter of sparse_embedding).
   void declare(Variable variable);
-  /// Error(config): "OPERATOR: WHAT: NAME float32 [2, 3], NAME int64 [1]".
+  /// Error(config): "OPERATOR: WHAT: NAME float32 [2, 3], NAME int64 [1]", while: the line of the script.
   [[noreturn]] void fail(const std::string& what, const std::string& hint = {}) const;
 
  private:
@@ -87,8 +87,10 @@ class Preparation {
   std::vector<Tensor*> outputs_;
 };
 
-/// Error(config) of a running kernel: "OPERATOR(inputs): WHAT".
+/// Error(config) of a running kernel: "OPERATOR(inputs): WHAT", while: the line of the script.
 [[noreturn]] void fail(const Operator& op, const std::string& what, const std::string& hint = {});
+/// Error(data) of a value that no operator can take: WHAT, while: the line of the script.
+[[noreturn]] void fail_on_data(const Operator& op, const std::string& what, const std::string& hint);
 
 /// Appends the gradient operators of one operator.
 class GradientBuilder {

@@ -49,6 +49,8 @@ struct Operator {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::map<std::string, Attribute> attributes;
+  /// The line of the script that appended it, for errors: "train.py:12: y = paddle.add(a, b)". Empty when not known.
+  std::string where = {};
 
   bool operator==(const Operator&) const = default;
 };

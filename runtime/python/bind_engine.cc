@@ -58,7 +58,8 @@ void bind_program(py::module_& module) {
       .def_readonly("type", &Operator::type)
       .def_readonly("inputs", &Operator::inputs)
       .def_readonly("outputs", &Operator::outputs)
-      .def_readonly("attributes", &Operator::attributes);
+      .def_readonly("attributes", &Operator::attributes)
+      .def_readonly("where", &Operator::where);
   py::class_<Program, std::shared_ptr<Program>>(module, "Program")
       .def(py::init<>())
       .def_readwrite("random_seed", &Program::random_seed)
@@ -71,11 +72,15 @@ void bind_program(py::module_& module) {
       .def("variable_names", variable_names)
       .def("set_stop_gradient", [](Program& self, const std::string& name,
                                    bool stop) { self.variable(name).stop_gradient = stop; })
-      .def("append",
-           [](Program& self, std::string type, std::vector<std::string> inputs,
-              std::vector<std::string> outputs, std::map<std::string, engine::Attribute> attributes) {
-             self.append({std::move(type), std::move(inputs), std::move(outputs), std::move(attributes)});
-           })
+      .def(
+          "append",
+          [](Program& self, std::string type, std::vector<std::string> inputs,
+             std::vector<std::string> outputs, std::map<std::string, engine::Attribute> attributes,
+             std::string where) {
+            self.append({std::move(type), std::move(inputs), std::move(outputs), std::move(attributes),
+                         std::move(where)});
+          },
+          "type"_a, "inputs"_a, "outputs"_a, "attributes"_a, "where"_a = "")
       .def("operators", [](const Program& self) { return self.operators(); })
       .def("operator_count", [](const Program& self) { return self.operators().size(); })
       .def("has_operator", has_operator)

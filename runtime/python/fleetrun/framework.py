@@ -6,12 +6,16 @@ Source: documents 002 and 003.
 """
 
 import contextlib
+import linecache
+import os
+import sys
 
 from fleetrun import _native, _dtypes as dtypes
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr, to_attr
 
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _names = {}
 _scope = None
 _seed = 0
@@ -494,9 +498,18 @@ def append(kind, operator, inputs, attributes=None, outputs=None, layer=None):
             raise Error("config", f"paddle.{kind}: {variable!r} is no variable of a program",
                         "inputs come from paddle.static.data, parameters or other calls")
     names = ["" if variable is None else variable.name for variable in inputs]
-    program.native.append(operator, names, outputs, attributes or {})
+    program.native.append(operator, names, outputs, attributes or {}, _script_line())
     made = [program.var(name) for name in outputs]
     return made[0] if len(made) == 1 else made
+
+
+def _script_line():
+    """The line of the script that led here, for errors: "train.py:12: y = paddle.add(a, b)"."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    file, number = frame.f_code.co_filename, frame.f_lineno
+    return f"{file}:{number}: {linecache.getline(file, number).strip()}".removesuffix(": ")
 
 
 def create_parameter(shape, dtype="float32", name=None, attr=None, is_bias=False, default_initializer=None):

@@ -1,0 +1,79 @@
+"""What is said of a program that cannot be: the operator, the shapes, and the line of the script."""
+
+HEAD = """
+import numpy as np
+import fleetrun as paddle
+paddle.enable_static()
+exe = paddle.static.Executor(paddle.CPUPlace())
+def refused(call):
+    try:
+        call()
+    except paddle.Error as error:
+        print(error)
+    else:
+        raise AssertionError("no error")
+"""
+
+
+def test_a_shape_that_cannot_be_names_the_operator_the_shapes_and_the_line(run):
+    done = run(HEAD + """
+x = paddle.static.data("x", [None, 3])
+w = paddle.create_parameter([4, 2], "float32", name="w")
+def build():
+    return paddle.matmul(x, w)
+refused(build)
+""")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "matmul: the inner dimensions differ: x float32 [-1, 3], w float32 [4, 2]"
+    assert lines[1].endswith("script.py:17: return paddle.matmul(x, w)")
+    assert lines[1].startswith("  while: ")
+
+
+def test_a_shape_of_the_run_is_told_with_the_line_that_appended_the_operator(run):
+    done = run(HEAD + """
+x = paddle.static.data("x", [None, None])
+y = paddle.static.data("y", [None, None])
+total = paddle.add(x, y)
+refused(lambda: exe.run(feed={"x": np.ones([2, 3], "float32"), "y": np.ones([2, 4], "float32")}, fetch_list=[total]))
+""")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "elementwise_add(x, y): shapes do not agree: [2, 3] and [2, 4]"
+    assert lines[1].endswith("script.py:16: total = paddle.add(x, y)")
+    assert lines[2] == "  hint: each dimension must be the same, or 1 in one of them"
+
+
+def test_an_id_outside_of_its_table_is_told_with_the_line_of_a_layer(run):
+    done = run(HEAD + """
+ids = paddle.static.data("ids", [None, 1], "int64")
+table = paddle.nn.Embedding(5, 2)
+rows = table(ids)
+exe.run(paddle.static.default_startup_program())
+refused(lambda: exe.run(feed={"ids": np.array([[7]])}, fetch_list=[rows]))
+""")
+    assert done.stdout.splitlines()[0] == "id 7 in 'ids' is outside of 'embedding_0.w_0', which has 5 rows"
+    assert "script.py:16: rows = table(ids)" in done.stdout
+
+
+def test_a_name_used_twice_and_what_is_fed_and_fetched_amiss(run):
+    done = run(HEAD + """
+x = paddle.static.data("x", [None, 3])
+refused(lambda: paddle.static.data("x", [None, 4]))
+doubled = paddle.scale(x, 2.0)
+feed = np.ones([2, 3], "float32")
+refused(lambda: exe.run(feed={"x": feed.astype("float64")}, fetch_list=[doubled]))
+refused(lambda: exe.run(feed={"x": feed[:, :2]}, fetch_list=[doubled]))
+refused(lambda: exe.run(feed={"x": feed}, fetch_list=["scale_0.tmp_1"]))
+refused(lambda: exe.run(feed={}, fetch_list=[doubled]))
+""")
+    assert done.stdout.splitlines() == [
+        "variable 'x' is there already, as float32 [-1, 3]; it cannot become float32 [-1, 4]",
+        "  hint: give one of them another name",
+        "'x' is declared float32 [-1, 3], but was fed float64 [2, 3]",
+        "  hint: convert the values to float32",
+        "'x' is declared float32 [-1, 3], but was fed float32 [2, 2]",
+        "  hint: reshape the values, or declare the variable as they are",
+        "the program has no variable 'scale_0.tmp_1'",
+        "  hint: did you mean 'scale_0.tmp_0'?",
+        "'x' is not fed",
+        "  hint: feed every data variable that the program reads",
+    ]
