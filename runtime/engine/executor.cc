@@ -120,7 +120,8 @@ void Executor::accept(const std::map<std::string, const Tensor*>& feed) {
     if (fed.bytes() > 0) std::memcpy(data.tensor->data(), fed.data(), fed.bytes());
   }
   for (const State::Data& value : state_->needed) {
-    if (value.tensor->data() != nullptr) continue;
+    const bool is_filled = value.tensor->data() != nullptr || !value.tensor->shape().empty();
+    if (is_filled) continue;
     throw Error(ErrorKind::config, "'" + value.variable->name + "' has no value",
                 "run the startup program before the main program");
   }
