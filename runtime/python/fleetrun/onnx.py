@@ -99,7 +99,7 @@ class _Graph:
             self.node(_SAME[op.type], [name for name in op.inputs if name], op.outputs[0])
             return
         writer = globals().get("_write_" + op.type)
-        if writer is None:
+        if writer is None or any(name.endswith("_from") for name in op.attributes):  # sizes that are variables
             raise Error("config", f"paddle.onnx.export: {op.type}, which makes {op.outputs[0]}, cannot be exported",
                         "feed what it makes: add that variable to feed_vars")
         writer(self, op)
@@ -266,7 +266,8 @@ def _write_transpose(graph, op):
 
 def _write_slice(graph, op):
     limits = [graph.constant(op.attributes[name], "int64") for name in ("starts", "ends", "axes")]
-    graph.node("Slice", [op.inputs[0], *limits], op.outputs[0])
+    steps = [graph.constant(op.attributes["steps"], "int64")] if "steps" in op.attributes else []
+    graph.node("Slice", [op.inputs[0], *limits, *steps], op.outputs[0])
 
 
 def _reduced(kind):
