@@ -55,7 +55,8 @@ def einsum(equation, *operands):
         return _ordered(product, rest[0][1], wanted) if rest else product
     if len(operands) == 1:
         return _ordered(operands[0], inputs[0], wanted)
-    return framework.append("einsum", "einsum", operands, {"x": inputs[0], "y": inputs[1], "out": wanted})
+    made = framework.append("einsum", "einsum", operands, {"x": inputs[0], "y": inputs[1], "out": wanted})
+    return made if wanted else made.reshape([1])
 
 
 def _ordered(x, letters, wanted):

@@ -275,10 +275,10 @@ def any(x, axis=None, keepdim=False, name=None):  # noqa: A001, the name scripts
 def logsumexp(x, axis=None, keepdim=False, name=None):
     """log(sum(exp(x))) over `axis`, without overflow."""
     most = max(x, axis, keepdim=True)
-    total = log(sum(exp(x - most), axis, keepdim=True)) + (most if axis is not None else reshape(most, [1] * x.ndim))
+    total = log(sum(exp(x - most), axis, keepdim=True)) + most
     if keepdim:
         return total
-    return squeeze(total, axis) if axis is not None else reshape(total, [1])
+    return reshape(total, [1]) if len(_axes(axis)) in (0, x.ndim) else squeeze(total, axis)
 
 
 def norm(x, p="fro", axis=None, keepdim=False, name=None):
