@@ -58,3 +58,10 @@ def test_a_case_gives_what_paddle_gave(subject, name):
 def test_what_is_recorded_has_its_case():
     written = {file.stem: list(json.loads(file.read_text(encoding="utf-8"))) for file in GOLDEN.glob("*.json")}
     assert written == {subject: list(name_cases.cases_of(subject)) for subject in name_cases.subjects()}
+
+
+def test_every_name_that_models_use_is_used_by_a_case():
+    names = (GOLDEN / "names.txt").read_text(encoding="utf-8").split()
+    used = {name for subject in name_cases.subjects() for case in recorded(subject).values() for name in case["names"]}
+    assert len(names) == 138
+    assert [name for name in names if name not in used] == []

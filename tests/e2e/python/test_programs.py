@@ -208,6 +208,7 @@ assert exe.run(main, feed={"x": [[1, 2]]}, fetch_list=[y])[0] == 10
     ("paddle.mean(x, keepdim=True).backward", "fleetrun has no paddle.Tensor.backward"),
     ("bool(m)", "has no value while the program is being built"),
     ("paddle.nn.Linear(3, 2)(x) and 0", "has no value while the program is being built"),
+    ("F.cross_entropy(x, x, axis=0)", "paddle.nn.functional.cross_entropy(axis=0) of 2 axes is not supported"),
     ("F.cross_entropy(x, x, weight=x)", "cross_entropy(weight="),
     ("paddle.ParamAttr(learning_rate=x)", "paddle.ParamAttr(learning_rate="),
     ("paddle.optimizer.SGD(learning_rate=x)", "paddle.optimizer.SGD(learning_rate="),
