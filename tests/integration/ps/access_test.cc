@@ -31,9 +31,11 @@
 #include "runtime/base/doorkeeper.h"
 #include "runtime/base/error.h"
 #include "runtime/base/version.h"
+#include "tests/support/errors.h"
 
 using namespace fleetrun;
 using namespace fleetrun::ps;
+using fleetrun::tests::error_of;
 
 namespace {
 
@@ -80,15 +82,6 @@ float value_of(Client& client, std::uint64_t key) {
 
 void add(Client& client, std::uint64_t key, float amount) {
   client.push({.thread = 0, .sparse = {{0, std::span(&key, 1), std::span(&amount, 1)}}, .dense = {}});
-}
-
-Error error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::usage, "no error");
 }
 
 bool contains(const std::string& text, const std::string& part) {

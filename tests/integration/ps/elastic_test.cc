@@ -10,11 +10,13 @@
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
 #include "runtime/base/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/ps_connect.h"
 
 using fleetrun::Error;
 using fleetrun::ErrorKind;
 using namespace fleetrun::ps;
+using fleetrun::tests::error_of;
 
 namespace {
 
@@ -71,15 +73,6 @@ std::vector<float> values(Client& client) {
 
 std::vector<float> all(float value) {
   return std::vector<float>(kKeys.size(), value);
-}
-
-Error error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::usage, "no error");
 }
 
 template <class Work>

@@ -14,6 +14,7 @@
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
 #include "runtime/base/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/port_lease.h"
 #include "tests/support/ps_connect.h"
 #include "tests/support/server_process.h"
@@ -21,6 +22,7 @@
 using fleetrun::Error;
 using fleetrun::ErrorKind;
 using namespace fleetrun::ps;
+using fleetrun::tests::error_of;
 using fleetrun::tests::PortLease;
 using fleetrun::tests::ServerProcess;
 
@@ -66,15 +68,6 @@ void on_threads(std::size_t count, Work work) {
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
   for (std::thread& thread : threads) thread.join();
-}
-
-Error error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::usage, "no error");
 }
 
 bool contains(const std::string& text, const std::string& part) {

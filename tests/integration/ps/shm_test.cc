@@ -20,11 +20,13 @@
 #include "ps/shm/link.h"
 #include "ps/wire.h"
 #include "runtime/base/error.h"
+#include "tests/support/errors.h"
 
 using fleetrun::Error;
 using fleetrun::ErrorKind;
 using fleetrun::UniqueFd;
 using namespace fleetrun::ps;
+using fleetrun::tests::error_of;
 
 namespace {
 
@@ -384,15 +386,6 @@ struct Asleep {
     return std::make_unique<ShmLink>(std::move(same), UniqueFd(ends[1]), "server 4 at h:1", patience);
   }
 };
-
-Error error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::usage, "no error");
-}
 
 }  // namespace
 

@@ -5,9 +5,11 @@
 #include <thread>
 
 #include "collective/memory_store.h"
+#include "tests/support/errors.h"
 
 using namespace fleetrun;
 using namespace fleetrun::collective;
+using fleetrun::tests::error_of;
 
 namespace {
 
@@ -16,16 +18,6 @@ const auto kNever = Store::Clock::time_point::max();
 
 Place place(int rank, int size) {
   return {"world", rank, size};
-}
-
-template <class Action>
-Error error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::data, "nothing was thrown");
 }
 
 }  // namespace

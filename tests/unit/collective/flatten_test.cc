@@ -14,9 +14,11 @@
 
 #include "collective/cpu/convert.h"
 #include "collective/cpu/half.h"
+#include "tests/support/errors.h"
 
 using namespace fleetrun;
 using namespace fleetrun::collective;
+using fleetrun::tests::error_of;
 
 namespace {
 
@@ -80,16 +82,6 @@ std::vector<Vectors> all_vectors() {
   if (best_vectors() >= Vectors::avx2) all.push_back(Vectors::avx2);
   if (best_vectors() >= Vectors::avx512) all.push_back(Vectors::avx512);
   return all;
-}
-
-template <class Action>
-Error error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::data, "nothing was thrown");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "ps/memory/in_process.h"
 #include "runtime/base/error.h"
 #include "tests/support/counting_client.h"
+#include "tests/support/errors.h"
 #include "tests/support/pooled_model.h"
 #include "tests/support/temp_dir.h"
 
@@ -79,16 +80,6 @@ std::string lines(int count, int seed) {
     text += "2 " + std::to_string(a) + " " + std::to_string(b) + " 1 " + std::to_string((a + b) % 2) + "\n";
   }
   return text;
-}
-
-template <class Action>
-Error error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::usage, "no error was thrown");
 }
 
 }  // namespace

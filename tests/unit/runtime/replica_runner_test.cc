@@ -13,6 +13,7 @@
 #include "runtime/base/error.h"
 #include "runtime/engine/optimizer.h"
 #include "tests/support/engine_program.h"
+#include "tests/support/errors.h"
 #include "tests/support/pooled_model.h"
 
 using namespace fleetrun;
@@ -70,16 +71,6 @@ void check_close(const std::vector<float>& one, const std::vector<float>& other)
   REQUIRE(one.size() == other.size());
   for (std::size_t i = 0; i < one.size(); ++i)
     CHECK(one[i] == doctest::Approx(other[i]).epsilon(1e-6).scale(1.0));
-}
-
-template <class Action>
-Error error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::usage, "no error was thrown");
 }
 
 }  // namespace

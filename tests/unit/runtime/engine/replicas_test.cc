@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/engine/optimizer.h"
 #include "tests/support/engine_program.h"
+#include "tests/support/errors.h"
 #include "tests/support/pooled_model.h"
 
 using namespace fleetrun;
@@ -99,16 +100,6 @@ void check_close(const Weights& one, const Weights& other) {
       CHECK(one[i][k] == doctest::Approx(other[i][k]).epsilon(1e-6).scale(1.0));
     }
   }
-}
-
-template <class Action>
-Error error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::usage, "no error was thrown");
 }
 
 }  // namespace

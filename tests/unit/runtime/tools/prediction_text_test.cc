@@ -2,27 +2,22 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "tests/support/engine_program.h"
 
 namespace fleetrun::inference {
 namespace {
 
-template <class T>
-engine::Tensor tensor_of(engine::DataType type, const engine::Shape& shape, const std::vector<T>& values) {
-  engine::Tensor tensor(type, shape);
-  std::copy(values.begin(), values.end(), static_cast<T*>(tensor.data()));
-  return tensor;
-}
+using tests::tensor_of;
 
 TEST_CASE("a line for each row, spaces and tabs") {
   const auto a = tensor_of<float>(engine::DataType::float32, {2, 2}, {0.1F, 1e-7F, 3.0F, -0.0F});
   const auto b = tensor_of<std::int64_t>(engine::DataType::int64, {2}, {7, -9});
-  const auto c = tensor_of<std::uint8_t>(engine::DataType::boolean, {2, 1}, {1, 0});
+  const auto c = tensor_of<bool>(engine::DataType::boolean, {2, 1}, {true, false});
   const std::vector<Fetched> all = {{"a", &a}, {"b", &b}, {"c", &c}};
   CHECK(prediction_text(all, 2) == "0.1 1e-07\t7\t1\n3 -0\t-9\t0\n");
   CHECK(prediction_json(all, 2) ==
