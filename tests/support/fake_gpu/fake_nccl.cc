@@ -3,8 +3,10 @@
 #include "tests/support/fake_gpu/fake_nccl_comm.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <set>
+#include <type_traits>
 
 using namespace fleetrun::tests;
 
@@ -39,6 +41,15 @@ std::size_t bytes_of(ncclDataType_t type) {
   }
 }
 
+/// Sums wrap, as on a GPU: a barrier adds up what happens to be in its scratch memory.
+template <class Value>
+Value sum_of(Value a, Value b) {
+  if constexpr (std::is_integral_v<Value>)
+    return static_cast<Value>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  else
+    return static_cast<Value>(a + b);
+}
+
 template <class Value>
 void reduce_as(const FakeMeeting& meeting, Value* to, std::size_t from, std::size_t count,
                ncclRedOp_t operation) {
@@ -56,7 +67,7 @@ void reduce_as(const FakeMeeting& meeting, Value* to, std::size_t from, std::siz
       else if (operation == ncclMax)
         value = std::max(value, next);
       else
-        value = static_cast<Value>(value + next);
+        value = sum_of(value, next);
       is_first = false;
     }
     if (operation == ncclAvg) value = static_cast<Value>(value / static_cast<Value>(meeting.ranks.size()));
