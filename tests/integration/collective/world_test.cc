@@ -11,8 +11,8 @@
 #include "runtime/base/error.h"
 #include "tests/support/child_process.h"
 #include "tests/support/errors.h"
-#include "tests/support/port_lease.h"
 #include "tests/support/rank_threads.h"
+#include "tests/support/world_job.h"
 
 using namespace fleetrun;
 using namespace fleetrun::collective;
@@ -25,22 +25,7 @@ namespace {
 
 using Clock = Store::Clock;
 
-struct Job {
-  tests::PortLease port;
-  Access access{Secret::random(), "/job/secret"};
-
-  WorldOptions options(int rank, int size) const {
-    WorldOptions options;
-    options.rank = rank;
-    options.size = size;
-    options.store = port.endpoint();
-    options.access = access;
-    options.attempt = "attempt 0";
-    options.meet_within = 20s;
-    options.call_within = 20s;
-    return options;
-  }
-};
+using Job = tests::WorldJob;
 
 /// The sum of `value` over the ranks.
 float sum(Communicator& communicator, float value) {

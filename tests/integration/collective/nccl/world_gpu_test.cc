@@ -8,7 +8,7 @@
 #include "collective/world.h"
 #include "tests/support/child_process.h"
 #include "tests/support/fake_gpu/gpu_ranks.h"
-#include "tests/support/port_lease.h"
+#include "tests/support/world_job.h"
 
 using namespace fleetrun;
 using namespace fleetrun::collective;
@@ -17,22 +17,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Job {
-  PortLease port;
-  Access access{Secret::random(), "/job/secret"};
+struct Job : WorldJob {
   GpuLibraries libraries{fake_gpu_names()};
-
-  WorldOptions options(int rank, int size) const {
-    WorldOptions options;
-    options.rank = rank;
-    options.size = size;
-    options.store = port.endpoint();
-    options.access = access;
-    options.attempt = "attempt 0";
-    options.meet_within = 20s;
-    options.call_within = 20s;
-    return options;
-  }
 
   /// On the device of the rank's number.
   Connect on_gpus() const {
