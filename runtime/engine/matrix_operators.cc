@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "runtime/engine/broadcast.h"
+#include "runtime/engine/linear.h"
 #include "runtime/engine/matrix_product.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/vector_math.h"
@@ -59,19 +60,9 @@ void add_bias(float* out, const float* bias, std::size_t rows, std::size_t colum
 Kernel prepare_linear(const Preparation& p) {
   return [op = &p.op, x = p.input(0), weight = p.input(1), bias = p.input(2), out = p.output(0),
           shape = Shape()]() mutable {
-    if (x->shape().empty() || x->shape().back() != weight->shape()[0]) {
-      fail(*op,
-           "the input's shape is " + to_string(x->shape()) + ", the weight's " + to_string(weight->shape()));
-    }
-    const std::size_t rows = rows_of(*x), inner = last(*x), columns = last(*weight);
-    shape = x->shape();
-    shape.back() = static_cast<std::int64_t>(columns);
-    out->resize(DataType::float32, shape);
-    out->offsets = x->offsets;
-    float* to = out->values<float>().data();
-    multiply({.rows = rows, .columns = columns, .inner = inner}, x->values<float>().data(),
-             weight->values<float>().data(), to);
-    if (bias != nullptr) add_bias(to, bias->values<float>().data(), rows, columns);
+    const LinearSize size = multiply_linear(*op, *x, *weight, *out, shape);
+    if (bias == nullptr) return;
+    add_bias(out->values<float>().data(), bias->values<float>().data(), size.rows, size.columns);
   };
 }
 
@@ -294,6 +285,21 @@ void matmul_gradient(GradientBuilder& builder) {
 }
 
 }  // namespace
+
+LinearSize multiply_linear(const Operator& op, const Tensor& x, const Tensor& weight, Tensor& out,
+                           Shape& shape) {
+  if (x.shape().empty() || x.shape().back() != weight.shape()[0]) {
+    fail(op, "the input's shape is " + to_string(x.shape()) + ", the weight's " + to_string(weight.shape()));
+  }
+  const std::size_t rows = rows_of(x), inner = last(x), columns = last(weight);
+  shape = x.shape();
+  shape.back() = static_cast<std::int64_t>(columns);
+  out.resize(DataType::float32, shape);
+  out.offsets = x.offsets;
+  multiply({.rows = rows, .columns = columns, .inner = inner}, x.values<float>().data(),
+           weight.values<float>().data(), out.values<float>().data());
+  return {rows, columns};
+}
 
 std::span<const OperatorDefinition> matrix_operators() {
   static constexpr OperatorDefinition all[] = {

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "runtime/base/error.h"
+#include "runtime/engine/linear.h"
 #include "runtime/engine/matrix_product.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/vector_math.h"
@@ -62,20 +63,9 @@ template <class F>
 Kernel linear_act(const Preparation& p) {
   return [op = &p.op, x = p.input(0), weight = p.input(1), bias = p.input(2), out = p.output(0),
           shape = Shape()]() mutable {
-    if (x->shape().empty() || x->shape().back() != weight->shape()[0]) {
-      fail(*op,
-           "the input's shape is " + to_string(x->shape()) + ", the weight's " + to_string(weight->shape()));
-    }
-    const std::size_t inner = last(*x), columns = last(*weight);
-    const std::size_t rows = inner == 0 ? 0 : x->size() / inner;
-    shape = x->shape();
-    shape.back() = static_cast<std::int64_t>(columns);
-    out->resize(DataType::float32, shape);
-    out->offsets = x->offsets;
-    float* to = out->values<float>().data();
-    multiply({.rows = rows, .columns = columns, .inner = inner}, x->values<float>().data(),
-             weight->values<float>().data(), to);
-    activate<F>(to, bias != nullptr ? bias->values<float>().data() : nullptr, rows, columns);
+    const LinearSize size = multiply_linear(*op, *x, *weight, *out, shape);
+    activate<F>(out->values<float>().data(), bias != nullptr ? bias->values<float>().data() : nullptr,
+                size.rows, size.columns);
   };
 }
 
