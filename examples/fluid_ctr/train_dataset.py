@@ -18,4 +18,4 @@ exe = fluid.Executor(fluid.CPUPlace())
 exe.run(fluid.default_startup_program())
 for epoch in range(2):
     exe.train_from_dataset(program=fluid.default_main_program(), dataset=dataset, fetch_list=[avg_cost], fetch_info=["cost"],
-                           print_period=10)
+                           print_period=5)

@@ -28,7 +28,7 @@ fleet.init(role)
 
 # step3: the program
 use_var, avg_cost = ctr()
-optimizer = fluid.optimizer.SGD(2.0)
+optimizer = fluid.optimizer.SGD(0.5)
 optimizer = fleet.distributed_optimizer(optimizer, strategy)
 optimizer.minimize(avg_cost)
 
@@ -48,5 +48,5 @@ elif fleet.is_worker():
     dataset.set_filelist(sorted(glob.glob("data/part-*"))[fleet.worker_index()::fleet.worker_num()])
     for epoch in range(4):
         exe.train_from_dataset(program=fleet.main_program, dataset=dataset, fetch_list=[avg_cost], fetch_info=["cost"],
-                               print_period=20)
+                               print_period=5)
     fleet.stop_worker()

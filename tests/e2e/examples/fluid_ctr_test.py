@@ -16,11 +16,12 @@ def costs(text):
     return [float(cost) for cost in re.findall(r"cost(?:\[1\]:\[| )(\d\.\d+)", text)]
 
 
-def fell(text, count):
-    """Guessing costs ln 2 = 0.69; single batches jump, so the last three are taken together."""
+def fell(text, counts):
+    """Guessing costs ln 2 = 0.69; single batches jump, so the last quarter is taken together."""
     found = costs(text)
-    assert len(found) == count, text
-    assert sum(found[-3:]) / 3 < 0.6, text
+    assert len(found) in counts, text
+    last = found[-(len(found) // 4):]
+    assert sum(last) / len(last) < 0.6, text
 
 
 @pytest.mark.parametrize("replicas", ["1", "2"])
@@ -30,13 +31,14 @@ def test_replicas_in_one_process(folder, fleetrun, monkeypatch, replicas):
     assert run.returncode == 0, run.stdout + run.stderr
     text = (folder / "log" / "workerlog.0").read_text()
     assert f"step 300, {replicas} replicas, cost" in text
-    fell(text, 4)
+    fell(text, [4])
 
 
 def test_training_from_files(folder, fleetrun):
     run = fleetrun(folder, "--compat=paddle", "--nproc_per_node=1", "train_dataset.py")
     assert run.returncode == 0, run.stdout + run.stderr
-    fell((folder / "log" / "workerlog.0").read_text(), 14)
+    # The first of two threads prints every fifth of its batches; of an epoch's 157 it may get few or nearly all.
+    fell((folder / "log" / "workerlog.0").read_text(), range(8, 63))
 
 
 @pytest.mark.parametrize("mode", ["sync", "half_async", "async", "geo"])
@@ -44,4 +46,4 @@ def test_parameter_servers(folder, fleetrun, mode):
     run = fleetrun(folder, "--compat=paddle", "--server_num=1", "--trainer_num=2", "train_ps.py", mode)
     assert run.returncode == 0, run.stdout + run.stderr
     for rank in (0, 1):
-        fell((folder / "log" / f"workerlog.{rank}").read_text(), 12)
+        fell((folder / "log" / f"workerlog.{rank}").read_text(), [60])
