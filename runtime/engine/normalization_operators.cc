@@ -1,48 +1,23 @@
-// Values brought to mean 0 and variance 1, float32, and prelu, which too has a parameter for each channel.
+// Values of a row brought to mean 0 and variance 1, float32, and prelu, which has a parameter for each channel.
 //
 //   layer_norm   (X, Scale [width] optional, Bias [width] optional) -> Y, Mean [rows], Variance [rows];
 //                begin_norm_axis = 1: that axis and those behind it are a row; epsilon = 1e-5
-//   batch_norm   (X, Scale [c], Bias [c], RunningMean [c], RunningVariance [c]) -> Y, RunningMean, RunningVariance,
-//                Mean [c], Variance [c] (of this batch); epsilon = 1e-5, momentum = 0.9: running = momentum * running +
-//                (1 - momentum) * batch; is_test, use_global_stats = false: with the running ones, which then stay;
-//                trainable_statistics = false: true, and a test takes the batch's too; an empty Scale is 1, an empty Bias 0
-//                channels_last = false: the channels are X's last axis instead of the second
 //   prelu        (X, Alpha) -> Out: x where it is positive, else alpha * x; mode "all" (one alpha), "channel" (second
 //                axis; the last with channels_last) or "element" (one for each value of an example)
 //
-// Variances are of the whole (divided by n). Sources: Ioffe and Szegedy, 2015; Ba, Kiros and Hinton, 2016; He et al.,
-// Delving deep into rectifiers, 2015.
+// Variances are of the whole (divided by n). Sources: Ba, Kiros and Hinton, 2016; He et al., Delving deep into rectifiers,
+// 2015.
 
 #include <algorithm>
 #include <cmath>
 
 #include "runtime/engine/axes.h"
+#include "runtime/engine/channels.h"
 #include "runtime/engine/operators.h"
 
 namespace fleetrun::engine {
 
 namespace {
-
-const float* data_of(const Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->values<float>().data();
-}
-
-float* filled(Tensor* tensor, std::size_t size) {
-  if (tensor == nullptr) return nullptr;
-  tensor->resize(DataType::float32, {static_cast<std::int64_t>(size)});
-  std::fill_n(tensor->values<float>().data(), size, 0.0f);
-  return tensor->values<float>().data();
-}
-
-/// Checks that an optional parameter has `size` values; -1: whatever.
-void expect_size(const Inference& inference, std::size_t index, std::int64_t size, const char* what) {
-  if (index >= inference.op().inputs.size() || inference.op().inputs[index].empty()) return;
-  inference.expect_type(index, DataType::float32);
-  if (size >= 0 && count(inference.input(index).shape) != size) {
-    inference.fail("the " + std::string(what) + " '" + inference.op().inputs[index] + "' has not " +
-                   std::to_string(size) + " values");
-  }
-}
 
 // Layer norm.
 
@@ -150,155 +125,6 @@ void layer_norm_gradient(GradientBuilder& builder) {
        .attributes = op.attributes});
 }
 
-// Batch norm.
-
-/// X as [outer, channels, inner].
-struct Channels {
-  Channels(const Operator& op, const Shape& shape) {
-    const bool last = attribute(op, "channels_last", false);
-    const std::size_t axis = last ? shape.size() - 1 : 1;
-    outer = product(shape, 0, axis);
-    channels = static_cast<std::size_t>(shape[axis]);
-    inner = product(shape, axis + 1, shape.size());
-  }
-  double each() const noexcept { return static_cast<double>(outer * inner); }
-
-  /// body(channel, position) for every value.
-  template <class Body>
-  void for_each(const Body& body) const {
-    std::size_t at = 0;
-    for (std::size_t o = 0; o < outer; ++o) {
-      for (std::size_t c = 0; c < channels; ++c) {
-        for (std::size_t i = 0; i < inner; ++i, ++at) body(c, at);
-      }
-    }
-  }
-
-  std::size_t outer, channels, inner;
-};
-
-bool uses_running(const Operator& op) {
-  const bool tests = attribute(op, "is_test", false) && !attribute(op, "trainable_statistics", false);
-  return tests || attribute(op, "use_global_stats", false);
-}
-
-std::int64_t channel_count(const Inference& inference, const Shape& shape) {
-  if (shape.size() < 2) inference.fail("the input needs two dimensions or more");
-  const std::int64_t channels = attribute(inference.op(), "channels_last", false) ? shape.back() : shape[1];
-  if (channels < 0) inference.fail("the number of channels is not known");
-  return channels;
-}
-
-void infer_batch_norm(Inference& inference) {
-  inference.expect_inputs(5, 5);
-  inference.expect_outputs(5, 5);
-  inference.expect_type(0, DataType::float32);
-  const Variable& x = inference.input(0);
-  const Shape shape = x.shape;
-  const std::int64_t channels = channel_count(inference, shape);
-  const char* const names[] = {"", "scale", "bias", "running mean", "running variance"};
-  for (std::size_t i = 1; i < 5; ++i) expect_size(inference, i, channels, names[i]);
-  inference.set_output(0, DataType::float32, shape, x.lod_level);
-  for (std::size_t i = 1; i < 5; ++i) inference.set_output(i, DataType::float32, {channels});
-}
-
-void batch_moments(const Channels& channels, const float* x, float* mean, float* variance) {
-  std::vector<double> sums(channels.channels), squares(channels.channels);
-  channels.for_each([&](std::size_t c, std::size_t at) { sums[c] += x[at]; });
-  for (std::size_t c = 0; c < channels.channels; ++c) mean[c] = static_cast<float>(sums[c] / channels.each());
-  channels.for_each([&](std::size_t c, std::size_t at) {
-    const double distance = double(x[at]) - mean[c];
-    squares[c] += distance * distance;
-  });
-  for (std::size_t c = 0; c < channels.channels; ++c)
-    variance[c] = static_cast<float>(squares[c] / channels.each());
-}
-
-/// running = momentum * running + (1 - momentum) * batch.
-void follow(const Tensor& running, Tensor& out, const float* batch, float momentum) {
-  // Usually they are the same tensor, and other threads' too.
-  if (out.shape() != running.shape()) out.resize(DataType::float32, running.shape());
-  for (std::size_t c = 0; c < running.size(); ++c) {
-    out.values<float>()[c] = momentum * running.values<float>()[c] + (1.0f - momentum) * batch[c];
-  }
-}
-
-Kernel prepare_batch_norm(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), scale = p.input(1), bias = p.input(2), running_mean = p.input(3),
-          running_variance = p.input(4), y = p.output(0), mean_out = p.output(1), variance_out = p.output(2),
-          mean = p.output(3), variance = p.output(4),
-          epsilon = static_cast<float>(attribute(p.op, "epsilon", 1e-5)),
-          momentum = static_cast<float>(attribute(p.op, "momentum", 0.9)), running = uses_running(p.op)] {
-    const Channels channels(*op, x->shape());
-    const float* from = x->values<float>().data();
-    y->resize(DataType::float32, x->shape());
-    y->offsets = x->offsets;
-    float *means = filled(mean, channels.channels), *variances = filled(variance, channels.channels);
-    if (running || x->size() == 0) {
-      std::copy_n(data_of(running_mean), channels.channels, means);
-      std::copy_n(data_of(running_variance), channels.channels, variances);
-    } else {
-      batch_moments(channels, from, means, variances);
-      follow(*running_mean, *mean_out, means, momentum);
-      follow(*running_variance, *variance_out, variances, momentum);
-    }
-    const float *s = data_of(scale), *b = data_of(bias);
-    float* to = y->values<float>().data();
-    std::vector<float> factors(channels.channels);
-    for (std::size_t c = 0; c < factors.size(); ++c) {
-      factors[c] = (s == nullptr ? 1.0f : s[c]) / std::sqrt(variances[c] + epsilon);
-    }
-    channels.for_each([&](std::size_t c, std::size_t at) {
-      to[at] = (from[at] - means[c]) * factors[c] + (b == nullptr ? 0.0f : b[c]);
-    });
-  };
-}
-
-/// (X, Scale, Mean, Variance, dY) -> dX, dScale, dBias
-Kernel prepare_batch_norm_gradient(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), scale = p.input(1), mean = p.input(2), variance = p.input(3),
-          g = p.input(4), dx = p.output(0), ds = p.output(1), db = p.output(2),
-          epsilon = static_cast<float>(attribute(p.op, "epsilon", 1e-5)), running = uses_running(p.op)] {
-    const Channels channels(*op, x->shape());
-    const float *from = x->values<float>().data(), *up = g->values<float>().data();
-    const float *means = data_of(mean), *s = data_of(scale);
-    std::vector<float> factors(channels.channels);
-    for (std::size_t c = 0; c < factors.size(); ++c) {
-      factors[c] = 1.0f / std::sqrt(variance->values<float>()[c] + epsilon);
-    }
-    std::vector<double> sums(channels.channels), products(channels.channels);
-    channels.for_each([&](std::size_t c, std::size_t at) {
-      sums[c] += up[at];
-      products[c] += double(up[at]) * (from[at] - means[c]) * factors[c];
-    });
-    float *scales = filled(ds, channels.channels), *biases = filled(db, channels.channels);
-    for (std::size_t c = 0; c < channels.channels; ++c) {
-      if (scales != nullptr) scales[c] = static_cast<float>(products[c]);
-      if (biases != nullptr) biases[c] = static_cast<float>(sums[c]);
-      // What the batch's own mean and variance take off a value's gradient.
-      sums[c] = running ? 0.0 : sums[c] / channels.each();
-      products[c] = running ? 0.0 : products[c] / channels.each();
-    }
-    if (dx == nullptr) return;
-    dx->resize(DataType::float32, x->shape());
-    float* to = dx->values<float>().data();
-    channels.for_each([&](std::size_t c, std::size_t at) {
-      const float normal = (from[at] - means[c]) * factors[c];
-      const float factor = (s == nullptr ? 1.0f : s[c]) * factors[c];
-      to[at] = factor * (up[at] - static_cast<float>(sums[c]) - normal * static_cast<float>(products[c]));
-    });
-  };
-}
-
-void batch_norm_gradient(GradientBuilder& builder) {
-  const Operator& op = builder.op();
-  builder.append(
-      {.type = "batch_norm_grad",
-       .inputs = {op.inputs[0], op.inputs[1], op.outputs[3], op.outputs[4], builder.output_gradient(0)},
-       .outputs = {builder.input_gradient(0), builder.input_gradient(1), builder.input_gradient(2)},
-       .attributes = op.attributes});
-}
-
 // Prelu.
 
 /// X as [outer, alphas, inner].
@@ -377,8 +203,6 @@ std::span<const OperatorDefinition> normalization_operators() {
   static constexpr OperatorDefinition all[] = {
       {"layer_norm", infer_layer_norm, prepare_layer_norm, layer_norm_gradient},
       {"layer_norm_grad", infer_gradient, prepare_layer_norm_gradient, nullptr},
-      {"batch_norm", infer_batch_norm, prepare_batch_norm, batch_norm_gradient},
-      {"batch_norm_grad", infer_gradient, prepare_batch_norm_gradient, nullptr},
       {"prelu", infer_prelu, prepare_prelu, prelu_gradient},
       {"prelu_grad", infer_gradient, prepare_prelu_gradient, nullptr},
   };

@@ -143,6 +143,7 @@ std::span<const OperatorDefinition> update_operators();
 std::span<const OperatorDefinition> convolution_operators();
 std::span<const OperatorDefinition> pooling_operators();
 std::span<const OperatorDefinition> normalization_operators();
+std::span<const OperatorDefinition> batch_norm_operators();
 std::span<const OperatorDefinition> recurrent_operators();
 std::span<const OperatorDefinition> print_operators();
 

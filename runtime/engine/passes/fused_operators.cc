@@ -18,11 +18,16 @@
 #include "runtime/engine/linear.h"
 #include "runtime/engine/matrix_product.h"
 #include "runtime/engine/operators.h"
+#include "runtime/engine/passes/activation_formula.h"
 #include "runtime/engine/vector_math.h"
 
 namespace fleetrun::engine {
 
 namespace {
+
+using fused::Relu;
+using fused::Sigmoid;
+using fused::Tanh;
 
 void infer_fused(Inference& inference) {
   inference.fail("is made by passes only");
@@ -31,19 +36,6 @@ void infer_fused(Inference& inference) {
 std::size_t last(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.shape().back());
 }
-
-struct Relu {
-  [[gnu::always_inline]] static float value(float x) { return x > 0.0f ? x : 0.0f; }
-  [[gnu::always_inline]] static float slope(float y) { return y > 0.0f ? 1.0f : 0.0f; }
-};
-struct Sigmoid {
-  [[gnu::always_inline]] static float value(float x) { return vector_math::sigmoid(x); }
-  [[gnu::always_inline]] static float slope(float y) { return y * (1.0f - y); }
-};
-struct Tanh {
-  [[gnu::always_inline]] static float value(float x) { return vector_math::tanh(x); }
-  [[gnu::always_inline]] static float slope(float y) { return 1.0f - y * y; }
-};
 
 template <class F>
 void activate(float* out, const float* bias, std::size_t rows, std::size_t columns) {

@@ -21,6 +21,7 @@ std::span<const Pass> all_passes() {
   static constexpr Pass all[] = {
       {"dead_code", remove_dead_code},
       {"linear_act", fuse_linear_activation},
+      {"batch_norm_act", fuse_batch_norm_activation},
       {"lookup_concat", fuse_lookup_concat},
       {"memory", share_memory},
   };

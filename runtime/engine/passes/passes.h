@@ -2,6 +2,7 @@
 //
 //   dead_code       operators whose results nobody reads are left out
 //   linear_act      linear + relu, sigmoid or tanh, and their two gradients, become one operator each
+//   batch_norm_act  batch_norm with such an activation behind it likewise
 //   lookup_concat   lookups, what pools or reshapes their rows, and the concat behind them become one operator that
 //                   writes the rows straight into the product's input; their gradients are taken straight from it
 //   memory          temporaries that do not live at the same time become one variable
@@ -32,6 +33,7 @@ struct Pass {
 
 Program remove_dead_code(const Program& program, const Kept& kept);
 Program fuse_linear_activation(const Program& program, const Kept& kept);
+Program fuse_batch_norm_activation(const Program& program, const Kept& kept);
 Program fuse_lookup_concat(const Program& program, const Kept& kept);
 Program share_memory(const Program& program, const Kept& kept);
 
