@@ -4,6 +4,7 @@
 
 #include "runtime/engine/executor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <random>
@@ -31,7 +32,7 @@ struct Executor::State {
 
   State(const Program& original, Scope& in_scope, RowSource* rows, const std::set<std::string>& own);
   Tensor* resolve(const std::string& name, const std::set<std::string>& own);
-  void prepare(const Operator& op, std::uint64_t seed, RowSource* rows, const std::set<std::string>& own);
+  void prepare(Operator& op, std::uint64_t seed, RowSource* rows, const std::set<std::string>& own);
 };
 
 namespace {
@@ -40,6 +41,14 @@ std::uint64_t run_seed(std::uint64_t program_seed) {
   if (program_seed != 0) return program_seed;
   std::random_device device;
   return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+/// Those of the program before passes, for errors; tensors have been resolved by then.
+void restore_names(Operator& op) {
+  auto names = attribute(op, std::string(kNamesAttribute), std::vector<std::string>());
+  if (names.empty()) return;
+  std::move(names.begin(), names.begin() + std::ssize(op.inputs), op.inputs.begin());
+  std::move(names.begin() + std::ssize(op.inputs), names.end(), op.outputs.begin());
 }
 
 void check_feed(const Variable& variable, const Tensor& fed) {
@@ -66,7 +75,7 @@ Executor::State::State(const Program& original, Scope& in_scope, RowSource* rows
     : program(original), scope(in_scope) {
   const std::uint64_t seed = run_seed(program.random_seed);
   kernels.reserve(program.operators().size());
-  for (const Operator& op : program.operators()) prepare(op, seed, rows, own);
+  for (Operator& op : program.operators()) prepare(op, seed, rows, own);
 }
 
 Tensor* Executor::State::resolve(const std::string& name, const std::set<std::string>& own) {
@@ -80,7 +89,7 @@ Tensor* Executor::State::resolve(const std::string& name, const std::set<std::st
   return tensor;
 }
 
-void Executor::State::prepare(const Operator& op, std::uint64_t seed, RowSource* rows,
+void Executor::State::prepare(Operator& op, std::uint64_t seed, RowSource* rows,
                               const std::set<std::string>& own) {
   const OperatorDefinition* definition = find_operator(op.type);
   if (definition == nullptr) throw Error(ErrorKind::config, "there is no operator '" + op.type + "'");
@@ -92,12 +101,12 @@ void Executor::State::prepare(const Operator& op, std::uint64_t seed, RowSource*
     if (variable.persistable && !variable.is_data) needed.push_back({&variable, inputs.back()});
   }
   for (const std::string& name : op.outputs) outputs.push_back(resolve(name, own));
+  restore_names(op);
   Preparation preparation(op, std::move(inputs), std::move(outputs));
   preparation.rows = rows;
   const auto own_seed = static_cast<std::uint64_t>(attribute(op, "seed", std::int64_t{0}));
-  const std::string stream =
-      attribute(op, std::string(kStreamAttribute), op.outputs.empty() ? op.type : op.outputs[0]);
-  preparation.seed = stream_seed(own_seed != 0 ? own_seed : seed, stream);
+  preparation.seed =
+      stream_seed(own_seed != 0 ? own_seed : seed, op.outputs.empty() ? op.type : op.outputs[0]);
   kernels.push_back(definition->prepare(preparation));
 }
 

@@ -88,8 +88,9 @@ class Program {
 
 /// The attribute that marks operators which are not part of the forward computation: "backward" or "update".
 inline constexpr std::string_view kRoleAttribute = "role";
-/// The name by which an operator's random numbers are chosen; that of its first output when it is not there.
-inline constexpr std::string_view kStreamAttribute = "stream";
+/// The names of an operator's inputs and outputs, in this order, where a pass has given them others: errors name these, and
+/// random numbers are chosen by the first output's.
+inline constexpr std::string_view kNamesAttribute = "names";
 
 /// The program's variables and operators as text, for people.
 std::string to_string(const Program& program);

@@ -1,6 +1,6 @@
 // Walks the operators in order and gives each temporary, when it is made, the name of one of its type that nobody reads any
 // more: the largest first, since a tensor keeps its memory. A temporary that has, or could have, offsets keeps its own, and
-// so does one that an operator reads and writes at once. Random numbers stay those that the first name chose.
+// so does one that an operator reads and writes at once. Errors, and random numbers, go by the names that were there before.
 
 #include <algorithm>
 
@@ -44,6 +44,14 @@ std::int64_t size_of(const Variable& variable) {
   return size;
 }
 
+/// Lets `renamed` say what its inputs and outputs were called.
+void note_names(const Operator& original, Operator& renamed) {
+  if (renamed.inputs == original.inputs && renamed.outputs == original.outputs) return;
+  std::vector<std::string> names = original.inputs;
+  names.insert(names.end(), original.outputs.begin(), original.outputs.end());
+  renamed.attributes[std::string(kNamesAttribute)] = std::move(names);
+}
+
 }  // namespace
 
 Program share_memory(const Program& program, const Kept& kept) {
@@ -64,15 +72,14 @@ Program share_memory(const Program& program, const Kept& kept) {
       }
       names[name] = best == free.end() ? name : *best;
       if (best != free.end()) free.erase(best);
-      if (&name == op.outputs.data() && names[name] != name)
-        op.attributes[std::string(kStreamAttribute)] = name;
       name = names[name];
     }
     for (std::string& name : op.inputs) {
       if (const auto found = names.find(name); found != names.end()) name = found->second;
     }
-    // What ends here is free for the operators behind, not for the outputs of this one.
     const Operator& original = rewrite.op(i);
+    note_names(original, op);
+    // What ends here is free for the operators behind, not for the outputs of this one.
     std::set<std::string> ended;
     for (const auto* all : {&original.inputs, &original.outputs}) {
       for (const std::string& name : *all) {

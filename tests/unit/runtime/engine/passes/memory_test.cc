@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/base/error.h"
 #include "runtime/engine/passes/passes.h"
 #include "tests/support/engine_program.h"
+#include "tests/support/errors.h"
 
 using namespace fleetrun::engine;
 using namespace fleetrun::tests;
@@ -74,4 +76,20 @@ TEST_CASE("random numbers are those of the name before") {
     sums.push_back(floats_of(executor.tensor("sum")));
   }
   CHECK(sums[0] == sums[1]);
+}
+
+TEST_CASE("errors name the variables of the program before") {
+  Program program = chain();
+  add_data(program, "other", DataType::float32, {-1, 2});
+  add(program, "elementwise_add", {"d", "other"}, "sum");
+  const Program shared = share_memory(program, {"y", "sum"});
+  CHECK(shared.operators().back().inputs.front() != "d");
+  const auto message_of = [](const Program& run) {
+    Scope scope;
+    Executor executor(run, scope);
+    const Tensor x = floats({2, 2}, {0.5f, -1, 2, 0.25f}), other = floats({3, 2}, {1, 2, 3, 4, 5, 6});
+    return std::string(error_of([&] { executor.run({{"x", &x}, {"other", &other}}); }).what());
+  };
+  CHECK(message_of(program).starts_with("elementwise_add(d, other): "));
+  CHECK(message_of(shared) == message_of(program));
 }
