@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "dataset/batch.h"
+#include "runtime/base/timeline.h"
 
 namespace fleetrun::dataset {
 
@@ -28,6 +30,9 @@ class BatchSource {
   /// Moves the next batch of this reader into `batch`, whose memory is used again; false after its last one. The last
   /// batch of a reader may be short. Throws: Error(data); the other readers stop after an error.
   virtual bool next(std::size_t reader, Batch& batch) = 0;
+
+  /// Where the next passes draw what the source's own threads do; null: nowhere. Not while a pass is under way.
+  virtual void draw_on(std::shared_ptr<Timeline> timeline) { static_cast<void>(timeline); }
 
   /// Ends the pass at once, readers that wait in next() included. Idempotent.
   virtual void stop() noexcept = 0;

@@ -55,6 +55,7 @@ struct Reader {
   BatchQueue queue;
   const std::size_t number;
   std::thread thread;
+  Lane* lane = nullptr;               // of its thread, while it runs
   std::atomic<bool> drained = false;  // its consumer has had all
 };
 
@@ -77,6 +78,7 @@ struct QueueDataset::State {
   void start_ahead();
   void run(Reader& reader) noexcept;
   void read_files(Reader& reader);
+  static void push(Reader& reader, Batch& batch);
   std::size_t file_after(const Reader& reader, std::size_t taken);
   template <class Parser>
   void read_files_with(Parser&& parser, Reader& reader);
@@ -101,6 +103,7 @@ struct QueueDataset::State {
   std::atomic<std::size_t> running = 0;
   std::atomic<std::size_t> next_ahead = 0;
   PipesAhead ahead;  // the first files of the next pass
+  std::shared_ptr<Timeline> timeline;
 };
 
 void QueueDataset::State::read_environment() {
@@ -160,6 +163,8 @@ bool QueueDataset::State::is_complete() const noexcept {
 
 void QueueDataset::State::run(Reader& reader) noexcept {
   try {
+    Lane lane(timeline, "reader " + std::to_string(reader.number));
+    reader.lane = &lane;
     read_files(reader);
     if (--running == 0) report_bad_lines();
     reader.queue.finish();
@@ -193,6 +198,12 @@ void QueueDataset::State::read_files_with(Parser&& parser, Reader& reader) {
   if (options.starts_next_pass) start_ahead();
   const std::size_t rows = parser.end_batch();
   if (rows == 0 || (options.drop_last && rows < options.batch_size)) return;
+  push(reader, batch);
+}
+
+void QueueDataset::State::push(Reader& reader, Batch& batch) {
+  reader.lane->flush();
+  const Bar bar(reader.lane, "wait", "reader");
   if (!reader.queue.push(batch)) throw StopRequested();
 }
 
@@ -215,16 +226,28 @@ void QueueDataset::State::start_ahead() {
 }
 
 template <class Parser>
+MultiSlotParser::Outcome parse(Parser& parser, Reader& reader) {
+  const Bar bar(reader.lane, "parse", "reader");
+  return parser.parse();
+}
+
+template <class Parser>
+std::size_t read(ByteSource& source, Parser& parser, Reader& reader) {
+  const Bar bar(reader.lane, "read", "reader");
+  return source.read(parser.room());
+}
+
+template <class Parser>
 void QueueDataset::State::read_file(std::size_t index, Reader& reader, Parser& parser, Batch& batch) {
   const std::string& file = options.files[index];
   std::unique_ptr<ByteSource> source = ahead.take(index, file);
   if (!source) source = open_byte_source(source_options(index));
   parser.begin_input();
   for (bool ended = false;;) {
-    switch (parser.parse()) {
+    switch (parse(parser, reader)) {
       case MultiSlotParser::Outcome::full:
         parser.end_batch();
-        if (!reader.queue.push(batch)) throw StopRequested();
+        push(reader, batch);
         parser.begin_batch(batch, options.batch_size);
         continue;
       case MultiSlotParser::Outcome::bad:
@@ -235,7 +258,7 @@ void QueueDataset::State::read_file(std::size_t index, Reader& reader, Parser& p
         break;
     }
     if (ended) return;
-    const std::size_t bytes = source->read(parser.room());
+    const std::size_t bytes = read(*source, parser, reader);
     parser.commit(bytes);
     ended = bytes == 0;
     if (ended) parser.end_input();
@@ -301,6 +324,10 @@ void QueueDataset::stop() noexcept {
   const std::lock_guard lock(state_->owner_mutex);
   state_->end();
   if (!state_->is_complete()) state_->ahead.clear();
+}
+
+void QueueDataset::draw_on(std::shared_ptr<Timeline> timeline) {
+  state_->timeline = std::move(timeline);
 }
 
 BadLineReport QueueDataset::bad_lines() const {

@@ -69,6 +69,9 @@ class QueueDataset : public BatchSource {
   /// pipe command that fails. After an error the other readers stop.
   bool next(std::size_t reader, Batch& batch) override;
 
+  /// Of each reader: bytes read, text parsed, and the wait for room in its queue.
+  void draw_on(std::shared_ptr<Timeline> timeline) override;
+
   /// Ends the pass at once: kills the pipe commands that are left, joins the readers. Idempotent.
   void stop() noexcept override;
 

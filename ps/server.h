@@ -15,6 +15,7 @@
 #include "ps/table_config.h"
 #include "ps/table_memory.h"
 #include "ps/wire.h"
+#include "runtime/base/timeline.h"
 
 namespace fleetrun::ps {
 
@@ -37,6 +38,8 @@ struct ServerOptions {
   /// How long a trainer whose connection has ended, or a trainer of before the server was started again, may take to come
   /// back. 0: it is lost at once.
   std::chrono::milliseconds recover_within{0};
+  /// Where requests are drawn; may be null.
+  std::shared_ptr<Timeline> timeline = nullptr;
 };
 
 /// How a server that was started again has found itself.

@@ -33,6 +33,7 @@
 #include "ps/sync_step.h"
 #include "ps/table_set.h"
 #include "ps/watch/figures.h"
+#include "ps/watch/request_lanes.h"
 #include "ps/watch/staleness.h"
 
 namespace fleetrun::ps {
@@ -61,7 +62,8 @@ struct Server::State {
   mutable MemoryQuota quota;
   Meeting meeting;
   const std::shared_ptr<Figures> figures;  // shared with the calls under way
-  mutable std::mutex mutex;                // guards what follows
+  RequestLanes lanes;
+  mutable std::mutex mutex;  // guards what follows
   // Owned by the server and by the requests that are using it, so that a load can replace it.
   std::shared_ptr<TableSet> tables;
   std::weak_ptr<TableSet> recorded_tables;  // those that `touched` is about
@@ -92,6 +94,7 @@ struct Server::State {
                  wanted.mode == Mode::sync},
                 wanted.epoch),
         figures(std::make_shared<Figures>(wanted.tables)),
+        lanes(wanted.timeline),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
 
   std::shared_ptr<TableSet> current() const {

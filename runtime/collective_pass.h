@@ -45,7 +45,8 @@ class CollectivePass {
 
   /// Trains on every batch of `dataset` once. What compression keeps back stays from pass to pass while the dataset has as
   /// many readers and nothing else is fetched; local SGD goes on where it was. options.train is true; mode and pull_dense_every have no effect.
-  /// Throws: Error(data) from the readers, Error(config) when a data variable has no slot, and what communicators throw.
+  /// Stages are read, compute and exchange.
+  /// Throws: Error(data) from the readers, Error(config) when a data variable has no slot, and what communicators throw; Error(data) for a NaN with check_nan, which ends the pass of all ranks.
   PassResult run(dataset::BatchSource& dataset, const PassOptions& options);
 
  private:

@@ -7,7 +7,6 @@
 #include "runtime/dataset_trainer.h"
 
 #include <chrono>
-#include <cmath>
 #include <condition_variable>
 #include <exception>
 #include <limits>
@@ -20,10 +19,12 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/batch_feed.h"
+#include "runtime/check_finite.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/passes/passes.h"
 #include "runtime/parameter_exchange.h"
 #include "runtime/pass_fetches.h"
+#include "runtime/reading.h"
 
 namespace fleetrun::runtime {
 
@@ -107,15 +108,16 @@ class TrainerThread {
       : pass_(pass),
         thread_(thread),
         skipped_(skipped),
+        profile_(pass.options.time_operators,
+                 Lane(pass.options.timeline, "thread " + std::to_string(thread))),
         exchange_(pass.program, pass.plan, pass.client,
                   {.thread = thread,
                    .train = pass.options.train,
                    .runs_ahead = pass.runs_ahead(),
-                   .pull_dense_every = pass.pull_dense_every()}),
+                   .pull_dense_every = pass.pull_dense_every(),
+                   .lane = &profile_.lane()}),
         executor_(pass.program, pass.scope, pass.plan.entries.empty() ? nullptr : &exchange_,
                   exchange_.dense_parameters()),
-        profile_(pass.start,
-                 {.operators = pass.options.time_operators, .trace = !pass.options.trace.empty()}),
         fetches_(pass.options, thread == 0, skipped) {
     exchange_.attach(executor_);
   }
@@ -126,26 +128,29 @@ class TrainerThread {
   const PassProfile& profile() const noexcept { return profile_; }
 
  private:
+  bool next_batch(BatchFeed& feed) {
+    {
+      const Bar bar(&profile_.lane(), "next batch", "read");
+      if (!pass_.dataset.next(thread_, feed.batch())) return false;
+    }
+    feed.fill();
+    return true;
+  }
   /// The next batch; false after the last one.
   bool read(BatchFeed& feed) {
-    return profile_.timed(Stage::read, [&] {
-      if (!pass_.dataset.next(thread_, feed.batch())) return false;
-      feed.fill();
-      return true;
-    });
+    return profile_.timed(Stage::read, [&] { return next_batch(feed); });
   }
   void begin_pull(const BatchFeed& feed) {
     profile_.timed(Stage::pull, [&] { exchange_.begin_pull(feed.feed()); });
   }
   void compute(const BatchFeed& feed);
-  void check_values(const engine::Operator& op) const;
 
   const Pass& pass_;
   std::uint32_t thread_;
   std::uint64_t skipped_;
+  PassProfile profile_;
   ParameterExchange exchange_;
   engine::Executor executor_;
-  PassProfile profile_;
   PassFetches fetches_;
 };
 
@@ -169,37 +174,24 @@ void TrainerThread::run(const Meeting& meeting) {
     profile_.timed(Stage::push, [&] { exchange_.push(); });
     fetches_.account(now_fed->rows(),
                      [this](const std::string& name) -> const Tensor& { return executor_.tensor(name); });
+    profile_.lane().flush();
     more = ahead ? next_more : read(*next_fed);
     std::swap(now_fed, next_fed);
   }
   profile_.timed(Stage::push, [&] { exchange_.drain(); });
+  fetches_.end();
 }
 
 void TrainerThread::compute(const BatchFeed& feed) {
   const bool ahead = pass_.runs_ahead(), checks = pass_.options.check_nan,
              measures = profile_.wants_operators();
   if (!ahead && !checks && !measures) return executor_.run(feed.feed());
+  const auto tensors = [this](const std::string& name) -> const Tensor& { return executor_.tensor(name); };
   executor_.run(feed.feed(), [&](const engine::Operator& op, double seconds) {
     if (measures) profile_.ran(op, seconds);
-    if (checks) check_values(op);
+    if (checks) check_finite(op, tensors, {skipped_ + fetches_.batches() + 1, thread_});
     if (ahead) exchange_.after_operator();
   });
-}
-
-void TrainerThread::check_values(const engine::Operator& op) const {
-  for (const std::string& name : op.outputs) {
-    if (name.empty() || executor_.tensor(name).type() != engine::DataType::float32) continue;
-    for (const float value : executor_.tensor(name).values<float>()) {
-      if (std::isfinite(value)) continue;
-      throw Error(ErrorKind::data,
-                  std::string(op.type) + " made " + (std::isnan(value) ? "NaN" : "an infinity") + " in '" +
-                      name + "', in batch " + std::to_string(skipped_ + fetches_.batches() + 1) +
-                      " of thread " + std::to_string(thread_),
-                  "lower the learning rate, clip gradients, or look at that batch; without "
-                  "FLAGS_check_nan_inf training "
-                  "goes on");
-    }
-  }
 }
 
 /// The thread's work, from entering the pass to leaving it; never throws.
@@ -234,17 +226,6 @@ void refresh_scope(const Pass& pass) {
   if (!request.dense.empty()) pass.client->pull(request);
 }
 
-class Running {
- public:
-  Running(dataset::BatchSource& dataset, bool in_turn) : dataset_(dataset) { dataset_.start(in_turn); }
-  ~Running() { dataset_.stop(); }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-
- private:
-  dataset::BatchSource& dataset_;
-};
-
 /// Of a pass that was complete before the trainer was started again.
 PassResult whole_pass_before(const Pass& pass) {
   refresh_scope(pass);
@@ -264,17 +245,9 @@ std::vector<std::uint64_t> batches_before(const Pass& pass, std::size_t threads)
   return before;
 }
 
-void add_profile(const PassProfile& profile, PassResult& result) {
-  for (std::size_t i = 0; i < kStages; ++i) result.stages[i] += profile.stages()[i];
-  for (const auto& [type, time] : profile.operators()) {
-    result.operators[type].calls += time.calls;
-    result.operators[type].seconds += time.seconds;
-  }
-}
-
 PassResult run_threads(const Pass& pass) {
   // In sync mode two runs give the same bits: each thread reads the same files in both.
-  const Running running(pass.dataset, pass.options.mode == ps::Mode::sync);
+  const Reading reading(pass.dataset, pass.options.mode == ps::Mode::sync, pass.options.timeline);
   const std::size_t threads = pass.dataset.readers();
   if (pass.client != nullptr && pass.options.train) {
     pass.client->begin_pass(static_cast<std::uint32_t>(threads));
@@ -303,13 +276,10 @@ PassResult run_threads(const Pass& pass) {
   PassResult result;
   result.skipped = skipped;
   if (pass.counts_staleness()) result.staleness = pass.client->take_staleness();
-  std::vector<std::vector<TraceEvent>> events;
   for (const auto& trainer : trainers) {
     add_to(result, trainer->fetches());
-    add_profile(trainer->profile(), result);
-    events.push_back(trainer->profile().events());
+    add_to(result, trainer->profile());
   }
-  if (!pass.options.trace.empty()) write_trace(pass.options.trace, pass.options.trace_process, events);
   finish_means(result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - pass.start).count();
   return result;
@@ -332,7 +302,10 @@ PassResult run_pass(const engine::Program& program, engine::Scope& scope, datase
   const engine::Program& asked = options.train ? program : forward;
   for (const std::string& name : options.fetch) static_cast<void>(asked.variable(name));
   const engine::Program used = optimized(asked, plan, options);
-  return run_threads({used, scope, dataset, plan, client, options, inputs_of(asked, dataset.slots())});
+  const PassResult result =
+      run_threads({used, scope, dataset, plan, client, options, inputs_of(asked, dataset.slots())});
+  if (options.timeline) options.timeline->close();
+  return result;
 }
 
 }  // namespace fleetrun::runtime

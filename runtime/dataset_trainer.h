@@ -5,13 +5,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "dataset/batch_source.h"
 #include "ps/client.h"
+#include "runtime/base/timeline.h"
 #include "runtime/engine/executor.h"
+#include "runtime/event_file.h"
 #include "runtime/pass_profile.h"
 #include "runtime/table_plan.h"
 
@@ -32,9 +35,10 @@ struct PassOptions {
   std::set<std::string> passes_off = {};
   /// Measures every operator (PassResult::operators).
   bool time_operators = false;
-  /// Not empty: a timeline of the pass is written to this file at its end, as that of process trace_process.
-  std::string trace = {};
-  std::int64_t trace_process = 0;
+  /// Where the pass draws what it does; closed at its end.
+  std::shared_ptr<Timeline> timeline = nullptr;
+  /// Gets what is fetched, every print_period batches and at the end.
+  std::shared_ptr<EventFile> events = nullptr;
   /// Stops at the first operator that makes NaN or an infinity. No pass changes the program then.
   bool check_nan = false;
   /// Gets each line as it is made: "time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]".

@@ -20,7 +20,8 @@ class PendingTask final : public ps::Pending {
 
 }  // namespace
 
-ExchangeQueue::ExchangeQueue(ps::Client& client) : client_(client), thread_([this] { work(); }) {}
+ExchangeQueue::ExchangeQueue(ps::Client& client, Lane lane)
+    : client_(client), lane_(std::move(lane)), thread_([this] { work(); }) {}
 
 ExchangeQueue::~ExchangeQueue() {
   const std::lock_guard lock(mutex_);
@@ -29,11 +30,17 @@ ExchangeQueue::~ExchangeQueue() {
 }
 
 std::unique_ptr<ps::Pending> ExchangeQueue::pull_async(ps::Pull request) {
-  return add(Task([this, request = std::move(request)] { client_.pull(request); }));
+  return add(Task([this, request = std::move(request)] {
+    const Bar bar(&lane_, "pull", "exchange");
+    client_.pull(request);
+  }));
 }
 
 std::unique_ptr<ps::Pending> ExchangeQueue::push_async(ps::Push request) {
-  return add(Task([this, request = std::move(request)] { client_.push(request); }));
+  return add(Task([this, request = std::move(request)] {
+    const Bar bar(&lane_, "push", "exchange");
+    client_.push(request);
+  }));
 }
 
 std::unique_ptr<ps::Pending> ExchangeQueue::add(Task task) {
@@ -53,6 +60,7 @@ void ExchangeQueue::work() noexcept {
     tasks_.pop_front();
     lock.unlock();
     task();  // an Error goes to whoever waits for it
+    lane_.flush();
     lock.lock();
   }
 }

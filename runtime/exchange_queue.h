@@ -13,14 +13,15 @@
 #include <thread>
 
 #include "ps/client.h"
+#include "runtime/base/timeline.h"
 
 namespace fleetrun::runtime {
 
 /// Threads: asked by one thread.
 class ExchangeQueue {
  public:
-  /// Borrows the client.
-  explicit ExchangeQueue(ps::Client& client);
+  /// Borrows the client. `lane` draws each pull and push.
+  explicit ExchangeQueue(ps::Client& client, Lane lane = {});
   /// Finishes what was asked for.
   ~ExchangeQueue();
   ExchangeQueue(const ExchangeQueue&) = delete;
@@ -36,6 +37,7 @@ class ExchangeQueue {
   void work() noexcept;
 
   ps::Client& client_;
+  Lane lane_;  // of the thread
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;

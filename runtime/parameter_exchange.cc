@@ -113,6 +113,7 @@ struct ParameterExchange::State {
         const ExchangeOptions& in_options);
   void collect_keys(const SparseTable& table, const Feed& feed, Pulled::Rows& rows) const;
   SparseTable& table_of(const std::string& parameter);
+  void wait_for(std::unique_ptr<ps::Pending>& pending) const;
   void ask_for_dense(Pulled& pulled, ps::Pull& request);
 };
 
@@ -125,7 +126,8 @@ ParameterExchange::State::State(const engine::Program& program, const TablePlan&
                 "call fleet.init_worker() first");
   }
   if (options.runs_ahead && client != nullptr) {
-    queue.emplace(*client);
+    const auto timeline = options.lane == nullptr ? nullptr : options.lane->timeline();
+    queue.emplace(*client, Lane(timeline, "exchange " + std::to_string(options.thread)));
     dense_ahead.emplace(program, plan, *queue,
                         DenseOptions{options.thread, options.train, options.pull_dense_every});
   }
@@ -185,6 +187,13 @@ SparseTable& ParameterExchange::State::table_of(const std::string& parameter) {
               "minimize the loss with the optimizer that fleet.distributed_optimizer returned");
 }
 
+void ParameterExchange::State::wait_for(std::unique_ptr<ps::Pending>& pending) const {
+  if (!pending) return;
+  const Bar bar(options.lane, "wait", "wait");
+  pending->wait();
+  pending.reset();
+}
+
 void ParameterExchange::State::ask_for_dense(Pulled& pulled, ps::Pull& request) {
   const bool due = options.train && dense_steps++ % options.pull_dense_every == 0;
   pulled.has_dense = !queue && (due || !std::exchange(has_dense_values, true));
@@ -239,11 +248,13 @@ void ParameterExchange::begin_pull(const Feed& feed) {
 
 void ParameterExchange::finish_pull() {
   Pulled& next = state_->coming.front();
-  if (next.pending) next.pending->wait();
-  next.pending.reset();
+  state_->wait_for(next.pending);
   state_->spare.push_back(std::exchange(state_->current, std::move(next)));
   state_->coming.pop_front();
-  if (state_->dense_ahead) state_->dense_ahead->finish(*state_->executor);
+  if (state_->dense_ahead) {
+    const Bar bar(state_->options.lane, "wait", "wait");
+    state_->dense_ahead->finish(*state_->executor);
+  }
   if (!state_->current.has_dense) return;
   for (std::size_t i = 0; i < state_->dense.size(); ++i) {
     std::swap(state_->executor->tensor(state_->dense[i].entry->parameter), state_->current.dense[i]);
@@ -314,8 +325,7 @@ void ParameterExchange::push() {
   state_->flights.push_back(std::move(flight));
   const std::size_t under_way = state_->queue ? 1 : 0;
   while (state_->flights.size() > under_way) {
-    state_->flights.front().pending->wait();
-    state_->flights.front().pending.reset();
+    state_->wait_for(state_->flights.front().pending);
     state_->spare_flights.push_back(std::move(state_->flights.front()));
     state_->flights.pop_front();
   }
@@ -323,7 +333,7 @@ void ParameterExchange::push() {
 
 void ParameterExchange::drain() {
   while (!state_->flights.empty()) {
-    state_->flights.front().pending->wait();
+    state_->wait_for(state_->flights.front().pending);
     state_->flights.pop_front();
   }
   if (state_->dense_ahead) state_->dense_ahead->drain();

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "ps/client.h"
+#include "runtime/base/timeline.h"
 #include "runtime/batch_feed.h"
 #include "runtime/engine/executor.h"
 #include "runtime/table_plan.h"
@@ -38,6 +39,8 @@ struct ExchangeOptions {
   bool runs_ahead = false;
   /// Pushes between two pulls of the dense parameters.
   std::uint32_t pull_dense_every = 1;
+  /// Where waiting for servers is drawn; may be null.
+  Lane* lane = nullptr;
 };
 
 class ParameterExchange final : public engine::RowSource {

@@ -56,19 +56,23 @@ std::string now() {
 }  // namespace
 
 PassFetches::PassFetches(const PassOptions& options, bool prints, std::uint64_t skipped)
-    : options_(options), prints_(prints), skipped_(skipped), sums_(options.fetch.size(), 0.0) {}
+    : options_(options), prints_(prints), skipped_(skipped), sums_(options.fetch.size(), 0.0) {
+  period_.sums.resize(options.fetch.size());
+  period_.has_one_value.resize(options.fetch.size());
+}
 
 void PassFetches::account(std::size_t rows, const std::function<const Tensor&(const std::string&)>& tensor) {
   if (options_.on_batch) options_.on_batch();
   examples_ += rows;
   ++batches_;
   const auto count = static_cast<std::int64_t>(skipped_ + batches_);
-  const bool prints =
-      prints_ && options_.print && options_.print_period > 0 && count % options_.print_period == 0;
+  const bool is_due = prints_ && options_.print_period > 0 && count % options_.print_period == 0;
+  const bool prints = is_due && options_.print;
   std::string line;
   if (prints) line = "time: [" + now() + "], batch: [" + std::to_string(count) + "]";
   for (std::size_t i = 0; i < options_.fetch.size(); ++i) {
     const Tensor& value = tensor(options_.fetch[i]);
+    if (prints_ && options_.events) account_period(rows, i, value);
     sums_[i] += value.size() == 1 ? value_of(value, 0) * static_cast<double>(rows)
                                   : std::numeric_limits<double>::quiet_NaN();
     if (prints) {
@@ -77,6 +81,27 @@ void PassFetches::account(std::size_t rows, const std::function<const Tensor&(co
     }
   }
   if (prints) options_.print(line);
+  period_.examples += rows;
+  ++period_.batches;
+  if (is_due) end();
+}
+
+void PassFetches::account_period(std::size_t rows, std::size_t fetch, const Tensor& value) {
+  period_.has_one_value[fetch] = value.size() == 1;
+  if (value.size() == 1) period_.sums[fetch] += value_of(value, 0) * static_cast<double>(rows);
+}
+
+void PassFetches::end() {
+  if (!prints_ || !options_.events || period_.batches == 0) return;
+  TrainingEvent event{skipped_ + batches_, period_.batches, period_.examples, {}};
+  for (std::size_t i = 0; i < options_.fetch.size(); ++i) {
+    const std::string& name = i < options_.fetch_info.size() ? options_.fetch_info[i] : options_.fetch[i];
+    if (period_.has_one_value[i])
+      event.values.emplace_back(name, period_.sums[i] / static_cast<double>(period_.examples));
+  }
+  options_.events->add(event);
+  period_.batches = period_.examples = 0;
+  std::ranges::fill(period_.sums, 0.0);
 }
 
 void add_to(PassResult& result, const PassFetches& fetches) {
@@ -84,6 +109,14 @@ void add_to(PassResult& result, const PassFetches& fetches) {
   result.batches += fetches.batches();
   result.fetch_means.resize(fetches.sums().size(), 0.0);
   for (std::size_t i = 0; i < result.fetch_means.size(); ++i) result.fetch_means[i] += fetches.sums()[i];
+}
+
+void add_to(PassResult& result, const PassProfile& profile) {
+  for (std::size_t i = 0; i < kStages; ++i) result.stages[i] += profile.stages()[i];
+  for (const auto& [type, time] : profile.operators()) {
+    result.operators[type].calls += time.calls;
+    result.operators[type].seconds += time.seconds;
+  }
 }
 
 void finish_means(PassResult& result) {

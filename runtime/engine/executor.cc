@@ -142,22 +142,24 @@ void Executor::run(const std::map<std::string, const Tensor*>& feed) {
 }
 
 void Executor::run_with(const std::map<std::string, const Tensor*>& feed,
-                        const std::function<void(std::size_t)>& before) {
+                        const std::function<void(std::size_t)>& before, const Observer& observer) {
   accept(feed);
   for (std::size_t i = 0; i < state_->kernels.size(); ++i) {
     before(i);
-    state_->kernels[i]();
+    observer ? run_observed(i, observer) : state_->kernels[i]();
   }
 }
 
 void Executor::run(const std::map<std::string, const Tensor*>& feed, const Observer& observer) {
   accept(feed);
-  for (std::size_t i = 0; i < state_->kernels.size(); ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    state_->kernels[i]();
-    observer(state_->program.operators()[i],
-             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
+  for (std::size_t i = 0; i < state_->kernels.size(); ++i) run_observed(i, observer);
+}
+
+void Executor::run_observed(std::size_t index, const Observer& observer) {
+  const auto start = std::chrono::steady_clock::now();
+  state_->kernels[index]();
+  observer(state_->program.operators()[index],
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
 const Tensor& Executor::tensor(const std::string& name) const {

@@ -62,12 +62,12 @@ class Executor {
   /// the next run. Throws: Error(config) naming a data variable that is not fed or whose type or shape
   /// disagrees.
   void run(const std::map<std::string, const Tensor*>& feed);
-  /// The same, and calls `before` with the index of each operator before it runs.
-  void run_with(const std::map<std::string, const Tensor*>& feed,
-                const std::function<void(std::size_t)>& before);
   /// The same, and tells how many seconds each operator took.
   using Observer = std::function<void(const Operator&, double)>;
   void run(const std::map<std::string, const Tensor*>& feed, const Observer& observer);
+  /// The same, and calls `before` with the index of each operator before it runs. `observer` may be empty.
+  void run_with(const std::map<std::string, const Tensor*>& feed,
+                const std::function<void(std::size_t)>& before, const Observer& observer = {});
 
   /// A variable's value after run(): temporary, persistable or fed. Throws: Error(config) when there is none.
   const Tensor& tensor(const std::string& name) const;
@@ -76,6 +76,7 @@ class Executor {
  private:
   struct State;
   void accept(const std::map<std::string, const Tensor*>& feed);
+  void run_observed(std::size_t index, const Observer& observer);
 
   std::unique_ptr<State> state_;
 };

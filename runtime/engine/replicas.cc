@@ -217,6 +217,7 @@ struct Replicas::State {
   // Of the step:
   const FeedSource* feeds = nullptr;
   const Exchange* exchange = nullptr;
+  const ReplicaObserver* observer = nullptr;
   std::vector<std::uint8_t> has_batch;  // by replica
   bool may_update = false;
   // Last: its threads end first.
@@ -234,6 +235,7 @@ struct Replicas::State {
   }
   void compute(std::size_t thread);
   void compute_replica(std::size_t replica);
+  Executor::Observer observer_of(std::size_t replica, const Executor& executor) const;
   void sum(std::size_t thread);
   void sum_slice(const Slice& slice, float divisor);
   void join_rows(std::size_t gradient, float divisor);
@@ -371,8 +373,18 @@ void Replicas::State::compute_replica(std::size_t replica) {
   has_batch[replica] = 0;
   const Feed* feed = (*feeds)(replica);
   if (feed == nullptr) return;
-  computes[replica]->run_with(*feed, [this, replica](std::size_t index) { turns.before(replica, index); });
+  computes[replica]->run_with(
+      *feed, [this, replica](std::size_t index) { turns.before(replica, index); },
+      observer_of(replica, *computes[replica]));
   has_batch[replica] = 1;
+  if (observer->computed) observer->computed(replica);
+}
+
+Executor::Observer Replicas::State::observer_of(std::size_t replica, const Executor& executor) const {
+  if (!observer->ran) return {};
+  return [this, replica, &executor](const Operator& op, double seconds) {
+    observer->ran(replica, executor, op, seconds);
+  };
 }
 
 void Replicas::State::sum(std::size_t thread) {
@@ -428,7 +440,11 @@ void Replicas::State::join_rows(std::size_t gradient, float divisor) {
 void Replicas::State::update(std::size_t thread) {
   if (exchange == nullptr ? batches() == 0 : !may_update) return;
   for (std::size_t owner = thread; owner < updates.size(); owner += threads()) {
-    if (updates[owner]) updates[owner]->run({});
+    if (!updates[owner]) continue;
+    if (const auto observed = observer_of(owner, *updates[owner]))
+      updates[owner]->run({}, observed);
+    else
+      updates[owner]->run({});
   }
 }
 
@@ -478,8 +494,10 @@ std::size_t Replicas::size() const noexcept {
   return state_->options.replicas;
 }
 
-std::size_t Replicas::run(const FeedSource& feeds, const Exchange& exchange) {
+std::size_t Replicas::run(const FeedSource& feeds, const Exchange& exchange,
+                          const ReplicaObserver& observer) {
   state_->feeds = &feeds;
+  state_->observer = &observer;
   state_->exchange = exchange ? &exchange : nullptr;
   std::ranges::fill(state_->has_batch, std::uint8_t{0});
   const struct StepEnd {

@@ -44,6 +44,14 @@ struct ReplicaOptions {
   std::set<std::string> passes_off = {};
 };
 
+/// Is told what replicas do, by the thread that does it.
+struct ReplicaObserver {
+  /// An operator of a replica has run; also one that updates what the replica owns, with an executor of updates.
+  std::function<void(std::size_t replica, const Executor&, const Operator&, double seconds)> ran;
+  /// A replica that has a batch has run all but the updates.
+  std::function<void(std::size_t replica)> computed;
+};
+
 /// A gradient between backward and update.
 struct StepGradient {
   std::string parameter;
@@ -87,7 +95,8 @@ class Replicas {
   std::size_t size() const noexcept;
   /// One step. Returns the number of replicas that had a batch; with none nothing is updated, unless `exchange` says so.
   /// Throws: what the feed source, the first replica that fails or the exchange throws; then nothing is updated.
-  std::size_t run(const FeedSource& feeds, const Exchange& exchange = {});
+  std::size_t run(const FeedSource& feeds, const Exchange& exchange = {},
+                  const ReplicaObserver& observer = {});
   /// A variable of a replica after run(). Throws: Error(config) when there is none.
   const Tensor& tensor(std::size_t replica, const std::string& name) const;
   /// What update operators read, in the order in which backward finishes it.

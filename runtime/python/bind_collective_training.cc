@@ -120,9 +120,10 @@ struct FedCollectivePass {
 runtime::PassResult run_pass(const std::shared_ptr<FedCollectivePass>& self,
                              const std::shared_ptr<BatchSource>& dataset, std::vector<std::string> fetch,
                              std::vector<std::string> fetch_info, std::int64_t print_period,
-                             const py::function& print_line) {
-  const runtime::PassOptions options =
+                             const py::function& print_line, bool debug) {
+  runtime::PassOptions options =
       pass_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
+  options.time_operators = debug;
   const auto result = std::make_shared<runtime::PassResult>();
   self->groups.front()->thread.run([=] { *result = self->pass.run(*dataset, options); },
                                    [self, dataset] {
@@ -147,7 +148,8 @@ void bind_collective_training(py::module_& module) {
       .def_property_readonly("buckets", &FedCollectiveRunner::buckets);
   py::class_<FedCollectivePass, std::shared_ptr<FedCollectivePass>>(module, "CollectivePass")
       .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>())
-      .def("run", run_pass, "dataset"_a, "fetch"_a, "fetch_info"_a, "print_period"_a, "print_line"_a);
+      .def("run", run_pass, "dataset"_a, "fetch"_a, "fetch_info"_a, "print_period"_a, "print_line"_a,
+           "debug"_a = false);
 }
 
 }  // namespace fleetrun::python

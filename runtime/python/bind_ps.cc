@@ -27,6 +27,7 @@
 #include "runtime/base/text.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
+#include "runtime/python/timelines.h"
 
 namespace fleetrun::python {
 
@@ -180,6 +181,7 @@ void bind_ps(py::module_& module) {
              options.run = environ.value_or("FLEETRUN_RUN", "");
              options.durability = ps::durability_of(environ);
              options.recover_within = ps::recover_within_of(environ);
+             options.timeline = timeline_of(environ, "server", rank, "run");
              return std::make_shared<Server>(
                  options, endpoint,
                  ps::RpcServerOptions{is_held_by_launcher(endpoint), ps::access_of(environ),

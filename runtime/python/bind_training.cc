@@ -3,7 +3,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
@@ -22,6 +21,7 @@
 #include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
 #include "runtime/python/pass_options.h"
+#include "runtime/python/timelines.h"
 #include "runtime/step_runner.h"
 #include "runtime/table_plan.h"
 
@@ -157,28 +157,17 @@ bool is_on(const std::string& flag) {
   return flag == "1" || flag == "true" || flag == "True";
 }
 
-/// The first name of the form FOLDER/trainer-RANK.pass-N.json that is not taken.
-std::string trace_file(const std::string& folder, const std::string& rank) {
-  std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
-  for (int pass = 1;; ++pass) {
-    std::string path = folder + "/trainer-" + rank + ".pass-" + std::to_string(pass) + ".json";
-    if (!std::filesystem::exists(path, ignored)) return path;
-  }
-}
-
-/// What fleetrun-environment(7) says about FLEETRUN_PASSES_OFF, FLEETRUN_TRACE and FLAGS_check_nan_inf.
+/// What fleetrun-environment(7) says about FLEETRUN_PASSES_OFF, FLEETRUN_TRACE, FLEETRUN_EVENTS and FLAGS_check_nan_inf.
 void apply_environment(runtime::PassOptions& options) {
   const Environ environ = Environ::of_process();
   for (const std::string& name : split(environ.value_or("FLEETRUN_PASSES_OFF", ""), ',')) {
     if (!name.empty()) options.passes_off.insert(name);
   }
   options.check_nan = is_on(environ.value_or("FLAGS_check_nan_inf", ""));
-  const std::string folder = environ.value_or("FLEETRUN_TRACE", "");
-  if (folder.empty()) return;
-  const std::string rank = environ.value_or("PADDLE_TRAINER_ID", "0");
-  options.trace = trace_file(folder, rank);
-  options.trace_process = parse_integer(rank).value_or(0);
+  const std::int64_t rank = parse_integer(environ.value_or("PADDLE_TRAINER_ID", "0")).value_or(0);
+  options.timeline = timeline_of(environ, "trainer", rank, "pass");
+  const std::string events = environ.value_or("FLEETRUN_EVENTS", "");
+  if (!events.empty()) options.events = std::make_shared<runtime::EventFile>(events, rank);
 }
 
 PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSource> dataset, PlanPtr plan,
@@ -188,6 +177,7 @@ PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSou
   runtime::PassOptions options =
       pass_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
   options.train = train;
+  if (!train) options.events = nullptr;
   options.mode = ps::mode_of(mode);
   options.pull_dense_every = pull_dense_every;
   options.time_operators = debug;

@@ -4,7 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -232,6 +235,74 @@ TEST_CASE("a bad line is the error of its rank's pass, and the other rank does n
   }
   CHECK(errors[1].find("bad.txt:5") != std::string::npos);
   CHECK(errors[0].find("bad.txt:5") != std::string::npos);
+}
+
+TEST_CASE("a pass says what bounds it, times operators and draws a timeline for each rank") {
+  const TempDir dir;
+  const std::vector<std::string> files = {dir.write("a.txt", lines(12, 1)), dir.write("b.txt", lines(8, 2))};
+  const auto communicators = collective::make_thread_communicators("profile", 1);
+  for (const bool is_local : {false, true}) {
+    Model model(Lookups::embedding, kMomentum);
+    CollectiveOptions training;
+    if (is_local) training.local = LocalStepOptions{};
+    CollectivePass pass(model.model.main, model.scope, {communicators[0].get()}, training);
+    dataset::QueueDataset dataset(reading(files, 2));
+    const PassOptions options = {.fetch = {"loss"},
+                                 .time_operators = true,
+                                 .timeline = Timeline::create(dir.file(""), "t", "trainer 0")};
+    const PassResult result = pass.run(dataset, options);
+    CHECK(result.batches == 10);
+    CHECK(result.stages[static_cast<std::size_t>(Stage::read)] > 0.0);
+    CHECK(result.stages[static_cast<std::size_t>(Stage::pull)] == 0.0);
+    CHECK(result.stages[static_cast<std::size_t>(Stage::compute)] > 0.0);
+    CHECK(result.stages[static_cast<std::size_t>(Stage::exchange)] > 0.0);
+    CHECK(result.operators.at("mean").calls == 10);
+    // By steps: two parameters, each updated by one of the two threads.
+    CHECK(result.operators.at("momentum").calls == 12);
+    std::ifstream file(options.timeline->path());
+    const auto json = nlohmann::json::parse(file);
+    std::map<std::string, int> seen;
+    for (const auto& event : json.at("traceEvents")) ++seen[event.at("name").get<std::string>()];
+    CHECK(seen["thread_name"] == 4);
+    CHECK(seen["read"] >= 10);
+    CHECK(seen["parse"] > 0);
+    CHECK(seen["mean"] == 10);
+    CHECK(seen["momentum"] == 12);
+    CHECK(seen["exchange"] == 14);
+    CHECK(seen["average"] == (is_local ? 0 : 14));
+  }
+}
+
+TEST_CASE("the first NaN ends a pass that looks for it, on every rank, and names its operator and batch") {
+  const TempDir dir;
+  const std::vector<std::string> files = {dir.write("a.txt", lines(12, 1)),
+                                          dir.write("b.txt", lines(4, 2) + "1 1 1 nan\n" + lines(7, 3))};
+  for (const bool checks : {true, false}) {
+    const auto communicators = collective::make_thread_communicators("nan", 2);
+    std::vector<std::string> errors(2);
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t rank = 0; rank < 2; ++rank) {
+        threads.emplace_back([&, rank] {
+          Model model(Lookups::embedding, kMomentum);
+          CollectivePass pass(model.model.main, model.scope, {communicators[rank].get()}, {});
+          dataset::QueueDataset dataset(reading({files[rank]}, 2));
+          try {
+            pass.run(dataset, {.fetch = {"loss"}, .check_nan = checks});
+          } catch (const Error& error) {
+            errors[rank] = error.what();
+          }
+        });
+      }
+    }
+    CHECK(errors[0].empty() == !checks);
+    CHECK(errors[1].empty() == !checks);
+    if (!checks) continue;
+    for (const std::string& error : errors) {
+      CHECK(error.find(" made NaN in '") != std::string::npos);
+      CHECK(error.find("in batch 3 of thread 0") != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("what cannot be trained in this way is refused") {

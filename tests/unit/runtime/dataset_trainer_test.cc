@@ -333,19 +333,27 @@ TEST_CASE("a pass says how long each stage and, when asked, each operator took, 
   const TempDir dir;
   dataset::QueueDataset dataset(pooled_options({dir.write("train.txt", lines(11, 0))}));
   Cluster cluster(ps::Mode::async);
-  PassOptions options{
-      .fetch = {"loss"}, .time_operators = true, .trace = dir.file("trace.json"), .trace_process = 2};
+  PassOptions options{.fetch = {"loss"},
+                      .time_operators = true,
+                      .timeline = Timeline::create(dir.file(""), "t", "trainer 2")};
   const PassResult result =
       run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
-  for (const double seconds : result.stages) CHECK(seconds > 0.0);
+  for (const Stage stage : {Stage::read, Stage::pull, Stage::compute, Stage::push})
+    CHECK(result.stages[static_cast<std::size_t>(stage)] > 0.0);
+  CHECK(result.stages[static_cast<std::size_t>(Stage::exchange)] == 0.0);
   CHECK(result.operators.at("mean").calls == 6);
   CHECK(result.operators.at("matmul_grad").calls == 6);
-  std::ifstream file(options.trace);
+  std::ifstream file(options.timeline->path());
   const auto events = nlohmann::json::parse(file).at("traceEvents");
   std::map<std::string, int> seen;
   for (const auto& event : events) ++seen[event.at("name").get<std::string>()];
   CHECK(seen["compute"] == 6);
-  CHECK(seen["push"] == 7);
+  // By the thread, and by the thread that exchanges for it: rows, and the dense parameters of the model by themselves.
+  CHECK(seen["push"] == 7 + 12);
+  CHECK(seen["parse"] > 0);
+  CHECK(seen["next batch"] == 7);
+  CHECK(seen["wait"] > 0);
+  CHECK(seen["thread_name"] == 3);
   CHECK(seen["mean"] == 6);
   CHECK(seen["process_name"] == 1);
 }

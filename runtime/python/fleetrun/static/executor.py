@@ -66,12 +66,13 @@ class Executor:
         thread: trainer and reader threads, 0 for the dataset's own. fetch_list, fetch_info: variables and the texts
         to print them under, every print_period batches of the first thread, on stdout:
         `time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]`. At the end of the pass one more line, which
-        Paddle has not: `examples: N, batches: N, seconds: S, examples/s: R`, and, unless the program is trained collectively,
-        one that says what bounds the pass (read, pull, compute, push) and what to change; the same figures are in `last_pass`.
+        Paddle has not: `examples: N, batches: N, seconds: S, examples/s: R`, and one that says what bounds the pass (read, pull,
+        compute, push; read, compute, exchange where the program is trained collectively) and what to change; the same figures
+        are in `last_pass`.
         A program that is trained collectively reads this trainer's own files on every trainer: a step averages the gradients of
         one batch of each thread of each trainer. Who has no batch left takes part with none, so trainers need not have equally
         many; the pass ends when nobody has one, with the same parameters everywhere.
-        debug: also prints what each type of operator took, unless the program is trained collectively. Returns None.
+        debug: also prints what each type of operator took. Returns None.
         Throws: Error(data) naming file, line and slot, or the pipe command that failed; Error(network).
         """
         self._pass("train_from_dataset", True, program, dataset, scope, thread, fetch_list, fetch_info, print_period,
@@ -109,7 +110,7 @@ class Executor:
         reading = dataset.native(int(thread))
         shown = {"fetch": names, "fetch_info": infos, "print_period": int(print_period), "print_line": _print_line}
         if train and training is not None and training.collective is not None:
-            self.last_pass = training.collective.run_pass(program, scope.native, reading, **shown)
+            self.last_pass = training.collective.run_pass(program, scope.native, reading, debug=bool(debug), **shown)
         else:
             self.last_pass = _native.run_pass(
                 program.native, scope.native, reading, training.plan if training else _native.TablePlan(),

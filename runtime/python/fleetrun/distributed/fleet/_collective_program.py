@@ -50,12 +50,13 @@ class CollectiveProgram:
         """The native runner of `program` over the native scope."""
         return _native.CollectiveRunner(program.native, scope, self.communicators, self.native_options)
 
-    def run_pass(self, program, scope, dataset, fetch, fetch_info, print_period, print_line):
+    def run_pass(self, program, scope, dataset, fetch, fetch_info, print_period, print_line, debug=False):
         """A pass over the native dataset; what it did. Every trainer makes it, with files of its own."""
         key = (id(scope), program.native.operator_count())
         if self._pass is None or self._pass[0] != key:
             self._pass = (key, _native.CollectivePass(program.native, scope, self.communicators, self.native_options))
-        return self._pass[1].run(dataset, fetch=fetch, fetch_info=fetch_info, print_period=print_period, print_line=print_line)
+        return self._pass[1].run(dataset, fetch=fetch, fetch_info=fetch_info, print_period=print_period, print_line=print_line,
+                                 debug=debug)
 
     def start_alike(self, scope):
         """Sets what the start-up program has made to rank 0's values."""
