@@ -8,12 +8,14 @@
 #include "cli/doctor_command.h"
 #include "cli/k8s_command.h"
 #include "cli/logs_command.h"
+#include "cli/plot_command.h"
 #include "cli/predict_command.h"
 #include "cli/ps_command.h"
 #include "cli/slurm_command.h"
 #include "cli/status_command.h"
 #include "cli/stop_command.h"
 #include "cli/top_command.h"
+#include "cli/trace_command.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -27,9 +29,11 @@ constexpr Command kCommands[] = {
     {"ps", "look into the parameter servers of a running job", run_ps_command},
     {"data", "look into training data, check it, convert it", run_data_command},
     {"predict", "compute a saved model over files", run_predict_command},
+    {"trace", "run a job and draw what its time goes into", run_trace_command, true},
+    {"plot", "draw what was fetched in training as a picture", run_plot_command},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command},
-    {"slurm", "print or submit a batch script for Slurm", run_slurm_command},
-    {"k8s", "print manifests for Kubernetes", run_k8s_command},
+    {"slurm", "print or submit a batch script for Slurm", run_slurm_command, true},
+    {"k8s", "print manifests for Kubernetes", run_k8s_command, true},
     {"agent", "", run_agent_command},
 };
 

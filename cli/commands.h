@@ -15,6 +15,8 @@ struct Command {
   std::string_view summary;  // one line of the help text; empty: not for people, and not shown
   /// Returns the exit status. `arguments` are those after the name. Throws: Error.
   int (*run)(const std::vector<std::string>& arguments, const Environ& environment);
+  /// Whether fleetrun's own flags and a script may follow the name.
+  bool takes_launch = false;
 };
 
 /// Those for people, in the order of the help text.

@@ -52,6 +52,15 @@ std::vector<Word> words() {
   return all;
 }
 
+/// The subcommands behind which a launch is written.
+std::vector<std::string> launching() {
+  std::vector<std::string> names;
+  for (const Command& subcommand : commands()) {
+    if (subcommand.takes_launch) names.emplace_back(subcommand.name);
+  }
+  return names;
+}
+
 /// `text` between single quotes, as bash and zsh read it; fish has another way to write the quote itself.
 std::string quoted(std::string_view text, std::string_view quote = "'\\''") {
   std::string result = "'";
@@ -94,7 +103,10 @@ _fleetrun() {
         elif [[ " $_fleetrun_optional " != *" ${COMP_WORDS[index]//-/_} "* ]] && _fleetrun_value "${COMP_WORDS[index]}" ""; then
           ((index += 1))
         fi ;;
-      *) script=${COMP_WORDS[index]}; break ;;
+      *)
+        [[ $index == 1 && " $_fleetrun_launching " == *" ${COMP_WORDS[index]} "* ]] && continue
+        script=${COMP_WORDS[index]}
+        break ;;
     esac
   done
   COMPREPLY=()
@@ -143,6 +155,7 @@ std::string bash_script() {
   text.append(kBashTail);
   std::vector<std::string> names;
   for (const Command& subcommand : commands()) names.emplace_back(subcommand.name);
+  text.append("_fleetrun_launching=").append(quoted(join(launching(), " "))).append("\n");
   text.append("_fleetrun_flags=").append(quoted(join(flags, " "))).append("\n");
   text.append("_fleetrun_optional=").append(quoted(join(optional, " "))).append("\n");
   return text.append("_fleetrun_subcommands=").append(quoted(join(names, " "))).append("\n");
@@ -192,14 +205,16 @@ std::string zsh_script() {
       text.append("    ").append(quoted(spec)).append("\n");
     }
   }
-  text.append("  )\n");
+  text.append("  )\n  local launching=0\n  if (( CURRENT > 2 )) && [[ ${words[2]} == (")
+      .append(join(launching(), "|"))
+      .append(") ]]; then\n    launching=1\n    words[2]=()\n    (( CURRENT-- ))\n  fi\n");
   return text.append(R"(  # Who types '-' in a flag means '_'.
   [[ ${words[CURRENT]} == --*-* ]] && flags=("${(@)flags/(#m)--[a-z_]##/--${${MATCH#--}//_/-}}")
   _arguments -S $flags '1:script:_fleetrun_scripts' '*::argument:_files'
 }
 _fleetrun_scripts() {
   local -a first
-  (( CURRENT == 2 )) && first=($subcommands)
+  (( CURRENT == 2 && ! launching )) && first=($subcommands)
   _alternative 'subcommands:subcommand:{_describe subcommand first}' 'files:script:_files'
 }
 setopt local_options extended_glob 2>/dev/null
@@ -214,6 +229,7 @@ std::string fish_script() {
 function __fleetrun_before_script
     set -l words (commandline -opc)
     set -e words[1]
+    contains -- "$words[1]" $__fleetrun_launching; and set -e words[1]
     set -l is_value 0
     for word in $words
         if test $is_value = 1
@@ -253,6 +269,7 @@ end
         .append(" -d ")
         .append(quoted(subcommand.summary, "\\'"))
         .append("\n");
+  text.append("set -g __fleetrun_launching ").append(join(launching(), " ")).append("\n");
   return text.append("set -g __fleetrun_valued").append(valued).append("\n").append(lines);
 }
 

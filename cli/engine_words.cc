@@ -51,11 +51,10 @@ void refuse_meeting(std::string_view engine, const launcher::JobConfig& config) 
 
 }  // namespace
 
-EngineWords parse_engine_words(std::string_view command, std::string_view engine,
-                               const std::vector<std::string>& arguments,
+LaunchWords split_launch_words(std::string_view command, const std::vector<std::string>& arguments,
                                std::span<const CommandFlag> known) {
   std::vector<std::string> own;
-  EngineWords words;
+  LaunchWords words;
   std::size_t next = 0;
   while (next < arguments.size() && arguments[next].size() > 1 && arguments[next].starts_with('-')) {
     const std::string& word = arguments[next++];
@@ -69,9 +68,16 @@ EngineWords parse_engine_words(std::string_view command, std::string_view engine
     if (two && next < arguments.size()) whose.push_back(arguments[next++]);
   }
   words.own = parse_command_words(command, own, known);
-  if (words.own.has("help")) return words;
   words.launch.insert(words.launch.end(), arguments.begin() + static_cast<std::ptrdiff_t>(next),
                       arguments.end());
+  return words;
+}
+
+EngineWords parse_engine_words(std::string_view command, std::string_view engine,
+                               const std::vector<std::string>& arguments,
+                               std::span<const CommandFlag> known) {
+  EngineWords words{split_launch_words(command, arguments, known), {}};
+  if (words.own.has("help")) return words;
   const CommandLine line = parse_command_line(words.launch);
   if (!line.options.script)
     throw Error(ErrorKind::usage, "no script is given",

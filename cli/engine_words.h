@@ -1,4 +1,5 @@
-// The words of `fleetrun slurm` and `fleetrun k8s`: their own flags, and a launch as it is written to fleetrun itself.
+// The words of `fleetrun slurm`, `fleetrun k8s` and `fleetrun trace`: their own flags, and a launch as it is written to
+// fleetrun itself.
 #pragma once
 
 #include <span>
@@ -11,14 +12,20 @@
 
 namespace fleetrun::cli {
 
-struct EngineWords {
+struct LaunchWords {
   CommandWords own;                 // flags of the command
   std::vector<std::string> launch;  // fleetrun's flags, the script and its arguments, as they were written
+};
+
+/// The command's flags may stand among fleetrun's, up to the script or "--". Throws: Error(usage) as parse_command_words does.
+LaunchWords split_launch_words(std::string_view command, const std::vector<std::string>& arguments,
+                               std::span<const CommandFlag> known);
+
+struct EngineWords : LaunchWords {
   launcher::JobConfig config;  // what `launch` asks for, in an empty environment; not filled in for --help
 };
 
-/// The command's flags may stand among fleetrun's, up to the script.
-/// Throws: Error(usage) as parse_command_words, parse_command_line and make_job_config do, without a script, and where
+/// Throws: Error(usage) as split_launch_words, parse_command_line and make_job_config do, without a script, and where
 /// the launch names its hosts or its meeting point itself: those are `engine`'s to say.
 EngineWords parse_engine_words(std::string_view command, std::string_view engine,
                                const std::vector<std::string>& arguments, std::span<const CommandFlag> known);

@@ -130,6 +130,11 @@ class Launch {
     return plan;
   }
 
+  /// "NAME=VALUE", for each process.
+  void tell_processes(const std::vector<std::string>& variables) {
+    settings_.environment.insert(settings_.environment.end(), variables.begin(), variables.end());
+  }
+
   bool meets() const { return config_.meeting.kind != launcher::Meeting::Kind::none; }
 
   /// Waits for the other hosts of the job. Returns the exit status when there is nothing to run here.
@@ -379,7 +384,7 @@ int refuse(const Error& error, int status) {
   return status;
 }
 
-int launch(const JobConfig& wished, const Environ& environment) {
+int launch(const JobConfig& wished, const Environ& environment, const std::vector<std::string>& variables) {
   const JobConfig config = launcher::settle_meeting(wished);
   const std::string directory = own_directory();
   auto found = launcher::find_programs(config, environment, directory);
@@ -387,6 +392,7 @@ int launch(const JobConfig& wished, const Environ& environment) {
     return refuse(refusal->error, refusal->exit_status);
 
   Launch launch(config, environment, directory, std::move(std::get<std::vector<launcher::Program>>(found)));
+  launch.tell_processes(variables);
   Plan plan = launch.first_plan();
   switch (config.dry_run) {
     case launcher::DryRun::text:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "launcher/job_config.h"
 #include "runtime/base/environ.h"
@@ -11,7 +12,9 @@ namespace fleetrun::cli {
 
 /// Runs the job (or shows its plan, with --dry-run). Blocks until it is over.
 /// Throws: Error for whatever is refused before the first process starts.
-int launch(const launcher::JobConfig& config, const Environ& environment);
+/// `variables`: "NAME=VALUE", for each process of the job besides what it is told anyway.
+int launch(const launcher::JobConfig& config, const Environ& environment,
+           const std::vector<std::string>& variables = {});
 
 /// Shows `error` on standard error; returns `status`.
 int refuse(const Error& error, int status);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/environ.h"
+
 namespace fleetrun::cli {
 
 struct OwnProgram {
@@ -20,5 +22,10 @@ std::string find_own_program(const OwnProgram& program);
 /// Becomes the program at `path`. Throws: Error(spawn) when it cannot be executed.
 [[noreturn]] void execute_own_program(const OwnProgram& program, const std::string& path,
                                       const std::vector<std::string>& arguments);
+
+/// Runs the program at `path` and waits for it. Returns its exit status, 128 + the signal that ended it.
+/// Throws: Error(spawn) when it cannot be executed.
+int run_own_program(const OwnProgram& program, const std::string& path,
+                    const std::vector<std::string>& arguments, const Environ& environment);
 
 }  // namespace fleetrun::cli

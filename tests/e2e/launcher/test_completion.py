@@ -22,6 +22,11 @@ CASES = [
     ("fleetrun st", {"status", "stop"}, {"top"}),
     ("fleetrun --server_num=1 st", set(), {"status", "stop"}),
     ("fleetrun train.py --server", set(), {"--server_num"}),
+    ("fleetrun tra", {"trace"}, {"top"}),
+    ("fleetrun trace --server", {"--server_num", "--servers"}, {"--trainers", "train.py"}),
+    ("fleetrun trace --server_num 1 tr", {"train.py"}, {"trace"}),
+    ("fleetrun trace --bind c", {"core"}, {"auto"}),
+    ("fleetrun trace train.py --server", set(), {"--server_num"}),
     ("fleetrun train.py ru", {"runs", "rude.txt"}, set()),
 ]
 
