@@ -61,6 +61,8 @@ void check_feed(const Variable& variable, const Tensor& fed) {
   };
   if (variable.type != fed.type()) refuse("convert the values to " + std::string(to_string(variable.type)));
   if (variable.lod_level > 0 && fed.offsets.empty()) refuse("a variable with lod_level needs offsets");
+  // One value is what a variable without dimensions has; until Paddle 2.4 it was fed as [1].
+  if (variable.shape.empty() && fed.size() == 1) return;
   bool same = variable.shape.size() == fed.shape().size();
   for (std::size_t i = 0; same && i < fed.shape().size(); ++i) {
     same = variable.shape[i] < 0 || variable.shape[i] == fed.shape()[i];

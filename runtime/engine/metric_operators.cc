@@ -1,8 +1,8 @@
 // Metrics; no gradients.
 //
-//   accuracy  (Prediction [N, C], Label int64 [N, 1]) -> Accuracy [1], and optionally Correct int64 [1] and
-//             Total int64 [1]; k = 1: the label is among the k largest, earlier classes first among equals
-//   auc       (Prediction [N, 1 or 2], Label int64 [N, 1], StatPos, StatNeg) -> Auc float64 [1], StatPos,
+//   accuracy  (Prediction [N, C], Label int64 [N, 1]) -> Accuracy [], and optionally Correct int64 [] and
+//             Total int64 []; k = 1: the label is among the k largest, earlier classes first among equals
+//   auc       (Prediction [N, 1 or 2], Label int64 [N, 1], StatPos, StatNeg) -> Auc float64 [], StatPos,
 //   StatNeg
 //     num_thresholds = 4095 (T), slide_steps = 0 (S), curve = "ROC". The last column is the probability of 1;
 //     it falls into bucket floor(p·T). StatPos and StatNeg are persistable int64 counters: S = 0: [T + 1],
@@ -27,9 +27,9 @@ void infer_accuracy(Inference& inference) {
   inference.expect_type(1, DataType::int64);
   if (inference.input(0).shape.size() != 2) inference.fail("the prediction must have the shape [N, classes]");
   if (attribute(inference.op(), "k", std::int64_t{1}) < 1) inference.fail("k is below 1");
-  inference.set_output(0, DataType::float32, {1});
+  inference.set_output(0, DataType::float32, {});
   for (std::size_t i = 1; i < inference.op().outputs.size(); ++i)
-    inference.set_output(i, DataType::int64, {1});
+    inference.set_output(i, DataType::int64, {});
 }
 
 Kernel prepare_accuracy(const Preparation& p) {
@@ -52,11 +52,11 @@ Kernel prepare_accuracy(const Preparation& p) {
       }
       row += classes;
     }
-    out->resize(DataType::float32, {1});
+    out->resize(DataType::float32, {});
     out->values<float>()[0] = rows == 0 ? 0.0f : static_cast<float>(hits) / static_cast<float>(rows);
     for (Tensor* target : {correct, total}) {
       if (target == nullptr) continue;
-      target->resize(DataType::int64, {1});
+      target->resize(DataType::int64, {});
       target->values<std::int64_t>()[0] = target == correct ? hits : static_cast<std::int64_t>(rows);
     }
   };
@@ -98,7 +98,7 @@ void infer_auc(Inference& inference) {
                      " counters, needs " + std::to_string(layout.counters()));
     }
   }
-  inference.set_output(0, DataType::float64, {1});
+  inference.set_output(0, DataType::float64, {});
   for (std::size_t i = 1; i < 3; ++i) inference.set_output(i, DataType::int64, inference.input(i + 1).shape);
 }
 
@@ -172,7 +172,7 @@ Kernel prepare_auc(const Preparation& p) {
       const auto bucket = static_cast<std::size_t>(p1 * static_cast<float>(layout.thresholds));
       ++(labels[r] > 0 ? batch_positive : batch_negative)[bucket];
     }
-    auc->resize(DataType::float64, {1});
+    auc->resize(DataType::float64, {});
     if (layout.slide) {
       replace(positive->values<std::int64_t>(), batch_positive);
       replace(negative->values<std::int64_t>(), batch_negative);

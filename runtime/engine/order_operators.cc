@@ -1,7 +1,7 @@
 // Operators that compare the values along an axis, or number them; types float32, int64, int32; gradients for float32.
 //
-//   top_k      (X) -> Out, Indices int64: the k largest along `axis` = -1, in order; largest = false: the smallest; k is an
-//              attribute. Among equal ones the first comes first
+//   top_k      (X, and optionally K int32 or int64 of one value) -> Out, Indices int64: the k largest along `axis` = -1, in
+//              order; largest = false: the smallest; k is K, else an attribute. Among equal ones the first comes first
 //   argsort    (X) -> Out, Indices int64: all of them; axis = -1, descending = false. Equal ones keep their order
 //   arg_max, arg_min  (X) -> Out int64; axis: one, or none for the place in the flattened X; keepdim = false
 //   cumsum     (X) -> Out; axis: one, or none for the flattened X; reverse = false
@@ -67,23 +67,36 @@ struct Choice {
   bool largest;
 };
 
-Choice choice_of(const Operator& op, std::int64_t size) {
+/// `given` is k, null where an attribute says it.
+Choice choice_of(const Operator& op, std::int64_t size, const Tensor* given) {
   if (op.type.starts_with("argsort")) return {size, attribute(op, "descending", false)};
-  const auto k = attribute<std::int64_t>(op, "k");
+  const auto k = given == nullptr                   ? attribute<std::int64_t>(op, "k")
+                 : given->type() == DataType::int32 ? given->values<std::int32_t>()[0]
+                                                    : given->values<std::int64_t>()[0];
   if (k < 1 || (size >= 0 && k > size)) {
     fail(op, "k is " + std::to_string(k) + ", and there are " + std::to_string(size) + " values");
   }
   return {k, attribute(op, "largest", true)};
 }
 
+void expect_one_integer(const Inference& inference, std::size_t index) {
+  const Variable& input = inference.input(index);
+  if (input.type != DataType::int32) inference.expect_type(index, DataType::int64);
+  if (count(input.shape) != 1) {
+    inference.fail("'" + input.name + "' is " + to_string(input.shape) + ", and one integer is needed");
+  }
+}
+
 void infer_sorted(Inference& inference) {
-  inference.expect_inputs(1, 1);
+  inference.expect_inputs(1, inference.op().type == "top_k" ? 2 : 1);
   inference.expect_outputs(2, 2);
   expect_ordered(inference);
   const Variable x = inference.input(0);
   Shape shape = x.shape;
   const std::size_t axis = sorted_axis(inference.op(), shape);
-  shape[axis] = choice_of(inference.op(), shape[axis]).kept;
+  const bool decided_later = inference.op().inputs.size() == 2;
+  if (decided_later) expect_one_integer(inference, 1);
+  shape[axis] = decided_later ? -1 : choice_of(inference.op(), shape[axis], nullptr).kept;
   inference.set_output(0, x.type, shape);
   inference.set_output(1, DataType::int64, shape);
 }
@@ -100,11 +113,11 @@ void sort_line(const T* line, std::size_t step, const Choice& choice, std::vecto
 }
 
 Kernel prepare_sorted(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), out = p.output(0), indices = p.output(1),
-          order = std::vector<std::int64_t>()]() mutable {
+  return [op = &p.op, x = p.input(0), k = p.inputs() > 1 ? p.input(1) : nullptr, out = p.output(0),
+          indices = p.output(1), order = std::vector<std::int64_t>()]() mutable {
     const std::size_t axis = sorted_axis(*op, x->shape());
     const Lines lines(x->shape(), axis);
-    const Choice choice = choice_of(*op, x->shape()[axis]);
+    const Choice choice = choice_of(*op, x->shape()[axis], k);
     Shape shape = x->shape();
     shape[axis] = choice.kept;
     out->resize(x->type(), shape);
@@ -156,11 +169,11 @@ void sorted_gradient(GradientBuilder& builder) {
 
 Shape without_axis(const Operator& op, const Shape& x) {
   const bool keep = attribute(op, "keepdim", false);
-  if (!op.attributes.contains("axis")) return Shape(keep ? x.size() : 1, 1);
+  if (!op.attributes.contains("axis")) return Shape(keep ? x.size() : 0, 1);
   const std::size_t axis = axis_of(op, attribute<std::int64_t>(op, "axis"), x.size());
   Shape shape = x;
   shape[axis] = 1;
-  if (!keep && shape.size() > 1) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  if (!keep) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   return shape;
 }
 

@@ -7,7 +7,7 @@
 //   all, any  the same, of bool; no gradient
 //   add_n  (X1, X2, …) -> Out, of one shape, also of int64; Out may be X1
 //
-// A result without dimensions has the shape [1], as in Paddle 2.3.
+// The result over all axes has none: [], as in Paddle 2.6.
 
 #include <algorithm>
 #include <limits>
@@ -52,7 +52,6 @@ Shape reduced_shape(const Operator& op, const Shape& x, const std::vector<bool>&
     else if (keep)
       shape.push_back(1);
   }
-  if (shape.empty()) shape.push_back(1);
   return shape;
 }
 

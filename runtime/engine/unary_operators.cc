@@ -32,8 +32,8 @@ struct Relu {
 };
 struct LeakyRelu {
   static Coefficients coefficients(const Operator& op) { return {number(op, "alpha", 0.01), 0.0f}; }
-  [[gnu::always_inline]] static float value(float x, Coefficients c) { return x > 0.0f ? x : c.a * x; }
-  [[gnu::always_inline]] static float slope(float x, float, Coefficients c) { return x > 0.0f ? 1.0f : c.a; }
+  [[gnu::always_inline]] static float value(float x, Coefficients c) { return x < 0.0f ? c.a * x : x; }
+  [[gnu::always_inline]] static float slope(float x, float, Coefficients c) { return x < 0.0f ? c.a : 1.0f; }
 };
 struct Sigmoid {
   [[gnu::always_inline]] static float value(float x, Coefficients) { return vector_math::sigmoid(x); }

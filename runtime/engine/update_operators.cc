@@ -6,7 +6,8 @@
 //   adam     (…, Moment1, Moment2, Step int64 [1]) -> Parameter, Moment1, Moment2, Step:
 //            t += 1, m = β1·m + (1-β1)·g, v = β2·v + (1-β2)·g²,
 //            w -= lr·sqrt(1-β2^t)/(1-β1^t) · m/(sqrt(v) + epsilon·sqrt(1-β2^t))
-//            Source: Kingma and Ba 2014, algorithm 1, with the corrections moved into the step
+//            Source: Kingma and Ba 2014, algorithm 1, with the corrections moved into the step. With Keys the
+//            corrections are those of t + 1, as in Paddle 2.6 on CPUs
 //   ftrl     (…, Squared, Linear) -> Parameter, Squared, Linear: n += g², z += g - (n_new^-p - n_old^-p)/lr·w,
 //            w = |z| <= l1 ? 0 : (sign(z)·l1 - z)/(n_new^-p/lr + 2·l2), p = learning_rate_power
 //            Source: McMahan et al. 2013, algorithm 1, with l2 counted twice as Paddle and TensorFlow do
@@ -308,7 +309,8 @@ Kernel prepare_adam(const Preparation& p) {
   const bool lazy = attribute(p.op, "lazy_rows", false);
   return [stepped = Stepped(p, !lazy), first = p.output(1), second = p.output(2), steps = p.output(3),
           prepared = Rule(p)]() mutable {
-    const AdamStep step(prepared.now(), ++steps->values<std::int64_t>()[0]);
+    const std::int64_t now = ++steps->values<std::int64_t>()[0];
+    const AdamStep step(prepared.now(), stepped.keys == nullptr ? now : now + 1);
     stepped.run([&](std::size_t at, const float* g, std::size_t size) {
       step.apply(data_of(stepped.parameter) + at, g, data_of(first) + at, data_of(second) + at, size);
     });

@@ -50,27 +50,27 @@ def nonzero(x, as_tuple=False):
     return tuple(found[:, axis:axis + 1] for axis in range(x.ndim))
 
 
-def _two(kind, operator, x, attributes):
+def _two(kind, operator, inputs, attributes):
     prefix = framework.unique_name(kind) + ".tmp"
     outputs = [framework.unique_name(prefix) for _ in range(2)]
-    return tuple(framework.append(kind, operator, [x], attributes, outputs))
+    return tuple(framework.append(kind, operator, inputs, attributes, outputs))
 
 
 def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # noqa: A002, Paddle's argument name
-    """(values, places) of the k largest, or smallest, along `axis` (the last when None), in order."""
-    if isinstance(k, framework.Variable):
-        raise Error("config", f"paddle.topk: k is the variable {k.name}", "give k as a number")
-    return _two("topk", "top_k", x, {"k": int(k), "axis": -1 if axis is None else int(axis), "largest": bool(largest)})
+    """(values, places) of the k largest, or smallest, along `axis` (the last when None), in order. k: a number or a variable
+    of one integer."""
+    inputs, number = ([x, k], {}) if isinstance(k, framework.Variable) else ([x], {"k": int(k)})
+    return _two("topk", "top_k", inputs, {**number, "axis": -1 if axis is None else int(axis), "largest": bool(largest)})
 
 
 def argsort(x, axis=-1, descending=False, name=None):
     """The places of the values along `axis` in rising, or falling, order; equal ones keep theirs."""
-    return _two("argsort", "argsort", x, {"axis": int(axis), "descending": bool(descending)})[1]
+    return _two("argsort", "argsort", [x], {"axis": int(axis), "descending": bool(descending)})[1]
 
 
 def sort(x, axis=-1, descending=False, name=None):
     """The values along `axis` in rising, or falling, order."""
-    return _two("sort", "argsort", x, {"axis": int(axis), "descending": bool(descending)})[0]
+    return _two("sort", "argsort", [x], {"axis": int(axis), "descending": bool(descending)})[0]
 
 
 def _best(operator, x, axis, keepdim, dtype):

@@ -472,6 +472,8 @@ class ScopeVariable:
         """Sizes."""
         return list(self.__array__().shape)
 
+    _get_dims = shape  # what scripts call that zero a metric's counters
+
     def set(self, array, place=None):
         """Copies `array` in; type and shape become the array's."""
         import numpy

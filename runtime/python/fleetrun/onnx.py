@@ -275,17 +275,13 @@ def _reduced(kind):
         axes = op.attributes.get("axis", [])
         axes = axes if isinstance(axes, list) else [axes]
         keep = bool(op.attributes.get("keepdim", False))
-        # A result without axes has one of size 1.
-        is_single = not keep and len(axes) in (0, len(graph.shape(op.inputs[0])))
         inputs = [op.inputs[0]]
         attributes = {"keepdims": int(keep)}
         if kind == "ReduceSum":
             inputs += [graph.constant(axes, "int64")] if axes else []
         elif axes:
             attributes["axes"] = axes
-        result = graph.node(kind, inputs, None if is_single else op.outputs[0], **attributes)
-        if is_single:
-            graph.node("Reshape", [result, graph.constant([1], "int64")], op.outputs[0])
+        graph.node(kind, inputs, op.outputs[0], **attributes)
 
     return write
 

@@ -194,7 +194,7 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
     product = framework.append("matmul", "matmul", [x, y], {"transpose_x": bool(transpose_x) and not row,
                                                             "transpose_y": bool(transpose_y) and not column})
     if row and column:
-        return reshape(product, [1])
+        return reshape(product, [])
     return squeeze(product, -2 if row else -1) if row or column else product
 
 
@@ -278,7 +278,7 @@ def logsumexp(x, axis=None, keepdim=False, name=None):
     total = log(sum(exp(x - most), axis, keepdim=True)) + most
     if keepdim:
         return total
-    return reshape(total, [1]) if len(_axes(axis)) in (0, x.ndim) else squeeze(total, axis)
+    return reshape(total, []) if len(_axes(axis)) in (0, x.ndim) else squeeze(total, axis)
 
 
 def norm(x, p="fro", axis=None, keepdim=False, name=None):

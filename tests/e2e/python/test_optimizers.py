@@ -74,10 +74,6 @@ def test_update_operators_do_what_paddle_does(run, name):
     run(_script(name, EMBEDDING, "here"))
 
 
-def test_adam_over_rows_does_what_dense_adam_does(run):
-    run(_script("adam", EMBEDDING.replace('case["is_sparse"]', "True"), "here"))
-
-
 # A table changes the rows of a batch only, which these do in Paddle too.
 @pytest.mark.parametrize("name", ["sgd_rows", "adagrad_rows"])
 def test_rows_in_tables_do_what_paddle_does(run, name):

@@ -37,8 +37,8 @@ def computed(subject):
 
 
 def array_of(described):
-    """The array that name_cases.describe() wrote. A value without axes is [1] here, as it was until Paddle 2.4."""
-    return numpy.array(described["values"], described["dtype"]).reshape(described["shape"] or [1])
+    """The array that name_cases.describe() wrote."""
+    return numpy.array(described["values"], described["dtype"]).reshape(described["shape"])
 
 
 @pytest.mark.parametrize("subject, name", CASES, ids=["-".join(case) for case in CASES])

@@ -103,3 +103,9 @@ def scaled(paddle, net):
     x = net.parameter("x", X)
     return {"scale": paddle.scale(x, 2.0, 0.5), "before": paddle.scale(x, 2.0, 0.5, bias_after_scale=False),
             "integers": paddle.scale(net.data("n", [[1, 2]], "int64"), 3.0, 1.0)}
+
+
+def ties(paddle, net):
+    """Slopes where both are equally large."""
+    x, y = net.parameter("x", [[1.0, 2.0, 3.0]]), net.parameter("y", [[1.0, 2.5, 2.5]])
+    return {"maximum": paddle.maximum(x, y), "minimum": paddle.minimum(x * 2.0, y * 2.0)}

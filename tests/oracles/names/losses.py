@@ -45,6 +45,31 @@ def classes_as_shares(paddle, net):
             functional.cross_entropy(x, share, soft_label=True, label_smoothing=0.1)}
 
 
+def weighted_classes(paddle, net):
+    functional, x, label = paddle.nn.functional, net.parameter("x", LOGITS), net.data("label", CLASSES, "int64")
+    weight = net.data("weight", [0.5, 2.0, 3.0], shape=[3])
+    share = net.data("share", [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.1, 0.9]])
+    return {"mean": functional.cross_entropy(x, label, weight=weight), "sum": functional.cross_entropy(x, label, weight, reduction="sum"),
+            "none": functional.cross_entropy(x, label, weight, reduction="none"),
+            "flat": functional.cross_entropy(x, paddle.flatten(label), weight, reduction="none"),
+            "ignored": functional.cross_entropy(x, label, weight, ignore_index=2),
+            "soft": functional.cross_entropy(x, share, weight, soft_label=True)}
+
+
+def classes_along_an_axis(paddle, net):
+    functional, x = paddle.nn.functional, net.parameter("x", [[[0.5, -1.25], [2.0, 3.0], [0.75, -0.5]], [[1.0, 2.5], [0.25, -1.0], [4.0, 2.25]]])
+    label = net.data("label", [[[2, 0]], [[1, 2]]], "int64")
+    return {"none": functional.cross_entropy(x, label, axis=1, reduction="none"), "mean": functional.cross_entropy(x, label, axis=1),
+            "flat": functional.cross_entropy(x, paddle.squeeze(label, 1), axis=1, reduction="none"),
+            "softmax": functional.softmax_with_cross_entropy(x, label, axis=1)}
+
+
+def ignored_classes(paddle, net):
+    """A negative label that is ignored counts in the mean, as in no other of Paddle's modes."""
+    x, label = net.parameter("x", LOGITS), net.data("label", [[2], [-1], [1], [-1]], "int64")
+    return {"mean": paddle.nn.functional.cross_entropy(x, label, ignore_index=-1)}
+
+
 def classes_and_softmax(paddle, net):
     loss, softmax = paddle.nn.functional.softmax_with_cross_entropy(
         net.parameter("x", LOGITS), net.data("label", CLASSES, "int64"), return_softmax=True)

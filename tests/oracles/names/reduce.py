@@ -62,3 +62,11 @@ def running_sums(paddle, net):
     x = net.parameter("x", CUBE)
     return {"axis": paddle.cumsum(x, axis=1), "last": paddle.cumsum(x, axis=-1), "flat": paddle.cumsum(x),
             "integers": paddle.cumsum(net.data("n", [[1, 2, 3]], "int64"), axis=1)}
+
+
+def all_of_a_vector(paddle, net):
+    """Nothing is left of the axes."""
+    x = net.parameter("x", [0.5, -1.0, 2.0])
+    return {"sum": paddle.sum(x, axis=0), "max": paddle.max(x, axis=-1), "mean": paddle.mean(x), "dot": paddle.dot(x, x),
+            "product": paddle.matmul(x, x), "place": paddle.argmax(x, axis=0), "place_of_all": paddle.argmax(x), "one": x[1],
+            "logsumexp": paddle.logsumexp(x), "norm": paddle.norm(x), "size": paddle.numel(x)}

@@ -31,6 +31,24 @@ def lazy_adam(paddle, net):
     return _trained(paddle, net, paddle.optimizer.Adam(learning_rate=0.05, lazy_mode=True))
 
 
+def _rows_trained(paddle, net, optimizer):
+    """The rows of an embedding and the losses: each step looks up some rows, one of them twice."""
+    ids, rows = net.data("ids", [[0, 2], [2, 3]], "int64"), net.parameter("rows", [[0.5, -0.25]] * 5)
+    loss = paddle.mean(paddle.square(paddle.nn.functional.embedding(ids, rows, sparse=True) - 1.0))
+    optimizer.minimize(loss)
+    net.start()
+    losses = [net.run([loss], ids=numpy.array([[step % 5, 2], [2, 3]]))[0] for step in range(STEPS)]
+    return {"rows": net.value("rows"), "losses": numpy.array(losses, "float32").reshape(-1)}
+
+
+def adam_over_rows(paddle, net):
+    return _rows_trained(paddle, net, paddle.optimizer.Adam(learning_rate=0.05))
+
+
+def lazy_adam_over_rows(paddle, net):
+    return _rows_trained(paddle, net, paddle.optimizer.Adam(learning_rate=0.05, lazy_mode=True))
+
+
 def adagrad(paddle, net):
     return _trained(paddle, net, paddle.optimizer.Adagrad(learning_rate=0.1, initial_accumulator_value=0.1))
 

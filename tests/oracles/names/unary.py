@@ -52,6 +52,16 @@ def piecewise_activations(paddle, net):
             "tanhshrink": functional.tanhshrink(x)}
 
 
+def kinks(paddle, net):
+    """Slopes where two pieces meet: a parameter for each function, since their gradients would add up."""
+    functional = paddle.nn.functional
+    functions = {"relu": functional.relu, "leaky_relu": lambda x: functional.leaky_relu(x, 0.1), "relu6": functional.relu6,
+                 "elu": functional.elu, "selu": functional.selu, "abs": paddle.abs, "clip": lambda x: paddle.clip(x, 0.0, 6.0),
+                 "hardshrink": functional.hardshrink, "hardswish": functional.hardswish, "hardsigmoid": functional.hardsigmoid,
+                 "prelu": lambda x: functional.prelu(x, net.parameter("weight", [0.25]))}
+    return {name: function(net.parameter("x_" + name, [[0.0, 6.0, 0.5, -0.5, 3.0, -3.0]])) for name, function in functions.items()}
+
+
 def softmax(paddle, net):
     functional, x = paddle.nn.functional, net.parameter("x", [[[0.5, -1.0], [2.0, 0.0], [1.0, 1.5]]])
     return {"last": functional.softmax(x), "middle": functional.softmax(x, axis=1), "log": functional.log_softmax(x),

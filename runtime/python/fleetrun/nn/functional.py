@@ -74,12 +74,17 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
 
 def _along_last(axis, x, function):
     """function(x) with `axis` as the last one."""
-    axis = axis + x.ndim if axis < 0 else axis
-    if axis == x.ndim - 1:
+    if axis in (-1, x.ndim - 1):
         return function(x)
+    to_last, back = _orders(axis, x)
+    return tensor.transpose(function(tensor.transpose(x, to_last)), back)
+
+
+def _orders(axis, x):
+    """The axes of x with `axis` as the last one, and how they come back."""
+    axis = axis + x.ndim if axis < 0 else axis
     order = [one for one in range(x.ndim) if one != axis] + [axis]
-    back = [order.index(one) for one in range(x.ndim)]
-    return tensor.transpose(function(tensor.transpose(x, order)), back)
+    return order, [order.index(one) for one in range(x.ndim)]
 
 
 def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
@@ -186,7 +191,7 @@ def kl_div(input, label, reduction="mean", name=None):  # noqa: A002, Paddle's a
     logarithm = tensor.log(tensor.where(known, label, tensor.ones_like(label)))
     loss = tensor.where(known, label * (logarithm - input), tensor.zeros_like(label))
     if reduction == "batchmean":
-        return tensor.sum(loss) / tensor.cast(tensor.shape(input)[0:1], "float32")
+        return tensor.sum(loss) / tensor.cast(tensor.shape(input)[0], "float32")
     return _reduced(loss, reduction)
 
 
@@ -204,34 +209,49 @@ def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=
 
 def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,  # noqa: A002
                   use_softmax=True, label_smoothing=0.0, name=None):
-    """-log softmax(input)[label]; with use_softmax=False `input` holds probabilities.
+    """-log softmax(input)[label]; with use_softmax=False `input` holds probabilities. Classes are along `axis`.
 
-    Shape: input[.., classes] float32, label[.., 1] or [..] int64, or with soft_label [.., classes] float32.
-    A label of ignore_index gives 0, learns nothing, and is not counted in the mean.
+    Shape: input[.., classes] float32, label[.., 1] or [..] int64, or with soft_label [.., classes] float32; weight[classes].
+    A label of ignore_index gives 0, learns nothing, and is not counted in the mean unless it is negative. weight: of each
+    class, by which the mean is weighted.
     """
-    refuse("paddle.nn.functional.cross_entropy", weight=(weight, None))
+    flat = label.ndim + 1 == input.ndim
+    if axis not in (-1, input.ndim - 1):
+        to_last, back = _orders(axis, input)
+        loss = cross_entropy(tensor.transpose(input, to_last), label if flat else tensor.transpose(label, to_last), weight,
+                             ignore_index, reduction, soft_label, -1, use_softmax, label_smoothing)
+        return loss if flat or reduction != "none" else tensor.transpose(loss, back)
     if label_smoothing > 0.0:
         if not soft_label:
-            places = tensor.squeeze(label, -1) if label.ndim == input.ndim else label
-            label, soft_label = one_hot(places, input.shape[-1]), True
+            label, soft_label = one_hot(label if flat else tensor.squeeze(label, -1), input.shape[-1]), True
         label = label_smooth(label, epsilon=label_smoothing)
-    loss = _cross_entropy(input, label, soft_label, ignore_index, axis, use_softmax)
-    if reduction != "mean" or soft_label or ignore_index == -100:
+    loss = _cross_entropy(input, label, soft_label, ignore_index, use_softmax)
+    if weight is None and (reduction != "mean" or soft_label or ignore_index < 0):
         return _reduced(loss, reduction)
-    counted = tensor.sum(tensor.cast(tensor.not_equal(label, int(ignore_index)), "float32"))
-    return tensor.sum(loss) / tensor.clip(counted, min=1.0)
+    counted = None if soft_label else tensor.cast(tensor.not_equal(label, int(ignore_index)), "float32")
+    if weight is not None:
+        counted = _class_weights(input, label, weight, counted)
+        loss = loss * counted
+    if reduction != "mean":
+        return _reduced(loss, reduction)
+    total = tensor.sum(counted)
+    return tensor.sum(loss) / (total + tensor.cast(tensor.equal(total, 0.0), "float32"))
 
 
-def _cross_entropy(input, label, soft_label, ignore_index, axis, use_softmax):  # noqa: A002
-    _last_axis("cross_entropy", axis, input)
+def _class_weights(input, label, weight, counted):  # noqa: A002
+    """The weight of each example's class, 0 where `counted` is; for soft labels, without `counted`, of their mixture."""
+    if input.shape[-1] != weight.shape[-1]:
+        raise Error("config", f"paddle.nn.functional.cross_entropy: {input.name} has {input.shape[-1]} classes, the weight "
+                    f"{weight.name} {weight.shape[-1]}", "give it a weight for each class")
+    if counted is None:
+        return tensor.unsqueeze(tensor.matmul(label, weight), -1)
+    known = label * tensor.cast(counted, label.dtype)
+    return tensor.gather_nd(weight, tensor.unsqueeze(known, -1)) * counted
+
+
+def _cross_entropy(input, label, soft_label, ignore_index, use_softmax):  # noqa: A002
     return framework.append("cross_entropy", "cross_entropy", [input, label], {
         "soft_label": bool(soft_label), "ignore_index": int(ignore_index), "use_softmax": bool(use_softmax)})
-
-
-def _last_axis(function, axis, x):
-    if axis not in (-1, x.ndim - 1):
-        raise Error("config", f"paddle.nn.functional.{function}(axis={axis}) of {x.ndim} axes is not supported",
-                    "use the last axis, or transpose first")
 
 
 def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True,
@@ -240,10 +260,10 @@ def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-10
 
     return_softmax: (loss, softmax(logits)); the second has no gradient, as in Paddle.
     """
-    loss = _cross_entropy(logits, label, soft_label, ignore_index, axis, use_softmax=True)
+    loss = cross_entropy(logits, label, None, ignore_index, "none", soft_label, axis)
     if not return_softmax:
         return loss
-    shares = softmax(logits)
+    shares = softmax(logits, axis)
     shares.stop_gradient = True
     return loss, shares
 

@@ -234,7 +234,12 @@ def _replica_runner(compiled, program, scope):
 
 class SingleValue(numpy.ndarray):
     """An array of one value, as losses and metrics are, that converts to a number: NumPy 2.4 refuses to convert
-    arrays with axes, and scripts write `"cost=%f" % cost_val[0]`."""
+    arrays with axes, and scripts write `"cost=%f" % cost_val[0]`. One without axes takes [0] too, since before Paddle 2.5 a
+    loss had the shape [1]."""
+
+    def __getitem__(self, index):
+        single = self.ndim == 0 and isinstance(index, int) and index in (0, -1)
+        return self.item() if single else super().__getitem__(index)
 
     def __float__(self):
         return float(self.item())
@@ -251,7 +256,7 @@ class SingleValue(numpy.ndarray):
 
 def _fetched(value):
     array = numpy.asarray(value)
-    return array.view(SingleValue) if array.shape == (1,) else array
+    return array.view(SingleValue) if array.shape in ((), (1,)) else array
 
 
 def _lod_tensor(value):

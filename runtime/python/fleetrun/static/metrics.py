@@ -12,7 +12,7 @@ def auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1, i
     Shape: input[batch, 2] float32 probabilities, label[batch, 1] int64 of 0 and 1; the results are float64.
     Returns (auc, batch_auc, [batch_stat_pos, batch_stat_neg, stat_pos, stat_neg]): the counters of labels 1 and 0
     in num_thresholds + 1 buckets of the probability. batch_auc looks at the last slide_steps batches, with 0 at
-    everything seen. Throws: Error(config).
+    everything seen. Shape of counters of everything seen: [1, num_thresholds + 1]. Throws: Error(config).
     """
     refuse("paddle.static.auc", curve=(curve, "ROC"), topk=(topk, 1), ins_tag_weight=(ins_tag_weight, None))
     batch, batch_counters = _auc(input, label, num_thresholds, int(slide_steps))
@@ -22,8 +22,8 @@ def auc(input, label, curve="ROC", num_thresholds=4095, topk=1, slide_steps=1, i
 
 def _auc(predictions, label, num_thresholds, slide_steps):
     buckets = num_thresholds + 1
-    size = (slide_steps + 1) * buckets + 1 if slide_steps else buckets
-    counters = [create_global_var([size], 0, "int64", persistable=True) for _ in range(2)]
+    shape = [(slide_steps + 1) * buckets + 1] if slide_steps else [1, buckets]
+    counters = [create_global_var(shape, 0, "int64", persistable=True) for _ in range(2)]
     names = [framework.unique_name(framework.unique_name("auc") + ".tmp"), *(counter.name for counter in counters)]
     attributes = {"num_thresholds": int(num_thresholds), "slide_steps": slide_steps}
     return framework.append("auc", "auc", [predictions, label, *counters], attributes, names)[0], counters
@@ -42,6 +42,7 @@ def ctr_metric_bundle(input, label, ins_tag_weight=None):  # noqa: A002
     batch = [tensor.sum(tensor.square(error)), tensor.sum(tensor.abs(error)), tensor.sum(input),
              tensor.sum(functional.sigmoid(input)), tensor.sum(label), tensor.sum(ones)]
     batch[3], batch[5] = tensor.multiply(batch[3], weight), tensor.multiply(batch[5], weight)
+    batch = [value if value.shape else tensor.reshape(value, [1]) for value in batch]
     totals = [create_global_var(list(value.shape), 0.0, "float32", persistable=True) for value in batch]
     for total, value in zip(totals, batch):
         framework.append("ctr_metric_bundle", "elementwise_add", [total, value], outputs=[total.name])

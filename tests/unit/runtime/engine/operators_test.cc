@@ -84,7 +84,7 @@ std::vector<Row> layout_rows() {
       {"transpose", {kSix}, {{"perm", Axes{1, 0}}}, {{3, 2}, {1, 4, 2, 5, 3, 6}}},
       {"slice", {kSix}, {{"axes", Axes{1}}, {"starts", Axes{-2}}, {"ends", Axes{9}}}, {{2, 2}, {2, 3, 5, 6}}},
       {"assign", {kSix}, {}, kSix},
-      {"mean", {kSix}, {}, {{1}, {3.5}}},
+      {"mean", {kSix}, {}, {{}, {3.5}}},
       {"mean", {kSix}, {{"axis", Axes{0}}}, {{3}, {2.5, 3.5, 4.5}}},
       {"sum", {kSix}, {{"axis", Axes{1}}, {"keepdim", true}}, {{2, 1}, {6, 15}}},
       {"max", {kSix}, {{"axis", Axes{1}}}, {{2}, {3, 6}}},
