@@ -12,26 +12,15 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "collective/communicator.h"
 #include "dataset/batch_source.h"
+#include "runtime/collective_options.h"
 #include "runtime/dataset_trainer.h"
 #include "runtime/engine/executor.h"
-#include "runtime/local_steps.h"
-#include "runtime/rank_mean.h"
 
 namespace fleetrun::runtime {
-
-struct CollectiveOptions {
-  RankMeanOptions mean;
-  /// Local SGD instead of averaged gradients.
-  std::optional<LocalStepOptions> local = std::nullopt;
-  /// The loss's variable, for adaptive local SGD.
-  std::string loss = {};
-};
 
 /// Threads: one call at a time.
 class CollectivePass {

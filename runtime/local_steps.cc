@@ -52,7 +52,8 @@ LocalSteps::LocalSteps(const engine::Program& program, engine::Scope& scope,
 }
 
 void LocalSteps::begin() {
-  if (!snapshot_.empty()) return;
+  if (last_ != step_) return;
+  snapshot_.clear();
   for (const Tensor* parameter : parameters_) {
     const auto values = parameter->values<float>();
     snapshot_.insert(snapshot_.end(), values.begin(), values.end());

@@ -30,13 +30,16 @@ class LocalSteps {
   LocalSteps(const engine::Program& program, engine::Scope& scope, collective::Communicator& communicator,
              const LocalStepOptions& options);
 
-  /// Before the first step: the parameters are those of the last average.
+  /// Before the first step, and as often as wanted: where no step was taken since the last average, the parameters are taken
+  /// for those of an average. They are alike on all ranks.
   void begin();
   /// After a step in which this rank trained (or had no batch: its parameters then do not count), with its loss. false: an
   /// average was due, and no rank had trained since the one before.
   bool after_step(bool has_trained, double loss);
-  /// The average now, as after the last step of a training.
+  /// The average now, as after the last step of a training. Nothing where it has just been made.
   void synchronize();
+  /// Steps since the last average.
+  std::size_t since_average() const noexcept { return step_ - last_; }
   std::size_t k_steps() const noexcept { return k_steps_; }
 
  private:

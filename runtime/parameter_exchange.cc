@@ -136,7 +136,7 @@ ParameterExchange::State::State(const engine::Program& program, const TablePlan&
       has_gradients = has_gradients || program.has_variable(entry.gradient);
     }
     if (entry.table.kind == ps::TableConfig::Kind::dense) {
-      dense.push_back({&entry, program.variable(entry.parameter).shape});
+      if (!options.rows_only) dense.push_back({&entry, program.variable(entry.parameter).shape});
       continue;
     }
     SparseTable table{&entry, {}, true};

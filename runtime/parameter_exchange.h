@@ -41,6 +41,8 @@ struct ExchangeOptions {
   std::uint32_t pull_dense_every = 1;
   /// Where waiting for servers is drawn; may be null.
   Lane* lane = nullptr;
+  /// Rows are pulled for a step that trains; dense values and pushes are left to the caller.
+  bool rows_only = false;
 };
 
 class ParameterExchange final : public engine::RowSource {

@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
+#include "runtime/replica_tables.h"
 
 namespace fleetrun::runtime {
 
@@ -56,17 +57,56 @@ struct ReplicaRunner::State {
   };
 
   std::vector<collective::Communicator*> communicators;
+  engine::ReplicaOptions options;
+  CollectiveOptions together;
+  std::optional<ReplicaTables> tables;
   Replicas replicas;
   std::optional<RankMean> mean;
+  std::optional<LocalSteps> local;
   std::vector<Part> parts;
   std::size_t active = 0;
 
+  State(const engine::Program& program, engine::Scope& scope, const engine::ReplicaOptions& in_options)
+      : options(in_options), replicas(program, scope, options), parts(options.replicas) {}
+  State(const engine::Program& program, engine::Scope& scope, const engine::ReplicaOptions& in_options,
+        const TablePlan& plan, ps::Client& client, ps::Mode mode)
+      : options(in_options),
+        tables(std::in_place, program, scope, plan, client, mode, options.replicas),
+        replicas(program, scope, options, tables->rows()),
+        parts(options.replicas) {}
+
   void run(const Replicas::FeedSource& feeds) {
-    if (!mean) {
+    if (tables) {
+      run_with_tables(feeds);
+    } else if (local) {
+      local->begin();
       replicas.run(feeds);
-      return;
+      local->after_step(true, together.loss.empty() ? 0.0 : loss());
+    } else if (mean) {
+      replicas.run(feeds,
+                   [this](std::size_t batches) { return mean->finish_sums(batches, replicas.size()); });
+    } else {
+      replicas.run(feeds);
     }
-    replicas.run(feeds, [this](std::size_t batches) { return mean->finish_sums(batches, replicas.size()); });
+  }
+
+  void run_with_tables(const Replicas::FeedSource& feeds) {
+    tables->begin_step();
+    replicas.run([&](std::size_t replica) {
+      const Replicas::Feed* feed = feeds(replica);
+      if (feed != nullptr) tables->pull(replica, *feed);
+      return feed;
+    });
+    const bool is_mean = options.scale == engine::GradientScale::mean;
+    tables->push(replicas, active, is_mean ? 1.0f / static_cast<float>(active) : 1.0f);
+  }
+
+  /// The mean over the replicas.
+  double loss() const {
+    double sum = 0.0;
+    for (std::size_t replica = 0; replica < active; ++replica)
+      sum += static_cast<double>(replicas.tensor(replica, together.loss).values<float>()[0]);
+    return sum / static_cast<double>(active);
   }
 
   const Replicas::Feed* part_of(const Feed& feed, std::size_t replica) {
@@ -90,20 +130,31 @@ struct ReplicaRunner::State {
 ReplicaRunner::ReplicaRunner(const engine::Program& program, engine::Scope& scope,
                              const engine::ReplicaOptions& replicas,
                              std::vector<collective::Communicator*> communicators,
-                             const RankMeanOptions& options)
-    : state_(new State{std::move(communicators), {program, scope, replicas}, {}, {}}) {
-  state_->parts.resize(replicas.replicas);
-  if (state_->communicators.empty() || state_->replicas.gradients().empty()) return;
+                             const CollectiveOptions& options)
+    : state_(std::make_unique<State>(program, scope, replicas)) {
+  State& state = *state_;
+  state.communicators = std::move(communicators);
+  state.together = options;
+  if (state.communicators.empty() || state.replicas.gradients().empty()) return;
   check_collective(program);
+  if (options.local) {
+    state.local.emplace(program, scope, *state.communicators.front(), *options.local);
+    return;
+  }
   if (replicas.scale != engine::GradientScale::mean) {
     throw Error(ErrorKind::config,
                 "gradient_scale_strategy of several trainers: their gradients are averaged",
                 "leave it at CoeffNumDevice");
   }
-  state_->mean.emplace(
-      state_->replicas.gradients(), state_->communicators, options,
-      options.compression ? momentums_of(program, scope) : std::map<std::string, Momentum>());
+  state.mean.emplace(
+      state.replicas.gradients(), state.communicators, options.mean,
+      options.mean.compression ? momentums_of(program, scope) : std::map<std::string, Momentum>());
 }
+
+ReplicaRunner::ReplicaRunner(const engine::Program& program, engine::Scope& scope,
+                             const engine::ReplicaOptions& replicas, const TablePlan& plan,
+                             ps::Client& client, ps::Mode mode)
+    : state_(std::make_unique<State>(program, scope, replicas, plan, client, mode)) {}
 
 ReplicaRunner::~ReplicaRunner() = default;
 
@@ -127,6 +178,18 @@ void ReplicaRunner::run(std::span<const Feed> feeds) {
   }
   state_->active = feeds.size();
   state_->run([&](std::size_t replica) { return &feeds[replica]; });
+}
+
+void ReplicaRunner::synchronize() {
+  if (state_->local) state_->local->synchronize();
+}
+
+std::size_t ReplicaRunner::since_average() const noexcept {
+  return state_->local ? state_->local->since_average() : 0;
+}
+
+void ReplicaRunner::end_pass() {
+  if (state_->tables) state_->tables->end_pass();
 }
 
 std::size_t ReplicaRunner::size() const noexcept {

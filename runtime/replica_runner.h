@@ -1,5 +1,5 @@
 // A step of a program on CPU_NUM replicas (Paddle's ParallelExecutor): what is fed is split along the batch, what is fetched
-// is put together again.
+// is put together again. Rows and parameters of tables are exchanged for all replicas together (runtime/replica_tables.h).
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "collective/communicator.h"
+#include "ps/client.h"
+#include "runtime/collective_options.h"
 #include "runtime/engine/executor.h"
 #include "runtime/engine/replicas.h"
-#include "runtime/rank_mean.h"
+#include "runtime/table_plan.h"
 
 namespace fleetrun::runtime {
 
@@ -26,11 +28,16 @@ class ReplicaRunner {
  public:
   using Feed = engine::Replicas::Feed;
 
-  /// `communicators`: empty, or those of the ranks that this one averages its gradients with. All are borrowed.
-  /// Throws: Error(config) as Replicas and RankMean do; for scales other than `mean` with other ranks.
+  /// `communicators`: empty, or those of the ranks that this one averages its gradients, or with local SGD its parameters,
+  /// with. All are borrowed.
+  /// Throws: Error(config) as Replicas, RankMean and LocalSteps do; for scales other than `mean` where gradients of ranks are
+  /// averaged.
   ReplicaRunner(const engine::Program& program, engine::Scope& scope, const engine::ReplicaOptions& replicas,
                 std::vector<collective::Communicator*> communicators = {},
-                const RankMeanOptions& options = {});
+                const CollectiveOptions& options = {});
+  /// Of a program with tables. The plan and the client are borrowed too.
+  ReplicaRunner(const engine::Program& program, engine::Scope& scope, const engine::ReplicaOptions& replicas,
+                const TablePlan& plan, ps::Client& client, ps::Mode mode);
   ~ReplicaRunner();
   ReplicaRunner(const ReplicaRunner&) = delete;
   ReplicaRunner& operator=(const ReplicaRunner&) = delete;
@@ -40,6 +47,12 @@ class ReplicaRunner {
   void run(const Feed& feed);
   /// A feed for each replica. Throws: Error(config) for another number of them.
   void run(std::span<const Feed> feeds);
+  /// With local SGD the average now; all ranks call it. Nothing without.
+  void synchronize();
+  /// Steps since the last average of local SGD; 0 without.
+  std::size_t since_average() const noexcept;
+  /// With tables: leaves the pass that steps are part of (runtime/replica_tables.h).
+  void end_pass();
   std::size_t size() const noexcept;
   /// Replicas that took part in the last step; the first of them.
   std::size_t active() const noexcept;

@@ -223,7 +223,8 @@ struct Replicas::State {
   // Last: its threads end first.
   Team team;
 
-  State(const Program& program, Scope& scope, const ReplicaOptions& in_options, RowSource* rows);
+  State(const Program& program, Scope& scope, const ReplicaOptions& in_options,
+        std::span<RowSource* const> rows);
   void find_gradients(const Program& program);
   void make_updates(const Program& program, Scope& scope);
   void slice();
@@ -254,7 +255,7 @@ ReplicaOptions checked(ReplicaOptions options) {
 }  // namespace
 
 Replicas::State::State(const Program& program, Scope& scope, const ReplicaOptions& in_options,
-                       RowSource* rows)
+                       std::span<RowSource* const> rows)
     : options(checked(in_options)),
       turns(compute_part(program, 0, options), options.replicas),
       slices(options.threads),
@@ -262,7 +263,8 @@ Replicas::State::State(const Program& program, Scope& scope, const ReplicaOption
       team(options.threads) {
   check_order(program);
   for (std::size_t replica = 0; replica < options.replicas; ++replica) {
-    computes.push_back(std::make_unique<Executor>(compute_part(program, replica, options), scope, rows));
+    computes.push_back(std::make_unique<Executor>(compute_part(program, replica, options), scope,
+                                                  rows.empty() ? nullptr : rows[replica]));
   }
   find_gradients(program);
   make_updates(program, scope);
@@ -485,7 +487,8 @@ std::vector<std::size_t> owners_of(std::span<const std::size_t> sizes, std::size
   return owners;
 }
 
-Replicas::Replicas(const Program& program, Scope& scope, const ReplicaOptions& options, RowSource* rows)
+Replicas::Replicas(const Program& program, Scope& scope, const ReplicaOptions& options,
+                   std::span<RowSource* const> rows)
     : state_(std::make_unique<State>(program, scope, options, rows)) {}
 
 Replicas::~Replicas() = default;

@@ -85,9 +85,10 @@ class Replicas {
   /// to be updated.
   using Exchange = std::function<bool(std::size_t batches)>;
 
-  /// A program without update operators is run and nothing more. `rows` as for Executor, used by all threads at once.
+  /// A program without update operators is run and nothing more. `rows`: none, or as for Executor one for each replica.
   /// Throws: Error(config) for 0 replicas, and for an operator after the updates that reads what they change.
-  Replicas(const Program& program, Scope& scope, const ReplicaOptions& options, RowSource* rows = nullptr);
+  Replicas(const Program& program, Scope& scope, const ReplicaOptions& options,
+           std::span<RowSource* const> rows = {});
   ~Replicas();
   Replicas(const Replicas&) = delete;
   Replicas& operator=(const Replicas&) = delete;

@@ -79,6 +79,7 @@ class FedCollectiveRunner {
   void synchronize() {
     if (local_) local_->synchronize();
   }
+  std::size_t since_average() const { return local_ ? local_->since_average() : 0; }
 
  private:
   ProgramPtr program_;
@@ -143,6 +144,7 @@ void bind_collective_training(py::module_& module) {
       .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>())
       .def("run", run_step)
       .def("synchronize", synchronize)
+      .def_property_readonly("since_average", &FedCollectiveRunner::since_average)
       .def("value", [](const FedCollectiveRunner& self,
                        const std::string& name) { return copy_of(self.executor().tensor(name)); })
       .def_property_readonly("buckets", &FedCollectiveRunner::buckets);

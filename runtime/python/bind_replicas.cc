@@ -12,6 +12,7 @@
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_options.h"
 #include "runtime/python/feed.h"
+#include "runtime/python/interrupt.h"
 #include "runtime/replica_runner.h"
 
 namespace fleetrun::python {
@@ -25,6 +26,8 @@ using engine::ReduceStrategy;
 using engine::ReplicaOptions;
 using ProgramPtr = std::shared_ptr<engine::Program>;
 using ScopePtr = std::shared_ptr<engine::Scope>;
+using PlanPtr = std::shared_ptr<runtime::TablePlan>;
+using ClientPtr = std::shared_ptr<ps::Client>;
 using Arrays = Feed::Arrays;
 
 /// A runner with the tensors that were fed last, and everything it needs alive.
@@ -35,17 +38,28 @@ class FedReplicaRunner {
       : program_(std::move(program)),
         scope_(std::move(scope)),
         groups_(std::move(groups)),
-        runner_(*program_, *scope_, replicas, communicators_of(groups_), options.mean),
+        runner_(*program_, *scope_, replicas, communicators_of(groups_), options),
+        feeds_(replicas.replicas) {}
+  FedReplicaRunner(ProgramPtr program, ScopePtr scope, const ReplicaOptions& replicas, PlanPtr plan,
+                   ClientPtr client, const std::string& mode)
+      : program_(std::move(program)),
+        scope_(std::move(scope)),
+        plan_(std::move(plan)),
+        client_(std::move(client)),
+        runner_(*program_, *scope_, replicas, *plan_, *client_, ps::mode_of(mode)),
         feeds_(replicas.replicas) {}
 
   Feed::Tensors take(std::size_t part, const Arrays& arrays) { return feeds_.at(part).take(arrays); }
   const Groups& groups() const { return groups_; }
+  bool has_tables() const { return client_ != nullptr; }
   runtime::ReplicaRunner& runner() { return runner_; }
 
  private:
   ProgramPtr program_;
   ScopePtr scope_;
   Groups groups_;
+  PlanPtr plan_;
+  ClientPtr client_;
   runtime::ReplicaRunner runner_;
   std::deque<Feed> feeds_;
 };
@@ -57,6 +71,10 @@ void run_step(const RunnerPtr& self, const Step& step) {
   if (!self->groups().empty()) {
     self->groups().front()->thread.run([self, step] { step(self->runner()); },
                                        [self] { interrupt(self->groups()); });
+    return;
+  }
+  if (self->has_tables()) {
+    run_interruptibly([self, step] { step(self->runner()); });
     return;
   }
   const py::gil_scoped_release release;
@@ -101,10 +119,21 @@ void bind_replicas(py::module_& module) {
           "replicas"_a, "threads"_a, "reduce"_a, "scale"_a);
   py::class_<FedReplicaRunner, RunnerPtr>(module, "ReplicaRunner")
       .def(py::init<ProgramPtr, ScopePtr, const ReplicaOptions&, Groups, const runtime::CollectiveOptions&>())
+      .def(py::init<ProgramPtr, ScopePtr, const ReplicaOptions&, PlanPtr, ClientPtr, const std::string&>())
       .def("run", run)
       .def("run_each", run_each)
       .def("merged", [](FedReplicaRunner& self,
                         const std::string& name) { return copy_of(self.runner().merged(name)); })
+      .def("synchronize",
+           [](const RunnerPtr& self) {
+             run_step(self, [](runtime::ReplicaRunner& runner) { runner.synchronize(); });
+           })
+      .def_property_readonly("since_average",
+                             [](FedReplicaRunner& self) { return self.runner().since_average(); })
+      .def("end_pass",
+           [](const RunnerPtr& self) {
+             run_step(self, [](runtime::ReplicaRunner& runner) { runner.end_pass(); });
+           })
       .def("values", values);
 }
 

@@ -163,6 +163,72 @@ print("done")
 """, 2).succeeded()
 
 
+LOCAL = """
+import warnings
+import numpy as np
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+
+paddle.enable_static()
+strategy = fleet.DistributedStrategy()
+strategy.localsgd = True
+strategy.localsgd_configs = {"k_steps": 10, "begin_step": 1}
+fleet.init(is_collective=True, strategy=strategy)
+own = fleet.worker_index() + 1.0
+x = paddle.static.data("x", [None, 1])
+w = paddle.create_parameter([1, 1], "float32", name="w", default_initializer=paddle.nn.initializer.Constant(0.0))
+loss = paddle.mean(paddle.matmul(x, w))
+fleet.distributed_optimizer(paddle.optimizer.SGD(1.0)).minimize(loss)
+main = paddle.static.default_main_program()
+exe = paddle.static.Executor()
+exe.run(paddle.static.default_startup_program())
+
+def steps(count, program=main):
+    for _ in range(count):
+        exe.run(program, feed={"x": np.full((4, 1), own, "float32")}, fetch_list=[loss])
+
+def value():
+    return float(np.array(paddle.static.global_scope().find_var("w")).reshape(-1)[0])
+"""
+
+
+def test_local_sgd_ends_with_the_mean_of_what_was_trained_apart(job):
+    job(LOCAL + """
+# The first step is averaged, the others are taken apart.
+steps(4)
+assert value() == -1.5 - 3 * own, value()
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    fleet.save_persistables(exe, f"apart-{fleet.worker_index()}")
+assert len(told) == 1 and "3 steps of local SGD apart" in str(told[0].message), told
+fleet.barrier_worker()
+assert value() == -6.0, value()
+with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    fleet.save_persistables(exe, f"alike-{fleet.worker_index()}")
+steps(2)
+assert value() == -6.0 - 2 * own, value()
+fleet.stop_worker()
+assert value() == -9.0, value()
+print("done")
+""", 2).succeeded()
+
+
+def test_replicas_with_local_sgd(job):
+    job(LOCAL + """
+program = paddle.static.CompiledProgram(main).with_data_parallel(loss_name=loss.name)
+steps(3, program)
+assert value() == -1.5 - 2 * own, value()
+# Other steps than before: what was trained apart is averaged first.
+steps(1)
+assert value() == -4.5 - 1.5, value()
+steps(1)
+fleet.barrier_worker()
+assert value() == -7.5, value()
+print("done")
+""", 2, CPU_NUM="2").succeeded()
+
+
 def test_replicas_of_each_rank(job):
     job("""
 import numpy as np

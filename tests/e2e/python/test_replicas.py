@@ -1,5 +1,12 @@
 """Programs on several replicas: CompiledProgram.with_data_parallel and fluid.ParallelExecutor, as document 000 writes them."""
 
+import pathlib
+import sys
+
+from flow import LIMIT
+
+FLEETRUN = pathlib.Path(sys.executable).parent / "fleetrun"
+
 HEAD = """
 import os
 import numpy as np
@@ -204,17 +211,75 @@ assert value.shape == (1,)
 """, CPU_NUM="2")
 
 
-def test_a_program_with_tables_is_computed_by_one_thread(run):
-    run(HEAD + """
-ids = paddle.static.data("ids", [None, 1], "int64")
-y = paddle.static.data("y", [None, 1])
-rows = paddle.static.nn.sparse_embedding(ids, [100, 4])
-loss = paddle.mean(paddle.square(paddle.nn.Linear(4, 1)(paddle.reshape(rows, [-1, 4])) - y))
-paddle.optimizer.SGD(0.1).minimize(loss)
+TABLES = """
+main, startup = paddle.static.Program(), paddle.static.Program()
+with paddle.static.program_guard(main, startup):
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    y = paddle.static.data("y", [None, 1])
+    rows = paddle.static.nn.sparse_embedding(ids, [100, 4], param_attr=paddle.ParamAttr(
+        name="emb", initializer=paddle.nn.initializer.Constant(0.5)))
+    out = paddle.nn.Linear(4, 1, weight_attr=paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.1)))(
+        paddle.reshape(rows, [-1, 4]))
+    loss = paddle.mean(paddle.square(out - y))
+    test = main.clone(for_test=True)
+    minimize(loss, startup)
 exe = paddle.static.Executor()
-exe.run(paddle.static.default_startup_program())
-program = paddle.static.CompiledProgram(paddle.static.default_main_program()).with_data_parallel(loss_name=loss.name)
-feed = {"ids": np.arange(8).reshape(8, 1), "y": np.ones((8, 1), "float32")}
-losses = [float(exe.run(program, feed=feed, fetch_list=[loss])[0]) for _ in range(30)]
-assert losses[-1] < losses[0]
-""", CPU_NUM="2")
+exe.run(startup)
+begin()
+program = paddle.static.CompiledProgram(main).with_data_parallel(loss_name=loss.name)
+feed = {"ids": np.arange(9).reshape(9, 1) % 5, "y": np.arange(9, dtype="float32").reshape(9, 1)}
+losses = [exe.run(program, feed=feed, fetch_list=[loss])[0] for _ in range(20)]
+print("losses", *(float(np.mean(value)) for value in losses), len(losses[0]))
+predicted, = exe.run(paddle.static.CompiledProgram(test).with_data_parallel(), feed=feed, fetch_list=[out])
+print("predicted", *predicted.ravel())
+"""
+
+
+def _numbers(text):
+    return {line.split()[0]: [float(word) for word in line.split()[1:]] for line in text.splitlines()
+            if line.startswith(("losses", "predicted"))}
+
+
+def _close(one, other):
+    return len(one) == len(other) and all(abs(a - b) <= 1e-5 * max(1.0, abs(a)) for a, b in zip(one, other))
+
+
+def test_a_program_with_tables_trains_on_replicas_as_on_one(run):
+    alone = """
+def minimize(loss, startup):
+    paddle.optimizer.Adam(0.05).minimize(loss, startup)
+def begin():
+    pass
+"""
+    one, three = (_numbers(run(HEAD + alone + TABLES, CPU_NUM=count).stdout) for count in ("1", "3"))
+    assert one["losses"][-1] == 1 and three["losses"][-1] == 3
+    assert len(one["predicted"]) == 9 and _close(one["predicted"], three["predicted"]), (one, three)
+    assert one["losses"][19] < one["losses"][0] / 2
+
+
+def test_replicas_push_to_servers_as_one_thread_does(tmp_path, start):
+    servers = """
+import fleetrun.distributed.fleet as fleet
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = {a_sync}
+fleet.init(strategy=strategy)
+def minimize(loss, startup):
+    fleet.distributed_optimizer(paddle.optimizer.Adam(0.05), strategy).minimize(loss, startup)
+    if fleet.is_server():
+        fleet.init_server()
+        fleet.run_server()
+        raise SystemExit
+def begin():
+    fleet.init_worker()
+"""
+    for a_sync in (True, False):
+        seen = {}
+        for count in ("1", "3"):
+            script, logs = tmp_path / "train.py", tmp_path / f"log-{a_sync}-{count}"
+            script.write_text(HEAD + servers.format(a_sync=a_sync) + TABLES, encoding="utf-8")
+            fleetrun = start([FLEETRUN, "--server_num=1", "--trainer_num=1", f"--log_dir={logs}", script], CPU_NUM=count)
+            told = fleetrun.communicate(timeout=LIMIT)[0]
+            assert fleetrun.returncode == 0, told
+            seen[count] = _numbers((logs / "workerlog.0").read_text())
+        assert seen["1"]["losses"][-1] == 1 and seen["3"]["losses"][-1] == 3
+        assert _close(seen["1"]["predicted"], seen["3"]["predicted"]), seen

@@ -179,3 +179,33 @@ TEST_CASE("ranks of replicas train as one process with all their examples") {
         "gradient_scale_strategy of several trainers: their gradients are averaged");
   CHECK(error.hint() == "leave it at CoeffNumDevice");
 }
+
+TEST_CASE("with local SGD replicas of a rank train together, ranks apart until an average") {
+  const auto communicators = collective::make_thread_communicators("ranks", 2);
+  std::vector<std::vector<float>> apart(2), together(2);
+  std::vector<std::size_t> waiting(2);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        Model model;
+        ReplicaRunner runner(model.model.main, model.scope, {.replicas = 2}, {communicators[rank].get()},
+                             {.mean = {}, .local = LocalStepOptions{.k_steps = 10}, .loss = "loss"});
+        const Batch batch(5, 7 * rank);  // six would be alike but for their ids
+        for (int i = 0; i < kSteps; ++i) runner.run(batch.feed);
+        apart[rank] = model.weights();
+        waiting[rank] = runner.since_average();
+        runner.synchronize();
+        together[rank] = model.weights();
+        CHECK(runner.since_average() == 0);
+      });
+    }
+  }
+  // The first step is averaged (begin_step), the others were taken apart.
+  CHECK(waiting == std::vector<std::size_t>{kSteps - 1, kSteps - 1});
+  CHECK(apart[0] != apart[1]);
+  CHECK(together[0] == together[1]);
+  std::vector<float> mean;
+  for (std::size_t i = 0; i < apart[0].size(); ++i) mean.push_back((apart[0][i] + apart[1][i]) / 2);
+  check_close(together[0], mean);
+}

@@ -11,8 +11,11 @@ runtime/engine/replicas.h.
     ExecutionStrategy.num_threads          threads that compute the replicas; 0: one for each
     all other keys                         no effect: memory is kept from run to run, and there is nothing to schedule
 
-A program whose tables lie on servers, or that looks rows up in sparse tables, is computed by one thread, which gives the
-gradients of the whole batch too.
+A program whose tables lie on servers, or that looks rows up in sparse tables, is computed by replicas too. To the servers they
+are one thread: each step pulls dense parameters once and pushes the gradients of the whole batch, in every mode.
+
+With local SGD (DistributedStrategy.localsgd) a step averages the gradients of this trainer's replicas; trainers average
+parameters when an average is due.
 """
 
 import os

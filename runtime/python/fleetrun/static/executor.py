@@ -44,6 +44,7 @@ class Executor:
             runner = _runner(program, scope)
         if program.is_trained:
             program.training.set_rate(scope.native)
+            program.training.step_with(runner)
         if parallel and isinstance(feed, (list, tuple)) and len(feed) > 1:
             runner.run_each([_arrays(program, _complete(program, part)) for part in feed])
         else:
@@ -204,32 +205,38 @@ def _runner(program, scope):
     elif training.collective is not None:
         runner = training.collective.make_runner(program, scope.native)
     else:
-        training.leave_pass()
         runner = _native.StepRunner(program.native, scope.native, training.plan, client, training.mode)
-        training.enter_steps(runner)
     program.runner = (key, runner, scope)
     return runner
 
 
 def _replica_runner(compiled, program, scope):
     """The native runner of a data parallel program over `scope`, a new one when the program has grown since; None for any
-    other program, and for one with tables."""
+    other program, and for one replica of a program with tables."""
     if not getattr(compiled, "is_data_parallel", False):
         return None
     training = _training(program)
-    if program.native.has_operator("sparse_embedding") or (training is not None and training.plan.tables()):
+    has_tables = training is not None and bool(training.plan.tables())
+    if has_tables and compiled.replicas == 1:
         return None
-    key = (id(scope), program.native.operator_count(), compiled.replicas)
+    client = training.client if has_tables else None
+    if has_tables and training.distributed and not program.is_trained:
+        program.follow_origin()
+    key = (id(scope), id(client), program.native.operator_count(), compiled.replicas)
     if compiled.replica_runner is None or compiled.replica_runner[0] != key:
-        collective = training.collective if training is not None and program.is_trained else None
-        if collective is not None and not collective.averages_gradients:
-            raise Error("config", "DistributedStrategy.localsgd with CompiledProgram.with_data_parallel",
-                        "run the program itself, or leave localsgd at False")
-        runner = _native.ReplicaRunner(program.native, scope.native, compiled.replica_options,
-                                       collective.communicators if collective else [],
-                                       collective.native_options if collective else _native.CollectiveOptions())
-        compiled.replica_runner = (key, runner, scope)
+        compiled.replica_runner = (key, _new_replica_runner(compiled, program, scope, training, client), scope)
     return compiled.replica_runner[1]
+
+
+def _new_replica_runner(compiled, program, scope, training, client):
+    if client is None:
+        collective = training.collective if training is not None and program.is_trained else None
+        return _native.ReplicaRunner(program.native, scope.native, compiled.replica_options,
+                                     collective.communicators if collective else [],
+                                     collective.native_options if collective else _native.CollectiveOptions())
+    # Evaluation pushes nothing, so it must not be a participant whose pushes others wait for.
+    mode = training.mode if program.is_trained else "async"
+    return _native.ReplicaRunner(program.native, scope.native, compiled.replica_options, training.plan, client, mode)
 
 
 class SingleValue(numpy.ndarray):

@@ -54,9 +54,13 @@ class Training:
 
             scope.set_value(self._rate, numpy.array([self.schedule()], dtype=numpy.float32))
 
-    def enter_steps(self, runner):
-        """Remembers the runner whose steps are part of a pass."""
-        self._steps = runner
+    def step_with(self, runner):
+        """Says whose steps Executor.run() takes now. Those of another runner before it are ended first."""
+        if self.collective is not None:
+            self.collective.step_with(runner)
+        elif self._steps is not runner:
+            self.leave_pass()
+            self._steps = runner
 
     def leave_pass(self):
         """Ends the pass that Executor.run() began, so that other trainers do not wait for its next step."""

@@ -20,6 +20,7 @@ class CollectiveProgram:
         self._loss = loss
         self._communicators = None
         self._pass = None
+        self._stepping = None
         self._startup = startup
         startup.after_run = self.start_alike
 
@@ -41,17 +42,29 @@ class CollectiveProgram:
             compression=compression and (compression["begin_step"], compression["ramp_steps"], compression["sparsity"]),
             local=local and (local["k_steps"], local["begin_step"], local["is_adaptive"]))
 
-    @property
-    def averages_gradients(self):
-        """False with local SGD."""
-        return self._options.local_steps is None
-
     def make_runner(self, program, scope):
         """The native runner of `program` over the native scope."""
         return _native.CollectiveRunner(program.native, scope, self.communicators, self.native_options)
 
+    def step_with(self, runner):
+        """Says whose steps come now. With local SGD those of the runner before are averaged first."""
+        if self._stepping is not runner:
+            self.average()
+            self._stepping = runner
+
+    def average(self):
+        """With local SGD averages what Executor.run has left apart since the last average; every trainer calls it."""
+        if self._stepping is not None:
+            self._stepping.synchronize()
+
+    @property
+    def steps_since_average(self):
+        """Of Executor.run with local SGD; 0 without."""
+        return self._stepping.since_average if self._stepping is not None else 0
+
     def run_pass(self, program, scope, dataset, fetch, fetch_info, print_period, print_line, debug=False):
         """A pass over the native dataset; what it did. Every trainer makes it, with files of its own."""
+        self.average()
         key = (id(scope), program.native.operator_count())
         if self._pass is None or self._pass[0] != key:
             self._pass = (key, _native.CollectivePass(program.native, scope, self.communicators, self.native_options))

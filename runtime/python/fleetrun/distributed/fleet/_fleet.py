@@ -328,13 +328,19 @@ class Fleet(Keeping):
             training.client.set_epoch(world.epoch)
 
     def stop_worker(self):
-        """Says goodbye to the servers, which end when all trainers have."""
+        """Says goodbye to the servers, which end when all trainers have. With local SGD all trainers call it, and end with
+        the same parameters: the mean over them."""
         self._need(server=False, call="stop_worker")
+        self._average()
         if self.training is None or not self.training.distributed or not self.training.connected:
             return
         client = self.training.client
         self.training.connect(None)
         client.goodbye()
+
+    def _average(self):
+        if self.training is not None and self.training.collective is not None:
+            self.training.collective.average()
 
     def _at_exit(self):
         # After an error the servers are not told that all is well; whoever started the job ends it. The client is kept
@@ -348,9 +354,10 @@ class Fleet(Keeping):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.training.client))
 
     def barrier_worker(self):
-        """Returns when every trainer has called it."""
+        """Returns when every trainer has called it; with local SGD they have the same parameters then, the mean over them."""
         self._need(server=False, call="barrier_worker")
         elastic.check()
+        self._average()
         if self._is_collective:
             from fleetrun.distributed import collectives
 

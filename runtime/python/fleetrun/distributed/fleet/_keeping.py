@@ -132,6 +132,12 @@ class Keeping:
         self._need(server=False, call=call)
         training = self._need_training(call)
         training.leave_pass()
+        steps = training.collective.steps_since_average if training.collective is not None else 0
+        if steps:
+            import warnings
+
+            warnings.warn(f"fleet.{call}: trainers have taken {steps} steps of local SGD apart, and this one keeps its own "
+                          "parameters: call fleet.barrier_worker() on every trainer before", RuntimeWarning, stacklevel=3)
         return training
 
     def _pull_dense(self, training, scope=None):
