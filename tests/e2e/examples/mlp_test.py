@@ -1,4 +1,5 @@
 """examples/mlp: the same model in one process, on parameter servers, and in collective training."""
+import concurrent.futures
 import re
 
 import pytest
@@ -97,3 +98,16 @@ for _ in range(20):
     values = np.asarray(paddle.static.global_scope().find_var(weight).get_tensor())
     print(repr(float(values.astype("float64").sum())))
 """
+
+
+@pytest.mark.parametrize("parts", [["rank 0", "rank 1"], ["server 0", "trainer 0", "trainer 1"]])
+def test_roles_that_the_script_says(folder, python, ports, parts):
+    endpoints = [f"127.0.0.1:{port}" for port in ports(3)]
+    with concurrent.futures.ThreadPoolExecutor(len(parts)) as threads:
+        runs = list(threads.map(lambda part: python(folder, "train_roles.py", *part.split(), f"--servers={endpoints[0]}",
+                                                    f"--trainers={endpoints[1]},{endpoints[2]}"), parts))
+    for part, run in zip(parts, runs):
+        assert run.returncode == 0, part + run.stdout + run.stderr
+        if not part.startswith("server"):
+            assert f"trainer {part[-1]} of 2, step0 cost=" in run.stdout
+            learned(run.stdout)

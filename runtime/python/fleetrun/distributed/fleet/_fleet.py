@@ -63,6 +63,7 @@ class Fleet(Keeping):
     def _meet(self):
         from fleetrun.distributed._world import the_world
 
+        self._role.before_meeting()
         if (the_world.rank, the_world.size) != (self._role.rank, self._role.trainers):
             raise Error("config", f"the role maker says trainer {self._role.rank} of {self._role.trainers}, the environment "
                         f"rank {the_world.rank} of {the_world.size}", "use fleet.PaddleCloudRoleMaker(is_collective=True)")

@@ -71,6 +71,9 @@ class RoleMakerBase:
     def _server_num(self):
         return len(self.server_endpoints)
 
+    def before_meeting(self):
+        """What is to be done before collective trainers meet."""
+
     def check(self):
         """Throws: Error(config) when rank and counts disagree, or for several trainers that nothing joins."""
         if self.trainers < 1:
@@ -141,7 +144,10 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
 class UserDefinedRoleMaker(RoleMakerBase):
     """The role as the script says: current_id, role (Role.WORKER or Role.SERVER), worker_num or worker_endpoints,
-    server_endpoints. Throws: Error(config) naming the argument that is missing or contradicts another."""
+    server_endpoints. Collective trainers that no launcher has started meet at the first of worker_endpoints.
+
+    Throws: Error(config) naming the argument that is missing or contradicts another.
+    """
 
     def __init__(self, is_collective=False, init_gloo=False, current_id=None, role=None, worker_num=0,
                  worker_endpoints=(), server_endpoints=(), **kwargs):
@@ -165,6 +171,13 @@ class UserDefinedRoleMaker(RoleMakerBase):
         if self.is_server() and not self.rank < len(self.server_endpoints):
             raise Error("config", f"UserDefinedRoleMaker: server {self.rank}, but "
                         f"{len(self.server_endpoints)} server_endpoints")
+
+    def before_meeting(self):
+        """Says where the trainers are, to what reads it from the environment, unless a launcher has said it."""
+        if self.worker_endpoints and not os.environ.get("PADDLE_TRAINER_ENDPOINTS"):
+            os.environ.update(PADDLE_TRAINER_ID=str(self.rank), PADDLE_TRAINERS_NUM=str(self.trainers),
+                              PADDLE_TRAINER_ENDPOINTS=",".join(self.worker_endpoints),
+                              PADDLE_CURRENT_ENDPOINT=self.worker_endpoints[self.rank])
 
 
 def _util():
