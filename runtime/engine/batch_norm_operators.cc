@@ -103,6 +103,8 @@ Kernel prepare_batch_norm(const Preparation& p) {
           momentum = static_cast<float>(attribute(p.op, "momentum", 0.9)), running = uses_running(p.op),
           activation = activation_of(p.op)] {
     const Channels channels(*op, x->shape());
+    for (const Tensor* each : {scale, bias, running_mean, running_variance})
+      check_size(*op, each, channels.channels, "parameter of its channels");
     const float* from = x->values<float>().data();
     y->resize(DataType::float32, x->shape());
     y->offsets = x->offsets;

@@ -10,6 +10,13 @@
 
 namespace fleetrun::engine {
 
+/// Of a parameter whose size was not known when the operator was appended. Throws: Error(config).
+inline void check_size(const Operator& op, const Tensor* parameter, std::size_t size, const char* what) {
+  if (parameter == nullptr || parameter->size() == size) return;
+  fail(op, "the " + std::string(what) + " is " + to_string(parameter->shape()) + ", and " +
+               std::to_string(size) + " values are needed");
+}
+
 inline const float* data_of(const Tensor* tensor) {
   return tensor == nullptr ? nullptr : tensor->values<float>().data();
 }

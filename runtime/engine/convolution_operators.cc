@@ -28,6 +28,7 @@ void infer_convolution(Inference& inference) {
   const Shape& x = inference.input(0).shape;
   const Shape& filter = inference.input(1).shape;
   const auto groups = attribute(inference.op(), "groups", std::int64_t{1});
+  if (count(filter) < 1) inference.fail("the sizes of the filter must be known, and 1 or more");
   if ((x.size() != 3 && x.size() != 4) || filter.size() != x.size()) {
     inference.fail(
         "the input needs the shape [n, channels, wide] or [n, channels, high, wide], and the filter as many");
@@ -57,6 +58,9 @@ class Windows {
         shape_(window_.places(x.shape(), filter.shape()[0])),
         out_(shape_),
         groups_(static_cast<std::size_t>(attribute(op, "groups", std::int64_t{1}))) {
+    if (x.shape()[1] != filter.shape()[1] * attribute(op, "groups", std::int64_t{1})) {
+      fail(op, "the input is " + to_string(x.shape()) + ", the filter " + to_string(filter.shape()));
+    }
     if (out_.plane() == 0 && x_.examples > 0) {
       fail(op, "the filter " + to_string(filter.shape()) + " is larger than the padded input " +
                    to_string(x.shape()));

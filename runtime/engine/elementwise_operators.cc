@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "runtime/engine/broadcast.h"
 #include "runtime/engine/operators.h"
@@ -46,10 +47,20 @@ struct Mul {
   [[gnu::always_inline]] static float by_x(float, float y, float g) { return g * y; }
   [[gnu::always_inline]] static float by_y(float x, float, float g) { return g * x; }
 };
+/// x / y of integers. The processor stops a program that divides by 0, or the least number by -1: the first gives 0, the
+/// second the least number.
+template <class T>
+T divide(T x, T y) {
+  using Unsigned = std::make_unsigned_t<T>;
+  if (y == T{}) return T{};
+  if (y == static_cast<T>(-1)) return static_cast<T>(Unsigned{} - static_cast<Unsigned>(x));
+  return static_cast<T>(x / y);
+}
+
 struct Div {
   template <class T>
   [[gnu::always_inline]] static T value(T x, T y) {
-    if constexpr (std::is_integral_v<T>) return y == T{} ? T{} : static_cast<T>(x / y);
+    if constexpr (std::is_integral_v<T>) return divide(x, y);
     return static_cast<T>(x / y);
   }
   [[gnu::always_inline]] static float by_x(float, float y, float g) { return g / y; }
@@ -88,7 +99,7 @@ struct Mod {
       const T rest = std::fmod(x, y);
       return rest != T{} && (rest < T{}) != (y < T{}) ? rest + y : rest;
     } else {
-      if (y == T{}) return T{};
+      if (y == T{} || y == static_cast<T>(-1)) return T{};
       const auto rest = static_cast<T>(x % y);
       return rest != T{} && (rest < T{}) != (y < T{}) ? static_cast<T>(rest + y) : rest;
     }
@@ -100,8 +111,13 @@ struct Mod {
 struct FloorDiv {
   template <class T>
   static T value(T x, T y) {
-    if constexpr (std::is_floating_point_v<T>) return std::floor(x / y);
-    return y == T{} ? T{} : static_cast<T>((x - Mod::value(x, y)) / y);
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::floor(x / y);
+    } else {
+      const T towards_zero = divide(x, y), rest = Mod::value(x, y);
+      const bool is_between = rest != T{} && (x < T{}) != (y < T{});
+      return is_between ? static_cast<T>(towards_zero - 1) : towards_zero;
+    }
   }
 };
 

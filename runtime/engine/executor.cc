@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
+#include <new>
 #include <random>
+#include <stdexcept>
+#include <string_view>
 
 #include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
@@ -28,6 +32,7 @@ struct Executor::State {
   std::vector<Data> data;
   /// Persistable inputs: they must have a value when a run begins.
   std::vector<Data> needed;
+  std::set<std::string> named;  // of needed
   std::vector<Kernel> kernels;
 
   State(const Program& original, Scope& in_scope, RowSource* rows, const std::set<std::string>& own);
@@ -51,6 +56,12 @@ void restore_names(Operator& op) {
   std::move(names.begin() + std::ssize(op.inputs), names.end(), op.outputs.begin());
 }
 
+/// -1 stands for every size.
+bool agrees(const Shape& declared, const Shape& shape) {
+  return std::ranges::equal(
+      declared, shape, [](std::int64_t wanted, std::int64_t size) { return wanted < 0 || wanted == size; });
+}
+
 void check_feed(const Variable& variable, const Tensor& fed) {
   const auto refuse = [&variable, &fed](const std::string& hint) {
     throw Error(ErrorKind::config,
@@ -63,11 +74,45 @@ void check_feed(const Variable& variable, const Tensor& fed) {
   if (variable.lod_level > 0 && fed.offsets.empty()) refuse("a variable with lod_level needs offsets");
   // One value is what a variable without dimensions has; until Paddle 2.4 it was fed as [1].
   if (variable.shape.empty() && fed.size() == 1) return;
-  bool same = variable.shape.size() == fed.shape().size();
-  for (std::size_t i = 0; same && i < fed.shape().size(); ++i) {
-    same = variable.shape[i] < 0 || variable.shape[i] == fed.shape()[i];
+  if (!agrees(variable.shape, fed.shape())) refuse("reshape the values, or declare the variable as they are");
+  const auto& offsets = fed.offsets;
+  if (offsets.empty()) return;
+  const bool is_whole = !fed.shape().empty() && offsets.front() == 0 &&
+                        offsets.back() == static_cast<std::size_t>(fed.shape()[0]) &&
+                        std::is_sorted(offsets.begin(), offsets.end());
+  if (!is_whole) refuse("let its offsets begin with 0, rise, and end with the number of its rows");
+}
+
+/// Of a variable that is kept from run to run.
+void check_kept(const Variable& variable, const Tensor& value) {
+  if (value.data() == nullptr && value.shape().empty()) {
+    throw Error(ErrorKind::config, "'" + variable.name + "' has no value",
+                "run the startup program before the main program");
   }
-  if (!same) refuse("reshape the values, or declare the variable as they are");
+  if (value.type() == variable.type && agrees(variable.shape, value.shape())) return;
+  throw Error(ErrorKind::config,
+              "'" + variable.name + "' is " + std::string(to_string(variable.type)) + " " +
+                  to_string(variable.shape) + " in the program, and " + std::string(to_string(value.type())) +
+                  " " + to_string(value.shape()) + " in the scope",
+              "give it a value of the program's type and shape");
+}
+
+/// The error of a kernel, with the operator and the line of the script when it does not say them itself.
+[[noreturn]] void rethrow_of(const Operator& op) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    fail(op, "there is no memory for what it makes");
+  } catch (const std::length_error&) {
+    fail(op, "there is no memory for what it makes");
+  } catch (Error& error) {
+    const bool is_of_values = error.kind() == ErrorKind::config || error.kind() == ErrorKind::data;
+    if (is_of_values && error.context().empty()) {
+      if (!std::string_view(error.what()).starts_with(op.type)) error.while_doing("computing " + op.type);
+      if (!op.where.empty()) error.while_doing(op.where);
+    }
+    throw;
+  }
 }
 
 }  // namespace
@@ -100,7 +145,8 @@ void Executor::State::prepare(Operator& op, std::uint64_t seed, RowSource* rows,
     inputs.push_back(resolve(name, own));
     if (name.empty()) continue;
     const Variable& variable = program.variable(name);
-    if (variable.persistable && !variable.is_data) needed.push_back({&variable, inputs.back()});
+    const bool is_kept = variable.persistable && !variable.is_data;
+    if (is_kept && named.insert(name).second) needed.push_back({&variable, inputs.back()});
   }
   for (const std::string& name : op.outputs) outputs.push_back(resolve(name, own));
   restore_names(op);
@@ -130,17 +176,20 @@ void Executor::accept(const std::map<std::string, const Tensor*>& feed) {
     data.tensor->offsets = fed.offsets;
     if (fed.bytes() > 0) std::memcpy(data.tensor->data(), fed.data(), fed.bytes());
   }
-  for (const State::Data& value : state_->needed) {
-    const bool is_filled = value.tensor->data() != nullptr || !value.tensor->shape().empty();
-    if (is_filled) continue;
-    throw Error(ErrorKind::config, "'" + value.variable->name + "' has no value",
-                "run the startup program before the main program");
+  for (const State::Data& value : state_->needed) check_kept(*value.variable, *value.tensor);
+}
+
+void Executor::compute(std::size_t index) {
+  try {
+    state_->kernels[index]();
+  } catch (...) {
+    rethrow_of(state_->program.operators()[index]);
   }
 }
 
 void Executor::run(const std::map<std::string, const Tensor*>& feed) {
   accept(feed);
-  for (const Kernel& kernel : state_->kernels) kernel();
+  for (std::size_t i = 0; i < state_->kernels.size(); ++i) compute(i);
 }
 
 void Executor::run_with(const std::map<std::string, const Tensor*>& feed,
@@ -148,7 +197,7 @@ void Executor::run_with(const std::map<std::string, const Tensor*>& feed,
   accept(feed);
   for (std::size_t i = 0; i < state_->kernels.size(); ++i) {
     before(i);
-    observer ? run_observed(i, observer) : state_->kernels[i]();
+    observer ? run_observed(i, observer) : compute(i);
   }
 }
 
@@ -159,9 +208,24 @@ void Executor::run(const std::map<std::string, const Tensor*>& feed, const Obser
 
 void Executor::run_observed(std::size_t index, const Observer& observer) {
   const auto start = std::chrono::steady_clock::now();
-  state_->kernels[index]();
+  compute(index);
   observer(state_->program.operators()[index],
            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+void Executor::expect_finite(const Operator& op, const std::function<std::string()>& run) const {
+  for (const std::string& name : op.outputs) {
+    if (name.empty() || tensor(name).type() != DataType::float32) continue;
+    const auto values = tensor(name).values<float>();
+    const auto found = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+    if (found == values.end()) continue;
+    fail_on_data(
+        op,
+        op.type + " made " + (std::isnan(*found) ? "NaN" : "an infinity") + " in '" + name + "', in " + run(),
+        "lower the learning rate, clip gradients, or look at that batch; without FLAGS_check_nan_inf "
+        "training "
+        "goes on");
+  }
 }
 
 const Tensor& Executor::tensor(const std::string& name) const {

@@ -225,6 +225,10 @@ void along_axis(const Operator& op, const Tensor& x, const Tensor& index, Places
   const auto size = static_cast<std::size_t>(x.shape()[axis]);
   const auto picked = static_cast<std::size_t>(index.shape()[axis]);
   const std::size_t inner = product(x.shape(), axis + 1, x.shape().size());
+  for (std::size_t d = 0; d < x.shape().size(); ++d) {
+    if (d == axis || index.shape()[d] == x.shape()[d]) continue;
+    fail(op, "the input is " + to_string(x.shape()) + ", the index " + to_string(index.shape()));
+  }
   const auto& at = places.read(op, index, size);
   for (std::size_t i = 0; i < at.size(); ++i) {
     const std::size_t outer = i / inner / picked;

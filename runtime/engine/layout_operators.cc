@@ -239,7 +239,7 @@ struct Cut {
         return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
       };
       const std::int64_t start = bounded(from[i]), end = std::max(bounded(to[i]), start);
-      view.shape[d] = (end - start + steps[i] - 1) / steps[i];
+      view.shape[d] = end == start ? 0 : (end - start - 1) / steps[i] + 1;
       view.offset += static_cast<std::size_t>(start) * view.strides[d];
       view.strides[d] *= static_cast<std::size_t>(steps[i]);
     }

@@ -282,6 +282,10 @@ void infer_sequence_pool(Inference& inference) {
 Kernel prepare_sequence_pool(const Preparation& p) {
   return [op = &p.op, x = p.input(0), out = p.output(0), pool = pool_of(p.op), shape = Shape()]() mutable {
     if (x->offsets.empty()) fail(*op, "the input has no offsets");
+    if (x->offsets.back() != static_cast<std::size_t>(x->shape().at(0))) {
+      fail(*op, "the input is " + to_string(x->shape()) + ", its sequences have " +
+                    std::to_string(x->offsets.back()) + " values");
+    }
     const std::size_t examples = x->offsets.size() - 1;
     shape = x->shape();
     shape[0] = static_cast<std::int64_t>(examples);

@@ -57,11 +57,17 @@ void add_bias(float* out, const float* bias, std::size_t rows, std::size_t colum
   });
 }
 
+void check_bias(const Operator& op, const Tensor& bias, std::size_t columns) {
+  if (bias.size() == columns) return;
+  fail(op, "the bias is " + to_string(bias.shape()) + " for " + std::to_string(columns) + " columns");
+}
+
 Kernel prepare_linear(const Preparation& p) {
   return [op = &p.op, x = p.input(0), weight = p.input(1), bias = p.input(2), out = p.output(0),
           shape = Shape()]() mutable {
     const LinearSize size = multiply_linear(*op, *x, *weight, *out, shape);
     if (bias == nullptr) return;
+    check_bias(*op, *bias, size.columns);
     add_bias(out->values<float>().data(), bias->values<float>().data(), size.rows, size.columns);
   };
 }

@@ -60,6 +60,8 @@ Kernel prepare_layer_norm(const Preparation& p) {
         const std::size_t axis = first_axis(*op, x->shape().size());
         const std::size_t rows = product(x->shape(), 0, axis);
         const std::size_t width = product(x->shape(), axis, x->shape().size());
+        check_size(*op, scale, width, "scale");
+        check_size(*op, bias, width, "bias");
         y->resize(DataType::float32, x->shape());
         y->offsets = x->offsets;
         float* means = filled(mean, rows);
@@ -163,9 +165,10 @@ Kernel prepare_prelu(const Preparation& p) {
     out->offsets = x->offsets;
     const float *from = x->values<float>().data(), *slopes = data_of(alpha);
     float* to = out->values<float>().data();
-    alphas_of(*op, x->shape()).for_each([=](std::size_t c, std::size_t at) {
-      to[at] = from[at] > 0.0f ? from[at] : slopes[c] * from[at];
-    });
+    const Channels channels = alphas_of(*op, x->shape());
+    check_size(*op, alpha, channels.channels, "weight");
+    channels.for_each(
+        [=](std::size_t c, std::size_t at) { to[at] = from[at] > 0.0f ? from[at] : slopes[c] * from[at]; });
   };
 }
 

@@ -2,7 +2,9 @@
 
 #include "runtime/engine/operators.h"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 
 #include "runtime/base/error.h"
@@ -98,11 +100,13 @@ std::string to_string(const Shape& shape) {
 
 std::int64_t count(std::span<const std::int64_t> shape) noexcept {
   std::int64_t product = 1;
+  bool is_empty = false, overflows = false;
   for (const std::int64_t dimension : shape) {
     if (dimension < 0) return -1;
-    product *= dimension;
+    is_empty = is_empty || dimension == 0;
+    overflows = overflows || __builtin_mul_overflow(product, dimension, &product);
   }
-  return product;
+  return is_empty ? 0 : overflows ? std::numeric_limits<std::int64_t>::max() : product;
 }
 
 template <class T>
@@ -137,6 +141,12 @@ template std::vector<std::string> attribute(const Operator&, const std::string&)
 
 namespace {
 
+std::string range_text(std::size_t least, std::size_t most) {
+  if (least == most) return std::to_string(least);
+  const bool is_open = most == static_cast<std::size_t>(-1);
+  return std::to_string(least) + (is_open ? " or more" : " to " + std::to_string(most));
+}
+
 [[noreturn]] void fail_at(const Operator& op, ErrorKind kind, const std::string& what,
                           const std::string& hint) {
   Error error(kind, what, hint);
@@ -169,17 +179,13 @@ const Variable& Inference::input(std::size_t index) const {
 void Inference::expect_inputs(std::size_t least, std::size_t most) const {
   const std::size_t inputs = op_.inputs.size();
   if (inputs >= least && inputs <= most) return;
-  const std::string wanted = most == static_cast<std::size_t>(-1) ? std::to_string(least) + " or more"
-                             : least == most                      ? std::to_string(least)
-                                             : std::to_string(least) + " to " + std::to_string(most);
-  fail("takes " + wanted + " inputs, has " + std::to_string(inputs));
+  fail("takes " + range_text(least, most) + " inputs, has " + std::to_string(inputs));
 }
 
 void Inference::expect_outputs(std::size_t least, std::size_t most) const {
   const std::size_t outputs = op_.outputs.size();
   if (outputs >= least && outputs <= most) return;
-  fail("makes " + std::to_string(least) + (least == most ? "" : " to " + std::to_string(most)) +
-       " outputs, " + std::to_string(outputs) + " are named");
+  fail("makes " + range_text(least, most) + " outputs, " + std::to_string(outputs) + " are named");
 }
 
 void Inference::expect_type(std::size_t index, DataType type) const {
@@ -210,6 +216,9 @@ void Inference::set_output(std::size_t index, DataType type, const Shape& shape,
     return;
   }
   const std::int64_t wanted = count(there.shape), made = count(shape);
+  const bool is_read = std::ranges::find(op_.inputs, name) != op_.inputs.end();
+  if (is_read && (wanted < 0 || made < 0))
+    fail("'" + name + "' is both read and written, and its size is not known");
   if (there.type != type || (wanted >= 0 && made >= 0 && wanted != made)) {
     fail("makes " + std::string(to_string(type)) + " " + to_string(shape) + ", but '" + name + "' is " +
          std::string(to_string(there.type)) + " " + to_string(there.shape));
@@ -241,6 +250,17 @@ std::vector<std::string_view> operator_types() {
   std::vector<std::string_view> types;
   for (const auto& [type, definition] : table()) types.push_back(type);
   return types;
+}
+
+void check_from_outside(const Program& program, const Operator& op) {
+  const OperatorDefinition* definition = find_operator(op.type);
+  if (definition != nullptr && definition->infer == infer_gradient) fail(op, "minimize() alone appends it");
+  for (const std::string& name : op.outputs) {
+    if (name.empty()) fail(op, "an output has no name");
+    if (std::ranges::count(op.outputs, name) > 1) fail(op, "'" + name + "' is two of its outputs");
+    const bool is_read = std::ranges::find(op.inputs, name) != op.inputs.end();
+    if (is_read && !program.variable(name).persistable) fail(op, "'" + name + "' is both read and written");
+  }
 }
 
 void infer_gradient(Inference& inference) {

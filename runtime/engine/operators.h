@@ -22,7 +22,7 @@ std::string_view to_string(DataType type) noexcept;
 DataType parse_data_type(std::string_view name);
 /// "[-1, 400]".
 std::string to_string(const Shape& shape);
-/// The product of all dimensions; -1 when one is unknown.
+/// The product of all dimensions; -1 when one is unknown. The largest number stands for every larger one.
 std::int64_t count(std::span<const std::int64_t> shape) noexcept;
 
 /// The attribute as T, converted between bool, integer and floating point; `fallback` when it is not there.
@@ -150,6 +150,10 @@ std::span<const OperatorDefinition> print_operators();
 /// nullptr when there is no such operator.
 const OperatorDefinition* find_operator(std::string_view type) noexcept;
 std::vector<std::string_view> operator_types();
+/// Of an operator that comes from outside (a script, a file) and is about to be appended. Throws: Error(config) for one
+/// that is append_backward's, whose inputs nobody checks; for an output without a name or named twice; and for one that is
+/// an input too, unless it is a variable that is kept.
+void check_from_outside(const Program& program, const Operator& op);
 
 /// For gradient operators, whose outputs backward.cc has declared: nothing to infer.
 void infer_gradient(Inference& inference);

@@ -130,7 +130,9 @@ Kernel prepare_multinomial(const Preparation& p) {
 void infer_permutation(Inference& inference) {
   inference.expect_inputs(0, 0);
   inference.expect_outputs(1, 1);
-  inference.set_output(0, DataType::int64, {attribute<std::int64_t>(inference.op(), "n")});
+  const auto n = attribute<std::int64_t>(inference.op(), "n");
+  if (n < 0) inference.fail("there is no order of " + std::to_string(n) + " numbers");
+  inference.set_output(0, DataType::int64, {n});
 }
 
 Kernel prepare_permutation(const Preparation& p) {

@@ -4,7 +4,7 @@
 //   recurrent   (X [n, steps, in], H0 [n, hidden], C0 [n, hidden], WeightIh [gates, in], WeightHh [gates, hidden],
 //               BiasIh [gates], BiasHh [gates], Lengths [n] int64 or int32) -> Out [n, steps, hidden], LastH [n, hidden],
 //               LastC [n, hidden], Reserve. All but X and the weights may be empty names; then they are 0, and every
-//               sequence has all steps. C0 and LastC belong to LSTM alone.
+//               sequence has all steps. C0 belongs to LSTM alone; in other modes LastC is LastH.
 //     mode      with x = X·WeightIhᵀ + BiasIh and h = H·WeightHhᵀ + BiasHh, cut into the gates named here:
 //               "RNN_TANH", "RNN_RELU"   H' = tanh (relu) of x + h
 //               "GRU"    r, z, c: r = σ(x + h), z = σ(x + h), c = tanh(x + r h); H' = z H + (1 - z) c
@@ -168,6 +168,7 @@ void infer_recurrent(Inference& inference) {
   const auto gates = static_cast<std::int64_t>(gates_of(inference, mode));
   const Shape& weight = inference.input(kWeightHh).shape;
   if (x.size() != 3) inference.fail("the input has not the shape [batch, steps, width]");
+  if (op.inputs[kWeightIh].empty()) inference.fail("weight_ih is missing");
   if (weight.size() != 2) inference.fail("weight_hh has not two dimensions");
   const std::int64_t hidden = weight[1], batch = attribute(op, "time_major", false) ? x[1] : x[0];
   expect_shape(inference, kWeightHh, {gates * hidden, hidden}, "weight_hh");
@@ -221,6 +222,19 @@ struct Sequence {
   bool time_major, reverse, zero_padding;
   std::size_t batch, steps, width, hidden;
 };
+
+/// Of parameters whose sizes were not known when the operator was appended.
+void check_parameters(const Operator& op, const std::vector<const Tensor*>& in, const Sequence& sequence,
+                      std::size_t gates) {
+  const auto rows = static_cast<std::int64_t>(gates), width = static_cast<std::int64_t>(sequence.width),
+             hidden = static_cast<std::int64_t>(sequence.hidden);
+  const std::pair<Input, Shape> wanted[] = {
+      {kWeightIh, {rows, width}}, {kWeightHh, {rows, hidden}}, {kBiasIh, {rows}}, {kBiasHh, {rows}}};
+  for (const auto& [input, shape] : wanted) {
+    if (in[input] == nullptr || in[input]->shape() == shape) continue;
+    fail(op, "'" + op.inputs[input] + "' is " + to_string(in[input]->shape()) + ", not " + to_string(shape));
+  }
+}
 
 /// One row after the other, each the bias, or 0.
 void fill_rows(float* to, const Tensor* bias, std::size_t rows, std::size_t width) {
@@ -287,6 +301,7 @@ Kernel prepare_recurrent_of(const Preparation& p) {
           reserve = p.output(3), b = Buffers()]() mutable {
     const Sequence sequence(*op, *in[kX], *in[kWeightHh], in[kLengths]);
     const std::size_t rows = sequence.rows(), hidden = sequence.hidden, gates = Cell::kGates * hidden;
+    check_parameters(*op, in, sequence, gates);
     out->resize(DataType::float32,
                 {in[kX]->shape()[0], in[kX]->shape()[1], static_cast<std::int64_t>(hidden)});
     reserve->resize(DataType::float32, {static_cast<std::int64_t>(rows * Cell::kKept * hidden)});
@@ -310,7 +325,7 @@ Kernel prepare_recurrent_of(const Preparation& p) {
       take_step<Cell>(sequence, k, b, out->values<float>().data(), reserve->values<float>().data());
     }
     set_matrix(last, sequence.batch, hidden, b.state);
-    if (Cell::kHasCell) set_matrix(last_cell, sequence.batch, hidden, b.cell);
+    set_matrix(last_cell, sequence.batch, hidden, Cell::kHasCell ? b.cell : b.state);
   };
 }
 

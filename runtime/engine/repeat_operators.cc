@@ -30,7 +30,7 @@ struct Repetition {
   Shape result;
 };
 
-Repetition tiled(const Operator&, const Shape& x, const Shape& times) {
+Repetition tiled(const Operator& op, const Shape& x, const Shape& times) {
   const std::size_t dimensions = std::max(x.size(), times.size());
   const auto strides = strides_of(x);
   Repetition made;
@@ -41,7 +41,10 @@ Repetition tiled(const Operator&, const Shape& x, const Shape& times) {
     const std::int64_t repeats = has_times ? times[d + times.size() - dimensions] : 1;
     made.shape.insert(made.shape.end(), {repeats, size});
     made.strides.insert(made.strides.end(), {0, has_x ? strides[in_x] : 0});
-    made.result.push_back(size < 0 || repeats < 0 ? -1 : size * repeats);
+    std::int64_t all = -1;
+    if (size >= 0 && repeats >= 0 && __builtin_mul_overflow(size, repeats, &all))
+      fail(op, to_string(x) + " cannot be repeated " + to_string(times) + " times");
+    made.result.push_back(all);
   }
   return made;
 }
@@ -210,7 +213,10 @@ DataType made_type(const Operator& op, const char* fallback) {
 
 std::int64_t steps_of(const Operator& op, double start, double end, double step) {
   if (step == 0.0) fail(op, "the step is 0");
-  return std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil((end - start) / step)));
+  const double steps = std::ceil((end - start) / step);
+  constexpr double kMost = 1e15;
+  if (!(steps < kMost)) fail(op, "there is no end to its values, or one of its numbers is not finite");
+  return steps > 0.0 ? static_cast<std::int64_t>(steps) : 0;
 }
 
 void infer_range(Inference& inference) {

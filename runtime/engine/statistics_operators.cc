@@ -129,6 +129,8 @@ Kernel prepare_cvm_gradient(const Preparation& p) {
     dx->resize(DataType::float32, x->shape());
     dx->offsets = x->offsets;
     const std::size_t examples = x->offsets.empty() ? rows : x->offsets.size() - 1;
+    if (!x->offsets.empty() && x->offsets.back() != rows)
+      fail(*op, "its sequences are not those of its rows");
     if (cvm->size() != examples * kStatistics) {
       fail(*op,
            std::to_string(cvm->size()) + " values in '" + op->inputs[1] + "' for " +

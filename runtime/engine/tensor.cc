@@ -1,5 +1,7 @@
 #include "runtime/engine/tensor.h"
 
+#include <algorithm>
+#include <limits>
 #include <new>
 #include <string>
 
@@ -27,6 +29,17 @@ void check_type(DataType wanted, DataType is) {
               "a tensor of " + std::string(to_string(is)) + " was read as " + std::string(to_string(wanted)));
 }
 
+/// The number of values, whose bytes no machine has to count beyond 63 bits.
+std::size_t checked_size(DataType type, const Shape& shape) {
+  const bool is_negative =
+      std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 0; });
+  const std::int64_t size = is_negative ? -1 : count(shape);
+  if (size >= 0 && size <= std::numeric_limits<std::int64_t>::max() / 8)
+    return static_cast<std::size_t>(size);
+  throw Error(ErrorKind::config,
+              "a tensor of " + std::string(to_string(type)) + " cannot have the shape " + to_string(shape));
+}
+
 }  // namespace
 
 std::size_t size_of(DataType type) noexcept {
@@ -48,17 +61,11 @@ void Tensor::Free::operator()(std::byte* pointer) const noexcept {
 }
 
 void Tensor::resize(DataType type, const Shape& shape) {
-  std::size_t size = 1;
-  for (const std::int64_t dimension : shape) {
-    if (dimension < 0) {
-      throw Error(ErrorKind::config, "a tensor cannot have the shape " + to_string(shape));
-    }
-    size *= static_cast<std::size_t>(dimension);
-  }
+  const std::size_t size = checked_size(type, shape);
   const std::size_t bytes = size * size_of(type);
   if (bytes > capacity_bytes_) {
     buffer_.reset();
-    capacity_bytes_ = 0;
+    size_ = capacity_bytes_ = 0;
     buffer_.reset(static_cast<std::byte*>(::operator new[](bytes, kAlignment)));
     capacity_bytes_ = bytes;
   }

@@ -243,6 +243,7 @@ struct Stepped {
   void run(const Step& step) {
     check_sizes(*op, *parameter, *gradient, keys != nullptr);
     if (keys == nullptr) return step(0, gradient->values<float>().data(), parameter->size());
+    if (parameter->size() == 0) return;
     const auto width = static_cast<std::size_t>(parameter->shape().back());
     const std::size_t rows = parameter->size() / width;
     merged.merge(*keys, *gradient, width, rows);
