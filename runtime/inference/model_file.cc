@@ -61,11 +61,12 @@ engine::Variable variable_of(const json& entry) {
   return variable;
 }
 
-engine::Operator operator_of(const json& entry) {
+engine::Operator operator_of(const engine::Program& program, const json& entry) {
   engine::Operator op;
   op.type = entry.at("type");
   op.inputs = entry.at("inputs").get<std::vector<std::string>>();
   op.outputs = entry.at("outputs").get<std::vector<std::string>>();
+  engine::check_from_outside(program, op);
   for (const auto& [name, value] : entry.at("attributes").items())
     op.attributes.emplace(name, attribute_of(value));
   return op;
@@ -74,7 +75,7 @@ engine::Operator operator_of(const json& entry) {
 ModelFile model_of(const json& text) {
   ModelFile model;
   for (const json& entry : text.at("variables")) model.program.add_variable(variable_of(entry));
-  for (const json& entry : text.at("operators")) model.program.append(operator_of(entry));
+  for (const json& entry : text.at("operators")) model.program.append(operator_of(model.program, entry));
   model.feeds = text.at("feeds").get<std::vector<std::string>>();
   model.fetches = text.at("fetches").get<std::vector<std::string>>();
   if (text.contains("tables")) model.tables = parse_tables(text.at("tables").dump());

@@ -91,8 +91,16 @@ class Reader {
            std::to_string(place[1] - place[0]));
     engine::Tensor tensor(known->second, engine::Shape(shape.begin(), shape.end()));
     read_at(begin_ + place[0], tensor.data(), bytes);
+    if (known->second == DataType::boolean) check_booleans(name, tensor);
     if (bytes > 0) places.emplace_back(place[0], place[1]);
     return tensor;
+  }
+
+  void check_booleans(const std::string& name, const engine::Tensor& tensor) const {
+    const auto* byte = static_cast<const unsigned char*>(tensor.data());
+    const bool is_good =
+        std::all_of(byte, byte + tensor.bytes(), [](unsigned char value) { return value <= 1; });
+    if (!is_good) fail("'" + printable(name) + "' has booleans that are neither 0 nor 1");
   }
 
   void check_places(std::vector<std::pair<std::uint64_t, std::uint64_t>>& places) const {

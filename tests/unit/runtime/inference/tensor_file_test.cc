@@ -95,5 +95,12 @@ TEST_CASE("what a header says must fit the file") {
   CHECK_THROWS_AS(read_tensors(folder.directory.file("none")), Error);
 }
 
+TEST_CASE("a boolean is 0 or 1") {
+  const Folder folder;
+  const std::string header = R"({"b": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}})";
+  CHECK(folder.refusal(file_of(header, "\1\2")).find("'b' has booleans that are neither 0 nor 1") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace fleetrun::inference
