@@ -10,7 +10,6 @@
 
 #include "runtime/base/error.h"
 #include "runtime/batch_feed.h"
-#include "runtime/check_finite.h"
 #include "runtime/engine/replicas.h"
 #include "runtime/pass_fetches.h"
 #include "runtime/reading.h"
@@ -74,8 +73,9 @@ engine::ReplicaObserver observer_of(std::deque<Reader>& readers, const PassOptio
     Reader& reader = readers[replica];
     if (reader.profile.wants_operators()) reader.profile.ran(op, seconds);
     if (!checks) return;
-    check_finite(op, [&](const std::string& name) -> const engine::Tensor& { return executor.tensor(name); },
-                 {reader.fetches.batches() + 1, replica});
+    executor.expect_finite(op, [&reader, replica] {
+      return "batch " + std::to_string(reader.fetches.batches() + 1) + " of thread " + std::to_string(replica);
+    });
   };
   return observer;
 }

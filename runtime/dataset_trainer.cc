@@ -19,7 +19,6 @@
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/batch_feed.h"
-#include "runtime/check_finite.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/passes/passes.h"
 #include "runtime/parameter_exchange.h"
@@ -186,10 +185,13 @@ void TrainerThread::compute(const BatchFeed& feed) {
   const bool ahead = pass_.runs_ahead(), checks = pass_.options.check_nan,
              measures = profile_.wants_operators();
   if (!ahead && !checks && !measures) return executor_.run(feed.feed());
-  const auto tensors = [this](const std::string& name) -> const Tensor& { return executor_.tensor(name); };
   executor_.run(feed.feed(), [&](const engine::Operator& op, double seconds) {
     if (measures) profile_.ran(op, seconds);
-    if (checks) check_finite(op, tensors, {skipped_ + fetches_.batches() + 1, thread_});
+    if (checks)
+      executor_.expect_finite(op, [this] {
+        return "batch " + std::to_string(skipped_ + fetches_.batches() + 1) + " of thread " +
+               std::to_string(thread_);
+      });
     if (ahead) exchange_.after_operator();
   });
 }

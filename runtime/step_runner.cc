@@ -11,6 +11,8 @@ struct StepRunner::State {
   engine::Executor executor;
   bool in_pass = false;
   bool has_tables;
+  bool checks_values = false;
+  std::uint64_t runs = 0;
 
   State(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* in_client,
         ps::Mode in_mode)
@@ -21,6 +23,14 @@ struct StepRunner::State {
         has_tables(!plan.entries.empty()) {
     exchange.attach(executor);
   }
+
+  void compute(const std::map<std::string, const engine::Tensor*>& feed) {
+    ++runs;
+    if (!checks_values) return executor.run(feed);
+    executor.run(feed, [this](const engine::Operator& op, double) {
+      executor.expect_finite(op, [this] { return "run " + std::to_string(runs); });
+    });
+  }
 };
 
 StepRunner::StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
@@ -30,15 +40,19 @@ StepRunner::StepRunner(const engine::Program& program, engine::Scope& scope, con
 StepRunner::~StepRunner() = default;
 
 void StepRunner::run(const std::map<std::string, const engine::Tensor*>& feed) {
-  if (!state_->has_tables) return state_->executor.run(feed);
+  if (!state_->has_tables) return state_->compute(feed);
   if (!state_->in_pass) {
     if (state_->mode != ps::Mode::async) state_->client->begin_pass(1);
     state_->in_pass = true;
   }
   state_->exchange.begin_pull(feed);
   state_->exchange.finish_pull();
-  state_->executor.run(feed);
+  state_->compute(feed);
   state_->exchange.push();
+}
+
+void StepRunner::expect_finite() {
+  state_->checks_values = true;
 }
 
 const engine::Tensor& StepRunner::tensor(const std::string& name) const {

@@ -76,6 +76,12 @@ std::shared_ptr<Tensor> copy_of(const Tensor& tensor) {
   return copy;
 }
 
+std::shared_ptr<Tensor> value_of(const Tensor& tensor, const std::string& name) {
+  if (tensor.data() != nullptr || !tensor.shape().empty()) return copy_of(tensor);
+  throw Error(ErrorKind::config, "'" + name + "' has no value",
+              "run the start-up program first, and after it the operator that makes it");
+}
+
 void assign(Tensor& tensor, const py::buffer& values) {
   const py::buffer_info buffer = values.request();
   const engine::Shape shape(buffer.shape.begin(), buffer.shape.end());

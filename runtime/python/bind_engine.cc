@@ -16,6 +16,7 @@
 #include "runtime/engine/program.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/feed.h"
+#include "runtime/python/pass_options.h"
 
 namespace fleetrun::python {
 
@@ -77,8 +78,10 @@ void bind_program(py::module_& module) {
           [](Program& self, std::string type, std::vector<std::string> inputs,
              std::vector<std::string> outputs, std::map<std::string, engine::Attribute> attributes,
              std::string where) {
-            self.append({std::move(type), std::move(inputs), std::move(outputs), std::move(attributes),
-                         std::move(where)});
+            Operator op{std::move(type), std::move(inputs), std::move(outputs), std::move(attributes),
+                        std::move(where)};
+            engine::check_from_outside(self, op);
+            self.append(std::move(op));
           },
           "type"_a, "inputs"_a, "outputs"_a, "attributes"_a, "where"_a = "")
       .def("operators", [](const Program& self) { return self.operators(); })
@@ -93,7 +96,7 @@ std::shared_ptr<engine::Tensor> scope_value(const Scope& scope, const std::strin
   if (tensor == nullptr) {
     throw Error(ErrorKind::config, "the scope has no value called " + name, "run the start-up program first");
   }
-  return copy_of(*tensor);
+  return value_of(*tensor, name);
 }
 
 void bind_scope(py::module_& module) {
@@ -116,15 +119,21 @@ class FedExecutor {
   void run(const Feed::Arrays& arrays) {
     const Feed::Tensors tensors = feed_.take(arrays);
     const py::gil_scoped_release release;
-    executor_.run(tensors);
+    ++runs_;
+    if (!checks_) return executor_.run(tensors);
+    executor_.run(tensors, [this](const Operator& op, double) {
+      executor_.expect_finite(op, [this] { return "run " + std::to_string(runs_); });
+    });
   }
   std::shared_ptr<engine::Tensor> value(const std::string& name) const {
-    return copy_of(executor_.tensor(name));
+    return value_of(executor_.tensor(name), name);
   }
 
  private:
   engine::Executor executor_;
   Feed feed_;
+  const bool checks_ = checks_values();
+  std::uint64_t runs_ = 0;
 };
 
 }  // namespace
@@ -134,7 +143,12 @@ Feed::Tensors Feed::take(const Feed::Arrays& arrays) {
   for (const auto& [name, array] : arrays) {
     engine::Tensor& tensor = storage_[name];
     const bool has_offsets = py::hasattr(array, "lod_offsets");
-    assign(tensor, py::cast<py::buffer>(has_offsets ? array.attr("array") : array));
+    try {
+      assign(tensor, py::cast<py::buffer>(has_offsets ? array.attr("array") : array));
+    } catch (Error& error) {
+      error.while_doing("feeding '" + name + "'");
+      throw;
+    }
     if (has_offsets) tensor.offsets = array.attr("lod_offsets").cast<std::vector<std::size_t>>();
     tensors[name] = &tensor;
   }

@@ -100,7 +100,9 @@ class FedStepRunner {
         scope_(std::move(scope)),
         plan_(std::move(plan)),
         client_(std::move(client)),
-        runner_(*program_, *scope_, *plan_, client_.get(), ps::mode_of(mode)) {}
+        runner_(*program_, *scope_, *plan_, client_.get(), ps::mode_of(mode)) {
+    if (checks_values()) runner_.expect_finite();
+  }
 
   Feed& feed() { return feed_; }
   runtime::StepRunner& runner() { return runner_; }
@@ -129,8 +131,8 @@ void bind_step_runner(py::module_& module) {
   py::class_<FedStepRunner, std::shared_ptr<FedStepRunner>>(module, "StepRunner")
       .def(py::init<ProgramPtr, ScopePtr, PlanPtr, ClientPtr, const std::string&>())
       .def("run", run_step)
-      .def("value",
-           [](FedStepRunner& self, const std::string& name) { return copy_of(self.runner().tensor(name)); })
+      .def("value", [](FedStepRunner& self,
+                       const std::string& name) { return value_of(self.runner().tensor(name), name); })
       .def("end_pass", [](std::shared_ptr<FedStepRunner> self) {
         run_interruptibly([self] { self->runner().end_pass(); });
       });
@@ -153,17 +155,13 @@ std::function<void(const std::string&)> printer(const py::function& print_line) 
   };
 }
 
-bool is_on(const std::string& flag) {
-  return flag == "1" || flag == "true" || flag == "True";
-}
-
 /// What fleetrun-environment(7) says about FLEETRUN_PASSES_OFF, FLEETRUN_TRACE, FLEETRUN_EVENTS and FLAGS_check_nan_inf.
 void apply_environment(runtime::PassOptions& options) {
   const Environ environ = Environ::of_process();
   for (const std::string& name : split(environ.value_or("FLEETRUN_PASSES_OFF", ""), ',')) {
     if (!name.empty()) options.passes_off.insert(name);
   }
-  options.check_nan = is_on(environ.value_or("FLAGS_check_nan_inf", ""));
+  options.check_nan = checks_values();
   const std::int64_t rank = parse_integer(environ.value_or("PADDLE_TRAINER_ID", "0")).value_or(0);
   options.timeline = timeline_of(environ, "trainer", rank, "pass");
   const std::string events = environ.value_or("FLEETRUN_EVENTS", "");
@@ -189,6 +187,11 @@ PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSou
 }
 
 }  // namespace
+
+bool checks_values() {
+  const std::string flag = Environ::of_process().value_or("FLAGS_check_nan_inf", "");
+  return flag == "1" || flag == "true" || flag == "True";
+}
 
 runtime::PassOptions pass_options(std::vector<std::string> fetch, std::vector<std::string> fetch_info,
                                   std::int64_t print_period, const py::function& print_line) {

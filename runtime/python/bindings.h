@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "runtime/engine/tensor.h"
 
@@ -33,6 +34,8 @@ void bind_memory_dataset(pybind11::module_& module);
 
 /// What Python gets of a tensor: a copy, which numpy.asarray() takes as it is.
 std::shared_ptr<engine::Tensor> copy_of(const engine::Tensor& tensor);
+/// The same of variable `name`. Throws: Error(config) when it has no value.
+std::shared_ptr<engine::Tensor> value_of(const engine::Tensor& tensor, const std::string& name);
 /// Copies an array. Throws: Error(config) naming an element type that tensors do not have, or for an array
 /// that is not C-contiguous.
 void assign(engine::Tensor& tensor, const pybind11::buffer& values);

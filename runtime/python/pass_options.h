@@ -17,4 +17,7 @@ namespace fleetrun::python {
 runtime::PassOptions pass_options(std::vector<std::string> fetch, std::vector<std::string> fetch_info,
                                   std::int64_t print_period, const pybind11::function& print_line);
 
+/// Whether FLAGS_check_nan_inf is on.
+bool checks_values();
+
 }  // namespace fleetrun::python

@@ -6,9 +6,11 @@ Source: documents 002 and 003.
 """
 
 import contextlib
+import functools
 import linecache
 import os
 import sys
+import threading
 
 from fleetrun import _native, _dtypes as dtypes
 from fleetrun._arguments import refuse
@@ -56,8 +58,9 @@ class Program:
         self._cloned_at = 0
         # DataLoaders that Executor.run asks for what is not fed (io/generator_loader.py).
         self.loaders = []
-        # The executor's: what runs this program, and over which scope.
+        # The executor's: what runs this program, and over which scope; and who does: one thread at a time.
         self.runner = None
+        self.turn = threading.RLock()
         # after_run(native scope): what the executor calls when this program has run; None for nothing.
         self.after_run = None
 
@@ -229,6 +232,11 @@ class Variable:
     def lod_level(self):
         """1 for a slot with a variable number of values per example, else 0."""
         return self.native.lod_level
+
+    @functools.cached_property
+    def is_data(self):
+        """Whether it is fed."""
+        return self.native.is_data
 
     @property
     def persistable(self):
@@ -535,6 +543,8 @@ def make_parameter(layer, shape, dtype, attr, is_bias, default_initializer, name
         name = unique_name(prefix + (".b" if is_bias else ".w"))
     main, startup = default_main_program(), default_startup_program()
     shape = [int(size) for size in shape]
+    if min(shape, default=0) < 0:
+        raise Error("config", f"paddle.{layer}: a parameter of the shape {shape}", "its sizes are known, and none is below 0")
     if name in main._parameters:
         known = main._parameters[name]
         if list(known.shape) != shape:

@@ -46,8 +46,11 @@ class LoDTensor:
         self.set_recursive_sequence_lengths([numpy.diff(level).tolist() for level in lod])
 
     def has_valid_recursive_sequence_lengths(self):
-        """Whether the lengths add up to what the array has."""
-        return not self.lod_offsets or self.lod_offsets[-1] == (self.array.shape[0] if self.array.ndim else 0)
+        """Whether the offsets begin with 0, never fall, and end with the number of rows of the array."""
+        offsets, rows = self.lod_offsets, self.array.shape[0] if self.array.ndim else 0
+        if not offsets:
+            return True
+        return offsets[0] == 0 and offsets[-1] == rows and all(a <= b for a, b in zip(offsets, offsets[1:]))
 
     def __array__(self, dtype=None, copy=None):
         return self.array if dtype is None else self.array.astype(dtype)

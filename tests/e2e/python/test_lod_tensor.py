@@ -48,6 +48,6 @@ refused(lambda: exe.run(feed={"ids": rows}, fetch_list=[total]))
         "a LoDTensor with an example of -1 values",
         "a LoDTensor with 2 levels of sequences",
         "recursive_seq_lens says [2, 1], the lists of data have [1, 2]",
-        "ids is fed 2 rows for sequences of 3 in all",
+        "ids is fed [2, 1] with sequences that begin and end at [0, 2, 3]",
         "'ids' is declared float32 [-1, 1], but was fed float32 [3, 1]",
     ]

@@ -31,6 +31,9 @@ class LRScheduler:
         """Goes on to the next epoch, or to `epoch`."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else int(epoch)
         self.last_lr = float(self.get_lr())
+        if not math.isfinite(self.last_lr):
+            raise Error("config", f"paddle.optimizer.lr.{type(self).__name__}: the learning rate of epoch {self.last_epoch} is {self.last_lr}",
+                        "choose numbers that give a finite rate for every epoch")
         if self.verbose:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 

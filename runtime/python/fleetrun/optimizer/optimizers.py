@@ -1,5 +1,7 @@
 """Optimizers as a script makes them. minimize() puts backward and updates into the program."""
 
+import math
+
 from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
@@ -18,10 +20,13 @@ class Optimizer:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float, LRScheduler)):
             raise Error("config", f"{function}(learning_rate={learning_rate!r}) is not supported",
                         "give the learning rate as a number or a paddle.optimizer.lr schedule")
+        if not isinstance(learning_rate, LRScheduler):
+            _finite(function, learning_rate=learning_rate)
         refuse(function, **{name: (value, default) for name, (value, default) in refused.items()})
         for name, value in config.items():
             if not isinstance(value, (bool, int, float)):
                 raise Error("config", f"{function}({name}={value!r}) is not supported", f"give {name} as a number")
+        _finite(function, **config)
         l1_decay, l2_decay = regularizer.coefficients(weight_decay, function)
         self._learning_rate = learning_rate
         self.config = {"l1_decay": l1_decay, "l2_decay": l2_decay, **config}
@@ -70,6 +75,12 @@ class Optimizer:
             l1_decay, l2_decay = regularizer.coefficients(parameter.regularizer, f"parameter {parameter.name}")
             config.set_own(parameter.name, parameter.rate_factor, parameter.regularizer is not None, l1_decay, l2_decay)
         return config
+
+
+def _finite(function, **numbers):
+    for name, value in numbers.items():
+        if not math.isfinite(value):
+            raise Error("config", f"{function}({name}={value!r}) is no number that can be computed with", f"give {name} as a number")
 
 
 def _rate_variable(main, startup, value):

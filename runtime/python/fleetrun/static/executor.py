@@ -3,6 +3,8 @@
 Source: documents 002 and 003; the engine is runtime/engine/executor.h and runtime/dataset_trainer.h.
 """
 
+from collections.abc import Mapping
+
 import numpy
 
 from fleetrun import _native, elastic, framework, _places as places
@@ -32,12 +34,15 @@ class Executor:
         a feed for each; values are those of all replicas behind each other along their first axis, with return_merged=False
         lists of each replica's.
         Throws: Error(config) naming an input that is missing or disagrees, Error(network) when a server is gone,
-        core.EOFException when a DataLoader of the program has no more batches.
+        core.EOFException when a DataLoader of the program has no more batches. Threads that run one program take turns.
         """
         refuse("Executor.run", use_prune=(use_prune, False))
         compiled, program = program, _program(program)
-        scope = scope or framework.global_scope()
-        names = [_name(fetch) for fetch in fetch_list or ()]
+        with program.turn:
+            return self._run(compiled, program, feed, _names(fetch_list), scope or framework.global_scope(), return_numpy,
+                             return_merged)
+
+    def _run(self, compiled, program, feed, names, scope, return_numpy, return_merged):
         runner = _replica_runner(compiled, program, scope)
         parallel = runner is not None
         if not parallel:
@@ -91,10 +96,13 @@ class Executor:
     def _pass(self, call, train, program, dataset, scope, thread, fetch_list, fetch_info, print_period, fetch_handler,
               debug):
         refuse(f"Executor.{call}", fetch_handler=(fetch_handler, None))
-        if dataset is None:
-            raise Error("config", f"Executor.{call}: no dataset is given", "pass dataset=paddle.distributed.QueueDataset()")
+        if not hasattr(dataset, "one_pass"):
+            given = "no dataset is given" if dataset is None else f"{dataset!r} is no dataset"
+            raise Error("config", f"Executor.{call}: {given}", "pass dataset=paddle.distributed.QueueDataset()")
+        if not isinstance(thread, int) or thread < 0:
+            raise Error("config", f"Executor.{call}(thread={thread!r})", "give a number of threads, 0 for the dataset's own")
         program = _program(program)
-        names = [_name(fetch) for fetch in fetch_list or ()]
+        names = _names(fetch_list)
         infos = list(fetch_info or names)
         if len(infos) != len(names):
             raise Error("config", f"Executor.{call}: {len(names)} in fetch_list and {len(infos)} in fetch_info",
@@ -108,16 +116,16 @@ class Executor:
         scope = scope or framework.global_scope()
         if train and training is not None:
             training.set_rate(scope.native)
-        reading = dataset.native(int(thread))
         shown = {"fetch": names, "fetch_info": infos, "print_period": int(print_period), "print_line": _print_line}
-        if train and training is not None and training.collective is not None:
-            self.last_pass = training.collective.run_pass(program, scope.native, reading, debug=bool(debug), **shown)
-        else:
-            self.last_pass = _native.run_pass(
-                program.native, scope.native, reading, training.plan if training else _native.TablePlan(),
-                training.client if training else None, train=train, mode=training.mode if training else "async",
-                pull_dense_every=training.exchange.pull_every if training and training.exchange else 1, debug=bool(debug),
-                **shown)
+        with dataset.one_pass(thread) as reading:
+            if train and training is not None and training.collective is not None:
+                self.last_pass = training.collective.run_pass(program, scope.native, reading, debug=bool(debug), **shown)
+            else:
+                self.last_pass = _native.run_pass(
+                    program.native, scope.native, reading, training.plan if training else _native.TablePlan(),
+                    training.client if training else None, train=train, mode=training.mode if training else "async",
+                    pull_dense_every=training.exchange.pull_every if training and training.exchange else 1, debug=bool(debug),
+                    **shown)
         _print_line(_summary(self.last_pass))
         for more in (self.last_pass.operator_table, self.last_pass.bound):
             if more:
@@ -162,11 +170,22 @@ def _complete(program, feed):
         if len(feed) > 1:
             raise Error("config", f"Executor.run: feed has {len(feed)} parts", "there is one device: give it one {name: array}")
         feed = feed[0] if feed else {}
+    if not isinstance(feed, (Mapping, type(None))):
+        raise Error("config", f"Executor.run: the feed is {type(feed).__name__}", "give it {name: array}")
     feed = dict(feed or {})
+    for name in feed:
+        if not isinstance(name, str):
+            raise Error("config", f"Executor.run: {name!r} is fed, which is no name", "give it {name: array}")
     for loader in program.loaders:
         if any(name not in feed for name in loader.names):
             feed = {**loader.take(), **feed}
     return feed
+
+
+def _names(fetches):
+    if isinstance(fetches, (str, framework.Variable)):
+        return [_name(fetches)]
+    return [_name(fetch) for fetch in fetches or ()]
 
 
 def _name(fetch):
@@ -276,13 +295,22 @@ def _arrays(program, feed):
 
 def _array(program, name, value):
     variable = program.var(name)
+    if not variable.is_data and not name.endswith("@GRAD"):
+        raise Error("config", f"'{name}' is fed, and is no input of the program",
+                    "feed variables of paddle.static.data; scope.var(name).set(array) gives a parameter a value")
     if isinstance(value, numpy.ndarray):
         return numpy.ascontiguousarray(value) if value.ndim else value
     if isinstance(value, framework.ScopeVariable):
         return numpy.asarray(value)
     if isinstance(value, LoDTensor):
         if not value.has_valid_recursive_sequence_lengths():
-            raise Error("config", f"{name} is fed {len(value.array)} rows for sequences of {value.lod_offsets[-1]} in all",
+            raise Error("config", f"{name} is fed {value.shape()} with sequences that begin and end at {value.lod_offsets}",
                         "let its lengths add up to its rows")
         return value if value.lod_offsets else value.array
-    return numpy.asarray(value, dtype=variable.dtype.name)
+    try:
+        if value is None:
+            raise TypeError("None")
+        return numpy.asarray(value, dtype=variable.dtype.name)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Error("config", f"'{name}' is fed what is no array of {variable.dtype.name}: {error}",
+                    f"feed it {variable.dtype.name} {list(variable.shape)}") from error

@@ -1,5 +1,7 @@
 """Inputs and kept values of a program."""
 
+import operator
+
 from fleetrun import _dtypes as dtypes, framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
@@ -13,9 +15,21 @@ def data(name, shape, dtype=None, lod_level=0):
     lod_level: 1 for a slot with any number of values per example. Throws: Error(config).
     """
     program = framework.default_main_program()
-    sizes = [-1 if size is None else int(size) for size in shape]
+    if not isinstance(name, str):
+        raise Error("config", f"paddle.static.data(name={name!r}) is no name", "give it a text")
+    sizes = _sizes(shape)
     program.native.add_variable(name, dtypes.name_of(dtype or "float32"), sizes, lod_level=int(lod_level), is_data=True)
     return program.var(name)
+
+
+def _sizes(shape):
+    try:
+        sizes = [-1 if size is None else operator.index(size) for size in shape]
+    except TypeError as error:
+        raise Error("config", f"paddle.static.data(shape={shape!r}): {error}", "give a list of integers and None") from error
+    if min(sizes, default=0) < -1:
+        raise Error("config", f"paddle.static.data(shape={shape!r}) has a size below -1", "give None or -1 for one that is not known")
+    return sizes
 
 
 def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):

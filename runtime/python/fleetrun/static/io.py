@@ -126,17 +126,25 @@ def load_inference_model(path_prefix, executor, **configs):
     refuse("paddle.static.load_inference_model", **{name: (value, None) for name, value in configs.items()})
     path = f"{path_prefix}.pdmodel"
     model = _model_of(path)
-    program = framework.Program()
     try:
-        for variable in model["variables"]:
-            program.native.add_variable(**variable)
-        for op in model["operators"]:
-            program.native.append(op["type"], op["inputs"], op["outputs"], {name: _attribute(value) for name, value in op["attributes"].items()})
-    except (KeyError, TypeError) as error:
-        raise Error("data", f"{path} is damaged: {error!r}") from error
+        program, feeds, fetches = _program_of(model)
+    except Error as error:
+        raise Error("data", f"{path} is damaged: {error.what}", "save the model again") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Error("data", f"{path} is damaged: {error!r}", "save the model again") from error
     path = f"{path_prefix}.pdiparams"
     _set(program, _tensors.unpacked(_read(path), path), path_prefix)
-    return [program, model["feeds"], [program.var(name) for name in model["fetches"]]]
+    return [program, feeds, fetches]
+
+
+def _program_of(model):
+    program = framework.Program()
+    for variable in model["variables"]:
+        program.native.add_variable(**variable)
+    for op in model["operators"]:
+        attributes = {name: _attribute(value) for name, value in op["attributes"].items()}
+        program.native.append(op["type"], op["inputs"], op["outputs"], attributes)
+    return program, [program.var(name).name for name in model["feeds"]], [program.var(name) for name in model["fetches"]]
 
 
 def prune(program, feeds, fetches):
@@ -206,7 +214,7 @@ def _text_of(program, feeds, fetches, tables=()):
 def _model_of(path):
     try:
         model = json.loads(_read(path))
-    except ValueError:
+    except (ValueError, RecursionError):
         model = None
     if not isinstance(model, dict) or model.get("format") != _FORMAT:
         raise Error("data", f"{path} is no program of fleetrun", "a .pdmodel that Paddle wrote holds Paddle's operators; "
@@ -232,9 +240,11 @@ def _set(program, values, where):
         if not program.native.has_variable(name):
             continue
         shape = [size for size in program.native.variable(name).shape]
-        value = numpy.ascontiguousarray(value)
+        value, kind = numpy.ascontiguousarray(value), program.native.variable(name).type
         if len(shape) != value.ndim or any(want >= 0 and want != size for want, size in zip(shape, value.shape)):
             raise Error("data", f"{where}: {name} has the shape {list(value.shape)} there, {shape} in the program")
+        if value.dtype.name != kind:
+            raise Error("data", f"{where}: {name} is {value.dtype.name} there, {kind} in the program")
         scope.set_value(name, value)
 
 

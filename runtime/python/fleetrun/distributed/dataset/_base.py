@@ -3,9 +3,11 @@
 Source: document 003, section 1.2.4; the MultiSlot rules are those of dataset/queue_dataset.h.
 """
 
+import contextlib
 import datetime
 import math
 import os
+import threading
 
 from fleetrun import _dtypes as dtypes
 from fleetrun._arguments import refuse
@@ -27,6 +29,20 @@ class DatasetBase:
         self._drop_last = False
         self._remote = {"download_command": "", "fs_name": "", "fs_ugi": ""}
         self._reader = None
+        self._turn = threading.Lock()
+
+    @contextlib.contextmanager
+    def one_pass(self, threads=0):
+        """Within `with`: the engine's dataset, for this pass alone; `threads` > 0 instead of the dataset's own.
+
+        Throws: Error(config), also when another thread's pass is reading.
+        """
+        if not self._turn.acquire(blocking=False):
+            raise Error("config", f"{self._name()}: another pass is reading it", "give each thread that trains a dataset of its own")
+        try:
+            yield self.native(threads)
+        finally:
+            self._turn.release()
 
     def init(self, batch_size=1, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
              download_cmd="cat", bad_line=None, drop_last=False, pipe_timeout=0, schema=None):
