@@ -1,6 +1,7 @@
 // Matrix products, float32.
 //
 //   linear   (X [.., K], Weight [K, M], Bias [M] optional) -> Out [.., M]: X·Weight + Bias
+//   linear_sgd: linear_grad that steps the parameters; made by a pass only (linear.h)
 //   matmul   (X, Y) -> Out; transpose_x = false, transpose_y = false
 //            [N, K]·[K, M]; [.., K]·[K, M] with X's leading dimensions kept; [.., N, K]·[.., K, M] batch by
 //            batch, leading dimensions of 1 and missing ones being repeated
@@ -90,27 +91,13 @@ void sum_columns(const float* from, float* to, std::size_t rows, std::size_t col
   });
 }
 
-/// (X, Weight, dOut) -> dX, dWeight, dBias
+/// (X, Weight, dOut) -> dX, dWeight, dBias; and linear_sgd, with (…, WeightRate or "", BiasRate or "")
 Kernel prepare_linear_gradient(const Preparation& p) {
-  return [x = p.input(0), weight = p.input(1), g = p.input(2), dx = p.output(0), dw = p.output(1),
-          db = p.output(2), bias_shape = Shape(1)]() mutable {
-    const std::size_t rows = rows_of(*x), inner = last(*x), columns = last(*weight);
-    const float* gradient = g->values<float>().data();
-    if (dw != nullptr) {
-      dw->resize(DataType::float32, weight->shape());
-      multiply({.transpose_a = true, .rows = inner, .columns = columns, .inner = rows},
-               x->values<float>().data(), gradient, dw->values<float>().data());
-    }
-    if (db != nullptr) {
-      bias_shape[0] = weight->shape()[1];
-      db->resize(DataType::float32, bias_shape);
-      sum_columns(gradient, db->values<float>().data(), rows, columns);
-    }
-    if (dx != nullptr) {
-      dx->resize(DataType::float32, x->shape());
-      multiply({.transpose_b = true, .rows = rows, .columns = inner, .inner = columns}, gradient,
-               weight->values<float>().data(), dx->values<float>().data());
-    }
+  return [g = p.input(2), weight = p.input(1), gradient = LinearGradient(p, 3)]() mutable {
+    const std::size_t columns = last(*weight), rows = columns == 0 ? 0 : g->size() / columns;
+    const float* dz = g->values<float>().data();
+    if (float* sums = gradient.begin(columns); sums != nullptr) sum_columns(dz, sums, rows, columns);
+    gradient.finish(dz);
   };
 }
 
@@ -307,10 +294,64 @@ LinearSize multiply_linear(const Operator& op, const Tensor& x, const Tensor& we
   return {rows, columns};
 }
 
+std::optional<LinearGradient::Step> LinearGradient::step_of(const Preparation& p, const char* rate,
+                                                            std::size_t input) {
+  if (!p.op.attributes.contains(rate)) return std::nullopt;
+  return Step{static_cast<float>(attribute<double>(p.op, rate)), p.input(input)};
+}
+
+LinearGradient::LinearGradient(const Preparation& p, std::size_t rates)
+    : x_(p.input(0)),
+      weight_(p.input(1)),
+      dx_(p.output(0)),
+      dw_(p.output(1)),
+      db_(p.output(2)),
+      weight_step_(step_of(p, "weight_rate", rates)),
+      bias_step_(step_of(p, "bias_rate", rates + 1)) {}
+
+float* LinearGradient::begin(std::size_t columns) {
+  if (db_ != nullptr && !bias_step_) {
+    bias_shape_[0] = static_cast<std::int64_t>(columns);
+    db_->resize(DataType::float32, bias_shape_);
+    return db_->values<float>().data();
+  }
+  sums_.resize(columns);
+  return sums_.data();
+}
+
+void LinearGradient::finish(const float* dz) {
+  const std::size_t inner = last(*x_), columns = last(*weight_);
+  const std::size_t rows = inner == 0 ? 0 : x_->size() / inner;
+  // Before the weight is stepped.
+  if (dx_ != nullptr) {
+    dx_->resize(DataType::float32, x_->shape());
+    multiply({.transpose_b = true, .rows = rows, .columns = inner, .inner = columns}, dz,
+             weight_->values<float>().data(), dx_->values<float>().data());
+  }
+  if (dw_ != nullptr) finish_weight(dz, rows, inner, columns);
+  if (db_ == nullptr || !bias_step_) return;
+  float* bias = db_->values<float>().data();
+  const float rate = bias_step_->now();
+  for (std::size_t c = 0; c < columns; ++c) bias[c] -= rate * sums_[c];
+}
+
+void LinearGradient::finish_weight(const float* dz, std::size_t rows, std::size_t inner,
+                                   std::size_t columns) {
+  MatrixProduct product{.transpose_a = true, .rows = inner, .columns = columns, .inner = rows};
+  if (weight_step_) {
+    product.accumulate = true;
+    product.scale = -weight_step_->now();
+  } else {
+    dw_->resize(DataType::float32, weight_->shape());
+  }
+  multiply(product, x_->values<float>().data(), dz, dw_->values<float>().data());
+}
+
 std::span<const OperatorDefinition> matrix_operators() {
   static constexpr OperatorDefinition all[] = {
       {"linear", infer_linear, prepare_linear, linear_gradient},
       {"linear_grad", infer_gradient, prepare_linear_gradient, nullptr},
+      {"linear_sgd", infer_gradient, prepare_linear_gradient, nullptr},
       {"matmul", infer_matmul, prepare_matmul, matmul_gradient},
       {"matmul_grad", infer_gradient, prepare_matmul_gradient, nullptr},
   };

@@ -15,8 +15,9 @@ struct MatrixProduct {
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::size_t inner = 0;
-  /// C += A·B instead of C = A·B.
+  /// C += scale·A·B instead of C = scale·A·B.
   bool accumulate = false;
+  float scale = 1.0f;
 };
 
 /// A is [rows, inner] ([inner, rows] when transposed), B is [inner, columns] ([columns, inner]), both

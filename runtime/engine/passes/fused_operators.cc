@@ -2,6 +2,7 @@
 //
 //   linear_act           (X [.., K], Weight [K, M], Bias [M] optional) -> Out; activation = relu, sigmoid or tanh
 //   linear_act_grad      (X, Weight, Out, dOut) -> dX, dWeight, dBias
+//   linear_act_sgd       (…, WeightRate or "", BiasRate or "") -> dX, Weight, Bias: steps the parameters (linear.h)
 //   lookup_concat        (Table1 or "", Source1, Table2 or "", Source2, …) -> Out [examples, Σ widths]
 //     pools: "copy" (Source is float32 [examples, width]), "none" (Source is ids, one for each example), or "sum", "average",
 //     "sqrt" over the ids of an example. Rows come from Table, or without one from the RowSource's `parameters`.
@@ -87,30 +88,13 @@ void differentiate(const float* y, const float* g, float* to, float* sums, std::
 
 template <class F>
 Kernel linear_act_gradient(const Preparation& p) {
-  return [x = p.input(0), weight = p.input(1), y = p.input(2), g = p.input(3), dx = p.output(0),
-          dw = p.output(1), db = p.output(2), dz = std::vector<float>(), sums = std::vector<float>(),
-          bias_shape = Shape(1)]() mutable {
-    const std::size_t inner = last(*x), columns = last(*weight);
-    const std::size_t rows = inner == 0 ? 0 : x->size() / inner;
+  return [y = p.input(2), g = p.input(3), weight = p.input(1), dz = std::vector<float>(),
+          gradient = LinearGradient(p, 4)]() mutable {
+    const std::size_t columns = last(*weight), rows = columns == 0 ? 0 : y->size() / columns;
     dz.resize(rows * columns);
-    sums.resize(columns);
-    float* to_sums = sums.data();
-    if (db != nullptr) {
-      bias_shape[0] = weight->shape()[1];
-      db->resize(DataType::float32, bias_shape);
-      to_sums = db->values<float>().data();
-    }
-    differentiate<F>(y->values<float>().data(), g->values<float>().data(), dz.data(), to_sums, rows, columns);
-    if (dw != nullptr) {
-      dw->resize(DataType::float32, weight->shape());
-      multiply({.transpose_a = true, .rows = inner, .columns = columns, .inner = rows},
-               x->values<float>().data(), dz.data(), dw->values<float>().data());
-    }
-    if (dx != nullptr) {
-      dx->resize(DataType::float32, x->shape());
-      multiply({.transpose_b = true, .rows = rows, .columns = inner, .inner = columns}, dz.data(),
-               weight->values<float>().data(), dx->values<float>().data());
-    }
+    differentiate<F>(y->values<float>().data(), g->values<float>().data(), dz.data(), gradient.begin(columns),
+                     rows, columns);
+    gradient.finish(dz.data());
   };
 }
 
@@ -409,6 +393,7 @@ std::span<const OperatorDefinition> fused_operators() {
   static constexpr OperatorDefinition all[] = {
       {"linear_act", infer_fused, by_activation<Forward>, nullptr},
       {"linear_act_grad", infer_fused, by_activation<Gradient>, nullptr},
+      {"linear_act_sgd", infer_fused, by_activation<Gradient>, nullptr},
       {"lookup_concat", infer_fused, prepare_lookup_concat, nullptr},
       {"lookup_concat_rows", infer_fused, prepare_lookup_concat_rows, nullptr},
       {"concat_part", infer_fused, prepare_concat_part, nullptr},

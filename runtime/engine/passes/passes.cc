@@ -19,11 +19,9 @@ std::string known_names() {
 
 std::span<const Pass> all_passes() {
   static constexpr Pass all[] = {
-      {"dead_code", remove_dead_code},
-      {"linear_act", fuse_linear_activation},
-      {"batch_norm_act", fuse_batch_norm_activation},
-      {"lookup_concat", fuse_lookup_concat},
-      {"memory", share_memory},
+      {"dead_code", remove_dead_code},       {"linear_act", fuse_linear_activation},
+      {"linear_sgd", fuse_linear_sgd},       {"batch_norm_act", fuse_batch_norm_activation},
+      {"lookup_concat", fuse_lookup_concat}, {"memory", share_memory},
   };
   return all;
 }
