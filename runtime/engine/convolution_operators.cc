@@ -147,8 +147,8 @@ void add_bias(float* out, const float* bias, std::size_t filters, std::size_t po
 
 Kernel prepare_convolution(const Preparation& p) {
   return [op = &p.op, x = p.input(0), filter = p.input(1), bias = p.input(2), out = p.output(0),
-          columns = std::vector<float>()]() mutable {
-    const Windows windows(*op, *x, *filter);
+          columns = std::vector<float>(), plan = PlanByShape<Windows, 2>()]() mutable {
+    const Windows& windows = plan.of(*op, *x, *filter);
     out->resize(DataType::float32, windows.shape());
     columns.resize(windows.patch() * windows.positions());
     const float* from = x->values<float>().data();
@@ -186,13 +186,15 @@ float* zeros(Tensor* tensor, const Shape& shape) {
 /// (X, Filter, dOut) -> dX, dFilter, dBias
 Kernel prepare_convolution_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), filter = p.input(1), g = p.input(2), dx = p.output(0), df = p.output(1),
-          db = p.output(2), columns = std::vector<float>()]() mutable {
-    const Windows windows(*op, *x, *filter);
+          db = p.output(2), columns = std::vector<float>(), plan = PlanByShape<Windows, 2>(),
+          bias_shape = Shape(1)]() mutable {
+    const Windows& windows = plan.of(*op, *x, *filter);
     const std::size_t filters = windows.filters(), positions = windows.positions(), patch = windows.patch();
     columns.resize(patch * positions);
     float* to_x = zeros(dx, x->shape());
     float* to_filter = zeros(df, filter->shape());
-    float* to_bias = zeros(db, {filter->shape()[0]});
+    bias_shape[0] = filter->shape()[0];
+    float* to_bias = zeros(db, bias_shape);
     for (std::size_t e = 0; e < windows.examples(); ++e) {
       for (std::size_t k = 0; k < windows.groups(); ++k) {
         const float* gradient = g->values<float>().data() + windows.out_at(e, k);

@@ -108,8 +108,9 @@ void infer_pool(Inference& inference) {
 }
 
 Kernel prepare_max_pool(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), out = p.output(0), mask = p.output(1)] {
-    const Pool pool(*op, *x);
+  return [op = &p.op, x = p.input(0), out = p.output(0), mask = p.output(1),
+          plan = PlanByShape<Pool, 1>()]() mutable {
+    const Pool& pool = plan.of(*op, *x);
     out->resize(DataType::float32, pool.shape());
     if (mask != nullptr) mask->resize(DataType::int32, pool.shape());
     const float* from = x->values<float>().data();
@@ -129,8 +130,9 @@ Kernel prepare_max_pool(const Preparation& p) {
 
 /// (X, Mask, dOut) -> dX
 Kernel prepare_max_pool_gradient(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), mask = p.input(1), g = p.input(2), dx = p.output(0)] {
-    const Pool pool(*op, *x);
+  return [op = &p.op, x = p.input(0), mask = p.input(1), g = p.input(2), dx = p.output(0),
+          plan = PlanByShape<Pool, 1>()]() mutable {
+    const Pool& pool = plan.of(*op, *x);
     dx->resize(DataType::float32, x->shape());
     const auto to = dx->values<float>();
     std::fill(to.begin(), to.end(), 0.0f);
@@ -142,8 +144,9 @@ Kernel prepare_max_pool_gradient(const Preparation& p) {
 }
 
 Kernel prepare_avg_pool(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), out = p.output(0), exclusive = attribute(p.op, "exclusive", true)] {
-    const Pool pool(*op, *x);
+  return [op = &p.op, x = p.input(0), out = p.output(0), exclusive = attribute(p.op, "exclusive", true),
+          plan = PlanByShape<Pool, 1>()]() mutable {
+    const Pool& pool = plan.of(*op, *x);
     out->resize(DataType::float32, pool.shape());
     const float* from = x->values<float>().data();
     pool.for_each_window([&](std::size_t at, std::size_t channel, const Place& place) {
@@ -157,8 +160,8 @@ Kernel prepare_avg_pool(const Preparation& p) {
 /// (X, dOut) -> dX
 Kernel prepare_avg_pool_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), g = p.input(1), dx = p.output(0),
-          exclusive = attribute(p.op, "exclusive", true)] {
-    const Pool pool(*op, *x);
+          exclusive = attribute(p.op, "exclusive", true), plan = PlanByShape<Pool, 1>()]() mutable {
+    const Pool& pool = plan.of(*op, *x);
     dx->resize(DataType::float32, x->shape());
     const auto to = dx->values<float>();
     std::fill(to.begin(), to.end(), 0.0f);

@@ -2,7 +2,10 @@
 // [n, channels, wide], which are images of height 1. Convolutions and pools share it.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "runtime/engine/operators.h"
@@ -35,6 +38,28 @@ struct ImageSize {
   explicit ImageSize(const Shape& shape);
   std::size_t plane() const noexcept { return high * wide; }
   std::size_t examples, channels, high, wide;
+};
+
+/// What a kernel works out from the shapes of so many inputs: a Plan(op, inputs…), made again only when one changes, so that
+/// a step like the one before allocates nothing.
+template <class Plan, std::size_t kInputs>
+class PlanByShape {
+ public:
+  template <class... Inputs>
+  const Plan& of(const Operator& op, const Inputs&... inputs) {
+    static_assert(sizeof...(Inputs) == kInputs);
+    const std::array<const Shape*, kInputs> now{&inputs.shape()...};
+    const bool same =
+        plan_ && std::ranges::equal(now, shapes_, [](const Shape* a, const Shape& b) { return *a == b; });
+    if (same) return *plan_;
+    plan_.emplace(op, inputs...);
+    std::ranges::transform(now, shapes_.begin(), [](const Shape* shape) { return *shape; });
+    return *plan_;
+  }
+
+ private:
+  std::array<Shape, kInputs> shapes_;
+  std::optional<Plan> plan_;
 };
 
 }  // namespace fleetrun::engine

@@ -71,17 +71,11 @@ struct ConstantRows final : RowSource {
   }
 };
 
+using ByType = std::map<std::string, std::size_t>;
+
 /// Allocations of 100 steps behind 10, by the type of operator.
-std::map<std::string, std::size_t> count(const CtrShape& shape, const OptimizerConfig& optimizer) {
-  const CtrModel model(shape, optimizer);
-  Scope scope;
-  Executor(model.startup, scope).run({});
-  ConstantRows rows;
-  const Program program = optimize(model.main, {"loss"});
-  Executor executor(program, scope, shape.outside ? &rows : nullptr);
-  const auto batches = ctr_batches(shape, 5, 64);
-  std::vector<CtrFeed> feeds;
-  for (const auto& batch : batches) feeds.push_back(feed_of(batch));
+ByType count(const Program& program, Scope& scope, RowSource* rows, const std::vector<CtrFeed>& feeds) {
+  Executor executor(program, scope, rows);
   for (std::size_t i = 0; i < 10; ++i) executor.run(feeds[i % feeds.size()]);
 
   std::vector<std::size_t> by_operator(program.operators().size() + 1, 0);
@@ -97,11 +91,22 @@ std::map<std::string, std::size_t> count(const CtrShape& shape, const OptimizerC
     executor.run_with(feeds[i % feeds.size()], before);
     by_operator[at] += allocations - seen;
   }
-  std::map<std::string, std::size_t> by_type;
+  ByType by_type;
   for (std::size_t i = 0; i < by_operator.size(); ++i) {
     if (by_operator[i] > 0) by_type[i == 0 ? "feed" : program.operators()[i - 1].type] += by_operator[i];
   }
   return by_type;
+}
+
+ByType count(const CtrShape& shape, const OptimizerConfig& optimizer) {
+  const CtrModel model(shape, optimizer);
+  Scope scope;
+  Executor(model.startup, scope).run({});
+  ConstantRows rows;
+  const auto batches = ctr_batches(shape, 5, 64);
+  std::vector<CtrFeed> feeds;
+  for (const auto& batch : batches) feeds.push_back(feed_of(batch));
+  return count(optimize(model.main, {"loss"}), scope, shape.outside ? &rows : nullptr, feeds);
 }
 
 std::string text_of(const std::map<std::string, std::size_t>& by_type) {
@@ -141,4 +146,21 @@ TEST_CASE("100 steps with rows from outside allocate nothing") {
   CtrShape shape = small_shape();
   shape.outside = true;
   CHECK(text_of(count(shape, {})) == "");
+}
+
+TEST_CASE("100 steps of convolutions and pools allocate nothing") {
+  Program program, startup;
+  Scope scope;
+  add_data(program, "x", DataType::float32, {-1, 2, 6, 6});
+  add_parameter(program, scope, "filter", floats({4, 2, 3, 3}, std::vector<float>(72, 0.25f)));
+  add_parameter(program, scope, "bias", floats({4}, {0, 1, 2, 3}));
+  const std::vector<std::int64_t> two{2, 2};
+  add(program, "conv2d", {"x", "filter", "bias"}, "z", {{"paddings", std::vector<std::int64_t>(4, 1)}});
+  program.append({"max_pool2d", {"z"}, {"largest", "mask"}, {{"ksize", two}, {"strides", two}}});
+  add(program, "avg_pool2d", {"largest"}, "means", {{"ksize", two}});
+  add(program, "mean", {"means"}, "loss");
+  minimize(program, startup, "loss", {});
+  Executor(startup, scope).run({});
+  const Tensor x = floats({8, 2, 6, 6}, std::vector<float>(576, 0.5f));
+  CHECK(text_of(count(optimize(program, {"loss"}), scope, nullptr, {{{"x", &x}}})) == "");
 }
