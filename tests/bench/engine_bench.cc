@@ -45,29 +45,35 @@ class Products {
 
   void step() {
     for (Layer& layer : layers_) {
-      multiply({.rows = batch_, .columns = layer.out, .inner = layer.in}, layer.x.data(), layer.w.data(),
-               layer.y.data());
+      multiply({.rows = batch_, .columns = layer.out, .inner = layer.in}, data(layer.x), data(layer.w),
+               data(layer.y));
     }
     for (std::size_t i = layers_.size(); i-- > 0;) {
       Layer& layer = layers_[i];
-      multiply({.transpose_a = true, .rows = layer.in, .columns = layer.out, .inner = batch_}, layer.x.data(),
-               layer.y.data(), layer.dw.data());
-      multiply({.transpose_b = true, .rows = batch_, .columns = layer.in, .inner = layer.out}, layer.y.data(),
-               layer.w.data(), layer.dx.data());
+      multiply({.transpose_a = true, .rows = layer.in, .columns = layer.out, .inner = batch_}, data(layer.x),
+               data(layer.y), data(layer.dw));
+      multiply({.transpose_b = true, .rows = batch_, .columns = layer.in, .inner = layer.out}, data(layer.y),
+               data(layer.w), data(layer.dx));
     }
   }
 
  private:
   struct Layer {
     std::size_t in, out;
-    std::vector<float> x, w, y, dx, dw;
+    Tensor x, w, y, dx, dw;
   };
+  /// Tensors, because products are faster where lines of the cache begin.
+  static Tensor filled(std::size_t rows, std::size_t columns, float value) {
+    Tensor tensor(DataType::float32, {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)});
+    std::ranges::fill(tensor.values<float>(), value);
+    return tensor;
+  }
   void add_layer(std::int64_t in, std::int64_t out) {
     const auto i = static_cast<std::size_t>(in), o = static_cast<std::size_t>(out);
-    layers_.push_back({i, o, std::vector<float>(batch_ * i, 0.5f), std::vector<float>(i * o, 0.01f),
-                       std::vector<float>(batch_ * o), std::vector<float>(batch_ * i),
-                       std::vector<float>(i * o)});
+    layers_.push_back({i, o, filled(batch_, i, 0.5f), filled(i, o, 0.01f), filled(batch_, o, 0.0f),
+                       filled(batch_, i, 0.0f), filled(i, o, 0.0f)});
   }
+  static float* data(Tensor& tensor) { return tensor.values<float>().data(); }
 
   std::size_t batch_;
   std::vector<Layer> layers_;

@@ -8,6 +8,9 @@ server, in turn with:
   torch      PyTorch, one lookup for all slots
   paddle     Paddle 2.6.2's train_from_dataset over an InMemoryDataset, the same script as ours
 
+With --threads=2 or more also `replicas`, as many replicas that share out a batch of --batch examples for each (what
+CompiledProgram.with_data_parallel does), beside `one_replica` with a batch alone (replicas_bench).
+
 `engine` is the executor with batches from memory (engine_bench, of a build with -Dbench=enabled in `build`),
 `train_from_dataset` the whole call of the Python package that .venv has (scripts/build). Each side starts a process in each
 round; the first pass is left out, and the median of the others is its figure. A ratio is that of one round: median, and the
@@ -28,7 +31,9 @@ import peers  # noqa: E402, it lies beside this folder
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(FOLDER)))
 WORK = os.path.join(ROOT, ".cache", "bench", "engine")
-BENCH = os.path.join(ROOT, "build", "tests", "bench", "engine_bench")
+BUILD = os.path.join(ROOT, "build")
+BENCH = os.path.join(BUILD, "tests", "bench", "engine_bench")
+REPLICAS_BENCH = os.path.join(BUILD, "tests", "bench", "replicas_bench")
 OURS = os.path.join(ROOT, ".venv", "bin", "python")
 LIMIT = 120  # seconds for one run
 
@@ -66,12 +71,20 @@ def data(rows):
     return folder
 
 
+def report_of(program, arguments):
+    """What a bench of one round prints."""
+    bench = subprocess.run([program, str(arguments.batch), str(arguments.threads), "1"], check=True, text=True,
+                           stdout=subprocess.PIPE, timeout=LIMIT, env=environment())
+    return json.loads(bench.stdout)
+
+
 def one_round(rows, arguments):
     """{side: examples/s}."""
-    bench = subprocess.run([BENCH, str(arguments.batch), str(arguments.threads), "1"], check=True, text=True,
-                           stdout=subprocess.PIPE, timeout=LIMIT, env=environment())
-    figures = json.loads(bench.stdout)
+    figures = report_of(BENCH, arguments)
     figures.pop("loss")
+    if arguments.threads > 1:
+        replicas = report_of(REPLICAS_BENCH, arguments)
+        figures.update(one_replica=replicas["one"][0], replicas=replicas["several"][0])
     script, folder = os.path.join(FOLDER, "train_in_memory.py"), data(rows)
     if os.path.exists(OURS):
         where = subprocess.run([OURS, "-c", "import fleetrun; print(fleetrun.__path__[0])"], text=True, check=True,
@@ -103,8 +116,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--without", default="", help="torch, paddle, or both with a comma")
     arguments = parser.parse_args()
-    if not os.path.exists(BENCH):
-        fail(f"no {BENCH}", "meson configure build -Dbench=enabled && ninja -C build tests/bench/engine_bench")
+    for program in (BENCH, REPLICAS_BENCH):
+        if not os.path.exists(program):
+            fail(f"no {program}", f"meson configure build -Dbench=enabled && ninja -C build {os.path.relpath(program, BUILD)}")
     for name, peer in (("torch", "torch"), ("paddle", "paddle26")):
         if name not in arguments.without:
             peers.make(peer)
@@ -123,6 +137,7 @@ def main():
         ratio(rounds, "engine", other)
     for other in ("torch", "paddle"):
         ratio(rounds, "train_from_dataset", other)
+    ratio(rounds, "replicas", "one_replica")
 
 
 if __name__ == "__main__":
