@@ -74,7 +74,8 @@ engine::ReplicaObserver observer_of(std::deque<Reader>& readers, const PassOptio
     if (reader.profile.wants_operators()) reader.profile.ran(op, seconds);
     if (!checks) return;
     executor.expect_finite(op, [&reader, replica] {
-      return "batch " + std::to_string(reader.fetches.batches() + 1) + " of thread " + std::to_string(replica);
+      return "batch " + std::to_string(reader.fetches.batches() + 1) + " of thread " +
+             std::to_string(replica);
     });
   };
   return observer;
