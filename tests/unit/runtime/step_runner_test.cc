@@ -184,3 +184,58 @@ TEST_CASE("a plan with tables needs a client") {
     CHECK(error.hint() == "call fleet.init_worker() first");
   }
 }
+
+namespace {
+
+/// batch_norm of x * w, with running moments that start at 0 and 1.
+struct NormedModel {
+  Program main, startup;
+
+  NormedModel() {
+    add_data(main, "x", DataType::float32, {-1, 2});
+    parameter(main, startup, "w", {1}, 1.0);
+    parameter(main, startup, "scale", {2}, 1.0);
+    parameter(main, startup, "bias", {2}, 0.0);
+    for (const char* moment : {"mean", "variance"}) {
+      parameter(main, startup, moment, {2}, moment == std::string("mean") ? 0.0 : 1.0);
+      for (Program* program : {&main, &startup}) {
+        program->variable(moment).trainable = false;
+        program->variable(moment).stop_gradient = true;
+      }
+    }
+    add(main, "elementwise_mul", {"x", "w"}, "xw");
+    main.append({"batch_norm",
+                 {"xw", "scale", "bias", "mean", "variance"},
+                 {"y", "mean", "variance", "batch_mean", "batch_variance"},
+                 {}});
+    add(main, "mean", {add(main, "square", {"y"}, "squares")}, "loss");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("running moments of batch norm are in no table: each trainer has those of its own batches") {
+  NormedModel model;
+  const TablePlan plan =
+      distribute(model.main, model.startup, "loss", {.learning_rate = 0.1}, Placement::server);
+  std::vector<std::string> tables;
+  for (const TablePlan::Entry& entry : plan.entries) tables.push_back(entry.parameter);
+  CHECK(tables == std::vector<std::string>{"bias", "scale", "w"});
+  auto clients = ps::make_in_process(1, 2, ps::Mode::async, plan.tables());
+  const Tensor batches[] = {floats({2, 2}, {1, 2, 3, 4}), floats({2, 2}, {5, 6, 7, 10})};
+  Scope scopes[2];
+  for (std::size_t trainer = 0; trainer < 2; ++trainer) {
+    Scope& scope = scopes[trainer];
+    Executor(model.startup, scope).run({});
+    for (const TablePlan::Entry& entry : plan.entries)
+      clients[0]->set_dense(entry.table.id, scope.tensor(entry.parameter).values<float>());
+    StepRunner runner(model.main, scope, plan, clients[trainer].get(), ps::Mode::async);
+    runner.run({{"x", &batches[trainer]}});
+  }
+  // momentum 0.9: a tenth of each batch's mean and variance, and what was there before.
+  CHECK(floats_of(scopes[0].tensor("mean"))[0] == doctest::Approx(0.2));
+  CHECK(floats_of(scopes[0].tensor("mean"))[1] == doctest::Approx(0.3));
+  CHECK(floats_of(scopes[1].tensor("mean"))[0] == doctest::Approx(0.6));
+  CHECK(floats_of(scopes[1].tensor("mean"))[1] == doctest::Approx(0.8));
+  CHECK(floats_of(scopes[1].tensor("variance"))[1] == doctest::Approx(0.9 + 0.4));
+}
