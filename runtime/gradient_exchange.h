@@ -1,8 +1,8 @@
-// Averages a program's gradients over the ranks of a job, between its backward and its update operators.
+// Runs a program whose gradients are averaged over the ranks of a job, between its backward and its update operators, as the
+// schedule says that is written into the program (engine/passes/reduce_schedule.h).
 //
-//   run     a bucket (runtime/rank_mean.h) starts as soon as the operator has run that finishes its last gradient, beside the
-//           operators that follow
-//   update  before the first update operator all of them have ended
+//   reduce_start   a bucket (runtime/rank_mean.h) begins to travel beside the operators that follow
+//   reduce_wait    before the first update operator that needs it, it has come
 //
 // All ranks run the same program. What they feed may differ, also in size: every rank's gradients count alike.
 #pragma once
@@ -19,9 +19,9 @@ namespace fleetrun::runtime {
 /// Threads: one call at a time.
 class GradientExchange {
  public:
-  /// `executor` runs `program` over `scope`; buckets take the communicators, at least one, in turn; all are borrowed.
+  /// Buckets take the communicators, at least one, in turn; they are borrowed, as the scope is.
   /// Throws: Error(config) as check_collective() and momentums_of() do.
-  GradientExchange(const engine::Program& program, engine::Scope& scope, engine::Executor& executor,
+  GradientExchange(const engine::Program& program, engine::Scope& scope,
                    std::vector<collective::Communicator*> communicators, const RankMeanOptions& options);
   ~GradientExchange();
   GradientExchange(const GradientExchange&) = delete;
@@ -29,6 +29,9 @@ class GradientExchange {
 
   /// One step: the executor's run with the exchange in it. Throws: as both.
   void run(const std::map<std::string, const engine::Tensor*>& feed);
+  const engine::Executor& executor() const noexcept;
+  /// The program as it is run, with the exchange in it.
+  const engine::Program& program() const noexcept;
   /// The number of buckets, for tests.
   std::size_t buckets() const noexcept;
 

@@ -36,7 +36,6 @@ class Bucket {
     inputs_.push_back({tensor.data(), tensor.size(), WireType::float32});
     outputs_.push_back({tensor.data(), tensor.size(), WireType::float32});
     tensors_.push_back(&tensor);
-    last_writer = std::max(last_writer, gradient.last_writer);
   }
   /// Scaled on the way, where float16 would overflow.
   void start(double scale) {
@@ -56,15 +55,12 @@ class Bucket {
                                   .output = values_.data(),
                                   .count = count});
   }
-  bool has_started() const noexcept { return work_ != nullptr; }
   /// The mean of what ranks gave, times `scale`.
   void finish(double scale) {
     std::exchange(work_, nullptr)->wait();
     const std::size_t count = values_.size() / collective::size_of(type_);
     collective::unflatten({values_.data(), count, type_}, outputs_, scale / scale_);
   }
-
-  std::size_t last_writer = 0;
 
  private:
   Communicator* communicator_;
@@ -149,6 +145,10 @@ class Compressed {
   std::vector<std::int32_t> places_, all_places_;
 };
 
+bool is_compressed(const StepGradient& gradient, const RankMeanOptions& options) {
+  return options.compression && gradient.count >= options.compression->least_values;
+}
+
 /// Rows of all ranks behind each other, divided by `divisor`.
 void gather_rows(Communicator& communicator, Tensor& keys, Tensor& values, float divisor) {
   const std::size_t ranks = ranks_of(communicator);
@@ -204,21 +204,36 @@ void check_collective(const engine::Program& program) {
   }
 }
 
+std::vector<std::vector<std::size_t>> buckets_of(std::span<const StepGradient> gradients,
+                                                 const RankMeanOptions& options) {
+  std::vector<collective::GradientShape> shapes;
+  std::vector<std::size_t> dense;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const StepGradient& gradient = gradients[i];
+    if (!gradient.keys_name.empty() || is_compressed(gradient, options)) continue;
+    dense.push_back(i);
+    shapes.push_back({gradient.parameter, gradient.count, WireType::float32, false});
+  }
+  auto buckets = collective::plan_buckets(shapes, options.rule);
+  for (auto& bucket : buckets) {
+    for (std::size_t& index : bucket) index = dense[index];
+  }
+  std::ranges::stable_sort(buckets, {}, [&](const std::vector<std::size_t>& bucket) {
+    std::size_t last = 0;
+    for (const std::size_t index : bucket) last = std::max(last, gradients[index].last_writer);
+    return last;
+  });
+  return buckets;
+}
+
 struct RankMean::State {
   std::vector<Communicator*> communicators;
-  std::vector<Bucket> buckets;                    // by last writer
+  std::vector<Bucket> buckets;
   std::vector<std::pair<Tensor*, Tensor*>> rows;  // keys, values
   std::vector<Compressed> compressed;
-  std::size_t next = 0;
 
-  void start_buckets(std::size_t index, double scale) {
-    for (; next < buckets.size() && buckets[next].last_writer < index; ++next) buckets[next].start(scale);
-  }
   /// `sum_scale`: what makes a rank's mean of its sum; the mean over ranks is divided by `divisor`.
-  void finish(double sum_scale, double divisor) {
-    start_buckets(static_cast<std::size_t>(-1), sum_scale);
-    for (Bucket& bucket : buckets) bucket.finish(1.0 / divisor);
-    next = 0;
+  void finish_rest(double sum_scale, double divisor) {
     Communicator& first = *communicators.front();
     const auto ranks = static_cast<double>(ranks_of(first));
     for (const auto& [keys, values] : rows)
@@ -230,35 +245,33 @@ struct RankMean::State {
 RankMean::RankMean(std::span<const StepGradient> gradients, std::vector<Communicator*> communicators,
                    const RankMeanOptions& options, const std::map<std::string, Momentum>& momentums)
     : state_(new State{std::move(communicators), {}, {}, {}}) {
-  std::vector<collective::GradientShape> shapes;
-  std::vector<const StepGradient*> dense;
   for (const StepGradient& gradient : gradients) {
     if (gradient.keys != nullptr) {
       state_->rows.emplace_back(gradient.keys, gradient.values);
-    } else if (options.compression && gradient.count >= options.compression->least_values) {
+    } else if (is_compressed(gradient, options)) {
       state_->compressed.emplace_back(gradient, *state_->communicators.front(), *options.compression,
                                       momentums.at(gradient.parameter));
-    } else {
-      dense.push_back(&gradient);
-      shapes.push_back({gradient.parameter, gradient.count, WireType::float32, false});
     }
   }
-  for (const auto& indices : collective::plan_buckets(shapes, options.rule)) {
+  for (const auto& indices : buckets_of(gradients, options)) {
     Communicator* communicator = state_->communicators[state_->buckets.size() % state_->communicators.size()];
     Bucket& bucket = state_->buckets.emplace_back(*communicator, options.half);
-    for (const std::size_t index : indices) bucket.add(*dense[index]);
+    for (const std::size_t index : indices) bucket.add(gradients[index]);
   }
-  std::ranges::stable_sort(state_->buckets, {}, &Bucket::last_writer);
 }
 
 RankMean::~RankMean() = default;
 
-void RankMean::start(std::size_t index) {
-  state_->start_buckets(index, 1.0);
+void RankMean::start(std::size_t bucket) {
+  state_->buckets.at(bucket).start(1.0);
 }
 
-void RankMean::finish() {
-  state_->finish(1.0, 1.0);
+void RankMean::finish(std::size_t bucket) {
+  state_->buckets.at(bucket).finish(1.0);
+}
+
+void RankMean::finish_rest() {
+  state_->finish_rest(1.0, 1.0);
 }
 
 bool RankMean::finish_sums(std::size_t batches, std::size_t most) {
@@ -266,8 +279,11 @@ bool RankMean::finish_sums(std::size_t batches, std::size_t most) {
   Communicator& first = *state_->communicators.front();
   collective::all_reduce(first, {&all, 1, WireType::int64}, Operation::sum);
   if (all == 0) return false;
-  state_->finish(1.0 / static_cast<double>(most),
-                 static_cast<double>(all) / static_cast<double>(ranks_of(first)));
+  const double sum_scale = 1.0 / static_cast<double>(most);
+  const double divisor = static_cast<double>(all) / static_cast<double>(ranks_of(first));
+  for (Bucket& bucket : state_->buckets) bucket.start(sum_scale);
+  for (Bucket& bucket : state_->buckets) bucket.finish(1.0 / divisor);
+  state_->finish_rest(sum_scale, divisor);
   return true;
 }
 

@@ -54,6 +54,11 @@ std::map<std::string, Momentum> momentums_of(const engine::Program& program, eng
 /// each rank apart.
 void check_collective(const engine::Program& program);
 
+/// The buckets of dense gradients that a RankMean of these gradients makes, each as indexes of `gradients`, in the order in
+/// which backward finishes them. The others are in none.
+std::vector<std::vector<std::size_t>> buckets_of(std::span<const engine::StepGradient> gradients,
+                                                 const RankMeanOptions& options);
+
 /// All ranks make the same calls. Threads: one call at a time.
 class RankMean {
  public:
@@ -66,14 +71,15 @@ class RankMean {
   RankMean(const RankMean&) = delete;
   RankMean& operator=(const RankMean&) = delete;
 
-  /// Starts what the operators before `index` have finished.
-  void start(std::size_t index);
-  /// Starts the rest and waits: gradients are then the means over the ranks. Throws: what the communicators throw.
-  void finish();
-  /// Instead of start() and finish(), where each rank's gradients are sums over `batches`, at most `most` of them: the means over all batches;
+  /// Sends a bucket on its way. Throws: what its communicator throws, as the calls below do.
+  void start(std::size_t bucket);
+  /// Waits for a bucket that was started: its gradients are then the means over the ranks.
+  void finish(std::size_t bucket);
+  /// Makes the means of the gradients in no bucket.
+  void finish_rest();
+  /// Instead of those three, where each rank's gradients are sums over `batches`, at most `most` of them: the means over all batches;
   /// false when no rank had any. A compressed gradient is the mean over the ranks, of each rank's mean.
   bool finish_sums(std::size_t batches, std::size_t most);
-  /// The number of buckets, for tests.
   std::size_t buckets() const noexcept;
 
  private:

@@ -123,6 +123,8 @@ struct OperatorDefinition {
 std::span<const OperatorDefinition> elementwise_operators();
 /// What passes make of others (passes/fused_operators.cc).
 std::span<const OperatorDefinition> fused_operators();
+/// Those of passes/reduce_schedule.h.
+std::span<const OperatorDefinition> reduce_schedule_operators();
 std::span<const OperatorDefinition> unary_operators();
 std::span<const OperatorDefinition> activation_operators();
 std::span<const OperatorDefinition> matrix_operators();

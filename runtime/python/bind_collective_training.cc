@@ -56,25 +56,27 @@ class FedCollectiveRunner {
       : program_(std::move(program)),
         scope_(std::move(scope)),
         groups_(std::move(groups)),
-        loss_(options.loss),
-        executor_(*program_, *scope_) {
+        loss_(options.loss) {
     if (options.local) {
+      executor_.emplace(*program_, *scope_);
       local_.emplace(*program_, *scope_, *groups_.front()->communicator, *options.local);
     } else {
-      exchange_.emplace(*program_, *scope_, executor_, communicators_of(groups_), options.mean);
+      exchange_.emplace(*program_, *scope_, communicators_of(groups_), options.mean);
     }
   }
 
   Feed& feed() { return feed_; }
   const Groups& groups() const { return groups_; }
-  const engine::Executor& executor() const { return executor_; }
+  const engine::Executor& executor() const { return exchange_ ? exchange_->executor() : *executor_; }
+  /// The program as it is run.
+  const engine::Program& program() const { return exchange_ ? exchange_->program() : *program_; }
   std::size_t buckets() const { return exchange_ ? exchange_->buckets() : 0; }
 
   void run(const Feed::Tensors& tensors) {
     if (exchange_) return exchange_->run(tensors);
     local_->begin();
-    executor_.run(tensors);
-    local_->after_step(true, static_cast<double>(executor_.tensor(loss_).values<float>()[0]));
+    executor_->run(tensors);
+    local_->after_step(true, static_cast<double>(executor_->tensor(loss_).values<float>()[0]));
   }
   void synchronize() {
     if (local_) local_->synchronize();
@@ -86,7 +88,7 @@ class FedCollectiveRunner {
   ScopePtr scope_;
   Groups groups_;
   std::string loss_;
-  engine::Executor executor_;
+  std::optional<engine::Executor> executor_;
   std::optional<runtime::GradientExchange> exchange_;
   std::optional<runtime::LocalSteps> local_;
   Feed feed_;
@@ -147,6 +149,8 @@ void bind_collective_training(py::module_& module) {
       .def_property_readonly("since_average", &FedCollectiveRunner::since_average)
       .def("value", [](const FedCollectiveRunner& self,
                        const std::string& name) { return copy_of(self.executor().tensor(name)); })
+      .def_property_readonly(
+          "schedule", [](const FedCollectiveRunner& self) { return engine::to_string(self.program()); })
       .def_property_readonly("buckets", &FedCollectiveRunner::buckets);
   py::class_<FedCollectivePass, std::shared_ptr<FedCollectivePass>>(module, "CollectivePass")
       .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>())

@@ -86,10 +86,9 @@ std::vector<Weights> train_together(Lookups lookups, const OptimizerConfig& opti
       const PooledModel model = model_of(lookups, optimizer);
       Scope scope;
       Executor(model.startup, scope).run({});
-      Executor executor(model.main, scope);
       std::vector<collective::Communicator*> communicators;
       for (const auto& group : made) communicators.push_back(group[rank].get());
-      GradientExchange exchange(model.main, scope, executor, communicators, {rule});
+      GradientExchange exchange(model.main, scope, communicators, {rule});
       const std::size_t share = kExamples.size() / weights.size();
       const Batch batch(rank * share, (rank + 1) * share);
       for (int i = 0; i < kSteps; ++i) exchange.run(batch.feed());
@@ -138,9 +137,8 @@ TEST_CASE("buckets are those of the rule, and rows are in none") {
     const PooledModel model = model_of(lookups, {});
     Scope scope;
     Executor(model.startup, scope).run({});
-    Executor executor(model.main, scope);
     const auto alone = collective::make_thread_communicators("alone", 1);
-    return GradientExchange(model.main, scope, executor, {alone[0].get()}, {rule}).buckets();
+    return GradientExchange(model.main, scope, {alone[0].get()}, {rule}).buckets();
   };
   CHECK(buckets(Lookups::embedding, {-1.0, 1}) == 2);
   CHECK(buckets(Lookups::embedding, {32.0, 50}) == 1);
@@ -151,14 +149,36 @@ TEST_CASE("rows of tables are refused") {
   const PooledModel model(Lookups::tables);
   Scope scope;
   Executor(model.startup, scope).run({});
-  Executor executor(model.startup, scope);
   const auto alone = collective::make_thread_communicators("alone", 1);
   try {
-    GradientExchange(model.main, scope, executor, {alone[0].get()}, {});
+    GradientExchange(model.main, scope, {alone[0].get()}, {});
     FAIL("not refused");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::config);
     CHECK(std::string(error.what()) == "collective training of a program with sparse_embedding");
     CHECK(error.hint() == "use paddle.nn.Embedding, or train with a parameter server");
   }
+}
+
+TEST_CASE(
+    "gradients in one bucket, in one for each layer, and in buckets of several groups have the same bits") {
+  const OptimizerConfig optimizer = {.kind = OptimizerConfig::Kind::momentum, .learning_rate = 0.05};
+  const auto apart = train_together(Lookups::embedding, optimizer, 2, {-1.0, 1});
+  CHECK(train_together(Lookups::embedding, optimizer, 2, {32.0, 50}) == apart);
+  CHECK(train_together(Lookups::embedding, optimizer, 2, {0.0, 1}) == apart);
+  CHECK(train_together(Lookups::embedding, optimizer, 2, {-1.0, 1}, 2) == apart);
+}
+
+TEST_CASE("the program that is run says when each bucket travels") {
+  const PooledModel model = model_of(Lookups::embedding, {});
+  Scope scope;
+  Executor(model.startup, scope).run({});
+  const auto alone = collective::make_thread_communicators("alone", 1);
+  const GradientExchange exchange(model.main, scope, {alone[0].get()}, {{-1.0, 1}});
+  std::vector<std::string> types;
+  for (const Operator& op : exchange.program().operators()) {
+    if (op.type.starts_with("reduce_") || op.type == "sgd") types.push_back(op.type);
+  }
+  CHECK(types ==
+        std::vector<std::string>{"reduce_start", "reduce_start", "reduce_wait", "sgd", "reduce_wait", "sgd"});
 }

@@ -85,7 +85,8 @@ TEST_CASE("as float16 gradients are rounded once, and sums that would overflow a
     CHECK(floats_of(values)[2] == doctest::Approx(0.125).epsilon(1e-3));
     Tensor exact = floats({2}, {1.0f + 0x1p-12f, static_cast<float>(rank)});
     RankMean plain(std::vector<StepGradient>{dense("w", exact)}, {&communicator}, {.rule = {}, .half = true});
-    plain.finish();
+    plain.start(0);
+    plain.finish(0);
     CHECK(floats_of(exact) == std::vector<float>{1.0f, 0.5f});
   });
 }
@@ -104,7 +105,7 @@ TEST_CASE("compression sends the largest values and keeps the others for later")
     CHECK(mean.buckets() == 0);
     const auto step = [&](std::vector<float> gradient) {
       std::ranges::copy(gradient, values.values<float>().begin());
-      mean.finish();
+      mean.finish_rest();
       return floats_of(values);
     };
     // Whole before begin_step, the optimizer's momentum as it is.
