@@ -34,8 +34,8 @@ Runs a job as fleetrun itself does, and draws what the time of its processes goe
 each operator, pushing gradients, averaging, waiting. At the end, however it comes, the timelines of all processes are
 joined into one file, which https://ui.perfetto.dev opens, and a table says what took the most.
 
-Drawn are passes of train_from_dataset and infer_from_dataset, and parameter servers. `merge` joins timelines that a job
-wrote into a folder because FLEETRUN_TRACE named it.
+Drawn are passes of train_from_dataset and infer_from_dataset, steps of Executor.run where a program is trained, and
+parameter servers. `merge` joins timelines that a job wrote into a folder because FLEETRUN_TRACE named it.
 
 examples:
   fleetrun trace --server_num=1 --trainer_num=2 train.py
@@ -107,7 +107,8 @@ int run_traced(const launcher::JobConfig& config, const std::string& out, const 
   if (parts.is_empty()) {
     if (status != 0) return status;
     throw Error(ErrorKind::data, "no process of the job wrote a timeline",
-                "train_from_dataset, infer_from_dataset and parameter servers of the fleetrun package do");
+                "train_from_dataset, infer_from_dataset, Executor.run and parameter servers of the fleetrun "
+                "package do");
   }
   const int merged =
       run_own_program(trace_program(), program, {"merge", parts.path(), "-o", out}, environment);

@@ -85,8 +85,26 @@ GradientExchange::GradientExchange(const Program& program, engine::Scope& scope,
 
 GradientExchange::~GradientExchange() = default;
 
-void GradientExchange::run(const std::map<std::string, const engine::Tensor*>& feed) {
-  state_->executor.run_with(feed, [this](std::size_t index) { state_->act(state_->actions[index]); });
+void GradientExchange::run(const std::map<std::string, const engine::Tensor*>& feed, PassProfile* profile) {
+  if (profile == nullptr || !profile->wants_operators())
+    return state_->executor.run_with(feed, [this](std::size_t index) { state_->act(state_->actions[index]); });
+  auto since = PassProfile::Clock::now();
+  const auto ended = [&](Stage stage) {
+    const auto now = PassProfile::Clock::now();
+    profile->add(stage, since, now);
+    since = now;
+  };
+  state_->executor.run_with(
+      feed,
+      [&](std::size_t index) {
+        const State::Action& action = state_->actions[index];
+        const bool waits = action.step == State::Step::wait || action.step == State::Step::rest;
+        if (waits) ended(Stage::compute);
+        state_->act(action);
+        if (waits) ended(Stage::exchange);
+      },
+      [&](const engine::Operator& op, double seconds) { profile->ran(op, seconds); });
+  ended(Stage::compute);
 }
 
 const Executor& GradientExchange::executor() const noexcept {

@@ -12,6 +12,7 @@
 
 #include "collective/communicator.h"
 #include "runtime/engine/executor.h"
+#include "runtime/pass_profile.h"
 #include "runtime/rank_mean.h"
 
 namespace fleetrun::runtime {
@@ -27,8 +28,8 @@ class GradientExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
-  /// One step: the executor's run with the exchange in it. Throws: as both.
-  void run(const std::map<std::string, const engine::Tensor*>& feed);
+  /// One step: the executor's run with the exchange in it, measured in `profile` where there is one. Throws: as both.
+  void run(const std::map<std::string, const engine::Tensor*>& feed, PassProfile* profile = nullptr);
   const engine::Executor& executor() const noexcept;
   /// The program as it is run, with the exchange in it.
   const engine::Program& program() const noexcept;

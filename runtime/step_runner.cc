@@ -1,12 +1,16 @@
 #include "runtime/step_runner.h"
 
+#include <utility>
+
 #include "runtime/parameter_exchange.h"
+#include "runtime/pass_profile.h"
 
 namespace fleetrun::runtime {
 
 struct StepRunner::State {
   ps::Client* client;
   ps::Mode mode;
+  PassProfile profile;
   ParameterExchange exchange;
   engine::Executor executor;
   bool in_pass = false;
@@ -15,10 +19,11 @@ struct StepRunner::State {
   std::uint64_t runs = 0;
 
   State(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* in_client,
-        ps::Mode in_mode)
+        ps::Mode in_mode, Lane lane)
       : client(in_client),
         mode(in_mode),
-        exchange(program, plan, in_client, {}),
+        profile(false, std::move(lane)),
+        exchange(program, plan, in_client, {.lane = &profile.lane()}),
         executor(program, scope, plan.entries.empty() ? nullptr : &exchange),
         has_tables(!plan.entries.empty()) {
     exchange.attach(executor);
@@ -26,29 +31,40 @@ struct StepRunner::State {
 
   void compute(const std::map<std::string, const engine::Tensor*>& feed) {
     ++runs;
-    if (!checks_values) return executor.run(feed);
-    executor.run(feed, [this](const engine::Operator& op, double) {
-      executor.expect_finite(op, [this] { return "run " + std::to_string(runs); });
+    profile.timed(Stage::compute, [&] {
+      if (!profile.wants_operators() && !checks_values) return executor.run(feed);
+      executor.run(feed, [this](const engine::Operator& op, double seconds) {
+        if (profile.wants_operators()) profile.ran(op, seconds);
+        if (checks_values) executor.expect_finite(op, [this] { return "run " + std::to_string(runs); });
+      });
     });
   }
+  void step(const std::map<std::string, const engine::Tensor*>& feed);
 };
 
 StepRunner::StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
-                       ps::Client* client, ps::Mode mode)
-    : state_(std::make_unique<State>(program, scope, plan, client, mode)) {}
+                       ps::Client* client, ps::Mode mode, Lane lane)
+    : state_(std::make_unique<State>(program, scope, plan, client, mode, std::move(lane))) {}
 
 StepRunner::~StepRunner() = default;
 
 void StepRunner::run(const std::map<std::string, const engine::Tensor*>& feed) {
-  if (!state_->has_tables) return state_->compute(feed);
-  if (!state_->in_pass) {
-    if (state_->mode != ps::Mode::async) state_->client->begin_pass(1);
-    state_->in_pass = true;
+  state_->step(feed);
+  state_->profile.lane().flush();
+}
+
+void StepRunner::State::step(const std::map<std::string, const engine::Tensor*>& feed) {
+  if (!has_tables) return compute(feed);
+  if (!in_pass) {
+    if (mode != ps::Mode::async) client->begin_pass(1);
+    in_pass = true;
   }
-  state_->exchange.begin_pull(feed);
-  state_->exchange.finish_pull();
-  state_->compute(feed);
-  state_->exchange.push();
+  profile.timed(Stage::pull, [&] {
+    exchange.begin_pull(feed);
+    exchange.finish_pull();
+  });
+  compute(feed);
+  profile.timed(Stage::push, [&] { exchange.push(); });
 }
 
 void StepRunner::expect_finite() {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ps/client.h"
+#include "runtime/base/timeline.h"
 #include "runtime/engine/executor.h"
 #include "runtime/table_plan.h"
 
@@ -16,9 +17,10 @@ namespace fleetrun::runtime {
 /// Threads: one call at a time.
 class StepRunner {
  public:
-  /// `client` may be null when the plan has no tables. All arguments are borrowed for the runner's life.
+  /// `client` may be null when the plan has no tables. All arguments are borrowed for the runner's life. `lane` draws stages
+  /// and operators.
   StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* client,
-             ps::Mode mode);
+             ps::Mode mode, Lane lane = {});
   ~StepRunner();
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;

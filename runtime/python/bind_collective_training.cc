@@ -12,6 +12,7 @@
 
 #include "runtime/collective_pass.h"
 #include "runtime/gradient_exchange.h"
+#include "runtime/pass_profile.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_options.h"
 #include "runtime/python/feed.h"
@@ -52,11 +53,13 @@ CollectiveOptions options_of(double memory_mib, int groups_size, bool half,
 /// An executor with its exchange, the tensors that were fed last, and everything they need alive.
 class FedCollectiveRunner {
  public:
-  FedCollectiveRunner(ProgramPtr program, ScopePtr scope, Groups groups, const CollectiveOptions& options)
+  FedCollectiveRunner(ProgramPtr program, ScopePtr scope, Groups groups, const CollectiveOptions& options,
+                      const std::shared_ptr<Timeline>& timeline)
       : program_(std::move(program)),
         scope_(std::move(scope)),
         groups_(std::move(groups)),
-        loss_(options.loss) {
+        loss_(options.loss),
+        profile_(false, Lane(timeline, "thread 0")) {
     if (options.local) {
       executor_.emplace(*program_, *scope_);
       local_.emplace(*program_, *scope_, *groups_.front()->communicator, *options.local);
@@ -73,10 +76,12 @@ class FedCollectiveRunner {
   std::size_t buckets() const { return exchange_ ? exchange_->buckets() : 0; }
 
   void run(const Feed::Tensors& tensors) {
-    if (exchange_) return exchange_->run(tensors);
-    local_->begin();
-    executor_->run(tensors);
-    local_->after_step(true, static_cast<double>(executor_->tensor(loss_).values<float>()[0]));
+    if (exchange_) {
+      exchange_->run(tensors, &profile_);
+    } else {
+      run_local(tensors);
+    }
+    profile_.lane().flush();
   }
   void synchronize() {
     if (local_) local_->synchronize();
@@ -84,11 +89,24 @@ class FedCollectiveRunner {
   std::size_t since_average() const { return local_ ? local_->since_average() : 0; }
 
  private:
+  void run_local(const Feed::Tensors& tensors) {
+    local_->begin();
+    profile_.timed(runtime::Stage::compute, [&] {
+      if (!profile_.wants_operators()) return executor_->run(tensors);
+      executor_->run(tensors,
+                     [this](const engine::Operator& op, double seconds) { profile_.ran(op, seconds); });
+    });
+    profile_.timed(runtime::Stage::exchange, [&] {
+      local_->after_step(true, static_cast<double>(executor_->tensor(loss_).values<float>()[0]));
+    });
+  }
+
   ProgramPtr program_;
   ScopePtr scope_;
   Groups groups_;
   std::string loss_;
   std::optional<engine::Executor> executor_;
+  runtime::PassProfile profile_;
   std::optional<runtime::GradientExchange> exchange_;
   std::optional<runtime::LocalSteps> local_;
   Feed feed_;
@@ -143,7 +161,9 @@ void bind_collective_training(py::module_& module) {
       .def(py::init(&options_of), "memory_mib"_a = -1.0, "groups_size"_a = 1, "half"_a = false,
            "compression"_a = std::nullopt, "local"_a = std::nullopt, "loss"_a = "");
   py::class_<FedCollectiveRunner, RunnerPtr>(module, "CollectiveRunner")
-      .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>())
+      .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&,
+                    const std::shared_ptr<Timeline>&>(),
+           "program"_a, "scope"_a, "groups"_a, "options"_a, "timeline"_a = nullptr)
       .def("run", run_step)
       .def("synchronize", synchronize)
       .def_property_readonly("since_average", &FedCollectiveRunner::since_average)

@@ -95,12 +95,13 @@ void bind_plan(py::module_& module) {
 /// A step runner with the tensors that were fed to it last, and everything it needs alive.
 class FedStepRunner {
  public:
-  FedStepRunner(ProgramPtr program, ScopePtr scope, PlanPtr plan, ClientPtr client, const std::string& mode)
+  FedStepRunner(ProgramPtr program, ScopePtr scope, PlanPtr plan, ClientPtr client, const std::string& mode,
+                const std::shared_ptr<Timeline>& timeline)
       : program_(std::move(program)),
         scope_(std::move(scope)),
         plan_(std::move(plan)),
         client_(std::move(client)),
-        runner_(*program_, *scope_, *plan_, client_.get(), ps::mode_of(mode)) {
+        runner_(*program_, *scope_, *plan_, client_.get(), ps::mode_of(mode), Lane(timeline, "thread 0")) {
     if (checks_values()) runner_.expect_finite();
   }
 
@@ -127,9 +128,20 @@ void run_step(const std::shared_ptr<FedStepRunner>& self, const Feed::Arrays& ar
   }
 }
 
+std::int64_t trainer_rank(const Environ& environ) {
+  return parse_integer(environ.value_or("PADDLE_TRAINER_ID", "0")).value_or(0);
+}
+
 void bind_step_runner(py::module_& module) {
+  py::class_<Timeline, std::shared_ptr<Timeline>>(module, "Timeline").def("close", &Timeline::close);
+  module.def("step_timeline", [] {
+    const Environ environ = Environ::of_process();
+    return timeline_of(environ, "trainer", trainer_rank(environ), "steps");
+  });
   py::class_<FedStepRunner, std::shared_ptr<FedStepRunner>>(module, "StepRunner")
-      .def(py::init<ProgramPtr, ScopePtr, PlanPtr, ClientPtr, const std::string&>())
+      .def(py::init<ProgramPtr, ScopePtr, PlanPtr, ClientPtr, const std::string&,
+                    const std::shared_ptr<Timeline>&>(),
+           "program"_a, "scope"_a, "plan"_a, "client"_a, "mode"_a, "timeline"_a = nullptr)
       .def("run", run_step)
       .def("value", [](FedStepRunner& self,
                        const std::string& name) { return value_of(self.runner().tensor(name), name); })
@@ -162,7 +174,7 @@ void apply_environment(runtime::PassOptions& options) {
     if (!name.empty()) options.passes_off.insert(name);
   }
   options.check_nan = checks_values();
-  const std::int64_t rank = parse_integer(environ.value_or("PADDLE_TRAINER_ID", "0")).value_or(0);
+  const std::int64_t rank = trainer_rank(environ);
   options.timeline = timeline_of(environ, "trainer", rank, "pass");
   const std::string events = environ.value_or("FLEETRUN_EVENTS", "");
   if (!events.empty()) options.events = std::make_shared<runtime::EventFile>(events, rank);

@@ -22,9 +22,9 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kOfWhom =
-    "timelines are written where FLEETRUN_TRACE names the folder, by train_from_dataset, infer_from_dataset "
-    "and "
-    "parameter servers of the fleetrun package";
+    "timelines are written where FLEETRUN_TRACE names the folder, by train_from_dataset, infer_from_dataset, "
+    "Executor.run "
+    "and parameter servers of the fleetrun package";
 
 /// A timeline, and who wrote it.
 struct Source {

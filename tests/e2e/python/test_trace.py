@@ -44,7 +44,13 @@ rank = fleet.worker_index()
 with open(f"data-{rank}", "w") as file:
     for i in range(48):
         file.write(f"2 {1 + i % 7} {1 + i % 11} 1 {'nan' if ending == 'nan' and rank == 1 and i == 30 else i % 2}" + chr(10))
-for number in range(2):
+for number in range(2 if ending == "steps" else 0):
+    # Without a dataset.
+    import numpy
+    from fleetrun.base import create_lod_tensor
+    keys = create_lod_tensor(numpy.array([[1], [2], [3]], "int64"), [[2, 1]], paddle.CPUPlace())
+    exe.run(main, feed={"ids": keys, "y": numpy.ones((2, 1), "float32")}, fetch_list=[loss])
+for number in range(0 if ending == "steps" else 2):
     dataset = paddle.distributed.QueueDataset()
     dataset.init(use_var=[ids, y], pipe_command="cat", batch_size=4, thread_num=1)
     if number == 1 and ending == "hold":
@@ -144,6 +150,19 @@ def test_the_clocks_of_ranks_agree(place):
         assert timeline.count[f"trainer {rank}", "reader 0", "parse"] >= 2
     check_nested(timeline.bars)
     assert "bound by " in job.out
+
+
+@pytest.mark.parametrize("kind, flags, stages", [("ps", PS, {"pull", "compute", "push"}), ("collective", COLLECTIVE, {"compute", "exchange"})])
+def test_steps_of_a_loop_of_ones_own_are_drawn_too(place, kind, flags, stages):
+    job = traced(place, *flags, "train.py", kind, "steps")
+    assert job.status == 0, job.err
+    timeline = Timeline(place.directory / "trace.json")
+    for rank in (0, 1):
+        assert timeline.count[f"trainer {rank}", "thread 0", "mean"] == 2
+        for stage in stages:
+            assert timeline.count[f"trainer {rank}", "thread 0", stage] >= 2
+    check_nested(timeline.bars)
+    assert "it did not end by itself" not in job.out
 
 
 def test_a_job_that_fails_leaves_what_it_did(place):

@@ -72,6 +72,14 @@ Weights train_alone(Lookups lookups, const OptimizerConfig& optimizer) {
   return weights_of(scope);
 }
 
+/// Of a step's stages the exchange is between two parts of computing.
+void check_profile(const PassProfile& profile, bool is_measured) {
+  CHECK((profile.stages()[static_cast<std::size_t>(Stage::compute)] > 0.0) == is_measured);
+  CHECK((profile.stages()[static_cast<std::size_t>(Stage::exchange)] > 0.0) == is_measured);
+  CHECK(profile.operators().contains("mean") == is_measured);
+  if (is_measured) CHECK(profile.operators().at("mean").calls == kSteps);
+}
+
 /// The weights of every rank. `groups`: communicators that the buckets take in turn.
 std::vector<Weights> train_together(Lookups lookups, const OptimizerConfig& optimizer, int ranks,
                                     const collective::BucketRule& rule, std::size_t groups = 1) {
@@ -91,7 +99,10 @@ std::vector<Weights> train_together(Lookups lookups, const OptimizerConfig& opti
       GradientExchange exchange(model.main, scope, communicators, {rule});
       const std::size_t share = kExamples.size() / weights.size();
       const Batch batch(rank * share, (rank + 1) * share);
-      for (int i = 0; i < kSteps; ++i) exchange.run(batch.feed());
+      // Measuring changes nothing.
+      PassProfile profile(rank == 0, {});
+      for (int i = 0; i < kSteps; ++i) exchange.run(batch.feed(), &profile);
+      check_profile(profile, rank == 0);
       weights[rank] = weights_of(scope);
     });
   }

@@ -4,14 +4,18 @@
 #include "runtime/step_runner.h"
 
 #include <cmath>
+#include <fstream>
+#include <map>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "ps/memory/in_process.h"
 #include "runtime/base/error.h"
 #include "tests/support/counting_client.h"
 #include "tests/support/engine_program.h"
 #include "tests/support/pooled_model.h"
+#include "tests/support/temp_dir.h"
 
 using namespace fleetrun;
 using namespace fleetrun::engine;
@@ -170,6 +174,27 @@ TEST_CASE("a test clone pulls and pushes nothing") {
   runner.run({{"slot0", &ids}});
   CHECK(client.calls == std::vector<std::string>{"pull rows"});
   CHECK(floats_of(runner.tensor("loss"))[0] == 2.0f);
+}
+
+TEST_CASE("steps draw their stages, operators and waits") {
+  const TempDir dir;
+  PooledModel model(Lookups::rows);
+  Scope scope;
+  const TablePlan plan = distribute(model.main, model.startup, "loss", {}, Placement::server);
+  Executor(model.startup, scope).run({});
+  auto clients = ps::make_in_process(1, 1, ps::Mode::async, plan.tables());
+  clients[0]->set_dense(1, scope.tensor("w").values<float>());
+  const auto timeline = Timeline::create(dir.file(""), "trainer-0.steps", "trainer 0");
+  StepRunner runner(model.main, scope, plan, clients[0].get(), ps::Mode::async, Lane(timeline, "thread 0"));
+  for (const PooledBatch& batch : pooled_batches()) runner.run(batch.feed());
+  // While the runner is there: each step is written when it ends.
+  timeline->close();
+  std::ifstream file(timeline->path());
+  const auto json = nlohmann::json::parse(file);
+  std::map<std::string, int> seen;
+  for (const auto& event : json.at("traceEvents")) ++seen[event.at("name").get<std::string>()];
+  for (const char* name : {"pull", "compute", "push", "mean", "mean_grad"}) CHECK(seen[name] == 2);
+  CHECK(seen["wait"] >= 2);
 }
 
 TEST_CASE("a plan with tables needs a client") {

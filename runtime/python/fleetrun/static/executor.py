@@ -220,13 +220,23 @@ def _runner(program, scope):
         runner = _native.Executor(program.native, scope.native)
     elif not program.is_trained:
         # Evaluation pushes nothing, so it must not be a participant whose pushes others wait for.
-        runner = _native.StepRunner(program.native, scope.native, training.plan, client, "async")
+        runner = _native.StepRunner(program.native, scope.native, training.plan, client, "async", _step_timeline())
     elif training.collective is not None:
-        runner = training.collective.make_runner(program, scope.native)
+        runner = training.collective.make_runner(program, scope.native, _step_timeline())
     else:
-        runner = _native.StepRunner(program.native, scope.native, training.plan, client, training.mode)
+        runner = _native.StepRunner(program.native, scope.native, training.plan, client, training.mode, _step_timeline())
     program.runner = (key, runner, scope)
     return runner
+
+
+def _step_timeline():
+    """A timeline for the steps of a new runner where FLEETRUN_TRACE asks for one; it ends with the process."""
+    import atexit
+
+    timeline = _native.step_timeline()
+    if timeline is not None:
+        atexit.register(timeline.close)
+    return timeline
 
 
 def _replica_runner(compiled, program, scope):

@@ -42,9 +42,9 @@ class CollectiveProgram:
             compression=compression and (compression["begin_step"], compression["ramp_steps"], compression["sparsity"]),
             local=local and (local["k_steps"], local["begin_step"], local["is_adaptive"]))
 
-    def make_runner(self, program, scope):
-        """The native runner of `program` over the native scope."""
-        return _native.CollectiveRunner(program.native, scope, self.communicators, self.native_options)
+    def make_runner(self, program, scope, timeline=None):
+        """The native runner of `program` over the native scope; it draws its steps into the native timeline."""
+        return _native.CollectiveRunner(program.native, scope, self.communicators, self.native_options, timeline)
 
     def step_with(self, runner):
         """Says whose steps come now. With local SGD those of the runner before are averaged first."""
