@@ -9,6 +9,7 @@ import pytest
 
 from conftest import environment
 from flow import LIMIT
+from fleetrun_job import wait_until
 
 # argv: "ps" or "collective", then what happens in the second pass.
 TRAIN = """
@@ -56,8 +57,10 @@ for number in range(0 if ending == "steps" else 2):
     if number == 1 and ending == "hold":
         dataset.set_pipe_command("cat; cat hold")
     dataset.set_filelist([f"data-{rank}"])
-    if number == 1 and ending == "die" and rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
+    if number == 1 and ending == "die":
+        fleet.barrier_worker()
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
     exe.train_from_dataset(main, dataset, fetch_list=[loss], fetch_info=["loss"], print_period=4, debug=ending == "debug")
 if kind == "ps":
     fleet.stop_worker()
@@ -177,8 +180,9 @@ def test_ctrl_c_leaves_what_there_is(place):
     os.mkfifo(place.directory / "hold")
     job = place.start("trace", *COLLECTIVE, "train.py", "collective", "hold", environment=environment())
     for rank in (0, 1):
-        # The first batches of the second pass, which then waits for a pipe command that says no more.
-        job.wait_for_log(f"workerlog.{rank}", "batch: [12]")
+        # The batches of the second pass too, which then waits for a pipe command that says no more.
+        log = place.directory / "log" / f"workerlog.{rank}"
+        wait_until(lambda log=log: log.exists() and log.read_text().count("batch: [12]") == 2, f"24 batches in {log}", LIMIT)
     parts = [name for name in os.listdir(place.directory) if name.startswith("trace.json.parts-")]
     assert len(parts) == 1
     job.signal(signal.SIGINT)
@@ -186,7 +190,7 @@ def test_ctrl_c_leaves_what_there_is(place):
     assert job.status == 130, job.err
     timeline = Timeline(place.directory / "trace.json")
     for rank in (0, 1):
-        assert timeline.count[f"trainer {rank}", "thread 0", "mean"] >= 12
+        assert timeline.count[f"trainer {rank}", "thread 0", "mean"] == 24
     assert not job.survivors()
     assert not [name for name in os.listdir(place.directory) if "parts" in name]
 
