@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 
-from fleetrun import _native, _dtypes as dtypes
+from fleetrun import _lazy, _native, _dtypes as dtypes
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr, to_attr
@@ -86,6 +86,13 @@ class Program:
     @random_seed.setter
     def random_seed(self, seed):
         self.native.random_seed = int(seed)
+
+    @property
+    def _fleet_opt(self):
+        """None, or after a distributed minimize() what scripts look at: empty, and nothing can be put in."""
+        from fleetrun.static.training import FixedOptions
+
+        return FixedOptions() if self.training is not None else None
 
     def global_block(self):
         """The one block that a program has: itself."""
@@ -169,13 +176,13 @@ class Program:
         self._cloned_at = 0
 
     def _adopt(self, parameter):
-        twin = Parameter(self, parameter.name, parameter.regularizer, parameter.rate_factor)
+        twin = Parameter(self, parameter.name, parameter.regularizer, parameter.rate_factor, parameter.need_clip)
         self._variables[parameter.name] = twin
         return twin
 
-    def add_parameter(self, name, regularizer, rate_factor):
+    def add_parameter(self, name, regularizer, rate_factor, need_clip=True):
         """Registers the native variable `name` as a parameter."""
-        parameter = Parameter(self, name, regularizer, rate_factor)
+        parameter = Parameter(self, name, regularizer, rate_factor, need_clip)
         self._variables[name] = self._parameters[name] = parameter
         return parameter
 
@@ -363,10 +370,11 @@ class Variable:
 class Parameter(Variable):
     """A variable that lives in the scope and that optimizers update."""
 
-    def __init__(self, program, name, regularizer=None, rate_factor=1.0):
+    def __init__(self, program, name, regularizer=None, rate_factor=1.0, need_clip=True):
         super().__init__(program, name)
         self.regularizer = regularizer
         self.rate_factor = rate_factor
+        self.need_clip = need_clip
 
     @property
     def trainable(self):
@@ -558,4 +566,13 @@ def make_parameter(layer, shape, dtype, attr, is_bias, default_initializer, name
     if initializer is None:
         initializer = initializers.Constant(0.0) if is_bias else initializers.XavierUniform()
     initializer.append(startup, name, shape)
-    return main.add_parameter(name, attr.regularizer, attr.learning_rate)
+    return main.add_parameter(name, attr.regularizer, attr.learning_rate, bool(attr.need_clip))
+
+
+__getattr__, _ = _lazy.attach(__name__, "paddle.framework", {
+    "core": "core",
+    "io_utils": "static.io_utils",
+    **_lazy.names("_saving", "save load"),
+    **_lazy.names("_mode", "get_default_dtype set_default_dtype in_dynamic_mode"),
+    **_lazy.names("_places", "CPUPlace CUDAPlace CUDAPinnedPlace"),
+})

@@ -142,7 +142,7 @@ def _configs(tables):
 
 
 def _role():
-    from fleetrun.distributed.fleet._role_maker import PaddleCloudRoleMaker
+    from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker
 
     return PaddleCloudRoleMaker(is_collective=False)
 

@@ -100,7 +100,7 @@ def compare(name, shapes, ours, theirs):
     expected = [result.detach().numpy(), *(tensor.grad.numpy() for tensor in tensors)]
     for got, wanted, what in zip(found, expected, ["the value", *names]):
         got = np.asarray(got)
-        assert got.shape == (wanted.shape or (1,)), f"{name} of {shapes}: {what} is {got.shape}, not {wanted.shape}"
+        assert got.shape == wanted.shape, f"{name} of {shapes}: {what} is {got.shape}, not {wanted.shape}"
         np.testing.assert_allclose(got.reshape(wanted.shape), wanted, rtol=2e-4, atol=2e-4, err_msg=f"{name} of {shapes}: {what}")
 
 

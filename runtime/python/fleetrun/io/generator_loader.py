@@ -104,8 +104,7 @@ class GeneratorLoader:
             raise Error("config", "DataLoader.from_generator: there is nothing to read",
                         "call set_sample_generator, set_sample_list_generator or set_batch_generator first")
         if self._in_process:
-            return iter(DataLoader(_Stream(self._reader), batch_size=None, num_workers=1, prefetch_factor=self._capacity,
-                                   collate_fn=_arrays))
+            return in_own_process(self._reader, self._capacity, _arrays)
         return _ReadAhead(self._reader, self._capacity)
 
     def _parts(self, examples):
@@ -139,6 +138,12 @@ class PyReader:
 
     def __iter__(self):
         return iter(self._loader)
+
+
+def in_own_process(reader, ahead, collate=None):
+    """An iterator over what `reader` gives in a process of its own, which keeps up to `ahead` of it ready."""
+    return iter(DataLoader(_Stream(reader), batch_size=None, num_workers=1, prefetch_factor=ahead,
+                           collate_fn=collate or (lambda example: example)))
 
 
 class _ReadAhead:

@@ -113,7 +113,8 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor, program=N
 
 def write_inference(path_prefix, pruned, feeds, fetches, tables=()):
     """The files of an inference model whose program is `pruned`; tables: what says which those of its rows are."""
-    kept = _kept(pruned)
+    in_tables = {table["name"] for table in tables}
+    kept = _kept(pruned, in_tables)
     _write(f"{path_prefix}.pdiparams", _tensors.packed(kept))
     _write(f"{path_prefix}.pdmodel", _text_of(pruned, feeds, fetches, tables))
 
@@ -222,13 +223,13 @@ def _model_of(path):
     return model
 
 
-def _kept(program):
-    """{name: array} of what the program keeps and the scope has."""
+def _kept(program, in_tables=()):
+    """{name: array} of what the program keeps and the scope has; in_tables: parameters that are not in it."""
     scope = framework.global_scope().native
     native = program.native
     kept = {name: numpy.asarray(scope.value(name)) for name in native.variable_names()
             if native.variable(name).persistable and scope.has(name)}
-    if not kept and any(native.variable(name).persistable for name in native.variable_names()):
+    if not kept and any(native.variable(name).persistable for name in native.variable_names() if name not in in_tables):
         raise Error("config", "the program's variables have no values yet",
                     "run the start-up program first: exe.run(paddle.static.default_startup_program())")
     return kept

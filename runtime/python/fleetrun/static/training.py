@@ -12,7 +12,7 @@ class Training:
     they lie in this process and are made when first needed. `schedule`: what says the learning rate, None for one that
     stays; `rate`: the variable that the update operators read it from."""
 
-    def __init__(self, plan, mode, distributed, programs, schedule=None, rate=""):
+    def __init__(self, plan, mode, distributed, programs, schedule=None, rate="", clips=False):
         self.plan = plan
         self.mode = mode
         self.distributed = distributed
@@ -22,6 +22,8 @@ class Training:
         # What averages gradients over the trainers (distributed/fleet/_collective_program.py); None where nothing does.
         self.collective = None
         self.schedule = schedule
+        # Whether gradients are clipped: each by its own program, before any mean over several is made.
+        self.clips = clips
         self._rate = rate
         self._client = None
         self._steps = None
@@ -80,3 +82,15 @@ class Training:
         """(parameter, table id, width) of every dense table."""
         return [(entry.parameter, entry.table.id, entry.table.width) for entry in self.plan.entries()
                 if not entry.table.sparse]
+
+
+class FixedOptions(dict):
+    """What Paddle's trainers are told through Program._fleet_opt. Nothing here reads it, so it takes nothing."""
+
+    def __setitem__(self, key, value):
+        raise Error("config", f"Program._fleet_opt[{key!r}] = {value!r}: nothing reads it",
+                    "use fleet.DistributedStrategy, and fetch_list to see values")
+
+    def update(self, *args, **kwargs):
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value

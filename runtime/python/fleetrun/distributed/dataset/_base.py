@@ -18,6 +18,7 @@ class DatasetBase:
     """Files (`set_filelist`) that go through `pipe_command`, one process per file, into batches of `use_var`."""
 
     def __init__(self):
+        self.variables = []
         self._slots = []
         self._pipe_command = "cat"
         self._pipe_timeout = 0.0
@@ -107,7 +108,8 @@ class DatasetBase:
 
     def set_use_var(self, var_list):
         """The input variables, in slot order: float32 or int64, lod_level 0 (fixed width) or 1 (any number)."""
-        self._slots = [_slot(variable) for variable in var_list]
+        self.variables = list(var_list)
+        self._slots = [_slot(variable) for variable in self.variables]
 
     def set_filelist(self, filelist):
         """The files of a pass. A str or a list of them. Names like s3://bucket/file are fetched by download_cmd."""
@@ -144,10 +146,23 @@ class DatasetBase:
         report = self._reader.bad_lines() if self._reader else None
         return {"count": report.count if report else 0, "places": report.places if report else []}
 
+    @property
+    def batch_size(self):
+        """Examples per batch."""
+        return self._batch_size
+
+    def desc(self):
+        """What is read, as Paddle writes its DataFeedDesc; for people and logs."""
+        from fleetrun.distributed.dataset._desc import text_of
+
+        return text_of(self._feed_type, self._batch_size, self.variables, self._pipe_command)
+
     def set_drop_last(self, drop_last):
         """Whether the last batch of a reader is left out when it is short. Not in Paddle."""
         self._drop_last = bool(drop_last)
 
+    _feed_type = "MultiSlotDataFeed"
+    _desc = desc
     _set_batch_size = set_batch_size
     _set_thread = set_thread
     _set_pipe_command = set_pipe_command

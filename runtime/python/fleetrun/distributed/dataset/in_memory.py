@@ -13,6 +13,7 @@ from fleetrun.distributed.dataset._base import DatasetBase
 
 _BLOCK_ROWS = 1024
 _BASE = tuple(name for name in inspect.signature(DatasetBase.init).parameters if name != "self")
+_FEED_TYPES = ("MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed")
 _OWN = ("candidate_size", "data_feed_type", "drop_last", "drop_zeros", "fea_eval", "fleet_send_batch_size",
         "fleet_send_sleep_seconds", "merge_size", "parse_content", "parse_ins_id", "queue_num", "shuffle_by_uid",
         "shuffle_seed")
@@ -76,8 +77,7 @@ class InMemoryDataset(DatasetBase):
         self.update_settings(**settings)
 
     def _apply(self, own):
-        refuse("InMemoryDataset", data_feed_type=(own.pop("data_feed_type", "MultiSlotInMemoryDataFeed"),
-                                                  "MultiSlotInMemoryDataFeed"))
+        self.set_feed_type(own.pop("data_feed_type", self._feed_type))
         candidates = own.pop("candidate_size", 10000)
         if own.pop("fea_eval", False):
             self.set_fea_eval(candidates)
@@ -87,6 +87,14 @@ class InMemoryDataset(DatasetBase):
             del own["queue_num"]
         for name, value in own.items():
             getattr(self, "set_merge_by_lineid" if name == "merge_size" else f"set_{name}")(value)
+
+    def set_feed_type(self, data_feed_type):
+        """Accepted: MultiSlotInMemoryDataFeed, and SlotRecordInMemoryDataFeed, which is Paddle's other way to keep the same
+        examples. Throws: Error(config) for another one."""
+        if data_feed_type not in _FEED_TYPES:
+            raise Error("config", f"InMemoryDataset.set_feed_type({data_feed_type!r}) is not supported",
+                        f"use {' or '.join(_FEED_TYPES)}")
+        self._feed_type = data_feed_type
 
     def set_queue_num(self, queue_num):
         """Trainer threads of a pass, instead of thread_num."""
@@ -137,6 +145,8 @@ class InMemoryDataset(DatasetBase):
         same seed or different ones."""
         self._memory.set_seed(int(shuffle_seed) & (2**64 - 1))
 
+    _feed_type = "MultiSlotInMemoryDataFeed"
+    _set_feed_type = set_feed_type
     _set_queue_num = set_queue_num
     _set_parse_ins_id = set_parse_ins_id
     _set_parse_content = set_parse_content

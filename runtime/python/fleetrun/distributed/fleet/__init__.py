@@ -12,9 +12,9 @@ _CALLS = ("init is_server is_worker is_first_worker init_server run_server init_
           "save_persistables load_model save_inference_model load_inference_model save_dense_params shrink "
           "save_one_table load_one_table save_cache_model save_cache_table check_save_pre_patch_done all_reduce util")
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed.fleet", {
+_named, __dir__ = _lazy.attach(__name__, "paddle.distributed.fleet", {
     **_lazy.names("distributed.fleet.data_generator", "MultiSlotDataGenerator MultiSlotStringDataGenerator DataGenerator"),
-    **_lazy.names("distributed.fleet._role_maker", "UserDefinedRoleMaker PaddleCloudRoleMaker Role"),
+    **_lazy.names("distributed.fleet._roles", "UserDefinedRoleMaker PaddleCloudRoleMaker Role"),
     **_lazy.names("distributed.dataset", "DatasetFactory InMemoryDataset QueueDataset"),
     "DistributedStrategy": "distributed.fleet._strategy:DistributedStrategy",
     "Fleet": "distributed.fleet._fleet:Fleet",
@@ -25,3 +25,12 @@ __getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed.fleet", {
     "fleet": "distributed.fleet._fleet:the_fleet",
     **{name: f"distributed.fleet._calls:{name}" for name in _CALLS.split()},
 })
+
+
+def __getattr__(name):
+    if name != "_role_maker":
+        return _named(name)
+    # Scripts ask the role maker of fleet.init() itself; another init() makes another one.
+    from fleetrun.distributed.fleet._fleet import the_fleet
+
+    return the_fleet._role_maker

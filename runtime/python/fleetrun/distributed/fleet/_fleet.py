@@ -17,7 +17,7 @@ import sys
 
 from fleetrun import elastic
 from fleetrun.distributed.fleet._keeping import Keeping, warn
-from fleetrun.distributed.fleet._role_maker import PaddleCloudRoleMaker, RoleMakerBase
+from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker, RoleMakerBase
 from fleetrun.distributed.fleet._strategy import DistributedStrategy
 from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
 from fleetrun.distributed.fleet._util import UtilBase
@@ -222,6 +222,9 @@ class Fleet(Keeping):
         from fleetrun import framework
         from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
+        if getattr(self._optimizer, "grad_clip", None) is not None:
+            raise Error("config", f"grad_clip on {self._role.trainers} collective trainers: each would clip its own gradients, before "
+                        "their mean", "leave grad_clip out")
         startup = startup_program or framework.default_startup_program()
         collective = CollectiveProgram(self._strategy, startup, loss.name)
         result = self._optimizer.minimize(loss, startup)

@@ -4,4 +4,4 @@ from fleetrun import _lazy
 
 __getattr__, __dir__ = _lazy.attach(
     __name__, "paddle.fluid.incubate.fleet.base.role_maker",
-    _lazy.names("distributed.fleet._role_maker", "UserDefinedRoleMaker PaddleCloudRoleMaker Role RoleMakerBase"))
+    _lazy.names("distributed.fleet._roles", "UserDefinedRoleMaker PaddleCloudRoleMaker Role RoleMakerBase"))
