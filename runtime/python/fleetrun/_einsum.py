@@ -43,10 +43,8 @@ def einsum(equation, *operands):
     for place, letters in enumerate(inputs):
         alone = [axis for axis, c in enumerate(letters) if c not in wanted and c not in others[place]]
         if alone:
-            operands[place] = operands[place].sum(axis=alone, keepdim=len(alone) == len(letters))
+            operands[place] = operands[place].sum(axis=alone)
             inputs[place] = "".join(c for axis, c in enumerate(letters) if axis not in alone)
-            if not inputs[place]:
-                operands[place] = operands[place].reshape([1])
     if any(c not in "".join(inputs) for c in wanted):
         _fail(equation, f"'{wanted}' has a letter that no operand has")
     if "" in inputs:  # a number
@@ -55,8 +53,7 @@ def einsum(equation, *operands):
         return _ordered(product, rest[0][1], wanted) if rest else product
     if len(operands) == 1:
         return _ordered(operands[0], inputs[0], wanted)
-    made = framework.append("einsum", "einsum", operands, {"x": inputs[0], "y": inputs[1], "out": wanted})
-    return made if wanted else made.reshape([1])
+    return framework.append("einsum", "einsum", operands, {"x": inputs[0], "y": inputs[1], "out": wanted})
 
 
 def _ordered(x, letters, wanted):

@@ -51,3 +51,9 @@ def einsum_that_keeps_letters(paddle, net):
 def einsum_of_one(paddle, net):
     z = net.parameter("z", CUBE)
     return {"transpose": paddle.einsum("abc->cab", z), "sum": paddle.einsum("abc->b", z)}
+
+
+def einsum_to_one_number(paddle, net):
+    x, y = net.parameter("x", [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]]), net.parameter("y", [1.0, -2.0, 0.5])
+    return {"all": paddle.einsum("ij->", x), "both": paddle.einsum("ij,j->", x, y), "apart": paddle.einsum("i,j->", y, y),
+            "dot": paddle.einsum("i,i->", y, y)}
