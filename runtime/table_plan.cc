@@ -67,8 +67,11 @@ ps::UpdateRule::Kind kind_of(OptimizerConfig::Kind kind) {
       return ps::UpdateRule::Kind::momentum;
     case OptimizerConfig::Kind::ftrl:
       return ps::UpdateRule::Kind::ftrl;
+    case OptimizerConfig::Kind::rmsprop:
+      break;
   }
-  throw Error(ErrorKind::config, "an optimizer of no known kind");
+  throw Error(ErrorKind::config, "no table is trained by " + std::string(engine::to_string(kind)),
+              "use Adagrad or Adam, or train in one process with paddle.nn.Embedding");
 }
 
 ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& parameter) {
@@ -238,7 +241,8 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
   const auto sparse = sparse_parameters(main);
   check_choices(main, choices, sparse);
   mark_lookups(main, choices);
-  const auto gradients = engine::append_backward(main, loss);
+  auto gradients = engine::append_backward(main, loss);
+  engine::append_clip(main, gradients, config);
 
   std::map<std::string, TablePlan::Entry> entries;
   for (const auto& [parameter, width] : sparse) {

@@ -142,6 +142,7 @@ std::span<const OperatorDefinition> metric_operators();
 std::span<const OperatorDefinition> initializer_operators();
 std::span<const OperatorDefinition> statistics_operators();
 std::span<const OperatorDefinition> update_operators();
+std::span<const OperatorDefinition> clip_operators();
 std::span<const OperatorDefinition> convolution_operators();
 std::span<const OperatorDefinition> pooling_operators();
 std::span<const OperatorDefinition> normalization_operators();

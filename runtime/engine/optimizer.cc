@@ -2,6 +2,7 @@
 
 #include "runtime/engine/optimizer.h"
 
+#include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
 
 namespace fleetrun::engine {
@@ -34,6 +35,71 @@ std::string add_state(Program& main, Program& startup, const Variable& like, con
   return state.name;
 }
 
+/// Appends operators between the backward ones and the updates.
+class GradientClipping {
+ public:
+  GradientClipping(Program& main, const OptimizerConfig& config) : main_(main), config_(config) {}
+
+  void take(ParameterGradient& gradient) {
+    using enum OptimizerConfig::Clip;
+    if (config_.clip_kind == value) return clip_values(gradient);
+    const std::string squares = gradient.gradient + "@SQUARES";
+    append({.type = "gradient_squares",
+            .inputs = {gradient.gradient, gradient.keys},
+            .outputs = {squares},
+            .attributes = {}});
+    squares_.push_back(squares);
+    taken_.push_back(&gradient);
+    if (config_.clip_kind == norm) finish();
+  }
+
+  /// Scales what was taken since it was called last, by the norm of all of it.
+  void finish() {
+    if (taken_.empty()) return;
+    const std::string factor = taken_.front()->gradient + "@FACTOR";
+    append({.type = "clip_factor",
+            .inputs = squares_,
+            .outputs = {factor},
+            .attributes = {{"norm", config_.clip}}});
+    for (ParameterGradient* gradient : taken_) {
+      replace(*gradient, {.type = "elementwise_mul",
+                          .inputs = {gradient->gradient, factor},
+                          .outputs = {},
+                          .attributes = {}});
+    }
+    taken_.clear();
+    squares_.clear();
+  }
+
+ private:
+  void clip_values(ParameterGradient& gradient) {
+    if (gradient.rows) {
+      throw Error(ErrorKind::config, "the rows of '" + gradient.parameter + "' cannot be clipped by value",
+                  "use ClipGradByNorm or ClipGradByGlobalNorm, or an embedding with sparse=False");
+    }
+    replace(gradient, {.type = "clip",
+                       .inputs = {gradient.gradient},
+                       .outputs = {},
+                       .attributes = {{"min", config_.clip_least}, {"max", config_.clip}}});
+  }
+
+  void replace(ParameterGradient& gradient, Operator op) {
+    gradient.gradient += "@CLIP";
+    op.outputs = {gradient.gradient};
+    append(std::move(op));
+  }
+
+  void append(Operator op) {
+    op.attributes[std::string(kRoleAttribute)] = std::string("backward");
+    main_.append(std::move(op));
+  }
+
+  Program& main_;
+  const OptimizerConfig& config_;
+  std::vector<ParameterGradient*> taken_;
+  std::vector<std::string> squares_;
+};
+
 }  // namespace
 
 std::string_view to_string(OptimizerConfig::Kind kind) noexcept {
@@ -48,6 +114,8 @@ std::string_view to_string(OptimizerConfig::Kind kind) noexcept {
       return "momentum";
     case OptimizerConfig::Kind::ftrl:
       return "ftrl";
+    case OptimizerConfig::Kind::rmsprop:
+      return "rmsprop";
   }
   return "unknown";
 }
@@ -86,6 +154,8 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
                    {"epsilon", config.epsilon},
                    {"momentum", config.momentum},
                    {"nesterov", config.nesterov},
+                   {"rho", config.rho},
+                   {"centered", config.centered},
                    {"l1", config.l1},
                    {"l2", config.l2},
                    {"learning_rate_power", config.learning_rate_power},
@@ -111,6 +181,11 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
       add(parameter, "_squared_0", config.initial_accumulator);
       add(parameter, "_linear_0", 0.0);
       break;
+    case rmsprop:
+      add(parameter, "_mean_square_0", 0.0);
+      add(parameter, "_momentum_0", 0.0);
+      add(parameter, "_mean_grad_0", 0.0);
+      break;
     case adam: {
       add(parameter, "_moment1_0", 0.0);
       add(parameter, "_moment2_0", 0.0);
@@ -124,10 +199,21 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
   main.append(std::move(op));
 }
 
+void append_clip(Program& main, std::vector<ParameterGradient>& gradients, const OptimizerConfig& config) {
+  if (config.clip_kind == OptimizerConfig::Clip::none) return;
+  GradientClipping clipping(main, config);
+  for (ParameterGradient& gradient : gradients) {
+    const auto own = config.own.find(gradient.parameter);
+    if (own == config.own.end() || own->second.is_clipped) clipping.take(gradient);
+  }
+  clipping.finish();
+}
+
 std::vector<ParameterGradient> minimize(Program& main, Program& startup, const std::string& loss,
                                         const OptimizerConfig& config) {
   decay_all_rows(main, config);
   auto gradients = append_backward(main, loss);
+  append_clip(main, gradients, config);
   for (const ParameterGradient& gradient : gradients) {
     if (!lives_outside(main, gradient.parameter)) append_update(main, startup, gradient, config);
   }

@@ -11,19 +11,20 @@
 //   ftrl     (…, Squared, Linear) -> Parameter, Squared, Linear: n += g², z += g - (n_new^-p - n_old^-p)/lr·w,
 //            w = |z| <= l1 ? 0 : (sign(z)·l1 - z)/(n_new^-p/lr + 2·l2), p = learning_rate_power
 //            Source: McMahan et al. 2013, algorithm 1, with l2 counted twice as Paddle and TensorFlow do
-//   learning_rate, beta1, beta2, epsilon, momentum, nesterov, l1, l2, learning_rate_power, lazy_rows = false,
+//   rmsprop  (…, MeanSquare, Velocity, Mean) -> Parameter, MeanSquare, Velocity, Mean: s = rho·s + (1-rho)·g²,
+//            v = momentum·v + lr·g/sqrt(s + epsilon), w -= v; centered: m = rho·m + (1-rho)·g, s - m² instead of s
+//   learning_rate, rho, centered, beta1, beta2, epsilon, momentum, nesterov, l1, l2, learning_rate_power, lazy_rows = false,
 //   l1_decay = l2_decay = 0 (g += l1_decay·sign(w) + l2_decay·w). lr is learning_rate, times Rate (float32 [1]) when given.
 //
 // With Keys, Gradient is [n, width]: gradients of the rows that they name. Those of equal keys are added up
-// first, in order; rows without a key do not change, except that momentum, and adam without lazy_rows, move every row by
+// first, in order; rows without a key do not change, except that momentum and rmsprop, and adam without lazy_rows, move every row by
 // its state, as if its gradient were 0.
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
-#include "runtime/base/error.h"
+#include "runtime/engine/merged_rows.h"
 #include "runtime/engine/operators.h"
 #include "runtime/engine/vector_math.h"
 
@@ -33,7 +34,7 @@ namespace {
 
 void infer_update(Inference& inference) {
   const Operator& op = inference.op();
-  const std::size_t states = op.type == "adam"                               ? 3
+  const std::size_t states = op.type == "adam" || op.type == "rmsprop"       ? 3
                              : op.type == "ftrl"                             ? 2
                              : op.type == "adagrad" || op.type == "momentum" ? 1
                                                                              : 0;
@@ -47,8 +48,8 @@ void infer_update(Inference& inference) {
 }
 
 struct Rule {
-  float learning_rate, beta1, beta2, epsilon, momentum, l1, l2, power, l1_decay, l2_decay;
-  bool nesterov;
+  float learning_rate, beta1, beta2, epsilon, momentum, rho, l1, l2, power, l1_decay, l2_decay;
+  bool nesterov, centered;
   /// A schedule's factor of the learning rate; nullptr for none.
   const Tensor* scheduled;
 
@@ -58,12 +59,14 @@ struct Rule {
         beta2(number(p.op, "beta2", 0.999)),
         epsilon(number(p.op, "epsilon", 1e-8)),
         momentum(number(p.op, "momentum", 0.9)),
+        rho(number(p.op, "rho", 0.95)),
         l1(number(p.op, "l1", 0.0)),
         l2(number(p.op, "l2", 0.0)),
         power(number(p.op, "learning_rate_power", -0.5)),
         l1_decay(number(p.op, "l1_decay", 0.0)),
         l2_decay(number(p.op, "l2_decay", 0.0)),
         nesterov(attribute(p.op, "nesterov", false)),
+        centered(attribute(p.op, "centered", false)),
         scheduled(p.input(3)) {}
 
   /// The rule of this step: the schedule's rate put in.
@@ -82,43 +85,6 @@ struct Rule {
   static float number(const Operator& op, const char* name, double fallback) {
     return static_cast<float>(attribute(op, name, fallback));
   }
-};
-
-/// Gradients of equal keys added up; keys in ascending order.
-class MergedRows {
- public:
-  void merge(const Tensor& keys, const Tensor& gradients, std::size_t width, std::size_t rows) {
-    const auto all = keys.values<std::int64_t>();
-    const float* from = gradients.values<float>().data();
-    order_.resize(all.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::sort(order_.begin(), order_.end(),
-              [all](std::size_t a, std::size_t b) { return all[a] != all[b] ? all[a] < all[b] : a < b; });
-    keys_.clear();
-    values_.clear();
-    for (const std::size_t i : order_) {
-      if (all[i] < 0 || static_cast<std::size_t>(all[i]) >= rows) {
-        throw Error(ErrorKind::data,
-                    "a gradient for row " + std::to_string(all[i]) + " of " + std::to_string(rows) + " rows");
-      }
-      const float* row = from + i * width;
-      if (keys_.empty() || keys_.back() != static_cast<std::size_t>(all[i])) {
-        keys_.push_back(static_cast<std::size_t>(all[i]));
-        values_.insert(values_.end(), row, row + width);
-        continue;
-      }
-      float* sum = values_.data() + values_.size() - width;
-      for (std::size_t c = 0; c < width; ++c) sum[c] += row[c];
-    }
-  }
-
-  const std::vector<std::size_t>& keys() const { return keys_; }
-  const float* values() const { return values_.data(); }
-
- private:
-  std::vector<std::size_t> order_;
-  std::vector<std::size_t> keys_;
-  std::vector<float> values_;
 };
 
 // Gradients are passed as a pointer, null for zeros; decay is put in only where there is some, so that the plain loops stay
@@ -165,6 +131,18 @@ void adagrad_step(const Rule& rule, float* w, const float* g, float* moment, std
   for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
     moment[i] += gradient * gradient;
     w[i] -= rate * gradient / (std::sqrt(moment[i]) + epsilon);
+  });
+}
+
+void rmsprop_step(const Rule& rule, float* w, const float* g, float* square, float* velocity, float* mean,
+                  std::size_t size) {
+  const float rate = rule.learning_rate, rho = rule.rho, keep = rule.momentum, epsilon = rule.epsilon;
+  const float centre = rule.centered ? 1.0f : 0.0f;
+  for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
+    square[i] = rho * square[i] + (1.0f - rho) * gradient * gradient;
+    mean[i] = centre * (rho * mean[i] + (1.0f - rho) * gradient);
+    velocity[i] = keep * velocity[i] + rate * gradient / std::sqrt(square[i] - mean[i] * mean[i] + epsilon);
+    w[i] -= velocity[i];
   });
 }
 
@@ -297,6 +275,16 @@ Kernel prepare_adagrad(const Preparation& p) {
   };
 }
 
+Kernel prepare_rmsprop(const Preparation& p) {
+  return [stepped = Stepped(p, true), square = p.output(1), velocity = p.output(2), mean = p.output(3),
+          prepared = Rule(p)]() mutable {
+    stepped.run([&, rule = prepared.now()](std::size_t at, const float* g, std::size_t size) {
+      rmsprop_step(rule, data_of(stepped.parameter) + at, g, data_of(square) + at, data_of(velocity) + at,
+                   data_of(mean) + at, size);
+    });
+  };
+}
+
 Kernel prepare_ftrl(const Preparation& p) {
   return [stepped = Stepped(p, false), squared = p.output(1), linear = p.output(2),
           prepared = Rule(p)]() mutable {
@@ -324,7 +312,7 @@ std::span<const OperatorDefinition> update_operators() {
   static constexpr OperatorDefinition all[] = {
       {"sgd", infer_update, prepare_sgd, nullptr},   {"adagrad", infer_update, prepare_adagrad, nullptr},
       {"adam", infer_update, prepare_adam, nullptr}, {"momentum", infer_update, prepare_momentum, nullptr},
-      {"ftrl", infer_update, prepare_ftrl, nullptr},
+      {"ftrl", infer_update, prepare_ftrl, nullptr}, {"rmsprop", infer_update, prepare_rmsprop, nullptr},
   };
   return all;
 }

@@ -60,6 +60,9 @@ void bind_batches(py::module_& module) {
       },
       "source"_a, "in_turn"_a);
   module.def(
+      "stop_reading", [](const SourcePtr& source) { source->stop(); }, "source"_a,
+      py::call_guard<py::gil_scoped_release>());
+  module.def(
       "readers_of", [](const SourcePtr& source) { return source->readers(); }, "source"_a);
   module.def(
       "read_batch",

@@ -48,7 +48,12 @@ void bind_plan(py::module_& module) {
       .value("adagrad", OptimizerConfig::Kind::adagrad)
       .value("adam", OptimizerConfig::Kind::adam)
       .value("momentum", OptimizerConfig::Kind::momentum)
-      .value("ftrl", OptimizerConfig::Kind::ftrl);
+      .value("ftrl", OptimizerConfig::Kind::ftrl)
+      .value("rmsprop", OptimizerConfig::Kind::rmsprop);
+  py::enum_<OptimizerConfig::Clip>(config, "Clip")
+      .value("value", OptimizerConfig::Clip::value)
+      .value("norm", OptimizerConfig::Clip::norm)
+      .value("global_norm", OptimizerConfig::Clip::global_norm);
   config.def(py::init<>())
       .def_readwrite("kind", &OptimizerConfig::kind)
       .def_readwrite("learning_rate", &OptimizerConfig::learning_rate)
@@ -59,6 +64,11 @@ void bind_plan(py::module_& module) {
       .def_readwrite("lazy_rows", &OptimizerConfig::lazy_rows)
       .def_readwrite("momentum", &OptimizerConfig::momentum)
       .def_readwrite("nesterov", &OptimizerConfig::nesterov)
+      .def_readwrite("rho", &OptimizerConfig::rho)
+      .def_readwrite("centered", &OptimizerConfig::centered)
+      .def_readwrite("clip_kind", &OptimizerConfig::clip_kind)
+      .def_readwrite("clip_least", &OptimizerConfig::clip_least)
+      .def_readwrite("clip", &OptimizerConfig::clip)
       .def_readwrite("l1", &OptimizerConfig::l1)
       .def_readwrite("l2", &OptimizerConfig::l2)
       .def_readwrite("learning_rate_power", &OptimizerConfig::learning_rate_power)
@@ -66,8 +76,8 @@ void bind_plan(py::module_& module) {
       .def_readwrite("l2_decay", &OptimizerConfig::l2_decay)
       .def_readwrite("rate", &OptimizerConfig::rate)
       .def("set_own", [](OptimizerConfig& self, const std::string& parameter, double rate_factor,
-                         bool has_decay, double l1_decay, double l2_decay) {
-        self.own[parameter] = {rate_factor, has_decay, l1_decay, l2_decay};
+                         bool has_decay, double l1_decay, double l2_decay, bool is_clipped) {
+        self.own[parameter] = {rate_factor, has_decay, l1_decay, l2_decay, is_clipped};
       });
   py::class_<Entry>(module, "TablePlanEntry")
       .def_readonly("parameter", &Entry::parameter)

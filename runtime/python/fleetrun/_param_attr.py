@@ -4,7 +4,7 @@ from fleetrun._error import Error
 
 
 class ParamAttr:
-    """Name, initializer, regularizer and trainable of a parameter; learning_rate is a factor of the optimizer's.
+    """Name, initializer, regularizer, trainable and need_clip of a parameter; learning_rate is a factor of the optimizer's.
 
     regularizer: L1Decay or L2Decay; it goes before the optimizer's weight_decay. Throws: Error(config) naming an argument
     that fleetrun cannot honour.
@@ -14,7 +14,7 @@ class ParamAttr:
                  do_model_average=True, need_clip=True):
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
             raise Error("config", f"paddle.ParamAttr(learning_rate={learning_rate!r}) is no number", "it is a factor, 1.0")
-        # Both switches only matter to model averaging and gradient clipping, which do not exist here.
+        # do_model_average only matters to model averaging, which does not exist here.
         self.name = name
         self.initializer = initializer
         self.learning_rate = float(learning_rate)

@@ -57,6 +57,54 @@ def momentum(paddle, net):
     return _trained(paddle, net, paddle.optimizer.Momentum(learning_rate=0.05, momentum=0.8))
 
 
+def rmsprop(paddle, net):
+    return _trained(paddle, net, paddle.optimizer.RMSProp(learning_rate=0.05))
+
+
+def centered_rmsprop(paddle, net):
+    return _trained(paddle, net, paddle.optimizer.RMSProp(0.05, rho=0.9, epsilon=1e-4, momentum=0.8, centered=True))
+
+
+def rmsprop_over_rows(paddle, net):
+    return _rows_trained(paddle, net, paddle.optimizer.RMSProp(learning_rate=0.05, momentum=0.5))
+
+
+def clip_by_value(paddle, net):
+    return _trained(paddle, net, paddle.optimizer.SGD(0.1, grad_clip=paddle.nn.ClipGradByValue(max=0.5, min=-0.25)))
+
+
+def clip_by_norm(paddle, net):
+    return _trained(paddle, net, paddle.optimizer.SGD(0.1, grad_clip=paddle.nn.ClipGradByNorm(0.75)))
+
+
+def clip_by_global_norm(paddle, net):
+    decay = paddle.regularizer.L2Decay(0.1)
+    return _trained(paddle, net, paddle.optimizer.Adam(0.05, weight_decay=decay, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)))
+
+
+def clip_of_rows(paddle, net):
+    """Rows that are looked up twice count once, with the sum of their gradients."""
+    return _rows_trained(paddle, net, paddle.optimizer.SGD(0.5, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.1)))
+
+
+def clip_of_rows_by_norm(paddle, net):
+    return _rows_trained(paddle, net, paddle.optimizer.Adagrad(0.1, grad_clip=paddle.nn.ClipGradByNorm(0.1)))
+
+
+def no_clip_of_one(paddle, net):
+    """need_clip=False leaves a parameter alone, and out of the norm of all."""
+    x = net.data("x", X)
+    one = paddle.nn.initializer.Constant(0.5)
+    w = paddle.create_parameter([3, 1], "float32", attr=paddle.ParamAttr(name="w", initializer=one))
+    v = paddle.create_parameter([3, 1], "float32", attr=paddle.ParamAttr(name="v", initializer=one, need_clip=False))
+    loss = paddle.mean(paddle.square(paddle.matmul(x, w) + paddle.matmul(x, v) - 2.0))
+    paddle.optimizer.SGD(0.1, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.5)).minimize(loss)
+    net.keep_initial_values()
+    net.start()
+    net.run()
+    return {"w": net.value("w"), "v": net.value("v")}
+
+
 def decay_of_squares(paddle, net):
     decay = paddle.regularizer.L2Decay(0.1)
     return _trained(paddle, net, paddle.optimizer.SGD(learning_rate=0.1, weight_decay=decay))

@@ -70,6 +70,13 @@ class DataLoader:
 
         return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess, drop_last)
 
+    @staticmethod
+    def from_dataset(dataset, places, drop_last=True):
+        """A DatasetLoader: the batches of a QueueDataset or an InMemoryDataset."""
+        from fleetrun.io.dataset_loader import DatasetLoader
+
+        return DatasetLoader(dataset, places, drop_last)
+
     def __len__(self):
         if not self._work.by_number:
             raise TypeError("the DataLoader of an IterableDataset has no length")

@@ -7,6 +7,7 @@ __getattr__, __dir__ = _lazy.attach(__name__, "paddle.nn", {
     "initializer": "nn.initializer",
     "Layer": "nn.layer:Layer",
     "Parameter": "framework:Parameter",
+    **_lazy.names("nn.clip", "ClipGradByValue ClipGradByNorm ClipGradByGlobalNorm"),
     **_lazy.names("nn.containers", "Sequential LayerList"),
     **_lazy.names("nn.windows", "Conv1D Conv2D MaxPool1D MaxPool2D AvgPool1D AvgPool2D"),
     **_lazy.names("nn.norms", "LayerNorm BatchNorm BatchNorm1D BatchNorm2D PReLU"),

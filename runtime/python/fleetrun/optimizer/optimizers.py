@@ -5,6 +5,7 @@ import math
 from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
+from fleetrun.nn import clip
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static.lookups import choices_of
 from fleetrun.static.training import Training
@@ -15,7 +16,7 @@ class Optimizer:
 
     kind = ""
 
-    def __init__(self, learning_rate, weight_decay, refused, **config):
+    def __init__(self, learning_rate, weight_decay, grad_clip, refused, **config):
         function = f"paddle.optimizer.{type(self).__name__}"
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float, LRScheduler)):
             raise Error("config", f"{function}(learning_rate={learning_rate!r}) is not supported",
@@ -27,6 +28,10 @@ class Optimizer:
             if not isinstance(value, (bool, int, float)):
                 raise Error("config", f"{function}({name}={value!r}) is not supported", f"give {name} as a number")
         _finite(function, **config)
+        if grad_clip is not None and not isinstance(grad_clip, clip.KINDS):
+            raise Error("config", f"{function}(grad_clip={grad_clip!r}) is not supported",
+                        "use paddle.nn.ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue")
+        self.grad_clip = grad_clip
         l1_decay, l2_decay = regularizer.coefficients(weight_decay, function)
         self._learning_rate = learning_rate
         self.config = {"l1_decay": l1_decay, "l2_decay": l2_decay, **config}
@@ -58,7 +63,7 @@ class Optimizer:
             schedule, rate = self._learning_rate, _rate_variable(main, startup, self.get_lr())
         plan = _native.distribute(main.native, startup.native, loss.name, self._native_config(main, rate), servers,
                                   choices_of(main, tables or {}, mode))
-        main.training = Training(plan, mode, servers, (main, startup), schedule, rate)
+        main.training = Training(plan, mode, servers, (main, startup), schedule, rate, self.grad_clip is not None)
         return [], [(parameter, parameter.name + "@GRAD") for parameter in main.all_parameters()
                     if main.has_var(parameter.name + "@GRAD")]
 
@@ -67,13 +72,16 @@ class Optimizer:
         for name, value in self.config.items():
             setattr(config, name, value)
         config.kind = getattr(_native.OptimizerConfig.Kind, self.kind)
+        if self.grad_clip is not None:
+            self.grad_clip.put_into(config)
         config.rate = rate
         config.learning_rate = 1.0 if rate else self.get_lr()
         for parameter in main.all_parameters():
-            if parameter.regularizer is None and parameter.rate_factor == 1.0:
+            if parameter.regularizer is None and parameter.rate_factor == 1.0 and parameter.need_clip:
                 continue
             l1_decay, l2_decay = regularizer.coefficients(parameter.regularizer, f"parameter {parameter.name}")
-            config.set_own(parameter.name, parameter.rate_factor, parameter.regularizer is not None, l1_decay, l2_decay)
+            config.set_own(parameter.name, parameter.rate_factor, parameter.regularizer is not None, l1_decay, l2_decay,
+                           parameter.need_clip)
         return config
 
 
@@ -99,8 +107,7 @@ class SGD(Optimizer):
 
     def __init__(self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None, multi_precision=False,
                  name=None):
-        super().__init__(learning_rate, weight_decay,
-                         {"grad_clip": (grad_clip, None), "multi_precision": (multi_precision, False)})
+        super().__init__(learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False)})
 
 
 class Momentum(Optimizer):
@@ -113,8 +120,7 @@ class Momentum(Optimizer):
 
     def __init__(self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None,
                  grad_clip=None, multi_precision=False, rescale_grad=1.0, use_multi_tensor=False, name=None):
-        super().__init__(learning_rate, weight_decay,
-                         {"grad_clip": (grad_clip, None), "multi_precision": (multi_precision, False),
+        super().__init__(learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False),
                           "rescale_grad": (rescale_grad, 1.0), "use_multi_tensor": (use_multi_tensor, False)},
                          momentum=momentum, nesterov=bool(use_nesterov))
 
@@ -126,7 +132,7 @@ class Adagrad(Optimizer):
 
     def __init__(self, learning_rate, epsilon=1e-06, parameters=None, weight_decay=None, grad_clip=None, name=None,
                  initial_accumulator_value=0.0):
-        super().__init__(learning_rate, weight_decay, {"grad_clip": (grad_clip, None)}, epsilon=epsilon,
+        super().__init__(learning_rate, weight_decay, grad_clip, {}, epsilon=epsilon,
                          initial_accumulator=initial_accumulator_value)
 
 
@@ -140,8 +146,7 @@ class Adam(Optimizer):
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameters=None, weight_decay=None,
                  grad_clip=None, lazy_mode=False, multi_precision=False, use_multi_tensor=False, name=None):
-        super().__init__(learning_rate, weight_decay,
-                         {"grad_clip": (grad_clip, None), "multi_precision": (multi_precision, False),
+        super().__init__(learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False),
                           "use_multi_tensor": (use_multi_tensor, False)},
                          beta1=beta1, beta2=beta2, epsilon=epsilon, lazy_rows=bool(lazy_mode))
 
@@ -165,5 +170,17 @@ class Ftrl(Optimizer):
 
     def __init__(self, learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameters=None, weight_decay=None, grad_clip=None,
                  name=None, initial_accumulator_value=0.0):
-        super().__init__(learning_rate, weight_decay, {"grad_clip": (grad_clip, None)}, l1=l1, l2=l2,
+        super().__init__(learning_rate, weight_decay, grad_clip, {}, l1=l1, l2=l2,
                          learning_rate_power=lr_power, initial_accumulator=initial_accumulator_value)
+
+
+class RMSProp(Optimizer):
+    """s = rho * s + (1 - rho) * g * g; v = momentum * v + learning_rate * g / sqrt(s + epsilon); w -= v. centered: the square
+    of the gradient's mean, averaged as s is, is taken off s. In one process: no table is trained by it."""
+
+    kind = "rmsprop"
+
+    def __init__(self, learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False, parameters=None,
+                 weight_decay=None, grad_clip=None, name=None):
+        super().__init__(learning_rate, weight_decay, grad_clip, {}, rho=rho, epsilon=epsilon, momentum=momentum,
+                         centered=bool(centered))

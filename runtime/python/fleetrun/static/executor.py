@@ -248,6 +248,9 @@ def _replica_runner(compiled, program, scope):
     has_tables = training is not None and bool(training.plan.tables())
     if has_tables and compiled.replicas == 1:
         return None
+    if training is not None and training.clips and compiled.replicas > 1:
+        raise Error("config", f"grad_clip on {compiled.replicas} replicas: each would clip its own gradients, before their mean",
+                    "run one replica (CPU_NUM=1), or leave grad_clip out")
     client = training.client if has_tables else None
     if has_tables and training.distributed and not program.is_trained:
         program.follow_origin()

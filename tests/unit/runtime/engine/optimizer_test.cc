@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/engine_program.h"
+#include "tests/support/errors.h"
 
 using namespace fleetrun::engine;
 using namespace fleetrun::tests;
@@ -18,7 +19,7 @@ using Kind = OptimizerConfig::Kind;
 /// One value's training by hand.
 struct Reference {
   OptimizerConfig config;
-  double w = 1.0, m = 0.0, v = 0.0;
+  double w = 1.0, m = 0.0, v = 0.0, s = 0.0;
   int step = 0;
 
   void update(double gradient) {
@@ -44,6 +45,12 @@ struct Reference {
         v = config.beta2 * v + (1 - config.beta2) * g * g;
         w -= config.learning_rate * m / (1 - std::pow(config.beta1, step)) /
              (std::sqrt(v / (1 - std::pow(config.beta2, step))) + config.epsilon);
+        break;
+      case Kind::rmsprop:
+        s = config.rho * s + (1 - config.rho) * g * g;
+        m = config.centered ? config.rho * m + (1 - config.rho) * g : 0.0;
+        v = config.momentum * v + config.learning_rate * g / std::sqrt(s - m * m + config.epsilon);
+        w -= v;
         break;
     }
   }
@@ -79,6 +86,14 @@ std::vector<OptimizerConfig> configs() {
   all.push_back(all[8]);
   all.back().learning_rate_power = -0.7;
   all.back().initial_accumulator = 0.1;
+  for (const bool centered : {false, true}) {
+    all.push_back({.kind = Kind::rmsprop,
+                   .learning_rate = 0.1,
+                   .epsilon = 1e-3,
+                   .momentum = 0.8,
+                   .rho = 0.9,
+                   .centered = centered});
+  }
   return all;
 }
 
@@ -223,4 +238,63 @@ TEST_CASE("a schedule's variable is a factor of the learning rate") {
       CHECK(floats_of(scope.tensor("w"))[0] == doctest::Approx(reference.w).epsilon(1e-5));
     }
   }
+}
+
+namespace {
+
+/// What one step of sgd with rate 1 takes off a dense parameter of gradient (3, 4) and off a 3-row embedding whose rows 0 and 2
+/// get -6 and 2 · 4.
+std::vector<float> steps_of(OptimizerConfig config) {
+  config.learning_rate = 1.0;
+  Program main, startup;
+  Scope scope;
+  add_parameter(main, scope, "v", floats({2}, {0, 0}));
+  add_parameter(main, scope, "w", floats({3, 1}, {0, 0, 0}));
+  add_data(main, "ids", DataType::int64, {-1});
+  add_data(main, "x", DataType::float32, {-1, 1});
+  add_data(main, "y", DataType::float32, {2});
+  add(main, "embedding", {"w", "ids"}, "rows", {{"is_sparse", true}});
+  add(main, "elementwise_mul", {"rows", "x"}, "product");
+  add(main, "sum", {"product"}, "first");
+  add(main, "elementwise_mul", {"v", "y"}, "other product");
+  add(main, "sum", {"other product"}, "second");
+  add(main, "elementwise_add", {"first", "second"}, "loss");
+  minimize(main, startup, "loss", config);
+  const Tensor ids = ints({3}, {2, 0, 2}), x = floats({3, 1}, {4, -6, 4}), y = floats({2}, {3, 4});
+  Executor(main, scope).run({{"ids", &ids}, {"x", &x}, {"y", &y}});
+  std::vector<float> steps = floats_of(scope.tensor("v")), rows = floats_of(scope.tensor("w"));
+  steps.insert(steps.end(), rows.begin(), rows.end());
+  return steps;
+}
+
+void check_steps(const OptimizerConfig& config, const std::vector<double>& wanted) {
+  const auto steps = steps_of(config);
+  REQUIRE(steps.size() == wanted.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(steps[i] == doctest::Approx(wanted[i]).epsilon(1e-6));
+}
+
+}  // namespace
+
+TEST_CASE("gradients are clipped by the norm of each, or of all, rows of one key added up first") {
+  using Clip = OptimizerConfig::Clip;
+  check_steps({}, {-3, -4, 6, 0, -8});
+  // Norms 5 and 10.
+  check_steps({.clip_kind = Clip::norm, .clip = 5}, {-3, -4, 3, 0, -4});
+  const double factor = 5 / std::sqrt(125.0);
+  check_steps({.clip_kind = Clip::global_norm, .clip = 5},
+              {-3 * factor, -4 * factor, 6 * factor, 0, -8 * factor});
+  OptimizerConfig one_free{.clip_kind = Clip::global_norm, .clip = 5};
+  one_free.own["v"].is_clipped = false;
+  check_steps(one_free, {-3, -4, 3, 0, -4});
+  one_free.own["w"].is_clipped = false;
+  one_free.own.erase("v");
+  one_free.clip_kind = Clip::value;
+  one_free.clip_least = -1;
+  one_free.clip = 3.5;
+  check_steps(one_free, {-3, -3.5, 6, 0, -8});
+}
+
+TEST_CASE("rows are not clipped by value") {
+  const auto error = error_of([] { steps_of({.clip_kind = OptimizerConfig::Clip::value, .clip = 1}); });
+  CHECK(contains(error.what(), "the rows of 'w' cannot be clipped by value"));
 }

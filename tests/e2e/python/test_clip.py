@@ -1,0 +1,60 @@
+"""grad_clip where gradients are sent to tables, and where it is refused. What it does to parameters: tests/oracles/names/training.py."""
+
+import pytest
+
+HEAD = """
+import numpy as np
+import fleetrun as paddle
+paddle.enable_static()
+exe = paddle.static.Executor()
+scope = paddle.static.global_scope()
+x = paddle.static.data("x", [None, 2])
+ids = paddle.static.data("ids", [None, 1], "int64")
+zero = paddle.nn.initializer.Constant(0.0)
+w = paddle.create_parameter([2, 1], "float32", attr=paddle.ParamAttr(name="w", initializer=zero))
+"""
+
+
+def test_tables_get_clipped_gradients(run):
+    run(HEAD + """
+from fleetrun import _native
+rows = paddle.static.nn.sparse_embedding(ids, [10, 1], param_attr=paddle.ParamAttr(name="rows", initializer=zero))
+loss = paddle.sum(paddle.matmul(x, w)) + paddle.sum(rows)
+paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)).distribute(loss, None, "async", True)
+exe.run(paddle.static.default_startup_program())
+training = loss.program.training
+client = _native.make_in_process("async", training.plan.tables())
+for parameter, table, width in training.dense_entries():
+    client.set_dense(table, np.zeros(width, dtype="float32"))
+training.connect(client)
+exe.run(feed={"x": np.array([[3.0, 0.0], [0.0, 4.0]], "float32"), "ids": np.array([[7], [7]])})
+# Gradients 3 and 4 of w, and 1 + 1 of row 7: their norm is sqrt(29).
+training.pull_dense(scope.native)
+np.testing.assert_allclose(np.array(scope.find_var("w").get_tensor()).ravel(), np.array([-3, -4]) / 29 ** 0.5, rtol=1e-6)
+table = [entry.table.id for entry in training.plan.entries() if entry.parameter == "rows"][0]
+np.testing.assert_allclose(np.asarray(client.pull_rows(table, [7], 1)).ravel(), [-2 / 29 ** 0.5], rtol=1e-6)
+""")
+
+
+@pytest.mark.parametrize("code, told", [
+    ("paddle.optimizer.SGD(1.0, grad_clip=0.5)", "paddle.optimizer.SGD(grad_clip=0.5) is not supported"),
+    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByValue(1.0)).minimize(looked_up())", "the rows of 'embedding_0.w_0' cannot be clipped by value"),
+    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(0.0)).minimize(loss)", "the norm to clip to is not above 0"),
+    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(1.0)).minimize(loss); replicas()", "grad_clip on 2 replicas"),
+    ("paddle.optimizer.RMSProp(1.0).minimize(in_table())", "no table is trained by rmsprop"),
+])
+def test_what_cannot_be_clipped_is_named(run, code, told):
+    done = run(HEAD + f"""
+loss = paddle.mean(paddle.matmul(x, w))
+looked_up = lambda: paddle.mean(paddle.nn.Embedding(10, 2, sparse=True)(ids))
+in_table = lambda: paddle.mean(paddle.static.nn.sparse_embedding(ids, [10, 2]))
+def replicas():
+    exe.run(paddle.static.default_startup_program())
+    program = paddle.static.CompiledProgram(loss.program).with_data_parallel(loss_name=loss.name, places=paddle.static.cpu_places(2))
+    exe.run(program, feed={{"x": np.ones((4, 2), "float32")}})
+try:
+    {code}
+except paddle.Error as error:
+    print(error)
+""")
+    assert told in done.stdout
