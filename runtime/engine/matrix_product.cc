@@ -26,6 +26,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/engine/narrow_product.h"
 
 namespace fleetrun::engine {
 
@@ -91,6 +92,7 @@ void multiply(const MatrixProduct& product, const float* a, const float* b, floa
     if (!product.accumulate) std::fill_n(c, product.rows * product.columns, 0.0f);
     return;
   }
+  if (is_narrow(product)) return multiply_narrow(product, a, b, c);
   const OneThread one_thread;
   const bool turns = product.transpose_b && !product.transpose_a && !product.accumulate &&
                      product.rows % kLanes == 0 && product.rows <= kMostTurned &&
