@@ -21,6 +21,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/passes/passes.h"
 #include "runtime/engine/random.h"
+#include "runtime/engine/vector_math.h"
 
 namespace fleetrun::engine {
 
@@ -202,7 +203,7 @@ struct Replicas::State {
   /// A gradient in every replica.
   struct Parts {
     std::vector<const Tensor*> values, keys;
-    std::int64_t width = 0;  // of rows
+    Shape values_shape, keys_shape;  // of joined rows
   };
 
   ReplicaOptions options;
@@ -245,6 +246,20 @@ struct Replicas::State {
 
 namespace {
 
+void add(const float* from, float* to, std::size_t size) {
+  vectorized([=]() __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < size; ++i) to[i] += from[i];
+  });
+}
+
+/// `to` may be `from`.
+void divide(const float* from, float divisor, float* to, std::size_t size) {
+  vectorized([=]() __attribute__((always_inline)) {
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < size; ++i) to[i] = from[i] / divisor;
+  });
+}
+
 ReplicaOptions checked(ReplicaOptions options) {
   if (options.replicas == 0)
     throw Error(ErrorKind::config, "0 replicas of a program", "set CPU_NUM to 1 or more");
@@ -278,7 +293,8 @@ void Replicas::State::find_gradients(const Program& program) {
   for (const StepGradient& gradient : gradients) {
     sizes.push_back(gradient.count);
     Parts& part = parts.emplace_back();
-    part.width = program.variable(gradient.name).shape.back();
+    part.values_shape = {0, program.variable(gradient.name).shape.back()};
+    part.keys_shape = {0};
     for (const auto& executor : computes) {
       part.values.push_back(&executor->tensor(gradient.name));
       if (!gradient.keys_name.empty()) part.keys.push_back(&executor->tensor(gradient.keys_name));
@@ -411,30 +427,31 @@ void Replicas::State::sum_slice(const Slice& slice, float divisor) {
       if (std::exchange(first, false)) {
         std::copy(part + begin, part + end, out + begin);
       } else {
-        for (std::size_t i = begin; i < end; ++i) out[i] += part[i];
+        add(part + begin, out + begin, end - begin);
       }
     }
     if (first) std::fill(out + begin, out + end, 0.0f);
-    if (divisor == 1.0f) continue;
-    for (std::size_t i = begin; i < end; ++i) out[i] /= divisor;
+    if (divisor != 1.0f) divide(out + begin, divisor, out + begin, end - begin);
   }
 }
 
 void Replicas::State::join_rows(std::size_t gradient, float divisor) {
-  const Parts& part = parts[gradient];
+  Parts& part = parts[gradient];
   const StepGradient& out = gradients[gradient];
   std::int64_t rows = 0;
   for (std::size_t replica = 0; replica < options.replicas; ++replica) {
     if (has_batch[replica] != 0) rows += part.keys[replica]->shape().at(0);
   }
-  out.values->resize(DataType::float32, {rows, part.width});
-  out.keys->resize(DataType::int64, {rows});
+  part.values_shape[0] = part.keys_shape[0] = rows;
+  out.values->resize(DataType::float32, part.values_shape);
+  out.keys->resize(DataType::int64, part.keys_shape);
   float* values = static_cast<float*>(out.values->data());
   auto* keys = static_cast<std::int64_t*>(out.keys->data());
   for (std::size_t replica = 0; replica < options.replicas; ++replica) {
     if (has_batch[replica] == 0) continue;
     const auto given = part.values[replica]->values<float>();
-    values = std::ranges::transform(given, values, [divisor](float value) { return value / divisor; }).out;
+    divide(given.data(), divisor, values, given.size());
+    values += given.size();
     keys = std::ranges::copy(part.keys[replica]->values<std::int64_t>(), keys).out;
   }
 }
