@@ -41,8 +41,8 @@ Shape reshaped(const Operator& op, const Shape& x, Shape shape) {
     if (d == inferred) continue;
     if (shape[d] < 0)
       unknown = true;
-    else
-      known *= shape[d];
+    else if (__builtin_mul_overflow(known, shape[d], &known))
+      fail(op, to_string(x) + " cannot become " + to_string(shape));
   }
   const std::int64_t size = count(x);
   if (size < 0 || unknown) {

@@ -58,6 +58,7 @@ Kernel prepare_embedding(const Preparation& p) {
     const auto rows = static_cast<std::uint64_t>(parameter->shape()[0]);
     const auto width = static_cast<std::size_t>(parameter->shape()[1]);
     resize_rows(*out, *ids, width);
+    if (width == 0) return;
     const auto keys = ids->values<std::int64_t>();
     const float* from = parameter->values<float>().data();
     float* to = out->values<float>().data();

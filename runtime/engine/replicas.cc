@@ -176,10 +176,12 @@ class Team {
 
  private:
   void work(std::size_t thread) noexcept {
-    for (std::size_t i = 0; i < phases_.size(); ++i) {
+    // A copy: behind the last meeting the caller may have begun the next run.
+    const std::span<const Phase> phases = phases_;
+    for (std::size_t i = 0; i < phases.size(); ++i) {
       if (i <= failed_in_) {
         try {
-          phases_[i](thread);
+          phases[i](thread);
         } catch (...) {
           errors_[thread] = std::current_exception();
           failed_in_ = i;

@@ -83,9 +83,10 @@ void Tensor::resize(DataType type, const Shape& shape) {
     if (bytes >= kLarge) ask_for_large_pages(buffer_.get(), bytes);
     capacity_bytes_ = bytes;
   }
-  type_ = type;
-  if (&shape != &shape_) shape_ = shape;
-  size_ = size;
+  // Threads may look at a kept tensor that another one makes again as it is.
+  if (type_ != type) type_ = type;
+  if (shape_ != shape) shape_ = shape;
+  if (size_ != size) size_ = size;
 }
 
 template <class T>

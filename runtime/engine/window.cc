@@ -1,8 +1,13 @@
 #include "runtime/engine/window.h"
 
+#include <algorithm>
+
 namespace fleetrun::engine {
 
 namespace {
+
+/// Of every number of a window: what is computed of them stays within 64 bits.
+constexpr std::int64_t kMost = std::int64_t{1} << 30;
 
 std::vector<std::int64_t> per_axis(const Operator& op, const char* name, std::size_t entries,
                                    std::int64_t fallback, std::int64_t least) {
@@ -12,9 +17,9 @@ std::vector<std::int64_t> per_axis(const Operator& op, const char* name, std::si
                  " numbers, the kernel needs " + std::to_string(entries));
   }
   for (const std::int64_t value : values) {
-    if (value < least) {
+    if (value < least || value > kMost) {
       fail(op, "attribute '" + std::string(name) + "' is " + to_string(values) + "; its numbers are " +
-                   std::to_string(least) + " or more");
+                   std::to_string(least) + " to " + std::to_string(kMost));
     }
   }
   return values;
@@ -39,6 +44,8 @@ Shape Window::places(const Shape& x, std::int64_t channels, bool ceil) const {
 
 Window window_of(const Operator& op, std::span<const std::int64_t> kernel) {
   const std::size_t axes = kernel.size();
+  if (std::any_of(kernel.begin(), kernel.end(), [](std::int64_t size) { return size > kMost; }))
+    fail(op, "a window of " + to_string(Shape(kernel.begin(), kernel.end())) + " is too large");
   const auto strides = per_axis(op, "strides", axes, 1, 1);
   const auto paddings = per_axis(op, "paddings", 2 * axes, 0, 0);
   const auto dilations = per_axis(op, "dilations", axes, 1, 1);

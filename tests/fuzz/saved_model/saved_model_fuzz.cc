@@ -15,6 +15,8 @@
 #include <map>
 #include <span>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
@@ -62,11 +64,24 @@ struct HalfRows : engine::RowSource {
   }
 };
 
+/// A repeat or a padding that nothing declared tells of.
+bool has_large_number(const engine::Operator& op) {
+  const auto is_large = [](std::int64_t value) { return value > kMostValues; };
+  return std::ranges::any_of(op.attributes, [&](const auto& attribute) {
+    const auto* number = std::get_if<std::int64_t>(&attribute.second);
+    const auto* numbers = std::get_if<std::vector<std::int64_t>>(&attribute.second);
+    return (number != nullptr && is_large(*number)) ||
+           (numbers != nullptr && std::ranges::any_of(*numbers, is_large));
+  });
+}
+
 void run(const engine::Program& program) {
   engine::Scope scope;
   std::map<std::string, engine::Tensor> fed;
   for (const auto& [name, variable] : program.variables())
     if (engine::count(small(variable.shape)) > kMostValues) return;
+  for (const engine::Operator& op : program.operators())
+    if (has_large_number(op)) return;
   for (const auto& [name, variable] : program.variables()) {
     if (variable.is_data) {
       fed.emplace(name, values_of(variable));

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <thread>
@@ -48,7 +49,7 @@ TEST_CASE("sums become means over all batches, also with ranks that have none") 
   std::vector<std::vector<float>> means(3);
   std::vector<std::vector<std::int64_t>> keys(3);
   std::vector<std::vector<float>> rows(3);
-  std::vector<bool> ended(3);
+  std::array<bool, 3> ended{};
   on_ranks(3, [&](int rank, collective::Communicator& communicator) {
     // Rank r has r batches: 0 + 1 + 2.
     const auto r = static_cast<std::size_t>(rank);

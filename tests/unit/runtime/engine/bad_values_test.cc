@@ -170,6 +170,9 @@ TEST_CASE("a size beyond all memory is an error of the operator, and the next ru
 }
 
 TEST_CASE("ranges and repeats without an end are refused") {
+  CHECK(error_of([] {
+          One("reshape", inputs(zeros("x", {4})), {"x"}, {{"shape", Sizes{std::int64_t{1} << 62, 4}}}).run();
+        }).what() == std::string("reshape(x): [-1] cannot become [4611686018427387904, 4]"));
   using Numbers = std::vector<double>;
   CHECK(error_of([] {
           One("range", {}, {}, {{"values", Numbers{0, 1e300, 1e-300}}});
@@ -181,6 +184,18 @@ TEST_CASE("ranges and repeats without an end are refused") {
   CHECK(error_of([] {
           One("permutation", {}, {}, {{"n", std::int64_t{-3}}});
         }).what() == std::string("permutation: there is no order of -3 numbers"));
+}
+
+TEST_CASE("a window larger than any image is refused") {
+  const std::int64_t large = std::int64_t{1} << 62;
+  const auto pooled = [](const Attributes& attributes) {
+    return std::string(error_of([&] {
+                         One("avg_pool2d", inputs(zeros("x", {1, 1, 4})), {"x"}, attributes);
+                       }).what());
+  };
+  CHECK(pooled({{"ksize", Sizes{large}}}) == "avg_pool2d(x): a window of [4611686018427387904] is too large");
+  CHECK(pooled({{"ksize", Sizes{1}}, {"paddings", Sizes{large, 0}}}) ==
+        "avg_pool2d(x): attribute 'paddings' is [4611686018427387904, 0]; its numbers are 0 to 1073741824");
 }
 
 TEST_CASE("what is found in the values of a run is told with the run") {
