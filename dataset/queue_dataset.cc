@@ -17,6 +17,7 @@
 
 #include "dataset/batch_queue.h"
 #include "dataset/byte_source.h"
+#include "dataset/first_error.h"
 #include "dataset/multi_slot_parser.h"
 #include "dataset/pipes_ahead.h"
 #include "dataset/quiet_thread.h"
@@ -86,7 +87,6 @@ struct QueueDataset::State {
   void read_file(std::size_t index, Reader& reader, Parser& parser, Batch& batch);
   void report_bad_lines() const;
   void fail(std::exception_ptr cause) noexcept;
-  void throw_first_error();
 
   const QueueDatasetOptions options;
   std::vector<Slot> used_slots;
@@ -97,8 +97,7 @@ struct QueueDataset::State {
   bool in_turn = false;
   UniqueFd stop_event;
   std::mutex owner_mutex;  // start() and stop(), which may come from several threads
-  std::mutex error_mutex;
-  std::exception_ptr first_error;
+  FirstError first_error;
   BadLines bad_lines;
   std::atomic<std::size_t> running = 0;
   std::atomic<std::size_t> next_ahead = 0;
@@ -132,7 +131,7 @@ void QueueDataset::State::begin(bool files_in_turn) {
   next_file = 0;
   next_ahead = 0;
   in_turn = files_in_turn;
-  first_error = nullptr;
+  first_error.clear();
   bad_lines.clear();
   readers.clear();
   for (std::size_t i = 0; i < std::min(options.threads, options.files.size()); ++i)
@@ -266,23 +265,10 @@ void QueueDataset::State::read_file(std::size_t index, Reader& reader, Parser& p
 }
 
 void QueueDataset::State::fail(std::exception_ptr cause) noexcept {
-  {
-    const std::lock_guard lock(error_mutex);
-    if (!first_error) first_error = std::move(cause);
-  }
+  first_error.put(std::move(cause));
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(stop_event.value(), &one, sizeof one);
   for (const auto& other : readers) other->queue.abandon();
-}
-
-void QueueDataset::State::throw_first_error() {
-  const std::lock_guard lock(error_mutex);
-  if (!first_error) return;
-  try {
-    std::rethrow_exception(first_error);
-  } catch (const Error& error) {
-    throw Error(error);  // a copy: several consumers may add their context
-  }
 }
 
 QueueDataset::QueueDataset(QueueDatasetOptions options) {
@@ -315,7 +301,7 @@ std::size_t QueueDataset::readers() const noexcept {
 bool QueueDataset::next(std::size_t reader, Batch& batch) {
   Reader& from = *state_->readers.at(reader);
   if (from.queue.take(batch)) return true;
-  state_->throw_first_error();
+  state_->first_error.rethrow();
   from.drained = true;
   return false;
 }

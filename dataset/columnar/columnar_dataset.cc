@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <mutex>
 #include <utility>
 
 #include "dataset/columnar/block_rows.h"
 #include "dataset/columnar/columnar_file.h"
+#include "dataset/first_error.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::dataset {
@@ -43,7 +43,6 @@ struct ColumnarDataset::State {
   bool load_next(std::size_t number);
   const Part& part_of(std::uint64_t block) const;
   void fail(std::exception_ptr cause) noexcept;
-  void throw_first_error();
 
   ColumnarDatasetOptions options;
   std::vector<Part> parts;
@@ -52,8 +51,7 @@ struct ColumnarDataset::State {
   std::atomic<std::uint64_t> next_block = 0;
   bool in_turn = false;
   std::atomic<bool> is_stopped = false;
-  std::mutex error_mutex;
-  std::exception_ptr first_error;
+  FirstError first_error;
 };
 
 void ColumnarDataset::State::open_files() {
@@ -87,19 +85,8 @@ bool ColumnarDataset::State::load_next(std::size_t number) {
 }
 
 void ColumnarDataset::State::fail(std::exception_ptr cause) noexcept {
-  const std::lock_guard lock(error_mutex);
-  if (!first_error) first_error = std::move(cause);
+  first_error.put(std::move(cause));
   is_stopped = true;
-}
-
-void ColumnarDataset::State::throw_first_error() {
-  const std::lock_guard lock(error_mutex);
-  if (!first_error) return;
-  try {
-    std::rethrow_exception(first_error);
-  } catch (const Error& error) {
-    throw Error(error);  // a copy: several consumers may add their context
-  }
 }
 
 ColumnarDataset::ColumnarDataset(ColumnarDatasetOptions options) {
@@ -124,7 +111,7 @@ void ColumnarDataset::start(bool in_turn) {
   State& state = *state_;
   state.in_turn = in_turn;
   state.next_block = 0;
-  state.first_error = nullptr;
+  state.first_error.clear();
   state.is_stopped = false;
   state.readers.clear();
   const std::uint64_t readers =
@@ -152,7 +139,7 @@ bool ColumnarDataset::next(std::size_t number, Batch& batch) {
   }
   if (state.is_stopped) {
     batch.rows = 0;
-    state.throw_first_error();
+    state.first_error.rethrow();
     return false;
   }
   BlockRows::end(batch, state.options.slots);
