@@ -1,26 +1,13 @@
 #include <doctest/doctest.h>
 
 #include "ps/meeting.h"
+#include "tests/support/meeting_answer.h"
 
 using namespace fleetrun::ps;
+using namespace fleetrun::tests;
 using fleetrun::Error;
 
 namespace {
-
-struct Answer {
-  std::string text = "nothing";
-  double value = 0.0;
-
-  Respond respond() {
-    return [this](Outcome outcome) {
-      const Error* error = std::get_if<Error>(&outcome);
-      text = error != nullptr ? error->what() : "ok";
-      if (error != nullptr) return;
-      Reader reader(std::get<Message>(outcome).bytes());
-      if (reader.remaining() == sizeof value) value = reader.value<double>();
-    };
-  }
-};
 
 // A meeting that keeps its events as a log does.
 struct Kept {
@@ -28,12 +15,7 @@ struct Kept {
   int done = 0;
   Meeting meeting{"server 0",
                   2,
-                  {[](const std::vector<Contribution>&) {}, [this] { ++done; },
-                   [this](const MeetingEvent& event) {
-                     Bytes bytes;
-                     write(bytes, event);
-                     log.push_back(bytes);
-                   },
+                  {[](const std::vector<Contribution>&) {}, [this] { ++done; }, kept_in(log),
                    [](const std::function<void()>& answer) { answer(); }}};
 
   void replay(const std::vector<Bytes>& events) {

@@ -2,27 +2,12 @@
 #include <doctest/doctest.h>
 
 #include "ps/meeting.h"
+#include "tests/support/meeting_answer.h"
 
 using namespace fleetrun::ps;
-using fleetrun::Error;
-using fleetrun::ErrorKind;
+using namespace fleetrun::tests;
 
 namespace {
-
-struct Answer {
-  std::string text = "nothing";
-  double value = 0.0;
-
-  Respond respond() {
-    return [this](Outcome outcome) {
-      const Error* error = std::get_if<Error>(&outcome);
-      text = error != nullptr ? error->what() : "ok";
-      if (error != nullptr) return;
-      Reader reader(std::get<Message>(outcome).bytes());
-      if (reader.remaining() == sizeof value) value = reader.value<double>();
-    };
-  }
-};
 
 // A meeting of two trainers that keeps its events as a log does.
 struct Two {
@@ -37,11 +22,7 @@ struct Two {
                    meeting.count(step);
                  },
                  [] {},
-                 [this](const MeetingEvent& event) {
-                   Bytes bytes;
-                   write(bytes, event);
-                   log.push_back(bytes);
-                 },
+                 kept_in(log),
                  {},
                  goes_on}) {}
 

@@ -4,25 +4,15 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/meeting_answer.h"
 #include "tests/support/ps_tables.h"
 
 using namespace fleetrun::ps;
+using namespace fleetrun::tests;
 using fleetrun::Error;
 using fleetrun::ErrorKind;
 
 namespace {
-
-// Remembers what was answered.
-struct Answer {
-  std::string text = "nothing";
-
-  Respond respond() {
-    return [this](Outcome outcome) {
-      const Error* error = std::get_if<Error>(&outcome);
-      text = error != nullptr ? error->what() : "ok";
-    };
-  }
-};
 
 struct Two {
   int done = 0;
