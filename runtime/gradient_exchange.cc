@@ -87,7 +87,8 @@ GradientExchange::~GradientExchange() = default;
 
 void GradientExchange::run(const std::map<std::string, const engine::Tensor*>& feed, PassProfile* profile) {
   if (profile == nullptr || !profile->wants_operators())
-    return state_->executor.run_with(feed, [this](std::size_t index) { state_->act(state_->actions[index]); });
+    return state_->executor.run_with(feed,
+                                     [this](std::size_t index) { state_->act(state_->actions[index]); });
   auto since = PassProfile::Clock::now();
   const auto ended = [&](Stage stage) {
     const auto now = PassProfile::Clock::now();
