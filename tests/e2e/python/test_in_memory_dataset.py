@@ -177,7 +177,7 @@ print(len(batches(dataset)))
     ("make([], batchsize=3)", "InMemoryDataset.init(batchsize=...): there is no such setting"),
     ("make([]).update_settings(shuffle=1)", "InMemoryDataset.update_settings(shuffle=...): there is no such setting"),
     ("make([], batch_size=0)", "InMemoryDataset: batch_size=0"),
-    ("make([], data_feed_type='SlotRecordInMemoryDataFeed')", "data_feed_type="),
+    ("make([], data_feed_type='PaddleBoxDataFeed')", "set_feed_type('PaddleBoxDataFeed')"),
     ("make([]).set_shuffle_by_uid(True)", "set_shuffle_by_uid(enable_shuffle_uid=True) is not supported"),
     ("make([]).load_into_memory()", "a dataset without files"),
     ("make(['a']).local_shuffle()", "local_shuffle: no examples are in memory"),
