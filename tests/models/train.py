@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains models of models.py on the files of movielens.py and prints their AUC on the test.
 
-    python train.py --data DIR all --seeds 1 2 3 4 5       the table of the README; DIR gets the files when it has none
+    python train.py --data DIR all --seeds 1 2 3 4 5       the table of tests/bench/RESULTS.md; DIR gets the files when it has none
     python train.py --data DIR deepfm --validate --curve   how the epochs below were chosen; DIR is another one
 
 A row has the median over the seeds (smallest and largest), and by how much it is above the largest of the logistic
