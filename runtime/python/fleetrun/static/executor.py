@@ -60,7 +60,8 @@ class Executor:
         elastic.check()
         as_asked = _fetched if return_numpy else _lod_tensor
         if not parallel:
-            return [as_asked(runner.value(name)) for name in names]
+            values = [as_asked(runner.value(name)) for name in names]
+            return [_of_one_replica(value, return_merged) for value in values] if _is_data_parallel(compiled) else values
         if return_merged:
             return [as_asked(runner.merged(name)) for name in names]
         return [[as_asked(value) for value in runner.values(name)] for name in names]
@@ -239,10 +240,21 @@ def _step_timeline():
     return timeline
 
 
+def _is_data_parallel(compiled):
+    return getattr(compiled, "is_data_parallel", False)
+
+
+def _of_one_replica(value, merged):
+    """As several replicas' values are given: behind each other along an axis, or in a list."""
+    if not merged:
+        return [value]
+    return value.reshape(1) if isinstance(value, numpy.ndarray) and value.ndim == 0 else value
+
+
 def _replica_runner(compiled, program, scope):
     """The native runner of a data parallel program over `scope`, a new one when the program has grown since; None for any
     other program, and for one replica of a program with tables."""
-    if not getattr(compiled, "is_data_parallel", False):
+    if not _is_data_parallel(compiled):
         return None
     training = _training(program)
     has_tables = training is not None and bool(training.plan.tables())
