@@ -18,10 +18,6 @@ using engine::Tensor;
 
 constexpr std::size_t kMostLocalSteps = 16;
 
-bool is_update(const engine::Operator& op) {
-  return engine::attribute(op, std::string(engine::kRoleAttribute), std::string()) == "update";
-}
-
 void check_linear(const engine::Operator& op) {
   if (op.type == "sgd" || op.type == "momentum") return;
   throw Error(ErrorKind::config, "local SGD with " + op.type + ": it is for SGD and Momentum",

@@ -149,11 +149,7 @@ ParameterExchange::State::State(const engine::Program& program, const TablePlan&
     }
     sparse.push_back(std::move(table));
   }
-  // A test clone keeps the variables of its gradients, not the operators that make them.
-  has_gradients = has_gradients &&
-                  std::any_of(program.operators().begin(), program.operators().end(), [](const Operator& op) {
-                    return attribute(op, std::string(engine::kRoleAttribute), std::string()) == "backward";
-                  });
+  has_gradients = has_gradients && engine::has_backward(program);
 }
 
 void ParameterExchange::State::collect_keys(const SparseTable& table, const Feed& feed,

@@ -183,7 +183,7 @@ double CompressionRule::sparsity_in(std::size_t step) const noexcept {
 std::map<std::string, Momentum> momentums_of(const engine::Program& program, engine::Scope& scope) {
   std::map<std::string, Momentum> momentums;
   for (const engine::Operator& op : program.operators()) {
-    if (engine::attribute(op, std::string(engine::kRoleAttribute), std::string()) != "update") continue;
+    if (!engine::is_update(op)) continue;
     Momentum& momentum = momentums[op.inputs.at(0)];
     if (op.type == "momentum") {
       momentum = {engine::attribute(op, "momentum", 0.9), &scope.tensor(op.outputs.at(1))};

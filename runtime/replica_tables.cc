@@ -12,12 +12,6 @@ using engine::Tensor;
 
 namespace {
 
-bool has_backward(const engine::Program& program) {
-  return std::ranges::any_of(program.operators(), [](const engine::Operator& op) {
-    return engine::attribute(op, std::string(engine::kRoleAttribute), std::string()) == "backward";
-  });
-}
-
 bool is_by_example(const engine::Program& program, const std::string& gradient) {
   return std::ranges::any_of(program.operators(), [&](const engine::Operator& op) {
     return engine::attribute(op, "times_batch", false) &&

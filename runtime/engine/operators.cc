@@ -141,6 +141,19 @@ template std::vector<std::int64_t> attribute(const Operator&, const std::string&
 template std::vector<double> attribute(const Operator&, const std::string&);
 template std::vector<std::string> attribute(const Operator&, const std::string&);
 
+bool has_role(const Operator& op, std::string_view role) {
+  return attribute(op, std::string(kRoleAttribute), std::string()) == role;
+}
+
+bool is_update(const Operator& op) {
+  return has_role(op, "update");
+}
+
+bool has_backward(const Program& program) {
+  return std::ranges::any_of(program.operators(),
+                             [](const Operator& op) { return has_role(op, "backward"); });
+}
+
 namespace {
 
 std::string range_text(std::size_t least, std::size_t most) {

@@ -33,6 +33,12 @@ T attribute(const Operator& op, const std::string& name, T fallback);
 template <class T>
 T attribute(const Operator& op, const std::string& name);
 
+/// Whether training appended it as "backward" or "update".
+bool has_role(const Operator& op, std::string_view role);
+bool is_update(const Operator& op);
+/// A test clone keeps the variables of its gradients, not the operators that make them.
+bool has_backward(const Program& program);
+
 /// An operator that is being appended: its inputs are there, its outputs get their types and shapes.
 class Inference {
  public:

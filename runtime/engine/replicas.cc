@@ -29,14 +29,6 @@ namespace {
 
 constexpr std::string_view kKeys = "@KEYS";
 
-bool has_role(const Operator& op, std::string_view role) {
-  return attribute(op, std::string(kRoleAttribute), std::string()) == role;
-}
-
-bool is_update(const Operator& op) {
-  return has_role(op, "update");
-}
-
 /// The program without its updates, for one replica.
 Program compute_part(const Program& program, std::size_t replica, const ReplicaOptions& options) {
   Program part = program;

@@ -18,10 +18,6 @@ struct Span {
   std::size_t read = 0;
 };
 
-bool is_update(const Operator& op) {
-  return attribute(op, std::string(kRoleAttribute), std::string()) == "update";
-}
-
 std::map<std::string, Span> spans_of(const Program& program, std::span<const StepGradient> gradients) {
   std::map<std::string, Span> spans;
   const auto& operators = program.operators();
