@@ -1,4 +1,4 @@
-"""Arguments of Paddle's signatures that fleetrun accepts at their default value only."""
+"""Checks of arguments that several calls have."""
 
 from fleetrun._error import Error
 
@@ -10,3 +10,16 @@ def refuse(function, **arguments):
             continue
         raise Error("config", f"{function}({name}={given!r}) is not supported",
                     f"leave {name} at its default, {default!r}")
+
+
+def whole_number(what, value, least):
+    """`value`, also as text, as a whole number of at least `least`. Throws: Error(config)."""
+    try:
+        number = int(value)
+        if number != float(value) or isinstance(value, bool):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise Error("config", f"{what}={value!r} is no whole number") from None
+    if number < least:
+        raise Error("config", f"{what}={value!r}: it must be at least {least}")
+    return number

@@ -2,8 +2,10 @@
 
 import builtins
 
-from fleetrun import _dtypes as dtypes, _numbers, framework
+from fleetrun import _dtypes as dtypes, _numbers
 from fleetrun._error import Error
+from fleetrun._graph import append
+from fleetrun._variable import Variable
 
 
 def full(shape, fill_value, dtype=None, name=None):
@@ -11,7 +13,7 @@ def full(shape, fill_value, dtype=None, name=None):
     attributes = {"value": float(fill_value), "dtype": dtypes.name_of(dtype or "float32")}
     inputs, sizes = _numbers.resolve("paddle.full", [], shape=_numbers.listed(shape))
     operator = "fill_dynamic" if inputs else "fill_constant"
-    return framework.append("fill_constant", operator, inputs, {**attributes, **sizes})
+    return append("fill_constant", operator, inputs, {**attributes, **sizes})
 
 
 def ones(shape, dtype=None, name=None):
@@ -26,7 +28,7 @@ def zeros(shape, dtype=None, name=None):
 
 def full_like(x, fill_value, dtype=None, name=None):
     """x's shape with one value."""
-    return framework.append("fill_any_like", "fill_any_like", [x], {
+    return append("fill_any_like", "fill_any_like", [x], {
         "value": float(fill_value), "dtype": dtypes.name_of(dtype or x.dtype)})
 
 
@@ -42,7 +44,7 @@ def zeros_like(x, dtype=None, name=None):
 
 def to_tensor(data, dtype=None, place=None, stop_gradient=True):
     """A constant with the values of an array, a list or a number; fractions are float32 unless `dtype` says otherwise."""
-    if isinstance(data, framework.Variable):
+    if isinstance(data, Variable):
         return data
     import numpy
 
@@ -52,7 +54,7 @@ def to_tensor(data, dtype=None, place=None, stop_gradient=True):
     if dtype is None and array.dtype == numpy.float64 and not isinstance(data, (numpy.ndarray, numpy.generic)):
         dtype = "float32"
     name = dtypes.name_of(dtype or array.dtype)
-    return framework.append("assign_value", "assign_value", [], {
+    return append("assign_value", "assign_value", [], {
         "shape": list(array.shape), "values": [float(value) for value in array.ravel()], "dtype": name})
 
 
@@ -64,10 +66,10 @@ def arange(start=0, end=None, step=1, dtype=None, name=None):
     if not any(isinstance(bound, float) for bound in bounds):
         inputs, attributes = _numbers.resolve("paddle.arange", [], bounds=bounds)
         kind = dtypes.name_of(dtype or "int64")
-        return framework.append("range", "range", inputs, {**attributes, "dtype": kind})
+        return append("range", "range", inputs, {**attributes, "dtype": kind})
     if _numbers.has_variable(bounds):
         raise Error("config", "paddle.arange: a variable beside a fraction is not supported", "use integers")
-    return framework.append("range", "range", [], {"values": [float(bound) for bound in bounds],
+    return append("range", "range", [], {"values": [float(bound) for bound in bounds],
                                                    "dtype": dtypes.name_of(dtype or "float32")})
 
 
@@ -89,7 +91,7 @@ def _random(kind, shape, first, second, dtype=None, seed=0):
                   "dtype": dtypes.name_of(dtype or "float32")}
     if seed:
         attributes["seed"] = int(seed)
-    return framework.append("random", "random", inputs, attributes)
+    return append("random", "random", inputs, attributes)
 
 
 def rand(shape, dtype=None, name=None):
@@ -104,7 +106,7 @@ def uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None):  # noqa: A
 
 def normal(mean=0.0, std=1.0, shape=None, name=None):
     """Normal with this mean and deviation, which are numbers: new values in every run."""
-    if isinstance(mean, framework.Variable) or isinstance(std, framework.Variable):
+    if isinstance(mean, Variable) or isinstance(std, Variable):
         raise Error("config", "paddle.normal: a mean or std that is a variable is not supported",
                     "scale paddle.randn instead")
     return _random("normal", [1] if shape is None else shape, mean, std)
@@ -124,18 +126,18 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006, 
 
 def randperm(n, dtype="int64", name=None):
     """0 … n-1 in random order, another one in every run."""
-    made = framework.append("randperm", "permutation", [], {"n": int(n)})
+    made = append("randperm", "permutation", [], {"n": int(n)})
     return made if dtypes.name_of(dtype) == "int64" else made.cast(dtype)
 
 
 def bernoulli(x, name=None):
     """1 with the probability that x gives, else 0. Shape: that of x, float32."""
-    return framework.append("bernoulli", "bernoulli", [x])
+    return append("bernoulli", "bernoulli", [x])
 
 
 def multinomial(x, num_samples=1, replacement=False, name=None):
     """Places drawn in proportion to x. Shape: x[.., places] float32 -> [.., num_samples] int64."""
-    return framework.append("multinomial", "multinomial", [x], {"num_samples": int(num_samples),
+    return append("multinomial", "multinomial", [x], {"num_samples": int(num_samples),
                                                                 "replacement": bool(replacement)})
 
 

@@ -1,7 +1,7 @@
 """paddle.einsum of one or two operands: what one operand alone holds is summed first, the rest is one engine operator."""
 
-from fleetrun import framework
 from fleetrun._error import Error
+from fleetrun._graph import append
 
 _SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -53,7 +53,7 @@ def einsum(equation, *operands):
         return _ordered(product, rest[0][1], wanted) if rest else product
     if len(operands) == 1:
         return _ordered(operands[0], inputs[0], wanted)
-    return framework.append("einsum", "einsum", operands, {"x": inputs[0], "y": inputs[1], "out": wanted})
+    return append("einsum", "einsum", operands, {"x": inputs[0], "y": inputs[1], "out": wanted})
 
 
 def _ordered(x, letters, wanted):

@@ -1,19 +1,23 @@
-"""x[…] of a variable. Part of fleetrun/tensor.py."""
+"""x[…] of a variable, over the functions of fleetrun/tensor.py."""
 
 import builtins
 import numbers
 
-from fleetrun import _dtypes as dtypes, framework, tensor
+from fleetrun import _dtypes as dtypes, tensor
 from fleetrun._error import Error
+from fleetrun._variable import Variable
 
 _ALL = builtins.slice(None)
 _LAST = 2**31 - 1
 
 
 def index(x, items):
-    """See fleetrun.tensor.index. Throws: Error(config) naming what an index cannot be."""
+    """x[items]: numbers, slices, None for a new axis, one Ellipsis; a bool mask of x's shape; one vector of places.
+
+    Throws: Error(config) naming what an index cannot be.
+    """
     items = list(items) if isinstance(items, tuple) else [items]
-    if len(items) == 1 and (isinstance(items[0], framework.Variable) or hasattr(items[0], "__array__")):
+    if len(items) == 1 and (isinstance(items[0], Variable) or hasattr(items[0], "__array__")):
         return _picked(x, items[0])
     if any(item is Ellipsis for item in items):
         place = next(place for place, item in enumerate(items) if item is Ellipsis)
@@ -44,7 +48,7 @@ class _Cut:
         if isinstance(item, numbers.Integral) and not isinstance(item, bool):
             self.dropped.append(self.axis)
             self._add(int(item), _LAST if item == -1 else int(item) + 1, 1)
-        elif isinstance(item, framework.Variable) and item.ndim == 0 or getattr(item, "shape", None) == (1,):
+        elif isinstance(item, Variable) and item.ndim == 0 or getattr(item, "shape", None) == (1,):
             self.dropped.append(self.axis)
             self._add(item, tensor.scale(item, 1.0, 1.0), 1)
         elif isinstance(item, builtins.slice):

@@ -1,13 +1,13 @@
 """Numbers of an operator of which some are variables: the sizes of a reshape whose batch is paddle.shape(x)[0].
 The engine's side is runtime/engine/numbers.h."""
 
-from fleetrun import framework
 from fleetrun._error import Error
+from fleetrun._variable import Variable
 
 
 def listed(values):
     """Numbers as a list: of a list, of one number or variable, of a variable that holds them all."""
-    if isinstance(values, framework.Variable):
+    if isinstance(values, Variable):
         if values.ndim == 0 or values.shape == (1,):
             return [values]
         return [values[place] for place in range(len(values))]
@@ -18,7 +18,7 @@ def listed(values):
 
 def has_variable(*lists):
     """Whether one of the numbers is a variable."""
-    return any(isinstance(value, framework.Variable) for values in lists for value in values)
+    return any(isinstance(value, Variable) for values in lists for value in values)
 
 
 def resolve(function, inputs, **lists):
@@ -30,7 +30,7 @@ def resolve(function, inputs, **lists):
     for name, values in lists.items():
         numbers, places = [], []
         for value in values:
-            if isinstance(value, framework.Variable):
+            if isinstance(value, Variable):
                 places.append(len(inputs))
                 inputs.append(value)
                 numbers.append(-1)

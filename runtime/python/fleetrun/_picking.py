@@ -1,14 +1,16 @@
 """Functions that pick, sort and place values. Part of fleetrun/tensor.py."""
 
-from fleetrun import _dtypes as dtypes, _numbers, framework
+from fleetrun import _dtypes as dtypes, _numbers
 from fleetrun._arguments import refuse
 from fleetrun._creation import to_tensor
 from fleetrun._error import Error
+from fleetrun._graph import append, unique_name
+from fleetrun._variable import Variable
 
 
 def gather(x, index, axis=None, name=None):
     """x with the axis `axis` (the first when None) replaced by the places in index[n]."""
-    return framework.append("gather", "gather", [x, _vector(index)], {"axis": 0 if axis is None else int(axis)})
+    return append("gather", "gather", [x, _vector(index)], {"axis": 0 if axis is None else int(axis)})
 
 
 def index_select(x, index, axis=0, name=None):
@@ -18,48 +20,48 @@ def index_select(x, index, axis=0, name=None):
 
 def gather_nd(x, index, name=None):
     """The parts of x at index[.., k]: one place for each of its first k axes."""
-    return framework.append("gather_nd", "gather_nd", [x, index])
+    return append("gather_nd", "gather_nd", [x, index])
 
 
 def take_along_axis(arr, indices, axis, broadcast=True):
     """Along `axis`, of each line of arr those places that the line of `indices` says."""
-    return framework.append("take_along_axis", "take_along_axis", [arr, indices], {"axis": int(axis)})
+    return append("take_along_axis", "take_along_axis", [arr, indices], {"axis": int(axis)})
 
 
 def scatter(x, index, updates, overwrite=True, name=None):
     """x with the rows index[n] replaced by updates[n, ..]; overwrite=False: by the sums of the updates of each."""
-    return framework.append("scatter", "scatter", [x, _vector(index), updates], {"overwrite": bool(overwrite)})
+    return append("scatter", "scatter", [x, _vector(index), updates], {"overwrite": bool(overwrite)})
 
 
 def _vector(index):
     if index.ndim == 1:
         return index
-    return framework.append("flatten", "flatten", [index]) if index.ndim else index.unsqueeze(0)
+    return append("flatten", "flatten", [index]) if index.ndim else index.unsqueeze(0)
 
 
 def masked_select(x, mask, name=None):
     """The values of x where `mask` (bool, of x's shape) holds. Shape: [how many]."""
-    return framework.append("masked_select", "masked_select", [x, mask])
+    return append("masked_select", "masked_select", [x, mask])
 
 
 def nonzero(x, as_tuple=False):
     """Where x is not 0. Shape: [how many, axes of x] int64; as_tuple: one [how many, 1] for each axis."""
-    found = framework.append("where_index", "where_index", [x if x.dtype == dtypes.bool else x.cast("bool")])
+    found = append("where_index", "where_index", [x if x.dtype == dtypes.bool else x.cast("bool")])
     if not as_tuple:
         return found
     return tuple(found[:, axis:axis + 1] for axis in range(x.ndim))
 
 
 def _two(kind, operator, inputs, attributes):
-    prefix = framework.unique_name(kind) + ".tmp"
-    outputs = [framework.unique_name(prefix) for _ in range(2)]
-    return tuple(framework.append(kind, operator, inputs, attributes, outputs))
+    prefix = unique_name(kind) + ".tmp"
+    outputs = [unique_name(prefix) for _ in range(2)]
+    return tuple(append(kind, operator, inputs, attributes, outputs))
 
 
 def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # noqa: A002, Paddle's argument name
     """(values, places) of the k largest, or smallest, along `axis` (the last when None), in order. k: a number or a variable
     of one integer."""
-    inputs, number = ([x, k], {}) if isinstance(k, framework.Variable) else ([x], {"k": int(k)})
+    inputs, number = ([x, k], {}) if isinstance(k, Variable) else ([x], {"k": int(k)})
     return _two("topk", "top_k", inputs, {**number, "axis": -1 if axis is None else int(axis), "largest": bool(largest)})
 
 
@@ -75,7 +77,7 @@ def sort(x, axis=-1, descending=False, name=None):
 
 def _best(operator, x, axis, keepdim, dtype):
     attributes = {"keepdim": bool(keepdim), **({} if axis is None else {"axis": int(axis)})}
-    made = framework.append(operator, operator, [x], attributes)
+    made = append(operator, operator, [x], attributes)
     return made if dtypes.name_of(dtype) == "int64" else made.cast(dtype)
 
 
@@ -93,8 +95,8 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
     """The different values of x in rising order; and, as asked for, their first places in the flattened x, for each value of
     x which one it is, and how often each is there."""
     refuse("paddle.unique", axis=(axis, None))
-    prefix = framework.unique_name("unique") + ".tmp"
-    made = framework.append("unique", "unique", [x], {}, [framework.unique_name(prefix) for _ in range(4)])
+    prefix = unique_name("unique") + ".tmp"
+    made = append("unique", "unique", [x], {}, [unique_name(prefix) for _ in range(4)])
     places = [one if dtypes.name_of(dtype) == "int64" else one.cast(dtype) for one, wanted in
               zip(made[1:], (return_index, return_inverse, return_counts)) if wanted]
     return (made[0], *places) if places else made[0]
@@ -103,7 +105,7 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
 def cumsum(x, axis=None, dtype=None, name=None):
     """Each value and those before it along `axis`, or in the flattened x, added up."""
     x = x if dtype is None else x.cast(dtype)
-    return framework.append("cumsum", "cumsum", [x], {} if axis is None else {"axis": int(axis)})
+    return append("cumsum", "cumsum", [x], {} if axis is None else {"axis": int(axis)})
 
 
 def flip(x, axis, name=None):

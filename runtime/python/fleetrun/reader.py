@@ -105,6 +105,7 @@ def multiprocess_reader(readers, use_pipe=True, queue_size=1000):
     """The examples of several readers, each in a process of its own, taking turns until all have ended. use_pipe: accepted;
     arrays come through shared memory. queue_size: examples that each process may be ahead."""
     readers = list(readers)
+    above_zero("paddle.reader.multiprocess_reader", "queue_size", queue_size)
 
     def together():
         from fleetrun.io.generator_loader import in_own_process

@@ -6,15 +6,17 @@ appended: Throws: Error(config) naming the operator and the shapes.
 import builtins
 import numbers
 
-from fleetrun import _dtypes as dtypes, _numbers, framework
+from fleetrun import _dtypes as dtypes, _numbers
 from fleetrun._arguments import refuse
 from fleetrun._creation import (arange, bernoulli, diag, eye, full, full_like, linspace, meshgrid,  # noqa: F401
                                 multinomial, normal, ones, ones_like, rand, randint, randn, randperm, to_tensor, uniform,
                                 zeros, zeros_like)
 from fleetrun._einsum import einsum  # noqa: F401
 from fleetrun._error import Error
+from fleetrun._graph import append, unique_name
 from fleetrun._picking import (argmax, argmin, argsort, cumsum, flip, gather, gather_nd, index_select,  # noqa: F401
                                masked_select, nonzero, roll, scatter, sort, take_along_axis, topk, unique)
+from fleetrun._variable import Variable
 
 _BINARY = {"add": "elementwise_add", "subtract": "elementwise_sub", "multiply": "elementwise_mul",
            "divide": "elementwise_div", "maximum": "elementwise_max", "minimum": "elementwise_min",
@@ -28,7 +30,7 @@ def binary(name, x, y):
         return _with_number(name, x, float(y))
     if isinstance(x, numbers.Real) and not isinstance(x, bool):
         return _number_first(name, float(x), y)
-    return framework.append(_BINARY[name], _BINARY[name], [x, y])
+    return append(_BINARY[name], _BINARY[name], [x, y])
 
 
 def _variable(value):
@@ -49,7 +51,7 @@ def _with_number(name, x, number):
         if number == 0:
             raise Error("config", f"{x.name} / 0")
         return scale(x, 1.0 / number)
-    return framework.append(_BINARY[name], _BINARY[name], [x, full_like(x, number)])
+    return append(_BINARY[name], _BINARY[name], [x, full_like(x, number)])
 
 
 def _with_constant(name, x, number):
@@ -58,20 +60,20 @@ def _with_constant(name, x, number):
         return _with_number(name, cast(x, "float32"), number)
     if name in ("add", "subtract", "multiply") and x.dtype in (dtypes.int32, dtypes.int64):
         return scale(x, number) if name == "multiply" else scale(x, 1.0, number if name == "add" else -number)
-    return framework.append(_BINARY[name], _BINARY[name], [x, full_like(x, number)])
+    return append(_BINARY[name], _BINARY[name], [x, full_like(x, number)])
 
 
 def _number_first(name, number, y):
     if y.dtype in (dtypes.int32, dtypes.int64) and (number != int(number) or name == "divide"):
         y = cast(y, "float32")
     if y.dtype != dtypes.float32 and name not in ("add", "multiply"):
-        return framework.append(_BINARY[name], _BINARY[name], [full_like(y, number), y])
+        return append(_BINARY[name], _BINARY[name], [full_like(y, number), y])
     if name in ("add", "multiply"):
         return _with_number(name, y, number)
     if name == "subtract":
         return scale(y, -1.0, number)
     if name == "divide":
-        return scale(framework.append("reciprocal", "reciprocal", [y]), number)
+        return scale(append("reciprocal", "reciprocal", [y]), number)
     return _with_number(name, y, number)
 
 
@@ -121,20 +123,20 @@ def floor_divide(x, y, name=None):
 def pow(x, y, name=None):  # noqa: A001, the name scripts use
     """x to the power of a number or of a variable."""
     if isinstance(y, numbers.Real):
-        return framework.append("pow", "pow", [x], {"factor": float(y)})
-    return framework.append("elementwise_pow", "elementwise_pow", [x, y])
+        return append("pow", "pow", [x], {"factor": float(y)})
+    return append("elementwise_pow", "elementwise_pow", [x, y])
 
 
 def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     """scale * x + bias, or scale * (x + bias)."""
     refuse("paddle.scale", act=(act, None))
-    return framework.append("scale", "scale", [x], {"scale": float(scale), "bias": float(bias),
+    return append("scale", "scale", [x], {"scale": float(scale), "bias": float(bias),
                                                     "bias_after_scale": bool(bias_after_scale)})
 
 
 def _unary(operator, text):
     def function(x, name=None):
-        return framework.append(operator, operator, [x])
+        return append(operator, operator, [x])
 
     function.__name__ = function.__qualname__ = operator
     function.__doc__ = text
@@ -169,29 +171,29 @@ isfinite = _unary("isfinite", "Whether a value is neither NaN nor infinite.")
 def clip(x, min=None, max=None, name=None):  # noqa: A002, Paddle's argument names
     """x cut to [min, max]; a bound of None is none."""
     for bound in (min, max):
-        if isinstance(bound, framework.Variable):
+        if isinstance(bound, Variable):
             raise Error("config", f"paddle.clip: the bound {bound.name} is a variable", "use paddle.maximum and paddle.minimum")
     largest = 3.4028234663852886e38
-    return framework.append("clip", "clip", [x], {"min": -largest if min is None else float(min),
+    return append("clip", "clip", [x], {"min": -largest if min is None else float(min),
                                                   "max": largest if max is None else float(max)})
 
 
 def cast(x, dtype):
     """x in another type."""
-    return framework.append("cast", "cast", [x], {"dtype": dtypes.name_of(dtype)})
+    return append("cast", "cast", [x], {"dtype": dtypes.name_of(dtype)})
 
 
 def assign(x, output=None):
     """A copy of a variable, or a constant of an array or number; into `output` when it is given."""
     x = to_tensor(x)
-    return framework.append("assign", "assign", [x], outputs=None if output is None else [output.name])
+    return append("assign", "assign", [x], outputs=None if output is None else [output.name])
 
 
 def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
     """The matrix product. Shape: [.., N, K] x [.., K, M] with leading axes broadcast; [K] is a row of x, a column of y."""
     row, column = x.ndim == 1, y.ndim == 1
     x, y = unsqueeze(x, 0) if row else x, unsqueeze(y, 1) if column else y
-    product = framework.append("matmul", "matmul", [x, y], {"transpose_x": bool(transpose_x) and not row,
+    product = append("matmul", "matmul", [x, y], {"transpose_x": bool(transpose_x) and not row,
                                                             "transpose_y": bool(transpose_y) and not column})
     if row and column:
         return reshape(product, [])
@@ -228,13 +230,13 @@ def bmm(x, y, name=None):
 def _axes(axis):
     if axis is None:
         return []
-    if isinstance(axis, framework.Variable):
+    if isinstance(axis, Variable):
         raise Error("config", f"the axis {axis.name} is a variable", "give axes as numbers")
     return [int(one) for one in axis] if isinstance(axis, (list, tuple)) else [int(axis)]
 
 
 def _reduce(operator, kind, x, axis, keepdim):
-    return framework.append(kind, operator, [x], {"axis": _axes(axis), "keepdim": bool(keepdim)})
+    return append(kind, operator, [x], {"axis": _axes(axis), "keepdim": bool(keepdim)})
 
 
 def mean(x, axis=None, keepdim=False, name=None):
@@ -322,43 +324,43 @@ def add_n(inputs, name=None):
 
 def concat(x, axis=0, name=None):
     """Variables side by side along `axis`."""
-    return framework.append("concat", "concat", list(x), {"axis": int(axis)})
+    return append("concat", "concat", list(x), {"axis": int(axis)})
 
 
 def stack(x, axis=0, name=None):
     """Variables of one shape, stacked along a new axis."""
-    return framework.append("stack", "stack", list(x), {"axis": int(axis)})
+    return append("stack", "stack", list(x), {"axis": int(axis)})
 
 
 def split(x, num_or_sections, axis=0, name=None):
     """Parts of x along `axis`: that many equal ones, or of these sizes (one may be -1). Returns a list."""
-    kind = framework.unique_name("split")
+    kind = unique_name("split")
     if isinstance(num_or_sections, int):
         count, attributes = num_or_sections, {}
     else:
         sections = [int(size) for size in num_or_sections]
         count, attributes = len(sections), {"sections": sections}
-    outputs = [framework.unique_name(kind + ".tmp") for _ in range(count)]
-    made = framework.append("split", "split", [x], {"axis": int(axis), **attributes}, outputs)
+    outputs = [unique_name(kind + ".tmp") for _ in range(count)]
+    made = append("split", "split", [x], {"axis": int(axis), **attributes}, outputs)
     return made if isinstance(made, list) else [made]
 
 
 def reshape(x, shape, name=None):
     """x with another shape: 0 keeps that size, one -1 is computed; sizes may be variables."""
     inputs, attributes = _numbers.resolve("paddle.reshape", [x], shape=_numbers.listed(shape))
-    return framework.append("reshape", "reshape", inputs, attributes)
+    return append("reshape", "reshape", inputs, attributes)
 
 
 def tile(x, repeat_times, name=None):
     """x repeated so many times along each axis, from the last one; times may be variables."""
     inputs, attributes = _numbers.resolve("paddle.tile", [x], repeat_times=_numbers.listed(repeat_times))
-    return framework.append("tile", "tile", inputs, attributes)
+    return append("tile", "tile", inputs, attributes)
 
 
 def expand(x, shape, name=None):
     """x with axes of 1, and new ones at the front, repeated to `shape`; -1 keeps a size, sizes may be variables."""
     inputs, attributes = _numbers.resolve("paddle.expand", [x], shape=_numbers.listed(shape))
-    return framework.append("expand", "expand", inputs, attributes)
+    return append("expand", "expand", inputs, attributes)
 
 
 broadcast_to = expand
@@ -366,22 +368,22 @@ broadcast_to = expand
 
 def expand_as(x, y, name=None):
     """expand() to y's shape."""
-    return framework.append("expand_as", "expand_as", [x, y])
+    return append("expand_as", "expand_as", [x, y])
 
 
 def tril(x, diagonal=0, name=None):
     """The values up to that diagonal of the last two axes; 0 above it."""
-    return framework.append("tril", "tril", [x], {"diagonal": int(diagonal)})
+    return append("tril", "tril", [x], {"diagonal": int(diagonal)})
 
 
 def triu(x, diagonal=0, name=None):
     """The values from that diagonal of the last two axes on; 0 below it."""
-    return framework.append("triu", "triu", [x], {"diagonal": int(diagonal)})
+    return append("triu", "triu", [x], {"diagonal": int(diagonal)})
 
 
 def shape(input):  # noqa: A002, Paddle's argument name
     """The sizes of `input` when the program runs. Shape: [axes] int32."""
-    return framework.append("shape", "shape", [input])
+    return append("shape", "shape", [input])
 
 
 def numel(x, name=None):
@@ -396,22 +398,22 @@ def rank(input):  # noqa: A002, Paddle's argument name
 
 def flatten(x, start_axis=0, stop_axis=-1, name=None):
     """x with the axes start_axis … stop_axis joined into one."""
-    return framework.append("flatten", "flatten", [x], {"start_axis": int(start_axis), "stop_axis": int(stop_axis)})
+    return append("flatten", "flatten", [x], {"start_axis": int(start_axis), "stop_axis": int(stop_axis)})
 
 
 def squeeze(x, axis=None, name=None):
     """x without the axes `axis` where they are 1, or without all that are 1 as far as is known."""
-    return framework.append("squeeze", "squeeze", [x], {"axes": _axes(axis)})
+    return append("squeeze", "squeeze", [x], {"axes": _axes(axis)})
 
 
 def unsqueeze(x, axis, name=None):
     """x with new axes of size 1 at these places of the result."""
-    return framework.append("unsqueeze", "unsqueeze", [x], {"axes": _axes(axis)})
+    return append("unsqueeze", "unsqueeze", [x], {"axes": _axes(axis)})
 
 
 def transpose(x, perm, name=None):
     """x with its axes in this order."""
-    return framework.append("transpose", "transpose", [x], {"perm": [int(axis) for axis in perm]})
+    return append("transpose", "transpose", [x], {"perm": [int(axis) for axis in perm]})
 
 
 def slice(input, axes, starts, ends):  # noqa: A001, A002, Paddle's names
@@ -423,7 +425,7 @@ def strided_slice(x, axes, starts, ends, strides, name=None):
     """slice() that takes every `strides`-th place."""
     inputs, attributes = _numbers.resolve("paddle.slice", [x], starts=_numbers.listed(starts), ends=_numbers.listed(ends))
     steps = {} if strides is None else {"steps": [int(one) for one in strides]}
-    return framework.append("slice", "slice", inputs, {"axes": [int(one) for one in axes], **attributes, **steps})
+    return append("slice", "slice", inputs, {"axes": [int(one) for one in axes], **attributes, **steps})
 
 
 def chunk(x, chunks, axis=0, name=None):
@@ -447,11 +449,11 @@ def unstack(x, axis=0, num=None):
 def _compare(operator):
     def function(x, y, name=None):
         x, y = _variable(x), _variable(y)
-        if not isinstance(y, framework.Variable):
+        if not isinstance(y, Variable):
             y = full_like(x, y)
-        elif not isinstance(x, framework.Variable):
+        elif not isinstance(x, Variable):
             x = full_like(y, x)
-        return framework.append(operator, operator, [x, y])
+        return append(operator, operator, [x, y])
 
     function.__name__ = function.__qualname__ = operator
     function.__doc__ = f"{operator} of x and y, value by value, as bool."
@@ -484,30 +486,11 @@ def where(condition, x=None, y=None, name=None):
     if x is None or y is None:
         raise Error("config", "paddle.where with one of x and y", "give it both")
     x, y = _variable(x), _variable(y)
-    if not isinstance(x, framework.Variable):
-        x = full([1], x, y.dtype if isinstance(y, framework.Variable) else "float32")
-    if not isinstance(y, framework.Variable):
+    if not isinstance(x, Variable):
+        x = full([1], x, y.dtype if isinstance(y, Variable) else "float32")
+    if not isinstance(y, Variable):
         y = full([1], y, x.dtype)
     if not condition.shape == x.shape == y.shape:
         every = add(add(zeros_like(condition, "float32"), zeros_like(x, "float32")), zeros_like(y, "float32"))
         condition, x, y = (expand_as(one, every) for one in (condition, x, y))
-    return framework.append("where", "where", [condition, x, y])
-
-
-def index(x, items):
-    """x[items]: numbers, slices, None for a new axis, one Ellipsis; a bool mask of x's shape; one vector of places."""
-    from fleetrun import _indexing
-
-    return _indexing.index(x, items)
-
-
-# What a variable has as a method.
-METHODS = {name: globals()[name] for name in (
-    "abs add all any argmax argmin argsort bernoulli bmm broadcast_to cast ceil chunk clip cos cumsum divide dot equal "
-    "equal_all erf exp expand expand_as expm1 flatten flip floor floor_divide floor_mod gather gather_nd greater_equal "
-    "greater_than index_select isfinite isinf isnan less_equal less_than log log10 log1p log2 logical_and logical_not "
-    "logical_or logical_xor logsumexp masked_select matmul max maximum mean min minimum mm mod multinomial multiply "
-    "nonzero norm not_equal numel pow prod reciprocal remainder reshape roll round rsqrt scale scatter sign sin slice sort "
-    "split sqrt square squeeze std strided_slice subtract sum t take_along_axis tan tanh tile topk transpose tril triu "
-    "unbind unique unsqueeze unstack var where").split()}
-METHODS["astype"] = cast
+    return append("where", "where", [condition, x, y])

@@ -188,6 +188,28 @@ assert (exe.run(test, feed={"x": X}, fetch_list=[dropped])[0] == X).all()
 """)
 
 
+def test_a_program_holds_its_graph_and_others_keep_the_rest_beside_it(run):
+    done = run(HEAD + """
+from fleetrun.static.training import is_trained, training_of
+main = paddle.static.default_main_program()
+assert sorted(vars(main)) == ["_cloned_at", "_parameters", "_variables", "native", "origin", "sides"], vars(main)
+x = paddle.static.data("x", [None, 2])
+loader = paddle.io.DataLoader.from_generator([x], capacity=2, iterable=False)
+before = main.clone(for_test=True)
+loss = paddle.mean(paddle.static.nn.fc(x, 1))
+paddle.optimizer.SGD().minimize(loss)
+print(main.loaders == before.loaders == [loader], main.loaders is not before.loaders)
+print(is_trained(main), is_trained(before), training_of(before) is training_of(main) is main.training is not None)
+print(main._fleet_opt, paddle.static.Program()._fleet_opt)
+try:
+    main.list_var
+except AttributeError as error:
+    print(error)
+""")
+    assert done.stdout.splitlines() == ["True True", "True False True", "{} None",
+                                        "fleetrun has no paddle.static.Program.list_var; did you mean paddle.static.Program.list_vars?"]
+
+
 def test_programs_may_be_built_side_by_side(run):
     run(HEAD + """
 main, startup = paddle.static.Program(), paddle.static.Program()

@@ -136,3 +136,19 @@ fleet.init(fleet.UserDefinedRoleMaker(current_id=2, role=fleet.Role.WORKER, serv
 print(fleet.worker_num(), fleet.nranks(), fleet.rank(), fleet.local_rank(), fleet.node_num(), fleet.is_coordinator())
 """, PADDLE_LOCAL_RANK=0)
     assert done.stdout == "3 3 2 0 2 False\n"
+
+
+def test_a_role_maker_reaches_the_other_trainers_through_fleet(run):
+    done = run("""
+import fleetrun.distributed.fleet as fleet
+role = fleet.PaddleCloudRoleMaker()
+try:
+    role._barrier()
+except RuntimeError as error:
+    print(error)
+fleet.init(role)
+role._barrier()
+print(role._all_gather(3), role._all_reduce([1, 2]))
+""")
+    assert done.stdout.splitlines() == ["a role maker is asked before fleet.init", "  hint: call fleet.init(...) first",
+                                        "[3] [1, 2]"]

@@ -5,6 +5,8 @@ import os
 from fleetrun import _lazy, framework
 from fleetrun._arguments import refuse
 from fleetrun.static import io
+from fleetrun.static.lookups import LOOKUPS
+from fleetrun.static.training import training_of
 
 _FILE = "persistables.pdparams"
 
@@ -39,11 +41,12 @@ def load_inference_model_distributed(dirname, executor, model_filename=None, par
 
 
 def _is_kept_here(program):
-    return lambda variable: io.is_persistable(variable) and variable.name not in program.lookups
+    return lambda variable: io.is_persistable(variable) and variable.name not in LOOKUPS.of(program)
 
 
 def _has_servers(program):
-    return program.training is not None and program.training.distributed
+    training = training_of(program)
+    return training is not None and training.distributed
 
 
 def _fleet():

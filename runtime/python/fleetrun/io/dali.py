@@ -24,7 +24,7 @@ class DaliLoader:
     """See from_dali()."""
 
     def __init__(self, pipeline, names, size, reader_name, last_batch, to, infinite):
-        from fleetrun.io.loader import feed_names, torch_or_numpy
+        from fleetrun.io._feeds import feed_names, torch_or_numpy
 
         missing = [call for call in ("run", "reset") if not callable(getattr(pipeline, call, None))]
         if missing:

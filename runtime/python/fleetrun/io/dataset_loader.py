@@ -4,7 +4,7 @@ import numpy
 
 from fleetrun import _native
 from fleetrun._error import Error
-from fleetrun.io.loader import check_places
+from fleetrun.io._feeds import check_places
 from fleetrun.lod_tensor import LoDTensor
 
 

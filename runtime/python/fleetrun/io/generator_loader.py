@@ -3,16 +3,21 @@
 Source: document 004, section 1. What comes out and when is Paddle 2.6.2's, compared with it.
 """
 
+import itertools
+
 import numpy
 
 from fleetrun import framework
 from fleetrun._error import Error
 from fleetrun.core import EOFException
-from fleetrun.io import _collate, _passes
+from fleetrun.io import _collate, _passes, _seeds
+from fleetrun.io._feeds import check_places, feed_names, named
+from fleetrun.io._worker import Work
+from fleetrun.io._workers import Workers
 from fleetrun.io.dataset import IterableDataset
-from fleetrun.io.loader import DataLoader, check_places, feed_names, named
 from fleetrun.io.readers import batch as in_batches
 from fleetrun.io.sampler import above_zero
+from fleetrun.static._runs import LOADERS
 
 
 class GeneratorLoader:
@@ -40,7 +45,7 @@ class GeneratorLoader:
         self._reader = None
         self._pass = None
         if not self._iterable:
-            framework.default_main_program().loaders.append(self)
+            LOADERS.of(framework.default_main_program()).append(self)
 
     @property
     def iterable(self):
@@ -125,7 +130,7 @@ class PyReader:
     """The older name of DataLoader.from_generator, with decorate_ for set_."""
 
     def __init__(self, feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False):
-        loader = DataLoader.from_generator(feed_list, capacity, use_double_buffer, iterable, return_list)
+        loader = GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, False, True)
         self.start, self.reset = loader.start, loader.reset
         self.iterable = loader.iterable
         self.decorate_sample_generator = loader.set_sample_generator
@@ -142,8 +147,13 @@ class PyReader:
 
 def in_own_process(reader, ahead, collate=None):
     """An iterator over what `reader` gives in a process of its own, which keeps up to `ahead` of it ready."""
-    return iter(DataLoader(_Stream(reader), batch_size=None, num_workers=1, prefetch_factor=ahead,
-                           collate_fn=collate or (lambda example: example)))
+    work = Work(_Stream(reader), by_number=False, batched=False, collate=collate or _same)
+    workers = Workers(work, 1, None, _seeds.draw(), 0)
+    return _passes.WorkerPass(workers, itertools.repeat(1), ahead, _same, None)
+
+
+def _same(value):
+    return value
 
 
 class _ReadAhead:

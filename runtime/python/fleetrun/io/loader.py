@@ -5,9 +5,9 @@ Source: documents 001 and 004. The signature and what comes out are Paddle 2.6.2
 
 import itertools
 
-from fleetrun import _places as places_module
 from fleetrun._error import Error
-from fleetrun.io import _collate, _passes, _seeds
+from fleetrun.io import _passes, _seeds
+from fleetrun.io._feeds import check_places, feed_names, named, torch_or_numpy
 from fleetrun.io._worker import Work
 from fleetrun.io._workers import Workers
 from fleetrun.io.batch_sampler import BatchSampler, InfiniteBatchSampler
@@ -114,42 +114,6 @@ class DataLoader:
         tasks = iter(sampler)
         first = list(itertools.islice(tasks, 1))
         return itertools.chain(first, tasks)
-
-
-def check_places(places):
-    """Takes None, a place, or a list of one. Throws: Error(config)."""
-    if isinstance(places, (list, tuple)):
-        if len(places) != 1:
-            raise Error("config", f"DataLoader: {len(places)} places", "give it one; further ones are trainers of their own here")
-        places = places[0]
-    places_module.check(places)
-
-
-def feed_names(feed_list):
-    """The names of variables, or of names."""
-    return [getattr(variable, "name", variable) for variable in feed_list]
-
-
-def named(names, arrays):
-    """[{name: array}] of one batch. Throws: Error(data) when their numbers differ."""
-    arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
-    if len(arrays) != len(names):
-        raise Error("data", f"a batch has {len(arrays)} parts, feed_list has {len(names)}: {', '.join(names)}",
-                    "let each example have a part for each variable, in the order of feed_list")
-    return [dict(zip(names, arrays))]
-
-
-def torch_or_numpy(owner, to):
-    """What makes a batch's arrays what `to` says. Throws: Error(config), ImportError without PyTorch."""
-    if to == "numpy":
-        return lambda batch: batch
-    if to != "torch":
-        raise Error("config", f"{owner}: to={to!r}", 'it is "numpy" or "torch"')
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError(f'{owner}(to="torch") needs PyTorch, which is not installed: python -m pip install torch') from error
-    return lambda batch: _collate.convert(batch, torch.from_numpy)
 
 
 def _finisher(to, feed_list, return_list):

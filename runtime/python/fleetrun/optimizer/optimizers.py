@@ -8,7 +8,7 @@ from fleetrun._error import Error
 from fleetrun.nn import clip
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static.lookups import choices_of
-from fleetrun.static.training import Training
+from fleetrun.static.training import Training, attach
 
 
 class Optimizer:
@@ -63,7 +63,7 @@ class Optimizer:
             schedule, rate = self._learning_rate, _rate_variable(main, startup, self.get_lr())
         plan = _native.distribute(main.native, startup.native, loss.name, self._native_config(main, rate), servers,
                                   choices_of(main, tables or {}, mode))
-        main.training = Training(plan, mode, servers, (main, startup), schedule, rate, self.grad_clip is not None)
+        attach(main, Training(plan, mode, servers, (main, startup), schedule, rate, self.grad_clip is not None))
         return [], [(parameter, parameter.name + "@GRAD") for parameter in main.all_parameters()
                     if main.has_var(parameter.name + "@GRAD")]
 

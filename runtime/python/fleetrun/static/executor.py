@@ -12,6 +12,8 @@ from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._heartbeat import heartbeat
 from fleetrun.lod_tensor import LoDTensor
+from fleetrun.static._runs import LOADERS, RUNS
+from fleetrun.static.training import is_trained, tables_of
 
 
 class Executor:
@@ -38,7 +40,7 @@ class Executor:
         """
         refuse("Executor.run", use_prune=(use_prune, False))
         compiled, program = program, _program(program)
-        with program.turn:
+        with RUNS.of(program).turn:
             return self._run(compiled, program, feed, _names(fetch_list), scope or framework.global_scope(), return_numpy,
                              return_merged)
 
@@ -47,15 +49,16 @@ class Executor:
         parallel = runner is not None
         if not parallel:
             runner = _runner(program, scope)
-        if program.is_trained:
-            program.training.set_rate(scope.native)
-            program.training.step_with(runner)
+        if is_trained(program):
+            training = tables_of(program)
+            training.set_rate(scope.native)
+            training.step_with(runner)
         if parallel and isinstance(feed, (list, tuple)) and len(feed) > 1:
             runner.run_each([_arrays(program, _complete(program, part)) for part in feed])
         else:
             runner.run(_arrays(program, _complete(program, feed)))
-        if program.after_run is not None:
-            program.after_run(scope.native)
+        if RUNS.of(program).after is not None:
+            RUNS.of(program).after(scope.native)
         heartbeat()
         elastic.check()
         as_asked = _fetched if return_numpy else _lod_tensor
@@ -108,10 +111,10 @@ class Executor:
         if len(infos) != len(names):
             raise Error("config", f"Executor.{call}: {len(names)} in fetch_list and {len(infos)} in fetch_info",
                         "give each fetched variable its text")
-        training = _training(program)
+        training = tables_of(program)
         if training is not None:
             training.leave_pass()
-            if training.distributed and not program.is_trained:
+            if training.distributed and not is_trained(program):
                 program.follow_origin()
         _lead_path()
         scope = scope or framework.global_scope()
@@ -177,7 +180,7 @@ def _complete(program, feed):
     for name in feed:
         if not isinstance(name, str):
             raise Error("config", f"Executor.run: {name!r} is fed, which is no name", "give it {name: array}")
-    for loader in program.loaders:
+    for loader in LOADERS.of(program):
         if any(name not in feed for name in loader.names):
             feed = {**loader.take(), **feed}
     return feed
@@ -197,36 +200,26 @@ def _name(fetch):
     raise Error("config", f"{fetch!r} in fetch_list is neither a variable nor a name")
 
 
-def _training(program):
-    """The program's own tables, or Fleet's for another program that looks rows up in them."""
-    if program.training is not None:
-        return program.training
-    if program.native.has_operator("sparse_embedding"):
-        from fleetrun.distributed.fleet._fleet import the_fleet
-
-        return the_fleet.training
-    return None
-
-
 def _runner(program, scope):
     """The native runner of `program` over `scope`; a new one when the program has grown since."""
-    training = _training(program)
+    training = tables_of(program)
     client = training.client if training else None
-    if training is not None and training.distributed and not program.is_trained:
+    if training is not None and training.distributed and not is_trained(program):
         program.follow_origin()
     key = (id(scope), id(client), program.native.operator_count())
-    if program.runner is not None and program.runner[0] == key:
-        return program.runner[1]
+    run = RUNS.of(program)
+    if run.runner is not None and run.runner[0] == key:
+        return run.runner[1]
     if training is None:
         runner = _native.Executor(program.native, scope.native)
-    elif not program.is_trained:
+    elif not is_trained(program):
         # Evaluation pushes nothing, so it must not be a participant whose pushes others wait for.
         runner = _native.StepRunner(program.native, scope.native, training.plan, client, "async", _step_timeline())
     elif training.collective is not None:
         runner = training.collective.make_runner(program, scope.native, _step_timeline())
     else:
         runner = _native.StepRunner(program.native, scope.native, training.plan, client, training.mode, _step_timeline())
-    program.runner = (key, runner, scope)
+    run.runner = (key, runner, scope)
     return runner
 
 
@@ -256,7 +249,7 @@ def _replica_runner(compiled, program, scope):
     other program, and for one replica of a program with tables."""
     if not _is_data_parallel(compiled):
         return None
-    training = _training(program)
+    training = tables_of(program)
     has_tables = training is not None and bool(training.plan.tables())
     if has_tables and compiled.replicas == 1:
         return None
@@ -264,7 +257,7 @@ def _replica_runner(compiled, program, scope):
         raise Error("config", f"grad_clip on {compiled.replicas} replicas: each would clip its own gradients, before their mean",
                     "run one replica (CPU_NUM=1), or leave grad_clip out")
     client = training.client if has_tables else None
-    if has_tables and training.distributed and not program.is_trained:
+    if has_tables and training.distributed and not is_trained(program):
         program.follow_origin()
     key = (id(scope), id(client), program.native.operator_count(), compiled.replicas)
     if compiled.replica_runner is None or compiled.replica_runner[0] != key:
@@ -274,12 +267,12 @@ def _replica_runner(compiled, program, scope):
 
 def _new_replica_runner(compiled, program, scope, training, client):
     if client is None:
-        collective = training.collective if training is not None and program.is_trained else None
+        collective = training.collective if training is not None and is_trained(program) else None
         return _native.ReplicaRunner(program.native, scope.native, compiled.replica_options,
                                      collective.communicators if collective else [],
                                      collective.native_options if collective else _native.CollectiveOptions())
     # Evaluation pushes nothing, so it must not be a participant whose pushes others wait for.
-    mode = training.mode if program.is_trained else "async"
+    mode = training.mode if is_trained(program) else "async"
     return _native.ReplicaRunner(program.native, scope.native, compiled.replica_options, training.plan, client, mode)
 
 

@@ -1,8 +1,13 @@
 """What a program's sparse_embedding calls say about their tables, and from that the native TableChoices of a training."""
 
 from fleetrun._error import Error
+from fleetrun._graph import SideTable
 
 TABLE_CLASSES = ("MemorySparseTable", "SSDSparseTable", "MemorySparseGeoTable")
+
+
+# {parameter: Lookup} of each program.
+LOOKUPS = SideTable("lookups", dict, copied=dict)
 
 
 class Lookup:
@@ -35,7 +40,7 @@ def note(program, parameter, entry, table_class, slot):
     if slot is not None and not (isinstance(slot, int) and 0 <= slot < 65536):
         raise Error("config", f"{call}(slot={slot!r})", "a slot is a number from 0 to 65535")
     lookup = Lookup(entry, table_class, slot)
-    known = program.lookups.setdefault(parameter, lookup)
+    known = LOOKUPS.of(program).setdefault(parameter, lookup)
     if known != lookup:
         raise Error("config", f"parameter {parameter} is looked up with {known} and with {lookup}",
                     "give one parameter's lookups the same entry, table_class and slot")
@@ -48,13 +53,13 @@ def choices_of(program, tables, mode):
     """
     from fleetrun import _native
 
-    choices = {}
-    for parameter in [*program.lookups, *(name for name in tables if name not in program.lookups)]:
+    choices, lookups = {}, LOOKUPS.of(program)
+    for parameter in {**lookups, **tables}:
         choice = choices[parameter] = _native.TableChoice()
         if parameter in tables:
             width = program.native.variable(parameter).shape[-1] if program.has_var(parameter) else 0
             tables[parameter](choice, width)
-        lookup = program.lookups.get(parameter)
+        lookup = lookups.get(parameter)
         if lookup is None:
             continue
         if lookup.table_class == "MemorySparseGeoTable" and mode != "geo":

@@ -1,10 +1,11 @@
 """What joins a minimized program with its tables: the plan, the mode, and the client that reaches them.
 
-An optimizer makes one and hangs it on the main program; the executor and Fleet use it.
+An optimizer makes one for the main program; the executor and Fleet use it.
 """
 
 from fleetrun import _native
 from fleetrun._error import Error
+from fleetrun._graph import SideTable
 
 
 class Training:
@@ -82,6 +83,37 @@ class Training:
         """(parameter, table id, width) of every dense table."""
         return [(entry.parameter, entry.table.id, entry.table.width) for entry in self.plan.entries()
                 if not entry.table.sparse]
+
+
+_TRAININGS = SideTable("training", lambda: None)
+_shared = None
+
+
+def attach(program, training):
+    """Says that minimize() was called on this very program."""
+    _TRAININGS.put(program, training)
+    program._fleet_opt = FixedOptions()
+
+
+def share(training):
+    """Sets the training whose tables other programs of the process look rows up in: Fleet's."""
+    global _shared
+    _shared = training
+
+
+def is_trained(program):
+    """Whether minimize() was called on this very program."""
+    return _TRAININGS.of(program) is not None
+
+
+def training_of(program):
+    """The training of the program or of the one that it was cloned from; None for a program that nobody trains."""
+    return _TRAININGS.of(program) or (training_of(program.origin) if program.origin is not None else None)
+
+
+def tables_of(program):
+    """training_of(), or the shared training for another program that looks rows up."""
+    return training_of(program) or (_shared if program.native.has_operator("sparse_embedding") else None)
 
 
 class FixedOptions(dict):

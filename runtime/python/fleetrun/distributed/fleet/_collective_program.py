@@ -5,6 +5,7 @@ from fleetrun import _native
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._world import the_world
 from fleetrun.distributed.parallel.options import ParallelOptions
+from fleetrun.static._runs import RUNS
 
 _KIND = _native.CallKind
 
@@ -22,7 +23,7 @@ class CollectiveProgram:
         self._pass = None
         self._stepping = None
         self._startup = startup
-        startup.after_run = self.start_alike
+        RUNS.of(startup).after = self.start_alike
 
     @property
     def communicators(self):

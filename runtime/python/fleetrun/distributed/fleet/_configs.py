@@ -4,9 +4,9 @@ Each is an object with Paddle's attributes and defaults; a dict of the same keys
 Paddle has not is refused by name, and so is a value that would mean something else than what is done.
 """
 
+from fleetrun._arguments import whole_number
 from fleetrun._error import Error
 from fleetrun._lazy import missing
-from fleetrun.distributed.fleet._strategy import whole_number
 
 
 class Config:

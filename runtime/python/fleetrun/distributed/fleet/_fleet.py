@@ -212,7 +212,7 @@ class Fleet(Keeping):
         exchange = exchange_of(self._strategy)
         result = self._optimizer.distribute(loss, startup_program, exchange.mode, self._role.distributed,
                                             getattr(self._strategy, "tables", None))
-        self.training = loss.program.training
+        self._take_training(loss)
         self.training.exchange = exchange
         # Never split: blocks of at least more values than a parameter can have.
         self.training.plan.split_dense((1 << 63) if exchange.min_block is None else exchange.min_block)
@@ -228,9 +228,15 @@ class Fleet(Keeping):
         startup = startup_program or framework.default_startup_program()
         collective = CollectiveProgram(self._strategy, startup, loss.name)
         result = self._optimizer.minimize(loss, startup)
-        self.training = loss.program.training
+        self._take_training(loss)
         self.training.collective = collective
         return result
+
+    def _take_training(self, loss):
+        from fleetrun.static import training
+
+        self.training = training.training_of(loss.program)
+        training.share(self.training)
 
     def __getattr__(self, name):
         # The distributed optimizer is also the optimizer that it was made from.
@@ -418,3 +424,4 @@ def _endpoints(endpoints, to_string):
 
 
 the_fleet = Fleet()
+RoleMakerBase.util = the_fleet.util

@@ -17,7 +17,7 @@ import sys
 import traceback
 
 from fleetrun._error import Error
-from fleetrun.distributed.fleet.data_generator import _noted, _other_name
+from fleetrun.distributed.fleet._generator_errors import noted, other_name
 
 _BLOCK_CHARACTERS = 1 << 18
 _LENGTH_BYTES = 8
@@ -120,11 +120,11 @@ def _merge(generator, proto):
         generator._proto_info = proto
         return
     if len(known) != len(proto):
-        raise _noted(ValueError("the complete field set of two given line are inconsistent."),
+        raise noted(ValueError("the complete field set of two given line are inconsistent."),
                      f"a sample has {len(proto)} slots, those before it had {len(known)}")
     for index, ((expected, _), (name, kind)) in enumerate(zip(known, proto)):
         if name != expected:
-            raise ValueError(_other_name(expected, name))
+            raise ValueError(other_name(expected, name))
         if kind == "float":
             known[index] = (expected, kind)
 
@@ -198,7 +198,7 @@ def _write_block(generator, last, lines):
     if not rest:
         return
     if generator._changes_batches() and not last:
-        raise _noted(ValueError("generate_batch() would get samples in other groups than with one process"),
+        raise noted(ValueError("generate_batch() would get samples in other groups than with one process"),
                      f"with several processes each line must give one sample; {len(lines)} lines gave some more or less")
     generator._write_batch(rest)
 

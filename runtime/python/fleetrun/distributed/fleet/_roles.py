@@ -25,6 +25,9 @@ class Role:
 class RoleMakerBase:
     """A process's role, rank and peers. `distributed`: there are servers elsewhere."""
 
+    # fleet.util, from when there is a Fleet.
+    util = None
+
     def __init__(self, is_collective=False):
         self.is_collective = bool(is_collective)
         self.role = Role.WORKER
@@ -54,13 +57,18 @@ class RoleMakerBase:
         return self.is_worker() and self.rank == 0
 
     def _all_reduce(self, input, mode="sum", comm_world="worker"):  # noqa: A002, Paddle's argument name
-        return _util().all_reduce(input, mode, comm_world)
+        return self._need_util().all_reduce(input, mode, comm_world)
 
     def _all_gather(self, input, comm_world="worker"):  # noqa: A002, Paddle's argument name
-        return _util().all_gather(input, comm_world)
+        return self._need_util().all_gather(input, comm_world)
 
     def _barrier(self, comm_world="worker"):
-        _util().barrier(comm_world)
+        self._need_util().barrier(comm_world)
+
+    def _need_util(self):
+        if self.util is None:
+            raise Error("config", "a role maker is asked before fleet.init", "call fleet.init(...) first")
+        return self.util
 
     def _worker_index(self):
         return self.rank
@@ -178,12 +186,6 @@ class UserDefinedRoleMaker(RoleMakerBase):
             os.environ.update(PADDLE_TRAINER_ID=str(self.rank), PADDLE_TRAINERS_NUM=str(self.trainers),
                               PADDLE_TRAINER_ENDPOINTS=",".join(self.worker_endpoints),
                               PADDLE_CURRENT_ENDPOINT=self.worker_endpoints[self.rank])
-
-
-def _util():
-    from fleetrun.distributed.fleet._fleet import the_fleet
-
-    return the_fleet.util
 
 
 def _required(name):

@@ -1,8 +1,10 @@
 """DistributedStrategy: what a script says about how to train together."""
 
-from fleetrun._lazy import missing
+from fleetrun._arguments import whole_number
 from fleetrun._error import Error
+from fleetrun._lazy import missing
 from fleetrun.distributed.fleet import _collective_fields as collective_fields
+from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
 from fleetrun.distributed.fleet._exchange import Exchange
 
 _OWNER = "paddle.distributed.fleet.DistributedStrategy"
@@ -84,8 +86,6 @@ class DistributedStrategy:
                  "tables", "_build_strategy", "_execution_strategy", "_collective")
 
     def __init__(self):
-        from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
-
         self._collective = collective_fields.defaults()
         self._a_sync = True
         self._a_sync_configs = dict(_A_SYNC_DEFAULTS)
@@ -240,16 +240,3 @@ class DistributedStrategy:
 
     def __repr__(self):
         return f"DistributedStrategy(a_sync={self._a_sync}, a_sync_configs={self._a_sync_configs})"
-
-
-def whole_number(what, value, least):
-    """`value`, also as text, as a whole number of at least `least`. Throws: Error(config)."""
-    try:
-        number = int(value)
-        if number != float(value) or isinstance(value, bool):
-            raise ValueError
-    except (TypeError, ValueError):
-        raise Error("config", f"{what}={value!r} is no whole number") from None
-    if number < least:
-        raise Error("config", f"{what}={value!r}: it must be at least {least}")
-    return number

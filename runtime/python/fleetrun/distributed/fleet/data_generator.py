@@ -12,6 +12,8 @@ SIGPIPE would, and without a traceback.
 import os
 import sys
 
+from fleetrun.distributed.fleet._generator_errors import noted, other_name
+
 try:
     import fleetrun._multi_slot_text as _multi_slot_text
 except ImportError:  # `python reader.py` may be run by another Python than the one that the package was built for
@@ -39,7 +41,7 @@ class DataGenerator:
         A sample is [(name, [value, ...]), ...], as a list, tuple or zip; None is left out. `line` is a line of
         standard input with its end, or None under run_from_memory().
         """
-        raise _noted(NotImplementedError("Please rewrite this function to return a list or tuple: [(name, [feasign, ...]), ...] "
+        raise noted(NotImplementedError("Please rewrite this function to return a list or tuple: [(name, [feasign, ...]), ...] "
                                          "or ((name, [feasign, ...]), ...)"),
                      f"{type(self).__name__} does not define generate_sample(line)")
 
@@ -108,7 +110,7 @@ class DataGenerator:
         return map(self._gen_str, samples)
 
     def _gen_str(self, line):
-        raise _noted(NotImplementedError("pls use MultiSlotDataGenerator or PairWiseDataGenerator"),
+        raise noted(NotImplementedError("pls use MultiSlotDataGenerator or PairWiseDataGenerator"),
                      "or MultiSlotStringDataGenerator, or define _gen_str(line)")
 
 
@@ -142,7 +144,7 @@ class MultiSlotDataGenerator(DataGenerator):
         if first:
             self._proto_info = []
         elif len(slots) != len(self._proto_info):
-            raise _noted(ValueError("the complete field set of two given line are inconsistent."),
+            raise noted(ValueError("the complete field set of two given line are inconsistent."),
                          f"this sample has {len(slots)} slots, those before it had {len(self._proto_info)}")
         words = []
         for index, (name, elements) in enumerate(slots):
@@ -150,7 +152,7 @@ class MultiSlotDataGenerator(DataGenerator):
             if first:
                 self._proto_info.append((name, "uint64"))
             elif name != self._proto_info[index][0]:
-                raise ValueError(_other_name(self._proto_info[index][0], name))
+                raise ValueError(other_name(self._proto_info[index][0], name))
             words.append(str(len(elements)))
             for element in elements:
                 if first or self._proto_info[index][1] != "float":
@@ -162,7 +164,7 @@ class MultiSlotDataGenerator(DataGenerator):
         if isinstance(element, float):
             self._proto_info[index] = (name, "float")
         elif not isinstance(element, int):
-            raise _noted(ValueError(f"the type of element{type(element)} must be in int or float"),
+            raise noted(ValueError(f"the type of element{type(element)} must be in int or float"),
                          f"a value of slot '{name}': {element!r}")
 
     def _texts(self, samples):
@@ -183,14 +185,10 @@ def _check_slot(name, elements):
     if not isinstance(name, str):
         raise ValueError(f"name{type(name)} must be in str type")
     if not isinstance(elements, list):
-        raise _noted(ValueError(f"elements{type(elements)} must be in list type"), f"the values of slot '{name}'")
+        raise noted(ValueError(f"elements{type(elements)} must be in list type"), f"the values of slot '{name}'")
     if not elements:
-        raise _noted(ValueError("the elements of each field can not be empty, you need padding it in process()."),
+        raise noted(ValueError("the elements of each field can not be empty, you need padding it in process()."),
                      f"slot '{name}' has no values: generate_sample() must give it at least one")
-
-
-def _other_name(expected, name):
-    return f"the field name of two given line are not match: require<{expected}>, get<{name}>."
 
 
 def _slots_of(line, example):
@@ -198,14 +196,9 @@ def _slots_of(line, example):
     if isinstance(line, zip):
         return list(line)
     if not isinstance(line, (list, tuple)):
-        raise _noted(ValueError("the output of process() must be in list or tuple type" + example),
+        raise noted(ValueError("the output of process() must be in list or tuple type" + example),
                      f"generate_sample() gave a sample of {type(line)}")
     return line
-
-
-def _noted(error, note):
-    error.add_note(note)
-    return error
 
 
 def _processes_wanted():
