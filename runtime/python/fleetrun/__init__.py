@@ -35,22 +35,35 @@ _TABLE = {
     "create_parameter": "framework:create_parameter",
     "seed": "framework:seed",
     "ParamAttr": "_param_attr:ParamAttr",
-    **_lazy.names("_places", "CPUPlace CUDAPlace CUDAPinnedPlace is_compiled_with_cuda is_compiled_with_xpu "
-                  "is_compiled_with_rocm is_compiled_with_custom_device set_device get_device"),
-    **_lazy.names("_mode", "enable_static disable_static in_dynamic_mode get_default_dtype set_default_dtype"),
+    **_lazy.names(
+        "_places",
+        "CPUPlace CUDAPlace CUDAPinnedPlace is_compiled_with_cuda is_compiled_with_xpu "
+        "is_compiled_with_rocm is_compiled_with_custom_device set_device get_device",
+    ),
+    **_lazy.names(
+        "_mode", "enable_static disable_static in_dynamic_mode get_default_dtype set_default_dtype"
+    ),
     **_lazy.names("_dtypes", "float32 float64 int32 int64 bool"),
     **_lazy.names("_saving", "save load"),
     "tensor": "tensor",
-    **_lazy.names("tensor", "abs add add_n all any arange argmax argmin argsort assign bernoulli bmm broadcast_to cast ceil "
-                  "chunk clip concat cos cumsum diag divide dot einsum equal equal_all erf exp expand expand_as expm1 eye "
-                  "flatten flip floor floor_divide floor_mod full full_like gather gather_nd greater_equal greater_than "
-                  "index_select isfinite isinf isnan less_equal less_than linspace log log10 log1p log2 logical_and "
-                  "logical_not logical_or logical_xor logsumexp masked_select matmul max maximum mean meshgrid min minimum "
-                  "mm mod multinomial multiply nonzero norm normal not_equal numel ones ones_like outer pow prod rand "
-                  "randint randn randperm rank reciprocal remainder reshape roll round rsqrt scale scatter shape sign sin "
-                  "slice sort split sqrt square squeeze stack std strided_slice subtract sum t take_along_axis tan tanh "
-                  "tile to_tensor topk transpose tril triu unbind uniform unique unsqueeze unstack var where zeros "
-                  "zeros_like"),
+    **_lazy.names(
+        "tensor",
+        "abs add add_n all any arange argmax argmin argsort assign bernoulli bmm broadcast_to cast ceil "
+        "chunk clip concat cos cumsum diag divide dot einsum equal equal_all erf exp expand expand_as "
+        "expm1 eye "
+        "flatten flip floor floor_divide floor_mod full full_like gather gather_nd greater_equal "
+        "greater_than "
+        "index_select isfinite isinf isnan less_equal less_than linspace log log10 log1p log2 logical_and "
+        "logical_not logical_or logical_xor logsumexp masked_select matmul max maximum mean meshgrid min "
+        "minimum "
+        "mm mod multinomial multiply nonzero norm normal not_equal numel ones ones_like outer pow prod rand "
+        "randint randn randperm rank reciprocal remainder reshape roll round rsqrt scale scatter shape "
+        "sign sin "
+        "slice sort split sqrt square squeeze stack std strided_slice subtract sum t take_along_axis tan "
+        "tanh "
+        "tile to_tensor topk transpose tril triu unbind uniform unique unsqueeze unstack var where zeros "
+        "zeros_like",
+    ),
 }
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle", _TABLE)
+__getattr__, __dir__ = _lazy.attach(__name__, _TABLE)

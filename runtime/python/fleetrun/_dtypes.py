@@ -1,21 +1,29 @@
 """The types a variable may have: float32, float64, int32, int64, bool."""
 
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 from fleetrun._error import Error
+
+if TYPE_CHECKING:
+    import numpy
 
 
 class DType:
     """One type; equal to its name, so that `var.dtype == "float32"` holds too."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> builtins.bool:
         return self.name == (other.name if isinstance(other, DType) else _plain_name(other))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.name)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"paddle.{self.name}"
 
 
@@ -23,8 +31,10 @@ float32 = DType("float32")
 float64 = DType("float64")
 int32 = DType("int32")
 int64 = DType("int64")
-bool = DType("bool")  # noqa: A001, the name scripts use
+bool = DType("bool")
 
+# What names a type: itself, "float32", numpy.float32, numpy.dtype("float32").
+DTypeLike: TypeAlias = "DType | str | type | numpy.dtype"
 ALL = {dtype.name: dtype for dtype in (float32, float64, int32, int64, bool)}
 
 
@@ -32,11 +42,11 @@ def _plain_name(dtype):
     """ "float32" from a string, a numpy dtype or a numpy type, without importing numpy."""
     if isinstance(dtype, str):
         return dtype.removeprefix("paddle.")
-    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
+    name: Any = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")
     return {"bool_": "bool", "float": "float64", "int": "int64"}.get(name, name)
 
 
-def name_of(dtype):
+def name_of(dtype: DTypeLike) -> str:
     """The type's name. Throws: Error(config) for a type that fleetrun does not have."""
     name = dtype.name if isinstance(dtype, DType) else _plain_name(dtype)
     if name not in ALL:
@@ -44,6 +54,6 @@ def name_of(dtype):
     return name
 
 
-def of(dtype):
+def of(dtype: DTypeLike) -> DType:
     """The DType of anything that name_of() takes."""
     return ALL[name_of(dtype)]

@@ -1,7 +1,15 @@
-"""paddle.einsum of one or two operands: what one operand alone holds is summed first, the rest is one engine operator."""
+"""paddle.einsum of one or two operands: what one operand alone holds is summed first, the rest is one engine
+operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from fleetrun._error import Error
 from fleetrun._graph import append
+
+if TYPE_CHECKING:
+    from fleetrun._variable import Variable
 
 _SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -11,18 +19,22 @@ def _fail(equation, what, hint=""):
 
 
 def _letters(equation, operands):
-    """(letters of each operand, letters of the result), dots replaced by letters that the equation does not use."""
+    """(letters of each operand, letters of the result), dots replaced by letters that the equation does not
+    use."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     parts = left.split(",")
     if len(parts) != len(operands):
         _fail(equation, f"{len(parts)} operands are described, {len(operands)} are given")
     spare = [letter for letter in _SPARE if letter not in equation]
-    most = max((x.ndim - len(part.replace("...", "")) for part, x in zip(parts, operands) if "..." in part), default=0)
+    most = max(
+        (x.ndim - len(part.replace("...", "")) for part, x in zip(parts, operands) if "..." in part),
+        default=0,
+    )
     dots = "".join(spare[:most])
     inputs = []
     for part, x in zip(parts, operands):
         hidden = x.ndim - len(part.replace("...", ""))
-        inputs.append(part.replace("...", dots[len(dots) - hidden:] if hidden else ""))
+        inputs.append(part.replace("...", dots[len(dots) - hidden :] if hidden else ""))
         if len(inputs[-1]) != x.ndim:
             _fail(equation, f"'{part}' describes {x.name}, which has {x.ndim} axes")
         if len(set(inputs[-1])) != len(inputs[-1]):
@@ -33,27 +45,28 @@ def _letters(equation, operands):
     return inputs, dots + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
 
 
-def einsum(equation, *operands):
-    """Products of operands, summed over the letters that the result does not have. `...` stands for any axes."""
+def einsum(equation: str, *operands: Variable) -> Variable:
+    """Products of operands, summed over the letters that the result does not have. `...` stands for any
+    axes."""
     if not operands or len(operands) > 2:
         _fail(equation, f"{len(operands)} operands are given", "use one or two, and chain calls for more")
     inputs, wanted = _letters(equation, operands)
     others = [inputs[1 - place] if len(inputs) == 2 else "" for place in range(len(inputs))]
-    operands = list(operands)
+    factors = list(operands)
     for place, letters in enumerate(inputs):
         alone = [axis for axis, c in enumerate(letters) if c not in wanted and c not in others[place]]
         if alone:
-            operands[place] = operands[place].sum(axis=alone)
+            factors[place] = factors[place].sum(axis=alone)
             inputs[place] = "".join(c for axis, c in enumerate(letters) if axis not in alone)
     if any(c not in "".join(inputs) for c in wanted):
         _fail(equation, f"'{wanted}' has a letter that no operand has")
     if "" in inputs:  # a number
-        rest = [(x, letters) for x, letters in zip(operands, inputs) if letters]
-        product = operands[0] if len(operands) == 1 else operands[0] * operands[1]
+        rest = [(x, letters) for x, letters in zip(factors, inputs) if letters]
+        product = factors[0] if len(factors) == 1 else factors[0] * factors[1]
         return _ordered(product, rest[0][1], wanted) if rest else product
-    if len(operands) == 1:
-        return _ordered(operands[0], inputs[0], wanted)
-    return append("einsum", "einsum", operands, {"x": inputs[0], "y": inputs[1], "out": wanted})
+    if len(factors) == 1:
+        return _ordered(factors[0], inputs[0], wanted)
+    return append("einsum", "einsum", factors, {"x": inputs[0], "y": inputs[1], "out": wanted})
 
 
 def _ordered(x, letters, wanted):

@@ -1,5 +1,10 @@
 """The one exception of fleetrun. Loads nothing else, so that any module may raise it."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
 KINDS = ("usage", "config", "host", "spawn", "network", "timeout", "data")
 
 
@@ -10,17 +15,17 @@ class Error(RuntimeError):
     Source: the same three parts as the C++ Error (runtime/base/error.h); both sides raise this class.
     """
 
-    def __init__(self, kind, what, hint="", context=()):
+    def __init__(self, kind: str, what: str, hint: str = "", context: Iterable[str] = ()) -> None:
         super().__init__(what)
         self.kind = kind
         self.what = what
         self.hint = hint
         self.context = tuple(context)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (Error, (self.kind, self.what, self.hint, self.context))
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [self.what]
         lines += [f"  while: {line}" for line in self.context]
         if self.hint:

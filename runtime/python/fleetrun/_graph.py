@@ -1,15 +1,20 @@
 """Programs, the one that is being built, and what appends to it. Each holds a program of the native engine.
 
-The default programs and the unique names belong to the process, as in Paddle: a script builds into whatever program_guard,
-or else the process, says. Building is single-threaded. Source: documents 002 and 003.
+The default programs and the unique names belong to the process, as in Paddle: a script builds into whatever
+program_guard, or else the process, says. Building is single-threaded. Source: documents 002 and 003.
 """
+
+from __future__ import annotations
 
 import contextlib
 import linecache
 import os
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fleetrun import _native, _dtypes as dtypes
+from fleetrun import _dtypes as dtypes
+from fleetrun import _native
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._lazy import missing
@@ -17,20 +22,29 @@ from fleetrun._param_attr import ParamAttr, to_attr
 from fleetrun._scope import global_scope
 from fleetrun._variable import Parameter, Variable
 
+if TYPE_CHECKING:
+    from fleetrun._dtypes import DTypeLike
+    from fleetrun._param_attr import ParamLike
+    from fleetrun._scope import Scope
+    from fleetrun.nn.initializer import Initializer
+    from fleetrun.regularizer import WeightDecay
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_names = {}
+T = TypeVar("T")
+_names: dict[str, int] = {}
 _seed = 0
 
 
-def unique_name(prefix):
-    """`prefix`_N, N counting from 0 per prefix: servers and trainers that run one script get the same names."""
+def unique_name(prefix: str) -> str:
+    """`prefix`_N, N counting from 0 per prefix: servers and trainers that run one script get the same
+    names."""
     number = _names.get(prefix, 0)
     _names[prefix] = number + 1
     return f"{prefix}_{number}"
 
 
 @contextlib.contextmanager
-def unique_name_guard(new_generator=None):
+def unique_name_guard(new_generator: Any = None) -> Iterator[None]:
     """Within `with`, names are numbered from 0 again."""
     global _names
     refuse("paddle.utils.unique_name.guard", new_generator=(new_generator, None))
@@ -41,61 +55,62 @@ def unique_name_guard(new_generator=None):
         _names = before
 
 
-class SideTable:
+class SideTable(Generic[T]):
     """What another module keeps with each program, which itself holds only its graph.
 
-    name: the attribute by which scripts reach the value. make: makes it for a program that has none. copied: gives a clone
-    its own; None: a clone begins without.
+    name: the attribute by which scripts reach the value. make: makes it for a program that has none. copied:
+    gives a clone its own; None: a clone begins without.
     """
 
-    def __init__(self, name, make, copied=None):
+    def __init__(self, name: str, make: Callable[[], T], copied: Callable[[T], T] | None = None) -> None:
         self.name = name
         self.copied = copied
         self._make = make
 
-    def of(self, program):
+    def of(self, program: Program) -> T:
         """The program's value."""
         value = program.sides.get(self)
         return program.sides.setdefault(self, self._make()) if value is None else value
 
-    def put(self, program, value):
+    def put(self, program: Program, value: T) -> None:
         """Replaces the program's value."""
         program.sides[self] = value
 
 
 class Program:
-    """A graph: variables and operators in order. random_seed 0: fresh random numbers in every run of a start-up program."""
+    """A graph: variables and operators in order. random_seed 0: fresh random numbers in every run of a
+    start-up program."""
 
     # None, or after minimize() what scripts look at (static/training.py).
-    _fleet_opt = None
+    _fleet_opt: Any = None
 
-    def __init__(self, native=None):
+    def __init__(self, native: _native.Program | None = None) -> None:
         self.native = native if native is not None else _native.Program()
         self.native.random_seed = self.native.random_seed or _seed
-        self._variables = {}
-        self._parameters = {}
+        self._variables: dict[Any, Any] = {}
+        self._parameters: dict[Any, Any] = {}
         # What this one was cloned from, and how many operators a clone for test had then.
-        self.origin = None
+        self.origin: Any = None
         self._cloned_at = 0
         # What other modules keep with this program: a SideTable's value each.
-        self.sides = {}
+        self.sides: dict[Any, Any] = {}
 
     @property
-    def random_seed(self):
+    def random_seed(self) -> int:
         """The seed of dropout and, for a start-up program, of the initial values; 0 for fresh numbers."""
         return self.native.random_seed
 
     @random_seed.setter
-    def random_seed(self, seed):
+    def random_seed(self, seed: int) -> None:
         self.native.random_seed = int(seed)
 
-    def global_block(self):
+    def global_block(self) -> Program:
         """The one block that a program has: itself."""
         return self
 
     current_block = global_block
 
-    def var(self, name):
+    def var(self, name: str) -> Variable:
         """The variable of this name. Throws: Error(config) naming the nearest one when there is none."""
         known = self._variables.get(name)
         if known is None:
@@ -103,30 +118,31 @@ class Program:
             known = self._variables[name] = Variable(self, name)
         return known
 
-    def has_var(self, name):
+    def has_var(self, name: str) -> bool:
         """Whether there is a variable of this name."""
         return self.native.has_variable(name)
 
     @property
-    def vars(self):
+    def vars(self) -> dict[str, Variable]:
         """All variables by name."""
         return {name: self.var(name) for name in self.native.variable_names()}
 
-    def list_vars(self):
+    def list_vars(self) -> list[Variable]:
         """All variables, by name."""
         return list(self.vars.values())
 
-    def all_parameters(self):
+    def all_parameters(self) -> list[Parameter]:
         """The parameters in the order in which they were made."""
         return list(self._parameters.values())
 
     @property
-    def ops(self):
+    def ops(self) -> list[_native.Operator]:
         """The operators in order, each with .type, .inputs, .outputs and .attributes."""
         return self.native.operators()
 
-    def state_dict(self, mode="all", scope=None):
-        """{name: value in the scope} of what the program keeps: mode "all", "param" (parameters) or "opt" (the rest).
+    def state_dict(self, mode: str = "all", scope: Scope | None = None) -> dict[str, Any]:
+        """{name: value in the scope} of what the program keeps: mode "all", "param" (parameters) or "opt"
+        (the rest).
 
         Throws: Error(config) for a program that has no values yet.
         """
@@ -134,14 +150,16 @@ class Program:
             raise Error("config", f"Program.state_dict(mode={mode!r})", 'use "all", "param" or "opt"')
         scope, values = scope or global_scope(), {}
         for name in self.native.variable_names():
-            if not self.native.variable(name).persistable or (mode != "all" and (name in self._parameters) != (mode == "param")):
+            if not self.native.variable(name).persistable or (
+                mode != "all" and (name in self._parameters) != (mode == "param")
+            ):
                 continue
             values[name] = scope.find_var(name)
             if values[name] is None:
                 raise Error("config", f"{name} has no value yet", "run the start-up program first")
         return values
 
-    def set_state_dict(self, state_dict, scope=None):
+    def set_state_dict(self, state_dict: Mapping[str, Any], scope: Scope | None = None) -> None:
         """Copies values, by name, into the scope. Throws: Error(config) for one of another shape."""
         import numpy
 
@@ -150,48 +168,58 @@ class Program:
                 continue
             value, shape = numpy.asarray(value), self.native.variable(name).shape
             if list(value.shape) != list(shape):
-                raise Error("config", f"{name} is {list(shape)} in the program, and {list(value.shape)} in the state")
+                raise Error(
+                    "config", f"{name} is {list(shape)} in the program, and {list(value.shape)} in the state"
+                )
             (scope or global_scope()).var(name).set(value)
 
-    def clone(self, for_test=False):
-        """A copy; for_test drops backward and updates, and switches dropout off. Parameters are shared by name."""
+    def clone(self, for_test: bool = False) -> Program:
+        """A copy; for_test drops backward and updates, and switches dropout off. Parameters are shared by
+        name."""
         copy = Program(self.native.clone_for_test() if for_test else self.native.copy())
         copy._parameters = {name: copy._adopt(parameter) for name, parameter in self._parameters.items()}
-        copy.sides = {table: table.copied(value) for table, value in self.sides.items() if table.copied is not None}
+        copy.sides = {
+            table: table.copied(value) for table, value in self.sides.items() if table.copied is not None
+        }
         copy.origin, copy._fleet_opt = self, self._fleet_opt
         copy._cloned_at = copy.native.operator_count() if for_test else 0
         return copy
 
-    def follow_origin(self):
-        """Takes over what minimize() changed in the program that this one was cloned from for test: lookups whose
-        rows moved to servers. Left as it is when operators were added since."""
+    def follow_origin(self) -> None:
+        """Takes over what minimize() changed in the program that this one was cloned from for test: lookups
+        whose rows moved to servers. Left as it is when operators were added since."""
         if self._cloned_at and self._cloned_at == self.native.operator_count():
             self.native = self.origin.native.clone_for_test()
         self._cloned_at = 0
 
     def _adopt(self, parameter):
-        twin = Parameter(self, parameter.name, parameter.regularizer, parameter.rate_factor, parameter.need_clip)
+        twin = Parameter(
+            self, parameter.name, parameter.regularizer, parameter.rate_factor, parameter.need_clip
+        )
         self._variables[parameter.name] = twin
         return twin
 
-    def add_parameter(self, name, regularizer, rate_factor, need_clip=True):
+    def add_parameter(
+        self, name: str, regularizer: WeightDecay | None, rate_factor: float, need_clip: bool = True
+    ) -> Parameter:
         """Registers the native variable `name` as a parameter."""
         parameter = Parameter(self, name, regularizer, rate_factor, need_clip)
         self._variables[name] = self._parameters[name] = parameter
         return parameter
 
-    def to_dot(self):
-        """The program as text for graphviz: `dot -Tsvg` draws operators as boxes, what is fed or kept as ellipses."""
+    def to_dot(self) -> str:
+        """The program as text for graphviz: `dot -Tsvg` draws operators as boxes, what is fed or kept as
+        ellipses."""
         return self.native.to_dot()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.native)
 
-    def to_string(self, throw_on_error=False, with_details=False):
+    def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         """The program as text."""
         return str(self)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # program.training, program.loaders: the names that these tables had when the program held them.
         for table, value in self.__dict__.get("sides", {}).items():
             if table.name == name:
@@ -200,18 +228,18 @@ class Program:
 
 
 class _Defaults:
-    main = None
-    startup = None
+    main: Any = None
+    startup: Any = None
 
 
-def default_main_program():
+def default_main_program() -> Program:
     """The program that calls build into; made on first use."""
     if _Defaults.main is None:
         _Defaults.main = Program()
     return _Defaults.main
 
 
-def default_startup_program():
+def default_startup_program() -> Program:
     """The program that gives parameters their first values."""
     if _Defaults.startup is None:
         _Defaults.startup = Program()
@@ -219,7 +247,7 @@ def default_startup_program():
 
 
 @contextlib.contextmanager
-def program_guard(main_program, startup_program=None):
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Within `with`, calls build into these programs instead."""
     before = (default_main_program(), default_startup_program())
     _Defaults.main = main_program
@@ -231,31 +259,42 @@ def program_guard(main_program, startup_program=None):
 
 
 @contextlib.contextmanager
-def name_scope(prefix=None):
+def name_scope(prefix: str | None = None) -> Iterator[None]:
     """Accepted: names are unique without it."""
     yield
 
 
-def seed(seed):  # noqa: A001, Paddle's argument name
-    """Seeds initial values and dropout of programs, those that exist and those to come; 0 for fresh numbers."""
+def seed(seed: int) -> None:
+    """Seeds initial values and dropout of programs, those that exist and those to come; 0 for fresh
+    numbers."""
     global _seed
     _seed = int(seed)
     for program in (default_main_program(), default_startup_program()):
         program.random_seed = _seed
 
 
-def append(kind, operator, inputs, attributes=None, outputs=None, layer=None):
-    """Appends `operator` and returns its outputs as Variables: `outputs` (names), or one named LAYER.tmp_0, the layer
-    being `kind`_N when none is given. An input of None is one that is not given."""
+def append(
+    kind: str,
+    operator: str,
+    inputs: Sequence[Variable | None],
+    attributes: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    layer: str | None = None,
+) -> Any:
+    """Appends `operator` and returns its outputs as Variables: `outputs` (names), or one named LAYER.tmp_0,
+    the layer being `kind`_N when none is given. An input of None is one that is not given."""
     program = default_main_program()
     if outputs is None:
         outputs = [unique_name((layer or unique_name(kind)) + ".tmp")]
     for variable in inputs:
         if variable is not None and not isinstance(variable, Variable):
-            raise Error("config", f"paddle.{kind}: {variable!r} is no variable of a program",
-                        "inputs come from paddle.static.data, parameters or other calls")
+            raise Error(
+                "config",
+                f"paddle.{kind}: {variable!r} is no variable of a program",
+                "inputs come from paddle.static.data, parameters or other calls",
+            )
     names = ["" if variable is None else variable.name for variable in inputs]
-    program.native.append(operator, names, outputs, attributes or {}, _script_line())
+    program.native.append(operator, names, list(outputs), dict(attributes or {}), _script_line())
     made = [program.var(name) for name in outputs]
     return made[0] if len(made) == 1 else made
 
@@ -269,21 +308,41 @@ def _script_line():
     return f"{file}:{number}: {linecache.getline(file, number).strip()}".removesuffix(": ")
 
 
-def create_parameter(shape, dtype="float32", name=None, attr=None, is_bias=False, default_initializer=None):
-    """A parameter of `shape`, initialised by its attribute, else `default_initializer`, else XavierUniform (a bias: 0).
+def create_parameter(
+    shape: Sequence[int],
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
+    attr: ParamLike = None,
+    is_bias: bool = False,
+    default_initializer: Initializer | None = None,
+) -> Parameter:
+    """A parameter of `shape`, initialised by its attribute, else `default_initializer`, else XavierUniform (a
+    bias: 0).
 
     Throws: Error(config) for a type that is not float32 or a name taken by a parameter of another shape.
     """
     return make_parameter("create_parameter", shape, dtype, attr, is_bias, default_initializer, name)
 
 
-def make_parameter(layer, shape, dtype, attr, is_bias, default_initializer, name=None, named=False):
-    """create_parameter() for a layer: the parameter becomes LAYER_N.w_0 or .b_0, LAYER.w_0 when it is already `named`."""
+def make_parameter(
+    layer: str,
+    shape: Sequence[int],
+    dtype: DTypeLike,
+    attr: ParamLike,
+    is_bias: bool,
+    default_initializer: Initializer | None,
+    name: str | None = None,
+    named: bool = False,
+) -> Parameter:
+    """create_parameter() for a layer: the parameter becomes LAYER_N.w_0 or .b_0, LAYER.w_0 when it is already
+    `named`."""
     from fleetrun.nn import initializer as initializers
 
     attr = to_attr(attr, f"paddle.{layer}") or ParamAttr()
     if dtypes.name_of(dtype) != "float32":
-        raise Error("config", f"paddle.{layer}: a parameter of type {dtypes.name_of(dtype)}", "parameters are float32")
+        raise Error(
+            "config", f"paddle.{layer}: a parameter of type {dtypes.name_of(dtype)}", "parameters are float32"
+        )
     name = name or attr.name
     if name is None:
         prefix = layer if named else unique_name(layer)
@@ -291,16 +350,29 @@ def make_parameter(layer, shape, dtype, attr, is_bias, default_initializer, name
     main, startup = default_main_program(), default_startup_program()
     shape = [int(size) for size in shape]
     if min(shape, default=0) < 0:
-        raise Error("config", f"paddle.{layer}: a parameter of the shape {shape}", "its sizes are known, and none is below 0")
+        raise Error(
+            "config",
+            f"paddle.{layer}: a parameter of the shape {shape}",
+            "its sizes are known, and none is below 0",
+        )
     if name in main._parameters:
         known = main._parameters[name]
         if list(known.shape) != shape:
-            raise Error("config", f"parameter {name} has the shape {list(known.shape)}, and {shape} is asked for",
-                        "give one of the two another name in ParamAttr")
+            raise Error(
+                "config",
+                f"parameter {name} has the shape {list(known.shape)}, and {shape} is asked for",
+                "give one of the two another name in ParamAttr",
+            )
         return known
     for program in (main, startup):
-        program.native.add_variable(name, "float32", shape, persistable=True, trainable=bool(attr.trainable),
-                                    stop_gradient=not attr.trainable)
+        program.native.add_variable(
+            name,
+            "float32",
+            shape,
+            persistable=True,
+            trainable=bool(attr.trainable),
+            stop_gradient=not attr.trainable,
+        )
     initializer = attr.initializer or default_initializer
     if initializer is None:
         initializer = initializers.Constant(0.0) if is_bias else initializers.XavierUniform()

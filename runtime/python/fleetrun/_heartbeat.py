@@ -1,9 +1,10 @@
 """Signs of life for `fleetrun --hang_timeout`, in pure Python.
 
-Nothing happens in a process that has no FLEETRUN_HEARTBEAT_FD, and nothing here can block or fail: a beat that the
-descriptor does not take is dropped.
+Nothing happens in a process that has no FLEETRUN_HEARTBEAT_FD, and nothing here can block or fail: a beat
+that the descriptor does not take is dropped.
 """
 
+import contextlib
 import fcntl
 import os
 import stat
@@ -13,8 +14,9 @@ _INTERVAL = 0.05  # seconds; what is said in between is left out
 
 
 def _descriptor():
-    """The descriptor, or None. A process that was started by the one it is for inherits the variable but not always the
-    descriptor, whose number may be another file by now: only a pipe that is open as fleetrun's are is written to."""
+    """The descriptor, or None. A process that was started by the one it is for inherits the variable but not
+    always the descriptor, whose number may be another file by now: only a pipe that is open as fleetrun's are
+    is written to."""
     text = os.environ.get("FLEETRUN_HEARTBEAT_FD", "")
     try:
         fd = int(text)
@@ -33,9 +35,10 @@ class _Heart:
     def beat(self, step=None, seconds=None):
         """Tells fleetrun that this process gets on: call it once per step.
 
-        step: the number of the step, which also tells the restart policy that there is progress. seconds: how long the
-        step's own work took, without waiting for other processes; by it a slow process is found among ones that wait
-        for each other. Calls that follow each other closely are left out, so it costs next to nothing.
+        step: the number of the step, which also tells the restart policy that there is progress. seconds: how
+        long the step's own work took, without waiting for other processes; by it a slow process is found
+        among ones that wait for each other. Calls that follow each other closely are left out, so it costs
+        next to nothing.
         """
         if self._fd is None:
             return
@@ -46,10 +49,8 @@ class _Heart:
         line = "beat" if step is None else f"step {int(step)}"
         if step is not None and seconds is not None:
             line += f" {float(seconds):.6g}"
-        try:
+        with contextlib.suppress(OSError):  # nobody reads, and the channel is full
             os.write(self._fd, line.encode() + b"\n")
-        except OSError:
-            pass  # nobody reads, and the channel is full
 
 
 heartbeat = _Heart().beat

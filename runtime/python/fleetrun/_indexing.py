@@ -3,7 +3,8 @@
 import builtins
 import numbers
 
-from fleetrun import _dtypes as dtypes, tensor
+from fleetrun import _dtypes as dtypes
+from fleetrun import tensor
 from fleetrun._error import Error
 from fleetrun._variable import Variable
 
@@ -12,7 +13,8 @@ _LAST = 2**31 - 1
 
 
 def index(x, items):
-    """x[items]: numbers, slices, None for a new axis, one Ellipsis; a bool mask of x's shape; one vector of places.
+    """x[items]: numbers, slices, None for a new axis, one Ellipsis; a bool mask of x's shape; one vector of
+    places.
 
     Throws: Error(config) naming what an index cannot be.
     """
@@ -22,7 +24,7 @@ def index(x, items):
     if any(item is Ellipsis for item in items):
         place = next(place for place, item in enumerate(items) if item is Ellipsis)
         axes = builtins.sum(item is not None for item in items) - 1
-        items[place:place + 1] = [_ALL] * (x.ndim - axes)
+        items[place : place + 1] = [_ALL] * (x.ndim - axes)
     cut = _Cut(x)
     for item in items:
         cut.take(item)
@@ -54,12 +56,21 @@ class _Cut:
         elif isinstance(item, builtins.slice):
             step = 1 if item.step is None else int(item.step)
             if step < 1:
-                raise Error("config", f"{self.x.name}[{item!r}] is not supported", "use paddle.flip for a step below 1")
+                raise Error(
+                    "config",
+                    f"{self.x.name}[{item!r}] is not supported",
+                    "use paddle.flip for a step below 1",
+                )
             if item != _ALL:
-                self._add(0 if item.start is None else item.start, _LAST if item.stop is None else item.stop, step)
+                self._add(
+                    0 if item.start is None else item.start, _LAST if item.stop is None else item.stop, step
+                )
         else:
-            raise Error("config", f"{self.x.name}[{item!r}] is not supported",
-                        "use numbers, slices, None, or one mask or vector of places alone")
+            raise Error(
+                "config",
+                f"{self.x.name}[{item!r}] is not supported",
+                "use numbers, slices, None, or one mask or vector of places alone",
+            )
         self.axis += 1
 
     def _add(self, start, end, step):
@@ -87,7 +98,9 @@ def _sizes(part, sizes, dropped):
         return sizes
     now = tensor.shape(part)
     kept = [axis for axis in range(part.ndim) if axis not in dropped]
-    return [tensor.slice(now, [0], [axis], [axis + 1]) if size < 0 else size for axis, size in zip(kept, sizes)]
+    return [
+        tensor.slice(now, [0], [axis], [axis + 1]) if size < 0 else size for axis, size in zip(kept, sizes)
+    ]
 
 
 def _picked(x, places):

@@ -1,11 +1,13 @@
 """The end of a process that was interrupted in a call which cannot be cancelled."""
 
+from __future__ import annotations
+
 import atexit
 import os
 import sys
 
 
-def leave_at_exit():
+def leave_at_exit() -> None:
     """Ends the process with 130, as after Ctrl-C, before anything waits for the abandoned call."""
 
     def leave():

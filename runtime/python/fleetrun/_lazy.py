@@ -1,14 +1,20 @@
 """Module attributes that are imported when they are first used, and the message for those that are not there.
 
 A pipe command imports fleetrun once per file, so nothing may be loaded that is not asked for; and a name that
-fleetrun does not have fails where it is used, with its own name and the nearest one that exists.
+fleetrun does not have fails where it is used, with its own name and the nearest one that exists. Editors and
+type checkers read the same names in the .pyi beside the module, which scripts/python-stubs writes.
 """
 
 import importlib
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
-def missing(owner, name, known):
+
+def missing(owner: str, name: str, known: "Iterable[str]") -> str:
     """The message for `owner.name`: "fleetrun has no paddle.nn.Conv2D; did you mean …?"."""
     import difflib
 
@@ -17,32 +23,53 @@ def missing(owner, name, known):
     return f"fleetrun has no {owner}.{name}{suggestion}"
 
 
-def attach(module_name, owner, table):
-    """Returns (__getattr__, __dir__) for a module whose names live elsewhere.
+def attach(
+    module_name: str, table: "dict[str, str] | None" = None, owner: str | None = None
+) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
+    """Returns (__getattr__, __dir__) for a module whose names live elsewhere, and adds those to its __all__.
 
-    `table` maps a name to "module:attribute" or "module"; modules are relative to the package fleetrun.
-    `owner` is the module's name as scripts write it ("paddle.nn").
+    `table` maps a name to "module:attribute" or "module"; modules are relative to the package fleetrun. None
+    for a module that has all its names, and wants the message only. `owner` is its name as scripts write it,
+    where that is not the module's with "paddle" for "fleetrun".
     """
+    module = sys.modules[module_name]
+    lazy = table or {}
+    owner = owner or "paddle" + module_name.removeprefix("fleetrun")
+    known = vars(module)["__all__"] = [*vars(module).get("__all__", ()), *lazy]
 
-    def __getattr__(name):
-        target = table.get(name)
+    def __getattr__(name: str) -> "Any":
+        target = lazy.get(name)
         if target is None:
             if name.startswith("__"):
                 raise AttributeError(f"module {module_name!r} has no attribute {name!r}")
-            raise AttributeError(missing(owner, name, table))
-        module, _, attribute = target.partition(":")
-        value = importlib.import_module("fleetrun." + module)
-        if attribute:
+            raise AttributeError(missing(owner, name, known))
+        home, _, attributes = target.partition(":")
+        value = importlib.import_module("fleetrun." + home)
+        for attribute in attributes.split(".") if attributes else ():
             value = getattr(value, attribute)
-        setattr(sys.modules[module_name], name, value)
+        setattr(module, name, value)
         return value
 
-    def __dir__():
-        return sorted(set(table) | {name for name in vars(sys.modules[module_name]) if not name.startswith("_")})
+    def __dir__() -> list[str]:
+        return sorted({*known, *(name for name in vars(module) if not name.startswith("_"))})
 
     return __getattr__, __dir__
 
 
-def names(module, text):
+def names(module: str, text: str) -> dict[str, str]:
     """A part of attach()'s table: every word of `text` is that name in `module`."""
     return {name: f"{module}:{name}" for name in text.split()}
+
+
+# What several modules of Paddle 1.x have.
+OLDER_STRATEGIES = {
+    **names(
+        "distributed.fleet._configs", "DistributeTranspilerConfig TrainerRuntimeConfig ServerRuntimeConfig"
+    ),
+    **names(
+        "distributed.fleet._transpiler_strategy",
+        "StrategyFactory DistributedStrategyFactory SyncStrategy AsyncStrategy HalfAsyncStrategy GeoStrategy",
+    ),
+}
+LOADERS = {"DataLoader": "io.loader:DataLoader", "PyReader": "io.generator_loader:PyReader"}
+ROLES = names("distributed.fleet._roles", "UserDefinedRoleMaker PaddleCloudRoleMaker Role RoleMakerBase")

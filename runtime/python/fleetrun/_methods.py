@@ -1,19 +1,58 @@
 """What a variable has as a method, and its operators: the functions of fleetrun/tensor.py by name."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from fleetrun import _indexing, tensor
-from fleetrun._variable import METHODS
+from fleetrun._operators import Operators
+from fleetrun._variable import Variable
+
+# Those that are not called on a variable, in Paddle as here.
+_FUNCTIONS_ONLY = {
+    "add_n", "arange", "assign", "concat", "diag", "einsum", "eye", "full", "full_like", "linspace",
+    "meshgrid", "normal", "ones", "ones_like", "outer", "rand", "randint", "randn", "randperm", "rank",
+    "shape", "stack", "to_tensor", "uniform", "zeros", "zeros_like",
+}  # fmt: skip
 
 
-def _power_of(x, base):
-    return tensor.pow(tensor.full_like(x, base), x)
+def _equal(x: Variable, other: Any) -> Any:
+    """Compares values when `other` is a variable or a number; a variable is not equal to any other thing."""
+    return tensor.equal(x, other) if isinstance(other, (Variable, int, float)) else False
 
 
-METHODS.update({name: getattr(tensor, name) for name in (
-    "abs add all any argmax argmin argsort bernoulli bmm broadcast_to cast ceil chunk clip cos cumsum divide dot equal "
-    "equal_all erf exp expand expand_as expm1 flatten flip floor floor_divide floor_mod gather gather_nd greater_equal "
-    "greater_than index_select isfinite isinf isnan less_equal less_than log log10 log1p log2 logical_and logical_not "
-    "logical_or logical_xor logsumexp masked_select matmul max maximum mean min minimum mm mod multinomial multiply "
-    "nonzero norm not_equal numel pow prod reciprocal remainder reshape roll round rsqrt scale scatter sign sin slice sort "
-    "split sqrt square squeeze std strided_slice subtract sum t take_along_axis tan tanh tile topk transpose tril triu "
-    "unbind unique unsqueeze unstack var where").split()}, astype=tensor.cast, __getitem__=_indexing.index,
-    __rpow__=_power_of)
+def _not_equal(x: Variable, other: Any) -> Any:
+    return tensor.not_equal(x, other) if isinstance(other, (Variable, int, float)) else True
+
+
+METHODS = {
+    **{name: getattr(tensor, name) for name in tensor.__all__ if name not in _FUNCTIONS_ONLY},
+    "astype": tensor.cast,
+    "__add__": tensor.add,
+    "__radd__": tensor.add,
+    "__sub__": tensor.subtract,
+    "__rsub__": lambda x, other: tensor.subtract(other, x),
+    "__mul__": tensor.multiply,
+    "__rmul__": tensor.multiply,
+    "__truediv__": tensor.divide,
+    "__rtruediv__": lambda x, other: tensor.divide(other, x),
+    "__floordiv__": tensor.floor_divide,
+    "__mod__": tensor.mod,
+    "__pow__": tensor.pow,
+    "__rpow__": lambda x, base: tensor.pow(tensor.full_like(x, base), x),
+    "__matmul__": tensor.matmul,
+    "__lt__": tensor.less_than,
+    "__le__": tensor.less_equal,
+    "__gt__": tensor.greater_than,
+    "__ge__": tensor.greater_equal,
+    "__eq__": _equal,
+    "__ne__": _not_equal,
+    "__and__": tensor.logical_and,
+    "__or__": tensor.logical_or,
+    "__invert__": tensor.logical_not,
+    "__abs__": tensor.abs,
+    "__neg__": lambda x: tensor.scale(x, -1.0),
+    "__getitem__": _indexing.index,
+}
+for _name, _function in METHODS.items():
+    setattr(Operators, _name, _function)

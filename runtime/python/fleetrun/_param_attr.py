@@ -1,19 +1,40 @@
 """ParamAttr: what a script may say about a parameter."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
 from fleetrun._error import Error
+
+if TYPE_CHECKING:
+    from fleetrun.nn.initializer import Initializer
+    from fleetrun.regularizer import WeightDecay
 
 
 class ParamAttr:
-    """Name, initializer, regularizer, trainable and need_clip of a parameter; learning_rate is a factor of the optimizer's.
+    """Name, initializer, regularizer, trainable and need_clip of a parameter; learning_rate is a factor of
+    the optimizer's.
 
-    regularizer: L1Decay or L2Decay; it goes before the optimizer's weight_decay. Throws: Error(config) naming an argument
-    that fleetrun cannot honour.
+    regularizer: L1Decay or L2Decay; it goes before the optimizer's weight_decay. Throws: Error(config) naming
+    an argument that fleetrun cannot honour.
     """
 
-    def __init__(self, name=None, initializer=None, learning_rate=1.0, regularizer=None, trainable=True,
-                 do_model_average=True, need_clip=True):
+    def __init__(
+        self,
+        name: str | None = None,
+        initializer: Initializer | None = None,
+        learning_rate: float = 1.0,
+        regularizer: WeightDecay | None = None,
+        trainable: bool = True,
+        do_model_average: bool = True,
+        need_clip: bool = True,
+    ) -> None:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
-            raise Error("config", f"paddle.ParamAttr(learning_rate={learning_rate!r}) is no number", "it is a factor, 1.0")
+            raise Error(
+                "config",
+                f"paddle.ParamAttr(learning_rate={learning_rate!r}) is no number",
+                "it is a factor, 1.0",
+            )
         # do_model_average only matters to model averaging, which does not exist here.
         self.name = name
         self.initializer = initializer
@@ -24,8 +45,14 @@ class ParamAttr:
         self.need_clip = need_clip
 
 
-def to_attr(attr, function):
-    """The ParamAttr that `attr` (None, a name, an initializer, a ParamAttr or False) stands for; False stays."""
+# What a layer takes for a parameter: its attribute, name, initializer or regularizer; True is the default,
+# False none.
+ParamLike: TypeAlias = "ParamAttr | str | Initializer | WeightDecay | bool | None"
+
+
+def to_attr(attr: ParamLike, function: str) -> ParamAttr | Literal[False]:
+    """The ParamAttr that `attr` (None, a name, an initializer, a ParamAttr or False) stands for; False
+    stays."""
     from fleetrun.nn.initializer import Initializer
     from fleetrun.regularizer import WeightDecay
 

@@ -1,35 +1,47 @@
 """Functions that pick, sort and place values. Part of fleetrun/tensor.py."""
 
-from fleetrun import _dtypes as dtypes, _numbers
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fleetrun import _dtypes as dtypes
+from fleetrun import _numbers
 from fleetrun._arguments import refuse
 from fleetrun._creation import to_tensor
 from fleetrun._error import Error
 from fleetrun._graph import append, unique_name
 from fleetrun._variable import Variable
 
+if TYPE_CHECKING:
+    from fleetrun._dtypes import DTypeLike
 
-def gather(x, index, axis=None, name=None):
+
+def gather(x: Variable, index: Variable, axis: int | None = None, name: str | None = None) -> Variable:
     """x with the axis `axis` (the first when None) replaced by the places in index[n]."""
     return append("gather", "gather", [x, _vector(index)], {"axis": 0 if axis is None else int(axis)})
 
 
-def index_select(x, index, axis=0, name=None):
+def index_select(x: Variable, index: Variable, axis: int = 0, name: str | None = None) -> Variable:
     """gather() along any axis."""
     return gather(x, index, axis)
 
 
-def gather_nd(x, index, name=None):
+def gather_nd(x: Variable, index: Variable, name: str | None = None) -> Variable:
     """The parts of x at index[.., k]: one place for each of its first k axes."""
     return append("gather_nd", "gather_nd", [x, index])
 
 
-def take_along_axis(arr, indices, axis, broadcast=True):
+def take_along_axis(arr: Variable, indices: Variable, axis: int, broadcast: bool = True) -> Variable:
     """Along `axis`, of each line of arr those places that the line of `indices` says."""
     return append("take_along_axis", "take_along_axis", [arr, indices], {"axis": int(axis)})
 
 
-def scatter(x, index, updates, overwrite=True, name=None):
-    """x with the rows index[n] replaced by updates[n, ..]; overwrite=False: by the sums of the updates of each."""
+def scatter(
+    x: Variable, index: Variable, updates: Variable, overwrite: bool = True, name: str | None = None
+) -> Variable:
+    """x with the rows index[n] replaced by updates[n, ..]; overwrite=False: by the sums of the updates of
+    each."""
     return append("scatter", "scatter", [x, _vector(index), updates], {"overwrite": bool(overwrite)})
 
 
@@ -39,17 +51,17 @@ def _vector(index):
     return append("flatten", "flatten", [index]) if index.ndim else index.unsqueeze(0)
 
 
-def masked_select(x, mask, name=None):
+def masked_select(x: Variable, mask: Variable, name: str | None = None) -> Variable:
     """The values of x where `mask` (bool, of x's shape) holds. Shape: [how many]."""
     return append("masked_select", "masked_select", [x, mask])
 
 
-def nonzero(x, as_tuple=False):
+def nonzero(x: Variable, as_tuple: bool = False) -> Any:
     """Where x is not 0. Shape: [how many, axes of x] int64; as_tuple: one [how many, 1] for each axis."""
     found = append("where_index", "where_index", [x if x.dtype == dtypes.bool else x.cast("bool")])
     if not as_tuple:
         return found
-    return tuple(found[:, axis:axis + 1] for axis in range(x.ndim))
+    return tuple(found[:, axis : axis + 1] for axis in range(x.ndim))
 
 
 def _two(kind, operator, inputs, attributes):
@@ -58,19 +70,31 @@ def _two(kind, operator, inputs, attributes):
     return tuple(append(kind, operator, inputs, attributes, outputs))
 
 
-def topk(x, k, axis=None, largest=True, sorted=True, name=None):  # noqa: A002, Paddle's argument name
-    """(values, places) of the k largest, or smallest, along `axis` (the last when None), in order. k: a number or a variable
-    of one integer."""
+def topk(
+    x: Variable,
+    k: int | Variable,
+    axis: int | None = None,
+    largest: bool = True,
+    sorted: bool = True,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """(values, places) of the k largest, or smallest, along `axis` (the last when None), in order. k: a
+    number or a variable of one integer."""
     inputs, number = ([x, k], {}) if isinstance(k, Variable) else ([x], {"k": int(k)})
-    return _two("topk", "top_k", inputs, {**number, "axis": -1 if axis is None else int(axis), "largest": bool(largest)})
+    return _two(
+        "topk",
+        "top_k",
+        inputs,
+        {**number, "axis": -1 if axis is None else int(axis), "largest": bool(largest)},
+    )
 
 
-def argsort(x, axis=-1, descending=False, name=None):
+def argsort(x: Variable, axis: int = -1, descending: bool = False, name: str | None = None) -> Variable:
     """The places of the values along `axis` in rising, or falling, order; equal ones keep theirs."""
     return _two("argsort", "argsort", [x], {"axis": int(axis), "descending": bool(descending)})[1]
 
 
-def sort(x, axis=-1, descending=False, name=None):
+def sort(x: Variable, axis: int = -1, descending: bool = False, name: str | None = None) -> Variable:
     """The values along `axis` in rising, or falling, order."""
     return _two("sort", "argsort", [x], {"axis": int(axis), "descending": bool(descending)})[0]
 
@@ -81,34 +105,62 @@ def _best(operator, x, axis, keepdim, dtype):
     return made if dtypes.name_of(dtype) == "int64" else made.cast(dtype)
 
 
-def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
+def argmax(
+    x: Variable,
+    axis: int | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike = "int64",
+    name: str | None = None,
+) -> Variable:
     """The place of the largest value along `axis`, or of all; the first of equal ones."""
     return _best("arg_max", x, axis, keepdim, dtype)
 
 
-def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
+def argmin(
+    x: Variable,
+    axis: int | None = None,
+    keepdim: bool = False,
+    dtype: DTypeLike = "int64",
+    name: str | None = None,
+) -> Variable:
     """The place of the smallest value along `axis`, or of all; the first of equal ones."""
     return _best("arg_min", x, axis, keepdim, dtype)
 
 
-def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, dtype="int64", name=None):
-    """The different values of x in rising order; and, as asked for, their first places in the flattened x, for each value of
-    x which one it is, and how often each is there."""
+def unique(
+    x: Variable,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | Sequence[int] | None = None,
+    dtype: DTypeLike = "int64",
+    name: str | None = None,
+) -> Any:
+    """The different values of x in rising order; and, as asked for, their first places in the flattened x,
+    for each value of x which one it is, and how often each is there."""
     refuse("paddle.unique", axis=(axis, None))
     prefix = unique_name("unique") + ".tmp"
     made = append("unique", "unique", [x], {}, [unique_name(prefix) for _ in range(4)])
-    places = [one if dtypes.name_of(dtype) == "int64" else one.cast(dtype) for one, wanted in
-              zip(made[1:], (return_index, return_inverse, return_counts)) if wanted]
+    places = [
+        one if dtypes.name_of(dtype) == "int64" else one.cast(dtype)
+        for one, wanted in zip(made[1:], (return_index, return_inverse, return_counts))
+        if wanted
+    ]
     return (made[0], *places) if places else made[0]
 
 
-def cumsum(x, axis=None, dtype=None, name=None):
+def cumsum(
+    x: Variable,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> Variable:
     """Each value and those before it along `axis`, or in the flattened x, added up."""
     x = x if dtype is None else x.cast(dtype)
     return append("cumsum", "cumsum", [x], {} if axis is None else {"axis": int(axis)})
 
 
-def flip(x, axis, name=None):
+def flip(x: Variable, axis: int | Sequence[int], name: str | None = None) -> Variable:
     """x with the values along the axes `axis` (of fixed size) in reverse order."""
     for one in _numbers.listed(axis):
         size = x.shape[one]
@@ -118,7 +170,9 @@ def flip(x, axis, name=None):
     return x
 
 
-def roll(x, shifts, axis=None, name=None):
+def roll(
+    x: Variable, shifts: int | Sequence[int], axis: int | Sequence[int] | None = None, name: str | None = None
+) -> Variable:
     """x with the values along the axes `axis` (of fixed size) moved by `shifts`, around the end."""
     if axis is None:
         shape = x.shape

@@ -1,5 +1,7 @@
 """Where a program runs. Always the CPU: other places are accepted, and say so once."""
 
+from __future__ import annotations
+
 import sys
 
 from fleetrun._error import Error
@@ -10,14 +12,14 @@ _said = set()
 class CPUPlace:
     """The CPU."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Place(cpu)"
 
 
 class CUDAPlace(CPUPlace):
     """Accepted so that scripts run unchanged; the program runs on the CPU. Warns once per process."""
 
-    def __init__(self, id=0):  # noqa: A002, Paddle's argument name
+    def __init__(self, id: int = 0) -> None:
         self.id = id
         _warn_once(f"paddle.{type(self).__name__}({id}): fleetrun's engine runs on the CPU")
 
@@ -32,7 +34,7 @@ def _warn_once(text):
         print(f"fleetrun: warning: {text}", file=sys.stderr, flush=True)
 
 
-def check(place):
+def check(place: CPUPlace | str | None) -> CPUPlace:
     """Returns `place`, or the CPU for None. Throws: Error(config) for anything that is no place."""
     if place is None:
         return CPUPlace()
@@ -44,27 +46,27 @@ def check(place):
     return place
 
 
-def is_compiled_with_cuda():
+def is_compiled_with_cuda() -> bool:
     """False: the engine has no CUDA operators."""
     return False
 
 
-def is_compiled_with_xpu():
+def is_compiled_with_xpu() -> bool:
     """False."""
     return False
 
 
-def is_compiled_with_rocm():
+def is_compiled_with_rocm() -> bool:
     """False."""
     return False
 
 
-def is_compiled_with_custom_device(device_type):
+def is_compiled_with_custom_device(device_type: str) -> bool:
     """False for every device type."""
     return False
 
 
-def set_device(device):
+def set_device(device: str) -> CPUPlace:
     """Takes "cpu"; "gpu" and "gpu:N" with the warning of CUDAPlace. Throws: Error(config) for others."""
     kind = str(device).partition(":")[0]
     if kind == "gpu":
@@ -74,6 +76,6 @@ def set_device(device):
     return CPUPlace()
 
 
-def get_device():
+def get_device() -> str:
     """ "cpu"."""
     return "cpu"

@@ -1,10 +1,18 @@
-"""paddle.save and paddle.load: values in one file, as Paddle's own: a pickle with arrays where variables were."""
+"""paddle.save and paddle.load: values in one file, as Paddle's own: a pickle with arrays where variables
+were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    import os
 
-def save(obj, path, protocol=4, **configs):
+
+def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:
     """Writes arrays, values of a scope, numbers, texts, and dicts and lists of them to `path`.
 
     Throws: Error(config) naming what cannot be saved, Error(host) when the file cannot be written.
@@ -17,8 +25,9 @@ def save(obj, path, protocol=4, **configs):
     io.write_pickled(str(path), _plain(obj), protocol)
 
 
-def load(path, **configs):
-    """What save() wrote, or Paddle's: arrays are NumPy's. Throws: Error(data) for a file that holds something else."""
+def load(path: str | os.PathLike[str], **configs: Any) -> Any:
+    """What save() wrote, or Paddle's: arrays are NumPy's. Throws: Error(data) for a file that holds something
+    else."""
     from fleetrun.static import io
 
     _only("paddle.load", configs, ("return_numpy", "keep_name_table"))
@@ -42,5 +51,11 @@ def _plain(value):
         return numpy.array(value)
     if isinstance(value, (numpy.ndarray, numpy.generic, str, bytes, int, float, bool, type(None))):
         return value
-    what = f"the variable {value.name}, which has no value of its own" if isinstance(value, framework.Variable) else repr(value)
-    raise Error("config", f"paddle.save: {what}", "save arrays: program.state_dict(), or what Executor.run fetched")
+    what = (
+        f"the variable {value.name}, which has no value of its own"
+        if isinstance(value, framework.Variable)
+        else repr(value)
+    )
+    raise Error(
+        "config", f"paddle.save: {what}", "save arrays: program.state_dict(), or what Executor.run fetched"
+    )

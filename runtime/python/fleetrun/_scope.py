@@ -1,8 +1,16 @@
 """Scopes: values by name, kept from run to run. The global one belongs to the process, as in Paddle."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import _native
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import ArrayLike
 
 _scope = None
 
@@ -10,19 +18,19 @@ _scope = None
 class Scope:
     """Values by name. find_var(name).get_tensor() gives the tensor; numpy.array(tensor) its values."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.native = _native.Scope()
 
-    def find_var(self, name):
+    def find_var(self, name: str) -> ScopeVariable | None:
         """The value of this name, or None."""
         return ScopeVariable(self.native, name) if self.native.has(name) else None
 
-    def var(self, name):
+    def var(self, name: str) -> ScopeVariable:
         """The value of this name, made empty when it is not there."""
         self.native.make(name)
         return ScopeVariable(self.native, name)
 
-    def local_var_names(self):
+    def local_var_names(self) -> list[str]:
         """The names of all values."""
         return self.native.names()
 
@@ -30,34 +38,34 @@ class Scope:
 class ScopeVariable:
     """One value of a Scope: numpy reads it, set() replaces it."""
 
-    def __init__(self, scope, name):
+    def __init__(self, scope: _native.Scope, name: str) -> None:
         self._scope = scope
         self.name = name
 
-    def get_tensor(self):
+    def get_tensor(self) -> ScopeVariable:
         """Itself: the tensor."""
         return self
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
         import numpy
 
         value = numpy.asarray(self._scope.value(self.name))
         return value if dtype is None else value.astype(dtype)
 
-    def shape(self):
+    def shape(self) -> list[int]:
         """Sizes."""
         return list(self.__array__().shape)
 
     _get_dims = shape  # what scripts call that zero a metric's counters
 
-    def set(self, array, place=None):
+    def set(self, array: ArrayLike, place: Any = None) -> None:
         """Copies `array` in; type and shape become the array's."""
         import numpy
 
         self._scope.set_value(self.name, numpy.ascontiguousarray(array))
 
 
-def global_scope():
+def global_scope() -> Scope:
     """The process's scope: parameters and metrics by name, kept from run to run."""
     global _scope
     if _scope is None:
@@ -66,7 +74,7 @@ def global_scope():
 
 
 @contextlib.contextmanager
-def scope_guard(scope):
+def scope_guard(scope: Scope) -> Iterator[None]:
     """Within `with`, `scope` is the global scope."""
     global _scope
     before, _scope = global_scope(), scope

@@ -1,4 +1,5 @@
-"""Named arrays in one file, in the safetensors format: what fleetrun predict reads too (runtime/inference/tensor_file.h).
+"""Named arrays in one file, in the safetensors format: what fleetrun predict reads too
+(runtime/inference/tensor_file.h).
 
 Source: the format's description, https://github.com/huggingface/safetensors.
 """
@@ -19,7 +20,11 @@ def packed(values):
     header, pieces, offset = {}, [], 0
     for name, value in values.items():
         piece = numpy.ascontiguousarray(value).tobytes()
-        header[name] = {"dtype": _NAMES[value.dtype], "shape": list(value.shape), "data_offsets": [offset, offset + len(piece)]}
+        header[name] = {
+            "dtype": _NAMES[value.dtype],
+            "shape": list(value.shape),
+            "data_offsets": [offset, offset + len(piece)],
+        }
         pieces.append(piece)
         offset += len(piece)
     text = json.dumps(header).encode()
@@ -28,12 +33,13 @@ def packed(values):
 
 
 def unpacked(data, path):
-    """{name: array} of such bytes. Throws: Error(data) naming `path`, for a file that is cut or holds something else."""
+    """{name: array} of such bytes. Throws: Error(data) naming `path`, for a file that is cut or holds
+    something else."""
     try:
         (length,) = struct.unpack_from("<Q", data)
         if length > len(data) - 8:
             raise ValueError(f"its header should have {length} bytes, the file has {len(data)}")
-        header = json.loads(data[8:8 + length])
+        header = json.loads(data[8 : 8 + length])
         values = {}
         for name, entry in header.items():
             if name == "__metadata__":
@@ -41,7 +47,11 @@ def unpacked(data, path):
             begin, end = entry["data_offsets"]
             if not 0 <= begin <= end <= len(data) - 8 - length:
                 raise ValueError(f"{name} should be at {begin} to {end} of {len(data) - 8 - length} bytes")
-            values[name] = numpy.frombuffer(data[8 + length + begin:8 + length + end], _TYPES[entry["dtype"]]).reshape(entry["shape"]).copy()
+            values[name] = (
+                numpy.frombuffer(data[8 + length + begin : 8 + length + end], _TYPES[entry["dtype"]])
+                .reshape(entry["shape"])
+                .copy()
+            )
         return values
     except (ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
         raise Error("data", f"{path} is damaged: {error}", "copy or save the model again") from error

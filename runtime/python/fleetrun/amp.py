@@ -1,21 +1,42 @@
 """Mixed precision for PyTorch modules: auto_cast, and a GradScaler on which all ranks agree.
 
-Names and arguments are Paddle's; defaults are those of DistributedStrategy.amp_configs: the loss is multiplied by 32768, by
-twice as much after 1000 good steps in a row, and by 0.8 of it after 2 bad ones. A step is bad when a gradient of any rank is
-infinite or no number: then no rank's optimizer steps.
+Names and arguments are Paddle's; defaults are those of DistributedStrategy.amp_configs: the loss is
+multiplied by 32768, by twice as much after 1000 good steps in a row, and by 0.8 of it after 2 bad ones. A
+step is bad when a gradient of any rank is infinite or no number: then no rank's optimizer steps.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    import torch
 
-def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level="O1", dtype="float16"):
-    """torch.autocast of the device that torch would compute on: GPUs in `dtype`, CPUs in bfloat16. level: "O1"."""
+__all__ = ["auto_cast", "GradScaler"]
+
+
+def auto_cast(
+    enable: bool = True,
+    custom_white_list: Any = None,
+    custom_black_list: Any = None,
+    level: str = "O1",
+    dtype: str = "float16",
+) -> torch.autocast:
+    """torch.autocast of the device that torch would compute on: GPUs in `dtype`, CPUs in bfloat16. level:
+    "O1"."""
     import torch
 
     from fleetrun._arguments import refuse
 
-    refuse("paddle.amp.auto_cast", custom_white_list=(custom_white_list, None), custom_black_list=(custom_black_list, None),
-           level=(level, "O1"))
+    refuse(
+        "paddle.amp.auto_cast",
+        custom_white_list=(custom_white_list, None),
+        custom_black_list=(custom_black_list, None),
+        level=(level, "O1"),
+    )
     types = {"float16": torch.float16, "bfloat16": torch.bfloat16}
     if dtype not in types:
         raise Error("config", f"paddle.amp.auto_cast(dtype={dtype!r})", "use 'float16' or 'bfloat16'")
@@ -25,25 +46,42 @@ def auto_cast(enable=True, custom_white_list=None, custom_black_list=None, level
 
 
 class GradScaler:
-    """Multiplies the loss, so that small gradients are not lost in float16, and divides the gradients before the step.
+    """Multiplies the loss, so that small gradients are not lost in float16, and divides the gradients before
+    the step.
 
         scaled = scaler.scale(loss)
         scaled.backward()
         scaler.step(optimizer)
         scaler.update()
 
-    use_dynamic_loss_scaling=False: the factor stays (static loss scaling). enable=False: nothing is scaled or looked at.
+    use_dynamic_loss_scaling=False: the factor stays (static loss scaling). enable=False: nothing is scaled or
+    looked at.
     """
 
-    def __init__(self, enable=True, init_loss_scaling=32768.0, incr_ratio=2.0, decr_ratio=0.8, incr_every_n_steps=1000,
-                 decr_every_n_nan_or_inf=2, use_dynamic_loss_scaling=True):
-        for name, value, is_right in (("init_loss_scaling", init_loss_scaling, init_loss_scaling > 0),
-                                      ("incr_ratio", incr_ratio, incr_ratio > 1), ("decr_ratio", decr_ratio, 0 < decr_ratio < 1),
-                                      ("incr_every_n_steps", incr_every_n_steps, incr_every_n_steps >= 1),
-                                      ("decr_every_n_nan_or_inf", decr_every_n_nan_or_inf, decr_every_n_nan_or_inf >= 1)):
+    def __init__(
+        self,
+        enable: bool = True,
+        init_loss_scaling: float = 32768.0,
+        incr_ratio: float = 2.0,
+        decr_ratio: float = 0.8,
+        incr_every_n_steps: int = 1000,
+        decr_every_n_nan_or_inf: int = 2,
+        use_dynamic_loss_scaling: bool = True,
+    ) -> None:
+        for name, value, is_right in (
+            ("init_loss_scaling", init_loss_scaling, init_loss_scaling > 0),
+            ("incr_ratio", incr_ratio, incr_ratio > 1),
+            ("decr_ratio", decr_ratio, 0 < decr_ratio < 1),
+            ("incr_every_n_steps", incr_every_n_steps, incr_every_n_steps >= 1),
+            ("decr_every_n_nan_or_inf", decr_every_n_nan_or_inf, decr_every_n_nan_or_inf >= 1),
+        ):
             if not is_right:
-                raise Error("config", f"GradScaler({name}={value!r})", "init_loss_scaling is above 0, incr_ratio above 1, "
-                            "decr_ratio between 0 and 1, the numbers of steps at least 1")
+                raise Error(
+                    "config",
+                    f"GradScaler({name}={value!r})",
+                    "init_loss_scaling is above 0, incr_ratio above 1, "
+                    "decr_ratio between 0 and 1, the numbers of steps at least 1",
+                )
         self._enable = bool(enable)
         self._scale = float(init_loss_scaling)
         self._init_scale = float(init_loss_scaling)
@@ -51,15 +89,15 @@ class GradScaler:
         self._incr_every, self._decr_every = int(incr_every_n_steps), int(decr_every_n_nan_or_inf)
         self._is_dynamic = bool(use_dynamic_loss_scaling)
         self._good_steps = self._bad_steps = 0
-        self._found = {}  # optimizer: whether its gradients are bad, from unscale_ to update
+        self._found: dict[Any, Any] = {}  # optimizer: whether its gradients are bad, from unscale_ to update
 
-    def scale(self, var):
+    def scale(self, var: torch.Tensor) -> torch.Tensor:
         """The loss, multiplied."""
         return var * self._scale if self._enable else var
 
-    def unscale_(self, optimizer):
-        """Divides the gradients of `optimizer`, and finds out with the other ranks whether any is bad; before clipping.
-        Once for each update()."""
+    def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
+        """Divides the gradients of `optimizer`, and finds out with the other ranks whether any is bad; before
+        clipping. Once for each update()."""
         if not self._enable:
             return
         if id(optimizer) in self._found:
@@ -79,7 +117,7 @@ class GradScaler:
                     values.mul_(factor)
         self._found[id(optimizer)] = _any_rank(is_bad)
 
-    def step(self, optimizer):
+    def step(self, optimizer: torch.optim.Optimizer) -> Any:
         """The optimizer's step, unless a gradient is bad."""
         if not self._enable:
             return optimizer.step()
@@ -87,12 +125,12 @@ class GradScaler:
             self.unscale_(optimizer)
         return None if self._found[id(optimizer)] else optimizer.step()
 
-    def minimize(self, optimizer, *losses):
+    def minimize(self, optimizer: Any, *losses: Any) -> None:
         """step() and update(); scale(loss).backward() has been called before."""
         self.step(optimizer)
         self.update()
 
-    def update(self):
+    def update(self) -> None:
         """Chooses the factor of the next step."""
         if not self._enable or not self._found:
             return
@@ -111,37 +149,47 @@ class GradScaler:
                 self._scale *= self._incr_ratio
                 self._good_steps = 0
 
-    def get_scale(self):
+    def get_scale(self) -> float:
         """The factor of the next loss."""
         return self._scale if self._enable else 1.0
 
-    def is_enable(self):
+    def is_enable(self) -> bool:
         """Whether anything is done."""
         return self._enable
 
-    def is_use_dynamic_loss_scaling(self):
+    def is_use_dynamic_loss_scaling(self) -> bool:
         """Whether the factor changes."""
         return self._is_dynamic
 
-    def get_init_loss_scaling(self):
+    def get_init_loss_scaling(self) -> float:
         """The first factor."""
         return self._init_scale
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What load_state_dict() goes on from, with Paddle's keys."""
         if not self._enable:
             return {}
-        return {"scale": self._scale, "incr_ratio": self._incr_ratio, "decr_ratio": self._decr_ratio,
-                "incr_every_n_steps": self._incr_every, "decr_every_n_nan_or_inf": self._decr_every,
-                "incr_count": self._good_steps, "decr_count": self._bad_steps, "use_dynamic_loss_scaling": self._is_dynamic}
+        return {
+            "scale": self._scale,
+            "incr_ratio": self._incr_ratio,
+            "decr_ratio": self._decr_ratio,
+            "incr_every_n_steps": self._incr_every,
+            "decr_every_n_nan_or_inf": self._decr_every,
+            "incr_count": self._good_steps,
+            "decr_count": self._bad_steps,
+            "use_dynamic_loss_scaling": self._is_dynamic,
+        }
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on from state_dict()."""
         if not self._enable:
             return
         self._scale = float(state_dict["scale"])
         self._incr_ratio, self._decr_ratio = float(state_dict["incr_ratio"]), float(state_dict["decr_ratio"])
-        self._incr_every, self._decr_every = int(state_dict["incr_every_n_steps"]), int(state_dict["decr_every_n_nan_or_inf"])
+        self._incr_every, self._decr_every = (
+            int(state_dict["incr_every_n_steps"]),
+            int(state_dict["decr_every_n_nan_or_inf"]),
+        )
         self._good_steps, self._bad_steps = int(state_dict["incr_count"]), int(state_dict["decr_count"])
         self._is_dynamic = bool(state_dict["use_dynamic_loss_scaling"])
 

@@ -1,4 +1,5 @@
-"""paddle.common_ops_import: what models that define operators of their own take from it, as far as programs have it."""
+"""paddle.common_ops_import: what models that define operators of their own take from it, as far as programs
+have it."""
 
 from fleetrun import _lazy
 
@@ -10,4 +11,4 @@ _TABLE = {
     "core": "core",
 }
 __all__ = list(_TABLE)  # for `from paddle.common_ops_import import *`
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.common_ops_import", _TABLE)
+__getattr__, __dir__ = _lazy.attach(__name__, _TABLE)

@@ -1,8 +1,10 @@
 """paddle.core, paddle.base.core, paddle.fluid.core: what scripts catch."""
 
+from fleetrun.lod_tensor import LoDTensor
 
-from fleetrun.lod_tensor import LoDTensor  # noqa: F401
+__all__ = ["EOFException", "LoDTensor"]
 
 
 class EOFException(Exception):
-    """The DataLoader that a program reads from has no more batches; DataLoader.reset() and start() begin again."""
+    """The DataLoader that a program reads from has no more batches; DataLoader.reset() and start() begin
+    again."""

@@ -1,43 +1,63 @@
 """The hosts and processes of a job that may change while it runs, in pure Python.
 
-fleetrun tells each process of a job of several hosts who takes part: `world()` is what it said last, `on_world_change`
-is told of every change. A script needs nothing else of this package: PyTorch and plain Python may import it too. In a
-process that fleetrun has not started there is no world (None), and nothing is ever called back.
+fleetrun tells each process of a job of several hosts who takes part: `world()` is what it said last,
+`on_world_change` is told of every change. A script needs nothing else of this package: PyTorch and plain
+Python may import it too. In a process that fleetrun has not started there is no world (None), and nothing is
+ever called back.
 
-Worlds change under a running process only in a parameter-server job with elastic hosts (`World.in_place`); in other jobs
-the processes are started again, and the new ones find the new world.
+Worlds change under a running process only in a parameter-server job with elastic hosts (`World.in_place`); in
+other jobs the processes are started again, and the new ones find the new world.
 """
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["check", "epoch", "on_world_change", "Process", "remove_callback", "World", "world"]
 
 
 class Process:
-    """A trainer or server: `rank`, `endpoint` ("10.0.0.1:6170"), `node` (its host's name), `id` (of the fleetrun that
-    started it: a rank whose id has changed is another process than before)."""
+    """A trainer or server: `rank`, `endpoint` ("10.0.0.1:6170"), `node` (its host's name), `id` (of the
+    fleetrun that started it: a rank whose id has changed is another process than before)."""
 
     __slots__ = ("rank", "endpoint", "node", "id")
 
-    def __init__(self, entry):
+    def __init__(self, entry: Mapping[str, Any]) -> None:
         self.rank = int(entry["rank"])
         self.endpoint = entry["endpoint"]
         self.node = entry["node"]
         self.id = entry.get("id", "")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Process(rank={self.rank}, endpoint={self.endpoint!r}, node={self.node!r})"
 
 
 class World:
     """One world of the job. Values, never changed.
 
-    epoch: counts worlds, from 1. attempt: counts starts of the processes. run: names this run of the job. hash: equal
-    worlds have equal ones. in_place: see above. node, node_rank: this host among `nodes`, the names of all. trainers,
-    servers: lists of Process by rank; in an in-place world a rank of a host that was lost is missing until one comes.
+    epoch: counts worlds, from 1. attempt: counts starts of the processes. run: names this run of the job.
+    hash: equal worlds have equal ones. in_place: see above. node, node_rank: this host among `nodes`, the
+    names of all. trainers,
+    servers: lists of Process by rank; in an in-place world a rank of a host that was lost is missing until
+    one comes.
     """
 
-    __slots__ = ("epoch", "attempt", "run", "hash", "in_place", "node", "node_rank", "nodes", "trainers", "servers")
+    __slots__ = (
+        "epoch",
+        "attempt",
+        "run",
+        "hash",
+        "in_place",
+        "node",
+        "node_rank",
+        "nodes",
+        "trainers",
+        "servers",
+    )
 
-    def __init__(self, values):
+    def __init__(self, values: Mapping[str, Any]) -> None:
         self.epoch = int(values["epoch"])
         self.attempt = int(values["attempt"])
         self.run = values["run"]
@@ -49,21 +69,23 @@ class World:
         self.trainers = [Process(entry) for entry in values["trainers"]]
         self.servers = [Process(entry) for entry in values["servers"]]
 
-    def position(self, rank):
-        """(position, count) of the trainer with this rank among the trainers that are there: what to split work by.
-        A rank that is not there has position None."""
+    def position(self, rank: int) -> tuple[int | None, int]:
+        """(position, count) of the trainer with this rank among the trainers that are there: what to split
+        work by. A rank that is not there has position None."""
         ranks = sorted(trainer.rank for trainer in self.trainers)
         return (ranks.index(rank) if rank in ranks else None), len(ranks)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, World) and self.hash == other.hash
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.hash)
 
-    def __repr__(self):
-        return (f"World(epoch={self.epoch}, attempt={self.attempt}, nodes={self.nodes}, "
-                f"trainers={[trainer.rank for trainer in self.trainers]})")
+    def __repr__(self) -> str:
+        return (
+            f"World(epoch={self.epoch}, attempt={self.attempt}, nodes={self.nodes}, "
+            f"trainers={[trainer.rank for trainer in self.trainers]})"
+        )
 
 
 class _Feed:
@@ -161,8 +183,8 @@ class _Feed:
 
 
 def _descriptor():
-    """The descriptor, or None. The variable may be inherited where the descriptor is not, whose number may be another
-    file by now: only a pipe that is open as fleetrun's are is read."""
+    """The descriptor, or None. The variable may be inherited where the descriptor is not, whose number may be
+    another file by now: only a pipe that is open as fleetrun's are is read."""
     text = os.environ.get("FLEETRUN_WORLD_FD")
     if not text:
         return None
@@ -172,7 +194,11 @@ def _descriptor():
     try:
         fd = int(text)
         flags = fcntl.fcntl(fd, fcntl.F_GETFL)
-        if not stat.S_ISFIFO(os.fstat(fd).st_mode) or not flags & os.O_NONBLOCK or flags & os.O_ACCMODE == os.O_WRONLY:
+        if (
+            not stat.S_ISFIFO(os.fstat(fd).st_mode)
+            or not flags & os.O_NONBLOCK
+            or flags & os.O_ACCMODE == os.O_WRONLY
+        ):
             return None
         os.set_inheritable(fd, False)  # what this process starts must not take its lines
     except (ValueError, OverflowError, OSError):
@@ -201,12 +227,12 @@ def _feed():
     return _the_feed
 
 
-def world():
+def world() -> World | None:
     """The newest World, or None in a process without one. Never blocks; costs one system call."""
     return _feed().world()
 
 
-def epoch():
+def epoch() -> int:
     """The epoch of the newest world; without one that of the process's start; 0 when there is neither."""
     current = world()
     if current is not None:
@@ -215,14 +241,14 @@ def epoch():
     return int(text) if text.isdigit() else 0
 
 
-def on_world_change(callback, thread=False):
-    """Calls callback(world) after each change of the world; not for the one that is there now. Returns the callback, so
-    it can be a decorator.
+def on_world_change(callback: Callable[[World], object], thread: bool = False) -> Callable[[World], object]:
+    """Calls callback(world) after each change of the world; not for the one that is there now. Returns the
+    callback, so it can be a decorator.
 
     By default it is called in the training thread, between two batches: by Executor.run, at the end of
-    train_from_dataset, by the calls of fleet, and by check(), which a loop of its own calls. Several changes since the
-    last time are one call. With thread=True it is called at once from a thread of this module: it must then not touch
-    what the training thread uses; what it raises is printed.
+    train_from_dataset, by the calls of fleet, and by check(), which a loop of its own calls. Several changes
+    since the last time are one call. With thread=True it is called at once from a thread of this module: it
+    must then not touch what the training thread uses; what it raises is printed.
     """
     if thread:
         _feed().follow(callback)
@@ -231,11 +257,11 @@ def on_world_change(callback, thread=False):
     return callback
 
 
-def remove_callback(callback):
+def remove_callback(callback: Callable[[World], object]) -> None:
     """Takes back on_world_change."""
     _feed().remove(callback)
 
 
-def check():
+def check() -> bool:
     """Calls the callbacks of on_world_change when the world has changed; whether it has."""
     return _the_feed is not None and _the_feed.check()

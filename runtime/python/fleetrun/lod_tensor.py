@@ -1,65 +1,88 @@
-"""LoDTensor: an array of the values of all examples, one after the other, and which of them belong to which example.
+"""LoDTensor: an array of the values of all examples, one after the other, and which of them belong to which
+example.
 
-Source: Paddle 2.6.2's paddle.base.LoDTensor and create_lod_tensor. One level: what a variable with lod_level=1 is fed.
+Source: Paddle 2.6.2's paddle.base.LoDTensor and create_lod_tensor. One level: what a variable with
+lod_level=1 is fed.
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["create_lod_tensor", "LoDTensor"]
+
 
 class LoDTensor:
     """`array`: [values of all examples, …]; example r owns rows offsets[r] to offsets[r + 1]."""
 
-    def __init__(self, array=None, lod_offsets=None):
+    def __init__(self, array: ArrayLike | None = None, lod_offsets: Sequence[int] | None = None) -> None:
         self.array = numpy.zeros(0, dtype="float32") if array is None else numpy.ascontiguousarray(array)
         self.lod_offsets = [] if lod_offsets is None else list(lod_offsets)
 
-    def set(self, array, place=None):
+    def set(self, array: ArrayLike, place: Any = None) -> None:
         """Takes other values."""
         self.array = numpy.ascontiguousarray(array)
 
-    def shape(self):
+    def shape(self) -> list[int]:
         """Sizes of the array."""
         return list(self.array.shape)
 
-    def lod(self):
+    def lod(self) -> list[list[int]]:
         """[offsets], or [] for an array without examples of their own."""
         return [list(self.lod_offsets)] if self.lod_offsets else []
 
-    def recursive_sequence_lengths(self):
+    def recursive_sequence_lengths(self) -> list[list[int]]:
         """[the number of values of each example], or []."""
         return [numpy.diff(self.lod_offsets).tolist()] if self.lod_offsets else []
 
-    def set_recursive_sequence_lengths(self, recursive_sequence_lengths):
-        """Takes [the number of values of each example]. Throws: Error(config) for more than one level and for numbers below 0."""
+    def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:
+        """Takes [the number of values of each example]. Throws: Error(config) for more than one level and for
+        numbers below 0."""
         levels = list(recursive_sequence_lengths)
         if len(levels) > 1:
-            raise Error("config", f"a LoDTensor with {len(levels)} levels of sequences", "one level is what slots have")
+            raise Error(
+                "config",
+                f"a LoDTensor with {len(levels)} levels of sequences",
+                "one level is what slots have",
+            )
         lengths = [int(length) for length in levels[0]] if levels else []
         if any(length < 0 for length in lengths):
-            raise Error("config", f"a LoDTensor with an example of {min(lengths)} values", "a length is 0 or more")
-        self.lod_offsets = numpy.concatenate([[0], numpy.cumsum(lengths, dtype="int64")]).tolist() if levels else []
+            raise Error(
+                "config", f"a LoDTensor with an example of {min(lengths)} values", "a length is 0 or more"
+            )
+        self.lod_offsets = (
+            numpy.concatenate([[0], numpy.cumsum(lengths, dtype="int64")]).tolist() if levels else []
+        )
 
-    def set_lod(self, lod):
+    def set_lod(self, lod: Sequence[Any]) -> None:
         """Takes [offsets]. Throws: Error(config)."""
         self.set_recursive_sequence_lengths([numpy.diff(level).tolist() for level in lod])
 
-    def has_valid_recursive_sequence_lengths(self):
+    def has_valid_recursive_sequence_lengths(self) -> bool:
         """Whether the offsets begin with 0, never fall, and end with the number of rows of the array."""
         offsets, rows = self.lod_offsets, self.array.shape[0] if self.array.ndim else 0
         if not offsets:
             return True
         return offsets[0] == 0 and offsets[-1] == rows and all(a <= b for a, b in zip(offsets, offsets[1:]))
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> numpy.ndarray:
         return self.array if dtype is None else self.array.astype(dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LoDTensor(lod={self.lod()}, array=\n{self.array!r})"
 
 
-def create_lod_tensor(data, recursive_seq_lens, place=None):
+def create_lod_tensor(
+    data: ArrayLike | LoDTensor, recursive_seq_lens: Sequence[Sequence[int]], place: Any = None
+) -> LoDTensor:
     """A LoDTensor of `data`: an array, a LoDTensor, or a list of lists of ids (int64, one column).
 
     Throws: Error(config) where the lengths and the data disagree.
@@ -69,12 +92,18 @@ def create_lod_tensor(data, recursive_seq_lens, place=None):
     if isinstance(data, list):
         lengths = [len(one) for one in data]
         if list(recursive_seq_lens[-1]) != lengths:
-            raise Error("config", f"recursive_seq_lens says {list(recursive_seq_lens[-1])}, the lists of data have {lengths}",
-                        "give the length of each list")
+            raise Error(
+                "config",
+                f"recursive_seq_lens says {list(recursive_seq_lens[-1])}, the lists of data have {lengths}",
+                "give the length of each list",
+            )
         data = numpy.array([value for one in data for value in one], dtype="int64").reshape(-1, 1)
     tensor = LoDTensor(numpy.asarray(data))
     tensor.set_recursive_sequence_lengths(recursive_seq_lens)
     if not tensor.has_valid_recursive_sequence_lengths():
-        raise Error("config", f"recursive_seq_lens adds up to {tensor.lod_offsets[-1]}, data has {len(tensor.array)} rows",
-                    "give the number of rows of each example")
+        raise Error(
+            "config",
+            f"recursive_seq_lens adds up to {tensor.lod_offsets[-1]}, data has {len(tensor.array)} rows",
+            "give the number of rows of each example",
+        )
     return tensor

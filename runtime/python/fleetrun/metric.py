@@ -2,4 +2,4 @@
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.metric", {"accuracy": "static.metrics:accuracy"})
+__getattr__, __dir__ = _lazy.attach(__name__, {"accuracy": "static.metrics:accuracy"})

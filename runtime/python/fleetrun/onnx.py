@@ -1,31 +1,65 @@
-"""The dense part of a program as an ONNX model: export(). Needs the package `onnx`, which nothing else of fleetrun does.
+"""The dense part of a program as an ONNX model: export(). Needs the package `onnx`, which nothing else of
+fleetrun does.
 
 Source: the operators' definitions at https://onnx.ai/onnx/operators, opset 13.
 """
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from fleetrun import framework
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    from fleetrun._graph import Program
+    from fleetrun.static.io import Fetches
+
+__all__ = ["export"]
+
 _OPSET = 13
 _TYPES = {"float32": 1, "int32": 6, "int64": 7, "bool": 9, "float64": 11}
-_SAME = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "log": "Log", "exp": "Exp", "sqrt": "Sqrt", "reciprocal": "Reciprocal",
-         "abs": "Abs", "softsign": "Softsign", "assign": "Identity", "elementwise_add": "Add", "elementwise_sub": "Sub",
-         "elementwise_mul": "Mul", "elementwise_div": "Div", "elementwise_max": "Max", "elementwise_min": "Min",
-         "elementwise_pow": "Pow", "equal": "Equal", "less_than": "Less", "less_equal": "LessOrEqual", "greater_than": "Greater",
-         "greater_equal": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or", "logical_not": "Not", "where": "Where",
-         "add_n": "Sum"}
+_SAME = {
+    "relu": "Relu",
+    "sigmoid": "Sigmoid",
+    "tanh": "Tanh",
+    "log": "Log",
+    "exp": "Exp",
+    "sqrt": "Sqrt",
+    "reciprocal": "Reciprocal",
+    "abs": "Abs",
+    "softsign": "Softsign",
+    "assign": "Identity",
+    "elementwise_add": "Add",
+    "elementwise_sub": "Sub",
+    "elementwise_mul": "Mul",
+    "elementwise_div": "Div",
+    "elementwise_max": "Max",
+    "elementwise_min": "Min",
+    "elementwise_pow": "Pow",
+    "equal": "Equal",
+    "less_than": "Less",
+    "less_equal": "LessOrEqual",
+    "greater_than": "Greater",
+    "greater_equal": "GreaterOrEqual",
+    "logical_and": "And",
+    "logical_or": "Or",
+    "logical_not": "Not",
+    "where": "Where",
+    "add_n": "Sum",
+}
 
 
-def export(path, feed_vars, fetch_vars, program=None):
-    """Writes what computes fetch_vars from feed_vars to `path` (.onnx), for test; parameters have the values of the scope.
+def export(path: str, feed_vars: Fetches, fetch_vars: Fetches, program: Program | None = None) -> None:
+    """Writes what computes fetch_vars from feed_vars to `path` (.onnx), for test; parameters have the values
+    of the scope.
 
-    feed_vars: any variables of the program, so that what sparse_embedding or sequence_pool give can be fed where the rest is
-    to be exported. Throws: Error(config) naming the operator that ONNX has no word for here, the input that is missing, or the
-    package that is; Error(host).
+    feed_vars: any variables of the program, so that what sparse_embedding or sequence_pool give can be fed
+    where the rest is to be exported. Throws: Error(config) naming the operator that ONNX has no word for
+    here, the input that is missing, or the package that is; Error(host).
     """
     onnx = _package()
     program = program or framework.default_main_program()
@@ -43,15 +77,21 @@ def export(path, feed_vars, fetch_vars, program=None):
         graph.take_parameter(name)
     for op in reversed(kept):
         graph.add(op)
-    model = onnx.helper.make_model(graph.finish(fetches), producer_name="fleetrun",
-                                   opset_imports=[onnx.helper.make_opsetid("", _OPSET)], ir_version=8)
+    model = onnx.helper.make_model(
+        graph.finish(fetches),
+        producer_name="fleetrun",
+        opset_imports=[onnx.helper.make_opsetid("", _OPSET)],
+        ir_version=8,
+    )
     onnx.checker.check_model(model, full_check=True)
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         onnx.save(model, path + ".new")
         os.replace(path + ".new", path)
     except OSError as error:
-        raise Error("host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written") from error
+        raise Error(
+            "host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written"
+        ) from error
 
 
 def _package():
@@ -61,7 +101,9 @@ def _package():
         import onnx.helper
         import onnx.numpy_helper
     except ImportError as error:
-        raise Error("config", "paddle.onnx.export needs the package onnx, which is not installed", "pip install onnx") from error
+        raise Error(
+            "config", "paddle.onnx.export needs the package onnx, which is not installed", "pip install onnx"
+        ) from error
     return onnx
 
 
@@ -86,11 +128,18 @@ class _Graph:
         variable = self._native.variable(name)
         scope = framework.global_scope().native
         if variable.is_data:
-            raise Error("config", f"paddle.onnx.export: the model reads {name}, which is not among its inputs {self._feeds}",
-                        "add it to feed_vars, or fetch what does not need it")
+            raise Error(
+                "config",
+                f"paddle.onnx.export: the model reads {name}, which is not among its inputs {self._feeds}",
+                "add it to feed_vars, or fetch what does not need it",
+            )
         if variable.persistable:
             if not scope.has(name):
-                raise Error("config", f"paddle.onnx.export: {name} has no value", "run the start-up program first, or load the model")
+                raise Error(
+                    "config",
+                    f"paddle.onnx.export: {name} has no value",
+                    "run the start-up program first, or load the model",
+                )
             self._values.append(self._onnx.numpy_helper.from_array(numpy.asarray(scope.value(name)), name))
 
     def add(self, op):
@@ -99,9 +148,14 @@ class _Graph:
             self.node(_SAME[op.type], [name for name in op.inputs if name], op.outputs[0])
             return
         writer = globals().get("_write_" + op.type)
-        if writer is None or any(name.endswith("_from") for name in op.attributes):  # sizes that are variables
-            raise Error("config", f"paddle.onnx.export: {op.type}, which makes {op.outputs[0]}, cannot be exported",
-                        "feed what it makes: add that variable to feed_vars")
+        if writer is None or any(
+            name.endswith("_from") for name in op.attributes
+        ):  # sizes that are variables
+            raise Error(
+                "config",
+                f"paddle.onnx.export: {op.type}, which makes {op.outputs[0]}, cannot be exported",
+                "feed what it makes: add that variable to feed_vars",
+            )
         writer(self, op)
 
     def node(self, kind, inputs, output=None, **attributes):
@@ -133,13 +187,23 @@ class _Graph:
     def finish(self, fetches):
         """The graph."""
         info = lambda name: self._onnx.helper.make_tensor_value_info(  # noqa: E731
-            name, _TYPES[self.type(name)], [size if size >= 0 else f"{name}_{axis}" for axis, size in enumerate(self.shape(name))])
-        return self._onnx.helper.make_graph(self._nodes, "fleetrun", [info(name) for name in self._feeds],
-                                            [info(name) for name in fetches], self._values)
+            name,
+            _TYPES[self.type(name)],
+            [size if size >= 0 else f"{name}_{axis}" for axis, size in enumerate(self.shape(name))],
+        )
+        return self._onnx.helper.make_graph(
+            self._nodes,
+            "fleetrun",
+            [info(name) for name in self._feeds],
+            [info(name) for name in fetches],
+            self._values,
+        )
 
 
 def _write_linear(graph, op):
-    product = graph.node("MatMul", op.inputs[:2], None if len(op.inputs) > 2 and op.inputs[2] else op.outputs[0])
+    product = graph.node(
+        "MatMul", op.inputs[:2], None if len(op.inputs) > 2 and op.inputs[2] else op.outputs[0]
+    )
     if len(op.inputs) > 2 and op.inputs[2]:
         graph.node("Add", [product, op.inputs[2]], op.outputs[0])
 
@@ -170,7 +234,9 @@ def _write_leaky_relu(graph, op):
 
 
 def _write_pow(graph, op):
-    graph.node("Pow", [op.inputs[0], graph.constant(op.attributes.get("factor", 1.0), "float32")], op.outputs[0])
+    graph.node(
+        "Pow", [op.inputs[0], graph.constant(op.attributes.get("factor", 1.0), "float32")], op.outputs[0]
+    )
 
 
 def _write_not_equal(graph, op):
@@ -188,7 +254,10 @@ def _write_scale(graph, op):
 
 
 def _write_clip(graph, op):
-    limits = [graph.constant(op.attributes[name], "float32") if name in op.attributes else "" for name in ("min", "max")]
+    limits = [
+        graph.constant(op.attributes[name], "float32") if name in op.attributes else ""
+        for name in ("min", "max")
+    ]
     graph.node("Clip", [op.inputs[0], *limits], op.outputs[0])
 
 
@@ -211,8 +280,11 @@ def _write_fill_any_like(graph, op):
 
 def _write_embedding(graph, op):
     if op.attributes.get("padding_idx", -1) >= 0:
-        raise Error("config", f"paddle.onnx.export: the embedding that makes {op.outputs[0]} has a padding_idx",
-                    "feed what it makes: add that variable to feed_vars")
+        raise Error(
+            "config",
+            f"paddle.onnx.export: the embedding that makes {op.outputs[0]} has a padding_idx",
+            "feed what it makes: add that variable to feed_vars",
+        )
     graph.node("Gather", op.inputs[:2], op.outputs[0], axis=0)
 
 
@@ -224,7 +296,9 @@ def _write_stack(graph, op):
     axis = op.attributes.get("axis", 0)
     axis += len(graph.shape(op.outputs[0])) if axis < 0 else 0
     place = graph.constant([axis], "int64")
-    graph.node("Concat", [graph.node("Unsqueeze", [name, place]) for name in op.inputs], op.outputs[0], axis=axis)
+    graph.node(
+        "Concat", [graph.node("Unsqueeze", [name, place]) for name in op.inputs], op.outputs[0], axis=axis
+    )
 
 
 def _write_split(graph, op):
@@ -243,14 +317,20 @@ def _write_reshape(graph, op):
 def _write_flatten(graph, op):
     rank = len(graph.shape(op.inputs[0]))
     start, stop = op.attributes.get("start_axis", 0) % rank, op.attributes.get("stop_axis", -1) % rank
-    kept = graph.shape(op.inputs[0])[stop + 1:]
+    kept = graph.shape(op.inputs[0])[stop + 1 :]
     if min(kept, default=0) < 0:
-        raise Error("config", f"paddle.onnx.export: flatten of {op.inputs[0]} keeps sizes that are not known", "reshape it instead")
+        raise Error(
+            "config",
+            f"paddle.onnx.export: flatten of {op.inputs[0]} keeps sizes that are not known",
+            "reshape it instead",
+        )
     graph.node("Reshape", [op.inputs[0], graph.constant([0] * start + [-1] + kept, "int64")], op.outputs[0])
 
 
 def _write_squeeze(graph, op):
-    axes = op.attributes.get("axes") or [axis for axis, size in enumerate(graph.shape(op.inputs[0])) if size == 1]
+    axes = op.attributes.get("axes") or [
+        axis for axis, size in enumerate(graph.shape(op.inputs[0])) if size == 1
+    ]
     shape = graph.shape(op.inputs[0])
     axes = [axis for axis in axes if shape[axis] == 1]
     graph.node("Squeeze", [op.inputs[0], graph.constant(axes, "int64")], op.outputs[0])
@@ -276,7 +356,7 @@ def _reduced(kind):
         axes = axes if isinstance(axes, list) else [axes]
         keep = bool(op.attributes.get("keepdim", False))
         inputs = [op.inputs[0]]
-        attributes = {"keepdims": int(keep)}
+        attributes: dict[str, Any] = {"keepdims": int(keep)}
         if kind == "ReduceSum":
             inputs += [graph.constant(axes, "int64")] if axes else []
         elif axes:

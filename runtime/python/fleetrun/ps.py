@@ -1,11 +1,13 @@
 """Parameter servers for your own trainer: numpy arrays in, numpy arrays out, without the engine.
 
-Tables live on servers; trainers pull rows, compute gradients in whatever way, and push them; the table's rule applies them.
-Servers and trainers declare the same list of tables, in the same order, and compare it when they meet:
+Tables live on servers; trainers pull rows, compute gradients in whatever way, and push them; the table's rule
+applies them. Servers and trainers declare the same list of tables, in the same order, and compare it when
+they meet:
 
     from fleetrun import ps
 
-    tables = [ps.SparseTable("emb", 8, rule=ps.Rule("adagrad", learning_rate=0.05), initializer=ps.Uniform(-0.01, 0.01)),
+    tables = [ps.SparseTable("emb", 8, rule=ps.Rule("adagrad", learning_rate=0.05),
+    initializer=ps.Uniform(-0.01, 0.01)),
               ps.DenseTable("fc", 9, rule=ps.Rule("sgd", learning_rate=0.1))]
     if ps.is_server():
         ps.Server(tables).wait()              # until all trainers have said goodbye
@@ -14,77 +16,93 @@ Servers and trainers declare the same list of tables, in the same order, and com
             rows = client.pull("emb", keys)                  # float32 [len(keys), 8]
             client.push("emb", keys, gradients)              # float32 [len(keys), 8]
 
-run as `fleetrun --server_num=2 --trainer_num=2 script.py`. Without fleetrun, in one process, Client(tables) has its
-servers inside itself; or give the endpoints.
+run as `fleetrun --server_num=2 --trainer_num=2 script.py`. Without fleetrun, in one process, Client(tables)
+has its servers inside itself; or give the endpoints.
 
-Every error is a fleetrun.Error: kind "config" when two sides disagree or a call cannot mean anything, "data" for gradients
-that are NaN or infinite (nothing of that push is applied then), "network" when a server or a trainer is gone.
-fleetrun-ps(7) explains modes, exactly-once, checkpoints.
+Every error is a fleetrun.Error: kind "config" when two sides disagree or a call cannot mean anything, "data"
+for gradients that are NaN or infinite (nothing of that push is applied then), "network" when a server or a
+trainer is gone. fleetrun-ps(7) explains modes, exactly-once, checkpoints.
 """
+
+from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fleetrun import _native
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = [
+    "Accessor", "Admission", "Client", "Constant", "DenseTable", "Initializer", "is_server", "MODES",
+    "Normal", "Rule", "Server", "SparseTable", "TruncatedNormal", "Uniform",
+]  # fmt: skip
+
 MODES = ("async", "sync", "half_async", "geo")
 
 
 class Rule(dict):
-    """How a gradient changes a row: kind is "sgd", "momentum", "adagrad", "adam", "ftrl", "sum" and others, the rest are its
-    numbers: learning_rate, beta1, beta2, epsilon, initial_accumulator, momentum, nesterov, l1, l2, learning_rate_power,
-    l1_decay, l2_decay, low, high (values are clipped to [low, high]). Source: ps/table_config.h."""
+    """How a gradient changes a row: kind is "sgd", "momentum", "adagrad", "adam", "ftrl", "sum" and others,
+    the rest are its
+    numbers: learning_rate, beta1, beta2, epsilon, initial_accumulator, momentum, nesterov, l1, l2,
+    learning_rate_power, l1_decay, l2_decay, low, high (values are clipped to [low, high]). Source:
+    ps/table_config.h."""
 
-    def __init__(self, kind="sgd", **numbers):
+    def __init__(self, kind: str = "sgd", **numbers: Any) -> None:
         super().__init__(kind=kind, **numbers)
 
 
 class Initializer(dict):
-    """First values of a row, a pure function of seed, table, key and column. Constant, Uniform, Normal and TruncatedNormal
-    make one."""
+    """First values of a row, a pure function of seed, table, key and column. Constant, Uniform, Normal and
+    TruncatedNormal make one."""
 
-    def __init__(self, kind="constant", a=0.0, b=0.0, seed=0):
+    def __init__(self, kind: str = "constant", a: float = 0.0, b: float = 0.0, seed: int = 0) -> None:
         super().__init__(kind=kind, a=float(a), b=float(b), seed=seed)
 
 
-def Constant(value=0.0):
+def Constant(value: Any = 0.0) -> Initializer:
     """All values are `value`."""
     return Initializer("constant", value)
 
 
-def Uniform(low, high, seed=0):
+def Uniform(low: float, high: float, seed: int = 0) -> Initializer:
     """Between low and high."""
     return Initializer("uniform", low, high, seed)
 
 
-def Normal(mean, deviation, seed=0):
+def Normal(mean: float, deviation: float, seed: int = 0) -> Initializer:
     """Normally distributed."""
     return Initializer("normal", mean, deviation, seed)
 
 
-def TruncatedNormal(mean, deviation, seed=0):
+def TruncatedNormal(mean: float, deviation: float, seed: int = 0) -> Initializer:
     """Normally distributed, and within two deviations of the mean."""
     return Initializer("truncated_normal", mean, deviation, seed)
 
 
 class Accessor(dict):
-    """What a row keeps beside its values: kind "plain" nothing, "sparse" statistics (show, click, unseen days, delta score),
-    "ctr" the same, and a pull gives show and click before the values. Numbers: nonclk_coeff, click_coeff, embedx_threshold,
-    base_threshold, delta_threshold, delta_keep_days, show_click_decay_rate, delete_threshold, delete_after_unseen_days,
-    show_scale, zero_init, embed_rule (a Rule of column 0). Source: ps/table_config.h."""
+    """What a row keeps beside its values: kind "plain" nothing, "sparse" statistics (show, click, unseen
+    days, delta score), "ctr" the same, and a pull gives show and click before the values. Numbers:
+    nonclk_coeff, click_coeff, embedx_threshold, base_threshold, delta_threshold, delta_keep_days,
+    show_click_decay_rate, delete_threshold, delete_after_unseen_days, show_scale, zero_init, embed_rule (a
+    Rule of column 0). Source: ps/table_config.h."""
 
-    def __init__(self, kind="plain", **numbers):
+    def __init__(self, kind: str = "plain", **numbers: Any) -> None:
         super().__init__(kind=kind, **numbers)
 
 
 class Admission(dict):
-    """When a key gets a row: kind "always"; "count" with threshold=N from its Nth push on; "count_bloom" the same in bounded
-    memory, perhaps early, never late; "probability" with probability=P. Until then its pulls give initial values."""
+    """When a key gets a row: kind "always"; "count" with threshold=N from its Nth push on; "count_bloom" the
+    same in bounded memory, perhaps early, never late; "probability" with probability=P. Until then its pulls
+    give initial values."""
 
-    def __init__(self, kind="always", **numbers):
+    def __init__(self, kind: str = "always", **numbers: Any) -> None:
         super().__init__(kind=kind, **numbers)
 
 
@@ -100,13 +118,15 @@ class _Table:
             raise Error("config", f"table '{name}': width is {width!r}, not a number of values")
         self.name = name
         self.width = int(width)
-        self._parts = [Rule(part) if isinstance(part, str) else dict(part or {})
-                       for part in (rule, initializer, accessor, admission)]
+        self._parts: Any = [
+            Rule(part) if isinstance(part, str) else dict(part or {})
+            for part in (rule, initializer, accessor, admission)
+        ]
 
     def _config(self, number):
         try:
-            return _native.table_config(number, self.name, self.sparse, self.width, *self._parts,
-                                        self.min_block, self.on_disk)
+            about = (number, self.name, self.sparse, self.width, *self._parts, self.min_block, self.on_disk)
+            return _native.table_config(*about)
         except Error as error:
             raise Error(error.kind, f"table '{self.name}': {error.what}", error.hint, error.context) from None
 
@@ -115,22 +135,35 @@ class _Table:
 
 
 class SparseTable(_Table):
-    """Rows by key (any int64 or uint64), `width` float32 each; a row is made by the first pull or push of its key.
-    on_disk: rows that are not used for long may leave memory for the server's disk (fleetrun-environment(7) says how much
-    memory they get)."""
+    """Rows by key (any int64 or uint64), `width` float32 each; a row is made by the first pull or push of its
+    key.
+    on_disk: rows that are not used for long may leave memory for the server's disk (fleetrun-environment(7)
+    says how much memory they get)."""
 
     sparse = True
 
-    def __init__(self, name, width, rule="sgd", initializer=None, accessor=None, admission=None, on_disk=False):
+    def __init__(
+        self,
+        name: str,
+        width: int,
+        rule: Rule | dict[str, Any] | str = "sgd",
+        initializer: Initializer | dict[str, Any] | None = None,
+        accessor: Accessor | dict[str, Any] | None = None,
+        admission: Admission | dict[str, Any] | None = None,
+        on_disk: bool = False,
+    ) -> None:
         super().__init__(name, width, rule, initializer, accessor, admission)
         self.on_disk = bool(on_disk)
 
 
 class DenseTable(_Table):
-    """`width` float32 in all, split over the servers. One trainer gives it first values (Client.set_dense, or load).
+    """`width` float32 in all, split over the servers. One trainer gives it first values (Client.set_dense, or
+    load).
     min_block: no server gets fewer values than this, so that a small table lies on one server."""
 
-    def __init__(self, name, width, rule="sgd", min_block=0):
+    def __init__(
+        self, name: str, width: int, rule: Rule | dict[str, Any] | str = "sgd", min_block: int = 0
+    ) -> None:
         super().__init__(name, width, rule)
         self.min_block = int(min_block)
 
@@ -151,48 +184,67 @@ def _in_job():
     return bool(os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST"))
 
 
-def is_server():
-    """Whether fleetrun started this process as a server. Throws: Error(config) for variables that make no sense."""
+def is_server() -> bool:
+    """Whether fleetrun started this process as a server. Throws: Error(config) for variables that make no
+    sense."""
     return _in_job() and _role().is_server()
 
 
 class Server:
     """A parameter server in this process.
 
-    tables: a list of SparseTable and DenseTable. mode: one of MODES, the same as the trainers'. Within a fleetrun job the
-    rest comes from there; else: rank of `servers` servers, trainers, endpoint ("HOST:PORT", port 0 for any).
+    tables: a list of SparseTable and DenseTable. mode: one of MODES, the same as the trainers'. Within a
+    fleetrun job the rest comes from there; else: rank of `servers` servers, trainers, endpoint ("HOST:PORT",
+    port 0 for any).
     Throws: Error(config) for what cannot work, Error(network) for a port that is taken.
     """
 
-    def __init__(self, tables, mode="async", endpoint=None, rank=0, servers=1, trainers=1):
+    def __init__(
+        self,
+        tables: Iterable[SparseTable | DenseTable],
+        mode: str = "async",
+        endpoint: str | None = None,
+        rank: int = 0,
+        servers: int = 1,
+        trainers: int = 1,
+    ) -> None:
         if endpoint is None:
             if not is_server():
-                raise Error("config", "this process is no server of a fleetrun job, and has no endpoint",
-                            "start it with fleetrun --server_num=1 --trainer_num=1, or give endpoint='127.0.0.1:0'")
+                raise Error(
+                    "config",
+                    "this process is no server of a fleetrun job, and has no endpoint",
+                    "start it with fleetrun --server_num=1 --trainer_num=1, or give endpoint='127.0.0.1:0'",
+                )
             role = _role()
             endpoint, rank = role.server_endpoints[role.rank], role.rank
             servers, trainers = len(role.server_endpoints), role.trainers
-        self._server = _native.RpcServer(rank=rank, servers=servers, trainers=trainers, mode=mode,
-                                         tables=_configs(tables), endpoint=endpoint)
+        self._server = _native.RpcServer(
+            rank=rank,
+            servers=servers,
+            trainers=trainers,
+            mode=mode,
+            tables=_configs(tables),
+            endpoint=endpoint,
+        )
 
     @property
-    def endpoint(self):
-        """"HOST:PORT", with the port that was bound."""
+    def endpoint(self) -> str:
+        """ "HOST:PORT", with the port that was bound."""
         return self._server.endpoint
 
-    def load(self, directory):
+    def load(self, directory: str | os.PathLike[str]) -> None:
         """Takes what Client.save has written, before trainers come. Throws: Error(data)."""
         self._server.load(os.fspath(directory))
 
-    def wait(self):
+    def wait(self) -> None:
         """Serves until all trainers have said goodbye, or stop()."""
         self._server.wait()
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends the server; whoever still uses it gets Error(network)."""
         self._server.stop()
 
-    def stat(self):
+    def stat(self) -> dict[str, Any]:
         """What it has done so far, as Client.stat() has it of each server."""
         return json.loads(self._server.stat())
 
@@ -200,16 +252,28 @@ class Server:
 class Client:
     """A trainer's view of all servers together.
 
-    tables, mode: as the servers have them. Within a fleetrun job the rest comes from there. Else: endpoints (list of
-    "HOST:PORT" by rank), trainer (this one's rank) of `trainers`; without endpoints the servers are in this process.
-    identity: a number of your own, unlike any other trainer's. A trainer that is started again with it is the same to the
-    servers as before, and goes on at next_change; without, its servers take it for another, and in mode sync what its script
-    does again up to where it was is done at once (fleetrun-ps(7)). Modes async and sync.
-    Threads: any number at once. As a context manager it says goodbye at the end, unless an exception leaves it.
-    Throws: Error(network) naming servers that do not answer, Error(config) naming what the two sides disagree on.
+    tables, mode: as the servers have them. Within a fleetrun job the rest comes from there. Else: endpoints
+    (list of "HOST:PORT" by rank), trainer (this one's rank) of `trainers`; without endpoints the servers are
+    in this process.
+    identity: a number of your own, unlike any other trainer's. A trainer that is started again with it is the
+    same to the servers as before, and goes on at next_change; without, its servers take it for another, and
+    in mode sync what its script does again up to where it was is done at once (fleetrun-ps(7)). Modes async
+    and sync.
+    Threads: any number at once. As a context manager it says goodbye at the end, unless an exception leaves
+    it.
+    Throws: Error(network) naming servers that do not answer, Error(config) naming what the two sides disagree
+    on.
     """
 
-    def __init__(self, tables, mode="async", endpoints=None, trainer=0, trainers=1, identity=0):
+    def __init__(
+        self,
+        tables: Iterable[SparseTable | DenseTable],
+        mode: str = "async",
+        endpoints: Sequence[str] | None = None,
+        trainer: int = 0,
+        trainers: int = 1,
+        identity: int = 0,
+    ) -> None:
         tables = list(tables)
         configs = _configs(tables)
         if mode not in MODES:
@@ -217,23 +281,35 @@ class Client:
         if not isinstance(identity, int) or not 0 <= identity < 2**64:
             raise Error("config", f"identity is {identity!r}, not a number from 1 to 2**64 - 1")
         if identity and mode not in ("async", "sync"):
-            raise Error("config", f"identity in mode {mode!r}: it merges pushes, so that theirs have no numbers of their own",
-                        "use mode async or sync, or no identity")
+            raise Error(
+                "config",
+                f"identity in mode {mode!r}: it merges pushes, so that theirs have no numbers of their own",
+                "use mode async or sync, or no identity",
+            )
         if endpoints is None and _in_job():
             role = _role()
             if role.is_server():
-                raise Error("config", "this process is a server of its job, not a trainer", "make a ps.Server here")
+                raise Error(
+                    "config", "this process is a server of its job, not a trainer", "make a ps.Server here"
+                )
             endpoints, trainer, trainers = role.server_endpoints, role.rank, role.trainers
         self.trainer, self.trainers = trainer, trainers
-        self._entries = {table.name: (number, table, _native.pulled_width(config))
-                         for number, (table, config) in enumerate(zip(tables, configs))}
+        self._entries = {
+            table.name: (number, table, _native.pulled_width(config))
+            for number, (table, config) in enumerate(zip(tables, configs))
+        }
         if endpoints is None:
             if trainers != 1:
-                raise Error("config", f"{trainers} trainers and no endpoints",
-                            "give the endpoints of the servers, or start the script with fleetrun")
+                raise Error(
+                    "config",
+                    f"{trainers} trainers and no endpoints",
+                    "give the endpoints of the servers, or start the script with fleetrun",
+                )
             self._client = _native.make_in_process(mode, configs)
         else:
-            self._client = _native.connect(list(endpoints), trainer, trainers, mode, configs, identity=identity)
+            self._client = _native.connect(
+                list(endpoints), trainer, trainers, mode, configs, identity=identity
+            )
 
     def _table(self, name, sparse):
         entry = self._entries.get(name)
@@ -249,7 +325,9 @@ class Client:
         keys = np.asarray(keys)
         if keys.dtype.kind not in "iu" and keys.size:
             raise Error("config", f"table '{name}': keys are {keys.dtype}, not integers")
-        return np.asarray(keys, dtype=np.int64 if keys.dtype.kind == "i" else np.uint64, order="C").view(np.uint64)
+        return np.asarray(keys, dtype=np.int64 if keys.dtype.kind == "i" else np.uint64, order="C").view(
+            np.uint64
+        )
 
     @staticmethod
     def _floats(name, what, values, shape):
@@ -257,115 +335,140 @@ class Client:
         if values.dtype.kind not in "fiu":
             raise Error("config", f"table '{name}': {what} are {values.dtype}, not numbers")
         if values.shape != tuple(shape):
-            raise Error("config", f"table '{name}': {what} have the shape {list(values.shape)}, not {list(shape)}")
+            raise Error(
+                "config", f"table '{name}': {what} have the shape {list(values.shape)}, not {list(shape)}"
+            )
         return np.asarray(values, dtype=np.float32, order="C")
 
-    def pull(self, table, keys, create=True):
+    def pull(self, table: str, keys: ArrayLike, create: bool = True) -> np.ndarray:
         """The rows of `keys`. A key may be there more than once.
 
-        Shape: keys any shape of integers; returns float32 [*keys.shape, width], with show and click before the values for
-        an accessor of kind "ctr" (width + 2 then). create=False makes no rows: an unknown key gives its initial values.
+        Shape: keys any shape of integers; returns float32 [*keys.shape, width], with show and click before
+        the values for an accessor of kind "ctr" (width + 2 then). create=False makes no rows: an unknown key
+        gives its initial values.
         """
         number, _, width = self._table(table, True)
-        keys = self._keys(table, keys)
-        rows = np.asarray(_native.ps_pull(self._client, number, keys.reshape(-1), width, bool(create)))
-        return rows.reshape(*keys.shape, width)
+        wanted = self._keys(table, keys)
+        rows = np.asarray(_native.ps_pull(self._client, number, wanted.reshape(-1), width, bool(create)))
+        return rows.reshape(*wanted.shape, width)
 
-    def push(self, table, keys, gradients, shows=None, clicks=None, slot=0, thread=0):
-        """Applies gradients to the rows of `keys`, each push exactly once; those of equal keys are added up first.
+    def push(
+        self,
+        table: str,
+        keys: ArrayLike,
+        gradients: ArrayLike,
+        shows: ArrayLike | None = None,
+        clicks: ArrayLike | None = None,
+        slot: int = 0,
+        thread: int = 0,
+    ) -> None:
+        """Applies gradients to the rows of `keys`, each push exactly once; those of equal keys are added up
+        first.
 
-        Shape: keys any shape of integers, gradients [*keys.shape, width of the table]; shows and clicks as keys, for
-        accessors with statistics (1 and 0 where they are missing). Mode sync: returns when the step has been applied,
-        that is, when every participant (trainer, thread) of the pass has pushed it.
+        Shape: keys any shape of integers, gradients [*keys.shape, width of the table]; shows and clicks as
+        keys, for accessors with statistics (1 and 0 where they are missing). Mode sync: returns when the step
+        has been applied, that is, when every participant (trainer, thread) of the pass has pushed it.
         Throws: Error(data) when a gradient is NaN or infinite; nothing was applied then.
         """
         number, entry, _ = self._table(table, True)
-        keys = self._keys(table, keys)
-        gradients = self._floats(table, "gradients", gradients, (*keys.shape, entry.width))
-        counts = [None if value is None else self._floats(table, what, value, keys.shape).reshape(-1)
-                  for what, value in (("shows", shows), ("clicks", clicks))]
-        _native.ps_push(self._client, number, keys.reshape(-1), gradients.reshape(-1), *counts, slot, thread)
+        wanted = self._keys(table, keys)
+        steps = self._floats(table, "gradients", gradients, (*wanted.shape, entry.width)).reshape(-1)
+        shown, clicked = (
+            None if value is None else self._floats(table, what, value, wanted.shape).reshape(-1)
+            for what, value in (("shows", shows), ("clicks", clicks))
+        )
+        _native.ps_push(self._client, number, wanted.reshape(-1), steps, shown, clicked, slot, thread)
 
-    def pull_dense(self, table):
-        """The values of a dense table. Shape: float32 [width]. Throws: Error(config) before anybody set or loaded them."""
+    def pull_dense(self, table: str) -> np.ndarray:
+        """The values of a dense table. Shape: float32 [width]. Throws: Error(config) before anybody set or
+        loaded them."""
         number, entry, _ = self._table(table, False)
         return np.asarray(self._client.pull_dense(number, entry.width))
 
-    def push_dense(self, table, gradients, thread=0):
+    def push_dense(self, table: str, gradients: ArrayLike, thread: int = 0) -> None:
         """Applies gradients to a dense table. Shape: [width]."""
         number, entry, _ = self._table(table, False)
-        _native.ps_push_dense(self._client, number, self._floats(table, "gradients", gradients, (entry.width,)), thread)
+        _native.ps_push_dense(
+            self._client, number, self._floats(table, "gradients", gradients, (entry.width,)), thread
+        )
 
-    def set_dense(self, table, values):
+    def set_dense(self, table: str, values: ArrayLike) -> None:
         """First values of a dense table; its rule's state is reset. Shape: [width]."""
         number, entry, _ = self._table(table, False)
         self._client.set_dense(number, self._floats(table, "values", values, (entry.width,)))
 
-    def get(self, table, keys):
-        """Rows as they are stored; none is made. Returns a dictionary:
-        found bool [n], values float32 [n, width] (0 where not found), and for accessors with statistics slot, unseen_days,
-        delta_score, show and click [n]. Shape: keys [n]."""
+    def get(self, table: str, keys: ArrayLike) -> dict[str, np.ndarray]:
+        """Rows as they are stored; none is made. Returns a dictionary: found bool [n], values float32 [n,
+        width] (0 where not found), and for accessors with statistics slot, unseen_days, delta_score, show and
+        click [n]. Shape: keys [n]."""
         number, _, _ = self._table(table, True)
         found, values, statistics = _native.ps_get(self._client, number, self._keys(table, keys).reshape(-1))
         rows = {"found": np.asarray(found, dtype=bool), "values": np.asarray(values)}
         if statistics:
-            for name, column in zip(("slot", "unseen_days", "delta_score", "show", "click"), zip(*statistics)):
+            for name, column in zip(
+                ("slot", "unseen_days", "delta_score", "show", "click"), zip(*statistics)
+            ):
                 rows[name] = np.asarray(column)
         return rows
 
-    def rows(self, table):
+    def rows(self, table: str) -> int:
         """How many rows a sparse table has on all servers."""
         return self._client.rows(self._table(table, True)[0])
 
-    def shrink(self, table):
-        """Ends a day: shows and clicks decay, rows that the accessor lets expire go. Returns how many went."""
+    def shrink(self, table: str) -> int:
+        """Ends a day: shows and clicks decay, rows that the accessor lets expire go. Returns how many
+        went."""
         return _native.ps_shrink(self._client, self._table(table, True)[0])
 
-    def stat(self):
-        """What each server holds and has done so far: a list of dictionaries by rank, as `fleetrun ps stat --json`."""
+    def stat(self) -> list[dict[str, Any]]:
+        """What each server holds and has done so far: a list of dictionaries by rank, as `fleetrun ps stat
+        --json`."""
         return [json.loads(text) for text in _native.ps_stat(self._client)]
 
     @property
-    def next_change(self):
-        """The number of the next push (set_dense and shrink count too), from 1. Right after a client with an identity was made: every
-        server has applied all before it, and perhaps some from it on; repeat those from it on, in their order, and none
-        is applied twice."""
+    def next_change(self) -> int:
+        """The number of the next push (set_dense and shrink count too), from 1. Right after a client with an
+        identity was made: every server has applied all before it, and perhaps some from it on; repeat those
+        from it on, in their order, and none is applied twice."""
         return self._client.next_change
 
-    def barrier(self):
+    def barrier(self) -> None:
         """Returns when every trainer has called it as often as this one."""
         self._client.barrier()
 
-    def sum(self, values):
+    def sum(self, values: ArrayLike) -> np.ndarray:
         """The sum over all trainers, in trainer order. Shape: any, the same on all; returns float64."""
         values = np.asarray(values, dtype=np.float64, order="C")
         return np.asarray(self._client.all_reduce_sum(values.reshape(-1))).reshape(values.shape)
 
-    def begin_pass(self, threads=1):
-        """Mode sync: a pass has a fixed set of participants, threads 0 … threads-1 of every trainer. Push only in one."""
+    def begin_pass(self, threads: int = 1) -> None:
+        """Mode sync: a pass has a fixed set of participants, threads 0 … threads-1 of every trainer. Push
+        only in one."""
         _native.ps_begin_pass(self._client, threads)
 
-    def leave_pass(self, thread=0):
+    def leave_pass(self, thread: int = 0) -> None:
         """Mode sync: this thread pushes no more in the pass."""
         _native.ps_leave_pass(self._client, thread)
 
-    def save(self, directory, mode=0):
-        """Every server writes its part of all tables below `directory` on its own host; whole or not at all. mode: 0 all
-        rows, 1 those changed since the last save, 2 those that make up a model to serve, 3 a checkpoint."""
+    def save(self, directory: str | os.PathLike[str], mode: int = 0) -> None:
+        """Every server writes its part of all tables below `directory` on its own host; whole or not at all.
+        mode: 0 all rows, 1 those changed since the last save, 2 those that make up a model to serve, 3 a
+        checkpoint."""
         _native.ps_save(self._client, os.fspath(directory), mode)
 
-    def load(self, directory):
-        """Every server takes what any number of servers has saved; whole or not at all. Where the newest save is damaged the
-        one before it is taken, and what is wrong is returned; "" when all is well. Throws: Error(data)."""
+    def load(self, directory: str | os.PathLike[str]) -> str:
+        """Every server takes what any number of servers has saved; whole or not at all. Where the newest save
+        is damaged the one before it is taken, and what is wrong is returned; "" when all is well. Throws:
+        Error(data)."""
         return _native.ps_load(self._client, os.fspath(directory))
 
-    def goodbye(self):
+    def goodbye(self) -> None:
         """This trainer is done. When all have said so, the servers end."""
         self._client.goodbye()
 
-    def __enter__(self):
+    def __enter__(self) -> Client:
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None:
             self.goodbye()

@@ -1,16 +1,20 @@
 """Weight decay."""
 
+from __future__ import annotations
+
 from fleetrun import _lazy
 from fleetrun._error import Error
+
+__all__ = ["coefficients", "L1Decay", "L2Decay", "WeightDecay"]
 
 
 class WeightDecay:
     """Base of both: `coeff` is the decay's coefficient."""
 
-    def __init__(self, coeff=0.0):
+    def __init__(self, coeff: float = 0.0) -> None:
         self.coeff = float(coeff)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.coeff})"
 
 
@@ -22,7 +26,7 @@ class L1Decay(WeightDecay):
     """Adds `coeff` * sign(w) to the gradient of w. In a sparse table: of the rows that a batch looks up."""
 
 
-def coefficients(regularizer, function):
+def coefficients(regularizer: float | WeightDecay | None, function: str) -> tuple[float, float]:
     """(L1, L2) of None, a number (L2) or a decay. Throws: Error(config)."""
     if regularizer is None:
         return 0.0, 0.0
@@ -32,8 +36,11 @@ def coefficients(regularizer, function):
         return 0.0, regularizer.coeff
     if isinstance(regularizer, (int, float)):
         return 0.0, float(regularizer)
-    raise Error("config", f"{function}: {regularizer!r} is no weight decay",
-                "use paddle.regularizer.L1Decay(coeff) or L2Decay(coeff)")
+    raise Error(
+        "config",
+        f"{function}: {regularizer!r} is no weight decay",
+        "use paddle.regularizer.L1Decay(coeff) or L2Decay(coeff)",
+    )
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.regularizer", _lazy.names("regularizer", "L1Decay L2Decay WeightDecay"))
+__getattr__, __dir__ = _lazy.attach(__name__)

@@ -10,7 +10,7 @@ from fleetrun_job import wait_until
 
 def test_one_command_starts_every_host_and_ends_with_the_job(rig, team):
     h1, h2, h3, *_ = rig.hosts
-    job = team.from_here(h1, "h1:1,h2:2,h3:1")
+    team.from_here(h1, "h1:1,h2:2,h3:1")
     world = team.wait_for_world(4)
     assert [world[f"rank-{rank}"]["host"] for rank in range(4)] == ["h1", "h2", "h2", "h3"]
     assert {record["directory"] for record in world.values()} == {str(rig.place)}

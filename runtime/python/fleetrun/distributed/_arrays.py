@@ -1,14 +1,14 @@
 """Arrays of numpy, PyTorch and others, as the native calls take them: by DLPack, in place, without a copy.
 
-Where an array lies says which way a call goes: in the host's memory, or on a GPU of CUDA's. A call on a GPU comes after what
-the framework's current stream has been given before, and has ended, for every stream, when it has been waited for.
+Where an array lies says which way a call goes: in the host's memory, or on a GPU of CUDA's. A call on a GPU
+comes after what the framework's current stream has been given before, and has ended, for every stream, when
+it has been waited for.
 """
 
 import sys
 
 from fleetrun import _native
 from fleetrun._error import Error
-
 
 # DLPack's types of devices: memory of CUDA's, and memory that it moves by itself.
 _GPU = (2, 13)
@@ -17,11 +17,16 @@ _DEFAULT_STREAM, _NO_STREAM = 1, -1
 
 
 def view(array):
-    """The memory of a contiguous array. Throws: Error(config) for what is no array, or none that collectives have."""
+    """The memory of a contiguous array. Throws: Error(config) for what is no array, or none that collectives
+    have."""
     if hasattr(array, "detach"):
         array = array.detach()
     if not hasattr(array, "__dlpack__"):
-        raise Error("config", f"{type(array).__name__} is no array", "give it a numpy array, a torch.Tensor or what else has DLPack")
+        raise Error(
+            "config",
+            f"{type(array).__name__} is no array",
+            "give it a numpy array, a torch.Tensor or what else has DLPack",
+        )
     try:
         if not _is_on_gpu(array):
             return _native.ArrayView(array.__dlpack__())
@@ -36,7 +41,8 @@ def view(array):
 
 
 def current_stream(array):
-    """The cudaStream_t which torch gives its work now, on the GPU of a tensor of torch's; None: for any other array."""
+    """The cudaStream_t which torch gives its work now, on the GPU of a tensor of torch's; None: for any other
+    array."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(array, torch.Tensor) or not array.is_cuda:
         return None

@@ -1,86 +1,103 @@
 """The ranks of this job and their groups, for the calls of fleetrun.distributed.
 
-A process joins the job with its first collective call, or with init_parallel_env(). Where the job is, the launcher's
-environment says (PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, …; torchrun's variables too); without one the process is alone.
+A process joins the job with its first collective call, or with init_parallel_env(). Where the job is, the
+launcher's environment says (PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, …; torchrun's variables too); without one
+the process is alone.
 """
+
+from __future__ import annotations
 
 import atexit
 import itertools
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    from fleetrun import _native
+
 
 class Group:
-    """Ranks that make collective calls together. rank: this process's place in it, -1 when it is not one of them."""
+    """Ranks that make collective calls together. rank: this process's place in it, -1 when it is not one of
+    them."""
 
-    def __init__(self, world, number, ranks, options=None):
+    def __init__(
+        self, world: TheWorld, number: int, ranks: Iterable[int], options: dict[str, Any] | None = None
+    ) -> None:
         self._world = world
         self._options = options or {}
-        self._communicator = None
+        self._communicator: Any = None
         self.id = number
         self.ranks = list(ranks)
         self.nranks = len(self.ranks)
         self.rank = self.ranks.index(world.rank) if world.rank in self.ranks else -1
 
     @property
-    def name(self):
+    def name(self) -> str:
         """What messages call it."""
         return "world" if self.id == 0 else f"group {self.id}"
 
     @property
-    def world_size(self):
+    def world_size(self) -> int:
         """Its number of ranks; -1 on a process that is not one of them."""
         return self.nranks if self.is_member() else -1
 
     @property
-    def backend(self):
+    def backend(self) -> str:
         """Which way tensors go: Paddle's word for the memory of hosts."""
         return "GLOO"
 
-    def is_member(self):
+    def is_member(self) -> bool:
         """Whether this process is one of its ranks."""
         return self.rank >= 0
 
-    def get_group_rank(self, rank):
+    def get_group_rank(self, rank: int) -> int:
         """The place of the job's `rank` in the group, -1 when it is not in it."""
         return self.ranks.index(rank) if rank in self.ranks else -1
 
     @property
-    def communicator(self):
-        """The native communicator, made by the first call. Throws: Error(config) on a process that is not a member."""
+    def communicator(self) -> _native.Communicator:
+        """The native communicator, made by the first call. Throws: Error(config) on a process that is not a
+        member."""
         if self._communicator is None:
             if not self.is_member():
-                raise Error("config", f"rank {self._world.rank} makes a call of {self.name}, which has the ranks {self.ranks}",
-                            "ask group.is_member() first")
-            self._communicator = self._world.make_communicator(f"group/{self.id}", self.ranks, **self._options)
+                raise Error(
+                    "config",
+                    f"rank {self._world.rank} makes a call of {self.name}, which has the ranks {self.ranks}",
+                    "ask group.is_member() first",
+                )
+            self._communicator = self._world.make_communicator(
+                f"group/{self.id}", self.ranks, **self._options
+            )
         return self._communicator
 
-    def close(self):
+    def close(self) -> None:
         """Lets the communicator go."""
         self._world.forget(self._communicator)
         self._communicator = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Group(id={self.id}, rank={self.rank}, ranks={self.ranks})"
 
 
 class TheWorld:
     """One per process (`the_world`)."""
 
-    def __init__(self):
-        self._native = None
+    def __init__(self) -> None:
+        self._native: Any = None
         self._numbers = itertools.count(1)
         self._purposes = itertools.count()
-        self._communicators = []
-        self.groups = {}
+        self._communicators: list[Any] = []
+        self.groups: dict[Any, Any] = {}
 
     @property
-    def is_joined(self):
+    def is_joined(self) -> bool:
         """Whether this process has met the others."""
         return self._native is not None
 
-    def join(self):
+    def join(self) -> TheWorld:
         """Meets the other ranks of the job; once."""
         if self._native is None:
             from fleetrun import _native
@@ -91,53 +108,61 @@ class TheWorld:
         return self
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """This process's rank in the job."""
         return self.join()._native.rank
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The number of ranks in the job."""
         return self.join()._native.size
 
     @property
-    def hosts(self):
+    def hosts(self) -> list[str]:
         """A key for every rank, equal for those of one host."""
         return self.join()._native.hosts
 
     @property
-    def default_group(self):
+    def default_group(self) -> Group:
         """All ranks."""
         return self.join().groups[0]
 
-    def make_communicator(self, name, ranks, **options):
+    def make_communicator(self, name: str, ranks: Iterable[int], **options: Any) -> _native.Communicator:
         """A native communicator of `ranks`; see collective/world.h."""
         communicator = self.join()._native.make_communicator(name, list(ranks), **options)
         self._communicators.append(communicator)
         return communicator
 
-    def forget(self, communicator):
+    def forget(self, communicator: _native.Communicator | None) -> None:
         """A communicator that is not used any more."""
         self._communicators = [each for each in self._communicators if each is not communicator]
 
-    def new_communicators(self, purpose, count, options):
-        """`count` communicators of all ranks. Every rank of the job asks for the same ones in the same order."""
-        return [self.make_communicator(f"{purpose}/{next(self._purposes)}", range(self.size), **options) for _ in range(count)]
+    def new_communicators(
+        self, purpose: str, count: int, options: dict[str, Any]
+    ) -> list[_native.Communicator]:
+        """`count` communicators of all ranks. Every rank of the job asks for the same ones in the same
+        order."""
+        return [
+            self.make_communicator(f"{purpose}/{next(self._purposes)}", range(self.size), **options)
+            for _ in range(count)
+        ]
 
-    def new_group(self, ranks, options):
+    def new_group(self, ranks: Iterable[int] | None, options: dict[str, Any]) -> Group:
         """A group of `ranks`, None: all. Every rank of the job makes the same groups in the same order."""
         everybody = range(self.size)
         ranks = sorted(everybody if ranks is None else ranks)
         for rank in ranks:
             if rank not in everybody:
-                raise Error("config", f"new_group with rank {rank}: the job has the ranks 0 to {self.size - 1}")
+                raise Error(
+                    "config", f"new_group with rank {rank}: the job has the ranks 0 to {self.size - 1}"
+                )
         if len(set(ranks)) != len(ranks):
             raise Error("config", f"new_group({ranks}): a rank is there twice")
         group = Group(self, next(self._numbers), ranks, options)
         self.groups[group.id] = group
         return group
 
-    def leave(self):
+    def leave(self) -> None:
         """Lets all communicators go and leaves the job."""
         for group in self.groups.values():
             group.close()
@@ -146,8 +171,8 @@ class TheWorld:
         self._native = None
 
     def _at_exit(self):
-        # After an error nobody is told that all is well: communicators and the world are kept until the process is gone, and the
-        # others learn at once that this rank is lost.
+        # After an error nobody is told that all is well: communicators and the world are kept until the
+        # process is gone, and the others learn at once that this rank is lost.
         if getattr(sys, "last_value", None) is None:
             self.leave()
         elif self._native is not None:

@@ -1,19 +1,35 @@
 """Collective calls on arrays: numpy's, PyTorch's and any other with DLPack, in place.
 
-Arrays in the memory of the host go over shared memory and Gloo, those on a GPU of CUDA's over NCCL, which the first such call of
-a group loads and connects. The arrays of one call lie in the same place on all ranks: all in their hosts, or all on their GPUs.
+Arrays in the memory of the host go over shared memory and Gloo, those on a GPU of CUDA's over NCCL, which the
+first such call of a group loads and connects. The arrays of one call lie in the same place on all ranks: all
+in their hosts, or all on their GPUs.
 
-Names and signatures are Paddle's. All ranks of a group make the same calls in the same order; a call that differs, and a
-rank that is gone, is an Error on every rank, which says who. sync_op=False returns a Task at once: its arrays are not to be
-touched before task.wait() has returned. Ranks (src, dst) are those of the job, also in calls of a group.
+Names and signatures are Paddle's. All ranks of a group make the same calls in the same order; a call that
+differs, and a rank that is gone, is an Error on every rank, which says who. sync_op=False returns a Task at
+once: its arrays are not to be touched before task.wait() has returned. Ranks (src, dst) are those of the job,
+also in calls of a group.
 """
 
+from __future__ import annotations
+
 import datetime
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun.distributed._arrays import copy, empty_like, join, view
 from fleetrun.distributed._world import the_world
+
+if TYPE_CHECKING:
+    from fleetrun.distributed._world import Group
+
+__all__ = [
+    "all_gather", "all_gather_object", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast",
+    "broadcast_object_list", "destroy_process_group", "get_backend", "get_group", "init_parallel_env",
+    "irecv", "is_available", "is_initialized", "isend", "new_group", "recv", "reduce", "reduce_scatter",
+    "ReduceOp", "send", "Task", "wait",
+]  # fmt: skip
 
 _KIND, _OPERATION = _native.CallKind, _native.Operation
 
@@ -28,26 +44,33 @@ class ReduceOp:
     AVG = 4
 
 
-_OPERATIONS = {ReduceOp.SUM: _OPERATION.sum, ReduceOp.MAX: _OPERATION.max, ReduceOp.MIN: _OPERATION.min,
-               ReduceOp.PROD: _OPERATION.prod, ReduceOp.AVG: _OPERATION.avg}
+_OPERATIONS = {
+    ReduceOp.SUM: _OPERATION.sum,
+    ReduceOp.MAX: _OPERATION.max,
+    ReduceOp.MIN: _OPERATION.min,
+    ReduceOp.PROD: _OPERATION.prod,
+    ReduceOp.AVG: _OPERATION.avg,
+}
 
 
 class Task:
     """A call that was started, or one that has ended."""
 
-    def __init__(self, started=None, then=None):
+    def __init__(
+        self, started: _native.StartedCall | None = None, then: Callable[[], object] | None = None
+    ) -> None:
         self._started = started
         self._then = then
 
-    def is_completed(self):
+    def is_completed(self) -> bool:
         """Whether wait() returns at once."""
         return self._started is None or self._started.has_ended()
 
-    def is_sync(self):
+    def is_sync(self) -> bool:
         """Whether the call had ended when it returned."""
         return self._started is None
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> bool:
         """Returns when the call has ended. Throws: the call's Error."""
         started, self._started = self._started, None
         if started is not None:
@@ -84,43 +107,49 @@ def _call(group, sync_op, call, then=None):
     return Task()
 
 
-def init_parallel_env():
+def init_parallel_env() -> Group:
     """Meets the other ranks of the job. Returns the group of all of them."""
     return the_world.default_group
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """Whether this process has met the others."""
     return the_world.is_joined
 
 
-def is_available():
+def is_available() -> bool:
     """True: collectives are always there."""
     return True
 
 
-def new_group(ranks=None, backend=None, timeout=datetime.timedelta(seconds=1800)):
-    """A group of `ranks`. Every rank of the job calls it, in the same order; members meet in their first call.
+def new_group(
+    ranks: Iterable[int] | None = None,
+    backend: str | None = None,
+    timeout: datetime.timedelta = datetime.timedelta(seconds=1800),
+) -> Group:
+    """A group of `ranks`. Every rank of the job calls it, in the same order; members meet in their first
+    call.
 
-    backend: "gloo", "nccl" or None; where the arrays of a call lie decides. timeout: for each call of the group.
+    backend: "gloo", "nccl" or None; where the arrays of a call lie decides. timeout: for each call of the
+    group.
     """
     if backend not in (None, "gloo", "nccl", "auto"):
         raise Error("config", f"new_group(backend={backend!r}): there are gloo and nccl", "leave backend out")
     return the_world.new_group(ranks, {"call_within": timeout.total_seconds()})
 
 
-def get_group(id=0):  # noqa: A002, Paddle's argument name
+def get_group(id: int = 0) -> Group | None:
     """The group of this number, None when there is none; 0: all ranks."""
     the_world.join()
     return the_world.groups.get(id)
 
 
-def get_backend(group=None):
+def get_backend(group: Group | None = None) -> str:
     """The group's backend."""
     return _group(group).backend
 
 
-def destroy_process_group(group=None):
+def destroy_process_group(group: Group | None = None) -> None:
     """Lets `group` go; without one all groups, and leaves the job."""
     if group is None or group.id == 0:
         the_world.leave()
@@ -129,29 +158,41 @@ def destroy_process_group(group=None):
         the_world.groups.pop(group.id, None)
 
 
-def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True):
+def all_reduce(tensor: Any, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True) -> Task:
     """tensor = the ranks' tensors reduced."""
     values = view(tensor)
-    return _call(_group(group), sync_op, _native.Call(_KIND.all_reduce, values, values, values.count, _operation(op)))
+    return _call(
+        _group(group), sync_op, _native.Call(_KIND.all_reduce, values, values, values.count, _operation(op))
+    )
 
 
-def broadcast(tensor, src, group=None, sync_op=True):
+def broadcast(tensor: Any, src: int, group: Group | None = None, sync_op: bool = True) -> Task:
     """tensor = that of rank `src`."""
     group = _group(group)
     values = view(tensor)
-    return _call(group, sync_op, _native.Call(_KIND.broadcast, values, values, values.count, root=_place(group, src, "src")))
+    return _call(
+        group,
+        sync_op,
+        _native.Call(_KIND.broadcast, values, values, values.count, root=_place(group, src, "src")),
+    )
 
 
-def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True):
+def reduce(
+    tensor: Any, dst: int, op: int = ReduceOp.SUM, group: Group | None = None, sync_op: bool = True
+) -> Task:
     """On rank `dst`: tensor = the ranks' tensors reduced."""
     group = _group(group)
     values = view(tensor)
-    return _call(group, sync_op,
-                 _native.Call(_KIND.reduce, values, values, values.count, _operation(op), _place(group, dst, "dst")))
+    return _call(
+        group,
+        sync_op,
+        _native.Call(_KIND.reduce, values, values, values.count, _operation(op), _place(group, dst, "dst")),
+    )
 
 
-def all_gather(tensor_list, tensor, group=None, sync_op=True):
-    """Appends the ranks' tensors, which have one shape, to an empty list; or sets those of a list of as many."""
+def all_gather(tensor_list: list[Any], tensor: Any, group: Group | None = None, sync_op: bool = True) -> Task:
+    """Appends the ranks' tensors, which have one shape, to an empty list; or sets those of a list of as
+    many."""
     group = _group(group)
     gathered = empty_like(tensor, (group.nranks, *tensor.shape))
     given = view(tensor)
@@ -167,27 +208,50 @@ def _take_parts(tensor_list, parts, ranks, name):
         tensor_list.extend(parts[rank] for rank in range(ranks))
         return
     if len(tensor_list) != ranks:
-        raise Error("config", f"{name} with a list of {len(tensor_list)} arrays and {ranks} ranks", "give it an empty list")
+        raise Error(
+            "config",
+            f"{name} with a list of {len(tensor_list)} arrays and {ranks} ranks",
+            "give it an empty list",
+        )
     for rank in range(ranks):
         copy(tensor_list[rank], parts[rank])
 
 
-def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=True):
+def reduce_scatter(
+    tensor: Any,
+    tensor_list: Sequence[Any],
+    op: int = ReduceOp.SUM,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
     """tensor = the ranks' tensor_list[this rank] reduced."""
     group = _group(group)
     _as_many(tensor_list, group, "reduce_scatter")
     target = view(tensor)
-    return _call(group, sync_op, _native.Call(_KIND.reduce_scatter, view(join(tensor_list)), target, target.count, _operation(op)))
+    return _call(
+        group,
+        sync_op,
+        _native.Call(_KIND.reduce_scatter, view(join(tensor_list)), target, target.count, _operation(op)),
+    )
 
 
 def _as_many(tensor_list, group, name):
     if len(tensor_list) != group.nranks:
-        raise Error("config", f"{name} with a list of {len(tensor_list)} arrays, and {group.name} has {group.nranks} ranks",
-                    "give it one array for each rank")
+        raise Error(
+            "config",
+            f"{name} with a list of {len(tensor_list)} arrays, and {group.name} has {group.nranks} ranks",
+            "give it one array for each rank",
+        )
 
 
-def alltoall(in_tensor_list, out_tensor_list, group=None, sync_op=True):
-    """out_tensor_list[r] = rank r's in_tensor_list[this rank]; an empty list is filled. All have one shape."""
+def alltoall(
+    in_tensor_list: Sequence[Any],
+    out_tensor_list: list[Any],
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
+    """out_tensor_list[r] = rank r's in_tensor_list[this rank]; an empty list is filled. All have one
+    shape."""
     group = _group(group)
     _as_many(in_tensor_list, group, "alltoall")
     given = join(in_tensor_list)
@@ -197,12 +261,24 @@ def alltoall(in_tensor_list, out_tensor_list, group=None, sync_op=True):
     def take():
         _take_parts(out_tensor_list, taken, group.nranks, "alltoall")
 
-    return _call(group, sync_op, _native.Call(_KIND.all_to_all, values, view(taken), values.count // group.nranks), take)
+    return _call(
+        group,
+        sync_op,
+        _native.Call(_KIND.all_to_all, values, view(taken), values.count // group.nranks),
+        take,
+    )
 
 
-def alltoall_single(in_tensor, out_tensor, in_split_sizes=None, out_split_sizes=None, group=None, sync_op=True):
-    """The rows of in_tensor go to the ranks, in_split_sizes[r] of them to rank r (by default all equally many), and
-    out_tensor gets theirs."""
+def alltoall_single(
+    in_tensor: Any,
+    out_tensor: Any,
+    in_split_sizes: Sequence[int] | None = None,
+    out_split_sizes: Sequence[int] | None = None,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
+    """The rows of in_tensor go to the ranks, in_split_sizes[r] of them to rank r (by default all equally
+    many), and out_tensor gets theirs."""
     group = _group(group)
     given, taken = view(in_tensor), view(out_tensor)
     sent = _elements(in_tensor, given.count, in_split_sizes, group.nranks)
@@ -213,45 +289,53 @@ def alltoall_single(in_tensor, out_tensor, in_split_sizes=None, out_split_sizes=
 def _elements(array, count, rows, ranks):
     rows = rows or [array.shape[0] // ranks] * ranks
     if len(rows) != ranks or sum(rows) != array.shape[0]:
-        raise Error("config", f"an array of {array.shape[0]} rows cannot be split as {list(rows)} among {ranks} ranks")
+        raise Error(
+            "config", f"an array of {array.shape[0]} rows cannot be split as {list(rows)} among {ranks} ranks"
+        )
     width = count // max(array.shape[0], 1)
     return [row * width for row in rows]
 
 
-def send(tensor, dst=0, group=None, sync_op=True):
+def send(tensor: Any, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:
     """Gives tensor to rank `dst`, which receives it."""
     group = _group(group)
     values = view(tensor)
-    return _call(group, sync_op, _native.Call(_KIND.send, values, None, values.count, root=_place(group, dst, "dst")))
+    return _call(
+        group, sync_op, _native.Call(_KIND.send, values, None, values.count, root=_place(group, dst, "dst"))
+    )
 
 
-def recv(tensor, src=0, group=None, sync_op=True):
+def recv(tensor: Any, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:
     """tensor = what rank `src` sends."""
     group = _group(group)
     values = view(tensor)
-    return _call(group, sync_op, _native.Call(_KIND.receive, None, values, values.count, root=_place(group, src, "src")))
+    return _call(
+        group,
+        sync_op,
+        _native.Call(_KIND.receive, None, values, values.count, root=_place(group, src, "src")),
+    )
 
 
-def isend(tensor, dst, group=None):
+def isend(tensor: Any, dst: int, group: Group | None = None) -> Task:
     """send(), which returns a Task at once."""
     return send(tensor, dst, group, sync_op=False)
 
 
-def irecv(tensor, src=None, group=None):
+def irecv(tensor: Any, src: int | None = None, group: Group | None = None) -> Task:
     """recv(), which returns a Task at once."""
     return recv(tensor, 0 if src is None else src, group, sync_op=False)
 
 
-def barrier(group=None):
+def barrier(group: Group | None = None) -> None:
     """Returns when every rank of the group has called it."""
     _call(_group(group), True, _native.Call(_KIND.barrier))
 
 
-def wait(tensor, group=None, use_calc_stream=True):
+def wait(tensor: Any, group: Group | None = None, use_calc_stream: bool = True) -> None:
     """Nothing: calls have ended when they return, on GPUs too, and a Task is waited for by its wait()."""
 
 
-def all_gather_object(object_list, obj, group=None):
+def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
     """Appends the ranks' objects, pickled on the way: they come from the ranks of this job only."""
     import pickle
 
@@ -259,15 +343,17 @@ def all_gather_object(object_list, obj, group=None):
 
     group = _group(group)
     text = numpy.frombuffer(pickle.dumps(obj), dtype=numpy.uint8).copy()
-    lengths = []
+    lengths: list[Any] = []
     all_gather(lengths, numpy.array([text.size], dtype=numpy.int64), group)
     counts = [int(length[0]) for length in lengths]
     joined = numpy.empty(sum(counts), dtype=numpy.uint8)
     _call(group, True, _native.Call(_KIND.all_gather, view(text), view(joined), counts=counts))
-    object_list.extend(pickle.loads(part.tobytes()) for part in numpy.split(joined, numpy.cumsum(counts)[:-1]))
+    object_list.extend(
+        pickle.loads(part.tobytes()) for part in numpy.split(joined, numpy.cumsum(counts)[:-1])
+    )
 
 
-def broadcast_object_list(object_list, src, group=None):
+def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
     """object_list = that of rank `src`, pickled on the way."""
     import pickle
 
@@ -275,10 +361,14 @@ def broadcast_object_list(object_list, src, group=None):
 
     group = _group(group)
     mine = the_world.rank == src
-    text = numpy.frombuffer(pickle.dumps(object_list), dtype=numpy.uint8).copy() if mine else None
-    length = numpy.array([text.size if mine else 0], dtype=numpy.int64)
+    pickled = pickle.dumps(object_list) if mine else b""
+    length = numpy.array([len(pickled)], dtype=numpy.int64)
     broadcast(length, src, group)
-    text = text if mine else numpy.empty(int(length[0]), dtype=numpy.uint8)
+    text = (
+        numpy.frombuffer(pickled, dtype=numpy.uint8).copy()
+        if mine
+        else numpy.empty(length[0], dtype=numpy.uint8)
+    )
     broadcast(text, src, group)
     if not mine:
         object_list[:] = pickle.loads(text.tobytes())

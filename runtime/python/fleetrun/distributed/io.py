@@ -1,19 +1,33 @@
 """paddle.distributed.io: what a training keeps, and models that servers' tables belong to."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import _lazy, framework
 from fleetrun._arguments import refuse
 from fleetrun.static import io
+from fleetrun.static.io import is_persistable
 from fleetrun.static.lookups import LOOKUPS
 from fleetrun.static.training import training_of
+
+if TYPE_CHECKING:
+    from fleetrun._graph import Program
+
+__all__ = ["is_persistable", "load_inference_model_distributed", "load_persistables", "save_persistables"]
 
 _FILE = "persistables.pdparams"
 
 
-def save_persistables(executor, dirname, main_program=None, filename=None):
-    """The program's kept values, but for the rows of sparse tables, to dirname/filename (persistables.pdparams); of a program
-    with tables on servers what fleet.save_persistables writes."""
+def save_persistables(
+    executor: Any,
+    dirname: str,
+    main_program: Program | None = None,
+    filename: str | None = None,
+) -> None:
+    """The program's kept values, but for the rows of sparse tables, to dirname/filename
+    (persistables.pdparams); of a program with tables on servers what fleet.save_persistables writes."""
     program = main_program or framework.default_main_program()
     if _has_servers(program):
         refuse("paddle.distributed.io.save_persistables", filename=(filename, None))
@@ -22,7 +36,12 @@ def save_persistables(executor, dirname, main_program=None, filename=None):
         io.save_vars(executor, dirname, program, predicate=_is_kept_here(program), filename=filename or _FILE)
 
 
-def load_persistables(executor, dirname, main_program=None, filename=None):
+def load_persistables(
+    executor: Any,
+    dirname: str,
+    main_program: Program | None = None,
+    filename: str | None = None,
+) -> None:
     """Reads back what save_persistables wrote."""
     program = main_program or framework.default_main_program()
     if _has_servers(program):
@@ -32,16 +51,25 @@ def load_persistables(executor, dirname, main_program=None, filename=None):
         io.load_vars(executor, dirname, program, predicate=_is_kept_here(program), filename=filename or _FILE)
 
 
-def load_inference_model_distributed(dirname, executor, model_filename=None, params_filename=None, pserver_endpoints=None):
-    """[program, names to feed, variables to fetch] of what fleet.save_inference_model wrote to `dirname`. Rows come from the
-    tables that this process is connected to (fleet.load_inference_model fills them)."""
-    refuse("paddle.distributed.io.load_inference_model_distributed", params_filename=(params_filename, None),
-           pserver_endpoints=(pserver_endpoints, None))
+def load_inference_model_distributed(
+    dirname: str | os.PathLike[str],
+    executor: Any,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    pserver_endpoints: Any = None,
+) -> list[Any]:
+    """[program, names to feed, variables to fetch] of what fleet.save_inference_model wrote to `dirname`.
+    Rows come from the tables that this process is connected to (fleet.load_inference_model fills them)."""
+    refuse(
+        "paddle.distributed.io.load_inference_model_distributed",
+        params_filename=(params_filename, None),
+        pserver_endpoints=(pserver_endpoints, None),
+    )
     return io.load_inference_model(os.path.join(str(dirname), model_filename or "model"), executor)
 
 
 def _is_kept_here(program):
-    return lambda variable: io.is_persistable(variable) and variable.name not in LOOKUPS.of(program)
+    return lambda variable: is_persistable(variable) and variable.name not in LOOKUPS.of(program)
 
 
 def _has_servers(program):
@@ -55,7 +83,4 @@ def _fleet():
     return the_fleet
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.distributed.io", {
-    "is_persistable": "static.io:is_persistable",
-    **{name: f"distributed.io:{name}" for name in ("save_persistables", "load_persistables", "load_inference_model_distributed")},
-})
+__getattr__, __dir__ = _lazy.attach(__name__)

@@ -1,3 +1,5 @@
-"""paddle.fluid.reader: the loaders of paddle.fluid.io."""
+"""paddle.fluid.reader: loaders under their older names."""
 
-from fleetrun.fluid.io import __dir__, __getattr__  # noqa: F401
+from fleetrun import _lazy
+
+__getattr__, __dir__ = _lazy.attach(__name__, _lazy.LOADERS)

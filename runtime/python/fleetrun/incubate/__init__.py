@@ -2,6 +2,9 @@
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.incubate", {
-    "distributed": "incubate.distributed",
-})
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {
+        "distributed": "incubate.distributed",
+    },
+)

@@ -1,5 +1,6 @@
 """Messages between a DataLoader and one worker: bytes, and descriptors with them, over a pair of sockets."""
 
+import contextlib
 import os
 import select
 import socket
@@ -35,7 +36,8 @@ class Channel:
         self._socket.sendall(memoryview(message)[sent:], socket.MSG_NOSIGNAL)
 
     def receive(self):
-        """(bytes, descriptors, which are the caller's now). Throws: EOFError, ConnectionError when the other end is gone."""
+        """(bytes, descriptors, which are the caller's now). Throws: EOFError, ConnectionError when the other
+        end is gone."""
         head, descriptors, _, _ = socket.recv_fds(self._socket, _HEAD.size, _MOST, socket.MSG_CMSG_CLOEXEC)
         try:
             while len(head) < _HEAD.size:
@@ -56,10 +58,8 @@ class Channel:
 
     def hang_up(self):
         """Ends the conversation for both, even where a forked process has a copy of this end."""
-        try:
+        with contextlib.suppress(OSError):  # the other end is gone
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the other end is gone
         self._socket.close()
 
     def close(self):

@@ -1,4 +1,5 @@
-"""Examples to batches: equal parts of the examples stacked into arrays, straight into the memory where the batch will lie."""
+"""Examples to batches: equal parts of the examples stacked into arrays, straight into the memory where the
+batch will lie."""
 
 import collections.abc
 import numbers
@@ -12,9 +13,11 @@ ALIGNMENT = 64
 
 
 def default_collate_fn(batch):
-    """One batch of a list of examples, as Paddle makes it: arrays and numbers are stacked to arrays, lists and tuples become
-    lists, dicts dicts, of the parts' batches; texts a list. PyTorch tensors count as arrays.
-    Throws: Error(data) for examples that differ in shape or number of parts, or have parts of another type."""
+    """One batch of a list of examples, as Paddle makes it: arrays and numbers are stacked to arrays, lists
+    and tuples become lists, dicts dicts, of the parts' batches; texts a list. PyTorch tensors count as
+    arrays.
+    Throws: Error(data) for examples that differ in shape or number of parts, or have parts of another
+    type."""
     return fill(gather(batch), numpy.empty)
 
 
@@ -32,13 +35,20 @@ def gather(batch):
     if isinstance(first, collections.abc.Sequence):
         sizes = sorted({len(example) for example in batch})
         if len(sizes) > 1:
-            raise Error("data", f"examples of one batch have {sizes[0]} and {sizes[-1]} parts",
-                        "let __getitem__ give as many for each, or give the DataLoader a collate_fn")
+            raise Error(
+                "data",
+                f"examples of one batch have {sizes[0]} and {sizes[-1]} parts",
+                "let __getitem__ give as many for each, or give the DataLoader a collate_fn",
+            )
         return [gather(parts) for parts in zip(*batch)]
     if is_tensor(first):
         return Column([tensor.detach().numpy() for tensor in batch])
-    raise Error("data", f"an example has a part of type {type(first).__name__}, which makes no batch",
-                "use arrays, numbers, texts, and lists, tuples and dicts of them, or give the DataLoader a collate_fn")
+    raise Error(
+        "data",
+        f"an example has a part of type {type(first).__name__}, which makes no batch",
+        "use arrays, numbers, texts, and lists, tuples and dicts of them, or give the DataLoader a "
+        "collate_fn",
+    )
 
 
 class Column:
@@ -53,8 +63,12 @@ class Column:
         self.dtype = first.dtype
         for place, array in enumerate(arrays):
             if array.shape != first.shape:
-                raise Error("data", f"example {place} of a batch has the shape {list(array.shape)}, example 0 {list(first.shape)}",
-                            "let __getitem__ give one shape, or give the DataLoader a collate_fn")
+                raise Error(
+                    "data",
+                    f"example {place} of a batch has the shape {list(array.shape)}, example 0 "
+                    f"{list(first.shape)}",
+                    "let __getitem__ give one shape, or give the DataLoader a collate_fn",
+                )
             if array.dtype != self.dtype:
                 self.dtype = numpy.result_type(self.dtype, array.dtype)
 

@@ -9,7 +9,11 @@ def check_places(places):
     """Takes None, a place, or a list of one. Throws: Error(config)."""
     if isinstance(places, (list, tuple)):
         if len(places) != 1:
-            raise Error("config", f"DataLoader: {len(places)} places", "give it one; further ones are trainers of their own here")
+            raise Error(
+                "config",
+                f"DataLoader: {len(places)} places",
+                "give it one; further ones are trainers of their own here",
+            )
         places = places[0]
     places_module.check(places)
 
@@ -23,8 +27,11 @@ def named(names, arrays):
     """[{name: array}] of one batch. Throws: Error(data) when their numbers differ."""
     arrays = arrays if isinstance(arrays, (list, tuple)) else [arrays]
     if len(arrays) != len(names):
-        raise Error("data", f"a batch has {len(arrays)} parts, feed_list has {len(names)}: {', '.join(names)}",
-                    "let each example have a part for each variable, in the order of feed_list")
+        raise Error(
+            "data",
+            f"a batch has {len(arrays)} parts, feed_list has {len(names)}: {', '.join(names)}",
+            "let each example have a part for each variable, in the order of feed_list",
+        )
     return [dict(zip(names, arrays))]
 
 
@@ -37,5 +44,7 @@ def torch_or_numpy(owner, to):
     try:
         import torch
     except ImportError as error:
-        raise ImportError(f'{owner}(to="torch") needs PyTorch, which is not installed: python -m pip install torch') from error
+        raise ImportError(
+            f'{owner}(to="torch") needs PyTorch, which is not installed: python -m pip install torch'
+        ) from error
     return lambda batch: _collate.convert(batch, torch.from_numpy)

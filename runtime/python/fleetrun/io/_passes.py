@@ -2,17 +2,21 @@
 
 import collections
 import threading
+from typing import Any
 
 from fleetrun.io._worker import STOPPED
 from fleetrun.io._workers import End
 
 
 class Buffer:
-    """A thread that keeps up to `capacity` items of an iterator ready, so that making them overlaps with using them."""
+    """A thread that keeps up to `capacity` items of an iterator ready, so that making them overlaps with
+    using them."""
 
     def __init__(self, items, capacity):
         self._state = _Shared(capacity)
-        self._thread = threading.Thread(target=_produce, args=(items, self._state), daemon=True, name="fleetrun-loader")
+        self._thread = threading.Thread(
+            target=_produce, args=(items, self._state), daemon=True, name="fleetrun-loader"
+        )
         self._thread.start()
 
     def take(self):
@@ -47,11 +51,12 @@ class Buffer:
 
 
 class _Shared:
-    # What a Buffer and its thread both have. The thread has no reference to the Buffer, so that one that is dropped ends.
+    # What a Buffer and its thread both have. The thread has no reference to the Buffer, so that one that is
+    # dropped ends.
     def __init__(self, capacity):
         self.capacity = capacity
         self.changed = threading.Condition()
-        self.items = collections.deque()
+        self.items: Any = collections.deque()
         self.is_over = False
         self.is_stopped = False
         self.error = None
@@ -81,14 +86,15 @@ def _produce(items, state):
 
 
 class LocalPass:
-    """Batches made in this process: ahead of time by a thread, which keeps `ahead` of them ready, or with 0 when asked for."""
+    """Batches made in this process: ahead of time by a thread, which keeps `ahead` of them ready, or with 0
+    when asked for."""
 
     def __init__(self, fetcher, tasks, ahead, finish):
         self._finish = finish
         self._stop = threading.Event()
         batches = _made_here(fetcher, tasks, self._stop)
         self._buffer = Buffer(batches, ahead) if ahead else None
-        self._next = self._buffer.take if ahead else batches.__next__
+        self._next = batches.__next__ if self._buffer is None else self._buffer.take
 
     def __iter__(self):
         return self
@@ -125,8 +131,9 @@ def _made_here(fetcher, tasks, stop):
 class WorkerPass:
     """Batches made by Workers, in the order of the tasks: the workers take turns, and are asked in turn.
 
-    Each worker has up to `ahead` tasks, so that batches are ready in shared memory while the script computes. keeper: the
-    DataLoader that keeps the workers for its next pass, or None; it lives as long as this does."""
+    Each worker has up to `ahead` tasks, so that batches are ready in shared memory while the script computes.
+    keeper: the DataLoader that keeps the workers for its next pass, or None; it lives as long as this
+    does."""
 
     def __init__(self, workers, tasks, ahead, finish, keeper):
         self._workers = workers
@@ -134,7 +141,7 @@ class WorkerPass:
         self._keeper = keeper
         self._number = workers.begin_pass()
         self._tasks = tasks
-        self._awaited = collections.deque()
+        self._awaited: Any = collections.deque()
         self._given = 0
         for turn in range(ahead * len(workers)):
             self._give(turn % len(workers))

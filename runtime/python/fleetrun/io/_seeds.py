@@ -2,8 +2,8 @@
 
 
 def draw():
-    """The number that the workers of one pass get, from numpy's global generator: numpy.random.seed() in the script makes
-    all workers repeatable, as in Paddle."""
+    """The number that the workers of one pass get, from numpy's global generator: numpy.random.seed() in the
+    script makes all workers repeatable, as in Paddle."""
     import sys
 
     import numpy

@@ -1,8 +1,9 @@
 """Batches from one process to another without a copy: slots of anonymous memory that both have mapped.
 
-A worker writes a batch into a slot, the parent makes arrays of that very memory, and when the last of them is gone the slot
-goes back to the worker, whose next batch is written into pages that are there already. The memory has no name (memfd): it is
-gone with the last process that maps it, however that one ends, and /dev/shm is not used.
+A worker writes a batch into a slot, the parent makes arrays of that very memory, and when the last of them is
+gone the slot goes back to the worker, whose next batch is written into pages that are there already. The
+memory has no name (memfd): it is gone with the last process that maps it, however that one ends, and /dev/shm
+is not used.
 """
 
 import dataclasses
@@ -27,7 +28,8 @@ class Arena:
         self._free = []
 
     def take(self, size):
-        """A free Slot of at least `size` bytes; a new one where there is none. One that has become too small is replaced."""
+        """A free Slot of at least `size` bytes; a new one where there is none. One that has become too small
+        is replaced."""
         fitting = [slot for slot in self._free if slot.size >= size]
         if fitting:
             slot = min(fitting, key=lambda one: one.size)
@@ -53,7 +55,7 @@ class Slot:
         self.number = number
         self.size = _rounded(size)
         self.used = 0
-        self.descriptor = os.memfd_create("fleetrun-batch", os.MFD_CLOEXEC)
+        self.descriptor: int | None = os.memfd_create("fleetrun-batch", os.MFD_CLOEXEC)
         os.ftruncate(self.descriptor, self.size)
         self.memory = _map(self.descriptor, self.size)
         self.address = _address(self.memory)
@@ -83,7 +85,7 @@ class Slot:
         return offset, size
 
     def _part(self, size):
-        part = self.memory[self.used:self.used + size]
+        part = self.memory[self.used : self.used + size]
         self.used += aligned(size)
         return part
 
@@ -113,28 +115,31 @@ class Mappings:
 
 @dataclasses.dataclass
 class Packed:
-    """A batch ready to be sent: `places` (which slot, offset, size) of the parts that lie in `slots`; the first of all parts is
-    the pickle, given apart in `text` when it is short."""
+    """A batch ready to be sent: `places` (which slot, offset, size) of the parts that lie in `slots`; the
+    first of all parts is the pickle, given apart in `text` when it is short."""
 
     slots: list
     places: list
-    text: bytes = None
+    text: bytes | None = None
 
 
 def pack(batch, arena, slot=None):
-    """Packed: `batch` with its arrays as they are, all else pickled. Arrays that lie in `slot` stay where they are, others are
-    copied into one of the arena's."""
+    """Packed: `batch` with its arrays as they are, all else pickled. Arrays that lie in `slot` stay where
+    they are, others are copied into one of the arena's."""
     arrays = []
     stream = io.BytesIO()
     _Pickler(stream, 5, buffer_callback=lambda part: arrays.append(part.raw())).dump(batch)
     text = stream.getvalue()
     packed = Packed([slot] if slot else [], [slot and slot.place_of(part) for part in arrays])
-    # A long message could fill the socket while the parent fills the other direction, and both would wait for ever.
+    # A long message could fill the socket while the parent fills the other direction, and both would wait for
+    # ever.
     inline = len(text) <= SHORT
-    rest = [] if inline else [None]
+    rest: list[int | None] = [] if inline else [None]
     rest += [index for index, place in enumerate(packed.places) if place is None]
     if rest:
-        other = arena.take(sum(aligned(len(text) if index is None else arrays[index].nbytes) for index in rest))
+        other = arena.take(
+            sum(aligned(len(text) if index is None else arrays[index].nbytes) for index in rest)
+        )
         packed.slots.append(other)
         for index in rest:
             place = (len(packed.slots) - 1, *other.copy_in(text if index is None else arrays[index]))
@@ -149,7 +154,7 @@ def pack(batch, arena, slot=None):
 
 def unpack(memories, places, text):
     """The batch that was packed; its arrays lie in `memories`, one for each slot."""
-    parts = [memories[which][offset:offset + size] for which, offset, size in places]
+    parts = [memories[which][offset : offset + size] for which, offset, size in places]
     return pickle.loads(parts.pop(0) if text is None else text, buffers=parts)
 
 

@@ -1,5 +1,6 @@
 """What runs in a worker process of a DataLoader: takes tasks from its channel, sends batches back."""
 
+import contextlib
 import ctypes
 import dataclasses
 import os
@@ -9,10 +10,10 @@ import signal
 import sys
 import threading
 import traceback
+from typing import Any
 
 from fleetrun.io import _collate, _seeds
 from fleetrun.io._slots import Arena, pack
-
 
 # What a fetch gives that was stopped: None may be a batch.
 STOPPED = object()
@@ -20,7 +21,8 @@ STOPPED = object()
 
 @dataclasses.dataclass(frozen=True)
 class WorkerInfo:
-    """Where this code runs: worker `id` of `num_workers`, with its own copy of `dataset`. `seed` is the same in all."""
+    """Where this code runs: worker `id` of `num_workers`, with its own copy of `dataset`. `seed` is the same
+    in all."""
 
     id: int
     num_workers: int
@@ -40,8 +42,9 @@ def get_worker_info():
 class Work:
     """How batches are made of a data set; the same in the script's own process and in workers.
 
-    by_number: whether the examples have numbers. batched: whether a task makes a batch or a single example. collate: the
-    user's function, or None for the default. infinite: begin again at the end of an iterable data set."""
+    by_number: whether the examples have numbers. batched: whether a task makes a batch or a single example.
+    collate: the user's function, or None for the default. infinite: begin again at the end of an iterable
+    data set."""
 
     dataset: object
     by_number: bool
@@ -61,13 +64,14 @@ class Fetcher:
     def __init__(self, work):
         self._work = work
         self.by_number = work.by_number
-        self._stream = None if work.by_number else iter(work.dataset)
+        self._stream: Any = None if work.by_number else iter(work.dataset)
         self.position = ""
 
     def fetch(self, task, allocate=None, is_stopped=lambda: False):
         """The batch of `task` (numbers, or how many examples of a stream), or STOPPED.
 
-        allocate(bytes) gives what makes the arrays of the default batch. Throws: StopIteration at the end of a stream."""
+        allocate(bytes) gives what makes the arrays of the default batch. Throws: StopIteration at the end of
+        a stream."""
         work = self._work
         examples = self._by_number(task, is_stopped) if work.by_number else self._in_turn(task, is_stopped)
         if examples is STOPPED:
@@ -97,7 +101,7 @@ class Fetcher:
     def _in_turn(self, count, is_stopped):
         if not self._work.batched:
             return self._next()
-        examples = []
+        examples: list[Any] = []
         while len(examples) < count:
             if is_stopped():
                 return STOPPED
@@ -137,10 +141,8 @@ def run(channel, parent, forked_by_main_thread, info, work, init):
             init(info.id)
     except Exception as error:
         failure = error
-    try:
+    with contextlib.suppress(EOFError, ConnectionError):  # the DataLoader has what it wants
         _Answers(channel, work, failure).serve()
-    except (EOFError, ConnectionError):
-        pass  # the DataLoader has what it wants
 
 
 class _Answers:
@@ -175,7 +177,12 @@ class _Answers:
                 kind = "error"
                 packed = pack(self._description(error), self._arena)
             descriptors = [slot.descriptor for slot in packed.slots if slot.descriptor is not None]
-            head = (self._pass, kind, [(slot.number, slot.descriptor is not None) for slot in packed.slots], packed.places)
+            head = (
+                self._pass,
+                kind,
+                [(slot.number, slot.descriptor is not None) for slot in packed.slots],
+                packed.places,
+            )
             self._channel.send(pickle.dumps((*head, packed.text)), descriptors)
             for slot in packed.slots:
                 slot.sent()
@@ -204,7 +211,13 @@ class _Answers:
         if self._slot is not None:
             self._arena.give_back([self._slot.number])
             self._slot = None
-        where = "worker_init_fn" if self._failure is not None else self._fetcher.position if self._fetcher else "__iter__"
+        where = (
+            "worker_init_fn"
+            if self._failure is not None
+            else self._fetcher.position
+            if self._fetcher
+            else "__iter__"
+        )
         name = "".join(traceback.format_exception_only(error)).strip()
         text = "".join(traceback.format_exception(error))
         try:

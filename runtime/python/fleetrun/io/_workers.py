@@ -1,19 +1,23 @@
-"""The worker processes of a DataLoader, as the script sees them: tasks in, batches out, and what became of them."""
+"""The worker processes of a DataLoader, as the script sees them: tasks in, batches out, and what became of
+them."""
 
 import collections
+import contextlib
 import multiprocessing
 import os
 import pickle
 import select
 import signal
 import threading
+from typing import Any
 
 from fleetrun._error import Error
 from fleetrun.io import _worker
 from fleetrun.io._channel import Channel
 from fleetrun.io._slots import Mappings, unpack
 
-# Seconds that a worker has to finish the example it is reading when it is not needed any more; then it is killed.
+# Seconds that a worker has to finish the example it is reading when it is not needed any more; then it is
+# killed.
 GRACE = 5
 
 
@@ -31,7 +35,8 @@ class End:
 class Workers:
     """`count` processes that make batches as `work` says. One pass uses them at a time; close() ends them.
 
-    Nothing of them stays: they end with close(), when this is dropped, and when this process ends, however it does."""
+    Nothing of them stays: they end with close(), when this is dropped, and when this process ends, however it
+    does."""
 
     def __init__(self, work, count, init, seed, timeout):
         self._owner = os.getpid()
@@ -65,8 +70,11 @@ class Workers:
         if not self._members:
             raise Error("config", "the DataLoader was closed within a pass")
         if number != self._passes:
-            raise Error("config", "another pass over the DataLoader began, and its workers, which are kept, are busy with that",
-                        "finish one pass before the next, or use persistent_workers=False")
+            raise Error(
+                "config",
+                "another pass over the DataLoader began, and its workers, which are kept, are busy with that",
+                "finish one pass before the next, or use persistent_workers=False",
+            )
 
     def send(self, number, worker, task):
         """Gives `worker` a task of pass `number`."""
@@ -74,16 +82,14 @@ class Workers:
         returned = []
         while member.returned:
             returned.append(member.returned.popleft())
-        try:
+        with contextlib.suppress(ConnectionError):  # receive() says what became of it
             member.channel.send(pickle.dumps((number, task, returned)))
-        except ConnectionError:
-            pass  # receive() says what became of it
 
     def receive(self, number, worker, what):
         """The next batch of `worker` in pass `number`, or End. `what` names the batch in messages.
 
-        Throws: what the worker's code threw, with a WorkerTraceback as its cause; Error(host) when a worker died,
-        Error(timeout)."""
+        Throws: what the worker's code threw, with a WorkerTraceback as its cause; Error(host) when a worker
+        died, Error(timeout)."""
         member = self._members[worker]
         while True:
             self._wait(member, what)
@@ -107,8 +113,8 @@ class Workers:
             raise self._failure(member, what, *batch)
 
     def close(self, at_once=False):
-        """Ends the workers: each may finish the example that it reads, or at_once. Batches that are still used stay as they
-        are. Does nothing in a forked process."""
+        """Ends the workers: each may finish the example that it reads, or at_once. Batches that are still
+        used stay as they are. Does nothing in a forked process."""
         members, self._members = self._members, []
         if os.getpid() != self._owner:
             return
@@ -133,8 +139,11 @@ class Workers:
             return
         if not ready:
             self.close(at_once=True)
-            raise Error("timeout", f"{member}: no {what} within {self._timeout} s",
-                        "give the DataLoader a longer timeout=, or 0 for none, or more workers")
+            raise Error(
+                "timeout",
+                f"{member}: no {what} within {self._timeout} s",
+                "give the DataLoader a longer timeout=, or 0 for none, or more workers",
+            )
         raise self._death(next(one for one in self._members if one.handle in ready), what)
 
     def _death(self, member, what):
@@ -144,10 +153,13 @@ class Workers:
         how, hint = f"ended with status {status}", "its standard error says why"
         if status < 0:
             how = f"was killed by {_signal_name(-status)}"
-            hint = {signal.SIGKILL: "the kernel kills so when memory runs out: take fewer workers or smaller batches, and see "
-                                    "the kernel's log",
-                    signal.SIGSEGV: "its native code crashed: num_workers=0 shows where, with python -X faulthandler"}.get(
-                        -status, "somebody sent it that signal")
+            hint = {
+                signal.SIGKILL: "the kernel kills so when memory runs out: take fewer workers or smaller "
+                "batches, and see "
+                "the kernel's log",
+                signal.SIGSEGV: "its native code crashed: num_workers=0 shows where, with python -X "
+                "faulthandler",
+            }.get(-status, "somebody sent it that signal")
         return Error("host", f"{member} {how}, while {what} was awaited", hint)
 
     @staticmethod
@@ -164,16 +176,20 @@ class _Member:
 
     def __init__(self, number, count, work, init, seed):
         self.name = f"worker {number} of {count}"
-        self.returned = collections.deque()
+        self.returned: Any = collections.deque()
         self.mappings = Mappings(self.returned.append)
         self.channel, other = Channel.pair()
         info = _worker.WorkerInfo(number, count, work.dataset, seed)
         by_main_thread = threading.current_thread() is threading.main_thread()
         self.process = multiprocessing.get_context("fork").Process(
-            target=_worker.run, args=(other, os.getpid(), by_main_thread, info, work, init), daemon=True,
-            name=f"fleetrun-{self.name.replace(' ', '-')}")
+            target=_worker.run,
+            args=(other, os.getpid(), by_main_thread, info, work, init),
+            daemon=True,
+            name=f"fleetrun-{self.name.replace(' ', '-')}",
+        )
         try:
             self.process.start()
+            assert self.process.pid is not None
             self.handle = os.pidfd_open(self.process.pid)
         except BaseException:
             self.channel.close()

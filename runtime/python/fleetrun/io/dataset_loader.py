@@ -1,4 +1,10 @@
-"""DataLoader.from_dataset: the batches of a QueueDataset or an InMemoryDataset, for a loop over Executor.run."""
+"""DataLoader.from_dataset: the batches of a QueueDataset or an InMemoryDataset, for a loop over
+Executor.run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 import numpy
 
@@ -7,28 +13,37 @@ from fleetrun._error import Error
 from fleetrun.io._feeds import check_places
 from fleetrun.lod_tensor import LoDTensor
 
+__all__ = ["DatasetLoader"]
+
 
 class DatasetLoader:
-    """`for feed in loader` gives [{name: value}] of each batch, as Executor.run(feed=) takes it: arrays of the variables'
-    shapes, LoDTensors for those with lod_level=1. drop_last: without the batch that is short. One thread reads.
+    """`for feed in loader` gives [{name: value}] of each batch, as Executor.run(feed=) takes it: arrays of
+    the variables' shapes, LoDTensors for those with lod_level=1. drop_last: without the batch that is short.
+    One thread reads.
     """
 
-    def __init__(self, dataset, places, drop_last=True):
+    def __init__(self, dataset: Any, places: Any, drop_last: bool = True) -> None:
         from fleetrun.distributed.dataset._base import DatasetBase
 
         if not isinstance(dataset, DatasetBase):
-            raise Error("config", f"DataLoader.from_dataset({type(dataset).__name__})",
-                        "give it a paddle.distributed.QueueDataset or InMemoryDataset")
+            raise Error(
+                "config",
+                f"DataLoader.from_dataset({type(dataset).__name__})",
+                "give it a paddle.distributed.QueueDataset or InMemoryDataset",
+            )
         check_places(places)
         self._dataset = dataset
         self._drop_last = bool(drop_last)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         source = self._dataset.native(1)
         _native.start_reading(source, True)
         try:
             while (batch := _native.read_batch(source, 0)) is not None:
-                feed = {variable.name: _value(variable, *found) for variable, found in zip(self._dataset.variables, batch)}
+                feed = {
+                    variable.name: _value(variable, *found)
+                    for variable, found in zip(self._dataset.variables, batch)
+                }
                 if self._drop_last and _rows(next(iter(feed.values()))) < self._dataset.batch_size:
                     continue
                 yield [feed]

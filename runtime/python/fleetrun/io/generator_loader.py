@@ -1,9 +1,14 @@
-"""DataLoader.from_generator: batches from a function of the script, for a loop or for Executor.run without feed.
+"""DataLoader.from_generator: batches from a function of the script, for a loop or for Executor.run without
+feed.
 
 Source: document 004, section 1. What comes out and when is Paddle 2.6.2's, compared with it.
 """
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -19,86 +24,119 @@ from fleetrun.io.readers import batch as in_batches
 from fleetrun.io.sampler import above_zero
 from fleetrun.static._runs import LOADERS
 
+if TYPE_CHECKING:
+    from fleetrun._variable import Variable
+    from fleetrun.io.readers import Reader
+
+__all__ = ["GeneratorLoader", "in_own_process", "PyReader"]
+
 
 class GeneratorLoader:
-    """Reads ahead with a thread, up to `capacity` batches for the variables feed_list, from what one of the set_ functions
-    was given: a reader, which is a function that gives an iterator.
+    """Reads ahead with a thread, up to `capacity` batches for the variables feed_list, from what one of the
+    set_ functions was given: a reader, which is a function that gives an iterator.
 
-    iterable: `for batch in loader()` gives [{name: array}], or [[array, …]] with return_list, ready for Executor.run(feed=).
-    Otherwise the loader belongs to the program that is being built: start() begins a pass, each Executor.run of the program
-    takes a batch, after the last one it throws core.EOFException, and reset() ends the pass, at any time. A reader that never
-    ends is started once, so that nothing is refilled between epochs.
-    use_multiprocess: the reader runs in a process of its own, its arrays come through shared memory. use_double_buffer,
+    iterable: `for batch in loader()` gives [{name: array}], or [[array, …]] with return_list, ready for
+    Executor.run(feed=). Otherwise the loader belongs to the program that is being built: start() begins a
+    pass, each Executor.run of the program takes a batch, after the last one it throws core.EOFException, and
+    reset() ends the pass, at any time. A reader that never ends is started once, so that nothing is refilled
+    between epochs.
+    use_multiprocess: the reader runs in a process of its own, its arrays come through shared memory.
+    use_double_buffer,
     drop_last: accepted; batches are always made ahead, and there is one device.
     Throws: Error(config), Error(data); what the reader throws comes out where its batch is taken.
     """
 
-    def __init__(self, feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess, drop_last):
+    def __init__(
+        self,
+        feed_list: Sequence[Any],
+        capacity: int | None,
+        use_double_buffer: bool,
+        iterable: bool,
+        return_list: bool,
+        use_multiprocess: bool,
+        drop_last: bool,
+    ) -> None:
         if not feed_list:
-            raise Error("config", "DataLoader.from_generator: no feed_list", "give it the variables that paddle.static.data made")
+            raise Error(
+                "config",
+                "DataLoader.from_generator: no feed_list",
+                "give it the variables that paddle.static.data made",
+            )
         self._variables = list(feed_list)
         self.names = feed_names(feed_list)
         self._capacity = above_zero("DataLoader.from_generator", "capacity", capacity)
         self._iterable = bool(iterable)
         self._return_list = bool(return_list)
         self._in_process = bool(use_multiprocess)
-        self._reader = None
-        self._pass = None
+        self._reader: Any = None
+        self._pass: Any = None
         if not self._iterable:
             LOADERS.of(framework.default_main_program()).append(self)
 
     @property
-    def iterable(self):
+    def iterable(self) -> bool:
         """Whether it is for a loop."""
         return self._iterable
 
-    def set_sample_generator(self, reader, batch_size, drop_last=True, places=None):
+    def set_sample_generator(
+        self, reader: Reader, batch_size: int, drop_last: bool = True, places: Any = None
+    ) -> GeneratorLoader:
         """`reader` gives examples, each with a value for every variable."""
         return self.set_sample_list_generator(in_batches(reader, batch_size, drop_last), places)
 
-    def set_sample_list_generator(self, reader, places=None):
+    def set_sample_list_generator(self, reader: Reader, places: Any = None) -> GeneratorLoader:
         """`reader` gives lists of examples, as paddle.batch() makes them."""
+
         def batches():
             for examples in reader():
-                yield [_column(variable, values) for variable, values in zip(self._variables, self._parts(examples))]
+                yield [
+                    _column(variable, values)
+                    for variable, values in zip(self._variables, self._parts(examples))
+                ]
 
         return self.set_batch_generator(batches, places)
 
-    def set_batch_generator(self, reader, places=None):
+    def set_batch_generator(self, reader: Reader, places: Any = None) -> GeneratorLoader:
         """`reader` gives batches: an array for every variable."""
         check_places(places)
         self._reader = reader
         return self
 
-    def __call__(self):
+    def __call__(self) -> GeneratorLoader:
         return self
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not self._iterable:
-            raise Error("config", "DataLoader.from_generator(iterable=False) is not for a loop",
-                        "call start() and then Executor.run without feed, or make it with iterable=True")
+            raise Error(
+                "config",
+                "DataLoader.from_generator(iterable=False) is not for a loop",
+                "call start() and then Executor.run without feed, or make it with iterable=True",
+            )
         for batch in self._begin():
             yield [batch] if self._return_list else named(self.names, batch)
 
-    def start(self):
+    def start(self) -> None:
         """Begins a pass. Throws: Error(config) when one is under way."""
         self._check_started_by_hand("start")
         if self._pass is not None:
             raise Error("config", "DataLoader.start(): it is started already", "call reset() after each pass")
         self._pass = self._begin()
 
-    def reset(self):
+    def reset(self) -> None:
         """Ends the pass; the reader is done with its batch and closed when this returns."""
         self._check_started_by_hand("reset")
         if self._pass is not None:
             self._pass.close()
             self._pass = None
 
-    def take(self):
+    def take(self) -> dict[str, Any]:
         """{name: array} for one run of the program. Throws: EOFException, Error(config) before start()."""
         if self._pass is None:
-            raise Error("config", f"the program reads {', '.join(self.names)} from a DataLoader that is not started",
-                        "call its start() before Executor.run, or feed these variables")
+            raise Error(
+                "config",
+                f"the program reads {', '.join(self.names)} from a DataLoader that is not started",
+                "call its start() before Executor.run, or feed these variables",
+            )
         try:
             return named(self.names, next(self._pass))[0]
         except StopIteration:
@@ -106,8 +144,11 @@ class GeneratorLoader:
 
     def _begin(self):
         if self._reader is None:
-            raise Error("config", "DataLoader.from_generator: there is nothing to read",
-                        "call set_sample_generator, set_sample_list_generator or set_batch_generator first")
+            raise Error(
+                "config",
+                "DataLoader.from_generator: there is nothing to read",
+                "call set_sample_generator, set_sample_list_generator or set_batch_generator first",
+            )
         if self._in_process:
             return in_own_process(self._reader, self._capacity, _arrays)
         return _ReadAhead(self._reader, self._capacity)
@@ -116,21 +157,36 @@ class GeneratorLoader:
         for example in examples:
             if len(example) != len(self.names):
                 names = ", ".join(self.names)
-                raise Error("data", f"an example has {len(example)} parts, feed_list has {len(self.names)}: {names}",
-                            "let each example have a part for each variable, in the order of feed_list")
+                raise Error(
+                    "data",
+                    f"an example has {len(example)} parts, feed_list has {len(self.names)}: {names}",
+                    "let each example have a part for each variable, in the order of feed_list",
+                )
         return zip(*examples)
 
     def _check_started_by_hand(self, call):
         if self._iterable:
-            raise Error("config", f"DataLoader.{call}() of a loader that is for a loop",
-                        "make it with DataLoader.from_generator(iterable=False)")
+            raise Error(
+                "config",
+                f"DataLoader.{call}() of a loader that is for a loop",
+                "make it with DataLoader.from_generator(iterable=False)",
+            )
 
 
 class PyReader:
     """The older name of DataLoader.from_generator, with decorate_ for set_."""
 
-    def __init__(self, feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False):
-        loader = GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, False, True)
+    def __init__(
+        self,
+        feed_list: Sequence[Variable | str] | None = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+    ) -> None:
+        loader = GeneratorLoader(
+            feed_list or (), capacity, use_double_buffer, iterable, return_list, False, True
+        )
         self.start, self.reset = loader.start, loader.reset
         self.iterable = loader.iterable
         self.decorate_sample_generator = loader.set_sample_generator
@@ -138,14 +194,14 @@ class PyReader:
         self.decorate_batch_generator = loader.set_batch_generator
         self._loader = loader
 
-    def __call__(self):
+    def __call__(self) -> PyReader:
         return self
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._loader)
 
 
-def in_own_process(reader, ahead, collate=None):
+def in_own_process(reader: Reader, ahead: int, collate: Callable[[Any], Any] | None = None) -> Iterator[Any]:
     """An iterator over what `reader` gives in a process of its own, which keeps up to `ahead` of it ready."""
     work = Work(_Stream(reader), by_number=False, batched=False, collate=collate or _same)
     workers = Workers(work, 1, None, _seeds.draw(), 0)
@@ -199,10 +255,16 @@ def _arrays(batch):
 def _column(variable, values):
     """The array of one variable: its type, and its shape where the examples' is another way to write it."""
     if variable.lod_level:
-        raise Error("config", f"DataLoader: {variable.name} has lod_level {variable.lod_level}, a batch here has equal examples",
-                    "use paddle.distributed.QueueDataset for values of varying number")
+        raise Error(
+            "config",
+            f"DataLoader: {variable.name} has lod_level {variable.lod_level}, a batch here has equal "
+            "examples",
+            "use paddle.distributed.QueueDataset for values of varying number",
+        )
     # Stacked before it is converted: numpy.array(list of arrays) takes several times as long.
-    array = _collate.default_collate_fn(values) if isinstance(values[0], numpy.ndarray) else numpy.array(values)
+    array = (
+        _collate.default_collate_fn(values) if isinstance(values[0], numpy.ndarray) else numpy.array(values)
+    )
     array = array.astype(variable.dtype.name, copy=False)
     shape = variable.shape
     if array.ndim == len(shape) or sum(size < 0 for size in shape) > 1:
@@ -210,5 +272,8 @@ def _column(variable, values):
     try:
         return array.reshape([len(values) if shape[0] < 0 else shape[0], *shape[1:]])
     except ValueError:
-        raise Error("data", f"a batch for {variable.name} has the shape {list(array.shape)}, the variable {list(shape)}",
-                    "let the examples have the variable's shape without its first size") from None
+        raise Error(
+            "data",
+            f"a batch for {variable.name} has the shape {list(array.shape)}, the variable {list(shape)}",
+            "let the examples have the variable's shape without its first size",
+        ) from None

@@ -1,9 +1,14 @@
 """DataLoader: batches of a data set, read ahead in a thread or in worker processes.
 
-Source: documents 001 and 004. The signature and what comes out are Paddle 2.6.2's; the worker processes are fleetrun's own.
+Source: documents 001 and 004. The signature and what comes out are Paddle 2.6.2's; the worker processes are
+fleetrun's own.
 """
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
 from fleetrun.io import _passes, _seeds
@@ -14,35 +19,76 @@ from fleetrun.io.batch_sampler import BatchSampler, InfiniteBatchSampler
 from fleetrun.io.dataset import IterableDataset
 from fleetrun.io.sampler import above_zero
 
+if TYPE_CHECKING:
+    from fleetrun._variable import Variable
+    from fleetrun.io.dataset_loader import DatasetLoader
+    from fleetrun.io.generator_loader import GeneratorLoader
+
+__all__ = ["DataLoader"]
+
 
 class DataLoader:
     """`for batch in loader` (or loader()) gives the batches of `dataset`, as numpy arrays.
 
-    dataset: a Dataset (anything with [i] and len()) or an IterableDataset. batch_sampler: gives the lists of numbers, such as
-    a DistributedBatchSampler; or batch_size, shuffle and drop_last; batch_size=None gives single examples.
-    collate_fn(examples): makes a batch; the default stacks arrays and numbers, as Paddle does.
-    num_workers: processes that make the batches, each a fork of this one with its own copy of `dataset`; batches come in the
-    sampler's order all the same, and lie in memory shared with the worker: what comes out is not copied, and the memory goes
-    back to the worker when the last array of a batch is dropped. 0: made in this process, by a thread where use_buffer_reader
-    (a data set that draws from numpy's global generator then shares it with the script; workers have their own).
-    prefetch_factor: batches kept ready, by each worker or by the thread. timeout: seconds to wait for a worker's batch, 0 for
-    as long as it lives. worker_init_fn(id): called first in each worker. persistent_workers: kept from pass to pass.
-    feed_list, return_list: with return_list=False a batch is [{name: array}], as Executor.run(feed=) takes it. places: the CPU.
+    dataset: a Dataset (anything with [i] and len()) or an IterableDataset. batch_sampler: gives the lists of
+    numbers, such as a DistributedBatchSampler; or batch_size, shuffle and drop_last; batch_size=None gives
+    single examples. collate_fn(examples): makes a batch; the default stacks arrays and numbers, as Paddle
+    does.
+    num_workers: processes that make the batches, each a fork of this one with its own copy of `dataset`;
+    batches come in the sampler's order all the same, and lie in memory shared with the worker: what comes out
+    is not copied, and the memory goes back to the worker when the last array of a batch is dropped. 0: made
+    in this process, by a thread where use_buffer_reader (a data set that draws from numpy's global generator
+    then shares it with the script; workers have their own).
+    prefetch_factor: batches kept ready, by each worker or by the thread. timeout: seconds to wait for a
+    worker's batch, 0 for as long as it lives. worker_init_fn(id): called first in each worker.
+    persistent_workers: kept from pass to pass.
+    feed_list, return_list: with return_list=False a batch is [{name: array}], as Executor.run(feed=) takes
+    it. places: the CPU.
     use_shared_memory: accepted; the memory has no name, so a small /dev/shm is no reason to turn it off.
-    fleetrun's own: to="torch" gives PyTorch tensors of the same memory. infinite: epoch after epoch without end, the workers
-    never running dry; len() is that of one epoch.
+    fleetrun's own: to="torch" gives PyTorch tensors of the same memory. infinite: epoch after epoch without
+    end, the workers never running dry; len() is that of one epoch.
 
-    Seeds: random and numpy.random in a worker depend on numpy's generator here and on the worker's number, as in Paddle.
-    Throws: what the data set's code throws, with the worker's traceback as its cause and the example's number in it;
-    Error(host) when a worker died, naming the signal; Error(timeout); Error(config), Error(data).
+    Seeds: random and numpy.random in a worker depend on numpy's generator here and on the worker's number, as
+    in Paddle.
+    Throws: what the data set's code throws, with the worker's traceback as its cause and the example's number
+    in it; Error(host) when a worker died, naming the signal; Error(timeout); Error(config), Error(data).
     """
 
-    def __init__(self, dataset, feed_list=None, places=None, return_list=True, batch_sampler=None, batch_size=1, shuffle=False,
-                 drop_last=False, collate_fn=None, num_workers=0, use_buffer_reader=True, prefetch_factor=2,
-                 use_shared_memory=True, timeout=0, worker_init_fn=None, persistent_workers=False, *, to="numpy",
-                 infinite=False):
+    def __init__(
+        self,
+        dataset: Any,
+        feed_list: Sequence[Variable | str] | None = None,
+        places: Any = None,
+        return_list: bool = True,
+        batch_sampler: Any = None,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        num_workers: int = 0,
+        use_buffer_reader: bool = True,
+        prefetch_factor: int = 2,
+        use_shared_memory: bool = True,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], object] | None = None,
+        persistent_workers: bool = False,
+        *,
+        to: str = "numpy",
+        infinite: bool = False,
+    ) -> None:
         by_number = not isinstance(dataset, IterableDataset)
-        _check(dataset, by_number, feed_list, return_list, batch_sampler, batch_size, shuffle, drop_last, num_workers, timeout)
+        _check(
+            dataset,
+            by_number,
+            feed_list,
+            return_list,
+            batch_sampler,
+            batch_size,
+            shuffle,
+            drop_last,
+            num_workers,
+            timeout,
+        )
         check_places(places)
         self.dataset = dataset
         self.num_workers = int(num_workers)
@@ -51,61 +97,80 @@ class DataLoader:
         self.use_shared_memory = bool(use_shared_memory)
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.batch_size = None if batch_sampler is not None else batch_size
+        self.batch_size: Any = None if batch_sampler is not None else batch_size
         if by_number and batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(dataset, shuffle=shuffle, batch_size=batch_size, drop_last=drop_last)
         self.batch_sampler = batch_sampler
         self._infinite = bool(infinite)
-        self._work = Work(dataset, by_number, batch_sampler is not None or batch_size is not None, collate_fn, bool(drop_last),
-                          self._infinite)
+        self._work = Work(
+            dataset,
+            by_number,
+            batch_sampler is not None or batch_size is not None,
+            collate_fn,
+            bool(drop_last),
+            self._infinite,
+        )
         self._finish = _finisher(to, feed_list, return_list)
         self._keeps = bool(persistent_workers)
-        self._kept = None
+        self._kept: Any = None
 
     @staticmethod
-    def from_generator(feed_list=None, capacity=None, use_double_buffer=True, iterable=True, return_list=False,
-                       use_multiprocess=False, drop_last=True):
+    def from_generator(
+        feed_list: Sequence[Variable] | None = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+        use_multiprocess: bool = False,
+        drop_last: bool = True,
+    ) -> GeneratorLoader:
         """A GeneratorLoader: batches from a function of yours."""
         from fleetrun.io.generator_loader import GeneratorLoader
 
-        return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, use_multiprocess, drop_last)
+        return GeneratorLoader(
+            feed_list or (), capacity, use_double_buffer, iterable, return_list, use_multiprocess, drop_last
+        )
 
     @staticmethod
-    def from_dataset(dataset, places, drop_last=True):
+    def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> DatasetLoader:
         """A DatasetLoader: the batches of a QueueDataset or an InMemoryDataset."""
         from fleetrun.io.dataset_loader import DatasetLoader
 
         return DatasetLoader(dataset, places, drop_last)
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self._work.by_number:
             raise TypeError("the DataLoader of an IterableDataset has no length")
         return len(self.dataset if self.batch_sampler is None else self.batch_sampler)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not self.num_workers:
             ahead = self.prefetch_factor if self.use_buffer_reader else 0
             return _passes.LocalPass(self._work.fetcher(), self._tasks(), ahead, self._finish)
-        workers = self._kept if self._kept and self._kept.is_open else Workers(
-            self._work, self.num_workers, self.worker_init_fn, _seeds.draw(), self.timeout)
+        workers = (
+            self._kept
+            if self._kept and self._kept.is_open
+            else Workers(self._work, self.num_workers, self.worker_init_fn, _seeds.draw(), self.timeout)
+        )
         self._kept = workers if self._keeps else None
-        return _passes.WorkerPass(workers, self._tasks(), self.prefetch_factor, self._finish,
-                                  self if self._keeps else None)
+        return _passes.WorkerPass(
+            workers, self._tasks(), self.prefetch_factor, self._finish, self if self._keeps else None
+        )
 
     __call__ = __iter__
 
-    def close(self):
+    def close(self) -> None:
         """Ends workers that were kept for the next pass; so does dropping the DataLoader."""
         if self._kept:
             self._kept.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_kept", None):
             self.close()
 
     def _tasks(self):
-        """What the fetcher is asked for. The first task is drawn now, and with it a random sampler's order: in the caller's
-        thread, where it belongs in the sequence of numpy's random numbers."""
+        """What the fetcher is asked for. The first task is drawn now, and with it a random sampler's order:
+        in the caller's thread, where it belongs in the sequence of numpy's random numbers."""
         if not self._work.by_number:
             return itertools.repeat(self.batch_size or 1)
         sampler = self.batch_sampler if self._work.batched else range(len(self.dataset))
@@ -125,18 +190,39 @@ def _finisher(to, feed_list, return_list):
     return lambda batch: named(names, convert(batch))
 
 
-def _check(dataset, by_number, feed_list, return_list, batch_sampler, batch_size, shuffle, drop_last, num_workers, timeout):
+def _check(
+    dataset,
+    by_number,
+    feed_list,
+    return_list,
+    batch_sampler,
+    batch_size,
+    shuffle,
+    drop_last,
+    num_workers,
+    timeout,
+):
     if not return_list and not feed_list:
-        raise Error("config", "DataLoader: return_list=False without feed_list", "give it the variables as feed_list")
+        raise Error(
+            "config", "DataLoader: return_list=False without feed_list", "give it the variables as feed_list"
+        )
     if not by_number and (shuffle or batch_sampler is not None):
-        raise Error("config", f"DataLoader: {type(dataset).__name__} is an IterableDataset, whose order is its own",
-                    "leave shuffle and batch_sampler out, or shuffle in its __iter__")
+        raise Error(
+            "config",
+            f"DataLoader: {type(dataset).__name__} is an IterableDataset, whose order is its own",
+            "leave shuffle and batch_sampler out, or shuffle in its __iter__",
+        )
     if batch_sampler is not None and (batch_size != 1 or shuffle or drop_last):
-        raise Error("config", "DataLoader: a batch_sampler, and batch_size, shuffle or drop_last",
-                    "give those to the batch_sampler")
+        raise Error(
+            "config",
+            "DataLoader: a batch_sampler, and batch_size, shuffle or drop_last",
+            "give those to the batch_sampler",
+        )
     if batch_size is not None:
         above_zero("DataLoader", "batch_size", batch_size)
     if num_workers < 0 or int(num_workers) != num_workers:
-        raise Error("config", f"DataLoader: num_workers={num_workers!r}", "it is a whole number of at least 0")
+        raise Error(
+            "config", f"DataLoader: num_workers={num_workers!r}", "it is a whole number of at least 0"
+        )
     if timeout < 0:
         raise Error("config", f"DataLoader: timeout={timeout!r}", "it is a number of seconds, 0 for none")

@@ -2,17 +2,23 @@
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.nn", {
-    "functional": "nn.functional",
-    "initializer": "nn.initializer",
-    "Layer": "nn.layer:Layer",
-    "Parameter": "framework:Parameter",
-    **_lazy.names("nn.clip", "ClipGradByValue ClipGradByNorm ClipGradByGlobalNorm"),
-    **_lazy.names("nn.containers", "Sequential LayerList"),
-    **_lazy.names("nn.windows", "Conv1D Conv2D MaxPool1D MaxPool2D AvgPool1D AvgPool2D"),
-    **_lazy.names("nn.norms", "LayerNorm BatchNorm BatchNorm1D BatchNorm2D PReLU"),
-    **_lazy.names("nn.recurrent", "SimpleRNNCell GRUCell LSTMCell RNN BiRNN SimpleRNN GRU LSTM"),
-    **_lazy.names("nn.transformer", "MultiHeadAttention TransformerEncoderLayer TransformerEncoder"),
-    **_lazy.names("nn.layers", "Linear Embedding Dropout Flatten ReLU Sigmoid Tanh Softmax LeakyReLU "
-                  "CrossEntropyLoss BCELoss BCEWithLogitsLoss MSELoss"),
-})
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {
+        "functional": "nn.functional",
+        "initializer": "nn.initializer",
+        "Layer": "nn.layer:Layer",
+        "Parameter": "framework:Parameter",
+        **_lazy.names("nn.clip", "ClipGradByValue ClipGradByNorm ClipGradByGlobalNorm"),
+        **_lazy.names("nn.containers", "Sequential LayerList"),
+        **_lazy.names("nn.windows", "Conv1D Conv2D MaxPool1D MaxPool2D AvgPool1D AvgPool2D"),
+        **_lazy.names("nn.norms", "LayerNorm BatchNorm BatchNorm1D BatchNorm2D PReLU"),
+        **_lazy.names("nn.recurrent", "SimpleRNNCell GRUCell LSTMCell RNN BiRNN SimpleRNN GRU LSTM"),
+        **_lazy.names("nn.transformer", "MultiHeadAttention TransformerEncoderLayer TransformerEncoder"),
+        **_lazy.names(
+            "nn.layers",
+            "Linear Embedding Dropout Flatten ReLU Sigmoid Tanh Softmax LeakyReLU "
+            "CrossEntropyLoss BCELoss BCEWithLogitsLoss MSELoss",
+        ),
+    },
+)

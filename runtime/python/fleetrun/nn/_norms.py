@@ -1,66 +1,150 @@
-"""Functions of nn.functional that bring values to mean 0 and variance 1, and prelu, which too has channels."""
+"""Functions of nn.functional that bring values to mean 0 and variance 1, and prelu, which too has
+channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    from fleetrun._variable import Variable
 
-def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):
+
+def layer_norm(
+    x: Variable,
+    normalized_shape: int | Sequence[int],
+    weight: Variable | None = None,
+    bias: Variable | None = None,
+    epsilon: float = 1e-05,
+    name: str | None = None,
+) -> Variable:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias over the last axes, those of normalized_shape."""
     shape = list(normalized_shape) if isinstance(normalized_shape, (list, tuple)) else [normalized_shape]
-    if list(x.shape[x.ndim - len(shape):]) != shape:
-        raise Error("config", f"paddle.nn.functional.layer_norm(normalized_shape={shape}): {x.name} has the shape "
-                    f"{list(x.shape)}", "normalized_shape is the last of its sizes")
+    if list(x.shape[x.ndim - len(shape) :]) != shape:
+        raise Error(
+            "config",
+            f"paddle.nn.functional.layer_norm(normalized_shape={shape}): {x.name} has the shape "
+            f"{list(x.shape)}",
+            "normalized_shape is the last of its sizes",
+        )
     return layer_norm_from(x, x.ndim - len(shape), weight, bias, epsilon)
 
 
-def layer_norm_from(x, begin_norm_axis, weight, bias, epsilon, layer=None):
+def layer_norm_from(
+    x: Variable,
+    begin_norm_axis: int,
+    weight: Variable | None,
+    bias: Variable | None,
+    epsilon: float,
+    layer: str | None = None,
+) -> Variable:
     """layer_norm over the axes from begin_norm_axis on."""
     names = _temporaries(layer or framework.unique_name("layer_norm"), 3)
-    return framework.append("layer_norm", "layer_norm", [x, weight, bias], {
-        "begin_norm_axis": int(begin_norm_axis), "epsilon": float(epsilon)}, names)[0]
+    return framework.append(
+        "layer_norm",
+        "layer_norm",
+        [x, weight, bias],
+        {"begin_norm_axis": int(begin_norm_axis), "epsilon": float(epsilon)},
+        names,
+    )[0]
 
 
-def batch_norm(x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9, epsilon=1e-05,
-               data_format="NCHW", use_global_stats=None, name=None):
+def batch_norm(
+    x: Variable,
+    running_mean: Variable,
+    running_var: Variable,
+    weight: Variable | None = None,
+    bias: Variable | None = None,
+    training: bool = False,
+    momentum: float = 0.9,
+    epsilon: float = 1e-05,
+    data_format: str = "NCHW",
+    use_global_stats: bool | None = None,
+    name: str | None = None,
+) -> Variable:
     """(x - mean) / sqrt(variance + epsilon) * weight + bias for each channel, over the batch.
 
-    While training, the running mean and variance follow: momentum * running + (1 - momentum) * batch; else they are used.
+    While training, the running mean and variance follow: momentum * running + (1 - momentum) * batch; else
+    they are used.
     use_global_stats: True uses them always, False never; None does as `training` says.
     """
-    attributes = {"use_global_stats": not training if use_global_stats is None else bool(use_global_stats),
-                  "trainable_statistics": use_global_stats is False, "is_test": not training}
-    return batch_norm_with(x, weight, bias, running_mean, running_var, momentum, epsilon, data_format, attributes)
+    attributes = {
+        "use_global_stats": not training if use_global_stats is None else bool(use_global_stats),
+        "trainable_statistics": use_global_stats is False,
+        "is_test": not training,
+    }
+    return batch_norm_with(
+        x, weight, bias, running_mean, running_var, momentum, epsilon, data_format, attributes
+    )
 
 
-def batch_norm_with(x, weight, bias, mean, variance, momentum, epsilon, data_format, attributes, layer=None):
+def batch_norm_with(
+    x: Variable,
+    weight: Variable | None,
+    bias: Variable | None,
+    mean: Variable,
+    variance: Variable,
+    momentum: float,
+    epsilon: float,
+    data_format: str,
+    attributes: dict[str, Any],
+    layer: str | None = None,
+) -> Variable:
     """batch_norm with these attributes of the operator."""
     if data_format not in ("NC", "NCL", "NCHW", "NLC", "NHWC"):
-        raise Error("config", f'paddle.nn.functional.batch_norm(data_format="{data_format}"): there is no such format',
-                    "use NC, NCL, NCHW, NLC or NHWC")
+        raise Error(
+            "config",
+            f'paddle.nn.functional.batch_norm(data_format="{data_format}"): there is no such format',
+            "use NC, NCL, NCHW, NLC or NHWC",
+        )
     own = _temporaries(layer or framework.unique_name("batch_norm"), 3)
     names = [own[0], mean.name, variance.name, *own[1:]]
-    return framework.append("batch_norm", "batch_norm", [x, weight, bias, mean, variance], {
-        "momentum": float(momentum), "epsilon": float(epsilon), "channels_last": data_format in ("NLC", "NHWC"),
-        **attributes}, names)[0]
+    return framework.append(
+        "batch_norm",
+        "batch_norm",
+        [x, weight, bias, mean, variance],
+        {
+            "momentum": float(momentum),
+            "epsilon": float(epsilon),
+            "channels_last": data_format in ("NLC", "NHWC"),
+            **attributes,
+        },
+        names,
+    )[0]
 
 
-def prelu(x, weight, data_format="NCHW", name=None):
+def prelu(x: Variable, weight: Variable, data_format: str = "NCHW", name: str | None = None) -> Variable:
     """x where it is positive, else weight * x. Shape: weight[1], or one for each channel."""
     if weight.ndim != 1:
-        raise Error("config", f"paddle.nn.functional.prelu: {weight.name} has the shape {list(weight.shape)}",
-                    "the weight has one dimension")
+        raise Error(
+            "config",
+            f"paddle.nn.functional.prelu: {weight.name} has the shape {list(weight.shape)}",
+            "the weight has one dimension",
+        )
     mode = "all" if weight.shape[0] == 1 else "channel"
     return prelu_with(x, weight, mode, data_format)
 
 
-def prelu_with(x, weight, mode, data_format, layer=None):
+def prelu_with(
+    x: Variable, weight: Variable, mode: str, data_format: str, layer: str | None = None
+) -> Variable:
     """prelu with one weight for all, for each channel or for each element of an example."""
     if data_format not in ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
-        raise Error("config", f'paddle.nn.functional.prelu(data_format="{data_format}"): there is no such format',
-                    "use NC, NCL, NCHW, NLC or NHWC")
-    return framework.append("prelu", "prelu", [x, weight], {
-        "mode": mode, "channels_last": mode == "channel" and data_format in ("NLC", "NHWC", "NDHWC")},
-                            layer=layer)
+        raise Error(
+            "config",
+            f'paddle.nn.functional.prelu(data_format="{data_format}"): there is no such format',
+            "use NC, NCL, NCHW, NLC or NHWC",
+        )
+    return framework.append(
+        "prelu",
+        "prelu",
+        [x, weight],
+        {"mode": mode, "channels_last": mode == "channel" and data_format in ("NLC", "NHWC", "NDHWC")},
+        layer=layer,
+    )
 
 
 def _temporaries(layer, count):

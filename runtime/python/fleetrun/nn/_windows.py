@@ -1,52 +1,138 @@
-"""Functions of nn.functional that slide a window over sequences [n, channels, wide] or images [n, channels, high, wide].
+"""Functions of nn.functional that slide a window over sequences [n, channels, wide] or images [n, channels,
+high, wide].
 
-`padding` is a number for all sides, a list with one for each axis, a list with those before and after each axis, a list of
-such pairs for all dimensions, "VALID" (none) or "SAME" (as many places as the axis has steps of the stride).
+`padding` is a number for all sides, a list with one for each axis, a list with those before and after each
+axis, a list of such pairs for all dimensions, "VALID" (none) or "SAME" (as many places as the axis has steps
+of the stride).
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
-
-def conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL", name=None):
-    """The convolution of x[n, channels, wide] and weight[filters, channels / groups, kernel], plus bias[filters]."""
-    return _convolution("conv1d", x, weight, bias, stride, padding, dilation, groups, data_format, ("NCL", "NLC"))
+if TYPE_CHECKING:
+    from fleetrun._variable import Variable
 
 
-def conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW", name=None):
-    """The convolution of x[n, channels, high, wide] and weight[filters, channels / groups, kernel, kernel], plus bias."""
+def conv1d(
+    x: Variable,
+    weight: Variable,
+    bias: Variable | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[Any] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    data_format: str = "NCL",
+    name: str | None = None,
+) -> Variable:
+    """The convolution of x[n, channels, wide] and weight[filters, channels / groups, kernel], plus
+    bias[filters]."""
+    return _convolution(
+        "conv1d", x, weight, bias, stride, padding, dilation, groups, data_format, ("NCL", "NLC")
+    )
+
+
+def conv2d(
+    x: Variable,
+    weight: Variable,
+    bias: Variable | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[Any] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
+    """The convolution of x[n, channels, high, wide] and weight[filters, channels / groups, kernel, kernel],
+    plus bias."""
     return conv2d_of(None, x, weight, bias, stride, padding, dilation, groups, data_format)
 
 
-def conv2d_of(layer, x, weight, bias, stride, padding, dilation, groups, data_format):
+def conv2d_of(
+    layer: str | None,
+    x: Variable,
+    weight: Variable,
+    bias: Variable | None,
+    stride: int | Sequence[int],
+    padding: int | str | Sequence[Any],
+    dilation: int | Sequence[int],
+    groups: int,
+    data_format: str,
+) -> Variable:
     """conv2d whose result has the name of `layer`."""
     formats = ("NCHW", "NHWC")
-    return _convolution("conv2d", x, weight, bias, stride, padding, dilation, groups, data_format, formats, layer)
+    return _convolution(
+        "conv2d", x, weight, bias, stride, padding, dilation, groups, data_format, formats, layer
+    )
 
 
-def max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
+def max_pool1d(
+    x: Variable,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | str | Sequence[Any] = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> Any:
     """The largest value under each window of x[n, channels, wide]; return_mask: and where it was, int32."""
     return _max_pool("max_pool1d", x, 1, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
 
 
-def max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):
-    """The largest value under each window of x[n, channels, high, wide]; return_mask: and where in its channel, int32."""
+def max_pool2d(
+    x: Variable,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | str | Sequence[Any] = 0,
+    return_mask: bool = False,
+    ceil_mode: bool = False,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Any:
+    """The largest value under each window of x[n, channels, high, wide]; return_mask: and where in its
+    channel, int32."""
     return _max_pool("max_pool2d", x, 2, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
 
 
-def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
+def avg_pool1d(
+    x: Variable,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | str | Sequence[Any] = 0,
+    exclusive: bool = True,
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> Variable:
     """The mean under each window of x[n, channels, wide]; exclusive: padding is not counted."""
     return _avg_pool("avg_pool1d", x, 1, kernel_size, stride, padding, exclusive, ceil_mode, None, "NCL")
 
 
-def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
-               data_format="NCHW", name=None):
-    """The mean under each window of x[n, channels, high, wide]; divisor_override: divided by this instead of the count."""
-    return _avg_pool("avg_pool2d", x, 2, kernel_size, stride, padding, exclusive, ceil_mode, divisor_override, data_format)
+def avg_pool2d(
+    x: Variable,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | str | Sequence[Any] = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: int | None = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
+    """The mean under each window of x[n, channels, high, wide]; divisor_override: divided by this instead of
+    the count."""
+    return _avg_pool(
+        "avg_pool2d", x, 2, kernel_size, stride, padding, exclusive, ceil_mode, divisor_override, data_format
+    )
 
 
-def _convolution(function, x, weight, bias, stride, padding, dilation, groups, data_format, formats, layer=None):
+def _convolution(
+    function, x, weight, bias, stride, padding, dilation, groups, data_format, formats, layer=None
+):
     where = f"paddle.nn.functional.{function}"
     last = _channels_last(where, data_format, formats)
     axes = len(formats[0]) - 2
@@ -56,14 +142,19 @@ def _convolution(function, x, weight, bias, stride, padding, dilation, groups, d
     # The name that Paddle gives the result, and counts.
     each_alone = groups > 1 and weight.shape[1] == 1 and weight.shape[0] % groups == 0
     kind = "depthwise_conv2d" if each_alone else "conv2d"
-    return _back(framework.append(kind, "conv2d", inputs, {**window, "groups": int(groups)}, layer=layer), last)
+    return _back(
+        framework.append(kind, "conv2d", inputs, {**window, "groups": int(groups)}, layer=layer), last
+    )
 
 
 def _max_pool(function, x, axes, kernel, stride, padding, return_mask, ceil_mode, data_format):
     x, attributes, last = _pool(function, x, axes, kernel, stride, padding, ceil_mode, data_format)
     if return_mask and last:
-        raise Error("config", f"paddle.nn.functional.{function}(return_mask=True) of {data_format} is not supported",
-                    "use the data_format with channels first")
+        raise Error(
+            "config",
+            f"paddle.nn.functional.{function}(return_mask=True) of {data_format} is not supported",
+            "use the data_format with channels first",
+        )
     prefix = framework.unique_name(function) + ".tmp"
     outputs = [framework.unique_name(prefix) for _ in range(2)]
     out, mask = framework.append(function, "max_pool2d", [x], attributes, outputs)
@@ -93,12 +184,18 @@ def _pool(function, x, axes, kernel, stride, padding, ceil_mode, data_format):
 
 def _expect_axes(where, x, axes):
     if x.ndim != axes + 2:
-        raise Error("config", f"{where}: {x.name} has the shape {list(x.shape)}", f"it needs {axes + 2} dimensions")
+        raise Error(
+            "config", f"{where}: {x.name} has the shape {list(x.shape)}", f"it needs {axes + 2} dimensions"
+        )
 
 
 def _channels_last(where, data_format, formats):
     if data_format not in formats:
-        raise Error("config", f'{where}(data_format="{data_format}"): there is no such format', f"use {' or '.join(formats)}")
+        raise Error(
+            "config",
+            f'{where}(data_format="{data_format}"): there is no such format',
+            f"use {' or '.join(formats)}",
+        )
     return data_format == formats[1]
 
 
@@ -136,8 +233,11 @@ def _same(where, x, kernel, strides):
     paddings = []
     for size, one, step in zip(x.shape[2:], kernel, strides):
         if size < 0:
-            raise Error("config", f'{where}(padding="SAME"): {x.name} has the shape {list(x.shape)}',
-                        "the sizes that the window slides over must be known")
+            raise Error(
+                "config",
+                f'{where}(padding="SAME"): {x.name} has the shape {list(x.shape)}',
+                "the sizes that the window slides over must be known",
+            )
         missing = max((-(-size // step) - 1) * step + one - size, 0)
         paddings += [missing // 2, missing - missing // 2]
     return paddings
@@ -146,7 +246,11 @@ def _same(where, x, kernel, strides):
 def _paddings(where, padding, axes):
     if isinstance(padding, str):
         if padding.upper() != "VALID":
-            raise Error("config", f'{where}(padding="{padding}"): there is no such padding', 'use numbers, "SAME" or "VALID"')
+            raise Error(
+                "config",
+                f'{where}(padding="{padding}"): there is no such padding',
+                'use numbers, "SAME" or "VALID"',
+            )
         return [0] * (2 * axes)
     if isinstance(padding, (list, tuple)) and padding and isinstance(padding[0], (list, tuple)):
         pairs = [tuple(pair) for pair in padding]
@@ -157,6 +261,6 @@ def _paddings(where, padding, axes):
     return [side for side in _each(where, "padding", padding, axes) for _ in range(2)]
 
 
-def refuse_padding_mode(layer, padding_mode):
+def refuse_padding_mode(layer: str, padding_mode: str) -> None:
     """Throws: Error(config) for a padding that is not of zeros."""
     refuse(f"paddle.nn.{layer}", padding_mode=(padding_mode, "zeros"))

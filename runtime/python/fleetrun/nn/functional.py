@@ -1,9 +1,30 @@
 """Functions of layers: activations, products, lookups, losses. Names, arguments and defaults are Paddle's."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from fleetrun import _lazy, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
-from fleetrun.tensor import _unary, tanh  # noqa: F401, tanh is one of this module's names
+from fleetrun.nn._norms import batch_norm, layer_norm, prelu
+from fleetrun.nn._windows import avg_pool1d, avg_pool2d, conv1d, conv2d, max_pool1d, max_pool2d
+from fleetrun.tensor import _unary, tanh
+
+if TYPE_CHECKING:
+    from fleetrun._dtypes import DTypeLike
+    from fleetrun._variable import Variable
+
+__all__ = [
+    "avg_pool1d", "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "conv1d", "conv2d", "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding", "gelu",
+    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "kl_div", "l1_loss", "label_smooth", "layer_norm",
+    "leaky_relu", "linear", "log_loss", "log_sigmoid", "log_softmax", "margin_ranking_loss", "max_pool1d",
+    "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "prelu", "relu", "relu6", "selu",
+    "sequence_mask", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softmax_with_cross_entropy",
+    "softplus", "softsign", "square_error_cost", "swish", "tanh", "tanhshrink",
+]  # fmt: skip
 
 relu = _unary("relu", "max(x, 0), value by value.")
 sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)), value by value.")
@@ -15,58 +36,69 @@ log_sigmoid = _unary("logsigmoid", "log(sigmoid(x)), value by value.")
 hardswish = _unary("hard_swish", "x * relu6(x + 3) / 6, value by value.")
 
 
-def leaky_relu(x, negative_slope=0.01, name=None):
+def leaky_relu(x: Variable, negative_slope: float = 0.01, name: str | None = None) -> Variable:
     """x where it is positive, else negative_slope * x."""
     return framework.append("leaky_relu", "leaky_relu", [x], {"alpha": float(negative_slope)})
 
 
-def gelu(x, approximate=False, name=None):
+def gelu(x: Variable, approximate: bool = False, name: str | None = None) -> Variable:
     """x times the normal distribution up to x, exactly or through tanh."""
     return framework.append("gelu", "gelu", [x], {"approximate": bool(approximate)})
 
 
-def elu(x, alpha=1.0, name=None):
+def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
     """x where it is positive, else alpha * (exp(x) - 1)."""
     return framework.append("elu", "elu", [x], {"alpha": float(alpha)})
 
 
-def selu(x, scale=1.0507009873554804934193349852946, alpha=1.6732632423543772848170429916717, name=None):
+def selu(
+    x: Variable,
+    scale: float = 1.0507009873554804934193349852946,
+    alpha: float = 1.6732632423543772848170429916717,
+    name: str | None = None,
+) -> Variable:
     """scale times elu() with alpha."""
     return framework.append("selu", "selu", [x], {"scale": float(scale), "alpha": float(alpha)})
 
 
-def softplus(x, beta=1, threshold=20, name=None):
+def softplus(x: Variable, beta: float = 1, threshold: float = 20, name: str | None = None) -> Variable:
     """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
     return framework.append("softplus", "softplus", [x], {"beta": float(beta), "threshold": float(threshold)})
 
 
-def hardsigmoid(x, slope=0.1666667, offset=0.5, name=None):
+def hardsigmoid(
+    x: Variable, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None
+) -> Variable:
     """slope * x + offset, cut to [0, 1]."""
-    return framework.append("hard_sigmoid", "hard_sigmoid", [x], {"slope": float(slope), "offset": float(offset)})
+    return framework.append(
+        "hard_sigmoid", "hard_sigmoid", [x], {"slope": float(slope), "offset": float(offset)}
+    )
 
 
-def hardshrink(x, threshold=0.5, name=None):
+def hardshrink(x: Variable, threshold: float = 0.5, name: str | None = None) -> Variable:
     """x, 0 within ±threshold."""
     return framework.append("hard_shrink", "hard_shrink", [x], {"threshold": float(threshold)})
 
 
-def hardtanh(x, min=-1.0, max=1.0, name=None):  # noqa: A002, Paddle's argument names
+def hardtanh(x: Variable, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Variable:
     """x cut to [min, max]."""
     return tensor.clip(x, min, max)
 
 
-def tanhshrink(x, name=None):
+def tanhshrink(x: Variable, name: str | None = None) -> Variable:
     """x - tanh(x)."""
     return x - tanh(x)
 
 
-def softmax(x, axis=-1, dtype=None, name=None):
+def softmax(x: Variable, axis: int = -1, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
     """exp(x) / sum(exp(x)) along `axis`."""
     x = x if dtype is None else tensor.cast(x, dtype)
     return _along_last(axis, x, lambda last: framework.append("softmax", "softmax", [last]))
 
 
-def log_softmax(x, axis=-1, dtype=None, name=None):
+def log_softmax(
+    x: Variable, axis: int = -1, dtype: DTypeLike | None = None, name: str | None = None
+) -> Variable:
     """log(softmax(x)) along `axis`, without overflow."""
     x = x if dtype is None else tensor.cast(x, dtype)
     return x - tensor.logsumexp(x, axis, keepdim=True)
@@ -87,7 +119,9 @@ def _orders(axis, x):
     return order, [order.index(one) for one in range(x.ndim)]
 
 
-def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
+def normalize(
+    x: Variable, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name: str | None = None
+) -> Variable:
     """x / max(its p-norm along `axis`, epsilon)."""
     if p == 2:
         total = tensor.sum(tensor.square(x), axis=axis, keepdim=True)
@@ -96,21 +130,28 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, name=None):
     return x / tensor.clip(size, min=epsilon)
 
 
-def cosine_similarity(x1, x2, axis=1, eps=1e-8):
-    """The cosine of the angle between vectors along `axis`; lengths are at least eps. Shape: without `axis`."""
+def cosine_similarity(x1: Variable, x2: Variable, axis: int = 1, eps: float = 1e-8) -> Variable:
+    """The cosine of the angle between vectors along `axis`; lengths are at least eps. Shape: without
+    `axis`."""
     product = tensor.sum(x1 * x2, axis=axis)
     lengths = tensor.sum(x1 * x1, axis=axis) * tensor.sum(x2 * x2, axis=axis)
     return product / tensor.sqrt(tensor.clip(lengths, min=eps * eps))
 
 
-def one_hot(x, num_classes, name=None):
+def one_hot(x: Variable, num_classes: int, name: str | None = None) -> Variable:
     """1 at the place that x says, else 0. Shape: x[..] of integers -> [.., num_classes] float32."""
     if isinstance(num_classes, framework.Variable):
-        raise Error("config", f"paddle.nn.functional.one_hot: num_classes is the variable {num_classes.name}", "give a number")
+        raise Error(
+            "config",
+            f"paddle.nn.functional.one_hot: num_classes is the variable {num_classes.name}",
+            "give a number",
+        )
     return framework.append("one_hot", "one_hot", [x], {"depth": int(num_classes)})
 
 
-def sequence_mask(x, maxlen=None, dtype="int64", name=None):
+def sequence_mask(
+    x: Variable, maxlen: int | Variable | None = None, dtype: DTypeLike = "int64", name: str | None = None
+) -> Variable:
     """1 at the first x places of maxlen, else 0. Shape: x[..] of integers -> [.., maxlen]."""
     if maxlen is None:
         maxlen = tensor.cast(tensor.max(tensor.cast(x, "int64")), "int64")
@@ -118,25 +159,37 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     return tensor.cast(tensor.less_than(places, tensor.unsqueeze(tensor.cast(x, "int64"), -1)), dtype)
 
 
-def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
+def label_smooth(
+    label: Variable, prior_dist: Variable | None = None, epsilon: float = 0.1, name: str | None = None
+) -> Variable:
     """(1 - epsilon) * label + epsilon * prior_dist, which is 1 / classes without one."""
     if prior_dist is not None:
         return label * (1.0 - epsilon) + prior_dist * epsilon
     return label * (1.0 - epsilon) + epsilon / label.shape[-1]
 
 
-def linear(x, weight, bias=None, name=None):
+def linear(x: Variable, weight: Variable, bias: Variable | None = None, name: str | None = None) -> Variable:
     """x @ weight + bias. Shape: x[.., K], weight[K, M], bias[M] or None -> [.., M]."""
     return framework.append("linear", "linear", [x, weight] if bias is None else [x, weight, bias])
 
 
-def embedding(x, weight, padding_idx=None, sparse=False, name=None):
+def embedding(
+    x: Variable,
+    weight: Variable,
+    padding_idx: int | None = None,
+    sparse: bool = False,
+    name: str | None = None,
+) -> Variable:
     """Rows of `weight` by id. Shape: x[..] int64, weight[V, width] -> [.., width].
 
     padding_idx: that id gives zeros and learns nothing. sparse: only looked-up rows get gradients.
     """
-    return framework.append("embedding", "embedding", [weight, x], {
-        "is_sparse": bool(sparse), "padding_idx": _padding(padding_idx, weight.shape[0])})
+    return framework.append(
+        "embedding",
+        "embedding",
+        [weight, x],
+        {"is_sparse": bool(sparse), "padding_idx": _padding(padding_idx, weight.shape[0])},
+    )
 
 
 def _padding(padding_idx, rows):
@@ -145,47 +198,62 @@ def _padding(padding_idx, rows):
     return int(padding_idx) + (rows if padding_idx < 0 else 0)
 
 
-def dropout(x, p=0.5, axis=None, training=True, mode="upscale_in_train", name=None):
+def dropout(
+    x: Variable,
+    p: float = 0.5,
+    axis: int | Sequence[int] | None = None,
+    training: bool = True,
+    mode: str = "upscale_in_train",
+    name: str | None = None,
+) -> Variable:
     """Zeroes each value with probability p while training; mode says whether the kept values are scaled then
     ("upscale_in_train") or in a test ("downscale_in_infer")."""
     refuse("paddle.nn.functional.dropout", axis=(axis, None))
     if mode not in ("upscale_in_train", "downscale_in_infer"):
-        raise Error("config", f'paddle.nn.functional.dropout(mode="{mode}"): there is no such mode',
-                    'use "upscale_in_train" or "downscale_in_infer"')
+        raise Error(
+            "config",
+            f'paddle.nn.functional.dropout(mode="{mode}"): there is no such mode',
+            'use "upscale_in_train" or "downscale_in_infer"',
+        )
     prefix = framework.unique_name("dropout") + ".tmp"
     outputs = [framework.unique_name(prefix) for _ in range(2)]
-    return framework.append("dropout", "dropout", [x], {"dropout_prob": float(p), "is_test": not training, "mode": mode},
-                            outputs)[0]
+    return framework.append(
+        "dropout", "dropout", [x], {"dropout_prob": float(p), "is_test": not training, "mode": mode}, outputs
+    )[0]
 
 
-def log_loss(input, label, epsilon=0.0001, name=None):  # noqa: A002, Paddle's argument name
-    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon). Shape: both [batch, 1] float32."""
+def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: str | None = None) -> Variable:
+    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon). Shape: both [batch, 1]
+    float32."""
     return framework.append("log_loss", "log_loss", [input, label], {"epsilon": float(epsilon)})
 
 
-def square_error_cost(input, label):  # noqa: A002, Paddle's argument name
+def square_error_cost(input: Variable, label: Variable) -> Variable:
     """(input - label) squared, value by value. Shape: both the same, float32."""
     return framework.append("square_error_cost", "square_error_cost", [input, label])
 
 
-def mse_loss(input, label, reduction="mean", name=None):  # noqa: A002, Paddle's argument name
+def mse_loss(input: Variable, label: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
     """square_error_cost, reduced."""
     return _reduced(square_error_cost(input, label), reduction)
 
 
-def l1_loss(input, label, reduction="mean", name=None):  # noqa: A002, Paddle's argument name
+def l1_loss(input: Variable, label: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
     """|input - label|, reduced."""
     return _reduced(tensor.abs(input - label), reduction)
 
 
-def smooth_l1_loss(input, label, reduction="mean", delta=1.0, name=None):  # noqa: A002, Paddle's argument name
-    """Half the square of input - label within ±delta, and delta * (|input - label| - delta / 2) beyond; reduced."""
+def smooth_l1_loss(
+    input: Variable, label: Variable, reduction: str = "mean", delta: float = 1.0, name: str | None = None
+) -> Variable:
+    """Half the square of input - label within ±delta, and delta * (|input - label| - delta / 2) beyond;
+    reduced."""
     distance = tensor.abs(input - label)
     near = tensor.clip(distance, max=float(delta))
     return _reduced(near * near * 0.5 + (distance - near) * float(delta), reduction)
 
 
-def kl_div(input, label, reduction="mean", name=None):  # noqa: A002, Paddle's argument name
+def kl_div(input: Variable, label: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
     """label * (log(label) - input), `input` being logarithms; 0 where label is; reduced, or "batchmean"."""
     known = tensor.greater_than(label, 0.0)
     logarithm = tensor.log(tensor.where(known, label, tensor.ones_like(label)))
@@ -195,31 +263,65 @@ def kl_div(input, label, reduction="mean", name=None):  # noqa: A002, Paddle's a
     return _reduced(loss, reduction)
 
 
-def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):  # noqa: A002
+def nll_loss(
+    input: Variable,
+    label: Variable,
+    weight: Variable | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Variable:
     """-input[label], reduced. Shape: input[batch, classes] of logarithms, label[batch] int64."""
     refuse("paddle.nn.functional.nll_loss", weight=(weight, None), ignore_index=(ignore_index, -100))
     picked = tensor.take_along_axis(input, tensor.unsqueeze(label, -1), 1)
     return _reduced(tensor.squeeze(picked, -1) * -1.0, reduction)
 
 
-def margin_ranking_loss(input, other, label, margin=0.0, reduction="mean", name=None):  # noqa: A002
+def margin_ranking_loss(
+    input: Variable,
+    other: Variable,
+    label: Variable,
+    margin: float = 0.0,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Variable:
     """max(0, -label * (input - other) + margin), reduced."""
     return _reduced(relu((other - input) * label + float(margin)), reduction)
 
 
-def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,  # noqa: A002
-                  use_softmax=True, label_smoothing=0.0, name=None):
-    """-log softmax(input)[label]; with use_softmax=False `input` holds probabilities. Classes are along `axis`.
+def cross_entropy(
+    input: Variable,
+    label: Variable,
+    weight: Variable | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+    name: str | None = None,
+) -> Variable:
+    """-log softmax(input)[label]; with use_softmax=False `input` holds probabilities. Classes are along
+    `axis`.
 
-    Shape: input[.., classes] float32, label[.., 1] or [..] int64, or with soft_label [.., classes] float32; weight[classes].
-    A label of ignore_index gives 0, learns nothing, and is not counted in the mean unless it is negative. weight: of each
-    class, by which the mean is weighted.
+    Shape: input[.., classes] float32, label[.., 1] or [..] int64, or with soft_label [.., classes] float32;
+    weight[classes]. A label of ignore_index gives 0, learns nothing, and is not counted in the mean unless it
+    is negative. weight: of each class, by which the mean is weighted.
     """
     flat = label.ndim + 1 == input.ndim
     if axis not in (-1, input.ndim - 1):
         to_last, back = _orders(axis, input)
-        loss = cross_entropy(tensor.transpose(input, to_last), label if flat else tensor.transpose(label, to_last), weight,
-                             ignore_index, reduction, soft_label, -1, use_softmax, label_smoothing)
+        loss = cross_entropy(
+            tensor.transpose(input, to_last),
+            label if flat else tensor.transpose(label, to_last),
+            weight,
+            ignore_index,
+            reduction,
+            soft_label,
+            -1,
+            use_softmax,
+            label_smoothing,
+        )
         return loss if flat or reduction != "none" else tensor.transpose(loss, back)
     if label_smoothing > 0.0:
         if not soft_label:
@@ -228,7 +330,7 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     loss = _cross_entropy(input, label, soft_label, ignore_index, use_softmax)
     if weight is None and (reduction != "mean" or soft_label or ignore_index < 0):
         return _reduced(loss, reduction)
-    counted = None if soft_label else tensor.cast(tensor.not_equal(label, int(ignore_index)), "float32")
+    counted: Any = None if soft_label else tensor.cast(tensor.not_equal(label, int(ignore_index)), "float32")
     if weight is not None:
         counted = _class_weights(input, label, weight, counted)
         loss = loss * counted
@@ -238,24 +340,40 @@ def cross_entropy(input, label, weight=None, ignore_index=-100, reduction="mean"
     return tensor.sum(loss) / (total + tensor.cast(tensor.equal(total, 0.0), "float32"))
 
 
-def _class_weights(input, label, weight, counted):  # noqa: A002
-    """The weight of each example's class, 0 where `counted` is; for soft labels, without `counted`, of their mixture."""
+def _class_weights(input, label, weight, counted):
+    """The weight of each example's class, 0 where `counted` is; for soft labels, without `counted`, of their
+    mixture."""
     if input.shape[-1] != weight.shape[-1]:
-        raise Error("config", f"paddle.nn.functional.cross_entropy: {input.name} has {input.shape[-1]} classes, the weight "
-                    f"{weight.name} {weight.shape[-1]}", "give it a weight for each class")
+        raise Error(
+            "config",
+            f"paddle.nn.functional.cross_entropy: {input.name} has {input.shape[-1]} classes, the weight "
+            f"{weight.name} {weight.shape[-1]}",
+            "give it a weight for each class",
+        )
     if counted is None:
         return tensor.unsqueeze(tensor.matmul(label, weight), -1)
     known = label * tensor.cast(counted, label.dtype)
     return tensor.gather_nd(weight, tensor.unsqueeze(known, -1)) * counted
 
 
-def _cross_entropy(input, label, soft_label, ignore_index, use_softmax):  # noqa: A002
-    return framework.append("cross_entropy", "cross_entropy", [input, label], {
-        "soft_label": bool(soft_label), "ignore_index": int(ignore_index), "use_softmax": bool(use_softmax)})
+def _cross_entropy(input, label, soft_label, ignore_index, use_softmax):
+    return framework.append(
+        "cross_entropy",
+        "cross_entropy",
+        [input, label],
+        {"soft_label": bool(soft_label), "ignore_index": int(ignore_index), "use_softmax": bool(use_softmax)},
+    )
 
 
-def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True,
-                               return_softmax=False, axis=-1):
+def softmax_with_cross_entropy(
+    logits: Variable,
+    label: Variable,
+    soft_label: bool = False,
+    ignore_index: int = -100,
+    numeric_stable_mode: bool = True,
+    return_softmax: bool = False,
+    axis: int = -1,
+) -> Any:
     """-log softmax(logits)[label], not reduced. Shape: as cross_entropy; the result is [batch, 1].
 
     return_softmax: (loss, softmax(logits)); the second has no gradient, as in Paddle.
@@ -268,14 +386,29 @@ def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-10
     return loss, shares
 
 
-def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):  # noqa: A002
+def binary_cross_entropy(
+    input: Variable,
+    label: Variable,
+    weight: Variable | None = None,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Variable:
     """-label * log(input) - (1 - label) * log(1 - input), reduced; 1e-12 is added inside the logarithms."""
     return _weighted(log_loss(input, label, epsilon=1e-12), weight, reduction)
 
 
-def binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None, name=None):
+def binary_cross_entropy_with_logits(
+    logit: Variable,
+    label: Variable,
+    weight: Variable | None = None,
+    reduction: str = "mean",
+    pos_weight: Variable | None = None,
+    name: str | None = None,
+) -> Variable:
     """binary_cross_entropy of sigmoid(logit), computed without overflow, reduced."""
-    loss = framework.append("sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits", [logit, label])
+    loss = framework.append(
+        "sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits", [logit, label]
+    )
     if pos_weight is not None:
         loss = loss * ((pos_weight - 1.0) * label + 1.0)
     return _weighted(loss, weight, reduction)
@@ -295,12 +428,4 @@ def _reduced(loss, reduction):
     raise Error("config", f'reduction="{reduction}" is not a reduction', 'use "mean", "sum" or "none"')
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.nn.functional", {
-    **_lazy.names("nn.functional", "relu sigmoid tanh softsign relu6 silu swish mish log_sigmoid hardswish leaky_relu gelu elu selu softplus hardsigmoid "
-                  "hardshrink hardtanh tanhshrink softmax log_softmax normalize cosine_similarity one_hot sequence_mask label_smooth "
-                  "linear embedding dropout log_loss square_error_cost mse_loss l1_loss smooth_l1_loss kl_div nll_loss "
-                  "margin_ranking_loss cross_entropy softmax_with_cross_entropy binary_cross_entropy "
-                  "binary_cross_entropy_with_logits"),
-    **_lazy.names("nn._windows", "conv1d conv2d max_pool1d max_pool2d avg_pool1d avg_pool2d"),
-    **_lazy.names("nn._norms", "layer_norm batch_norm prelu"),
-})
+__getattr__, __dir__ = _lazy.attach(__name__)

@@ -3,25 +3,37 @@
 Fans: a matrix [in, out] has fan_in = in and fan_out = out; a bias [n] has n for both.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import _lazy
 from fleetrun._error import Error
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = [
+    "Assign", "calculate_gain", "Constant", "Initializer", "KaimingNormal", "KaimingUniform", "Normal",
+    "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform",
+]  # fmt: skip
 
 
 class Initializer:
     """Base of all initializers."""
 
-    def append(self, program, name, shape):
+    def append(self, program: Any, name: str, shape: Sequence[int]) -> None:
         """Appends the operator that fills `name` to the start-up program `program`."""
         operator, attributes = self.operator(shape)
         program.native.append(operator, [], [name], {"shape": list(shape), "dtype": "float32", **attributes})
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         """(operator, attributes) for a parameter of `shape`."""
         raise NotImplementedError(type(self).__name__)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({fields})"
 
@@ -29,41 +41,41 @@ class Initializer:
 class Constant(Initializer):
     """Every value is `value`."""
 
-    def __init__(self, value=0.0):
+    def __init__(self, value: float = 0.0) -> None:
         self.value = float(value)
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         return "fill_constant", {"value": self.value}
 
 
 class Uniform(Initializer):
     """Uniform in [low, high)."""
 
-    def __init__(self, low=-1.0, high=1.0, name=None):
+    def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
         if not low < high:
             raise Error("config", f"paddle.nn.initializer.Uniform: low={low} is not below high={high}")
         self.low = float(low)
         self.high = float(high)
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         return "uniform_random", {"min": self.low, "max": self.high}
 
 
 class Normal(Initializer):
     """Normal with this mean and standard deviation."""
 
-    def __init__(self, mean=0.0, std=1.0, name=None):
+    def __init__(self, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> None:
         self.mean = float(mean)
         self.std = float(std)
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         return "gaussian_random", {"mean": self.mean, "std": self.std}
 
 
 class TruncatedNormal(Normal):
     """Normal, drawn again beyond two standard deviations."""
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         return "truncated_gaussian_random", {"mean": self.mean, "std": self.std}
 
 
@@ -80,15 +92,19 @@ def _fans(shape):
 class XavierUniform(Initializer):
     """Uniform within ±sqrt(6 / (fan_in + fan_out)). Source: Glorot and Bengio, 2010."""
 
-    def __init__(self, fan_in=None, fan_out=None, name=None):
+    def __init__(
+        self, fan_in: float | None = None, fan_out: float | None = None, name: str | None = None
+    ) -> None:
         self.fan_in = fan_in
         self.fan_out = fan_out
 
     def _sum(self, shape):
         fan_in, fan_out = _fans(shape)
-        return (fan_in if self.fan_in is None else self.fan_in) + (fan_out if self.fan_out is None else self.fan_out)
+        return (fan_in if self.fan_in is None else self.fan_in) + (
+            fan_out if self.fan_out is None else self.fan_out
+        )
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         limit = math.sqrt(6.0 / self._sum(shape))
         return "uniform_random", {"min": -limit, "max": limit}
 
@@ -96,28 +112,49 @@ class XavierUniform(Initializer):
 class XavierNormal(XavierUniform):
     """Normal with a standard deviation of sqrt(2 / (fan_in + fan_out))."""
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         return "gaussian_random", {"mean": 0.0, "std": math.sqrt(2.0 / self._sum(shape))}
 
 
-def calculate_gain(nonlinearity, param=None):
-    """The factor that keeps the variance through this nonlinearity. Source: He et al., 2015; Klambauer et al., 2017."""
-    gains = {"tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 3.0 / 4.0,
-             "leaky_relu": math.sqrt(2.0 / (1.0 + (0.01 if param is None else float(param))**2))}
-    plain = ("sigmoid", "linear", "conv1d", "conv2d", "conv3d", "conv1d_transpose", "conv_transpose1d", "conv2d_transpose",
-             "conv_transpose2d", "conv3d_transpose", "conv_transpose3d")
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor that keeps the variance through this nonlinearity. Source: He et al., 2015; Klambauer et
+    al., 2017."""
+    gains = {
+        "tanh": 5.0 / 3.0,
+        "relu": math.sqrt(2.0),
+        "selu": 3.0 / 4.0,
+        "leaky_relu": math.sqrt(2.0 / (1.0 + (0.01 if param is None else float(param)) ** 2)),
+    }
+    plain = (
+        "sigmoid",
+        "linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv1d_transpose",
+        "conv_transpose1d",
+        "conv2d_transpose",
+        "conv_transpose2d",
+        "conv3d_transpose",
+        "conv_transpose3d",
+    )
     if nonlinearity in plain:
         return 1.0
     if nonlinearity not in gains:
-        raise Error("config", f"paddle.nn.initializer: no gain is known for nonlinearity={nonlinearity!r}",
-                    f"use one of {', '.join([*gains, *plain[:5]])}")
+        raise Error(
+            "config",
+            f"paddle.nn.initializer: no gain is known for nonlinearity={nonlinearity!r}",
+            f"use one of {', '.join([*gains, *plain[:5]])}",
+        )
     return gains[nonlinearity]
 
 
 class KaimingUniform(Initializer):
     """Uniform within ±gain * sqrt(3 / fan_in). Source: He et al., 2015."""
 
-    def __init__(self, fan_in=None, negative_slope=0.0, nonlinearity="relu"):
+    def __init__(
+        self, fan_in: float | None = None, negative_slope: float = 0.0, nonlinearity: str = "relu"
+    ) -> None:
         self.fan_in = fan_in
         self.negative_slope = negative_slope
         self.nonlinearity = nonlinearity
@@ -127,7 +164,7 @@ class KaimingUniform(Initializer):
         fan_in = _fans(shape)[0] if self.fan_in is None else self.fan_in
         return calculate_gain(self.nonlinearity, self.negative_slope) / math.sqrt(fan_in)
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         limit = math.sqrt(3.0) * self._deviation(shape)
         return "uniform_random", {"min": -limit, "max": limit}
 
@@ -135,14 +172,15 @@ class KaimingUniform(Initializer):
 class KaimingNormal(KaimingUniform):
     """Normal with a standard deviation of gain / sqrt(fan_in)."""
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         return "gaussian_random", {"mean": 0.0, "std": self._deviation(shape)}
 
 
 class Assign(Initializer):
-    """The values of an array, list or tuple. A sparse table refuses it: its rows are made one by one, without end."""
+    """The values of an array, list or tuple. A sparse table refuses it: its rows are made one by one, without
+    end."""
 
-    def __init__(self, value, name=None):
+    def __init__(self, value: ArrayLike, name: str | None = None) -> None:
         import numpy
 
         array = numpy.asarray(value)
@@ -150,12 +188,13 @@ class Assign(Initializer):
             raise Error("config", f"paddle.nn.initializer.Assign({value!r}) is no array of numbers")
         self.value = array
 
-    def operator(self, shape):
+    def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:
         if self.value.size != math.prod(shape):
-            raise Error("config", f"paddle.nn.initializer.Assign: {self.value.size} values for the shape {list(shape)}")
+            raise Error(
+                "config",
+                f"paddle.nn.initializer.Assign: {self.value.size} values for the shape {list(shape)}",
+            )
         return "assign_value", {"values": [float(value) for value in self.value.ravel()]}
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.nn.initializer", _lazy.names(
-    "nn.initializer", "Initializer Constant Uniform Normal TruncatedNormal XavierUniform XavierNormal "
-    "KaimingUniform KaimingNormal Assign calculate_gain"))
+__getattr__, __dir__ = _lazy.attach(__name__)

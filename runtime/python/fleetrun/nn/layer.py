@@ -1,8 +1,20 @@
 """Layer: the base of all layers. Holds parameters and sublayers by name; calling it builds operators."""
 
+from __future__ import annotations
+
 import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework
+
+if TYPE_CHECKING:
+    from fleetrun._dtypes import DTypeLike
+    from fleetrun._param_attr import ParamLike
+    from fleetrun._variable import Parameter
+    from fleetrun.nn.initializer import Initializer
+
+__all__ = ["Layer"]
 
 
 def _snake_case(name):
@@ -13,7 +25,7 @@ def _snake_case(name):
 class Layer:
     """A part of a model. Subclasses make parameters and sublayers in __init__ and use them in forward()."""
 
-    def __init__(self, name_scope=None, dtype="float32"):
+    def __init__(self, name_scope: str | None = None, dtype: DTypeLike = "float32") -> None:
         set_attribute = object.__setattr__
         set_attribute(self, "training", True)
         set_attribute(self, "_parameters", {})
@@ -21,48 +33,56 @@ class Layer:
         prefix = name_scope or _snake_case(type(self).__name__)
         set_attribute(self, "_full_name", framework.unique_name(prefix))
 
-    def forward(self, *inputs, **kwargs):
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Builds the layer's operators; subclasses write it."""
         raise NotImplementedError(f"{type(self).__name__}.forward")
 
-    def __call__(self, *inputs, **kwargs):
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         return self.forward(*inputs, **kwargs)
 
-    def full_name(self):
+    def full_name(self) -> str:
         """The layer's unique name; its parameters' names begin with it."""
         return self._full_name
 
-    def create_parameter(self, shape, attr=None, dtype="float32", is_bias=False, default_initializer=None):
+    def create_parameter(
+        self,
+        shape: Sequence[int],
+        attr: ParamLike = None,
+        dtype: DTypeLike = "float32",
+        is_bias: bool = False,
+        default_initializer: Initializer | None = None,
+    ) -> Parameter:
         """A parameter named after this layer; see paddle.create_parameter."""
-        return framework.make_parameter(self._full_name, shape, dtype or "float32", attr, is_bias, default_initializer,
-                                        named=True)
+        return framework.make_parameter(
+            self._full_name, shape, dtype or "float32", attr, is_bias, default_initializer, named=True
+        )
 
-    def add_sublayer(self, name, sublayer):
+    def add_sublayer(self, name: str | int, sublayer: Layer) -> Layer:
         """Registers `sublayer` under `name` and returns it."""
         self._sub_layers[str(name)] = sublayer
         return sublayer
 
-    def add_parameter(self, name, parameter):
+    def add_parameter(self, name: str, parameter: Parameter | None) -> Parameter | None:
         """Registers `parameter` (or None) under `name` and returns it."""
         if parameter is not None:
             self._parameters[str(name)] = parameter
         return parameter
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, framework.Parameter):
             self._parameters[name] = value
         elif isinstance(value, Layer):
             self._sub_layers[name] = value
         object.__setattr__(self, name, value)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         for registry in ("_sub_layers", "_parameters"):
             found = self.__dict__.get(registry, {})
             if name in found:
                 return found[name]
         raise AttributeError(f"{type(self).__name__} has no attribute {name}")
 
-    def named_sublayers(self, prefix="", include_self=False):
+    def named_sublayers(self, prefix: str = "", include_self: bool = False) -> Iterator[tuple[str, Layer]]:
         """(name, layer) of every layer below this one, depth first, each once."""
         seen = set()
         stack = [(prefix, self)]
@@ -76,15 +96,17 @@ class Layer:
             below = [(f"{name}.{child}" if name else child, sub) for child, sub in layer._sub_layers.items()]
             stack += reversed(below)
 
-    def sublayers(self, include_self=False):
+    def sublayers(self, include_self: bool = False) -> list[Layer]:
         """Every layer below this one."""
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
-    def children(self):
+    def children(self) -> Iterator[Layer]:
         """The layers directly below this one."""
         return iter(self._sub_layers.values())
 
-    def named_parameters(self, prefix="", include_sublayers=True):
+    def named_parameters(
+        self, prefix: str = "", include_sublayers: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """(name, parameter) of this layer and those below it, each once."""
         seen = set()
         layers = self.named_sublayers(prefix, include_self=True) if include_sublayers else [(prefix, self)]
@@ -94,15 +116,15 @@ class Layer:
                     seen.add(parameter.name)
                     yield (f"{name}.{child}" if name else child), parameter
 
-    def parameters(self, include_sublayers=True):
+    def parameters(self, include_sublayers: bool = True) -> list[Parameter]:
         """The parameters of this layer and those below it."""
         return [parameter for _, parameter in self.named_parameters(include_sublayers=include_sublayers)]
 
-    def train(self):
+    def train(self) -> None:
         """Dropout drops in operators that are built from now on."""
         self._set_training(True)
 
-    def eval(self):
+    def eval(self) -> None:
         """Dropout keeps everything in operators that are built from now on."""
         self._set_training(False)
 

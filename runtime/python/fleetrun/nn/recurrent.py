@@ -1,11 +1,15 @@
-"""Recurrent layers. One operator runs one direction of one layer over all steps (runtime/engine/recurrent_operators.cc).
+"""Recurrent layers. One operator runs one direction of one layer over all steps
+(runtime/engine/recurrent_operators.cc).
 
 The parameters of a cell are weight_ih[gates * hidden, input], weight_hh[gates * hidden, hidden], bias_ih and
-bias_hh[gates * hidden], uniform within ±1 / sqrt(hidden); an attribute False: weights stay 1, biases 0. Gates: GRU reset,
-update, candidate; LSTM input, forget, cell, output.
+bias_hh[gates * hidden], uniform within ±1 / sqrt(hidden); an attribute False: weights stay 1, biases 0.
+Gates: GRU reset, update, candidate; LSTM input, forget, cell, output.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework, tensor
 from fleetrun._error import Error
@@ -14,16 +18,28 @@ from fleetrun.nn import functional, initializer
 from fleetrun.nn.containers import LayerList
 from fleetrun.nn.layer import Layer
 
+if TYPE_CHECKING:
+    from fleetrun._param_attr import ParamLike
+    from fleetrun._variable import Variable
+
+__all__ = [
+    "BiRNN", "GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCellBase", "run", "SimpleRNN",
+    "SimpleRNNCell",
+]  # fmt: skip
+
 
 class RNNCellBase(Layer):
-    """A step of a recurrence: cell(inputs[batch, input], states) -> (outputs, new states), states[batch, hidden]."""
+    """A step of a recurrence: cell(inputs[batch, input], states) -> (outputs, new states), states[batch,
+    hidden]."""
 
     _gates = 1
     _has_cell = False
 
     def _make(self, input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr):
         if hidden_size <= 0:
-            raise Error("config", f"paddle.nn.{type(self).__name__}(hidden_size={hidden_size}) is not above 0")
+            raise Error(
+                "config", f"paddle.nn.{type(self).__name__}(hidden_size={hidden_size}) is not above 0"
+            )
         self.input_size, self.hidden_size = input_size, hidden_size
         gates = self._gates * hidden_size
         self.weight_ih = self._parameter([gates, input_size], weight_ih_attr, False)
@@ -34,22 +50,22 @@ class RNNCellBase(Layer):
     def _parameter(self, shape, attr, is_bias):
         if attr is False:
             constant = initializer.Constant(0.0 if is_bias else 1.0)
-            return self.create_parameter(shape, attr=ParamAttr(initializer=constant, trainable=False), is_bias=is_bias)
+            return self.create_parameter(
+                shape, attr=ParamAttr(initializer=constant, trainable=False), is_bias=is_bias
+            )
         limit = 1.0 / math.sqrt(self.hidden_size)
-        return self.create_parameter(shape, attr=attr, is_bias=is_bias,
-                                     default_initializer=initializer.Uniform(-limit, limit))
+        return self.create_parameter(
+            shape, attr=attr, is_bias=is_bias, default_initializer=initializer.Uniform(-limit, limit)
+        )
+
+    mode: Any = None  # the operator's name of what the cell computes
 
     @property
-    def mode(self):
-        """The operator's name of what this cell computes."""
-        raise NotImplementedError(type(self).__name__)
-
-    @property
-    def state_shape(self):
+    def state_shape(self) -> Any:
         """The sizes of a state behind the batch's."""
         return ((self.hidden_size,), (self.hidden_size,)) if self._has_cell else (self.hidden_size,)
 
-    def forward(self, inputs, states=None):
+    def forward(self, inputs: Variable, states: Any = None) -> Any:
         first = (None,) if states is None else states if self._has_cell else (states,)
         outputs, last = run(self, tensor.unsqueeze(inputs, 1), first)
         return tensor.squeeze(outputs, 1), last if self._has_cell else last[0]
@@ -58,17 +74,29 @@ class RNNCellBase(Layer):
 class SimpleRNNCell(RNNCellBase):
     """tanh, or relu, of W_ih x + b_ih + W_hh h + b_hh."""
 
-    def __init__(self, input_size, hidden_size, activation="tanh", weight_ih_attr=None, weight_hh_attr=None,
-                 bias_ih_attr=None, bias_hh_attr=None, name=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        activation: str = "tanh",
+        weight_ih_attr: ParamLike = None,
+        weight_hh_attr: ParamLike = None,
+        bias_ih_attr: ParamLike = None,
+        bias_hh_attr: ParamLike = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
         if activation not in ("tanh", "relu"):
-            raise Error("config", f'paddle.nn.SimpleRNNCell(activation="{activation}"): there is no such activation',
-                        'use "tanh" or "relu"')
+            raise Error(
+                "config",
+                f'paddle.nn.SimpleRNNCell(activation="{activation}"): there is no such activation',
+                'use "tanh" or "relu"',
+            )
         self.activation = activation
         self._make(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
 
     @property
-    def mode(self):
+    def mode(self) -> str:
         return "RNN_" + self.activation.upper()
 
 
@@ -78,8 +106,16 @@ class GRUCell(RNNCellBase):
     _gates = 3
     mode = "GRU"
 
-    def __init__(self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
-                 bias_hh_attr=None, name=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        weight_ih_attr: ParamLike = None,
+        weight_hh_attr: ParamLike = None,
+        bias_ih_attr: ParamLike = None,
+        bias_hh_attr: ParamLike = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
         self._make(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
 
@@ -91,54 +127,89 @@ class LSTMCell(RNNCellBase):
     _has_cell = True
     mode = "LSTM"
 
-    def __init__(self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,
-                 bias_hh_attr=None, name=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        weight_ih_attr: ParamLike = None,
+        weight_hh_attr: ParamLike = None,
+        bias_ih_attr: ParamLike = None,
+        bias_hh_attr: ParamLike = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
         self._make(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
 
 
-def run(cell, inputs, first=(None,), lengths=None, reverse=False, time_major=False, zero_padding=True):
-    """(outputs, (last h,) or (last h, last c)) of a cell over inputs[batch, steps, input]; `first` is like the latter."""
+def run(
+    cell: RNNCellBase,
+    inputs: Variable,
+    first: Any = (None,),
+    lengths: Variable | None = None,
+    reverse: bool = False,
+    time_major: bool = False,
+    zero_padding: bool = True,
+) -> Any:
+    """(outputs, (last h,) or (last h, last c)) of a cell over inputs[batch, steps, input]; `first` is like
+    the latter."""
     first_h, first_c = (*first, None)[:2]
     prefix = framework.unique_name("recurrent") + ".tmp"
     outputs = [framework.unique_name(prefix) for _ in range(4)]
-    out, last_h, last_c, _ = framework.append("recurrent", "recurrent", [
-        inputs, first_h, first_c, cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh, lengths], {
-            "mode": cell.mode, "reverse": bool(reverse), "time_major": bool(time_major),
-            "zero_padding": bool(zero_padding)}, outputs)
+    out, last_h, last_c, _ = framework.append(
+        "recurrent",
+        "recurrent",
+        [inputs, first_h, first_c, cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh, lengths],
+        {
+            "mode": cell.mode,
+            "reverse": bool(reverse),
+            "time_major": bool(time_major),
+            "zero_padding": bool(zero_padding),
+        },
+        outputs,
+    )
     return out, (last_h, last_c) if cell._has_cell else (last_h,)
 
 
 class RNN(Layer):
-    """A cell over the steps of inputs[batch, steps, input]: (outputs, final states). Shorter sequences keep their state
-    behind their sequence_length."""
+    """A cell over the steps of inputs[batch, steps, input]: (outputs, final states). Shorter sequences keep
+    their state behind their sequence_length."""
 
-    def __init__(self, cell, is_reverse=False, time_major=False):
+    def __init__(self, cell: RNNCellBase, is_reverse: bool = False, time_major: bool = False) -> None:
         super().__init__()
         if not isinstance(cell, RNNCellBase):
-            raise Error("config", f"paddle.nn.RNN({type(cell).__name__}) is not supported",
-                        "use a SimpleRNNCell, a GRUCell or an LSTMCell")
+            raise Error(
+                "config",
+                f"paddle.nn.RNN({type(cell).__name__}) is not supported",
+                "use a SimpleRNNCell, a GRUCell or an LSTMCell",
+            )
         self.cell = cell
         self.is_reverse = is_reverse
         self.time_major = time_major
 
-    def forward(self, inputs, initial_states=None, sequence_length=None):
+    def forward(
+        self, inputs: Variable, initial_states: Any = None, sequence_length: Variable | None = None
+    ) -> Any:
         single = not self.cell._has_cell
         first = (None,) if initial_states is None else (initial_states,) if single else tuple(initial_states)
-        outputs, last = run(self.cell, inputs, first, sequence_length, self.is_reverse, self.time_major, zero_padding=False)
+        outputs, last = run(
+            self.cell, inputs, first, sequence_length, self.is_reverse, self.time_major, zero_padding=False
+        )
         return outputs, last[0] if single else last
 
 
 class BiRNN(Layer):
-    """Two cells, one forwards and one backwards: (their outputs side by side, (states forwards, states backwards))."""
+    """Two cells, one forwards and one backwards: (their outputs side by side, (states forwards, states
+    backwards))."""
 
-    def __init__(self, cell_fw, cell_bw, time_major=False):
+    def __init__(self, cell_fw: RNNCellBase, cell_bw: RNNCellBase, time_major: bool = False) -> None:
         super().__init__()
         self.cell_fw, self.cell_bw = cell_fw, cell_bw
         self._forward = RNN(cell_fw, False, time_major)
         self._backward = RNN(cell_bw, True, time_major)
 
-    def forward(self, inputs, initial_states=None, sequence_length=None):
+    def forward(
+        self, inputs: Variable, initial_states: Any = None, sequence_length: Variable | None = None
+    ) -> Any:
         first = (None, None) if initial_states is None else initial_states
         ahead, last_ahead = self._forward(inputs, first[0], sequence_length)
         back, last_back = self._backward(inputs, first[1], sequence_length)
@@ -146,17 +217,22 @@ class BiRNN(Layer):
 
 
 class _Stacked(LayerList):
-    """num_layers layers, each of one direction or two: (outputs, states[num_layers * directions, batch, hidden]).
+    """num_layers layers, each of one direction or two: (outputs, states[num_layers * directions, batch,
+    hidden]).
 
-    outputs[batch, steps, directions * hidden] are 0 behind a sequence's length. dropout is between the layers.
+    outputs[batch, steps, directions * hidden] are 0 behind a sequence's length. dropout is between the
+    layers.
     """
 
-    _cell = None
+    _cell: Any = None
 
     def _make(self, input_size, hidden_size, num_layers, direction, time_major, dropout, attributes):
         if direction not in ("forward", "bidirect", "bidirectional"):
-            raise Error("config", f'paddle.nn.{type(self).__name__}(direction="{direction}"): there is no such direction',
-                        'use "forward" or "bidirect"')
+            raise Error(
+                "config",
+                f'paddle.nn.{type(self).__name__}(direction="{direction}"): there is no such direction',
+                'use "forward" or "bidirect"',
+            )
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.time_major, self.dropout = time_major, dropout
         self.num_directions = 1 if direction == "forward" else 2
@@ -164,15 +240,20 @@ class _Stacked(LayerList):
         for index in range(num_layers):
             width = input_size if index == 0 else hidden_size * self.num_directions
             cells = [self._cell(width, hidden_size, **attributes) for _ in range(self.num_directions)]
-            self.append(RNN(cells[0], False, time_major) if len(cells) == 1 else BiRNN(*cells, time_major))
+            self.append(
+                RNN(cells[0], False, time_major) if len(cells) == 1 else BiRNN(cells[0], cells[1], time_major)
+            )
             for cell, suffix in zip(cells, ("", "_reverse")):
                 for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
                     object.__setattr__(self, f"{name}_l{index}{suffix}", getattr(cell, name))
 
     def forward(self, inputs, initial_states=None, sequence_length=None):
-        first = (None,) * self.state_components if initial_states is None else (
-            tuple(initial_states) if self.state_components > 1 else (initial_states,))
-        states = []
+        first = (
+            (None,) * self.state_components
+            if initial_states is None
+            else (tuple(initial_states) if self.state_components > 1 else (initial_states,))
+        )
+        states: list[Any] = []
         for index, layer in enumerate(self):
             if index > 0 and self.dropout:
                 inputs = functional.dropout(inputs, self.dropout, training=self.training)
@@ -194,12 +275,37 @@ class SimpleRNN(_Stacked):
 
     _cell = SimpleRNNCell
 
-    def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
-                 activation="tanh", weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        direction: str = "forward",
+        time_major: bool = False,
+        dropout: float = 0.0,
+        activation: str = "tanh",
+        weight_ih_attr: ParamLike = None,
+        weight_hh_attr: ParamLike = None,
+        bias_ih_attr: ParamLike = None,
+        bias_hh_attr: ParamLike = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
-        self._make(input_size, hidden_size, num_layers, direction, time_major, dropout, {
-            "activation": activation, "weight_ih_attr": weight_ih_attr, "weight_hh_attr": weight_hh_attr,
-            "bias_ih_attr": bias_ih_attr, "bias_hh_attr": bias_hh_attr})
+        self._make(
+            input_size,
+            hidden_size,
+            num_layers,
+            direction,
+            time_major,
+            dropout,
+            {
+                "activation": activation,
+                "weight_ih_attr": weight_ih_attr,
+                "weight_hh_attr": weight_hh_attr,
+                "bias_ih_attr": bias_ih_attr,
+                "bias_hh_attr": bias_hh_attr,
+            },
+        )
 
 
 class LSTM(_Stacked):
@@ -207,12 +313,35 @@ class LSTM(_Stacked):
 
     _cell = LSTMCell
 
-    def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
-                 weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        direction: str = "forward",
+        time_major: bool = False,
+        dropout: float = 0.0,
+        weight_ih_attr: ParamLike = None,
+        weight_hh_attr: ParamLike = None,
+        bias_ih_attr: ParamLike = None,
+        bias_hh_attr: ParamLike = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
-        self._make(input_size, hidden_size, num_layers, direction, time_major, dropout, {
-            "weight_ih_attr": weight_ih_attr, "weight_hh_attr": weight_hh_attr, "bias_ih_attr": bias_ih_attr,
-            "bias_hh_attr": bias_hh_attr})
+        self._make(
+            input_size,
+            hidden_size,
+            num_layers,
+            direction,
+            time_major,
+            dropout,
+            {
+                "weight_ih_attr": weight_ih_attr,
+                "weight_hh_attr": weight_hh_attr,
+                "bias_ih_attr": bias_ih_attr,
+                "bias_hh_attr": bias_hh_attr,
+            },
+        )
 
 
 class GRU(_Stacked):
@@ -220,9 +349,32 @@ class GRU(_Stacked):
 
     _cell = GRUCell
 
-    def __init__(self, input_size, hidden_size, num_layers=1, direction="forward", time_major=False, dropout=0.0,
-                 weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None, name=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        direction: str = "forward",
+        time_major: bool = False,
+        dropout: float = 0.0,
+        weight_ih_attr: ParamLike = None,
+        weight_hh_attr: ParamLike = None,
+        bias_ih_attr: ParamLike = None,
+        bias_hh_attr: ParamLike = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__()
-        self._make(input_size, hidden_size, num_layers, direction, time_major, dropout, {
-            "weight_ih_attr": weight_ih_attr, "weight_hh_attr": weight_hh_attr, "bias_ih_attr": bias_ih_attr,
-            "bias_hh_attr": bias_hh_attr})
+        self._make(
+            input_size,
+            hidden_size,
+            num_layers,
+            direction,
+            time_major,
+            dropout,
+            {
+                "weight_ih_attr": weight_ih_attr,
+                "weight_hh_attr": weight_hh_attr,
+                "bias_ih_attr": bias_ih_attr,
+                "bias_hh_attr": bias_hh_attr,
+            },
+        )

@@ -1,32 +1,70 @@
-"""Layers that slide a window over sequences and images: their functions (_windows.py) with the parameters they need."""
+"""Layers that slide a window over sequences and images: their functions (_windows.py) with the parameters
+they need."""
+
+from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
 from fleetrun.nn import _windows, initializer
 from fleetrun.nn.layer import Layer
 
+if TYPE_CHECKING:
+    from fleetrun._param_attr import ParamLike
+
+__all__ = ["AvgPool1D", "AvgPool2D", "Conv1D", "Conv2D", "MaxPool1D", "MaxPool2D"]
+
 
 class _Convolution(Layer):
-    """weight[out_channels, in_channels / groups, kernel…] Normal of deviation sqrt(2 / (kernel… * in_channels)), bias 0."""
+    """weight[out_channels, in_channels / groups, kernel…] Normal of deviation sqrt(2 / (kernel… *
+    in_channels)), bias 0."""
 
-    _axes = None
-    _function = None
+    _axes: Any = None
+    _function: Any = None
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
-                 padding_mode="zeros", weight_attr=None, bias_attr=None, data_format=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        padding_mode="zeros",
+        weight_attr=None,
+        bias_attr=None,
+        data_format=None,
+    ):
         super().__init__()
         _windows.refuse_padding_mode(type(self).__name__, padding_mode)
         if in_channels % groups or out_channels % groups:
-            raise Error("config", f"paddle.nn.{type(self).__name__}: {in_channels} channels to {out_channels} do not divide "
-                        f"into {groups} groups")
+            raise Error(
+                "config",
+                f"paddle.nn.{type(self).__name__}: {in_channels} channels to {out_channels} do not divide "
+                f"into {groups} groups",
+            )
         kernel = list(kernel_size) if isinstance(kernel_size, (list, tuple)) else [kernel_size] * self._axes
         deviation = math.sqrt(2.0 / (math.prod(kernel) * in_channels))
-        self.weight = self.create_parameter([out_channels, in_channels // groups, *kernel], attr=weight_attr,
-                                            default_initializer=initializer.Normal(0.0, deviation))
-        self.bias = None if bias_attr is False else self.create_parameter([out_channels], attr=bias_attr, is_bias=True)
-        self._arguments = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
-                           "data_format": data_format}
+        self.weight = self.create_parameter(
+            [out_channels, in_channels // groups, *kernel],
+            attr=weight_attr,
+            default_initializer=initializer.Normal(0.0, deviation),
+        )
+        self.bias = (
+            None
+            if bias_attr is False
+            else self.create_parameter([out_channels], attr=bias_attr, is_bias=True)
+        )
+        self._arguments = {
+            "stride": stride,
+            "padding": padding,
+            "dilation": dilation,
+            "groups": groups,
+            "data_format": data_format,
+        }
 
     def forward(self, x):
         return type(self)._function(x, self.weight, self.bias, **self._arguments)
@@ -38,10 +76,33 @@ class Conv1D(_Convolution):
     _axes = 1
     _function = staticmethod(_windows.conv1d)
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
-                 padding_mode="zeros", weight_attr=None, bias_attr=None, data_format="NCL"):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode,
-                         weight_attr, bias_attr, data_format)
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | str | Sequence[Any] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        padding_mode: str = "zeros",
+        weight_attr: ParamLike = None,
+        bias_attr: ParamLike = None,
+        data_format: str = "NCL",
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            padding_mode,
+            weight_attr,
+            bias_attr,
+            data_format,
+        )
 
 
 class Conv2D(_Convolution):
@@ -50,14 +111,37 @@ class Conv2D(_Convolution):
     _axes = 2
     _function = staticmethod(_windows.conv2d)
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
-                 padding_mode="zeros", weight_attr=None, bias_attr=None, data_format="NCHW"):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode,
-                         weight_attr, bias_attr, data_format)
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | str | Sequence[Any] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        padding_mode: str = "zeros",
+        weight_attr: ParamLike = None,
+        bias_attr: ParamLike = None,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            padding_mode,
+            weight_attr,
+            bias_attr,
+            data_format,
+        )
 
 
 class _Pool(Layer):
-    _function = None
+    _function: Any = None
 
     def __init__(self, **arguments):
         super().__init__()
@@ -72,8 +156,22 @@ class MaxPool1D(_Pool):
 
     _function = staticmethod(_windows.max_pool1d)
 
-    def __init__(self, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, name=None):
-        super().__init__(kernel_size=kernel_size, stride=stride, padding=padding, return_mask=return_mask, ceil_mode=ceil_mode)
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | str | Sequence[Any] = 0,
+        return_mask: bool = False,
+        ceil_mode: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            return_mask=return_mask,
+            ceil_mode=ceil_mode,
+        )
 
 
 class MaxPool2D(_Pool):
@@ -81,9 +179,24 @@ class MaxPool2D(_Pool):
 
     _function = staticmethod(_windows.max_pool2d)
 
-    def __init__(self, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW", name=None):
-        super().__init__(kernel_size=kernel_size, stride=stride, padding=padding, return_mask=return_mask,
-                         ceil_mode=ceil_mode, data_format=data_format)
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | str | Sequence[Any] = 0,
+        return_mask: bool = False,
+        ceil_mode: bool = False,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            return_mask=return_mask,
+            ceil_mode=ceil_mode,
+            data_format=data_format,
+        )
 
 
 class AvgPool1D(_Pool):
@@ -91,8 +204,18 @@ class AvgPool1D(_Pool):
 
     _function = staticmethod(_windows.avg_pool1d)
 
-    def __init__(self, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
-        super().__init__(kernel_size=kernel_size, stride=stride, padding=padding, exclusive=exclusive, ceil_mode=ceil_mode)
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | str | Sequence[Any] = 0,
+        exclusive: bool = True,
+        ceil_mode: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            kernel_size=kernel_size, stride=stride, padding=padding, exclusive=exclusive, ceil_mode=ceil_mode
+        )
 
 
 class AvgPool2D(_Pool):
@@ -100,7 +223,23 @@ class AvgPool2D(_Pool):
 
     _function = staticmethod(_windows.avg_pool2d)
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, divisor_override=None,
-                 data_format="NCHW", name=None):
-        super().__init__(kernel_size=kernel_size, stride=stride, padding=padding, ceil_mode=ceil_mode, exclusive=exclusive,
-                         divisor_override=divisor_override, data_format=data_format)
+    def __init__(
+        self,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] | None = None,
+        padding: int | str | Sequence[Any] = 0,
+        ceil_mode: bool = False,
+        exclusive: bool = True,
+        divisor_override: int | None = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            ceil_mode=ceil_mode,
+            exclusive=exclusive,
+            divisor_override=divisor_override,
+            data_format=data_format,
+        )

@@ -1,6 +1,10 @@
 """Optimizers as a script makes them. minimize() puts backward and updates into the program."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse
@@ -10,48 +14,85 @@ from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static.lookups import choices_of
 from fleetrun.static.training import Training, attach
 
+if TYPE_CHECKING:
+    from fleetrun._graph import Program
+    from fleetrun._variable import Parameter, Variable
+    from fleetrun.nn.clip import Clip
+    from fleetrun.regularizer import WeightDecay
+
+__all__ = ["Adagrad", "Adam", "AdamW", "Ftrl", "Momentum", "Optimizer", "RMSProp", "SGD"]
+
 
 class Optimizer:
-    """Base: learning rate (a number or a paddle.optimizer.lr schedule) and weight decay. `config` is what the engine gets."""
+    """Base: learning rate (a number or a paddle.optimizer.lr schedule) and weight decay. `config` is what the
+    engine gets."""
 
     kind = ""
 
-    def __init__(self, learning_rate, weight_decay, grad_clip, refused, **config):
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        weight_decay: float | WeightDecay | None,
+        grad_clip: Clip | None,
+        refused: dict[str, tuple[Any, Any]],
+        **config: Any,
+    ) -> None:
         function = f"paddle.optimizer.{type(self).__name__}"
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float, LRScheduler)):
-            raise Error("config", f"{function}(learning_rate={learning_rate!r}) is not supported",
-                        "give the learning rate as a number or a paddle.optimizer.lr schedule")
+            raise Error(
+                "config",
+                f"{function}(learning_rate={learning_rate!r}) is not supported",
+                "give the learning rate as a number or a paddle.optimizer.lr schedule",
+            )
         if not isinstance(learning_rate, LRScheduler):
             _finite(function, learning_rate=learning_rate)
         refuse(function, **{name: (value, default) for name, (value, default) in refused.items()})
         for name, value in config.items():
             if not isinstance(value, (bool, int, float)):
-                raise Error("config", f"{function}({name}={value!r}) is not supported", f"give {name} as a number")
+                raise Error(
+                    "config", f"{function}({name}={value!r}) is not supported", f"give {name} as a number"
+                )
         _finite(function, **config)
         if grad_clip is not None and not isinstance(grad_clip, clip.KINDS):
-            raise Error("config", f"{function}(grad_clip={grad_clip!r}) is not supported",
-                        "use paddle.nn.ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue")
+            raise Error(
+                "config",
+                f"{function}(grad_clip={grad_clip!r}) is not supported",
+                "use paddle.nn.ClipGradByGlobalNorm, ClipGradByNorm or ClipGradByValue",
+            )
         self.grad_clip = grad_clip
         l1_decay, l2_decay = regularizer.coefficients(weight_decay, function)
         self._learning_rate = learning_rate
         self.config = {"l1_decay": l1_decay, "l2_decay": l2_decay, **config}
 
-    def get_lr(self):
+    def get_lr(self) -> float:
         """The learning rate that the next step takes."""
         schedule = self._learning_rate
         return schedule() if isinstance(schedule, LRScheduler) else float(schedule)
 
-    def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):
+    def minimize(
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
+    ) -> tuple[list[Any], list[tuple[Parameter, str]]]:
         """Appends backward and update operators of `loss` (one value) to its program.
 
         Returns (operators, [(parameter, gradient)]), as Paddle's does; the first is empty.
-        Throws: Error(config) for a loss with more than one value, or an initializer or optimizer that a sparse
-        table cannot honour, naming it.
+        Throws: Error(config) for a loss with more than one value, or an initializer or optimizer that a
+        sparse table cannot honour, naming it.
         """
         refuse("Optimizer.minimize", parameters=(parameters, None), no_grad_set=(no_grad_set, None))
         return self.distribute(loss, startup_program, "async", servers=False)
 
-    def distribute(self, loss, startup_program, mode, servers, tables=None):
+    def distribute(
+        self,
+        loss: Variable,
+        startup_program: Program | None,
+        mode: str,
+        servers: bool,
+        tables: dict[str, Any] | None = None,
+    ) -> tuple[list[Any], list[tuple[Parameter, str]]]:
         """minimize() with the parameters' place: servers (True) or this process.
 
         tables: what a strategy says of sparse tables, {parameter: function(native TableChoice, width)}.
@@ -61,11 +102,22 @@ class Optimizer:
         schedule, rate = None, ""
         if isinstance(self._learning_rate, LRScheduler):
             schedule, rate = self._learning_rate, _rate_variable(main, startup, self.get_lr())
-        plan = _native.distribute(main.native, startup.native, loss.name, self._native_config(main, rate), servers,
-                                  choices_of(main, tables or {}, mode))
-        attach(main, Training(plan, mode, servers, (main, startup), schedule, rate, self.grad_clip is not None))
-        return [], [(parameter, parameter.name + "@GRAD") for parameter in main.all_parameters()
-                    if main.has_var(parameter.name + "@GRAD")]
+        plan = _native.distribute(
+            main.native,
+            startup.native,
+            loss.name,
+            self._native_config(main, rate),
+            servers,
+            choices_of(main, tables or {}, mode),
+        )
+        attach(
+            main, Training(plan, mode, servers, (main, startup), schedule, rate, self.grad_clip is not None)
+        )
+        return [], [
+            (parameter, parameter.name + "@GRAD")
+            for parameter in main.all_parameters()
+            if main.has_var(parameter.name + "@GRAD")
+        ]
 
     def _native_config(self, main, rate):
         config = _native.OptimizerConfig()
@@ -79,16 +131,28 @@ class Optimizer:
         for parameter in main.all_parameters():
             if parameter.regularizer is None and parameter.rate_factor == 1.0 and parameter.need_clip:
                 continue
-            l1_decay, l2_decay = regularizer.coefficients(parameter.regularizer, f"parameter {parameter.name}")
-            config.set_own(parameter.name, parameter.rate_factor, parameter.regularizer is not None, l1_decay, l2_decay,
-                           parameter.need_clip)
+            l1_decay, l2_decay = regularizer.coefficients(
+                parameter.regularizer, f"parameter {parameter.name}"
+            )
+            config.set_own(
+                parameter.name,
+                parameter.rate_factor,
+                parameter.regularizer is not None,
+                l1_decay,
+                l2_decay,
+                parameter.need_clip,
+            )
         return config
 
 
 def _finite(function, **numbers):
     for name, value in numbers.items():
         if not math.isfinite(value):
-            raise Error("config", f"{function}({name}={value!r}) is no number that can be computed with", f"give {name} as a number")
+            raise Error(
+                "config",
+                f"{function}({name}={value!r}) is no number that can be computed with",
+                f"give {name} as a number",
+            )
 
 
 def _rate_variable(main, startup, value):
@@ -105,9 +169,18 @@ class SGD(Optimizer):
 
     kind = "sgd"
 
-    def __init__(self, learning_rate=0.001, parameters=None, weight_decay=None, grad_clip=None, multi_precision=False,
-                 name=None):
-        super().__init__(learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False)})
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        parameters: Sequence[Parameter] | None = None,
+        weight_decay: float | WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False)}
+        )
 
 
 class Momentum(Optimizer):
@@ -118,11 +191,31 @@ class Momentum(Optimizer):
 
     kind = "momentum"
 
-    def __init__(self, learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None,
-                 grad_clip=None, multi_precision=False, rescale_grad=1.0, use_multi_tensor=False, name=None):
-        super().__init__(learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False),
-                          "rescale_grad": (rescale_grad, 1.0), "use_multi_tensor": (use_multi_tensor, False)},
-                         momentum=momentum, nesterov=bool(use_nesterov))
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        momentum: float = 0.9,
+        parameters: Sequence[Parameter] | None = None,
+        use_nesterov: bool = False,
+        weight_decay: float | WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        multi_precision: bool = False,
+        rescale_grad: float = 1.0,
+        use_multi_tensor: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            grad_clip,
+            {
+                "multi_precision": (multi_precision, False),
+                "rescale_grad": (rescale_grad, 1.0),
+                "use_multi_tensor": (use_multi_tensor, False),
+            },
+            momentum=momentum,
+            nesterov=bool(use_nesterov),
+        )
 
 
 class Adagrad(Optimizer):
@@ -130,10 +223,24 @@ class Adagrad(Optimizer):
 
     kind = "adagrad"
 
-    def __init__(self, learning_rate, epsilon=1e-06, parameters=None, weight_decay=None, grad_clip=None, name=None,
-                 initial_accumulator_value=0.0):
-        super().__init__(learning_rate, weight_decay, grad_clip, {}, epsilon=epsilon,
-                         initial_accumulator=initial_accumulator_value)
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        epsilon: float = 1e-06,
+        parameters: Sequence[Parameter] | None = None,
+        weight_decay: float | WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            grad_clip,
+            {},
+            epsilon=epsilon,
+            initial_accumulator=initial_accumulator_value,
+        )
 
 
 class Adam(Optimizer):
@@ -144,43 +251,103 @@ class Adam(Optimizer):
 
     kind = "adam"
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, parameters=None, weight_decay=None,
-                 grad_clip=None, lazy_mode=False, multi_precision=False, use_multi_tensor=False, name=None):
-        super().__init__(learning_rate, weight_decay, grad_clip, {"multi_precision": (multi_precision, False),
-                          "use_multi_tensor": (use_multi_tensor, False)},
-                         beta1=beta1, beta2=beta2, epsilon=epsilon, lazy_rows=bool(lazy_mode))
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Sequence[Parameter] | None = None,
+        weight_decay: float | WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        use_multi_tensor: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            grad_clip,
+            {"multi_precision": (multi_precision, False), "use_multi_tensor": (use_multi_tensor, False)},
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            lazy_rows=bool(lazy_mode),
+        )
 
 
 class AdamW(Optimizer):
     """Refused: no table applies a decay apart from the gradient. Throws: Error(config)."""
 
-    def __init__(self, *args, **kwargs):
-        raise Error("config", "paddle.optimizer.AdamW: tables have no decay apart from the gradient",
-                    "use paddle.optimizer.Adam(…, weight_decay=paddle.regularizer.L2Decay(…)), which adds it to the gradient")
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise Error(
+            "config",
+            "paddle.optimizer.AdamW: tables have no decay apart from the gradient",
+            "use paddle.optimizer.Adam(…, weight_decay=paddle.regularizer.L2Decay(…)), which adds it to "
+            "the gradient",
+        )
 
 
 class Ftrl(Optimizer):
     """Follow the regularized leader, with the arguments that Paddle's had up to 2.4; sparse weights by `l1`.
 
-    n += g * g; z += g - (n_new^-p - n_old^-p) / learning_rate * w; w = 0 where |z| <= l1, else
-    (sign(z) * l1 - z) / (n_new^-p / learning_rate + 2 * l2), p being lr_power. n starts at initial_accumulator_value.
+    n += g * g; z += g - (n_new^-p - n_old^-p) / learning_rate * w; w = 0 where |z| <= l1, else (sign(z) * l1
+    - z) / (n_new^-p / learning_rate + 2 * l2), p being lr_power. n starts at initial_accumulator_value.
     """
 
     kind = "ftrl"
 
-    def __init__(self, learning_rate, l1=0.0, l2=0.0, lr_power=-0.5, parameters=None, weight_decay=None, grad_clip=None,
-                 name=None, initial_accumulator_value=0.0):
-        super().__init__(learning_rate, weight_decay, grad_clip, {}, l1=l1, l2=l2,
-                         learning_rate_power=lr_power, initial_accumulator=initial_accumulator_value)
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        lr_power: float = -0.5,
+        parameters: Sequence[Parameter] | None = None,
+        weight_decay: float | WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            grad_clip,
+            {},
+            l1=l1,
+            l2=l2,
+            learning_rate_power=lr_power,
+            initial_accumulator=initial_accumulator_value,
+        )
 
 
 class RMSProp(Optimizer):
-    """s = rho * s + (1 - rho) * g * g; v = momentum * v + learning_rate * g / sqrt(s + epsilon); w -= v. centered: the square
-    of the gradient's mean, averaged as s is, is taken off s. In one process: no table is trained by it."""
+    """s = rho * s + (1 - rho) * g * g; v = momentum * v + learning_rate * g / sqrt(s + epsilon); w -= v.
+    centered: the square of the gradient's mean, averaged as s is, is taken off s. In one process: no table is
+    trained by it."""
 
     kind = "rmsprop"
 
-    def __init__(self, learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False, parameters=None,
-                 weight_decay=None, grad_clip=None, name=None):
-        super().__init__(learning_rate, weight_decay, grad_clip, {}, rho=rho, epsilon=epsilon, momentum=momentum,
-                         centered=bool(centered))
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        rho: float = 0.95,
+        epsilon: float = 1e-06,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameters: Sequence[Parameter] | None = None,
+        weight_decay: float | WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate,
+            weight_decay,
+            grad_clip,
+            {},
+            rho=rho,
+            epsilon=epsilon,
+            momentum=momentum,
+            centered=bool(centered),
+        )

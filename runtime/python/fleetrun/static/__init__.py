@@ -2,17 +2,27 @@
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.static", {
-    **_lazy.names("framework", "Program Variable program_guard name_scope default_main_program "
-                  "default_startup_program global_scope scope_guard Scope create_parameter"),
-    **_lazy.names("static.inputs", "data create_global_var cpu_places InputSpec"),
-    **_lazy.names("static.metrics", "auc accuracy ctr_metric_bundle"),
-    **_lazy.names("distributed.fleet._configs", "BuildStrategy ExecutionStrategy"),
-    **_lazy.names("static.compiler", "CompiledProgram ParallelExecutor"),
-    **_lazy.names("static.io", "save load save_inference_model load_inference_model save_vars load_vars load_program_state "
-                  "set_program_state"),
-    "Executor": "static.executor:Executor",
-    "Print": "static.printing:Print",
-    "io": "static.io",
-    "nn": "static.nn",
-})
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {
+        **_lazy.names(
+            "framework",
+            "Program Variable program_guard name_scope default_main_program "
+            "default_startup_program global_scope scope_guard Scope create_parameter",
+        ),
+        **_lazy.names("static.inputs", "data create_global_var cpu_places InputSpec"),
+        **_lazy.names("static.metrics", "auc accuracy ctr_metric_bundle"),
+        **_lazy.names("distributed.fleet._configs", "BuildStrategy ExecutionStrategy"),
+        "CompiledProgram": "static.compiler:CompiledProgram",
+        "ParallelExecutor": "static.parallel_executor:ParallelExecutor",
+        **_lazy.names(
+            "static.io",
+            "save load save_inference_model load_inference_model save_vars load_vars load_program_state "
+            "set_program_state",
+        ),
+        "Executor": "static.executor:Executor",
+        "Print": "static.printing:Print",
+        "io": "static.io",
+        "nn": "static.nn",
+    },
+)

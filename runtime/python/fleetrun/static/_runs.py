@@ -1,20 +1,23 @@
 """How each program is run: kept beside the programs, for the executor and for what it asks."""
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
+from fleetrun import _native
 from fleetrun._graph import SideTable
 
 
 class Run:
-    """The native runner of a program with its key and scope, None before the first run; whose turn it is, one thread at a
-    time; and after(native scope), called when the program has run, None for nothing."""
+    """The native runner of a program with its key and scope, None before the first run; whose turn it is, one
+    thread at a time; and after(native scope), called when the program has run, None for nothing."""
 
-    def __init__(self):
-        self.runner = None
+    def __init__(self) -> None:
+        self.runner: tuple[Any, Any, Any] | None = None
         self.turn = threading.RLock()
-        self.after = None
+        self.after: Callable[[_native.Scope], None] | None = None
 
 
 RUNS = SideTable("run", Run)
 # The DataLoaders that are asked for what is not fed (io/generator_loader.py).
-LOADERS = SideTable("loaders", list, copied=list)
+LOADERS: SideTable[list[Any]] = SideTable("loaders", list, copied=list)

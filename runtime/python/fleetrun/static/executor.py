@@ -3,11 +3,15 @@
 Source: documents 002 and 003; the engine is runtime/engine/executor.h and runtime/dataset_trainer.h.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from fleetrun import _native, elastic, framework, _places as places
+from fleetrun import _native, elastic, framework
+from fleetrun import _places as places
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._heartbeat import heartbeat
@@ -15,102 +19,200 @@ from fleetrun.lod_tensor import LoDTensor
 from fleetrun.static._runs import LOADERS, RUNS
 from fleetrun.static.training import is_trained, tables_of
 
+if TYPE_CHECKING:
+    from fleetrun._graph import Program
+    from fleetrun._places import CPUPlace
+    from fleetrun._scope import Scope
+    from fleetrun.distributed.dataset._base import DatasetBase
+    from fleetrun.static.compiler import CompiledProgram
+    from fleetrun.static.io import Fetches
+
+__all__ = ["Executor", "SingleValue"]
+
 
 class Executor:
-    """Runs programs on the CPU. `last_pass` holds what the last pass over a dataset did: examples, batches, seconds
-    and fetch_means (a list, in the order of fetch_list)."""
+    """Runs programs on the CPU. `last_pass` holds what the last pass over a dataset did: examples, batches,
+    seconds and fetch_means (a list, in the order of fetch_list)."""
 
-    def __init__(self, place=None):
+    def __init__(self, place: CPUPlace | str | None = None) -> None:
         self.place = places.check(place)
-        self.last_pass = None
+        self.last_pass: Any = None
 
-    def run(self, program=None, feed=None, fetch_list=None, feed_var_name="feed", fetch_var_name="fetch", scope=None,
-            return_numpy=True, use_program_cache=False, use_prune=False, return_merged=True):
+    def run(
+        self,
+        program: Program | CompiledProgram | None = None,
+        feed: Any = None,
+        fetch_list: Fetches | None = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        use_prune: bool = False,
+        return_merged: bool = True,
+    ) -> list[Any]:
         """Runs `program` once and returns the values of fetch_list, a list of arrays in its order.
 
-        program: the default main program when not given. feed: {name: array}, or a list of one, as a DataLoader gives it; an
-        array has its variable's type, a plain number or list is converted. What is not fed comes from the DataLoaders of the
-        program (DataLoader.from_generator(iterable=False)). fetch_list: variables or names. return_numpy=False gives
-        LoDTensors. A variable with lod_level=1 is fed a LoDTensor (paddle.base.create_lod_tensor).
-        A CompiledProgram(...).with_data_parallel(...) runs on several replicas: feed is split along the batch, or a list with
-        a feed for each; values are those of all replicas behind each other along their first axis, with return_merged=False
-        lists of each replica's.
-        Throws: Error(config) naming an input that is missing or disagrees, Error(network) when a server is gone,
-        core.EOFException when a DataLoader of the program has no more batches. Threads that run one program take turns.
+        program: the default main program when not given. feed: {name: array}, or a list of one, as a
+        DataLoader gives it; an array has its variable's type, a plain number or list is converted. What is
+        not fed comes from the DataLoaders of the program (DataLoader.from_generator(iterable=False)).
+        fetch_list: variables or names. return_numpy=False gives LoDTensors. A variable with lod_level=1 is
+        fed a LoDTensor (paddle.base.create_lod_tensor). A CompiledProgram(...).with_data_parallel(...) runs
+        on several replicas: feed is split along the batch, or a list with a feed for each; values are those
+        of all replicas behind each other along their first axis, with return_merged=False lists of each
+        replica's.
+        Throws: Error(config) naming an input that is missing or disagrees, Error(network) when a server is
+        gone, core.EOFException when a DataLoader of the program has no more batches. Threads that run one
+        program take turns.
         """
         refuse("Executor.run", use_prune=(use_prune, False))
-        compiled, program = program, _program(program)
-        with RUNS.of(program).turn:
-            return self._run(compiled, program, feed, _names(fetch_list), scope or framework.global_scope(), return_numpy,
-                             return_merged)
+        graph = _program(program)
+        with RUNS.of(graph).turn:
+            return self._run(
+                program,
+                graph,
+                feed,
+                _names(fetch_list),
+                scope or framework.global_scope(),
+                return_numpy,
+                return_merged,
+            )
 
     def _run(self, compiled, program, feed, names, scope, return_numpy, return_merged):
         runner = _replica_runner(compiled, program, scope)
         parallel = runner is not None
         if not parallel:
             runner = _runner(program, scope)
-        if is_trained(program):
-            training = tables_of(program)
+        training = tables_of(program) if is_trained(program) else None
+        if training is not None:
             training.set_rate(scope.native)
             training.step_with(runner)
         if parallel and isinstance(feed, (list, tuple)) and len(feed) > 1:
             runner.run_each([_arrays(program, _complete(program, part)) for part in feed])
         else:
             runner.run(_arrays(program, _complete(program, feed)))
-        if RUNS.of(program).after is not None:
-            RUNS.of(program).after(scope.native)
+        after = RUNS.of(program).after
+        if after is not None:
+            after(scope.native)
         heartbeat()
         elastic.check()
         as_asked = _fetched if return_numpy else _lod_tensor
         if not parallel:
             values = [as_asked(runner.value(name)) for name in names]
-            return [_of_one_replica(value, return_merged) for value in values] if _is_data_parallel(compiled) else values
+            return (
+                [_of_one_replica(value, return_merged) for value in values]
+                if _is_data_parallel(compiled)
+                else values
+            )
         if return_merged:
             return [as_asked(runner.merged(name)) for name in names]
         return [[as_asked(value) for value in runner.values(name)] for name in names]
 
-    def train_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None):
+    def train_from_dataset(
+        self,
+        program: Program | CompiledProgram | None = None,
+        dataset: DatasetBase | None = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Fetches | None = None,
+        fetch_info: Sequence[str] | None = None,
+        print_period: int = 100,
+        fetch_handler: Any = None,
+    ) -> None:
         """Trains `program` on every batch of `dataset` once.
 
-        thread: trainer and reader threads, 0 for the dataset's own. fetch_list, fetch_info: variables and the texts
-        to print them under, every print_period batches of the first thread, on stdout:
-        `time: [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]`. At the end of the pass one more line, which
-        Paddle has not: `examples: N, batches: N, seconds: S, examples/s: R`, and one that says what bounds the pass (read, pull,
-        compute, push; read, compute, exchange where the program is trained collectively) and what to change; the same figures
-        are in `last_pass`.
-        A program that is trained collectively reads this trainer's own files on every trainer: a step averages the gradients of
-        one batch of each thread of each trainer. Who has no batch left takes part with none, so trainers need not have equally
-        many; the pass ends when nobody has one, with the same parameters everywhere.
+        thread: trainer and reader threads, 0 for the dataset's own. fetch_list, fetch_info: variables and the
+        texts to print them under, every print_period batches of the first thread, on stdout: `time:
+        [2022-05-18 11:27:27], batch: [1], loss[1]:[0.666739]`. At the end of the pass one more line, which
+        Paddle has not: `examples: N, batches: N, seconds: S, examples/s: R`, and one that says what bounds
+        the pass (read, pull, compute, push; read, compute, exchange where the program is trained
+        collectively) and what to change; the same figures are in `last_pass`. A program that is trained
+        collectively reads this trainer's own files on every trainer: a step averages the gradients of one
+        batch of each thread of each trainer. Who has no batch left takes part with none, so trainers need not
+        have equally many; the pass ends when nobody has one, with the same parameters everywhere.
         debug: also prints what each type of operator took. Returns None.
         Throws: Error(data) naming file, line and slot, or the pipe command that failed; Error(network).
         """
-        self._pass("train_from_dataset", True, program, dataset, scope, thread, fetch_list, fetch_info, print_period,
-                   fetch_handler, debug)
+        self._pass(
+            "train_from_dataset",
+            True,
+            program,
+            dataset,
+            scope,
+            thread,
+            fetch_list,
+            fetch_info,
+            print_period,
+            fetch_handler,
+            debug,
+        )
 
-    def infer_from_dataset(self, program=None, dataset=None, scope=None, thread=0, debug=False, fetch_list=None,
-                           fetch_info=None, print_period=100, fetch_handler=None):
+    def infer_from_dataset(
+        self,
+        program: Program | CompiledProgram | None = None,
+        dataset: DatasetBase | None = None,
+        scope: Scope | None = None,
+        thread: int = 0,
+        debug: bool = False,
+        fetch_list: Fetches | None = None,
+        fetch_info: Sequence[str] | None = None,
+        print_period: int = 100,
+        fetch_handler: Any = None,
+    ) -> None:
         """Like train_from_dataset, forward only: no parameter changes."""
-        self._pass("infer_from_dataset", False, program, dataset, scope, thread, fetch_list, fetch_info, print_period,
-                   fetch_handler, debug)
+        self._pass(
+            "infer_from_dataset",
+            False,
+            program,
+            dataset,
+            scope,
+            thread,
+            fetch_list,
+            fetch_info,
+            print_period,
+            fetch_handler,
+            debug,
+        )
 
-    def close(self):
+    def close(self) -> None:
         """Accepted: nothing is held that the end of the process does not free."""
 
-    def _pass(self, call, train, program, dataset, scope, thread, fetch_list, fetch_info, print_period, fetch_handler,
-              debug):
+    def _pass(
+        self,
+        call,
+        train,
+        program,
+        dataset,
+        scope,
+        thread,
+        fetch_list,
+        fetch_info,
+        print_period,
+        fetch_handler,
+        debug,
+    ):
         refuse(f"Executor.{call}", fetch_handler=(fetch_handler, None))
         if not hasattr(dataset, "one_pass"):
             given = "no dataset is given" if dataset is None else f"{dataset!r} is no dataset"
-            raise Error("config", f"Executor.{call}: {given}", "pass dataset=paddle.distributed.QueueDataset()")
+            raise Error(
+                "config", f"Executor.{call}: {given}", "pass dataset=paddle.distributed.QueueDataset()"
+            )
         if not isinstance(thread, int) or thread < 0:
-            raise Error("config", f"Executor.{call}(thread={thread!r})", "give a number of threads, 0 for the dataset's own")
+            raise Error(
+                "config",
+                f"Executor.{call}(thread={thread!r})",
+                "give a number of threads, 0 for the dataset's own",
+            )
         program = _program(program)
         names = _names(fetch_list)
         infos = list(fetch_info or names)
         if len(infos) != len(names):
-            raise Error("config", f"Executor.{call}: {len(names)} in fetch_list and {len(infos)} in fetch_info",
-                        "give each fetched variable its text")
+            raise Error(
+                "config",
+                f"Executor.{call}: {len(names)} in fetch_list and {len(infos)} in fetch_info",
+                "give each fetched variable its text",
+            )
         training = tables_of(program)
         if training is not None:
             training.leave_pass()
@@ -120,16 +222,31 @@ class Executor:
         scope = scope or framework.global_scope()
         if train and training is not None:
             training.set_rate(scope.native)
-        shown = {"fetch": names, "fetch_info": infos, "print_period": int(print_period), "print_line": _print_line}
+        shown = {
+            "fetch": names,
+            "fetch_info": infos,
+            "print_period": int(print_period),
+            "print_line": _print_line,
+        }
+        client: Any = training.client if training else None
         with dataset.one_pass(thread) as reading:
             if train and training is not None and training.collective is not None:
-                self.last_pass = training.collective.run_pass(program, scope.native, reading, debug=bool(debug), **shown)
+                self.last_pass = training.collective.run_pass(
+                    program, scope.native, reading, debug=bool(debug), **shown
+                )
             else:
                 self.last_pass = _native.run_pass(
-                    program.native, scope.native, reading, training.plan if training else _native.TablePlan(),
-                    training.client if training else None, train=train, mode=training.mode if training else "async",
-                    pull_dense_every=training.exchange.pull_every if training and training.exchange else 1, debug=bool(debug),
-                    **shown)
+                    program.native,
+                    scope.native,
+                    reading,
+                    training.plan if training else _native.TablePlan(),
+                    client,
+                    train=train,
+                    mode=training.mode if training else "async",
+                    pull_dense_every=training.exchange.pull_every if training and training.exchange else 1,
+                    debug=bool(debug),
+                    **shown,
+                )
         _print_line(_summary(self.last_pass))
         for more in (self.last_pass.operator_table, self.last_pass.bound):
             if more:
@@ -139,8 +256,10 @@ class Executor:
 
 def _summary(result):
     rate = result.examples / result.seconds if result.seconds > 0 else 0.0
-    return (f"examples: {result.examples}, batches: {result.batches}, seconds: {result.seconds:.3f}, "
-            f"examples/s: {rate:.1f}")
+    return (
+        f"examples: {result.examples}, batches: {result.batches}, seconds: {result.seconds:.3f}, "
+        f"examples/s: {rate:.1f}"
+    )
 
 
 def _print_line(line):
@@ -148,7 +267,8 @@ def _print_line(line):
 
 
 def _lead_path():
-    """Lets `python` in a pipe command be this interpreter when it comes from a virtual environment, as under the
+    """Lets `python` in a pipe command be this interpreter when it comes from a virtual environment, as under
+    the
     launcher: Debian has no `python`."""
     import os
     import sys
@@ -172,7 +292,11 @@ def _complete(program, feed):
     """{name: array} of what is fed, and of what the program's DataLoaders have for the rest."""
     if isinstance(feed, (list, tuple)):
         if len(feed) > 1:
-            raise Error("config", f"Executor.run: feed has {len(feed)} parts", "there is one device: give it one {name: array}")
+            raise Error(
+                "config",
+                f"Executor.run: feed has {len(feed)} parts",
+                "there is one device: give it one {name: array}",
+            )
         feed = feed[0] if feed else {}
     if not isinstance(feed, (Mapping, type(None))):
         raise Error("config", f"Executor.run: the feed is {type(feed).__name__}", "give it {name: array}")
@@ -203,28 +327,34 @@ def _name(fetch):
 def _runner(program, scope):
     """The native runner of `program` over `scope`; a new one when the program has grown since."""
     training = tables_of(program)
-    client = training.client if training else None
+    client: Any = training.client if training else None
     if training is not None and training.distributed and not is_trained(program):
         program.follow_origin()
     key = (id(scope), id(client), program.native.operator_count())
     run = RUNS.of(program)
     if run.runner is not None and run.runner[0] == key:
         return run.runner[1]
+    runner: Any
     if training is None:
         runner = _native.Executor(program.native, scope.native)
     elif not is_trained(program):
         # Evaluation pushes nothing, so it must not be a participant whose pushes others wait for.
-        runner = _native.StepRunner(program.native, scope.native, training.plan, client, "async", _step_timeline())
+        runner = _native.StepRunner(
+            program.native, scope.native, training.plan, client, "async", _step_timeline()
+        )
     elif training.collective is not None:
         runner = training.collective.make_runner(program, scope.native, _step_timeline())
     else:
-        runner = _native.StepRunner(program.native, scope.native, training.plan, client, training.mode, _step_timeline())
+        runner = _native.StepRunner(
+            program.native, scope.native, training.plan, client, training.mode, _step_timeline()
+        )
     run.runner = (key, runner, scope)
     return runner
 
 
 def _step_timeline():
-    """A timeline for the steps of a new runner where FLEETRUN_TRACE asks for one; it ends with the process."""
+    """A timeline for the steps of a new runner where FLEETRUN_TRACE asks for one; it ends with the
+    process."""
     import atexit
 
     timeline = _native.step_timeline()
@@ -245,56 +375,70 @@ def _of_one_replica(value, merged):
 
 
 def _replica_runner(compiled, program, scope):
-    """The native runner of a data parallel program over `scope`, a new one when the program has grown since; None for any
-    other program, and for one replica of a program with tables."""
+    """The native runner of a data parallel program over `scope`, a new one when the program has grown since;
+    None for any other program, and for one replica of a program with tables."""
     if not _is_data_parallel(compiled):
         return None
     training = tables_of(program)
-    has_tables = training is not None and bool(training.plan.tables())
-    if has_tables and compiled.replicas == 1:
+    tables = training if training is not None and training.plan.tables() else None
+    if tables is not None and compiled.replicas == 1:
         return None
     if training is not None and training.clips and compiled.replicas > 1:
-        raise Error("config", f"grad_clip on {compiled.replicas} replicas: each would clip its own gradients, before their mean",
-                    "run one replica (CPU_NUM=1), or leave grad_clip out")
-    client = training.client if has_tables else None
-    if has_tables and training.distributed and not is_trained(program):
+        raise Error(
+            "config",
+            f"grad_clip on {compiled.replicas} replicas: each would clip its own gradients, before their "
+            "mean",
+            "run one replica (CPU_NUM=1), or leave grad_clip out",
+        )
+    client = tables.client if tables is not None else None
+    if tables is not None and tables.distributed and not is_trained(program):
         program.follow_origin()
     key = (id(scope), id(client), program.native.operator_count(), compiled.replicas)
     if compiled.replica_runner is None or compiled.replica_runner[0] != key:
-        compiled.replica_runner = (key, _new_replica_runner(compiled, program, scope, training, client), scope)
+        compiled.replica_runner = (
+            key,
+            _new_replica_runner(compiled, program, scope, training, client),
+            scope,
+        )
     return compiled.replica_runner[1]
 
 
 def _new_replica_runner(compiled, program, scope, training, client):
     if client is None:
         collective = training.collective if training is not None and is_trained(program) else None
-        return _native.ReplicaRunner(program.native, scope.native, compiled.replica_options,
-                                     collective.communicators if collective else [],
-                                     collective.native_options if collective else _native.CollectiveOptions())
+        return _native.ReplicaRunner(
+            program.native,
+            scope.native,
+            compiled.replica_options,
+            collective.communicators if collective else [],
+            collective.native_options if collective else _native.CollectiveOptions(),
+        )
     # Evaluation pushes nothing, so it must not be a participant whose pushes others wait for.
     mode = training.mode if is_trained(program) else "async"
-    return _native.ReplicaRunner(program.native, scope.native, compiled.replica_options, training.plan, client, mode)
+    return _native.ReplicaRunner(
+        program.native, scope.native, compiled.replica_options, training.plan, client, mode
+    )
 
 
 class SingleValue(numpy.ndarray):
-    """An array of one value, as losses and metrics are, that converts to a number: NumPy 2.4 refuses to convert
-    arrays with axes, and scripts write `"cost=%f" % cost_val[0]`. One without axes takes [0] too, since before Paddle 2.5 a
-    loss had the shape [1]."""
+    """An array of one value, as losses and metrics are, that converts to a number: NumPy 2.4 refuses to
+    convert arrays with axes, and scripts write `"cost=%f" % cost_val[0]`. One without axes takes [0] too,
+    since before Paddle 2.5 a loss had the shape [1]."""
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         single = self.ndim == 0 and isinstance(index, int) and index in (0, -1)
         return self.item() if single else super().__getitem__(index)
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self.item())
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self.item())
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         return format(self.item() if spec else numpy.asarray(self), spec)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(numpy.asarray(self))
 
 
@@ -314,21 +458,30 @@ def _arrays(program, feed):
 def _array(program, name, value):
     variable = program.var(name)
     if not variable.is_data and not name.endswith("@GRAD"):
-        raise Error("config", f"'{name}' is fed, and is no input of the program",
-                    "feed variables of paddle.static.data; scope.var(name).set(array) gives a parameter a value")
+        raise Error(
+            "config",
+            f"'{name}' is fed, and is no input of the program",
+            "feed variables of paddle.static.data; scope.var(name).set(array) gives a parameter a value",
+        )
     if isinstance(value, numpy.ndarray):
         return numpy.ascontiguousarray(value) if value.ndim else value
     if isinstance(value, framework.ScopeVariable):
         return numpy.asarray(value)
     if isinstance(value, LoDTensor):
         if not value.has_valid_recursive_sequence_lengths():
-            raise Error("config", f"{name} is fed {value.shape()} with sequences that begin and end at {value.lod_offsets}",
-                        "let its lengths add up to its rows")
+            raise Error(
+                "config",
+                f"{name} is fed {value.shape()} with sequences that begin and end at {value.lod_offsets}",
+                "let its lengths add up to its rows",
+            )
         return value if value.lod_offsets else value.array
     try:
         if value is None:
             raise TypeError("None")
         return numpy.asarray(value, dtype=variable.dtype.name)
     except (TypeError, ValueError, OverflowError) as error:
-        raise Error("config", f"'{name}' is fed what is no array of {variable.dtype.name}: {error}",
-                    f"feed it {variable.dtype.name} {list(variable.shape)}") from error
+        raise Error(
+            "config",
+            f"'{name}' is fed what is no array of {variable.dtype.name}: {error}",
+            f"feed it {variable.dtype.name} {list(variable.shape)}",
+        ) from error

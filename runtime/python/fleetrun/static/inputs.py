@@ -1,14 +1,27 @@
 """Inputs and kept values of a program."""
 
-import operator
+from __future__ import annotations
 
-from fleetrun import _dtypes as dtypes, framework
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fleetrun import _dtypes as dtypes
+from fleetrun import framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._places import CPUPlace
 
+if TYPE_CHECKING:
+    from fleetrun._dtypes import DTypeLike
+    from fleetrun._variable import Variable
 
-def data(name, shape, dtype=None, lod_level=0):
+__all__ = ["cpu_places", "create_global_var", "data", "InputSpec"]
+
+
+def data(
+    name: str, shape: Sequence[int | None], dtype: DTypeLike | None = None, lod_level: int = 0
+) -> Variable:
     """An input that is fed by name.
 
     shape: None or -1 for a size known only when the program runs. dtype: float32 when not given.
@@ -18,7 +31,9 @@ def data(name, shape, dtype=None, lod_level=0):
     if not isinstance(name, str):
         raise Error("config", f"paddle.static.data(name={name!r}) is no name", "give it a text")
     sizes = _sizes(shape)
-    program.native.add_variable(name, dtypes.name_of(dtype or "float32"), sizes, lod_level=int(lod_level), is_data=True)
+    program.native.add_variable(
+        name, dtypes.name_of(dtype or "float32"), sizes, lod_level=int(lod_level), is_data=True
+    )
     return program.var(name)
 
 
@@ -26,24 +41,43 @@ def _sizes(shape):
     try:
         sizes = [-1 if size is None else operator.index(size) for size in shape]
     except TypeError as error:
-        raise Error("config", f"paddle.static.data(shape={shape!r}): {error}", "give a list of integers and None") from error
+        raise Error(
+            "config", f"paddle.static.data(shape={shape!r}): {error}", "give a list of integers and None"
+        ) from error
     if min(sizes, default=0) < -1:
-        raise Error("config", f"paddle.static.data(shape={shape!r}) has a size below -1", "give None or -1 for one that is not known")
+        raise Error(
+            "config",
+            f"paddle.static.data(shape={shape!r}) has a size below -1",
+            "give None or -1 for one that is not known",
+        )
     return sizes
 
 
-def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):
+def create_global_var(
+    shape: Sequence[int],
+    value: float,
+    dtype: DTypeLike,
+    persistable: bool = False,
+    force_cpu: bool = False,
+    name: str | None = None,
+) -> Variable:
     """A variable that the start-up program fills with `value`; no optimizer changes it."""
     name = name or framework.unique_name("_generated_var")
     main, startup = framework.default_main_program(), framework.default_startup_program()
     for program in (main, startup):
-        program.native.add_variable(name, dtypes.name_of(dtype), [int(size) for size in shape], persistable=True)
-    startup.native.append("fill_constant", [], [name], {
-        "shape": [int(size) for size in shape], "value": float(value), "dtype": dtypes.name_of(dtype)})
+        program.native.add_variable(
+            name, dtypes.name_of(dtype), [int(size) for size in shape], persistable=True
+        )
+    startup.native.append(
+        "fill_constant",
+        [],
+        [name],
+        {"shape": [int(size) for size in shape], "value": float(value), "dtype": dtypes.name_of(dtype)},
+    )
     return main.var(name)
 
 
-def cpu_places(device_count=None):
+def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
     """`device_count` times the CPU; CPU_NUM times when it is not given, 1 when that is not set."""
     if device_count is None:
         from fleetrun.static.compiler import cpu_num
@@ -55,17 +89,23 @@ def cpu_places(device_count=None):
 class InputSpec:
     """Shape, type and name of an input, as value; `data()` makes the variable."""
 
-    def __init__(self, shape, dtype="float32", name=None, stop_gradient=False):
+    def __init__(
+        self,
+        shape: Sequence[int | None],
+        dtype: DTypeLike = "float32",
+        name: str | None = None,
+        stop_gradient: bool = False,
+    ) -> None:
         refuse("paddle.static.InputSpec", stop_gradient=(stop_gradient, False))
         self.shape = tuple(-1 if size is None else int(size) for size in shape)
         self.dtype = dtypes.of(dtype)
         self.name = name
 
-    def create(self):
+    def create(self) -> Variable:
         """The program's input of this name. Throws: Error(config) without a name."""
         if not self.name:
             raise Error("config", "InputSpec without a name cannot be fed", "give it name=…")
         return data(self.name, self.shape, self.dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name})"

@@ -1,22 +1,29 @@
-"""Programs and their values in files: paddle.static.save and load, save_inference_model and load_inference_model.
+"""Programs and their values in files: paddle.static.save and load, save_inference_model and
+load_inference_model.
 
     PREFIX.pdparams     {name: array} of the parameters, as Paddle's own: a pickle of a dict of NumPy arrays
     PREFIX.pdopt        the same of the optimizer's state and other kept values
-    PREFIX.pdmodel      the program: JSON, since fleetrun's operators are its own. Paddle cannot run it, nor fleetrun Paddle's
+    PREFIX.pdmodel      the program: JSON, since fleetrun's operators are its own. Paddle cannot run it, nor
+                        fleetrun Paddle's
     PREFIX.pdiparams    {name: array} of what an inference model keeps, in the safetensors format
 
-What is saved for inference runs without Python too: fleetrun predict, and runtime/inference/inference_model.h.
+What is saved for inference runs without Python too: fleetrun predict, and
+runtime/inference/inference_model.h.
 
-A file is written beside its place and then moved there. Values of parameters that lie on servers are those in the scope:
-fleet.save_persistables and fleet.save_inference_model ask the servers. Rows of sparse_embedding are the servers' (or this
-process's tables') to save, with the same two calls.
+A file is written beside its place and then moved there. Values of parameters that lie on servers are those in
+the scope: fleet.save_persistables and fleet.save_inference_model ask the servers. Rows of sparse_embedding
+are the servers' (or this process's tables') to save, with the same two calls.
 """
+
+from __future__ import annotations
 
 import io
 import json
 import math
 import os
 import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 
@@ -24,11 +31,24 @@ from fleetrun import _tensors, framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    from fleetrun._graph import Program
+    from fleetrun._variable import Variable
+
+__all__ = [
+    "Fetches", "is_persistable", "load", "load_inference_model", "load_program_state", "load_vars", "prune",
+    "save", "save_inference_model", "save_vars", "set_program_state", "unpickled_object", "write_inference",
+    "write_pickled",
+]  # fmt: skip
+
 _FORMAT = "fleetrun program 1"
+# Variables, or their names.
+Fetches: TypeAlias = "Variable | str | Sequence[Variable | str]"
 
 
-def save(program, model_path, protocol=4, **configs):
-    """Writes `program`'s parameters to model_path.pdparams, what else it keeps to .pdopt, and itself to .pdmodel.
+def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -> None:
+    """Writes `program`'s parameters to model_path.pdparams, what else it keeps to .pdopt, and itself to
+    .pdmodel.
 
     Throws: Error(host) when a file cannot be written, Error(config) for a program that has no values yet.
     """
@@ -38,13 +58,22 @@ def save(program, model_path, protocol=4, **configs):
         raise Error("config", f"paddle.static.save(protocol={protocol!r})", "use 2, 3 or 4")
     parameters = {parameter.name for parameter in program.all_parameters()}
     kept = _kept(program)
-    _write(f"{model_path}.pdparams", _pickled({name: kept[name] for name in kept if name in parameters}, protocol))
-    _write(f"{model_path}.pdopt", _pickled({name: kept[name] for name in kept if name not in parameters}, protocol))
+    _write(
+        f"{model_path}.pdparams",
+        _pickled({name: kept[name] for name in kept if name in parameters}, protocol),
+    )
+    _write(
+        f"{model_path}.pdopt",
+        _pickled({name: kept[name] for name in kept if name not in parameters}, protocol),
+    )
     _write(f"{model_path}.pdmodel", _text_of(program, [], []))
 
 
-def load(program, model_path, executor=None, var_list=None):
-    """Reads back what save() wrote, into the scope; var_list: these variables only. Also Paddle's own .pdparams and .pdopt.
+def load(
+    program: Program, model_path: str, executor: Any = None, var_list: Iterable[Variable] | None = None
+) -> None:
+    """Reads back what save() wrote, into the scope; var_list: these variables only. Also Paddle's own
+    .pdparams and .pdopt.
 
     Throws: Error(data) for a file that is missing, is no such file, or holds other shapes.
     """
@@ -52,10 +81,12 @@ def load(program, model_path, executor=None, var_list=None):
     if os.path.exists(f"{model_path}.pdopt"):
         values |= _unpickled(f"{model_path}.pdopt")
     names = None if var_list is None else {variable.name for variable in var_list}
-    _set(program, {name: value for name, value in values.items() if names is None or name in names}, model_path)
+    _set(
+        program, {name: value for name, value in values.items() if names is None or name in names}, model_path
+    )
 
 
-def load_program_state(model_path, var_list=None):
+def load_program_state(model_path: str, var_list: Iterable[Variable] | None = None) -> dict[str, Any]:
     """{name: array} of what save() wrote."""
     values = _unpickled(f"{model_path}.pdparams")
     if os.path.exists(f"{model_path}.pdopt"):
@@ -64,41 +95,79 @@ def load_program_state(model_path, var_list=None):
     return {name: value for name, value in values.items() if names is None or name in names}
 
 
-def set_program_state(program, state_dict):
-    """Puts {name: array} into the scope; names that the program does not keep are left out. Throws: Error(data)."""
+def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
+    """Puts {name: array} into the scope; names that the program does not keep are left out. Throws:
+    Error(data)."""
     _set(program, state_dict, "set_program_state")
 
 
-def save_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):  # noqa: A002
-    """Values of `vars`, or of those of the program for which predicate(variable), to dirname/filename (variables.pdparams)."""
+def save_vars(
+    executor: Any,
+    dirname: str,
+    main_program: Program | None = None,
+    vars: Iterable[Variable] | None = None,
+    predicate: Callable[[Variable], bool] | None = None,
+    filename: str | None = None,
+) -> None:
+    """Values of `vars`, or of those of the program for which predicate(variable), to dirname/filename
+    (variables.pdparams)."""
     program = main_program or framework.default_main_program()
-    chosen = [variable for variable in (program.list_vars() if vars is None else vars) if predicate is None or predicate(variable)]
+    chosen = [
+        variable
+        for variable in (program.list_vars() if vars is None else vars)
+        if predicate is None or predicate(variable)
+    ]
     kept = _kept(program)
     missing = [variable.name for variable in chosen if variable.name not in kept]
     if missing:
-        raise Error("config", f"paddle.static.save_vars: {missing[0]} has no value to save",
-                    "save persistable variables, after the start-up program has run")
-    _write(os.path.join(dirname, filename or "variables.pdparams"), _pickled({v.name: kept[v.name] for v in chosen}, 4))
+        raise Error(
+            "config",
+            f"paddle.static.save_vars: {missing[0]} has no value to save",
+            "save persistable variables, after the start-up program has run",
+        )
+    _write(
+        os.path.join(dirname, filename or "variables.pdparams"),
+        _pickled({v.name: kept[v.name] for v in chosen}, 4),
+    )
 
 
-def load_vars(executor, dirname, main_program=None, vars=None, predicate=None, filename=None):  # noqa: A002
+def load_vars(
+    executor: Any,
+    dirname: str,
+    main_program: Program | None = None,
+    vars: Iterable[Variable] | None = None,
+    predicate: Callable[[Variable], bool] | None = None,
+    filename: str | None = None,
+) -> None:
     """Reads back what save_vars wrote."""
     program = main_program or framework.default_main_program()
     values = _unpickled(os.path.join(dirname, filename or "variables.pdparams"))
-    chosen = {variable.name for variable in (program.list_vars() if vars is None else vars) if predicate is None or predicate(variable)}
+    chosen = {
+        variable.name
+        for variable in (program.list_vars() if vars is None else vars)
+        if predicate is None or predicate(variable)
+    }
     _set(program, {name: value for name, value in values.items() if name in chosen}, dirname)
 
 
-def is_persistable(variable):
+def is_persistable(variable: Variable) -> bool:
     """Whether a variable keeps its value from one run to the next."""
     return variable.persistable
 
 
-def save_inference_model(path_prefix, feed_vars, fetch_vars, executor, program=None, **configs):
-    """Writes what computes fetch_vars from feed_vars, without training, to path_prefix.pdmodel and .pdiparams.
+def save_inference_model(
+    path_prefix: str,
+    feed_vars: Fetches,
+    fetch_vars: Fetches,
+    executor: Any,
+    program: Program | None = None,
+    **configs: Any,
+) -> None:
+    """Writes what computes fetch_vars from feed_vars, without training, to path_prefix.pdmodel and
+    .pdiparams.
 
-    Throws: Error(config) when something else than feed_vars has to be fed, and for rows of sparse_embedding: they are in
-    tables, which fleet.save_inference_model saves.
+    Throws: Error(config) when something else than feed_vars has to be fed, and for rows of sparse_embedding:
+    they are in tables, which fleet.save_inference_model saves.
     """
     configs.pop("clip_extra", None)
     if configs:
@@ -106,21 +175,33 @@ def save_inference_model(path_prefix, feed_vars, fetch_vars, executor, program=N
     feeds, fetches = _names(feed_vars), _names(fetch_vars)
     pruned = prune(program or framework.default_main_program(), feeds, fetches)
     if pruned.native.has_operator("sparse_embedding"):
-        raise Error("config", "paddle.static.save_inference_model: the rows of a sparse_embedding are in tables, not in the program",
-                    "use fleet.save_inference_model, which saves both")
+        raise Error(
+            "config",
+            "paddle.static.save_inference_model: the rows of a sparse_embedding are in tables, not in the "
+            "program",
+            "use fleet.save_inference_model, which saves both",
+        )
     write_inference(path_prefix, pruned, feeds, fetches)
 
 
-def write_inference(path_prefix, pruned, feeds, fetches, tables=()):
-    """The files of an inference model whose program is `pruned`; tables: what says which those of its rows are."""
+def write_inference(
+    path_prefix: str,
+    pruned: Program,
+    feeds: list[str],
+    fetches: list[str],
+    tables: Sequence[dict[str, Any]] = (),
+) -> None:
+    """The files of an inference model whose program is `pruned`; tables: what says which those of its rows
+    are."""
     in_tables = {table["name"] for table in tables}
     kept = _kept(pruned, in_tables)
     _write(f"{path_prefix}.pdiparams", _tensors.packed(kept))
     _write(f"{path_prefix}.pdmodel", _text_of(pruned, feeds, fetches, tables))
 
 
-def load_inference_model(path_prefix, executor, **configs):
-    """[program, names to feed, variables to fetch] of what save_inference_model wrote; parameters go into the scope.
+def load_inference_model(path_prefix: str, executor: Any, **configs: Any) -> list[Any]:
+    """[program, names to feed, variables to fetch] of what save_inference_model wrote; parameters go into the
+    scope.
 
     Throws: Error(data) for files that are missing or are no such model.
     """
@@ -145,11 +226,16 @@ def _program_of(model):
     for op in model["operators"]:
         attributes = {name: _attribute(value) for name, value in op["attributes"].items()}
         program.native.append(op["type"], op["inputs"], op["outputs"], attributes)
-    return program, [program.var(name).name for name in model["feeds"]], [program.var(name) for name in model["fetches"]]
+    return (
+        program,
+        [program.var(name).name for name in model["feeds"]],
+        [program.var(name) for name in model["fetches"]],
+    )
 
 
-def prune(program, feeds, fetches):
-    """The part of `program` that computes `fetches`, for test. Throws: Error(config) naming an input that is not in `feeds`."""
+def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
+    """The part of `program` that computes `fetches`, for test. Throws: Error(config) naming an input that is
+    not in `feeds`."""
     native = program.native.clone_for_test()
     needed, kept = set(fetches), []
     for name in fetches:
@@ -161,14 +247,17 @@ def prune(program, feeds, fetches):
     pruned = framework.Program()
     for op in kept:
         if op.type == "sparse_embedding":
-            needed.add(op.attributes["parameter"])
+            needed.add(str(op.attributes["parameter"]))
     for name in native.variable_names():
         variable = native.variable(name)
         if name in needed and (variable.is_data or variable.persistable):
             pruned.native.add_variable(**_fields(variable))
             if variable.is_data and name not in feeds:
-                raise Error("config", f"the inference model reads {name}, which is not among its inputs {feeds}",
-                            "add it to feed_vars, or fetch what does not need it")
+                raise Error(
+                    "config",
+                    f"the inference model reads {name}, which is not among its inputs {feeds}",
+                    "add it to feed_vars, or fetch what does not need it",
+                )
     for op in reversed(kept):
         pruned.native.append(op.type, op.inputs, op.outputs, op.attributes)
     return pruned
@@ -180,9 +269,16 @@ def _names(variables):
 
 
 def _fields(variable):
-    return {"name": variable.name, "type": variable.type, "shape": list(variable.shape), "lod_level": variable.lod_level,
-            "persistable": variable.persistable, "trainable": variable.trainable, "stop_gradient": variable.stop_gradient,
-            "is_data": variable.is_data}
+    return {
+        "name": variable.name,
+        "type": variable.type,
+        "shape": list(variable.shape),
+        "lod_level": variable.lod_level,
+        "persistable": variable.persistable,
+        "trainable": variable.trainable,
+        "stop_gradient": variable.stop_gradient,
+        "is_data": variable.is_data,
+    }
 
 
 def _json(value):
@@ -201,12 +297,25 @@ def _attribute(value):
 
 def _text_of(program, feeds, fetches, tables=()):
     native = program.native
-    model = {"format": _FORMAT, "feeds": feeds, "fetches": fetches,
-             "variables": [_fields(native.variable(name)) for name in native.variable_names()
-                           if native.variable(name).is_data or native.variable(name).persistable],
-             "operators": [{"type": op.type, "inputs": op.inputs, "outputs": op.outputs,
-                            "attributes": {name: _json(value) for name, value in op.attributes.items()}}
-                           for op in native.operators()]}
+    model = {
+        "format": _FORMAT,
+        "feeds": feeds,
+        "fetches": fetches,
+        "variables": [
+            _fields(native.variable(name))
+            for name in native.variable_names()
+            if native.variable(name).is_data or native.variable(name).persistable
+        ],
+        "operators": [
+            {
+                "type": op.type,
+                "inputs": op.inputs,
+                "outputs": op.outputs,
+                "attributes": {name: _json(value) for name, value in op.attributes.items()},
+            }
+            for op in native.operators()
+        ],
+    }
     if tables:
         model["tables"] = tables
     return json.dumps(model, indent=1).encode()
@@ -218,8 +327,12 @@ def _model_of(path):
     except (ValueError, RecursionError):
         model = None
     if not isinstance(model, dict) or model.get("format") != _FORMAT:
-        raise Error("data", f"{path} is no program of fleetrun", "a .pdmodel that Paddle wrote holds Paddle's operators; "
-                    "save it with fleetrun's save_inference_model")
+        raise Error(
+            "data",
+            f"{path} is no program of fleetrun",
+            "a .pdmodel that Paddle wrote holds Paddle's operators; "
+            "save it with fleetrun's save_inference_model",
+        )
     return model
 
 
@@ -227,11 +340,19 @@ def _kept(program, in_tables=()):
     """{name: array} of what the program keeps and the scope has; in_tables: parameters that are not in it."""
     scope = framework.global_scope().native
     native = program.native
-    kept = {name: numpy.asarray(scope.value(name)) for name in native.variable_names()
-            if native.variable(name).persistable and scope.has(name)}
-    if not kept and any(native.variable(name).persistable for name in native.variable_names() if name not in in_tables):
-        raise Error("config", "the program's variables have no values yet",
-                    "run the start-up program first: exe.run(paddle.static.default_startup_program())")
+    kept = {
+        name: numpy.asarray(scope.value(name))
+        for name in native.variable_names()
+        if native.variable(name).persistable and scope.has(name)
+    }
+    if not kept and any(
+        native.variable(name).persistable for name in native.variable_names() if name not in in_tables
+    ):
+        raise Error(
+            "config",
+            "the program's variables have no values yet",
+            "run the start-up program first: exe.run(paddle.static.default_startup_program())",
+        )
     return kept
 
 
@@ -242,8 +363,12 @@ def _set(program, values, where):
             continue
         shape = [size for size in program.native.variable(name).shape]
         value, kind = numpy.ascontiguousarray(value), program.native.variable(name).type
-        if len(shape) != value.ndim or any(want >= 0 and want != size for want, size in zip(shape, value.shape)):
-            raise Error("data", f"{where}: {name} has the shape {list(value.shape)} there, {shape} in the program")
+        if len(shape) != value.ndim or any(
+            want >= 0 and want != size for want, size in zip(shape, value.shape)
+        ):
+            raise Error(
+                "data", f"{where}: {name} has the shape {list(value.shape)} there, {shape} in the program"
+            )
         if value.dtype.name != kind:
             raise Error("data", f"{where}: {name} is {value.dtype.name} there, {kind} in the program")
         scope.set_value(name, value)
@@ -256,10 +381,18 @@ def _pickled(values, protocol):
 class _Arrays(pickle.Unpickler):
     """Unpickles dicts of arrays and nothing that runs code."""
 
-    _ALLOWED = {("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"),
-                ("numpy._core.multiarray", "_reconstruct"), ("numpy.core.numeric", "_frombuffer"),
-                ("numpy._core.numeric", "_frombuffer"), ("numpy.core.multiarray", "scalar"),
-                ("numpy._core.multiarray", "scalar"), ("_codecs", "encode"), ("collections", "OrderedDict")}
+    _ALLOWED = {
+        ("numpy", "ndarray"),
+        ("numpy", "dtype"),
+        ("numpy.core.multiarray", "_reconstruct"),
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy.core.numeric", "_frombuffer"),
+        ("numpy._core.numeric", "_frombuffer"),
+        ("numpy.core.multiarray", "scalar"),
+        ("numpy._core.multiarray", "scalar"),
+        ("_codecs", "encode"),
+        ("collections", "OrderedDict"),
+    }
 
     def find_class(self, module, name):
         if (module, name) not in self._ALLOWED:
@@ -267,7 +400,7 @@ class _Arrays(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def unpickled_object(path):
+def unpickled_object(path: str) -> Any:
     """What a pickle of arrays, numbers, texts and containers of them holds. Throws: Error(data)."""
     try:
         return _Arrays(io.BytesIO(_read(path))).load()
@@ -277,7 +410,7 @@ def unpickled_object(path):
         raise Error("data", f"{path} holds no arrays: {error}") from error
 
 
-def write_pickled(path, values, protocol):
+def write_pickled(path: str, values: Any, protocol: int) -> None:
     """Writes such a pickle beside its place, then moves it there. Throws: Error(host)."""
     _write(path, _pickled(values, protocol))
 
@@ -304,4 +437,6 @@ def _write(path, data):
             file.write(data)
         os.replace(path + ".new", path)
     except OSError as error:
-        raise Error("host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written") from error
+        raise Error(
+            "host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written"
+        ) from error

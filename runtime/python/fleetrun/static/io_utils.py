@@ -1,18 +1,26 @@
 """paddle.framework.io_utils: which variables of a program are kept, and why."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from fleetrun import _lazy, framework
+from fleetrun.static.io import is_persistable
+
+if TYPE_CHECKING:
+    from fleetrun._variable import Variable
+
+__all__ = ["is_belong_to_optimizer", "is_parameter", "is_persistable"]
 
 
-def is_parameter(var):
+def is_parameter(var: Variable) -> bool:
     """Whether an optimizer may update it."""
     return isinstance(var, framework.Parameter)
 
 
-def is_belong_to_optimizer(var):
+def is_belong_to_optimizer(var: Variable) -> bool:
     """Whether it is kept, and neither a parameter nor fed: an optimizer's state, or a metric's."""
     return var.persistable and not is_parameter(var) and not var.native.is_data
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.framework.io_utils", {
-    "is_persistable": "static.io:is_persistable",
-    **_lazy.names("static.io_utils", "is_parameter is_belong_to_optimizer")})
+__getattr__, __dir__ = _lazy.attach(__name__, owner="paddle.framework.io_utils")

@@ -1,19 +1,33 @@
-"""What a program's sparse_embedding calls say about their tables, and from that the native TableChoices of a training."""
+"""What a program's sparse_embedding calls say about their tables, and from that the native TableChoices of a
+training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fleetrun import _native
+    from fleetrun._graph import Program
+    from fleetrun.distributed.entries import EntryAttr
+
+__all__ = ["choices_of", "Lookup", "LOOKUPS", "note", "TABLE_CLASSES"]
 
 TABLE_CLASSES = ("MemorySparseTable", "SSDSparseTable", "MemorySparseGeoTable")
 
 
 # {parameter: Lookup} of each program.
-LOOKUPS = SideTable("lookups", dict, copied=dict)
+LOOKUPS: SideTable[dict[str, Lookup]] = SideTable("lookups", dict, copied=dict)
 
 
 class Lookup:
     """The entry, table class and slot of one parameter's lookups."""
 
-    def __init__(self, entry, table_class, slot):
+    def __init__(self, entry: EntryAttr | None, table_class: str, slot: int | None) -> None:
         self.entry = entry
         self.table_class = table_class
         self.slot = slot
@@ -21,33 +35,49 @@ class Lookup:
     def __eq__(self, other):
         return isinstance(other, Lookup) and vars(self) == vars(other)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"entry={self.entry!r}, table_class={self.table_class!r}, slot={self.slot!r}"
 
 
-def note(program, parameter, entry, table_class, slot):
-    """Remembers what a sparse_embedding says. Throws: Error(config) when an earlier one of the parameter said otherwise."""
+def note(
+    program: Program, parameter: str, entry: EntryAttr | None, table_class: str, slot: int | None
+) -> None:
+    """Remembers what a sparse_embedding says. Throws: Error(config) when an earlier one of the parameter said
+    otherwise."""
     from fleetrun.distributed.entries import EntryAttr
 
     call = "paddle.static.nn.sparse_embedding"
     if entry is not None and not isinstance(entry, EntryAttr):
-        raise Error("config", f"{call}(entry={entry!r}) is no entry",
-                    "use paddle.distributed.CountFilterEntry, ProbabilityEntry or ShowClickEntry")
+        raise Error(
+            "config",
+            f"{call}(entry={entry!r}) is no entry",
+            "use paddle.distributed.CountFilterEntry, ProbabilityEntry or ShowClickEntry",
+        )
     if table_class not in TABLE_CLASSES:
-        raise Error("config", f'{call}(table_class="{table_class}") is not known', f"use one of {', '.join(TABLE_CLASSES)}")
+        raise Error(
+            "config",
+            f'{call}(table_class="{table_class}") is not known',
+            f"use one of {', '.join(TABLE_CLASSES)}",
+        )
     if slot is not None and not (isinstance(slot, int) and 0 <= slot < 65536):
         raise Error("config", f"{call}(slot={slot!r})", "a slot is a number from 0 to 65535")
     lookup = Lookup(entry, table_class, slot)
     known = LOOKUPS.of(program).setdefault(parameter, lookup)
     if known != lookup:
-        raise Error("config", f"parameter {parameter} is looked up with {known} and with {lookup}",
-                    "give one parameter's lookups the same entry, table_class and slot")
+        raise Error(
+            "config",
+            f"parameter {parameter} is looked up with {known} and with {lookup}",
+            "give one parameter's lookups the same entry, table_class and slot",
+        )
 
 
-def choices_of(program, tables, mode):
-    """{parameter: TableChoice} of the program's lookups and of `tables`, the strategy's ({parameter: function(choice, width)}).
+def choices_of(
+    program: Program, tables: Mapping[str, Callable[[_native.TableChoice, int], object]], mode: str
+) -> dict[str, _native.TableChoice]:
+    """{parameter: TableChoice} of the program's lookups and of `tables`, the strategy's ({parameter:
+    function(choice, width)}).
 
     Throws: Error(config) for a MemorySparseGeoTable outside of geo mode, and what the functions throw.
     """
@@ -63,8 +93,11 @@ def choices_of(program, tables, mode):
         if lookup is None:
             continue
         if lookup.table_class == "MemorySparseGeoTable" and mode != "geo":
-            raise Error("config", f'parameter {parameter}: table_class="MemorySparseGeoTable" in {mode} mode',
-                        "use MemorySparseTable, or geo mode: strategy.a_sync = True and a_sync_configs k_steps > 0")
+            raise Error(
+                "config",
+                f'parameter {parameter}: table_class="MemorySparseGeoTable" in {mode} mode',
+                "use MemorySparseTable, or geo mode: strategy.a_sync = True and a_sync_configs k_steps > 0",
+            )
         if lookup.table_class == "SSDSparseTable":
             choice.on_disk = True
         if lookup.slot is not None:

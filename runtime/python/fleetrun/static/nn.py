@@ -1,6 +1,10 @@
 """paddle.static.nn: layers as functions that make their own parameters."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import _lazy, framework, tensor
 from fleetrun._arguments import refuse
@@ -9,8 +13,27 @@ from fleetrun._param_attr import ParamAttr
 from fleetrun.nn import _norms, _windows, functional, initializer
 from fleetrun.static import lookups
 
+if TYPE_CHECKING:
+    from fleetrun._dtypes import DTypeLike
+    from fleetrun._param_attr import ParamLike
+    from fleetrun._variable import Variable
+    from fleetrun.distributed.entries import EntryAttr
 
-def fc(x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation=None, name=None):
+__all__ = [
+    "batch_norm", "continuous_value_model", "conv2d", "embedding", "fc", "layer_norm", "prelu",
+    "sequence_pool", "sparse_embedding",
+]  # fmt: skip
+
+
+def fc(
+    x: Variable | Sequence[Variable],
+    size: int,
+    num_flatten_dims: int = 1,
+    weight_attr: ParamLike | Sequence[ParamLike] = None,
+    bias_attr: ParamLike = None,
+    activation: str | None = None,
+    name: str | None = None,
+) -> Variable:
     """activation(x @ weight + bias), for a list of inputs the sum of their products.
 
     The axes from num_flatten_dims on are one; weight[that size, size], bias[size] (bias_attr=False: none).
@@ -18,13 +41,20 @@ def fc(x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation
     layer = name or framework.unique_name("fc")
     inputs = x if isinstance(x, (list, tuple)) else [x]
     attrs = weight_attr if isinstance(weight_attr, (list, tuple)) else [weight_attr] * len(inputs)
-    total = None
+    total: Any = None
     for variable, attr in zip(inputs, attrs):
-        flat = variable if variable.ndim == num_flatten_dims + 1 else tensor.flatten(variable, num_flatten_dims, -1)
+        flat = (
+            variable
+            if variable.ndim == num_flatten_dims + 1
+            else tensor.flatten(variable, num_flatten_dims, -1)
+        )
         width = flat.shape[-1]
         if width < 1:
-            raise Error("config", f"paddle.static.nn.fc: {variable.name} has the shape {list(variable.shape)}",
-                        "the axes from num_flatten_dims on need known sizes")
+            raise Error(
+                "config",
+                f"paddle.static.nn.fc: {variable.name} has the shape {list(variable.shape)}",
+                "the axes from num_flatten_dims on need known sizes",
+            )
         weight = framework.make_parameter(layer, [width, size], "float32", attr, False, None, named=True)
         product = functional.linear(flat, weight)
         total = product if total is None else tensor.add(total, product)
@@ -34,94 +64,209 @@ def fc(x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation
     return activated("paddle.static.nn.fc", activation, total)
 
 
-def activated(function, name, x):
+def activated(function: str, name: str | None, x: Variable) -> Variable:
     """The activation `name` of x; None leaves it. Throws: Error(config) naming `function`."""
-    known = {"relu": functional.relu, "sigmoid": functional.sigmoid, "tanh": functional.tanh,
-             "softmax": functional.softmax}
+    known = {
+        "relu": functional.relu,
+        "sigmoid": functional.sigmoid,
+        "tanh": functional.tanh,
+        "softmax": functional.softmax,
+    }
     if name is not None and name not in known:
-        raise Error("config", f'{function}(activation="{name}") is not supported', f"use one of {', '.join(known)}")
+        raise Error(
+            "config", f'{function}(activation="{name}") is not supported', f"use one of {', '.join(known)}"
+        )
     return x if name is None else known[name](x)
 
 
-def conv2d(input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None,  # noqa: A002
-           bias_attr=None, use_cudnn=True, act=None, name=None, data_format="NCHW"):
-    """nn.functional.conv2d with its own weight and, unless bias_attr=False, bias. Shape: input[n, channels, high, wide]."""
+def conv2d(
+    input: Variable,
+    num_filters: int,
+    filter_size: int | Sequence[int],
+    stride: int | Sequence[int] = 1,
+    padding: int | str | Sequence[Any] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int | None = None,
+    param_attr: ParamLike = None,
+    bias_attr: ParamLike = None,
+    use_cudnn: bool = True,
+    act: str | None = None,
+    name: str | None = None,
+    data_format: str = "NCHW",
+) -> Variable:
+    """nn.functional.conv2d with its own weight and, unless bias_attr=False, bias. Shape: input[n, channels,
+    high, wide]."""
     layer = name or framework.unique_name("conv2d")
     channels = input.shape[1 if data_format == "NCHW" else -1]
-    kernel = list(filter_size) if isinstance(filter_size, (list, tuple)) else [filter_size] * 2
+    kernel: list[Any] = list(filter_size) if isinstance(filter_size, (list, tuple)) else [filter_size] * 2
     deviation = math.sqrt(2.0 / (math.prod(kernel) * channels))
-    weight = framework.make_parameter(layer, [num_filters, channels // (groups or 1), *kernel], "float32", param_attr, False,
-                                      initializer.Normal(0.0, deviation), named=True)
-    bias = None if bias_attr is False else framework.make_parameter(layer, [num_filters], "float32", bias_attr, True, None,
-                                                                    named=True)
+    weight = framework.make_parameter(
+        layer,
+        [num_filters, channels // (groups or 1), *kernel],
+        "float32",
+        param_attr,
+        False,
+        initializer.Normal(0.0, deviation),
+        named=True,
+    )
+    bias = (
+        None
+        if bias_attr is False
+        else framework.make_parameter(layer, [num_filters], "float32", bias_attr, True, None, named=True)
+    )
     out = _windows.conv2d_of(layer, input, weight, bias, stride, padding, dilation, groups or 1, data_format)
     return activated("paddle.static.nn.conv2d", act, out)
 
 
-def layer_norm(input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None, bias_attr=None,  # noqa: A002
-               act=None, name=None):
-    """nn.functional.layer_norm over the axes from begin_norm_axis on, with its own scale (1) and shift (0)."""
+def layer_norm(
+    input: Variable,
+    scale: bool = True,
+    shift: bool = True,
+    begin_norm_axis: int = 1,
+    epsilon: float = 1e-05,
+    param_attr: ParamLike = None,
+    bias_attr: ParamLike = None,
+    act: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """nn.functional.layer_norm over the axes from begin_norm_axis on, with its own scale (1) and shift
+    (0)."""
     layer = name or framework.unique_name("layer_norm")
     size = [math.prod(input.shape[begin_norm_axis:])]
     if size[0] < 0:
-        raise Error("config", f"paddle.static.nn.layer_norm: {input.name} has the shape {list(input.shape)}",
-                    "the axes from begin_norm_axis on need known sizes")
-    weight = framework.make_parameter(layer, size, "float32", param_attr, False, initializer.Constant(1.0),
-                                      named=True) if scale else None
-    bias = framework.make_parameter(layer, size, "float32", bias_attr, True, None, named=True) if shift else None
+        raise Error(
+            "config",
+            f"paddle.static.nn.layer_norm: {input.name} has the shape {list(input.shape)}",
+            "the axes from begin_norm_axis on need known sizes",
+        )
+    weight = (
+        framework.make_parameter(
+            layer, size, "float32", param_attr, False, initializer.Constant(1.0), named=True
+        )
+        if scale
+        else None
+    )
+    bias = (
+        framework.make_parameter(layer, size, "float32", bias_attr, True, None, named=True) if shift else None
+    )
     out = _norms.layer_norm_from(input, begin_norm_axis, weight, bias, epsilon, layer)
     return activated("paddle.static.nn.layer_norm", act, out)
 
 
-def batch_norm(input, act=None, is_test=False, momentum=0.9, epsilon=1e-05, param_attr=None, bias_attr=None,  # noqa: A002
-               data_layout="NCHW", in_place=False, name=None, moving_mean_name=None, moving_variance_name=None,
-               do_model_average_for_mean_and_var=True, use_global_stats=False):
+def batch_norm(
+    input: Variable,
+    act: str | None = None,
+    is_test: bool = False,
+    momentum: float = 0.9,
+    epsilon: float = 1e-05,
+    param_attr: ParamLike = None,
+    bias_attr: ParamLike = None,
+    data_layout: str = "NCHW",
+    in_place: bool = False,
+    name: str | None = None,
+    moving_mean_name: str | None = None,
+    moving_variance_name: str | None = None,
+    do_model_average_for_mean_and_var: bool = True,
+    use_global_stats: bool = False,
+) -> Variable:
     """nn.functional.batch_norm with its own weight (1), bias (0), and running mean (0) and variance (1)."""
     layer = name or framework.unique_name("batch_norm")
     size = [input.shape[1 if data_layout == "NCHW" else -1]]
-    weight = framework.make_parameter(layer, size, "float32", param_attr, False, initializer.Constant(1.0), named=True)
+    weight = framework.make_parameter(
+        layer, size, "float32", param_attr, False, initializer.Constant(1.0), named=True
+    )
     bias = framework.make_parameter(layer, size, "float32", bias_attr, True, None, named=True)
     mean, variance = (
-        framework.make_parameter(layer, size, "float32", ParamAttr(
-            name=own, initializer=initializer.Constant(value), trainable=False), False, None, named=True)
-        for own, value in ((moving_mean_name, 0.0), (moving_variance_name, 1.0)))
-    out = _norms.batch_norm_with(input, weight, bias, mean, variance, momentum, epsilon, data_layout,
-                                 {"is_test": bool(is_test), "use_global_stats": bool(use_global_stats)}, layer)
+        framework.make_parameter(
+            layer,
+            size,
+            "float32",
+            ParamAttr(name=own, initializer=initializer.Constant(value), trainable=False),
+            False,
+            None,
+            named=True,
+        )
+        for own, value in ((moving_mean_name, 0.0), (moving_variance_name, 1.0))
+    )
+    out = _norms.batch_norm_with(
+        input,
+        weight,
+        bias,
+        mean,
+        variance,
+        momentum,
+        epsilon,
+        data_layout,
+        {"is_test": bool(is_test), "use_global_stats": bool(use_global_stats)},
+        layer,
+    )
     return activated("paddle.static.nn.batch_norm", act, out)
 
 
-def prelu(x, mode, param_attr=None, data_format="NCHW", name=None):
-    """x where it is positive, else alpha * x, with its own alpha (0.25): one ("all"), one for each channel ("channel") or
-    one for each element of an example ("element")."""
+def prelu(
+    x: Variable, mode: str, param_attr: ParamLike = None, data_format: str = "NCHW", name: str | None = None
+) -> Variable:
+    """x where it is positive, else alpha * x, with its own alpha (0.25): one ("all"), one for each channel
+    ("channel") or one for each element of an example ("element")."""
     layer = name or framework.unique_name("prelu")
     last = data_format in ("NLC", "NHWC")
-    shapes = {"all": [1], "element": [1, *x.shape[1:]],
-              "channel": [1, x.shape[1], 1, 1] if not last else [1, 1, 1, x.shape[-1]]}
+    shapes = {
+        "all": [1],
+        "element": [1, *x.shape[1:]],
+        "channel": [1, x.shape[1], 1, 1] if not last else [1, 1, 1, x.shape[-1]],
+    }
     if mode not in shapes:
-        raise Error("config", f'paddle.static.nn.prelu(mode="{mode}"): there is no such mode', "use all, channel or element")
-    alpha = framework.make_parameter(layer, shapes[mode], "float32", param_attr, False, initializer.Constant(0.25), named=True)
+        raise Error(
+            "config",
+            f'paddle.static.nn.prelu(mode="{mode}"): there is no such mode',
+            "use all, channel or element",
+        )
+    alpha = framework.make_parameter(
+        layer, shapes[mode], "float32", param_attr, False, initializer.Constant(0.25), named=True
+    )
     return _norms.prelu_with(x, alpha, mode, data_format, layer)
 
 
-def embedding(input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None,  # noqa: A002
-              dtype="float32"):
+def embedding(
+    input: Variable,
+    size: Sequence[int],
+    is_sparse: bool = False,
+    is_distributed: bool = False,
+    padding_idx: int | None = None,
+    param_attr: ParamLike = None,
+    dtype: DTypeLike = "float32",
+) -> Variable:
     """Rows of a new parameter of `size` [V, width] by id. Shape: input[..] int64 -> [.., width].
 
-    is_sparse: only looked-up rows get gradients, and on servers the table is a sparse one; is_distributed: the same.
+    is_sparse: only looked-up rows get gradients, and on servers the table is a sparse one; is_distributed:
+    the same.
     """
     weight = framework.make_parameter("embedding", size, dtype, param_attr, False, None)
     return functional.embedding(input, weight, padding_idx=padding_idx, sparse=is_sparse or is_distributed)
 
 
-def sparse_embedding(input, size, padding_idx=None, is_test=False, entry=None, table_class="MemorySparseTable",  # noqa: A002
-                     param_attr=None, dtype="float32", slot=None):
-    """Rows by id from a table without bounds: every id has a row, made on first use by the parameter's initializer.
+def sparse_embedding(
+    input: Variable,
+    size: Sequence[int],
+    padding_idx: int | None = None,
+    is_test: bool = False,
+    entry: EntryAttr | None = None,
+    table_class: str = "MemorySparseTable",
+    param_attr: ParamLike = None,
+    dtype: DTypeLike = "float32",
+    slot: int | None = None,
+) -> Variable:
+    """Rows by id from a table without bounds: every id has a row, made on first use by the parameter's
+    initializer.
 
-    size: [any, width]; the first is not a limit. The table lies on the servers, or in this process when there are
-    none. Shape: input[batch, 1] int64 -> [batch, width], as Paddle's; other shapes [..] -> [.., width].
-    padding_idx: this id gives zeros and has no row; below 0 it counts from size[0]. is_test: the rows are read only.
-    entry: CountFilterEntry or ProbabilityEntry say which ids get a row, ShowClickEntry counts shows and clicks in it.
-    table_class: SSDSparseTable: cold rows may leave the server's memory for its disk. slot: kept in the row's statistics.
+    size: [any, width]; the first is not a limit. The table lies on the servers, or in this process when there
+    are none. Shape: input[batch, 1] int64 -> [batch, width], as Paddle's; other shapes [..] -> [.., width].
+    padding_idx: this id gives zeros and has no row; below 0 it counts from size[0]. is_test: the rows are
+    read only.
+    entry: CountFilterEntry or ProbabilityEntry say which ids get a row, ShowClickEntry counts shows and
+    clicks in it.
+    table_class: SSDSparseTable: cold rows may leave the server's memory for its disk. slot: kept in the row's
+    statistics.
     Throws: Error(config) naming what is not known, and lookups of one parameter that disagree.
     """
     layer = framework.unique_name("sparse_embedding")
@@ -143,17 +288,20 @@ def _padding(padding_idx, rows):
     return int(padding_idx) if padding_idx >= 0 else int(rows) + int(padding_idx)
 
 
-def continuous_value_model(input, cvm, use_cvm=True):  # noqa: A002, Paddle's argument name
-    """Rows that begin with show and click, with log(show + 1) and log(click + 1) - log(show + 1) in their place.
+def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True) -> Variable:
+    """Rows that begin with show and click, with log(show + 1) and log(click + 1) - log(show + 1) in their
+    place.
 
-    use_cvm=False: without the two. cvm[batch, 2]: show and click of each example, the gradient of the two columns.
+    use_cvm=False: without the two. cvm[batch, 2]: show and click of each example, the gradient of the two
+    columns.
     Shape: input[n, 2 + width] float32 -> [n, 2 + width], or [n, width].
     """
     return framework.append("continuous_value_model", "cvm", [input, cvm], {"use_cvm": bool(use_cvm)})
 
 
-def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):  # noqa: A002, Paddle's argument name
-    """One row per example of a slot with any number of values: their sum, average, sqrt (sum / sqrt(n)) or max.
+def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> Variable:
+    """One row per example of a slot with any number of values: their sum, average, sqrt (sum / sqrt(n)) or
+    max.
 
     Shape: input[total, width] with lod_level 1 -> [examples, width].
     """
@@ -161,5 +309,4 @@ def sequence_pool(input, pool_type, is_test=False, pad_value=0.0):  # noqa: A002
     return framework.append("sequence_pool", "sequence_pool", [input], {"pool_type": str(pool_type).lower()})
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.static.nn", {name: f"static.nn:{name}" for name in (
-    "fc embedding sparse_embedding sequence_pool continuous_value_model conv2d layer_norm batch_norm prelu").split()})
+__getattr__, __dir__ = _lazy.attach(__name__)

@@ -3,61 +3,88 @@
 An optimizer makes one for the main program; the executor and Fleet use it.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from fleetrun._graph import Program
+    from fleetrun.distributed.fleet._collective_program import CollectiveProgram
+    from fleetrun.distributed.fleet._exchange import Exchange
+
+__all__ = ["attach", "FixedOptions", "is_trained", "share", "tables_of", "Training", "training_of"]
+
 
 class Training:
-    """A program's tables. `distributed`: they lie on servers, and fleet.init_worker() connects to them; otherwise
-    they lie in this process and are made when first needed. `schedule`: what says the learning rate, None for one that
-    stays; `rate`: the variable that the update operators read it from."""
+    """A program's tables. `distributed`: they lie on servers, and fleet.init_worker() connects to them;
+    otherwise they lie in this process and are made when first needed. `schedule`: what says the learning
+    rate, None for one that stays; `rate`: the variable that the update operators read it from."""
 
-    def __init__(self, plan, mode, distributed, programs, schedule=None, rate="", clips=False):
+    def __init__(
+        self,
+        plan: _native.TablePlan,
+        mode: str,
+        distributed: bool,
+        programs: tuple[Program, Program],
+        schedule: Callable[[], float] | None = None,
+        rate: str = "",
+        clips: bool = False,
+    ) -> None:
         self.plan = plan
         self.mode = mode
         self.distributed = distributed
         self.main, self.startup = programs
-        # How values and gradients are exchanged (distributed/fleet/_exchange.py); None for an optimizer's own minimize().
-        self.exchange = None
-        # What averages gradients over the trainers (distributed/fleet/_collective_program.py); None where nothing does.
-        self.collective = None
+        # How values and gradients are exchanged (distributed/fleet/_exchange.py); None for an optimizer's own
+        # minimize().
+        self.exchange: Exchange | None = None
+        # What averages gradients over the trainers (distributed/fleet/_collective_program.py); None where
+        # nothing does.
+        self.collective: CollectiveProgram | None = None
         self.schedule = schedule
         # Whether gradients are clipped: each by its own program, before any mean over several is made.
         self.clips = clips
         self._rate = rate
-        self._client = None
-        self._steps = None
+        self._client: _native.Client | None = None
+        self._steps: Any = None
 
     @property
-    def client(self):
-        """The native client; None when there are no tables. Throws: Error(config) before fleet.init_worker()."""
+    def client(self) -> Any:
+        """The native client; None when there are no tables. Throws: Error(config) before
+        fleet.init_worker()."""
         if self._client is None and self.distributed:
             raise Error("config", "the servers are not connected", "call fleet.init_worker() before training")
         if self._client is None and self.plan.tables():
-            # The threads of one process share its tables: there is nobody to exchange differences with or to wait for.
+            # The threads of one process share its tables: there is nobody to exchange differences with or to
+            # wait for.
             mode = self.mode if self.mode == "sync" else "async"
             self._client = _native.make_in_process(mode, self.plan.tables())
         return self._client
 
     @property
-    def connected(self):
+    def connected(self) -> bool:
         """Whether there is a client."""
         return self._client is not None
 
-    def connect(self, client):
+    def connect(self, client: _native.Client | None) -> None:
         """Sets, or with None drops, the client."""
         self.leave_pass()
         self._client = client
 
-    def set_rate(self, scope):
+    def set_rate(self, scope: _native.Scope) -> None:
         """Tells the learning rate of now to those who apply it: before a step, or a pass."""
         if self.schedule is not None:
             import numpy
 
             scope.set_value(self._rate, numpy.array([self.schedule()], dtype=numpy.float32))
 
-    def step_with(self, runner):
+    def step_with(self, runner: Any) -> None:
         """Says whose steps Executor.run() takes now. Those of another runner before it are ended first."""
         if self.collective is not None:
             self.collective.step_with(runner)
@@ -65,13 +92,13 @@ class Training:
             self.leave_pass()
             self._steps = runner
 
-    def leave_pass(self):
+    def leave_pass(self) -> None:
         """Ends the pass that Executor.run() began, so that other trainers do not wait for its next step."""
         steps, self._steps = self._steps, None
         if steps is not None:
             steps.end_pass()
 
-    def pull_dense(self, scope):
+    def pull_dense(self, scope: _native.Scope) -> None:
         """Puts the dense tables' values into the native scope, where fetches and saves read them."""
         import numpy
 
@@ -79,50 +106,58 @@ class Training:
             shape = self.main.native.variable(parameter).shape
             scope.set_value(parameter, numpy.asarray(self.client.pull_dense(table, width)).reshape(shape))
 
-    def dense_entries(self):
+    def dense_entries(self) -> list[tuple[str, int, int]]:
         """(parameter, table id, width) of every dense table."""
-        return [(entry.parameter, entry.table.id, entry.table.width) for entry in self.plan.entries()
-                if not entry.table.sparse]
+        return [
+            (entry.parameter, entry.table.id, entry.table.width)
+            for entry in self.plan.entries()
+            if not entry.table.sparse
+        ]
 
 
-_TRAININGS = SideTable("training", lambda: None)
-_shared = None
+_TRAININGS: SideTable[Training | None] = SideTable("training", lambda: None)
+_shared: Training | None = None
 
 
-def attach(program, training):
+def attach(program: Program, training: Training) -> None:
     """Says that minimize() was called on this very program."""
     _TRAININGS.put(program, training)
     program._fleet_opt = FixedOptions()
 
 
-def share(training):
+def share(training: Training | None) -> None:
     """Sets the training whose tables other programs of the process look rows up in: Fleet's."""
     global _shared
     _shared = training
 
 
-def is_trained(program):
+def is_trained(program: Program) -> bool:
     """Whether minimize() was called on this very program."""
     return _TRAININGS.of(program) is not None
 
 
-def training_of(program):
-    """The training of the program or of the one that it was cloned from; None for a program that nobody trains."""
+def training_of(program: Program) -> Training | None:
+    """The training of the program or of the one that it was cloned from; None for a program that nobody
+    trains."""
     return _TRAININGS.of(program) or (training_of(program.origin) if program.origin is not None else None)
 
 
-def tables_of(program):
+def tables_of(program: Program) -> Training | None:
     """training_of(), or the shared training for another program that looks rows up."""
     return training_of(program) or (_shared if program.native.has_operator("sparse_embedding") else None)
 
 
 class FixedOptions(dict):
-    """What Paddle's trainers are told through Program._fleet_opt. Nothing here reads it, so it takes nothing."""
+    """What Paddle's trainers are told through Program._fleet_opt. Nothing here reads it, so it takes
+    nothing."""
 
-    def __setitem__(self, key, value):
-        raise Error("config", f"Program._fleet_opt[{key!r}] = {value!r}: nothing reads it",
-                    "use fleet.DistributedStrategy, and fetch_list to see values")
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise Error(
+            "config",
+            f"Program._fleet_opt[{key!r}] = {value!r}: nothing reads it",
+            "use fleet.DistributedStrategy, and fetch_list to see values",
+        )
 
-    def update(self, *args, **kwargs):
+    def update(self, *args: Any, **kwargs: Any) -> None:
         for key, value in dict(*args, **kwargs).items():
             self[key] = value

@@ -2,4 +2,4 @@
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.utils", {"unique_name": "utils.unique_name"})
+__getattr__, __dir__ = _lazy.attach(__name__, {"unique_name": "utils.unique_name"})

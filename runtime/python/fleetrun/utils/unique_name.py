@@ -2,5 +2,7 @@
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.utils.unique_name", {
-    "guard": "framework:unique_name_guard", "generate": "framework:unique_name"})
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {"guard": "framework:unique_name_guard", "generate": "framework:unique_name"},
+)

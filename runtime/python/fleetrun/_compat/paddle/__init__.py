@@ -27,7 +27,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         name = module.__name__
-        real = "fleetrun" + name[len("paddle"):]
+        real = "fleetrun" + name[len("paddle") :]
         try:
             sys.modules[name] = importlib.import_module(real)
         except ModuleNotFoundError as error:
@@ -37,7 +37,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def get_code(self, fullname):
         """For `python -m paddle.X`."""
-        real = "fleetrun" + fullname[len("paddle"):]
+        real = "fleetrun" + fullname[len("paddle") :]
         spec = importlib.util.find_spec(real)
         return spec.loader.get_code(real) if spec else None
 

@@ -3,50 +3,80 @@
 Source: document 003, section 1.2.4; the MultiSlot rules are those of dataset/queue_dataset.h.
 """
 
+from __future__ import annotations
+
 import contextlib
 import datetime
 import math
 import os
 import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import _dtypes as dtypes
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    from fleetrun._variable import Variable
+
 
 class DatasetBase:
-    """Files (`set_filelist`) that go through `pipe_command`, one process per file, into batches of `use_var`."""
+    """Files (`set_filelist`) that go through `pipe_command`, one process per file, into batches of
+    `use_var`."""
 
-    def __init__(self):
-        self.variables = []
-        self._slots = []
-        self._pipe_command = "cat"
+    def __init__(self) -> None:
+        self.variables: list[Any] = []
+        self._slots: list[Any] = []
+        self._pipe_command: str | list[str] = "cat"
         self._pipe_timeout = 0.0
         self._schema = ""
         self._batch_size = 1
         self._threads = 1
-        self._files = []
+        self._files: list[Any] = []
         self._bad_line = os.environ.get("FLEETRUN_BAD_LINE", "fail")
         self._drop_last = False
         self._remote = {"download_command": "", "fs_name": "", "fs_ugi": ""}
-        self._reader = None
+        self._reader: Any = None
         self._turn = threading.Lock()
 
+    def native(self, threads: int = 0) -> Any:
+        """The engine's dataset; `threads` > 0 instead of the dataset's own. Subclasses write it."""
+        raise NotImplementedError(type(self).__name__)
+
     @contextlib.contextmanager
-    def one_pass(self, threads=0):
-        """Within `with`: the engine's dataset, for this pass alone; `threads` > 0 instead of the dataset's own.
+    def one_pass(self, threads: int = 0) -> Iterator[Any]:
+        """Within `with`: the engine's dataset, for this pass alone; `threads` > 0 instead of the dataset's
+        own.
 
         Throws: Error(config), also when another thread's pass is reading.
         """
         if not self._turn.acquire(blocking=False):
-            raise Error("config", f"{self._name()}: another pass is reading it", "give each thread that trains a dataset of its own")
+            raise Error(
+                "config",
+                f"{self._name()}: another pass is reading it",
+                "give each thread that trains a dataset of its own",
+            )
         try:
             yield self.native(threads)
         finally:
             self._turn.release()
 
-    def init(self, batch_size=1, thread_num=1, use_var=(), pipe_command="cat", input_type=0, fs_name="", fs_ugi="",
-             download_cmd="cat", bad_line=None, drop_last=False, pipe_timeout=0, schema=None):
+    def init(
+        self,
+        batch_size: int = 1,
+        thread_num: int = 1,
+        use_var: Sequence[Variable] = (),
+        pipe_command: str | Sequence[str] = "cat",
+        input_type: int = 0,
+        fs_name: str = "",
+        fs_ugi: str = "",
+        download_cmd: str = "cat",
+        bad_line: str | None = None,
+        drop_last: bool = False,
+        pipe_timeout: int = 0,
+        schema: Any = None,
+    ) -> None:
         """Sets the dataset up. Every argument has a setter of its own, which says more.
 
         Paddle has no bad_line, drop_last, pipe_timeout and schema.
@@ -65,73 +95,87 @@ class DatasetBase:
         self.set_pipe_timeout(pipe_timeout)
         self.set_schema(schema)
 
-    def set_batch_size(self, batch_size):
+    def set_batch_size(self, batch_size: int) -> None:
         """Examples per batch."""
         self._batch_size = self._count("batch_size", batch_size)
 
-    def set_thread(self, thread_num):
+    def set_thread(self, thread_num: int) -> None:
         """Reader threads, and trainer threads with them; cut to the number of files."""
         self._threads = self._count("thread_num", thread_num)
 
-    def set_pipe_command(self, pipe_command):
-        """What turns a file into MultiSlot text: it gets the file as standard input, and one process is started per file.
+    def set_pipe_command(self, pipe_command: str | Sequence[str]) -> None:
+        """What turns a file into MultiSlot text: it gets the file as standard input, and one process is
+        started per file.
 
-        A str is run by bash; a list is a program and its arguments, without a shell. "cat" reads the file itself.
-        A file whose name ends in .gz or .zst is unpacked first.
+        A str is run by bash; a list is a program and its arguments, without a shell. "cat" reads the file
+        itself. A file whose name ends in .gz or .zst is unpacked first.
         """
         if isinstance(pipe_command, (list, tuple)):
             words = [os.fspath(word) for word in pipe_command]
             if not words or not words[0]:
-                raise Error("config", f"{self._name()}: pipe_command={pipe_command!r} names no program",
-                            "give the program and its arguments")
+                raise Error(
+                    "config",
+                    f"{self._name()}: pipe_command={pipe_command!r} names no program",
+                    "give the program and its arguments",
+                )
             self._pipe_command = words
         else:
             self._pipe_command = str(pipe_command)
 
-    def set_pipe_timeout(self, seconds):
-        """The longest time that a pipe command may print nothing while its reader waits; 0 (the default): any time.
+    def set_pipe_timeout(self, seconds: float) -> None:
+        """The longest time that a pipe command may print nothing while its reader waits; 0 (the default): any
+        time.
 
         Not in Paddle.
         """
         if not (isinstance(seconds, (int, float)) and 0 <= seconds < 1e6):
-            raise Error("config", f"{self._name()}: pipe_timeout={seconds!r}", "it is a number of seconds, 0 for no limit")
+            raise Error(
+                "config",
+                f"{self._name()}: pipe_timeout={seconds!r}",
+                "it is a number of seconds, 0 for no limit",
+            )
         self._pipe_timeout = float(seconds)
 
-    def set_schema(self, schema):
-        """Takes the files, or what the pipe command prints, as delimited text, of which this file says what becomes of each
-        column: fleetrun-schema(5). Slots are found there by the variables' names; no text is made between. None (the
-        default): MultiSlot text.
+    def set_schema(self, schema: Any) -> None:
+        """Takes the files, or what the pipe command prints, as delimited text, of which this file says what
+        becomes of each
+        column: fleetrun-schema(5). Slots are found there by the variables' names; no text is made between.
+        None (the default): MultiSlot text.
 
         Not in Paddle.
         """
         self._schema = "" if schema is None else os.path.abspath(schema)
 
-    def set_use_var(self, var_list):
-        """The input variables, in slot order: float32 or int64, lod_level 0 (fixed width) or 1 (any number)."""
+    def set_use_var(self, var_list: Sequence[Variable]) -> None:
+        """The input variables, in slot order: float32 or int64, lod_level 0 (fixed width) or 1 (any
+        number)."""
         self.variables = list(var_list)
         self._slots = [_slot(variable) for variable in self.variables]
 
-    def set_filelist(self, filelist):
-        """The files of a pass. A str or a list of them. Names like s3://bucket/file are fetched by download_cmd."""
+    def set_filelist(self, filelist: Iterable[str]) -> None:
+        """The files of a pass. A str or a list of them. Names like s3://bucket/file are fetched by
+        download_cmd."""
         self._files = [filelist] if isinstance(filelist, str) else [os.fspath(name) for name in filelist]
 
-    def set_input_type(self, input_type):
+    def set_input_type(self, input_type: int) -> None:
         """0, an example per line; Paddle's 1 (a batch per line) is refused. Throws: Error(config)."""
         refuse(f"{self._name()}.init", input_type=(input_type, 0))
 
-    def set_hdfs_config(self, fs_name, fs_ugi):
-        """The Hadoop file system of names like hdfs:/file, read by `hadoop fs -cat` where there is no download_cmd."""
+    def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> None:
+        """The Hadoop file system of names like hdfs:/file, read by `hadoop fs -cat` where there is no
+        download_cmd."""
         self._remote["fs_name"] = str(fs_name)
         self._remote["fs_ugi"] = str(fs_ugi)
 
-    def set_download_cmd(self, download_cmd):
-        """What fetches the files that are not on this host (hdfs:, afs:, s3:// …): run by bash with the name as one more
-        argument; what it prints is the file. "cat", Paddle's default, means none."""
+    def set_download_cmd(self, download_cmd: str) -> None:
+        """What fetches the files that are not on this host (hdfs:, afs:, s3:// …): run by bash with the name
+        as one more argument; what it prints is the file. "cat", Paddle's default, means none."""
         self._remote["download_command"] = str(download_cmd)
 
-    def set_bad_line(self, bad_line):
-        """What a line that is no example does: "fail" ends the pass; "skip:N" passes over up to N of a pass, counted
-        (bad_lines()) and told of on standard error at its end. Default: FLEETRUN_BAD_LINE (fleetrun --bad_line), or fail.
+    def set_bad_line(self, bad_line: str) -> None:
+        """What a line that is no example does: "fail" ends the pass; "skip:N" passes over up to N of a pass,
+        counted (bad_lines()) and told of on standard error at its end. Default: FLEETRUN_BAD_LINE (fleetrun
+        --bad_line), or fail.
 
         Not in Paddle. Throws: Error(config).
         """
@@ -140,24 +184,24 @@ class DatasetBase:
         _native.DatasetOptions().bad_line = str(bad_line)
         self._bad_line = str(bad_line)
 
-    def bad_lines(self):
-        """The lines that were passed over (set_bad_line) when the files were read last: {"count": N, "places": [the first
-        ones]}. Not in Paddle."""
+    def bad_lines(self) -> dict[str, Any]:
+        """The lines that were passed over (set_bad_line) when the files were read last: {"count": N,
+        "places": [the first ones]}. Not in Paddle."""
         report = self._reader.bad_lines() if self._reader else None
         return {"count": report.count if report else 0, "places": report.places if report else []}
 
     @property
-    def batch_size(self):
+    def batch_size(self) -> int:
         """Examples per batch."""
         return self._batch_size
 
-    def desc(self):
+    def desc(self) -> str:
         """What is read, as Paddle writes its DataFeedDesc; for people and logs."""
         from fleetrun.distributed.dataset._desc import text_of
 
         return text_of(self._feed_type, self._batch_size, self.variables, self._pipe_command)
 
-    def set_drop_last(self, drop_last):
+    def set_drop_last(self, drop_last: bool) -> None:
         """Whether the last batch of a reader is left out when it is short. Not in Paddle."""
         self._drop_last = bool(drop_last)
 
@@ -173,12 +217,22 @@ class DatasetBase:
 
     def _settings(self, threads=0):
         """All that the engine's dataset is made of, to compare."""
-        return (list(self._checked_slots()), self._pipe_command, self._pipe_timeout, self._schema, self._batch_size,
-                threads or self._threads, list(self._files), self._bad_line, self._drop_last, dict(self._remote))
+        return (
+            list(self._checked_slots()),
+            self._pipe_command,
+            self._pipe_timeout,
+            self._schema,
+            self._batch_size,
+            threads or self._threads,
+            list(self._files),
+            self._bad_line,
+            self._drop_last,
+            dict(self._remote),
+        )
 
     def _source(self, threads, batch_size, ids=False, contents=False, **more):
-        """The engine's reader of the files. ids, contents: whether lines begin with them; more: other options of the
-        engine's. Throws: Error(config)."""
+        """The engine's reader of the files. ids, contents: whether lines begin with them; more: other options
+        of the engine's. Throws: Error(config)."""
         from fleetrun import _native
 
         options = _native.DatasetOptions()

@@ -1,22 +1,44 @@
-"""InMemoryDataset: examples that are read once, kept in memory, shuffled there, and read by as many passes as wanted.
+"""InMemoryDataset: examples that are read once, kept in memory, shuffled there, and read by as many passes as
+wanted.
 
 Source: the signatures of Paddle 2.6.2; the engine's part is dataset/memory/in_memory_dataset.h.
 """
 
+from __future__ import annotations
+
 import inspect
 import ipaddress
 import socket
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun.distributed.dataset._base import DatasetBase
 
+if TYPE_CHECKING:
+    from fleetrun import _native
+
+__all__ = ["InMemoryDataset"]
+
 _BLOCK_ROWS = 1024
 _BASE = tuple(name for name in inspect.signature(DatasetBase.init).parameters if name != "self")
 _FEED_TYPES = ("MultiSlotInMemoryDataFeed", "SlotRecordInMemoryDataFeed")
-_OWN = ("candidate_size", "data_feed_type", "drop_last", "drop_zeros", "fea_eval", "fleet_send_batch_size",
-        "fleet_send_sleep_seconds", "merge_size", "parse_content", "parse_ins_id", "queue_num", "shuffle_by_uid",
-        "shuffle_seed")
+_OWN = (
+    "candidate_size",
+    "data_feed_type",
+    "drop_last",
+    "drop_zeros",
+    "fea_eval",
+    "fleet_send_batch_size",
+    "fleet_send_sleep_seconds",
+    "merge_size",
+    "parse_content",
+    "parse_ins_id",
+    "queue_num",
+    "shuffle_by_uid",
+    "shuffle_seed",
+)
 
 
 class InMemoryDataset(DatasetBase):
@@ -35,9 +57,9 @@ class InMemoryDataset(DatasetBase):
     Zeros in sparse slots are kept; drop_zeros=True leaves them out, as Paddle does.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self._native_memory = None
+        self._native_memory: Any = None
         self._queue_num = 0
         self._parse_ids = False
         self._parse_contents = False
@@ -49,13 +71,15 @@ class InMemoryDataset(DatasetBase):
 
     # ---- Settings ----
 
-    def init(self, **settings):
+    def init(self, **settings: Any) -> None:  # type: ignore[override]
         """Sets the dataset up.
 
-        batch_size, thread_num, use_var, pipe_command, input_type, fs_name, fs_ugi, download_cmd: as QueueDataset.init.
-        queue_num: trainer threads of a pass, instead of thread_num. drop_last: a thread's short last batch is left
-        out. drop_zeros: zeros in sparse slots are left out, and a slot that has nothing else gets one. shuffle_seed: of
-        all shuffles, 0 when not given: the same script gives the same orders. merge_size, parse_ins_id, parse_content,
+        batch_size, thread_num, use_var, pipe_command, input_type, fs_name, fs_ugi, download_cmd: as
+        QueueDataset.init.
+        queue_num: trainer threads of a pass, instead of thread_num. drop_last: a thread's short last batch is
+        left out. drop_zeros: zeros in sparse slots are left out, and a slot that has nothing else gets one.
+        shuffle_seed: of all shuffles, 0 when not given: the same script gives the same orders. merge_size,
+        parse_ins_id, parse_content,
         fleet_send_batch_size, fleet_send_sleep_seconds, fea_eval, candidate_size: as the set_ functions say.
         Throws: Error(config) naming a setting that there is not.
         """
@@ -63,8 +87,9 @@ class InMemoryDataset(DatasetBase):
         super().init(**base)
         self._apply(own)
 
-    def update_settings(self, **settings):
-        """Changes some of the settings of init(); the others stay. Throws: Error(config) naming an unknown one."""
+    def update_settings(self, **settings: Any) -> None:
+        """Changes some of the settings of init(); the others stay. Throws: Error(config) naming an unknown
+        one."""
         own, base = _split("update_settings", settings)
         for name, value in base.items():
             if name in ("fs_name", "fs_ugi"):
@@ -88,61 +113,65 @@ class InMemoryDataset(DatasetBase):
         for name, value in own.items():
             getattr(self, "set_merge_by_lineid" if name == "merge_size" else f"set_{name}")(value)
 
-    def set_feed_type(self, data_feed_type):
-        """Accepted: MultiSlotInMemoryDataFeed, and SlotRecordInMemoryDataFeed, which is Paddle's other way to keep the same
-        examples. Throws: Error(config) for another one."""
+    def set_feed_type(self, data_feed_type: str) -> None:
+        """Accepted: MultiSlotInMemoryDataFeed, and SlotRecordInMemoryDataFeed, which is Paddle's other way to
+        keep the same examples. Throws: Error(config) for another one."""
         if data_feed_type not in _FEED_TYPES:
-            raise Error("config", f"InMemoryDataset.set_feed_type({data_feed_type!r}) is not supported",
-                        f"use {' or '.join(_FEED_TYPES)}")
+            raise Error(
+                "config",
+                f"InMemoryDataset.set_feed_type({data_feed_type!r}) is not supported",
+                f"use {' or '.join(_FEED_TYPES)}",
+            )
         self._feed_type = data_feed_type
 
-    def set_queue_num(self, queue_num):
+    def set_queue_num(self, queue_num: int) -> None:
         """Trainer threads of a pass, instead of thread_num."""
         self._queue_num = self._count("queue_num", queue_num)
 
-    def set_parse_ins_id(self, parse_ins_id):
+    def set_parse_ins_id(self, parse_ins_id: bool) -> None:
         """Whether each line begins with `1 ID`, before its slots and its content."""
         self._parse_ids = bool(parse_ins_id)
 
-    def set_parse_content(self, parse_content):
+    def set_parse_content(self, parse_content: bool) -> None:
         """Whether each line has `1 CONTENT` before its slots, behind the id."""
         self._parse_contents = bool(parse_content)
 
-    def set_merge_by_lineid(self, merge_size=2):
-        """global_shuffle() sends examples of one id to one trainer and merges them there: see merge_by_lineid().
-        Lines begin with their id then. merge_size: groups of another size are dropped; 0 takes groups of any size."""
+    def set_merge_by_lineid(self, merge_size: int = 2) -> None:
+        """global_shuffle() sends examples of one id to one trainer and merges them there: see
+        merge_by_lineid(). Lines begin with their id then. merge_size: groups of another size are dropped; 0
+        takes groups of any size."""
         if int(merge_size) != merge_size or merge_size < 0:
             raise Error("config", f"InMemoryDataset: merge_size={merge_size!r}", "it is a number from 0 on")
         self._merges = self._parse_ids = True
         self._merge_size = int(merge_size)
 
-    def set_fea_eval(self, record_candidate_size, fea_eval=True):
+    def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
         """Allows slots_shuffle(), which takes its values from this many random examples."""
         self._candidates = self._count("record_candidate_size", record_candidate_size) if fea_eval else 0
 
-    def set_fleet_send_batch_size(self, fleet_send_batch_size=1024):
+    def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
         """Accepted: examples travel in blocks of up to 1024, whatever the number."""
         self._count("fleet_send_batch_size", fleet_send_batch_size)
 
-    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds=0):
+    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
         """Accepted: nothing waits between two messages but for the receiver."""
 
-    def set_shuffle_by_uid(self, enable_shuffle_uid):
+    def set_shuffle_by_uid(self, enable_shuffle_uid: bool) -> None:
         """Refused unless False. Throws: Error(config)."""
         refuse("InMemoryDataset.set_shuffle_by_uid", enable_shuffle_uid=(enable_shuffle_uid, False))
 
-    def set_drop_last(self, drop_last):
+    def set_drop_last(self, drop_last: bool) -> None:
         """Whether the last batch of each thread is left out when it is short."""
         self._drop_last = bool(drop_last)
 
-    def set_drop_zeros(self, drop_zeros):
-        """Whether zeros in sparse slots are left out when examples are loaded, as Paddle does: ids of 0 and floats below
-        1e-6 in size; a slot that has nothing else gets one 0."""
+    def set_drop_zeros(self, drop_zeros: bool) -> None:
+        """Whether zeros in sparse slots are left out when examples are loaded, as Paddle does: ids of 0 and
+        floats below 1e-6 in size; a slot that has nothing else gets one 0."""
         self._drop_zeros = bool(drop_zeros)
 
-    def set_shuffle_seed(self, shuffle_seed):
-        """Decides every order that follows: the n-th shuffle after it is the same in every run. Trainers may have the
-        same seed or different ones."""
+    def set_shuffle_seed(self, shuffle_seed: int) -> None:
+        """Decides every order that follows: the n-th shuffle after it is the same in every run. Trainers may
+        have the same seed or different ones."""
         self._memory.set_seed(int(shuffle_seed) & (2**64 - 1))
 
     _feed_type = "MultiSlotInMemoryDataFeed"
@@ -158,49 +187,61 @@ class InMemoryDataset(DatasetBase):
 
     # ---- Loading ----
 
-    def load_into_memory(self, is_shuffle=False):
+    def load_into_memory(self, is_shuffle: bool = False) -> None:
         """Reads all files, by thread_num readers; what was in memory before is released first.
 
-        The order is that of the files with one reader, and the same in every run with several. is_shuffle: then
-        local_shuffle(). Throws: Error(data) as a pass over a QueueDataset does; nothing is in memory then.
+        The order is that of the files with one reader, and the same in every run with several. is_shuffle:
+        then local_shuffle(). Throws: Error(data) as a pass over a QueueDataset does; nothing is in memory
+        then.
         """
         self._load(self._threads, background=False)
         if is_shuffle:
             self.local_shuffle()
 
-    def preload_into_memory(self, thread_num=None):
-        """Begins to load in the background, by `thread_num` readers. Throws: Error(data) for files that are missing."""
-        self._load(self._count("thread_num", self._threads if thread_num is None else thread_num), background=True)
+    def preload_into_memory(self, thread_num: int | None = None) -> None:
+        """Begins to load in the background, by `thread_num` readers. Throws: Error(data) for files that are
+        missing."""
+        self._load(
+            self._count("thread_num", self._threads if thread_num is None else thread_num), background=True
+        )
 
-    def wait_preload_done(self):
+    def wait_preload_done(self) -> None:
         """Returns when all is in memory. Throws: what load_into_memory() would have thrown."""
         self._memory.wait_preload()
 
-    def release_memory(self):
+    def release_memory(self) -> None:
         """Gives the memory back. Loading again is possible."""
         self._memory.release()
 
     def _load(self, threads, background):
-        source = self._source(threads=threads, batch_size=_BLOCK_ROWS, ids=self._parse_ids,
-                              contents=self._parse_contents)
-        self._memory.load(source, ids=self._parse_ids, contents=self._parse_contents, drop_zeros=self._drop_zeros,
-                          background=background)
+        source = self._source(
+            threads=threads, batch_size=_BLOCK_ROWS, ids=self._parse_ids, contents=self._parse_contents
+        )
+        self._memory.load(
+            source,
+            ids=self._parse_ids,
+            contents=self._parse_contents,
+            drop_zeros=self._drop_zeros,
+            background=background,
+        )
 
     # ---- Orders ----
 
-    def local_shuffle(self):
+    def local_shuffle(self) -> None:
         """Puts this trainer's examples into a random order."""
         self._memory.local_shuffle(self._threads)
 
-    def global_shuffle(self, fleet=None, thread_num=12):
+    def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
         """Deals the examples of all trainers out again, and puts what this one has then into a random order.
 
-        fleet: of a job whose trainers all call this, after fleet.init_worker(); without, and with one trainer, it is a
-        local shuffle. An example goes to a random trainer, which shuffle_seed decides; after set_merge_by_lineid() to
-        XXH64(its line's id) % trainers, where it is merged with the others of its id. thread_num: of the shuffle here.
-        Trainers have about as many examples as before, all together exactly as many.
-        Throws: Error(network) naming a trainer that is gone, Error(data) naming one whose examples are missing; the
-        examples are then to be loaded again. Error(config) on a trainer that was started again alone (fleetrun-ps(7)).
+        fleet: of a job whose trainers all call this, after fleet.init_worker(); without, and with one
+        trainer, it is a local shuffle. An example goes to a random trainer, which shuffle_seed decides; after
+        set_merge_by_lineid() to XXH64(its line's id) % trainers, where it is merged with the others of its
+        id. thread_num: of the shuffle here. Trainers have about as many examples as before, all together
+        exactly as many.
+        Throws: Error(network) naming a trainer that is gone, Error(data) naming one whose examples are
+        missing; the examples are then to be loaded again. Error(config) on a trainer that was started again
+        alone (fleetrun-ps(7)).
         """
         threads = self._count("thread_num", thread_num)
         if fleet is None or fleet.worker_num() == 1:
@@ -216,57 +257,75 @@ class InMemoryDataset(DatasetBase):
         from fleetrun import _native
 
         if fleet.util.is_catching_up():
-            raise Error("config", f"global_shuffle on trainer {fleet.worker_index()}, which was started again alone: the others "
-                                  "have dealt their examples out already",
-                        "use local_shuffle, or start trainers again together: --restart=trainer=group")
+            raise Error(
+                "config",
+                f"global_shuffle on trainer {fleet.worker_index()}, which was started again alone: the "
+                "others "
+                "have dealt their examples out already",
+                "use local_shuffle, or start trainers again together: --restart=trainer=group",
+            )
         rank, trainers, host = fleet.worker_index(), fleet.worker_num(), _own_address(fleet)
         exchange = _native.GlobalShuffle(host=host, rank=rank, trainers=trainers)
         ports = fleet.util.all_gather(exchange.port)
         hosts = _hosts(fleet, host)
         if len(ports) != trainers:
-            raise Error("config", f"global_shuffle: {len(ports)} of {trainers} trainers are there",
-                        "call it when all trainers of the job are there")
+            raise Error(
+                "config",
+                f"global_shuffle: {len(ports)} of {trainers} trainers are there",
+                "call it when all trainers of the job are there",
+            )
         before = fleet.util.all_gather(self._memory.rows)
         exchange.set_endpoints([f"{host}:{port}" for host, port in zip(hosts, ports)])
         self._memory.global_shuffle(exchange, by_id=self._merges, threads=threads)
         after = fleet.util.all_gather(self._memory.rows)
         if sum(before) != sum(after):
-            raise Error("data", f"global_shuffle: the trainers had {before} examples, together {sum(before)}, and have "
-                                f"{after}, together {sum(after)}")
+            raise Error(
+                "data",
+                f"global_shuffle: the trainers had {before} examples, together {sum(before)}, and have "
+                f"{after}, together {sum(after)}",
+            )
 
-    def slots_shuffle(self, slots):
-        """In the passes that follow, these sparse slots have the values of a random other example: how much worse the
-        metrics become says what the slots are worth. Each call starts from the values as they were read; [] brings them
-        back. Throws: Error(config) before set_fea_eval(), or naming what is no sparse slot."""
+    def slots_shuffle(self, slots: str | Iterable[str]) -> None:
+        """In the passes that follow, these sparse slots have the values of a random other example: how much
+        worse the metrics become says what the slots are worth. Each call starts from the values as they were
+        read; [] brings them back. Throws: Error(config) before set_fea_eval(), or naming what is no sparse
+        slot."""
         if not self._candidates:
-            raise Error("config", "InMemoryDataset.slots_shuffle without fea_eval",
-                        "call set_fea_eval(record_candidate_size) first")
+            raise Error(
+                "config",
+                "InMemoryDataset.slots_shuffle without fea_eval",
+                "call set_fea_eval(record_candidate_size) first",
+            )
         names = [slots] if isinstance(slots, str) else sorted(set(slots))
         self._memory.shuffle_slots(names, self._candidates)
 
-    def merge_by_lineid(self):
-        """Examples of one id become one, which has the sparse slots of all, and their last dense values that are not all
-        0. Dropped: groups that are not of merge_size, and groups of which two have values in one sparse slot.
-        Returns how many: {"merged", "wrong_size", "conflicts"}. global_shuffle() does it after set_merge_by_lineid()."""
+    def merge_by_lineid(self) -> dict[str, int]:
+        """Examples of one id become one, which has the sparse slots of all, and their last dense values that
+        are not all 0. Dropped: groups that are not of merge_size, and groups of which two have values in one
+        sparse slot. Returns how many: {"merged", "wrong_size", "conflicts"}. global_shuffle() does it after
+        set_merge_by_lineid()."""
         return self._memory.merge_by_line_id(self._merge_size)
 
     # ---- Sizes ----
 
-    def get_memory_data_size(self, fleet=None):
+    def get_memory_data_size(self, fleet: Any = None) -> int:
         """Examples in memory; with `fleet` of all trainers, who all call it."""
         rows = self._memory.rows
         return rows if fleet is None else int(fleet.util.all_reduce(rows))
 
-    def get_shuffle_data_size(self, fleet=None):
+    def get_shuffle_data_size(self, fleet: Any = None) -> int:
         """The same: shuffles lose nothing, and merges are counted."""
         return self.get_memory_data_size(fleet)
 
     # ---- Passes ----
 
-    def native(self, threads=0):
+    def native(self, threads: int = 0) -> _native.InMemoryDataset:
         """The engine's dataset; `threads` > 0 instead of queue_num and thread_num. Throws: Error(config)."""
-        self._memory.set_reading(batch_size=self._batch_size, threads=threads or self._queue_num or self._threads,
-                                 drop_last=self._drop_last)
+        self._memory.set_reading(
+            batch_size=self._batch_size,
+            threads=threads or self._queue_num or self._threads,
+            drop_last=self._drop_last,
+        )
         return self._memory
 
     @property
@@ -282,10 +341,15 @@ def _split(call, settings):
     """(own, base) settings. Throws: Error(config) naming one that is neither."""
     unknown = sorted(set(settings) - set(_OWN) - set(_BASE))
     if unknown:
-        raise Error("config", f"InMemoryDataset.{call}({unknown[0]}=...): there is no such setting",
-                    f"it has {', '.join(sorted({*_OWN, *_BASE}))}")
-    return ({name: value for name, value in settings.items() if name in _OWN},
-            {name: value for name, value in settings.items() if name in _BASE})
+        raise Error(
+            "config",
+            f"InMemoryDataset.{call}({unknown[0]}=...): there is no such setting",
+            f"it has {', '.join(sorted({*_OWN, *_BASE}))}",
+        )
+    return (
+        {name: value for name, value in settings.items() if name in _OWN},
+        {name: value for name, value in settings.items() if name in _BASE},
+    )
 
 
 def _own_address(fleet):
@@ -303,4 +367,7 @@ def _hosts(fleet, own):
     endpoints = fleet.worker_endpoints()
     if len(endpoints) == fleet.worker_num():
         return [name.rpartition(":")[0] for name in endpoints]
-    return [str(ipaddress.IPv4Address(int(number))) for number in fleet.util.all_gather(int(ipaddress.IPv4Address(own)))]
+    return [
+        str(ipaddress.IPv4Address(int(number)))
+        for number in fleet.util.all_gather(int(ipaddress.IPv4Address(own)))
+    ]

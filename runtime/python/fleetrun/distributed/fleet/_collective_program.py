@@ -1,5 +1,7 @@
-"""A program that is trained collectively: its parameters start alike on every rank, and its gradients are averaged, or with
-local SGD its parameters."""
+"""A program that is trained collectively: its parameters start alike on every rank, and its gradients are
+averaged, or with local SGD its parameters."""
+
+from typing import Any
 
 from fleetrun import _native
 from fleetrun.distributed._arrays import view
@@ -11,9 +13,11 @@ _KIND = _native.CallKind
 
 
 class CollectiveProgram:
-    """What fleet.minimize() hangs on the training (static/training.py) of a program when there are several trainers.
+    """What fleet.minimize() hangs on the training (static/training.py) of a program when there are several
+    trainers.
 
-    fp16_allreduce, dgc and localsgd mean what they mean for PyTorch modules; dgc and localsgd are for SGD and Momentum.
+    fp16_allreduce, dgc and localsgd mean what they mean for PyTorch modules; dgc and localsgd are for SGD and
+    Momentum.
     """
 
     def __init__(self, strategy, startup, loss):
@@ -30,22 +34,32 @@ class CollectiveProgram:
         """Those that buckets of gradients take in turn."""
         options = self._options
         if self._communicators is None:
-            self._communicators = the_world.new_communicators("program", options.communicators, options.communicator_options)
+            self._communicators = the_world.new_communicators(
+                "program", options.communicators, options.communicator_options
+            )
         return self._communicators
 
     @property
     def native_options(self):
         """How ranks train together."""
-        options, local, compression = self._options, self._options.local_steps, self._options.compression_configs
+        options: Any = self._options
+        local, compression = options.local_steps, options.compression_configs
         return _native.CollectiveOptions(
-            memory_mib=options.memory_mib if options.joins_gradients else -1.0, groups_size=options.groups_size,
-            half=options.half_precision, loss=self._loss,
-            compression=compression and (compression["begin_step"], compression["ramp_steps"], compression["sparsity"]),
-            local=local and (local["k_steps"], local["begin_step"], local["is_adaptive"]))
+            memory_mib=options.memory_mib if options.joins_gradients else -1.0,
+            groups_size=options.groups_size,
+            half=options.half_precision,
+            loss=self._loss,
+            compression=compression
+            and (compression["begin_step"], compression["ramp_steps"], compression["sparsity"]),
+            local=local and (local["k_steps"], local["begin_step"], local["is_adaptive"]),
+        )
 
     def make_runner(self, program, scope, timeline=None):
-        """The native runner of `program` over the native scope; it draws its steps into the native timeline."""
-        return _native.CollectiveRunner(program.native, scope, self.communicators, self.native_options, timeline)
+        """The native runner of `program` over the native scope; it draws its steps into the native
+        timeline."""
+        return _native.CollectiveRunner(
+            program.native, scope, self.communicators, self.native_options, timeline
+        )
 
     def step_with(self, runner):
         """Says whose steps come now. With local SGD those of the runner before are averaged first."""
@@ -54,7 +68,8 @@ class CollectiveProgram:
             self._stepping = runner
 
     def average(self):
-        """With local SGD averages what Executor.run has left apart since the last average; every trainer calls it."""
+        """With local SGD averages what Executor.run has left apart since the last average; every trainer
+        calls it."""
         if self._stepping is not None:
             self._stepping.synchronize()
 
@@ -68,23 +83,36 @@ class CollectiveProgram:
         self.average()
         key = (id(scope), program.native.operator_count())
         if self._pass is None or self._pass[0] != key:
-            self._pass = (key, _native.CollectivePass(program.native, scope, self.communicators, self.native_options))
-        return self._pass[1].run(dataset, fetch=fetch, fetch_info=fetch_info, print_period=print_period, print_line=print_line,
-                                 debug=debug)
+            self._pass = (
+                key,
+                _native.CollectivePass(program.native, scope, self.communicators, self.native_options),
+            )
+        return self._pass[1].run(
+            dataset,
+            fetch=fetch,
+            fetch_info=fetch_info,
+            print_period=print_period,
+            print_line=print_line,
+            debug=debug,
+        )
 
     def start_alike(self, scope):
         """Sets what the start-up program has made to rank 0's values."""
         import numpy
 
-        by_type = {}
-        for name in sorted({name for operator in self._startup.native.operators() for name in operator.outputs}):
+        by_type: dict[Any, Any] = {}
+        for name in sorted(
+            {name for operator in self._startup.native.operators() for name in operator.outputs}
+        ):
             value = numpy.asarray(scope.value(name))
             by_type.setdefault(value.dtype.str, []).append((name, value))
         for _, parts in sorted(by_type.items()):
             flat = numpy.concatenate([value.reshape(-1) for _, value in parts])
             values = view(flat)
-            the_world.default_group.communicator.run(_native.Call(_KIND.broadcast, values, values, values.count))
+            the_world.default_group.communicator.run(
+                _native.Call(_KIND.broadcast, values, values, values.count)
+            )
             start = 0
             for name, value in parts:
-                scope.set_value(name, flat[start:start + value.size].reshape(value.shape))
+                scope.set_value(name, flat[start : start + value.size].reshape(value.shape))
                 start += value.size

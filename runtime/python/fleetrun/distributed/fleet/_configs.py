@@ -1,8 +1,14 @@
-"""The configuration objects of the older strategies: their keys, which of them have an effect, and which do not.
+"""The configuration objects of the older strategies: their keys, which of them have an effect, and which do
+not.
 
-Each is an object with Paddle's attributes and defaults; a dict of the same keys does as well (update()). A key that
-Paddle has not is refused by name, and so is a value that would mean something else than what is done.
+Each is an object with Paddle's attributes and defaults; a dict of the same keys does as well (update()). A
+key that Paddle has not is refused by name, and so is a value that would mean something else than what is
+done.
 """
+
+from __future__ import annotations
+
+from typing import Any
 
 from fleetrun._arguments import whole_number
 from fleetrun._error import Error
@@ -12,31 +18,36 @@ from fleetrun._lazy import missing
 class Config:
     """Attributes that are known, with their defaults. `_KEPT`: those that only take their default."""
 
-    _DEFAULTS = {}
-    _KEPT = {}
+    _DEFAULTS: dict[str, Any] = {}
+    _KEPT: dict[Any, Any] = {}
 
-    def __init__(self):
-        object.__setattr__(self, "_values", {**self._DEFAULTS, **{name: value for name, (value, _) in self._KEPT.items()}})
+    def __init__(self) -> None:
+        object.__setattr__(
+            self, "_values", {**self._DEFAULTS, **{name: value for name, (value, _) in self._KEPT.items()}}
+        )
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         values = object.__getattribute__(self, "__dict__").get("_values", {})
         if name not in values:
             raise AttributeError(missing(type(self).__name__, name, values))
         return values[name]
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._values:
             raise Error("config", missing(type(self).__name__, name, self._values))
         if name in self._KEPT and value != self._KEPT[name][0]:
             default, reason = self._KEPT[name]
-            raise Error("config", f"{type(self).__name__}.{name} = {value!r}: {reason}", f"leave it at {default!r}")
+            raise Error(
+                "config", f"{type(self).__name__}.{name} = {value!r}: {reason}", f"leave it at {default!r}"
+            )
         self._values[name] = self._checked(name, value)
 
     def _checked(self, name, value):
         return value
 
-    def update(self, config):
-        """Takes over `config`, an object of this class or a dict with some of its keys. Throws: Error(config)."""
+    def update(self, config: Config | dict[str, Any]) -> None:
+        """Takes over `config`, an object of this class or a dict with some of its keys. Throws:
+        Error(config)."""
         if isinstance(config, type(self)):
             object.__setattr__(self, "_values", config._values)
         elif isinstance(config, dict):
@@ -45,15 +56,16 @@ class Config:
         else:
             raise Error("config", f"{config!r} is neither a dict nor a {type(self).__name__}")
 
-    def values(self):
+    def values(self) -> dict[str, Any]:
         """{key: value} of all keys."""
         return dict(self._values)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *self._values})
 
-    def __repr__(self):
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in sorted(self._values.items()))})"
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in sorted(self._values.items()))
+        return f"{type(self).__name__}({fields})"
 
 
 _BY_FACTORY = "the factory's call chooses the mode"
@@ -63,35 +75,55 @@ _NOT_COLLECTIVE = "it is for collective training"
 class DistributeTranspilerConfig(Config):
     """How a program's parameters are laid out over servers.
 
-    min_block_size: a dense parameter is split into blocks of at least so many values; a smaller one lies on one server.
-    slice_var_up: False never splits. geo_sgd_need_push_nums: geo; batches between two exchanges. split_method,
-    wait_port, print_log: no effect (whole parameters go to servers by a hash of their number; trainers always wait for
-    servers; there is nothing to print).
+    min_block_size: a dense parameter is split into blocks of at least so many values; a smaller one lies on
+    one server.
+    slice_var_up: False never splits. geo_sgd_need_push_nums: geo; batches between two exchanges.
+    split_method,
+    wait_port, print_log: no effect (whole parameters go to servers by a hash of their number; trainers always
+    wait for servers; there is nothing to print).
     """
 
-    _DEFAULTS = {"slice_var_up": True, "split_method": None, "min_block_size": 8192, "print_log": False,
-                 "wait_port": True, "geo_sgd_need_push_nums": 100}
-    _KEPT = {"enable_dc_asgd": (False, "delayed gradients are not compensated"),
-             "mode": ("pserver", "parameters lie on servers"),
-             "nccl_comm_num": (1, _NOT_COLLECTIVE), "use_hierarchical_allreduce": (False, _NOT_COLLECTIVE),
-             "hierarchical_allreduce_inter_nranks": (0, _NOT_COLLECTIVE), "collective_mode": (None, _NOT_COLLECTIVE)}
+    _DEFAULTS = {
+        "slice_var_up": True,
+        "split_method": None,
+        "min_block_size": 8192,
+        "print_log": False,
+        "wait_port": True,
+        "geo_sgd_need_push_nums": 100,
+    }
+    _KEPT = {
+        "enable_dc_asgd": (False, "delayed gradients are not compensated"),
+        "mode": ("pserver", "parameters lie on servers"),
+        "nccl_comm_num": (1, _NOT_COLLECTIVE),
+        "use_hierarchical_allreduce": (False, _NOT_COLLECTIVE),
+        "hierarchical_allreduce_inter_nranks": (0, _NOT_COLLECTIVE),
+        "collective_mode": (None, _NOT_COLLECTIVE),
+    }
     # Set by the strategy that owns the object; readable, so that scripts may print them.
-    _MODE_FLAGS = {"sync_mode": True, "half_async": False, "completely_not_async": False, "geo_sgd_mode": False,
-                   "runtime_split_send_recv": False}
+    _MODE_FLAGS = {
+        "sync_mode": True,
+        "half_async": False,
+        "completely_not_async": False,
+        "geo_sgd_mode": False,
+        "runtime_split_send_recv": False,
+    }
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._values.update(self._MODE_FLAGS)
 
     def _checked(self, name, value):
         if name in self._MODE_FLAGS and value != self._values[name]:
-            raise Error("config", f"DistributeTranspilerConfig.{name} = {value!r}: {_BY_FACTORY}",
-                        "use DistributedStrategyFactory.create_{sync,half_async,async,geo}_strategy")
+            raise Error(
+                "config",
+                f"DistributeTranspilerConfig.{name} = {value!r}: {_BY_FACTORY}",
+                "use DistributedStrategyFactory.create_{sync,half_async,async,geo}_strategy",
+            )
         if name in ("min_block_size", "geo_sgd_need_push_nums"):
             return whole_number(f"DistributeTranspilerConfig.{name}", value, 1)
         return value
 
-    def take_mode(self, flags):
+    def take_mode(self, flags: dict[str, bool]) -> None:
         """Sets the mode's flags: for the strategy only."""
         self._values.update({**self._MODE_FLAGS, **flags})
 
@@ -101,12 +133,13 @@ class TrainerRuntimeConfig(Config):
 
     communicator_max_merge_var_num: async; so many waiting gradients at most are added up into one push.
     communicator_send_queue_size: async; so many may wait to be sent before threads do.
-    communicator_independent_recv_thread with communicator_min_send_grad_num_before_recv: async; a thread pulls dense
-    parameters after so many pushes, without it after each.
-    In geo mode both numbers follow the update frequency, as in Paddle.
-    No effect: communicator_thread_pool_size (a request goes to all servers at once), communicator_send_wait_times (a
-    gradient with no other to merge with is sent), communicator_is_sgd_optimizer (servers know their rule), rpc_deadline and
-    rpc_retry_times (a call ends when its server is gone, and is never repeated unseen).
+    communicator_independent_recv_thread with communicator_min_send_grad_num_before_recv: async; a thread
+    pulls dense parameters after so many pushes, without it after each. In geo mode both numbers follow the
+    update frequency, as in Paddle.
+    No effect: communicator_thread_pool_size (a request goes to all servers at once),
+    communicator_send_wait_times (a gradient with no other to merge with is sent),
+    communicator_is_sgd_optimizer (servers know their rule), rpc_deadline and rpc_retry_times (a call ends
+    when its server is gone, and is never repeated unseen).
     """
 
     _DEFAULTS = {
@@ -122,15 +155,15 @@ class TrainerRuntimeConfig(Config):
     }
 
     @property
-    def runtime_configs(self):
+    def runtime_configs(self) -> dict[str, Any]:
         """The keys with their values: a view, what is set in it is taken over."""
         return _Items(self)
 
-    def get_communicator_flags(self):
+    def get_communicator_flags(self) -> dict[str, str]:
         """The keys with their values, as text."""
         return {name: str(value) for name, value in self._values.items()}
 
-    def number(self, name):
+    def number(self, name: str) -> int:
         """The value of communicator_`name` as a whole number."""
         name = "communicator_" + name
         return whole_number(name, self._values[name], 0 if "independent" in name else 1)
@@ -153,17 +186,24 @@ class _Items(dict):
 
 
 class ServerRuntimeConfig(Config):
-    """Threads of a server in Paddle's own transport: no effect, a server has as many as its machine has cores."""
+    """Threads of a server in Paddle's own transport: no effect, a server has as many as its machine has
+    cores."""
 
     _DEFAULTS = {"_rpc_send_thread_num": 12, "_rpc_get_thread_num": 12, "_rpc_prefetch_thread_num": 12}
 
 
 class ExecutionStrategy(Config):
-    """How the replicas of a program are run (static/compiler.py). num_threads: threads that compute them, 0: one for each. The
-    other keys have no effect: operators run in their order, and keep their memory from run to run."""
+    """How the replicas of a program are run (static/compiler.py). num_threads: threads that compute them, 0:
+    one for each. The other keys have no effect: operators run in their order, and keep their memory from run
+    to run."""
 
-    _DEFAULTS = {"num_threads": 0, "num_iteration_per_drop_scope": 100, "allow_op_delay": False,
-                 "use_thread_barrier": False, "use_experimental_executor": True}
+    _DEFAULTS = {
+        "num_threads": 0,
+        "num_iteration_per_drop_scope": 100,
+        "allow_op_delay": False,
+        "use_thread_barrier": False,
+        "use_experimental_executor": True,
+    }
     _KEPT = {"num_iteration_per_run": (1, "a run is one iteration")}
 
     def _checked(self, name, value):
@@ -182,30 +222,59 @@ class _GradientScaleStrategy:
 
 
 class BuildStrategy(Config):
-    """How the replicas of a program are put together (static/compiler.py): reduce_strategy and gradient_scale_strategy. The
-    other keys have no effect, on results or at all: what Paddle's compiler fuses and reorders."""
+    """How the replicas of a program are put together (static/compiler.py): reduce_strategy and
+    gradient_scale_strategy. The other keys have no effect, on results or at all: what Paddle's compiler fuses
+    and reorders."""
 
     ReduceStrategy = _ReduceStrategy
     GradientScaleStrategy = _GradientScaleStrategy
-    _CHOICES = {"reduce_strategy": ("AllReduce", "Reduce"),
-                "gradient_scale_strategy": ("CoeffNumDevice", "One", "Customized")}
-    _DEFAULTS = {
-        "reduce_strategy": _ReduceStrategy.AllReduce, "gradient_scale_strategy": _GradientScaleStrategy.CoeffNumDevice,
-        "async_mode": False, "memory_optimize": None,
-        "debug_graphviz_path": "", "enable_inplace": True, "enable_addto": False, "enable_auto_fusion": False,
-        "enable_backward_optimizer_op_deps": True, "enable_sequential_execution": False, "fix_op_run_order": False,
-        "fuse_adamw": False, "fuse_all_optimizer_ops": False, "fuse_all_reduce_ops": True, "fuse_bn_act_ops": False,
-        "fuse_bn_add_act_ops": True, "fuse_broadcast_ops": True, "fuse_elewise_add_act_ops": False,
-        "fuse_gemm_epilogue": False, "fuse_relu_depthwise_conv": False, "fused_attention": False,
-        "fused_feedforward": False, "cache_runtime_context": False, "remove_unnecessary_lock": True,
-        "sequential_run": False, "is_distribution": False, "num_trainers": 1, "trainer_id": 0, "trainers_endpoints": [],
-        "mkldnn_enabled_op_types": set(), "build_cinn_pass": False, "allow_cuda_graph_capture": False,
+    _CHOICES = {
+        "reduce_strategy": ("AllReduce", "Reduce"),
+        "gradient_scale_strategy": ("CoeffNumDevice", "One", "Customized"),
     }
-    _KEPT = {"sync_batch_norm": (False, "each replica normalises its own part of the batch"), "nccl_comm_num": (1, _NOT_COLLECTIVE),
-             "bkcl_comm_num": (1, _NOT_COLLECTIVE), "use_hierarchical_allreduce": (False, _NOT_COLLECTIVE),
-             "hierarchical_allreduce_inter_nranks": (0, _NOT_COLLECTIVE)}
+    _DEFAULTS = {
+        "reduce_strategy": _ReduceStrategy.AllReduce,
+        "gradient_scale_strategy": _GradientScaleStrategy.CoeffNumDevice,
+        "async_mode": False,
+        "memory_optimize": None,
+        "debug_graphviz_path": "",
+        "enable_inplace": True,
+        "enable_addto": False,
+        "enable_auto_fusion": False,
+        "enable_backward_optimizer_op_deps": True,
+        "enable_sequential_execution": False,
+        "fix_op_run_order": False,
+        "fuse_adamw": False,
+        "fuse_all_optimizer_ops": False,
+        "fuse_all_reduce_ops": True,
+        "fuse_bn_act_ops": False,
+        "fuse_bn_add_act_ops": True,
+        "fuse_broadcast_ops": True,
+        "fuse_elewise_add_act_ops": False,
+        "fuse_gemm_epilogue": False,
+        "fuse_relu_depthwise_conv": False,
+        "fused_attention": False,
+        "fused_feedforward": False,
+        "cache_runtime_context": False,
+        "remove_unnecessary_lock": True,
+        "sequential_run": False,
+        "is_distribution": False,
+        "num_trainers": 1,
+        "trainer_id": 0,
+        "trainers_endpoints": [],
+        "mkldnn_enabled_op_types": set(),
+        "build_cinn_pass": False,
+        "allow_cuda_graph_capture": False,
+    }
+    _KEPT = {
+        "sync_batch_norm": (False, "each replica normalises its own part of the batch"),
+        "nccl_comm_num": (1, _NOT_COLLECTIVE),
+        "bkcl_comm_num": (1, _NOT_COLLECTIVE),
+        "use_hierarchical_allreduce": (False, _NOT_COLLECTIVE),
+        "hierarchical_allreduce_inter_nranks": (0, _NOT_COLLECTIVE),
+    }
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._values.update(trainers_endpoints=[], mkldnn_enabled_op_types=set())
 

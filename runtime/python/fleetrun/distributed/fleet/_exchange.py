@@ -10,12 +10,15 @@ class Exchange:
     merged: async; waiting gradients of a trainer's threads that are added up into one push, at most.
     waiting: async; pushes of a trainer that may wait to be sent before its threads do.
     pull_every: async, half_async; pushes of a thread between two pulls of the dense parameters.
-    most_ahead: async, half_async; steps that a thread may be ahead of the slowest thread of the job, 0 for any.
-    min_block: dense parameters are split over servers into blocks of at least so many values; 0: as evenly as it goes,
-    None: never split.
+    most_ahead: async, half_async; steps that a thread may be ahead of the slowest thread of the job, 0 for
+    any.
+    min_block: dense parameters are split over servers into blocks of at least so many values; 0: as evenly as
+    it goes, None: never split.
     """
 
-    def __init__(self, mode="async", geo_steps=400, merged=1, waiting=1, pull_every=1, min_block=0, most_ahead=0):
+    def __init__(
+        self, mode="async", geo_steps=400, merged=1, waiting=1, pull_every=1, min_block=0, most_ahead=0
+    ):
         self.mode = mode
         self.geo_steps = geo_steps
         self.merged = merged
@@ -31,7 +34,7 @@ class Exchange:
     def __eq__(self, other):
         return isinstance(other, Exchange) and vars(self) == vars(other)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"Exchange({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"

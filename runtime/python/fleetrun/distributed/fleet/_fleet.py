@@ -1,53 +1,75 @@
 """Fleet: this process's part in a job, as trainer, as server, or alone.
 
 The flow of every role: init, distributed_optimizer(...).minimize, then a server init_server and run_server, a
-trainer exe.run(start-up program), init_worker, training, stop_worker. Without servers the tables lie in this process
-and the same script trains alone. Source: documents 002 and 003.
+trainer exe.run(start-up program), init_worker, training, stop_worker. Without servers the tables lie in this
+process and the same script trains alone. Source: documents 002 and 003.
 
-In a job whose hosts come and go in place (fleetrun.elastic) servers stay, trainers keep their ranks, and a rank may be
-missing for a while: nobody waits for it. A trainer that comes late takes the parameters as they are, joins the pass that
-is under way, and the barriers after it. Files are split among those who are there by util.get_file_shard: call it anew
-for every pass over the data.
+In a job whose hosts come and go in place (fleetrun.elastic) servers stay, trainers keep their ranks, and a
+rank may be missing for a while: nobody waits for it. A trainer that comes late takes the parameters as they
+are, joins the pass that is under way, and the barriers after it. Files are split among those who are there by
+util.get_file_shard: call it anew for every pass over the data.
 """
+
+from __future__ import annotations
 
 import atexit
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import elastic
+from fleetrun._error import Error
 from fleetrun.distributed.fleet._keeping import Keeping, warn
 from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker, RoleMakerBase
 from fleetrun.distributed.fleet._strategy import DistributedStrategy
 from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
 from fleetrun.distributed.fleet._util import UtilBase
-from fleetrun._error import Error
+
+if TYPE_CHECKING:
+    import numpy
+
+    from fleetrun._scope import Scope
+    from fleetrun._variable import Parameter, Variable
+    from fleetrun.amp import GradScaler
+    from fleetrun.distributed.parallel.model import DataParallel
 
 
 class Fleet(Keeping):
     """One per process (`the_fleet`); its calls are the functions of fleetrun.distributed.fleet."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.util = UtilBase(self)
-        self.training = None
-        self._role = None
-        self._strategy = None
-        self._options = None
-        self._optimizer = None
-        self._server = None
+        self.training: Any = None
+        self._role: Any = None
+        self._strategy: Any = None
+        self._options: Any = None
+        self._optimizer: Any = None
+        self._server: Any = None
 
     # ---- who this process is ----
 
-    def init(self, role_maker=None, is_collective=False, strategy=None, log_level="INFO"):
+    def init(
+        self,
+        role_maker: RoleMakerBase | None = None,
+        is_collective: bool = False,
+        strategy: Any = None,
+        log_level: str = "INFO",
+    ) -> None:
         """Finds out which role this process has: from `role_maker`, else from the launcher's environment.
 
-        Without PADDLE_PSERVERS_IP_PORT_LIST the process is a job of one trainer. log_level: accepted. is_collective=True
-        meets the other trainers.
-        Throws: Error(config) naming a missing or contradictory variable, Error(timeout) naming trainers that did not come.
+        Without PADDLE_PSERVERS_IP_PORT_LIST the process is a job of one trainer. log_level: accepted.
+        is_collective=True meets the other trainers.
+        Throws: Error(config) naming a missing or contradictory variable, Error(timeout) naming trainers that
+        did not come.
         """
         if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
-            raise Error("config", f"fleet.init: {role_maker!r} is no role maker",
-                        "use fleet.PaddleCloudRoleMaker() or fleet.UserDefinedRoleMaker(...)")
+            raise Error(
+                "config",
+                f"fleet.init: {role_maker!r} is no role maker",
+                "use fleet.PaddleCloudRoleMaker() or fleet.UserDefinedRoleMaker(...)",
+            )
         self._role = role_maker or PaddleCloudRoleMaker(is_collective=is_collective)
         self._role.check()
         self._strategy = strategy or DistributedStrategy()
@@ -65,8 +87,12 @@ class Fleet(Keeping):
 
         self._role.before_meeting()
         if (the_world.rank, the_world.size) != (self._role.rank, self._role.trainers):
-            raise Error("config", f"the role maker says trainer {self._role.rank} of {self._role.trainers}, the environment "
-                        f"rank {the_world.rank} of {the_world.size}", "use fleet.PaddleCloudRoleMaker(is_collective=True)")
+            raise Error(
+                "config",
+                f"the role maker says trainer {self._role.rank} of {self._role.trainers}, the environment "
+                f"rank {the_world.rank} of {the_world.size}",
+                "use fleet.PaddleCloudRoleMaker(is_collective=True)",
+            )
 
     @property
     def _role_maker(self):
@@ -77,39 +103,39 @@ class Fleet(Keeping):
             raise Error("config", f"fleet.{call} before fleet.init", "call fleet.init(...) first")
         return self._role
 
-    def is_worker(self):
+    def is_worker(self) -> bool:
         """Whether this process is a trainer."""
         return self._need_role("is_worker").is_worker()
 
-    def is_server(self, model_dir=None):
+    def is_server(self, model_dir: str | None = None) -> bool:
         """Whether this process is a server."""
         return self._need_role("is_server").is_server()
 
-    def is_first_worker(self):
+    def is_first_worker(self) -> bool:
         """Whether this process is trainer 0; where hosts come and go, the first trainer that is there."""
         return self.is_worker() and self.worker_position()[0] == 0
 
-    def worker_index(self):
+    def worker_index(self) -> int:
         """The trainer's rank; on a server its own, as in Paddle."""
         return self._need_role("worker_index").rank
 
-    def worker_num(self):
+    def worker_num(self) -> int:
         """The number of trainers; where hosts come and go, one more than the highest rank there is."""
         role = self._need_role("worker_num")
         world = self._world_in_place()
         return max([trainer.rank for trainer in world.trainers] + [role.rank]) + 1 if world else role.trainers
 
-    def local_rank(self):
+    def local_rank(self) -> int:
         """The trainer's rank on its host."""
         self._need_role("local_rank")
         return int(os.environ.get("PADDLE_LOCAL_RANK") or 0)
 
-    def node_num(self):
+    def node_num(self) -> int:
         """The number of hosts that trainers are on."""
         endpoints = self._need_role("node_num").worker_endpoints
         return len({endpoint.rpartition(":")[0] for endpoint in endpoints}) or 1
 
-    def is_coordinator(self):
+    def is_coordinator(self) -> bool:
         """False: there is no such role."""
         return False
 
@@ -117,28 +143,29 @@ class Fleet(Keeping):
         world = elastic.world() if self._role is not None and self._role.distributed else None
         return world if world is not None and world.in_place else None
 
-    def worker_position(self):
-        """(position, count): this trainer among those that are there now, for splitting work; (rank, number) in a job
-        whose hosts stay."""
+    def worker_position(self) -> tuple[int, int]:
+        """(position, count): this trainer among those that are there now, for splitting work; (rank, number)
+        in a job whose hosts stay."""
         role = self._need_role("worker_position")
         world = self._world_in_place()
         position, count = world.position(role.rank) if world else (role.rank, role.trainers)
         return (0, max(count, 1)) if position is None else (position, count)
 
-    def server_index(self):
+    def server_index(self) -> int:
         """The server's rank. Throws: Error(config) on a trainer."""
         self._need(server=True, call="server_index")
         return self._role.rank
 
-    def server_num(self):
+    def server_num(self) -> int:
         """The number of servers; 0 for a process that trains alone."""
         return len(self._need_role("server_num").server_endpoints)
 
-    def worker_endpoints(self, to_string=False):
-        """The trainers' endpoints, a list or with to_string one text with commas; empty when the launcher names none."""
+    def worker_endpoints(self, to_string: bool = False) -> list[str] | str:
+        """The trainers' endpoints, a list or with to_string one text with commas; empty when the launcher
+        names none."""
         return _endpoints(self._need_role("worker_endpoints").worker_endpoints, to_string)
 
-    def server_endpoints(self, to_string=False):
+    def server_endpoints(self, to_string: bool = False) -> list[str] | str:
         """The servers' endpoints, a list or with to_string one text with commas."""
         return _endpoints(self._need_role("server_endpoints").server_endpoints, to_string)
 
@@ -149,11 +176,11 @@ class Fleet(Keeping):
 
     # ---- what is trained ----
 
-    def distributed_optimizer(self, optimizer, strategy=None):
+    def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
         """An optimizer whose minimize() puts the parameters where the job has them. Returns this Fleet.
 
-        A torch optimizer is itself returned; it steps as the strategy says, and has minimize(loss) and observe(loss) too
-        (distributed/parallel/optimizer.py).
+        A torch optimizer is itself returned; it steps as the strategy says, and has minimize(loss) and
+        observe(loss) too (distributed/parallel/optimizer.py).
         """
         self._need_role("distributed_optimizer")
         if strategy is not None:
@@ -165,25 +192,30 @@ class Fleet(Keeping):
         self._optimizer = optimizer
         return self
 
-    def distributed_model(self, model):
+    def distributed_model(self, model: Any) -> DataParallel:
         """A torch module whose gradients are the means over all trainers: distributed/parallel/model.py.
 
         Throws: Error(config) for what is no torch.nn.Module, and where the trainers' modules differ.
         """
         self._need_role("distributed_model")
         if not _is_of_torch(model, "Module"):
-            raise Error("config", f"fleet.distributed_model({type(model).__name__}): it is no torch.nn.Module",
-                        "a program's parameters are distributed by fleet.distributed_optimizer(...).minimize(loss)")
+            raise Error(
+                "config",
+                f"fleet.distributed_model({type(model).__name__}): it is no torch.nn.Module",
+                "a program's parameters are distributed by fleet.distributed_optimizer(...).minimize(loss)",
+            )
         from fleetrun.distributed.parallel import DataParallel
 
         return DataParallel(model, self._parallel_options)
 
-    def distributed_scaler(self, scaler):
+    def distributed_scaler(self, scaler: Any) -> GradScaler:
         """The scaler itself: on a fleetrun.amp.GradScaler all ranks agree anyway."""
         from fleetrun.amp import GradScaler
 
         if not isinstance(scaler, GradScaler):
-            raise Error("config", f"fleet.distributed_scaler({type(scaler).__name__})", "use fleetrun.amp.GradScaler")
+            raise Error(
+                "config", f"fleet.distributed_scaler({type(scaler).__name__})", "use fleetrun.amp.GradScaler"
+            )
         return scaler
 
     def _parallel_options(self):
@@ -194,24 +226,41 @@ class Fleet(Keeping):
             self._options = ParallelOptions.of(self._strategy)
         return self._options
 
-    def minimize(self, loss, startup_program=None, parameter_list=None, no_grad_set=None):
+    def minimize(
+        self,
+        loss: Variable | Sequence[Variable],
+        startup_program: Any = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+    ) -> tuple[list[Any], list[tuple[Parameter, str]]]:
         """Plans the tables of `loss`'s program and appends its backward operators; alone also the updates.
 
         The strategy says how trainers and servers exchange values and gradients: fleet.DistributedStrategy.
         Throws: Error(config), see paddle.optimizer.Optimizer.minimize.
         """
         if self._optimizer is None:
-            raise Error("config", "fleet.minimize without an optimizer", "call fleet.distributed_optimizer(...) first")
+            raise Error(
+                "config", "fleet.minimize without an optimizer", "call fleet.distributed_optimizer(...) first"
+            )
         if isinstance(loss, (list, tuple)):
             if len(loss) != 1:
-                raise Error("config", f"minimize of {len(loss)} losses is not supported", "add them up to one")
+                raise Error(
+                    "config", f"minimize of {len(loss)} losses is not supported", "add them up to one"
+                )
             loss = loss[0]
-            startup_program = startup_program[0] if isinstance(startup_program, (list, tuple)) else startup_program
+            startup_program = (
+                startup_program[0] if isinstance(startup_program, (list, tuple)) else startup_program
+            )
         if self._is_collective:
             return self._minimize_collectively(loss, startup_program)
         exchange = exchange_of(self._strategy)
-        result = self._optimizer.distribute(loss, startup_program, exchange.mode, self._role.distributed,
-                                            getattr(self._strategy, "tables", None))
+        result = self._optimizer.distribute(
+            loss,
+            startup_program,
+            exchange.mode,
+            self._role.distributed,
+            getattr(self._strategy, "tables", None),
+        )
         self._take_training(loss)
         self.training.exchange = exchange
         # Never split: blocks of at least more values than a parameter can have.
@@ -223,8 +272,13 @@ class Fleet(Keeping):
         from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
         if getattr(self._optimizer, "grad_clip", None) is not None:
-            raise Error("config", f"grad_clip on {self._role.trainers} collective trainers: each would clip its own gradients, before "
-                        "their mean", "leave grad_clip out")
+            raise Error(
+                "config",
+                f"grad_clip on {self._role.trainers} collective trainers: each would clip its own "
+                "gradients, before "
+                "their mean",
+                "leave grad_clip out",
+            )
         startup = startup_program or framework.default_startup_program()
         collective = CollectiveProgram(self._strategy, startup, loss.name)
         result = self._optimizer.minimize(loss, startup)
@@ -238,7 +292,7 @@ class Fleet(Keeping):
         self.training = training.training_of(loss.program)
         training.share(self.training)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # The distributed optimizer is also the optimizer that it was made from.
         optimizer = self.__dict__.get("_optimizer")
         if optimizer is not None and not name.startswith("_") and hasattr(optimizer, name):
@@ -249,16 +303,23 @@ class Fleet(Keeping):
 
     def _need_training(self, call):
         if self.training is None:
-            raise Error("config", f"fleet.{call} before an optimizer's minimize: the tables are not known yet",
-                        "call fleet.distributed_optimizer(...).minimize(loss) first, in every role")
+            raise Error(
+                "config",
+                f"fleet.{call} before an optimizer's minimize: the tables are not known yet",
+                "call fleet.distributed_optimizer(...).minimize(loss) first, in every role",
+            )
         return self.training
 
     # ---- servers ----
 
-    def init_server(self, dirname=None, var_names=None):
-        """Makes this server's tables and binds its endpoint; with `dirname` it starts from what save_persistables wrote.
+    def init_server(
+        self, dirname: str | os.PathLike[str] | None = None, var_names: Sequence[str] | None = None
+    ) -> None:
+        """Makes this server's tables and binds its endpoint; with `dirname` it starts from what
+        save_persistables wrote.
 
-        Throws: Error(network) when the port is taken, Error(data) for a directory that does not hold the tables.
+        Throws: Error(network) when the port is taken, Error(data) for a directory that does not hold the
+        tables.
         """
         from fleetrun import _native
         from fleetrun._arguments import refuse
@@ -266,14 +327,19 @@ class Fleet(Keeping):
         self._need(server=True, call="init_server")
         refuse("fleet.init_server", var_names=(var_names, None))
         training = self._need_training("init_server")
-        # Being asked to stop is a server's normal end, from before it says that it runs until the process is gone.
+        # Being asked to stop is a server's normal end, from before it says that it runs until the process is
+        # gone.
         signal.signal(signal.SIGTERM, self._end_server)
         atexit.register(signal.signal, signal.SIGTERM, signal.SIG_IGN)
-        self._server = _native.RpcServer(rank=self._role.rank, servers=len(self._role.server_endpoints),
-                                         trainers=self._role.trainers, mode=training.mode,
-                                         tables=training.plan.tables(),
-                                         endpoint=self._role.server_endpoints[self._role.rank],
-                                         epoch=elastic.epoch())
+        self._server = _native.RpcServer(
+            rank=self._role.rank,
+            servers=len(self._role.server_endpoints),
+            trainers=self._role.trainers,
+            mode=training.mode,
+            tables=training.plan.tables(),
+            endpoint=self._role.server_endpoints[self._role.rank],
+            epoch=elastic.epoch(),
+        )
         if dirname is not None:
             warn(self._server.load(str(dirname)))
         elastic.on_world_change(self._tell_server, thread=True)
@@ -282,30 +348,36 @@ class Fleet(Keeping):
     def _tell_server(self, world):
         server = self._server
         if server is not None and world is not None:
-            server.update(world.epoch, world.in_place, {trainer.rank: trainer.id for trainer in world.trainers})
+            server.update(
+                world.epoch, world.in_place, {trainer.rank: trainer.id for trainer in world.trainers}
+            )
 
     def _end_server(self, *_):
         if self._server is None:
             sys.exit(0)
         self._server.stop()
 
-    def run_server(self):
-        """Serves until all trainers have said goodbye or SIGTERM comes; then returns, so that the script ends with 0."""
+    def run_server(self) -> None:
+        """Serves until all trainers have said goodbye or SIGTERM comes; then returns, so that the script ends
+        with 0."""
         self._need(server=True, call="run_server")
         if self._server is None:
-            raise Error("config", "fleet.run_server before fleet.init_server", "call fleet.init_server() first")
+            raise Error(
+                "config", "fleet.run_server before fleet.init_server", "call fleet.init_server() first"
+            )
         self._server.wait()
         self._server = None
 
     # ---- trainers ----
 
-    def init_worker(self, scopes=None):
-        """Connects to the servers; trainer 0 gives the dense tables their first values, and all start from them.
+    def init_worker(self, scopes: Sequence[Scope] | None = None) -> None:
+        """Connects to the servers; trainer 0 gives the dense tables their first values, and all start from
+        them.
 
-        Servers that were started from a saved model, init_server(dirname), keep its values. A trainer that comes while
-        others train takes the values as they are, and does not wait.
-        Throws: Error(network) naming the servers that do not answer, Error(config) when the tables of both sides
-        disagree or the start-up program has not run.
+        Servers that were started from a saved model, init_server(dirname), keep its values. A trainer that
+        comes while others train takes the values as they are, and does not wait.
+        Throws: Error(network) naming the servers that do not answer, Error(config) when the tables of both
+        sides disagree or the start-up program has not run.
         """
         from fleetrun import _native, framework
 
@@ -316,12 +388,22 @@ class Fleet(Keeping):
         scope = (scopes[0] if scopes else framework.global_scope()).native
         for parameter, _, _ in training.dense_entries():
             if not scope.has(parameter):
-                raise Error("config", f"fleet.init_worker: parameter {parameter} has no value",
-                            "run the start-up program first: exe.run(paddle.static.default_startup_program())")
+                raise Error(
+                    "config",
+                    f"fleet.init_worker: parameter {parameter} has no value",
+                    "run the start-up program first: exe.run(paddle.static.default_startup_program())",
+                )
         world = elastic.world()
-        client = _native.connect(self._role.server_endpoints, self._role.rank, self._role.trainers, training.mode,
-                                 training.plan.tables(), epoch=elastic.epoch(), launcher=world.node if world else "",
-                                 exchange=training.exchange.for_client())
+        client = _native.connect(
+            self._role.server_endpoints,
+            self._role.rank,
+            self._role.trainers,
+            training.mode,
+            training.plan.tables(),
+            epoch=elastic.epoch(),
+            launcher=world.node if world else "",
+            exchange=training.exchange.for_client(),
+        )
         if self.is_first_worker():
             for parameter, table, width in training.dense_entries():
                 _set_if_empty(client, table, width, scope.value(parameter))
@@ -337,9 +419,9 @@ class Fleet(Keeping):
         if training is not None and training.connected:
             training.client.set_epoch(world.epoch)
 
-    def stop_worker(self):
-        """Says goodbye to the servers, which end when all trainers have. With local SGD all trainers call it, and end with
-        the same parameters: the mean over them."""
+    def stop_worker(self) -> None:
+        """Says goodbye to the servers, which end when all trainers have. With local SGD all trainers call it,
+        and end with the same parameters: the mean over them."""
         self._need(server=False, call="stop_worker")
         self._average()
         if self.training is None or not self.training.distributed or not self.training.connected:
@@ -353,9 +435,9 @@ class Fleet(Keeping):
             self.training.collective.average()
 
     def _at_exit(self):
-        # After an error the servers are not told that all is well; whoever started the job ends it. The client is kept
-        # until the process is gone: if its connection ended earlier, the other trainers would fail of that, perhaps
-        # end before this process does, and be taken for the cause.
+        # After an error the servers are not told that all is well; whoever started the job ends it. The
+        # client is kept until the process is gone: if its connection ended earlier, the other trainers would
+        # fail of that, perhaps end before this process does, and be taken for the cause.
         if getattr(sys, "last_value", None) is None:
             self.stop_worker()
         elif self.training is not None and self.training.connected:
@@ -363,8 +445,9 @@ class Fleet(Keeping):
 
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.training.client))
 
-    def barrier_worker(self):
-        """Returns when every trainer has called it; with local SGD they have the same parameters then, the mean over them."""
+    def barrier_worker(self) -> None:
+        """Returns when every trainer has called it; with local SGD they have the same parameters then, the
+        mean over them."""
         self._need(server=False, call="barrier_worker")
         elastic.check()
         self._average()
@@ -376,16 +459,17 @@ class Fleet(Keeping):
             self._need_training("barrier_worker").leave_pass()
             self.training.client.barrier()
 
-    def all_reduce(self, input, mode="sum"):  # noqa: A002, Paddle's argument name
+    def all_reduce(self, input: Any, mode: str = "sum") -> Any:
         """`input` reduced over all trainers: fleet.util.all_reduce."""
         return self.util.all_reduce(input, mode)
 
-    def sum_over_trainers(self, values):
+    def sum_over_trainers(self, values: numpy.ndarray) -> numpy.ndarray:
         """The sums of float64 `values` over all trainers. A barrier."""
         self._need(server=False, call="util")
         elastic.check()
         if self._is_collective:
             import numpy
+
             from fleetrun.distributed import collectives
 
             total = numpy.array(values, dtype=numpy.float64)
@@ -400,8 +484,8 @@ class Fleet(Keeping):
 
 
 def _set_if_empty(client, table, width, values):
-    """Sets a dense table that has no values yet: the one reason for which a server that has agreed on the tables
-    refuses a pull."""
+    """Sets a dense table that has no values yet: the one reason for which a server that has agreed on the
+    tables refuses a pull."""
     try:
         client.pull_dense(table, width)
     except Error as error:

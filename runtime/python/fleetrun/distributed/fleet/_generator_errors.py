@@ -1,4 +1,5 @@
-"""Exceptions of data generators, in one process or in several: Paddle's, with a note where their text leaves something open."""
+"""Exceptions of data generators, in one process or in several: Paddle's, with a note where their text leaves
+something open."""
 
 
 def noted(error, note):

@@ -1,34 +1,67 @@
-"""Saving, loading and shrinking of what Fleet trains: calls of trainers, as a rule of the first one alone, with a barrier after."""
+"""Saving, loading and shrinking of what Fleet trains: calls of trainers, as a rule of the first one alone,
+with a barrier after."""
+
+from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetrun._graph import Program
+    from fleetrun._scope import Scope
+    from fleetrun._variable import Variable
+    from fleetrun.static.training import Training
+
 
 class Keeping:
     """The part of Fleet that keeps models."""
 
-    def save_persistables(self, executor, dirname, main_program=None, mode=0, format=None):
-        """Every server writes its tables below `dirname` on its own host; a process alone writes all it has there.
+    _role: Any
+    _need: Callable[..., None]
+    _need_training: Callable[[str], Training]
 
-        mode: 0 everything; of tables that keep statistics (ShowClickEntry, sparse_table_configs) 1 the rows whose score and
-        change since the last such save are large enough, 2 those whose score is; 3 everything, and rows are a day older
-        afterwards. format: "paddle" for a checkpoint that Paddle 2.6.2 loads, which one server writes; load_model takes it
-        too. Throws: Error(host) when `dirname` cannot be written.
+    def save_persistables(
+        self,
+        executor: Any,
+        dirname: str | os.PathLike[str],
+        main_program: Program | None = None,
+        mode: int | str = 0,
+        format: str | None = None,
+    ) -> None:
+        """Every server writes its tables below `dirname` on its own host; a process alone writes all it has
+        there.
+
+        mode: 0 everything; of tables that keep statistics (ShowClickEntry, sparse_table_configs) 1 the rows
+        whose score and change since the last such save are large enough, 2 those whose score is; 3
+        everything, and rows are a day older afterwards. format: "paddle" for a checkpoint that Paddle 2.6.2
+        loads, which one server writes; load_model takes it too. Throws: Error(host) when `dirname` cannot be
+        written.
         """
         from fleetrun.distributed.fleet import _local_model as local_model
 
         training = self._keep("save_persistables")
         mode = _mode("save_persistables", mode)
         if format not in (None, "paddle"):
-            raise Error("config", f"fleet.save_persistables(format={format!r}) is not known", 'leave it out, or give "paddle"')
+            raise Error(
+                "config",
+                f"fleet.save_persistables(format={format!r}) is not known",
+                'leave it out, or give "paddle"',
+            )
         if format == "paddle":
             if not self._role.distributed:
-                raise Error("config", 'fleet.save_persistables(format="paddle") in a process without servers',
-                            "save from a job with one server: it loads what this process saves")
+                raise Error(
+                    "config",
+                    'fleet.save_persistables(format="paddle") in a process without servers',
+                    "save from a job with one server: it loads what this process saves",
+                )
             training.client.save_for_paddle(str(dirname), mode)
             return
         if self._role.distributed:
@@ -36,10 +69,11 @@ class Keeping:
         else:
             local_model.save(training, main_program, str(dirname), mode)
 
-    def load_model(self, path, mode=0):
+    def load_model(self, path: str | os.PathLike[str], mode: int | str = 0) -> None:
         """Reads back what save_persistables wrote; `mode` is the one that it was saved in.
 
-        Where the newest save there is damaged, the one before it is read, and a RuntimeWarning says what is wrong.
+        Where the newest save there is damaged, the one before it is read, and a RuntimeWarning says what is
+        wrong.
         Throws: Error(data) for a directory that does not hold the program's tables.
         """
         from fleetrun.distributed.fleet import _local_model as local_model
@@ -52,10 +86,18 @@ class Keeping:
         else:
             warn(local_model.load(training, str(path)))
 
-    def save_inference_model(self, executor, dirname, feeded_var_names, target_vars, main_program=None,
-                             export_for_deployment=True, mode=0):
-        """What computes `target_vars`, to dirname/model.pdmodel and .pdiparams, and the rows that it looks up to dirname/tables,
-        which every server writes on its own host.
+    def save_inference_model(
+        self,
+        executor: Any,
+        dirname: str | os.PathLike[str],
+        feeded_var_names: Sequence[str],
+        target_vars: Sequence[Variable],
+        main_program: Program | None = None,
+        export_for_deployment: bool = True,
+        mode: int | str = 0,
+    ) -> None:
+        """What computes `target_vars`, to dirname/model.pdmodel and .pdiparams, and the rows that it looks up
+        to dirname/tables, which every server writes on its own host.
 
         Throws: Error(config) when something else than feeded_var_names has to be fed, Error(host).
         """
@@ -67,64 +109,103 @@ class Keeping:
         feeds, fetches = [str(name) for name in feeded_var_names], [variable.name for variable in target_vars]
         pruned = io.prune(main_program or training.main, feeds, fetches)
         self._pull_dense(training)
-        io.write_inference(os.path.join(str(dirname), "model"), pruned, feeds, fetches, json.loads(training.plan.table_text()))
+        io.write_inference(
+            os.path.join(str(dirname), "model"),
+            pruned,
+            feeds,
+            fetches,
+            json.loads(training.plan.table_text()),
+        )
         if training.plan.tables():
             training.client.save(os.path.join(str(dirname), "tables"), mode)
 
-    def load_inference_model(self, path, mode=0):
-        """Reads the tables back that save_inference_model wrote, into those of the program that this process minimized."""
+    def load_inference_model(self, path: str | os.PathLike[str], mode: int | str = 0) -> None:
+        """Reads the tables back that save_inference_model wrote, into those of the program that this process
+        minimized."""
         training = self._keep("load_inference_model")
         _mode("load_inference_model", mode)
         if training.plan.tables():
             warn(training.client.load(os.path.join(str(path), "tables")))
         self._pull_dense(training)
 
-    def save_dense_params(self, executor, dirname, scope, program, var_names=None):
-        """The dense parameters of `program` as the servers have them, to dirname/dense.pdparams; var_names: these only."""
+    def save_dense_params(
+        self,
+        executor: Any,
+        dirname: str | os.PathLike[str],
+        scope: Scope,
+        program: Program,
+        var_names: Sequence[str] | None = None,
+    ) -> None:
+        """The dense parameters of `program` as the servers have them, to dirname/dense.pdparams; var_names:
+        these only."""
         from fleetrun.static import io
 
         training = self._keep("save_dense_params")
         self._pull_dense(training, scope)
         rows = {entry.parameter for entry in training.plan.entries() if entry.table.sparse}
-        parameters = {parameter.name: parameter for parameter in program.all_parameters() if parameter.name not in rows}
+        parameters = {
+            parameter.name: parameter for parameter in program.all_parameters() if parameter.name not in rows
+        }
         for name in var_names or ():
             if name not in parameters:
                 raise Error("config", f"fleet.save_dense_params: {name} is no dense parameter of the program")
         chosen = parameters if var_names is None else var_names
-        io.save_vars(executor, str(dirname), program, vars=[parameters[name] for name in chosen], filename="dense.pdparams")
+        io.save_vars(
+            executor,
+            str(dirname),
+            program,
+            vars=[parameters[name] for name in chosen],
+            filename="dense.pdparams",
+        )
 
-    def shrink(self, threshold=None):
-        """Once a day: decays shows and clicks of rows that keep statistics, and erases the rows that have expired.
+    def shrink(self, threshold: float | None = None) -> int:
+        """Once a day: decays shows and clicks of rows that keep statistics, and erases the rows that have
+        expired.
 
-        threshold: accepted as in Paddle, whose tables have their thresholds in their configuration too. Returns how many
-        rows went. Throws: Error(config) when no table keeps statistics.
+        threshold: accepted as in Paddle, whose tables have their thresholds in their configuration too.
+        Returns how many rows went. Throws: Error(config) when no table keeps statistics.
         """
         training = self._keep("shrink")
         tables = [entry.table for entry in training.plan.entries() if entry.table.has_statistics]
         if not tables:
-            raise Error("config", "fleet.shrink: no table keeps shows and clicks, so no row can expire",
-                        "give sparse_embedding an entry=ShowClickEntry(…), or the strategy sparse_table_configs")
+            raise Error(
+                "config",
+                "fleet.shrink: no table keeps shows and clicks, so no row can expire",
+                "give sparse_embedding an entry=ShowClickEntry(…), or the strategy sparse_table_configs",
+            )
         return sum(training.client.shrink(table.id) for table in tables)
 
-    def save_one_table(self, table_id, path, mode):
+    def save_one_table(self, table_id: int, path: str | os.PathLike[str], mode: int | str) -> None:
         """Refused. Throws: Error(config)."""
-        raise Error("config", "fleet.save_one_table: a save holds all tables at one moment", "use fleet.save_persistables")
+        raise Error(
+            "config",
+            "fleet.save_one_table: a save holds all tables at one moment",
+            "use fleet.save_persistables",
+        )
 
-    def load_one_table(self, table_id, path, mode):
+    def load_one_table(self, table_id: int, path: str | os.PathLike[str], mode: int | str) -> None:
         """Refused. Throws: Error(config)."""
         raise Error("config", "fleet.load_one_table: a save is loaded whole", "use fleet.load_model")
 
-    def save_cache_model(self, dirname, **configs):
+    def save_cache_model(self, dirname: str | os.PathLike[str], **configs: Any) -> None:
         """Refused. Throws: Error(config)."""
-        raise Error("config", "fleet.save_cache_model: there is no online service that would take a cache of rows",
-                    "use fleet.save_persistables(mode=2), which saves rows by their score")
+        raise Error(
+            "config",
+            "fleet.save_cache_model: there is no online service that would take a cache of rows",
+            "use fleet.save_persistables(mode=2), which saves rows by their score",
+        )
 
-    def save_cache_table(self, table_id, pass_id, mem_cache_key_threshold=4000000000):
+    def save_cache_table(
+        self, table_id: int, pass_id: int, mem_cache_key_threshold: int = 4000000000
+    ) -> None:
         """Refused. Throws: Error(config)."""
-        raise Error("config", "fleet.save_cache_table: rows stay where they are between passes",
-                    'cold rows leave memory by themselves with table_class="SSDSparseTable"')
+        raise Error(
+            "config",
+            "fleet.save_cache_table: rows stay where they are between passes",
+            'cold rows leave memory by themselves with table_class="SSDSparseTable"',
+        )
 
-    def check_save_pre_patch_done(self):
+    def check_save_pre_patch_done(self) -> None:
         """Returns at once: a save is done when its call returns."""
 
     def _keep(self, call):
@@ -136,8 +217,13 @@ class Keeping:
         if steps:
             import warnings
 
-            warnings.warn(f"fleet.{call}: trainers have taken {steps} steps of local SGD apart, and this one keeps its own "
-                          "parameters: call fleet.barrier_worker() on every trainer before", RuntimeWarning, stacklevel=3)
+            warnings.warn(
+                f"fleet.{call}: trainers have taken {steps} steps of local SGD apart, and this one keeps "
+                "its own "
+                "parameters: call fleet.barrier_worker() on every trainer before",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         return training
 
     def _pull_dense(self, training, scope=None):
@@ -148,14 +234,21 @@ class Keeping:
 def _mode(call, mode):
     """One of Paddle's modes of saving as a number. Throws: Error(config)."""
     if str(mode) not in ("0", "1", "2", "3"):
-        raise Error("config", f"fleet.{call}(mode={mode!r}) is not known",
-                    "use 0 (all), 1 (what changed), 2 (by score) or 3 (all, at a day's end)")
+        raise Error(
+            "config",
+            f"fleet.{call}(mode={mode!r}) is not known",
+            "use 0 (all), 1 (what changed), 2 (by score) or 3 (all, at a day's end)",
+        )
     return int(mode)
 
 
-def warn(told):
+def warn(told: str) -> None:
     """Says what a load has said of the newest save."""
     if told:
         import warnings
 
-        warnings.warn(f"the save before it is loaded, because the newest one is not whole: {told}", RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            f"the save before it is loaded, because the newest one is not whole: {told}",
+            RuntimeWarning,
+            stacklevel=3,
+        )

@@ -5,6 +5,7 @@ DIR/tables/: the rows of sparse_embedding, as servers write them (ps/).
 """
 
 import os
+from typing import Any
 
 import numpy
 
@@ -13,11 +14,15 @@ from fleetrun._error import Error
 
 
 def save(training, program, dirname, mode=0):
-    """Writes `training`'s tables and `program`'s (its main program's, when None) persistables below `dirname`."""
+    """Writes `training`'s tables and `program`'s (its main program's, when None) persistables below
+    `dirname`."""
     program = program or training.main
     scope = framework.global_scope().native
-    values = {name: numpy.asarray(scope.value(name)) for name in program.native.variable_names()
-              if program.native.variable(name).persistable and scope.has(name)}
+    values: dict[str, Any] = {
+        name: numpy.asarray(scope.value(name))
+        for name in program.native.variable_names()
+        if program.native.variable(name).persistable and scope.has(name)
+    }
     path = os.path.join(dirname, "persistables.npz")
     try:
         os.makedirs(dirname, exist_ok=True)
@@ -25,13 +30,16 @@ def save(training, program, dirname, mode=0):
             numpy.savez(file, **values)
         os.replace(path + ".new", path)
     except OSError as error:
-        raise Error("host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written") from error
+        raise Error(
+            "host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written"
+        ) from error
     if training.client is not None:
         training.client.save(os.path.join(dirname, "tables"), mode)
 
 
 def load(training, dirname):
-    """Reads back what save() wrote; returns what is wrong with the newest save where an older one was read. Throws: Error(data)."""
+    """Reads back what save() wrote; returns what is wrong with the newest save where an older one was read.
+    Throws: Error(data)."""
     path = os.path.join(dirname, "persistables.npz")
     scope = framework.global_scope().native
     try:
@@ -39,8 +47,11 @@ def load(training, dirname):
             for name in values.files:
                 scope.set_value(name, numpy.ascontiguousarray(values[name]))
     except OSError as error:
-        raise Error("data", f"{path} cannot be read: {error.strerror}",
-                    "give the directory that a process without servers wrote with fleet.save_persistables") from error
+        raise Error(
+            "data",
+            f"{path} cannot be read: {error.strerror}",
+            "give the directory that a process without servers wrote with fleet.save_persistables",
+        ) from error
     if training.client is not None:
         return training.client.load(os.path.join(dirname, "tables"))
     return ""

@@ -2,10 +2,10 @@
 
     feeder ── block k ──▶ worker k % N ── answer k ──▶ this process ──▶ standard output
 
-The feeder cuts standard input into blocks of lines, and the answers are written in the order of the blocks. Feeder and
-workers are forked from this process, so they have the generator, and what was read ahead of standard input, as they
-are. What connects them are pipes, so nobody runs ahead by more than a block or two. They end when their pipe does, and by
-SIGKILL when this process dies or is done.
+The feeder cuts standard input into blocks of lines, and the answers are written in the order of the blocks.
+Feeder and workers are forked from this process, so they have the generator, and what was read ahead of
+standard input, as they are. What connects them are pipes, so nobody runs ahead by more than a block or two.
+They end when their pipe does, and by SIGKILL when this process dies or is done.
 """
 
 import ctypes
@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import traceback
+from typing import Any
 
 from fleetrun._error import Error
 from fleetrun.distributed.fleet._generator_errors import noted, other_name
@@ -25,8 +26,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def run(generator, processes):
-    """Throws: Error(spawn) for a process that was killed. What generate_sample() ends with is shown as it is where it
-    happened, and ends this process with the same status."""
+    """Throws: Error(spawn) for a process that was killed. What generate_sample() ends with is shown as it is
+    where it happened, and ends this process with the same status."""
     if not isinstance(processes, int) or processes < 1:
         raise ValueError(f"processes={processes!r} is not a number of processes, 1 or more")
     sys.stdout.flush()
@@ -60,7 +61,8 @@ class _Worker:
 
 
 def _fork(function, *arguments):
-    """The id of a process that calls `function` and ends: by SIGKILL when its parent dies, also if it just has."""
+    """The id of a process that calls `function` and ends: by SIGKILL when its parent dies, also if it just
+    has."""
     prctl = ctypes.CDLL(None).prctl
     parent = os.getpid()
     pid = os.fork()
@@ -108,9 +110,17 @@ def _write_answers(generator, workers, children):
 def _death(pid):
     """Waits for a process that sent no answer."""
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    how = f"was ended by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"ended with status {code}"
-    return Error("spawn", f"process {pid}, which made samples for this one, {how}",
-                 "memory may be short, or something that generate_sample() uses does not survive a fork(): try processes=1")
+    how = (
+        f"was ended by signal {-code} ({signal.strsignal(-code)})"
+        if code < 0
+        else f"ended with status {code}"
+    )
+    return Error(
+        "spawn",
+        f"process {pid}, which made samples for this one, {how}",
+        "memory may be short, or something that generate_sample() uses does not survive a fork(): try "
+        "processes=1",
+    )
 
 
 def _merge(generator, proto):
@@ -120,8 +130,10 @@ def _merge(generator, proto):
         generator._proto_info = proto
         return
     if len(known) != len(proto):
-        raise noted(ValueError("the complete field set of two given line are inconsistent."),
-                     f"a sample has {len(proto)} slots, those before it had {len(known)}")
+        raise noted(
+            ValueError("the complete field set of two given line are inconsistent."),
+            f"a sample has {len(proto)} slots, those before it had {len(known)}",
+        )
     for index, ((expected, _), (name, kind)) in enumerate(zip(known, proto)):
         if name != expected:
             raise ValueError(other_name(expected, name))
@@ -141,12 +153,13 @@ def _write(text):
 
 
 def _feed(workers, lines_together):
-    """Sends (whether it is the last, lines, failure) to each worker in turn; blocks but the last have a multiple of
-    `lines_together` lines, so that a batch ends with its block where each line gives one sample."""
+    """Sends (whether it is the last, lines, failure) to each worker in turn; blocks but the last have a
+    multiple of `lines_together` lines, so that a batch ends with its block where each line gives one
+    sample."""
     for worker in workers:
         os.close(worker.answers_out)
     turn = 0
-    left = []
+    left: list[Any] = []
     while True:
         failure = None
         try:
@@ -198,8 +211,11 @@ def _write_block(generator, last, lines):
     if not rest:
         return
     if generator._changes_batches() and not last:
-        raise noted(ValueError("generate_batch() would get samples in other groups than with one process"),
-                     f"with several processes each line must give one sample; {len(lines)} lines gave some more or less")
+        raise noted(
+            ValueError("generate_batch() would get samples in other groups than with one process"),
+            f"with several processes each line must give one sample; {len(lines)} lines gave some more or "
+            "less",
+        )
     generator._write_batch(rest)
 
 
@@ -225,7 +241,7 @@ def _send(descriptor, value):
     message = marshal.dumps(value)
     view = memoryview(len(message).to_bytes(_LENGTH_BYTES, "little") + message)
     while view:
-        view = view[os.write(descriptor, view):]
+        view = view[os.write(descriptor, view) :]
 
 
 def _receive(source):

@@ -9,8 +9,12 @@ The variables (the environment contract; every one missing or contradictory is n
   PADDLE_TRAINER_ENDPOINTS      trainers' endpoints, for those who ask
 """
 
+from __future__ import annotations
+
 import json
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from fleetrun._error import Error
 
@@ -26,26 +30,26 @@ class RoleMakerBase:
     """A process's role, rank and peers. `distributed`: there are servers elsewhere."""
 
     # fleet.util, from when there is a Fleet.
-    util = None
+    util: Any = None
 
-    def __init__(self, is_collective=False):
+    def __init__(self, is_collective: bool = False) -> None:
         self.is_collective = bool(is_collective)
         self.role = Role.WORKER
         self.rank = 0
         self.trainers = 1
-        self.server_endpoints = []
-        self.worker_endpoints = []
+        self.server_endpoints: list[Any] = []
+        self.worker_endpoints: list[Any] = []
 
     @property
-    def distributed(self):
+    def distributed(self) -> bool:
         """Whether parameters live on servers."""
         return bool(self.server_endpoints)
 
-    def is_server(self):
+    def is_server(self) -> bool:
         """Whether this process is a server."""
         return self.role == Role.SERVER
 
-    def is_worker(self):
+    def is_worker(self) -> bool:
         """Whether this process is a trainer."""
         return self.role == Role.WORKER
 
@@ -56,10 +60,10 @@ class RoleMakerBase:
     def _is_first_worker(self):
         return self.is_worker() and self.rank == 0
 
-    def _all_reduce(self, input, mode="sum", comm_world="worker"):  # noqa: A002, Paddle's argument name
+    def _all_reduce(self, input, mode="sum", comm_world="worker"):
         return self._need_util().all_reduce(input, mode, comm_world)
 
-    def _all_gather(self, input, comm_world="worker"):  # noqa: A002, Paddle's argument name
+    def _all_gather(self, input, comm_world="worker"):
         return self._need_util().all_gather(input, comm_world)
 
     def _barrier(self, comm_world="worker"):
@@ -79,23 +83,28 @@ class RoleMakerBase:
     def _server_num(self):
         return len(self.server_endpoints)
 
-    def before_meeting(self):
+    def before_meeting(self) -> None:
         """What is to be done before collective trainers meet."""
 
-    def check(self):
+    def check(self) -> None:
         """Throws: Error(config) when rank and counts disagree, or for several trainers that nothing joins."""
         if self.trainers < 1:
             raise Error("config", f"{self.trainers} trainers: there must be at least one")
         if self.is_worker() and not 0 <= self.rank < self.trainers:
-            raise Error("config", f"trainer rank {self.rank} with {self.trainers} trainers: ranks are below the count")
+            raise Error(
+                "config", f"trainer rank {self.rank} with {self.trainers} trainers: ranks are below the count"
+            )
         for endpoint in self.server_endpoints:
             host, colon, port = endpoint.rpartition(":")
             if not (host and colon and port.isdigit() and 0 < int(port) < 65536):
                 raise Error("config", f'server endpoint "{endpoint}" is not HOST:PORT')
         if not self.distributed and not self.is_collective and self.trainers > 1:
-            raise Error("config", f"{self.trainers} trainers and no server",
-                        "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py; or train collectively: "
-                        "fleet.init(is_collective=True)")
+            raise Error(
+                "config",
+                f"{self.trainers} trainers and no server",
+                "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py; or train collectively: "
+                "fleet.init(is_collective=True)",
+            )
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
@@ -104,7 +113,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
     Throws: Error(config) naming the variable that is missing, malformed or contradicts another.
     """
 
-    def __init__(self, is_collective=False, **kwargs):
+    def __init__(self, is_collective: bool = False, **kwargs: Any) -> None:
         super().__init__(is_collective)
         if self.is_collective:
             self._collective()
@@ -120,14 +129,20 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 
     def _alone(self):
         if os.environ.get("TRAINING_ROLE") == "PSERVER":
-            raise Error("config", "TRAINING_ROLE=PSERVER, but PADDLE_PSERVERS_IP_PORT_LIST is not set",
-                        "set it to all servers' IP:PORT, separated by commas; fleetrun --server_num does")
+            raise Error(
+                "config",
+                "TRAINING_ROLE=PSERVER, but PADDLE_PSERVERS_IP_PORT_LIST is not set",
+                "set it to all servers' IP:PORT, separated by commas; fleetrun --server_num does",
+            )
         self.trainers = _number("PADDLE_TRAINERS_NUM", 1)
         self.rank = _number("PADDLE_TRAINER_ID", 0)
         if self.trainers > 1:
-            raise Error("config", f"PADDLE_TRAINERS_NUM={self.trainers}, but PADDLE_PSERVERS_IP_PORT_LIST is not set: "
-                        "several trainers need servers",
-                        "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py")
+            raise Error(
+                "config",
+                f"PADDLE_TRAINERS_NUM={self.trainers}, but PADDLE_PSERVERS_IP_PORT_LIST is not set: "
+                "several trainers need servers",
+                "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py",
+            )
 
     def _parameter_server(self):
         self.server_endpoints = _list("PADDLE_PSERVERS_IP_PORT_LIST")
@@ -137,38 +152,66 @@ class PaddleCloudRoleMaker(RoleMakerBase):
         if role == "TRAINER":
             self.rank = _number("PADDLE_TRAINER_ID")
             if not self.rank < self.trainers:
-                raise Error("config", f"PADDLE_TRAINER_ID={self.rank}, but PADDLE_TRAINERS_NUM={self.trainers}",
-                            "trainer ids count from 0")
+                raise Error(
+                    "config",
+                    f"PADDLE_TRAINER_ID={self.rank}, but PADDLE_TRAINERS_NUM={self.trainers}",
+                    "trainer ids count from 0",
+                )
         elif role == "PSERVER":
             self.role = Role.SERVER
             own = f"{_required('POD_IP')}:{_number('PADDLE_PORT')}"
             if own not in self.server_endpoints:
-                raise Error("config", f"POD_IP:PADDLE_PORT={own} is not one of PADDLE_PSERVERS_IP_PORT_LIST="
-                            f"{','.join(self.server_endpoints)}", "the two must be spelled the same")
+                raise Error(
+                    "config",
+                    f"POD_IP:PADDLE_PORT={own} is not one of PADDLE_PSERVERS_IP_PORT_LIST="
+                    f"{','.join(self.server_endpoints)}",
+                    "the two must be spelled the same",
+                )
             self.rank = self.server_endpoints.index(own)
         else:
             raise Error("config", f"TRAINING_ROLE={role} is not a role", "set it to TRAINER or PSERVER")
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
-    """The role as the script says: current_id, role (Role.WORKER or Role.SERVER), worker_num or worker_endpoints,
-    server_endpoints. Collective trainers that no launcher has started meet at the first of worker_endpoints.
+    """The role as the script says: current_id, role (Role.WORKER or Role.SERVER), worker_num or
+    worker_endpoints, server_endpoints. Collective trainers that no launcher has started meet at the first of
+    worker_endpoints.
 
     Throws: Error(config) naming the argument that is missing or contradicts another.
     """
 
-    def __init__(self, is_collective=False, init_gloo=False, current_id=None, role=None, worker_num=0,
-                 worker_endpoints=(), server_endpoints=(), **kwargs):
+    def __init__(
+        self,
+        is_collective: bool = False,
+        init_gloo: bool = False,
+        current_id: int | None = None,
+        role: int | None = None,
+        worker_num: int = 0,
+        worker_endpoints: Sequence[str] = (),
+        server_endpoints: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
         super().__init__(is_collective)
         if kwargs:
-            raise Error("config", f"UserDefinedRoleMaker has no argument {sorted(kwargs)[0]}",
-                        "it takes current_id, role, worker_num, worker_endpoints and server_endpoints")
+            raise Error(
+                "config",
+                f"UserDefinedRoleMaker has no argument {sorted(kwargs)[0]}",
+                "it takes current_id, role, worker_num, worker_endpoints and server_endpoints",
+            )
         if current_id is None:
-            raise Error("config", "UserDefinedRoleMaker: current_id is not given", "it is this process's rank in its role")
+            raise Error(
+                "config",
+                "UserDefinedRoleMaker: current_id is not given",
+                "it is this process's rank in its role",
+            )
         if role is None:
             role = Role.WORKER if is_collective else None
         if role not in (Role.WORKER, Role.SERVER):
-            raise Error("config", f"UserDefinedRoleMaker: role={role!r} is not a role", "use Role.WORKER or Role.SERVER")
+            raise Error(
+                "config",
+                f"UserDefinedRoleMaker: role={role!r} is not a role",
+                "use Role.WORKER or Role.SERVER",
+            )
         self.role = role
         self.rank = int(current_id)
         self.worker_endpoints = list(worker_endpoints or ())
@@ -177,22 +220,32 @@ class UserDefinedRoleMaker(RoleMakerBase):
         if self.trainers < 1:
             raise Error("config", "UserDefinedRoleMaker: neither worker_num nor worker_endpoints is given")
         if self.is_server() and not self.rank < len(self.server_endpoints):
-            raise Error("config", f"UserDefinedRoleMaker: server {self.rank}, but "
-                        f"{len(self.server_endpoints)} server_endpoints")
+            raise Error(
+                "config",
+                f"UserDefinedRoleMaker: server {self.rank}, but "
+                f"{len(self.server_endpoints)} server_endpoints",
+            )
 
-    def before_meeting(self):
-        """Says where the trainers are, to what reads it from the environment, unless a launcher has said it."""
+    def before_meeting(self) -> None:
+        """Says where the trainers are, to what reads it from the environment, unless a launcher has said
+        it."""
         if self.worker_endpoints and not os.environ.get("PADDLE_TRAINER_ENDPOINTS"):
-            os.environ.update(PADDLE_TRAINER_ID=str(self.rank), PADDLE_TRAINERS_NUM=str(self.trainers),
-                              PADDLE_TRAINER_ENDPOINTS=",".join(self.worker_endpoints),
-                              PADDLE_CURRENT_ENDPOINT=self.worker_endpoints[self.rank])
+            os.environ.update(
+                PADDLE_TRAINER_ID=str(self.rank),
+                PADDLE_TRAINERS_NUM=str(self.trainers),
+                PADDLE_TRAINER_ENDPOINTS=",".join(self.worker_endpoints),
+                PADDLE_CURRENT_ENDPOINT=self.worker_endpoints[self.rank],
+            )
 
 
 def _required(name):
     value = os.environ.get(name)
     if not value:
-        raise Error("config", f"{name} is not set, but PADDLE_PSERVERS_IP_PORT_LIST is",
-                    "start the script with fleetrun --server_num=… --trainer_num=…, which sets all of them")
+        raise Error(
+            "config",
+            f"{name} is not set, but PADDLE_PSERVERS_IP_PORT_LIST is",
+            "start the script with fleetrun --server_num=… --trainer_num=…, which sets all of them",
+        )
     return value
 
 

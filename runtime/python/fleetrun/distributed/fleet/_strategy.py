@@ -1,5 +1,9 @@
 """DistributedStrategy: what a script says about how to train together."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from fleetrun._arguments import whole_number
 from fleetrun._error import Error
 from fleetrun._lazy import missing
@@ -10,7 +14,7 @@ from fleetrun.distributed.fleet._exchange import Exchange
 _OWNER = "paddle.distributed.fleet.DistributedStrategy"
 
 # The keys that Paddle documents for a_sync_configs, with their defaults.
-_A_SYNC_DEFAULTS = {
+_A_SYNC_DEFAULTS: dict[str, Any] = {
     "k_steps": -1,
     "max_merge_var_num": 1,
     "send_queue_size": 16,
@@ -27,15 +31,29 @@ _A_SYNC_DEFAULTS = {
     "max_staleness": 0,
 }
 
-_ATTRIBUTES = ("a_sync", "a_sync_configs", "sparse_table_configs", "fleet_desc_configs", "trainer_desc_configs", "adam_d2sum",
-               "build_strategy", "execution_strategy")
+_ATTRIBUTES = (
+    "a_sync",
+    "a_sync_configs",
+    "sparse_table_configs",
+    "fleet_desc_configs",
+    "trainer_desc_configs",
+    "adam_d2sum",
+    "build_strategy",
+    "execution_strategy",
+)
 
-# Paddle's keys of trainer_desc_configs with their defaults, and why another value is refused; None: it has no effect.
+# Paddle's keys of trainer_desc_configs with their defaults, and why another value is refused; None: it has no
+# effect.
 _NO_DUMP = "nothing is dumped; fetch what you want to see with fetch_list"
 _TRAINER_DESC = {
-    "dump_fields_path": ("", _NO_DUMP), "dump_fields": ([], _NO_DUMP), "dump_param": ([], _NO_DUMP),
-    "stat_var_names": ([], _NO_DUMP), "trainer": ("", None), "device_worker": ("", None),
-    "local_sparse": ([], "every table lies on the servers"), "remote_sparse": ([], "every table lies on the servers"),
+    "dump_fields_path": ("", _NO_DUMP),
+    "dump_fields": ([], _NO_DUMP),
+    "dump_param": ([], _NO_DUMP),
+    "stat_var_names": ([], _NO_DUMP),
+    "trainer": ("", None),
+    "device_worker": ("", None),
+    "local_sparse": ([], "every table lies on the servers"),
+    "remote_sparse": ([], "every table lies on the servers"),
 }
 
 
@@ -46,31 +64,38 @@ class DistributedStrategy:
 
         a_sync  k_steps  mode
         True    <= 0     async: each gradient is applied when it arrives
-        True    > 0      geo: trainers train copies of their own, and exchange differences every k_steps batches
+        True    > 0      geo: trainers train copies of their own, and exchange differences every
+                         k_steps batches
         False   <= 0     sync: the gradients of one step of all trainers are averaged
         False   > 0      refused
 
-    As in Paddle, setting a_sync sets k_steps to 0, so set a_sync_configs after it. (half_async is chosen by the older
-    DistributedStrategyFactory.create_half_async_strategy() only, as in Paddle.)
+    As in Paddle, setting a_sync sets k_steps to 0, so set a_sync_configs after it. (half_async is chosen by
+    the older DistributedStrategyFactory.create_half_async_strategy() only, as in Paddle.)
 
     The other keys of a_sync_configs:
 
         max_merge_var_num              async: so many waiting gradients at most are added up into one push
-        send_queue_size                async: so many gradients of a trainer may wait to be sent before its threads do
-        independent_recv_thread,       async: with the first, a thread pulls dense parameters after so many of its
-          min_send_grad_num_before_recv  pushes; without it after each, as in Paddle
-        max_staleness                  async: a thread may be ahead of the slowest one of all trainers by so many steps,
-                                       and waits then; 0: by any. Not one of Paddle's keys
+        send_queue_size                async: so many gradients of a trainer may wait to be sent before its
+                                       threads do
+        independent_recv_thread,       async: with the first, a thread pulls dense parameters after so many
+          min_send_grad_num_before_recv  of its pushes; without it after each, as in Paddle
+        max_staleness                  async: a thread may be ahead of the slowest one of all trainers by so
+                                       many steps, and waits then; 0: by any. Not one of Paddle's keys
         use_ps_gpu                     refused unless 0: tables lie in host memory
         lr_decay_steps                 no effect: a learning rate is a number here, there is nothing to decay
-        thread_pool_size               no effect: a request goes to all servers at once, whatever the number of threads
-        send_wait_times                no effect: a gradient that finds no other to be merged with is sent, not waited with
+        thread_pool_size               no effect: a request goes to all servers at once, whatever the number
+                                       of threads
+        send_wait_times                no effect: a gradient that finds no other to be merged with is sent,
+                                       not waited with
         runtime_split_send_recv        no effect: requests are always split by server when they are made
-        launch_barrier                 no effect: trainers wait for servers to answer, which needs no barrier before
+        launch_barrier                 no effect: trainers wait for servers to answer, which needs no barrier
+                                       before
         heter_worker_device_guard      no effect: every operator runs on the CPU
 
-    sparse_table_configs, fleet_desc_configs: {parameter: {key: value}} of sparse tables; see _table_configs.py.
-    trainer_desc_configs: its keys take their defaults only; trainer and device_worker have no effect. adam_d2sum: False only.
+    sparse_table_configs, fleet_desc_configs: {parameter: {key: value}} of sparse tables; see
+    _table_configs.py.
+    trainer_desc_configs: its keys take their defaults only; trainer and device_worker have no effect.
+    adam_d2sum: False only.
 
     Collective training has fields of its own, see _collective_fields.py.
 
@@ -82,44 +107,57 @@ class DistributedStrategy:
     Any other attribute is an AttributeError that names it, any other key an Error.
     """
 
-    __slots__ = ("_a_sync", "_a_sync_configs", "_sparse_table_configs", "_fleet_desc_configs", "_trainer_desc_configs",
-                 "tables", "_build_strategy", "_execution_strategy", "_collective")
+    __slots__ = (
+        "_a_sync",
+        "_a_sync_configs",
+        "_sparse_table_configs",
+        "_fleet_desc_configs",
+        "_trainer_desc_configs",
+        "tables",
+        "_build_strategy",
+        "_execution_strategy",
+        "_collective",
+    )
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._collective = collective_fields.defaults()
         self._a_sync = True
-        self._a_sync_configs = dict(_A_SYNC_DEFAULTS)
+        self._a_sync_configs: dict[str, Any] = dict(_A_SYNC_DEFAULTS)
         self._build_strategy = BuildStrategy()
         self._execution_strategy = ExecutionStrategy()
-        self._sparse_table_configs = {}
-        self._fleet_desc_configs = {}
+        self._sparse_table_configs: dict[Any, Any] = {}
+        self._fleet_desc_configs: dict[Any, Any] = {}
         self._trainer_desc_configs = {key: default for key, (default, _) in _TRAINER_DESC.items()}
-        self.tables = {}
+        self.tables: dict[Any, Any] = {}
 
     @property
-    def a_sync(self):
+    def a_sync(self) -> bool:
         """True: asynchronous, or geo with k_steps > 0. False: synchronous."""
         return self._a_sync
 
     @a_sync.setter
-    def a_sync(self, flag):
+    def a_sync(self, flag: bool) -> None:
         if not isinstance(flag, bool):
             raise Error("config", f"DistributedStrategy.a_sync = {flag!r} is not True or False")
         self._a_sync = flag
         self._a_sync_configs["k_steps"] = 0
 
     @property
-    def a_sync_configs(self):
+    def a_sync_configs(self) -> dict[str, Any]:
         """The documented keys with their values."""
         return dict(self._a_sync_configs)
 
     @a_sync_configs.setter
-    def a_sync_configs(self, configs):
+    def a_sync_configs(self, configs: Any) -> None:
         for key, value in configs.items():
             if key not in _A_SYNC_DEFAULTS:
                 raise Error("config", missing("DistributedStrategy.a_sync_configs", key, _A_SYNC_DEFAULTS))
             if key == "use_ps_gpu" and value:
-                raise Error("config", f"a_sync_configs use_ps_gpu={value}: tables live in host memory", "leave it at 0")
+                raise Error(
+                    "config",
+                    f"a_sync_configs use_ps_gpu={value}: tables live in host memory",
+                    "leave it at 0",
+                )
             if key in ("k_steps", "max_merge_var_num", "send_queue_size", "min_send_grad_num_before_recv"):
                 value = whole_number(f"a_sync_configs {key}", value, -1 if key == "k_steps" else 1)
             if key == "max_staleness":
@@ -127,101 +165,116 @@ class DistributedStrategy:
             self._a_sync_configs[key] = value
 
     @property
-    def sparse_table_configs(self):
+    def sparse_table_configs(self) -> dict[str, Any]:
         """What is said of sparse tables as {parameter: {"table_parameters.PARAMETER.FIELD": value}}."""
         return dict(self._sparse_table_configs)
 
     @sparse_table_configs.setter
-    def sparse_table_configs(self, configs):
+    def sparse_table_configs(self, configs: Any) -> None:
         from fleetrun.distributed.fleet._table_configs import parse_table_parameters
 
         self.tables = {**self.tables, **parse_table_parameters(configs)}
         self._sparse_table_configs.update(configs)
 
     @property
-    def fleet_desc_configs(self):
+    def fleet_desc_configs(self) -> dict[str, Any]:
         """What is said of sparse tables as {parameter: {"sparse_…": value}}."""
         return dict(self._fleet_desc_configs)
 
     @fleet_desc_configs.setter
-    def fleet_desc_configs(self, configs):
+    def fleet_desc_configs(self, configs: Any) -> None:
         from fleetrun.distributed.fleet._table_configs import parse_desc
 
         self.tables = {**self.tables, **parse_desc(configs)}
         self._fleet_desc_configs.update(configs)
 
     @property
-    def trainer_desc_configs(self):
+    def trainer_desc_configs(self) -> dict[str, Any]:
         """Paddle's keys with their values."""
         return dict(self._trainer_desc_configs)
 
     @trainer_desc_configs.setter
-    def trainer_desc_configs(self, configs):
+    def trainer_desc_configs(self, configs: Any) -> None:
         for key, value in configs.items():
             if key not in _TRAINER_DESC:
                 raise Error("config", missing("DistributedStrategy.trainer_desc_configs", key, _TRAINER_DESC))
             default, reason = _TRAINER_DESC[key]
             if reason is not None and value and value != default:
-                raise Error("config", f"trainer_desc_configs {key}={value!r}: {reason}", f"leave it at {default!r}")
+                raise Error(
+                    "config", f"trainer_desc_configs {key}={value!r}: {reason}", f"leave it at {default!r}"
+                )
             self._trainer_desc_configs[key] = value
 
     @property
-    def adam_d2sum(self):
+    def adam_d2sum(self) -> bool:
         """False: dense parameters are trained by the script's optimizer."""
         return False
 
     @adam_d2sum.setter
-    def adam_d2sum(self, flag):
+    def adam_d2sum(self, flag: bool) -> None:
         if flag:
-            raise Error("config", f"DistributedStrategy.adam_d2sum = {flag!r}: dense parameters are trained by the script's optimizer",
-                        "leave it at False")
+            raise Error(
+                "config",
+                f"DistributedStrategy.adam_d2sum = {flag!r}: dense parameters are trained by the script's "
+                "optimizer",
+                "leave it at False",
+            )
 
     @property
-    def build_strategy(self):
+    def build_strategy(self) -> BuildStrategy:
         """A BuildStrategy; set as an object or as a dict."""
         return self._build_strategy
 
     @build_strategy.setter
-    def build_strategy(self, config):
+    def build_strategy(self, config: Any) -> None:
         self._build_strategy.update(config)
 
     @property
-    def execution_strategy(self):
+    def execution_strategy(self) -> ExecutionStrategy:
         """An ExecutionStrategy; set as an object or as a dict."""
         return self._execution_strategy
 
     @execution_strategy.setter
-    def execution_strategy(self, config):
+    def execution_strategy(self, config: Any) -> None:
         self._execution_strategy.update(config)
 
     @property
-    def exchange(self):
+    def exchange(self) -> Exchange:
         """The mode and its settings. Throws: Error(config) for a_sync=False with k_steps > 0."""
         configs = self._a_sync_configs
         steps = configs["k_steps"]
         if not self._a_sync and steps > 0:
-            raise Error("config", f"a_sync=False with a_sync_configs k_steps={steps}: synchronous training has no k_steps",
-                        "set a_sync = True for geo mode, or leave k_steps out")
+            raise Error(
+                "config",
+                f"a_sync=False with a_sync_configs k_steps={steps}: synchronous training has no k_steps",
+                "set a_sync = True for geo mode, or leave k_steps out",
+            )
         mode = ("geo" if steps > 0 else "async") if self._a_sync else "sync"
-        return Exchange(mode, geo_steps=max(steps, 1), merged=configs["max_merge_var_num"],
-                        waiting=configs["send_queue_size"],
-                        pull_every=configs["min_send_grad_num_before_recv"] if configs["independent_recv_thread"] else 1,
-                        most_ahead=configs["max_staleness"])
+        return Exchange(
+            mode,
+            geo_steps=max(steps, 1),
+            merged=configs["max_merge_var_num"],
+            waiting=configs["send_queue_size"],
+            pull_every=configs["min_send_grad_num_before_recv"] if configs["independent_recv_thread"] else 1,
+            most_ahead=configs["max_staleness"],
+        )
 
-    def scaler_arguments(self):
+    def scaler_arguments(self) -> dict[str, Any]:
         """amp_configs as the arguments of fleetrun.amp.GradScaler."""
         return {"enable": self.amp, **self.amp_configs}
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name in collective_fields.ALIASES:
             field, key = collective_fields.ALIASES[name]
             return getattr(self, field) if key is None else getattr(self, field)[key]
         if name in collective_fields.DEFAULTS:
             value = self._collective[name]
             return dict(value) if isinstance(value, dict) else value
-        raise AttributeError(missing(_OWNER, name, [*_ATTRIBUTES, *collective_fields.DEFAULTS, *collective_fields.ALIASES]))
+        raise AttributeError(
+            missing(_OWNER, name, [*_ATTRIBUTES, *collective_fields.DEFAULTS, *collective_fields.ALIASES])
+        )
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if name in collective_fields.ALIASES:
             field, key = collective_fields.ALIASES[name]
             setattr(self, field, value if key is None else {key: value})
@@ -233,10 +286,10 @@ class DistributedStrategy:
             self.__getattr__(name)
         object.__setattr__(self, name, value)
 
-    def __str__(self):
+    def __str__(self) -> str:
         from fleetrun.distributed.fleet._strategy_table import table_of
 
         return table_of(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DistributedStrategy(a_sync={self._a_sync}, a_sync_configs={self._a_sync_configs})"

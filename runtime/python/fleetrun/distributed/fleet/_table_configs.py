@@ -1,17 +1,20 @@
-"""DistributedStrategy.sparse_table_configs and fleet_desc_configs: what Paddle lets a script say about a sparse table.
+"""DistributedStrategy.sparse_table_configs and fleet_desc_configs: what Paddle lets a script say about a
+sparse table.
 
-Both are {parameter name: {key: value}}; a key that Paddle does not have is refused by name, and so is a value that a table
-cannot honour. Names and defaults are those of Paddle 2.6.2. Both come down to fields of the native TableChoice.
+Both are {parameter name: {key: value}}; a key that Paddle does not have is refused by name, and so is a value
+that a table cannot honour. Names and defaults are those of Paddle 2.6.2. Both come down to fields of the
+native TableChoice.
 
-sparse_table_configs: keys are table_parameters.NAME.FIELD. What is not given is what the script's optimizer and initializer
-say, and Paddle's defaults of a SparseAccessor: no threshold, no decay.
+sparse_table_configs: keys are table_parameters.NAME.FIELD. What is not given is what the script's optimizer
+and initializer say, and Paddle's defaults of a SparseAccessor: no threshold, no decay.
 
-fleet_desc_configs: keys are sparse_…; what is not given has the defaults of that interface: accessor DownpourCtrAccessor,
-optimizer "adagrad" with learning rate 0.05, thresholds 10, 1.5, 0.25 and 0.8, first values within 0.0001, column 0 from 0.
-"use_cvm" beside the tables: False makes every accessor a SparseAccessor.
+fleet_desc_configs: keys are sparse_…; what is not given has the defaults of that interface: accessor
+DownpourCtrAccessor, optimizer "adagrad" with learning rate 0.05, thresholds 10, 1.5, 0.25 and 0.8, first
+values within 0.0001, column 0 from 0. "use_cvm" beside the tables: False makes every accessor a
+SparseAccessor.
 
-Of no effect, since a table is laid out and saved in one way: shard_num, table_id, type, compress_in_save, and the cache_*
-keys, which choose rows for a cache of an online service.
+Of no effect, since a table is laid out and saved in one way: shard_num, table_id, type, compress_in_save, and
+the cache_* keys, which choose rows for a cache of an online service.
 """
 
 from fleetrun._error import Error
@@ -35,22 +38,47 @@ _OPTIMIZERS = {
 _RULE_FIELDS = {
     "naive": {"learning_rate": (0.05, "learning_rate")},
     "adagrad": {"learning_rate": (0.05, "learning_rate"), "initial_g2sum": (3.0, "initial_accumulator")},
-    "adam": {"learning_rate": (0.001, "learning_rate"), "beta1_decay_rate": (0.9, "beta1"),
-             "beta2_decay_rate": (0.999, "beta2"), "ada_epsilon": (1e-8, "epsilon")},
+    "adam": {
+        "learning_rate": (0.001, "learning_rate"),
+        "beta1_decay_rate": (0.9, "beta1"),
+        "beta2_decay_rate": (0.999, "beta2"),
+        "ada_epsilon": (1e-8, "epsilon"),
+    },
 }
 _BOUNDS = [-10.0, 10.0]
 _ACCESSORS = {"SparseAccessor": "sparse", "CtrCommonAccessor": "ctr"}
-_DESC_ACCESSORS = ("DownpourSparseValueAccessor", "DownpourCtrAccessor", "DownpourUnitAccessor", "DownpourCtrDoubleAccessor",
-                   "DownpourDoubleUnitAccessor", "DownpourCtrDymfAccessor")
-_SCORES = ("nonclk_coeff", "click_coeff", "base_threshold", "delta_threshold", "delta_keep_days", "show_click_decay_rate",
-           "delete_threshold", "delete_after_unseen_days", "ssd_unseenday_threshold")
+_DESC_ACCESSORS = (
+    "DownpourSparseValueAccessor",
+    "DownpourCtrAccessor",
+    "DownpourUnitAccessor",
+    "DownpourCtrDoubleAccessor",
+    "DownpourDoubleUnitAccessor",
+    "DownpourCtrDymfAccessor",
+)
+_SCORES = (
+    "nonclk_coeff",
+    "click_coeff",
+    "base_threshold",
+    "delta_threshold",
+    "delta_keep_days",
+    "show_click_decay_rate",
+    "delete_threshold",
+    "delete_after_unseen_days",
+    "ssd_unseenday_threshold",
+)
 
 
 def parse_table_parameters(configs):
     """{parameter: function(choice, width)} of sparse_table_configs. Throws: Error(config)."""
-    return {name: _parsed(name, _fields(name, config, "sparse_table_configs", f"table_parameters.{name}."),
-                          "sparse_table_configs", _TableParameters)
-            for name, config in _dict("sparse_table_configs", configs).items()}
+    return {
+        name: _parsed(
+            name,
+            _fields(name, config, "sparse_table_configs", f"table_parameters.{name}."),
+            "sparse_table_configs",
+            _TableParameters,
+        )
+        for name, config in _dict("sparse_table_configs", configs).items()
+    }
 
 
 def parse_desc(configs):
@@ -60,16 +88,25 @@ def parse_desc(configs):
         if name == "use_cvm":
             continue
         if name in ("dense_table", "datanorm_table"):
-            raise Error("config", f"fleet_desc_configs {name}: dense parameters are trained by the script's optimizer",
-                        "leave it out")
+            raise Error(
+                "config",
+                f"fleet_desc_configs {name}: dense parameters are trained by the script's optimizer",
+                "leave it out",
+            )
         fields = _fields(name, config, "fleet_desc_configs", "")
-        tables[name] = _parsed(name, {**fields, "use_cvm": configs.get("use_cvm", True)}, "fleet_desc_configs", _Description)
+        tables[name] = _parsed(
+            name, {**fields, "use_cvm": configs.get("use_cvm", True)}, "fleet_desc_configs", _Description
+        )
     return tables
 
 
 def _dict(what, configs):
     if not isinstance(configs, dict):
-        raise Error("config", f"DistributedStrategy.{what} = {configs!r} is no dict", "give {parameter name: {key: value}}")
+        raise Error(
+            "config",
+            f"DistributedStrategy.{what} = {configs!r} is no dict",
+            "give {parameter name: {key: value}}",
+        )
     return configs
 
 
@@ -80,7 +117,7 @@ def _fields(name, config, what, prefix):
     for key, value in config.items():
         if not key.startswith(prefix):
             raise Error("config", f"{what} {name}: {key} does not begin with {prefix}")
-        fields[key[len(prefix):]] = value
+        fields[key[len(prefix) :]] = value
     return fields
 
 
@@ -96,7 +133,7 @@ def _parsed(name, fields, what, kind):
 class _Table:
     """Reads fields once each; what is left over is not known."""
 
-    KNOWN = ()
+    KNOWN: tuple[str, ...] = ()
 
     def __init__(self, name, fields, what):
         self.name = name
@@ -157,14 +194,39 @@ class _Table:
 
 
 class _TableParameters(_Table):
-    KNOWN = ("table_class", "shard_num", "table_id", "table_name", "type", "compress_in_save", "enable_sparse_table_cache",
-             "sparse_table_cache_rate", "sparse_table_cache_file_num", "enable_revert", "shard_merge_rate",
-             "accessor.accessor_class", "accessor.fea_dim", "accessor.embedx_dim", "accessor.embedx_threshold",
-             *(f"accessor.ctr_accessor_param.{field}" for field in (*_SCORES, "show_scale", "zero_init", "load_filter_slots",
-                                                                   "save_filter_slots")),
-             *(f"accessor.{block}_sgd_param.{field}" for block in ("embed", "embedx") for field in (
-                 "name", *(f"{group}.{name}" for group, fields in _RULE_FIELDS.items()
-                           for name in (*fields, "initial_range", "weight_bounds")))))
+    KNOWN = (
+        "table_class",
+        "shard_num",
+        "table_id",
+        "table_name",
+        "type",
+        "compress_in_save",
+        "enable_sparse_table_cache",
+        "sparse_table_cache_rate",
+        "sparse_table_cache_file_num",
+        "enable_revert",
+        "shard_merge_rate",
+        "accessor.accessor_class",
+        "accessor.fea_dim",
+        "accessor.embedx_dim",
+        "accessor.embedx_threshold",
+        *(
+            f"accessor.ctr_accessor_param.{field}"
+            for field in (*_SCORES, "show_scale", "zero_init", "load_filter_slots", "save_filter_slots")
+        ),
+        *(
+            f"accessor.{block}_sgd_param.{field}"
+            for block in ("embed", "embedx")
+            for field in (
+                "name",
+                *(
+                    f"{group}.{name}"
+                    for group, fields in _RULE_FIELDS.items()
+                    for name in (*fields, "initial_range", "weight_bounds")
+                ),
+            )
+        ),
+    )
 
     def choose(self, choice, width):
         fields = self.fields
@@ -175,7 +237,9 @@ class _TableParameters(_Table):
         self._table_class(choice)
         name = fields.get("accessor.accessor_class", "SparseAccessor")
         if name not in _ACCESSORS:
-            self.refuse("accessor.accessor_class", _accessor_reason(name), f"use one of {', '.join(_ACCESSORS)}")
+            self.refuse(
+                "accessor.accessor_class", _accessor_reason(name), f"use one of {', '.join(_ACCESSORS)}"
+            )
         accessor = choice.accessor
         accessor.kind = _ACCESSORS[name]
         accessor.embedx_threshold = self.number("accessor.embedx_threshold", 0.0)
@@ -219,23 +283,62 @@ class _TableParameters(_Table):
             if prefix + group + ".initial_range" in self.fields:
                 ranges[block] = self.number(prefix + group + ".initial_range", 0.0)
         if len(ranges) == 2 and ranges["embed"] != ranges["embedx"] and not choice.accessor.zero_init:
-            raise Error("config", f"{self.what} {self.name}: the initial_range of embed is {ranges['embed']}, of embedx "
-                        f"{ranges['embedx']}", "give them the same, or zero_init = True")
+            raise Error(
+                "config",
+                f"{self.what} {self.name}: the initial_range of embed is {ranges['embed']}, of embedx "
+                f"{ranges['embedx']}",
+                "give them the same, or zero_init = True",
+            )
         if ranges:
             self.set_range(choice, ranges.get("embedx", ranges.get("embed")))
 
 
 class _Description(_Table):
-    KNOWN = ("use_cvm", "sparse_table_class", "sparse_compress_in_save", "sparse_shard_num", "sparse_accessor_class",
-             "sparse_fea_dim", "sparse_embedx_dim", "sparse_embedx_threshold", *(f"sparse_{key}" for key in _SCORES),
-             "sparse_converter", "sparse_deconverter", "sparse_enable_cache", "sparse_cache_rate", "sparse_cache_file_num",
-             "sparse_load_filter_slots", "sparse_save_filter_slots", "feature_learning_rate", "nodeid_slot",
-             "sparse_ada_epsilon", *(f"{block}sparse_{key}" for block in ("", "embed_", "embedx_") for key in (
-                 "optimizer", "learning_rate", "initial_g2sum", "initial_range", "weight_bounds", "beta1_decay_rate",
-                 "beta2_decay_rate")))
-    _DEFAULTS = {"nonclk_coeff": 0.1, "click_coeff": 1.0, "base_threshold": 1.5, "delta_threshold": 0.25, "delta_keep_days": 16,
-                 "show_click_decay_rate": 0.98, "delete_threshold": 0.8, "delete_after_unseen_days": 30,
-                 "ssd_unseenday_threshold": 1}
+    KNOWN = (
+        "use_cvm",
+        "sparse_table_class",
+        "sparse_compress_in_save",
+        "sparse_shard_num",
+        "sparse_accessor_class",
+        "sparse_fea_dim",
+        "sparse_embedx_dim",
+        "sparse_embedx_threshold",
+        *(f"sparse_{key}" for key in _SCORES),
+        "sparse_converter",
+        "sparse_deconverter",
+        "sparse_enable_cache",
+        "sparse_cache_rate",
+        "sparse_cache_file_num",
+        "sparse_load_filter_slots",
+        "sparse_save_filter_slots",
+        "feature_learning_rate",
+        "nodeid_slot",
+        "sparse_ada_epsilon",
+        *(
+            f"{block}sparse_{key}"
+            for block in ("", "embed_", "embedx_")
+            for key in (
+                "optimizer",
+                "learning_rate",
+                "initial_g2sum",
+                "initial_range",
+                "weight_bounds",
+                "beta1_decay_rate",
+                "beta2_decay_rate",
+            )
+        ),
+    )
+    _DEFAULTS = {
+        "nonclk_coeff": 0.1,
+        "click_coeff": 1.0,
+        "base_threshold": 1.5,
+        "delta_threshold": 0.25,
+        "delta_keep_days": 16,
+        "show_click_decay_rate": 0.98,
+        "delete_threshold": 0.8,
+        "delete_after_unseen_days": 30,
+        "ssd_unseenday_threshold": 1,
+    }
 
     def choose(self, choice, width):
         fields = self.fields
@@ -247,11 +350,19 @@ class _Description(_Table):
         self.keep("nodeid_slot", 9008, "there are no graph tables")
         table = fields.get("sparse_table_class", "DownpourSparseTable")
         if table not in ("DownpourSparseTable", "DownpourSparseSSDTable"):
-            self.refuse("sparse_table_class", "there is no such table", "use DownpourSparseTable or DownpourSparseSSDTable")
+            self.refuse(
+                "sparse_table_class",
+                "there is no such table",
+                "use DownpourSparseTable or DownpourSparseSSDTable",
+            )
         choice.on_disk = table == "DownpourSparseSSDTable"
         name = fields.get("sparse_accessor_class", "DownpourCtrAccessor")
         if name not in _DESC_ACCESSORS[:3]:
-            self.refuse("sparse_accessor_class", _accessor_reason(name), f"use one of {', '.join(_DESC_ACCESSORS[:3])}")
+            self.refuse(
+                "sparse_accessor_class",
+                _accessor_reason(name),
+                f"use one of {', '.join(_DESC_ACCESSORS[:3])}",
+            )
         accessor = choice.accessor
         accessor.kind = "ctr" if fields["use_cvm"] else "sparse"
         accessor.show_scale = name != "DownpourUnitAccessor"

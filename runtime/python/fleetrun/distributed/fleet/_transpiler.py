@@ -1,36 +1,48 @@
-"""The Fleet of document 000, paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.fleet: today's Fleet
-with two more names, and an init_worker that may come before the start-up program has run."""
+"""The Fleet of document 000, paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.fleet:
+today's Fleet with two more names, and an init_worker that may come before the start-up program has run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework
 from fleetrun.distributed.fleet._fleet import the_fleet
+
+if TYPE_CHECKING:
+    from fleetrun._graph import Program
+    from fleetrun._scope import Scope
 
 
 class TranspilerFleet:
     """Everything else is fleetrun.distributed.fleet's."""
 
     @property
-    def main_program(self):
+    def main_program(self) -> Program:
         """The program that is trained."""
         training = the_fleet.training
         return training.main if training is not None else framework.default_main_program()
 
     @property
-    def startup_program(self):
+    def startup_program(self) -> Program:
         """The program that gives parameters their first values."""
         training = the_fleet.training
         return training.startup if training is not None else framework.default_startup_program()
 
-    def init_worker(self, scopes=None):
-        """As today's, and runs the start-up program first where it has not run: scripts run it after this call."""
+    def init_worker(self, scopes: Sequence[Scope] | None = None) -> None:
+        """As today's, and runs the start-up program first where it has not run: scripts run it after this
+        call."""
         from fleetrun.static.executor import Executor
 
         training = the_fleet.training
         scope = scopes[0] if scopes else framework.global_scope()
-        if training is not None and not all(scope.native.has(name) for name, _, _ in training.dense_entries()):
+        if training is not None and not all(
+            scope.native.has(name) for name, _, _ in training.dense_entries()
+        ):
             Executor().run(training.startup, scope=scope)
         the_fleet.init_worker(scopes)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(the_fleet, name)
 
 

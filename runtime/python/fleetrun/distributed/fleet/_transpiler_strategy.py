@@ -1,19 +1,28 @@
 """The older strategies: one class for each mode, made by DistributedStrategyFactory. Source: document 000."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from fleetrun._error import Error
-from fleetrun.distributed.fleet._configs import (BuildStrategy, DistributeTranspilerConfig, ExecutionStrategy,
-                                                 ServerRuntimeConfig, TrainerRuntimeConfig)
+from fleetrun.distributed.fleet._configs import (
+    BuildStrategy,
+    DistributeTranspilerConfig,
+    ExecutionStrategy,
+    ServerRuntimeConfig,
+    TrainerRuntimeConfig,
+)
 from fleetrun.distributed.fleet._exchange import Exchange
 
 
 class TranspilerStrategy:
-    """A mode with its five configuration objects. Each has a getter, and a setter that takes an object or a dict:
-    program, trainer_runtime, server_runtime, execute and build."""
+    """A mode with its five configuration objects. Each has a getter, and a setter that takes an object or a
+    dict: program, trainer_runtime, server_runtime, execute and build."""
 
     mode = ""
-    _flags = {}
+    _flags: dict[Any, Any] = {}
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._program = DistributeTranspilerConfig()
         self._trainer_runtime = TrainerRuntimeConfig()
         self._server_runtime = ServerRuntimeConfig()
@@ -26,58 +35,62 @@ class TranspilerStrategy:
     def _take_mode(self):
         self._program.take_mode({"sync_mode": False, "runtime_split_send_recv": True, **self._flags})
 
-    def get_program_config(self):
+    def get_program_config(self) -> DistributeTranspilerConfig:
         """The DistributeTranspilerConfig of this strategy; changes to it count."""
         return self._program
 
-    def set_program_config(self, config):
+    def set_program_config(self, config: Any) -> None:
         """Takes a DistributeTranspilerConfig, or a dict with some of its keys."""
         self._program.update(config)
         self._take_mode()
 
-    def get_trainer_runtime_config(self):
+    def get_trainer_runtime_config(self) -> TrainerRuntimeConfig:
         """The TrainerRuntimeConfig of this strategy; changes to it count."""
         return self._trainer_runtime
 
-    def set_trainer_runtime_config(self, config):
+    def set_trainer_runtime_config(self, config: Any) -> None:
         """Takes a TrainerRuntimeConfig, or a dict with some of its keys."""
         self._trainer_runtime.update(config)
 
-    def get_server_runtime_config(self):
+    def get_server_runtime_config(self) -> ServerRuntimeConfig:
         """The ServerRuntimeConfig of this strategy."""
         return self._server_runtime
 
-    def set_server_runtime_config(self, config):
+    def set_server_runtime_config(self, config: Any) -> None:
         """Takes a ServerRuntimeConfig, or a dict with some of its keys."""
         self._server_runtime.update(config)
 
-    def get_execute_strategy(self):
+    def get_execute_strategy(self) -> ExecutionStrategy:
         """The ExecutionStrategy of this strategy."""
         return self._execute
 
-    def set_execute_strategy(self, config):
+    def set_execute_strategy(self, config: Any) -> None:
         """Takes an ExecutionStrategy, or a dict with some of its keys."""
         self._execute.update(config)
 
-    def get_build_strategy(self):
+    def get_build_strategy(self) -> BuildStrategy:
         """The BuildStrategy of this strategy."""
         return self._build
 
-    def set_build_strategy(self, config):
+    def set_build_strategy(self, config: Any) -> None:
         """Takes a BuildStrategy, or a dict with some of its keys."""
         self._build.update(config)
 
     @property
-    def exchange(self):
+    def exchange(self) -> Exchange:
         """The mode and its settings."""
         program, trainer = self._program, self._trainer_runtime
         independent = trainer.number("independent_recv_thread") != 0
-        return Exchange(self.mode, geo_steps=program.geo_sgd_need_push_nums, merged=trainer.number("max_merge_var_num"),
-                        waiting=trainer.number("send_queue_size"),
-                        pull_every=trainer.number("min_send_grad_num_before_recv") if independent else 1,
-                        min_block=program.min_block_size if program.slice_var_up else None)
+        return Exchange(
+            self.mode,
+            geo_steps=program.geo_sgd_need_push_nums,
+            merged=trainer.number("max_merge_var_num"),
+            waiting=trainer.number("send_queue_size"),
+            pull_every=trainer.number("min_send_grad_num_before_recv") if independent else 1,
+            min_block=program.min_block_size if program.slice_var_up else None,
+        )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.exchange!r})"
 
 
@@ -107,33 +120,35 @@ class GeoStrategy(TranspilerStrategy):
     mode = "geo"
     _flags = {"geo_sgd_mode": True}
 
-    def __init__(self, update_frequency=100):
+    def __init__(self, update_frequency: int = 100) -> None:
         super().__init__()
         self._program.geo_sgd_need_push_nums = update_frequency
         steps = self._program.geo_sgd_need_push_nums
-        self._trainer_runtime.update({"communicator_send_queue_size": steps, "communicator_max_merge_var_num": steps})
+        self._trainer_runtime.update(
+            {"communicator_send_queue_size": steps, "communicator_max_merge_var_num": steps}
+        )
 
 
 class StrategyFactory:
     """Makes strategies, with the default frequency of Paddle 2.6."""
 
     @staticmethod
-    def create_sync_strategy():
+    def create_sync_strategy() -> SyncStrategy:
         """Synchronous training."""
         return SyncStrategy()
 
     @staticmethod
-    def create_half_async_strategy():
+    def create_half_async_strategy() -> HalfAsyncStrategy:
         """Half-asynchronous training."""
         return HalfAsyncStrategy()
 
     @staticmethod
-    def create_async_strategy():
+    def create_async_strategy() -> AsyncStrategy:
         """Asynchronous training."""
         return AsyncStrategy()
 
     @staticmethod
-    def create_geo_strategy(update_frequency=100):
+    def create_geo_strategy(update_frequency: int = 100) -> GeoStrategy:
         """Geo training: differences are exchanged every `update_frequency` batches of a trainer."""
         return GeoStrategy(update_frequency)
 
@@ -142,15 +157,18 @@ class DistributedStrategyFactory(StrategyFactory):
     """Makes strategies, with the frequency that document 000 gives."""
 
     @staticmethod
-    def create_geo_strategy(update_frequency=400):
+    def create_geo_strategy(update_frequency: int = 400) -> GeoStrategy:
         """Geo training: differences are exchanged every `update_frequency` batches of a trainer."""
         return GeoStrategy(update_frequency)
 
 
-def exchange_of(strategy):
+def exchange_of(strategy: Any) -> Exchange:
     """The Exchange of any kind of strategy. Throws: Error(config) for anything else."""
     try:
         return strategy.exchange
     except AttributeError:
-        raise Error("config", f"{strategy!r} is no strategy",
-                    "use fleet.DistributedStrategy() or DistributedStrategyFactory.create_*_strategy()") from None
+        raise Error(
+            "config",
+            f"{strategy!r} is no strategy",
+            "use fleet.DistributedStrategy() or DistributedStrategyFactory.create_*_strategy()",
+        ) from None

@@ -1,6 +1,10 @@
 """fleet.util: files for this trainer, and small sums over all trainers."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterator
+from typing import Any
 
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
@@ -9,15 +13,16 @@ from fleetrun._error import Error
 class UtilBase:
     """Made by the Fleet that it asks for rank, size and the way to the other trainers."""
 
-    def __init__(self, fleet):
+    def __init__(self, fleet: Any) -> None:
         self._fleet = fleet
         self._dynamic_passes = 0  # passes over shared files so far
 
-    def get_file_shard(self, files):
-        """This trainer's part of `files`: contiguous, sizes differ by at most one, the first trainers get more.
+    def get_file_shard(self, files: list[str]) -> list[str]:
+        """This trainer's part of `files`: contiguous, sizes differ by at most one, the first trainers get
+        more.
 
-        Where hosts come and go they are split among the trainers that are there now, so call it for every pass.
-        On a server: []. Throws: TypeError when `files` is no list.
+        Where hosts come and go they are split among the trainers that are there now, so call it for every
+        pass. On a server: []. Throws: TypeError when `files` is no list.
         """
         if not isinstance(files, list):
             raise TypeError("files should be a list of file names")
@@ -26,27 +31,30 @@ class UtilBase:
         position, count = self._fleet.worker_position()
         size, extra = divmod(len(files), count)
         begin = position * size + min(position, extra)
-        return files[begin:begin + size + (position < extra)]
+        return files[begin : begin + size + (position < extra)]
 
-    def get_dynamic_files(self, files, directory=None):
+    def get_dynamic_files(
+        self, files: list[str], directory: str | os.PathLike[str] | None = None
+    ) -> Iterator[str]:
         """An iterator over `files` that all trainers share: whoever is done with one takes the next.
 
-        So a slow trainer does not set the pace. One pass over the files is one call, which every trainer makes, in the same
-        order and with the same list:
+        So a slow trainer does not set the pace. One pass over the files is one call, which every trainer
+        makes, in the same order and with the same list:
 
             for file in fleet.util.get_dynamic_files(files):
                 dataset.set_filelist([file])
                 exe.train_from_dataset(program, dataset)
 
-        A file is done when its trainer asks for the next one. Each is done once; when a trainer dies with a file, whoever
-        asks next gets that one from its beginning, so that in asynchronous training its first examples may count twice. At
-        the end everybody waits for the files that others still hold. Trainers that fleetrun starts again all together begin
-        with all files anew.
+        A file is done when its trainer asks for the next one. Each is done once; when a trainer dies with a
+        file, whoever asks next gets that one from its beginning, so that in asynchronous training its first
+        examples may count twice. At the end everybody waits for the files that others still hold. Trainers
+        that fleetrun starts again all together begin with all files anew.
 
-        directory: where the trainers share which files are taken, in small hidden files; the job's log directory where it
-        is not given. Trainers of several hosts need one that all of them see, on a file system with locks.
-        On a server: nothing. Throws: Error(config) in sync mode, whose trainers must begin passes together; with several
-        trainers that fleetrun did not start; with several hosts and no directory.
+        directory: where the trainers share which files are taken, in small hidden files; the job's log
+        directory where it is not given. Trainers of several hosts need one that all of them see, on a file
+        system with locks. On a server: nothing. Throws: Error(config) in sync mode, whose trainers must begin
+        passes together; with several trainers that fleetrun did not start; with several hosts and no
+        directory.
         """
         if not isinstance(files, list):
             raise TypeError("files should be a list of file names")
@@ -57,32 +65,42 @@ class UtilBase:
             return iter(names)
         training = self._fleet.training
         if training is not None and training.mode == "sync":
-            raise Error("config", "get_dynamic_files in sync mode, where all trainers begin each pass together",
-                        "use get_file_shard, or strategy.a_sync = True")
+            raise Error(
+                "config",
+                "get_dynamic_files in sync mode, where all trainers begin each pass together",
+                "use get_file_shard, or strategy.a_sync = True",
+            )
         from fleetrun import _native
 
         queue = _native.shared_file_queue(names, self._claims(directory))
         return iter(queue.next, None)
 
     def _claims(self, directory):
-        """The name of the next pass's claims, the same on all trainers of this start of the job. Throws: Error(config)."""
+        """The name of the next pass's claims, the same on all trainers of this start of the job. Throws:
+        Error(config)."""
         job = os.environ.get("FLEETRUN_RUN") or os.environ.get("FLEETRUN_POD")
         if not job:
-            raise Error("config", f"get_dynamic_files with {self._fleet.worker_num()} trainers that fleetrun did not start",
-                        "start them with fleetrun, or use get_file_shard")
+            raise Error(
+                "config",
+                f"get_dynamic_files with {self._fleet.worker_num()} trainers that fleetrun did not start",
+                "start them with fleetrun, or use get_file_shard",
+            )
         nodes = int(os.environ.get("FLEETRUN_NODES", "1"))
         if directory is None and nodes > 1:
-            raise Error("config", f"get_dynamic_files on {nodes} hosts without a directory that all of them see",
-                        "get_dynamic_files(files, directory=...), or get_file_shard")
+            raise Error(
+                "config",
+                f"get_dynamic_files on {nodes} hosts without a directory that all of them see",
+                "get_dynamic_files(files, directory=...), or get_file_shard",
+            )
         self._dynamic_passes += 1
         name = f".files.{job}.{os.environ.get('FLEETRUN_ATTEMPT', '0')}.{self._dynamic_passes}"
         return os.path.join(directory or os.environ["FLEETRUN_LOG_DIR"], name)
 
-    def all_gather(self, input, comm_world="worker"):  # noqa: A002, Paddle's argument name
+    def all_gather(self, input: float, comm_world: str = "worker") -> list[Any]:
         """The number `input` of every trainer that is there, in rank order. A barrier."""
         return [type(input)(value) for value in self._gather([float(input)], comm_world)[:, 0]]
 
-    def all_reduce(self, input, mode="sum", comm_world="worker"):  # noqa: A002, Paddle's argument name
+    def all_reduce(self, input: Any, mode: str = "sum", comm_world: str = "worker") -> Any:
         """`input` reduced over all trainers by "sum", "max" or "min", in trainer order. A barrier.
 
         Shape: a number or an array, the same on every trainer; the result has its shape and type.
@@ -91,30 +109,40 @@ class UtilBase:
         import numpy
 
         if mode not in ("sum", "max", "min"):
-            raise Error("config", f'fleet.util.all_reduce(mode="{mode}") is not supported', 'use "sum", "max" or "min"')
+            raise Error(
+                "config",
+                f'fleet.util.all_reduce(mode="{mode}") is not supported',
+                'use "sum", "max" or "min"',
+            )
         array = numpy.asarray(input)
         parts = self._gather(array.astype(numpy.float64).ravel(), comm_world)
         result = getattr(parts, mode)(axis=0).reshape(array.shape).astype(array.dtype)
         return result if isinstance(input, numpy.ndarray) else result.tolist()
 
-    def is_catching_up(self):
-        """Whether this trainer was started again alone, in sync mode, and its script has not come to where the process before
-        it ended: what it asks until then was done before. Not in Paddle."""
+    def is_catching_up(self) -> bool:
+        """Whether this trainer was started again alone, in sync mode, and its script has not come to where
+        the process before it ended: what it asks until then was done before. Not in Paddle."""
         training = self._fleet.training
-        return training is not None and training.distributed and training.connected and training.client.is_catching_up
+        return (
+            training is not None
+            and training.distributed
+            and training.connected
+            and training.client.is_catching_up
+        )
 
-    def barrier(self, comm_world="worker"):
+    def barrier(self, comm_world: str = "worker") -> None:
         """Returns when every trainer has called it."""
         refuse("fleet.util.barrier", comm_world=(comm_world, "worker"))
         self._fleet.barrier_worker()
 
-    def print_on_rank(self, message, rank_id):
+    def print_on_rank(self, message: object, rank_id: int) -> None:
         """Prints `message` on the trainer of this rank only."""
         if self._fleet.worker_index() == rank_id:
             print(message, flush=True)
 
     def _gather(self, values, comm_world):
-        """parts[trainers, values] of every trainer that takes part: each adds its row to zeros, so no sum is rounded."""
+        """parts[trainers, values] of every trainer that takes part: each adds its row to zeros, so no sum is
+        rounded."""
         import numpy
 
         refuse("fleet.util", comm_world=(comm_world, "worker"))

@@ -1,12 +1,12 @@
 """Writes MultiSlot text from Python: what a pipe command such as `python reader.py` runs.
 
-A subclass says what one input line becomes (generate_sample) and, if it wants, what a batch of samples becomes
-(generate_batch); run_from_stdin() and run_from_memory() do the rest. Standard library only: such a program is
-started once per data file.
+A subclass says what one input line becomes (generate_sample) and, if it wants, what a batch of samples
+becomes (generate_batch); run_from_stdin() and run_from_memory() do the rest. Standard library only: such a
+program is started once per data file.
 
-The bytes and the exceptions are Paddle's (tests/oracles/generator_parity.py); what an exception's text leaves open is
-said in a note below it. A reader that goes away (`| head`, a trainer that stops) ends the program with status 141, as
-SIGPIPE would, and without a traceback.
+The bytes and the exceptions are Paddle's (tests/oracles/generator_parity.py); what an exception's text leaves
+open is said in a note below it. A reader that goes away (`| head`, a trainer that stops) ends the program
+with status 141, as SIGPIPE would, and without a traceback.
 """
 
 import os
@@ -14,10 +14,16 @@ import sys
 
 from fleetrun.distributed.fleet._generator_errors import noted, other_name
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
 try:
     import fleetrun._multi_slot_text as _multi_slot_text
-except ImportError:  # `python reader.py` may be run by another Python than the one that the package was built for
-    _multi_slot_text = None
+except ImportError:
+    # `python reader.py` may be run by another Python than the one that the package was built for.
+    _multi_slot_text = None  # type: ignore[assignment]
 
 __all__ = ["DataGenerator", "MultiSlotDataGenerator", "MultiSlotStringDataGenerator"]
 
@@ -27,25 +33,29 @@ _CLOSED_PIPE_STATUS = 141
 class DataGenerator:
     """Reads lines, makes samples, writes text; the text's format is the subclass's."""
 
-    def __init__(self):
-        self._proto_info = None
+    def __init__(self) -> None:
+        self._proto_info: Any = None
         self.batch_size_ = 32
 
-    def set_batch(self, batch_size):
+    def set_batch(self, batch_size: int) -> None:
         """Samples that generate_batch() gets at a time; the last time may be fewer."""
         self.batch_size_ = batch_size
 
-    def generate_sample(self, line):
+    def generate_sample(self, line: "str | None") -> "Callable[[], Iterable[Any]]":
         """Override: returns a function without arguments that iterates over the samples of `line`.
 
-        A sample is [(name, [value, ...]), ...], as a list, tuple or zip; None is left out. `line` is a line of
-        standard input with its end, or None under run_from_memory().
+        A sample is [(name, [value, ...]), ...], as a list, tuple or zip; None is left out. `line` is a line
+        of standard input with its end, or None under run_from_memory().
         """
-        raise noted(NotImplementedError("Please rewrite this function to return a list or tuple: [(name, [feasign, ...]), ...] "
-                                         "or ((name, [feasign, ...]), ...)"),
-                     f"{type(self).__name__} does not define generate_sample(line)")
+        raise noted(
+            NotImplementedError(
+                "Please rewrite this function to return a list or tuple: [(name, [feasign, ...]), ...] "
+                "or ((name, [feasign, ...]), ...)"
+            ),
+            f"{type(self).__name__} does not define generate_sample(line)",
+        )
 
-    def generate_batch(self, samples):
+    def generate_batch(self, samples: "list[Any]") -> "Callable[[], Iterable[Any]]":
         """May be overridden: returns a function that iterates over the samples to write for these."""
 
         def iterate():
@@ -53,12 +63,12 @@ class DataGenerator:
 
         return iterate
 
-    def run_from_stdin(self, processes=None):
+    def run_from_stdin(self, processes: "int | None" = None) -> None:
         """Writes the samples of every line of standard input to standard output.
 
-        processes: how many share the work; without it the variable FLEETRUN_READER_PROCESSES, or 1. The text is the
-        same, in the same order, whatever their number; generate_sample() must not remember other lines, and if
-        generate_batch() is overridden, each line must give one sample.
+        processes: how many share the work; without it the variable FLEETRUN_READER_PROCESSES, or 1. The text
+        is the same, in the same order, whatever their number; generate_sample() must not remember other
+        lines, and if generate_batch() is overridden, each line must give one sample.
         """
         if processes is None:
             processes = _processes_wanted()
@@ -71,7 +81,7 @@ class DataGenerator:
             with _quiet_at_closed_pipe():
                 _reader_processes.run(self, processes)
 
-    def run_from_memory(self):
+    def run_from_memory(self) -> None:
         """Writes the samples of generate_sample(None) to standard output."""
         with _quiet_at_closed_pipe():
             self._run([None])
@@ -110,8 +120,10 @@ class DataGenerator:
         return map(self._gen_str, samples)
 
     def _gen_str(self, line):
-        raise noted(NotImplementedError("pls use MultiSlotDataGenerator or PairWiseDataGenerator"),
-                     "or MultiSlotStringDataGenerator, or define _gen_str(line)")
+        raise noted(
+            NotImplementedError("pls use MultiSlotDataGenerator or PairWiseDataGenerator"),
+            "or MultiSlotStringDataGenerator, or define _gen_str(line)",
+        )
 
 
 class MultiSlotStringDataGenerator(DataGenerator):
@@ -144,8 +156,10 @@ class MultiSlotDataGenerator(DataGenerator):
         if first:
             self._proto_info = []
         elif len(slots) != len(self._proto_info):
-            raise noted(ValueError("the complete field set of two given line are inconsistent."),
-                         f"this sample has {len(slots)} slots, those before it had {len(self._proto_info)}")
+            raise noted(
+                ValueError("the complete field set of two given line are inconsistent."),
+                f"this sample has {len(slots)} slots, those before it had {len(self._proto_info)}",
+            )
         words = []
         for index, (name, elements) in enumerate(slots):
             _check_slot(name, elements)
@@ -164,8 +178,10 @@ class MultiSlotDataGenerator(DataGenerator):
         if isinstance(element, float):
             self._proto_info[index] = (name, "float")
         elif not isinstance(element, int):
-            raise noted(ValueError(f"the type of element{type(element)} must be in int or float"),
-                         f"a value of slot '{name}': {element!r}")
+            raise noted(
+                ValueError(f"the type of element{type(element)} must be in int or float"),
+                f"a value of slot '{name}': {element!r}",
+            )
 
     def _texts(self, samples):
         if _multi_slot_text is None or type(self)._gen_str is not MultiSlotDataGenerator._gen_str:
@@ -185,10 +201,14 @@ def _check_slot(name, elements):
     if not isinstance(name, str):
         raise ValueError(f"name{type(name)} must be in str type")
     if not isinstance(elements, list):
-        raise noted(ValueError(f"elements{type(elements)} must be in list type"), f"the values of slot '{name}'")
+        raise noted(
+            ValueError(f"elements{type(elements)} must be in list type"), f"the values of slot '{name}'"
+        )
     if not elements:
-        raise noted(ValueError("the elements of each field can not be empty, you need padding it in process()."),
-                     f"slot '{name}' has no values: generate_sample() must give it at least one")
+        raise noted(
+            ValueError("the elements of each field can not be empty, you need padding it in process()."),
+            f"slot '{name}' has no values: generate_sample() must give it at least one",
+        )
 
 
 def _slots_of(line, example):
@@ -196,8 +216,10 @@ def _slots_of(line, example):
     if isinstance(line, zip):
         return list(line)
     if not isinstance(line, (list, tuple)):
-        raise noted(ValueError("the output of process() must be in list or tuple type" + example),
-                     f"generate_sample() gave a sample of {type(line)}")
+        raise noted(
+            ValueError("the output of process() must be in list or tuple type" + example),
+            f"generate_sample() gave a sample of {type(line)}",
+        )
     return line
 
 
@@ -209,7 +231,8 @@ def _processes_wanted():
 
 
 class _quiet_at_closed_pipe:
-    """Flushes standard output at the end; when nobody reads it any more, ends the program as SIGPIPE would."""
+    """Flushes standard output at the end; when nobody reads it any more, ends the program as SIGPIPE
+    would."""
 
     def __enter__(self):
         return self
@@ -228,7 +251,8 @@ class _quiet_at_closed_pipe:
 
 
 def _discard_output():
-    """Nobody reads standard output any more: keeps the interpreter from complaining when it flushes it at exit."""
+    """Nobody reads standard output any more: keeps the interpreter from complaining when it flushes it at
+    exit."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):

@@ -1,22 +1,33 @@
 """Buckets: gradients that are exchanged together, and what is exchanged in their place.
 
-A bucket is filled while backward goes on, started when the buckets before it are, and finished at the end of backward. All
-ranks start and finish the same buckets in the same order.
+A bucket is filled while backward goes on, started when the buckets before it are, and finished at the end of
+backward. All ranks start and finish the same buckets in the same order.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fleetrun import _native
 from fleetrun.distributed._arrays import current_stream, view
 
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Bucket", "RowBucket"]
+
 _KIND, _OPERATION = _native.CallKind, _native.Operation
 
 
 class Bucket:
-    """Dense gradients of one type, behind each other in one tensor that the parameters' gradients are views of; behind them a
-    flag for each, above 0 after the exchange where any rank had a gradient."""
+    """Dense gradients of one type, behind each other in one tensor that the parameters' gradients are views
+    of; behind them a flag for each, above 0 after the exchange where any rank had a gradient."""
 
-    def __init__(self, parameters, communicator, half_precision):
+    def __init__(
+        self, parameters: list[torch.nn.Parameter], communicator: _native.Communicator, half_precision: bool
+    ) -> None:
         sizes = [parameter.numel() for parameter in parameters]
         count = sum(sizes)
         first = parameters[0]
@@ -25,19 +36,21 @@ class Bucket:
         self._flat = torch.zeros(count + len(parameters), dtype=first.dtype, device=first.device)
         self._flags = self._flat[count:]
         starts = [sum(sizes[:slot]) for slot in range(len(sizes))]
-        self._views = [self._flat[start:start + size].view(parameter.shape)
-                       for parameter, start, size in zip(parameters, starts, sizes)]
+        self._views = [
+            self._flat[start : start + size].view(parameter.shape)
+            for parameter, start, size in zip(parameters, starts, sizes)
+        ]
         self._half = self._flat.to(torch.float16) if half_precision and first.dtype == torch.float32 else None
         values = view(self._flat if self._half is None else self._half)
         self._call = _native.Call(_KIND.all_reduce, values, values, values.count, _OPERATION.avg)
-        self._started = None
-        self._ready = set()
+        self._started: Any = None
+        self._ready: set[Any] = set()
 
-    def is_full(self):
+    def is_full(self) -> bool:
         """Whether every gradient is there."""
         return len(self._ready) == len(self.parameters)
 
-    def take(self, slot):
+    def take(self, slot: int) -> None:
         """Takes the gradient of a parameter into the bucket."""
         parameter, place = self.parameters[slot], self._views[slot]
         if parameter.grad is not place:
@@ -45,7 +58,7 @@ class Bucket:
             parameter.grad = place
         self._ready.add(slot)
 
-    def start(self):
+    def start(self) -> None:
         """Starts the exchange; gradients that have not come are zero, or what an earlier backward left."""
         self._complete()
         self._started = self._communicator.start(self._call, current_stream(self._flat))
@@ -62,13 +75,13 @@ class Bucket:
         if self._half is not None:
             self._half.copy_(self._flat)
 
-    def finish(self):
+    def finish(self) -> None:
         """Waits for the exchange; the parameters' gradients are then the means."""
         self._started.wait()
         self._started = None
         self._give()
 
-    def exchange(self):
+    def exchange(self) -> None:
         """start() and finish(), without another thread in between where the host makes the call."""
         if self._flat.is_cuda:
             self.start()
@@ -87,25 +100,26 @@ class Bucket:
 
 
 class RowBucket:
-    """The sparse gradient of one parameter: the ranks' rows behind each other, divided by the number of ranks."""
+    """The sparse gradient of one parameter: the ranks' rows behind each other, divided by the number of
+    ranks."""
 
-    def __init__(self, parameter, communicator):
+    def __init__(self, parameter: torch.nn.Parameter, communicator: _native.Communicator) -> None:
         self.parameters = [parameter]
         self._communicator = communicator
         self._is_ready = False
 
-    def is_full(self):
+    def is_full(self) -> bool:
         """Whether the gradient is there."""
         return self._is_ready
 
-    def take(self, slot):
+    def take(self, slot: int) -> None:
         """Takes the gradient."""
         self._is_ready = True
 
-    def start(self):
+    def start(self) -> None:
         """Nothing: how many rows there are the ranks tell each other in finish()."""
 
-    def finish(self):
+    def finish(self) -> None:
         """Exchanges the rows."""
         parameter = self.parameters[0]
         self._is_ready = False

@@ -1,17 +1,30 @@
-"""Deep gradient compression: of a large gradient only the largest values are sent, the rest is kept for later steps.
+"""Deep gradient compression: of a large gradient only the largest values are sent, the rest is kept for later
+steps.
 
     u = momentum * u + gradient      v = v + u      the largest |v| are sent; there u = v = 0
 
-so that momentum is corrected for values that wait, and what was sent moves no further (factor masking). Before
-rampup_begin_step all of the gradient is sent; from then on the share that is kept back goes through the list `sparsity`,
-in rampup_step steps; its last value stays. The optimizer's own momentum is then not applied to these parameters.
-Source: Lin et al., Deep Gradient Compression, 2018; defaults and thresholds are Paddle's (DGCMomentumOptimizer).
+so that momentum is corrected for values that wait, and what was sent moves no further (factor masking).
+Before rampup_begin_step all of the gradient is sent; from then on the share that is kept back goes through
+the list `sparsity`, in rampup_step steps; its last value stays. The optimizer's own momentum is then not
+applied to these parameters.
+Source: Lin et al., Deep Gradient Compression, 2018; defaults and thresholds are Paddle's
+(DGCMomentumOptimizer).
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fleetrun import _native
 from fleetrun.distributed._arrays import view
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["CompressedBucket", "Compression", "LEAST_VALUES"]
 
 _KIND, _OPERATION = _native.CallKind, _native.Operation
 
@@ -20,36 +33,37 @@ LEAST_VALUES = 16384
 
 
 class Compression:
-    """Which share of a gradient is kept back in which step. momentum: the optimizer's, set by distribute_optimizer."""
+    """Which share of a gradient is kept back in which step. momentum: the optimizer's, set by
+    distribute_optimizer."""
 
-    def __init__(self, begin_step, ramp_steps, sparsity):
+    def __init__(self, begin_step: int, ramp_steps: int, sparsity: Sequence[float]) -> None:
         self._begin = begin_step
         self._ramp = ramp_steps
         self._sparsity = sparsity
         self.momentum = 0.0
         self._step = 0
 
-    def fits(self, parameter):
+    def fits(self, parameter: torch.nn.Parameter) -> bool:
         """Whether a parameter's gradient is compressed: float32, and large."""
         return parameter.numel() >= LEAST_VALUES and parameter.dtype == torch.float32
 
     @property
-    def was_active(self):
+    def was_active(self) -> bool:
         """Whether the gradients that were exchanged last are compressed."""
         return self._step > self._begin
 
     @property
-    def is_active(self):
+    def is_active(self) -> bool:
         """Whether this step's gradients are compressed."""
         return self._step >= self._begin
 
     @property
-    def sparsity(self):
+    def sparsity(self) -> float:
         """The share of values that this step keeps back."""
         place = (self._step - self._begin) * len(self._sparsity) // self._ramp
         return self._sparsity[min(max(place, 0), len(self._sparsity) - 1)]
 
-    def step(self):
+    def step(self) -> None:
         """The next step begins."""
         self._step += 1
 
@@ -57,32 +71,38 @@ class Compression:
 class CompressedBucket:
     """One large gradient."""
 
-    def __init__(self, parameter, communicator, compression):
+    def __init__(
+        self, parameter: torch.nn.Parameter, communicator: _native.Communicator, compression: Compression
+    ) -> None:
         self.parameters = [parameter]
         self._communicator = communicator
         self._compression = compression
         self._mean = torch.zeros(parameter.numel(), dtype=parameter.dtype, device=parameter.device)
-        self._sums = self._waiting = None
+        self._sums: Any = None
+        self._waiting: Any = None
         self._is_ready = False
-        self._started = []
+        self._started: list[Any] = []
 
-    def is_full(self):
+    def is_full(self) -> bool:
         """Whether the gradient is there."""
         return self._is_ready
 
-    def take(self, slot):
+    def take(self, slot: int) -> None:
         """Takes the gradient."""
         self._is_ready = True
 
-    def start(self):
+    def start(self) -> None:
         """Starts the exchange of all values, or of the largest."""
         gradient = self.parameters[0].grad
         gradient = torch.zeros_like(self._mean) if gradient is None else gradient.detach().reshape(-1)
         if not self._compression.is_active:
             self._mean.copy_(gradient)
             values = view(self._mean)
-            self._started = [self._communicator.start(
-                _native.Call(_KIND.all_reduce, values, values, values.count, _OPERATION.avg))]
+            self._started = [
+                self._communicator.start(
+                    _native.Call(_KIND.all_reduce, values, values, values.count, _OPERATION.avg)
+                )
+            ]
             return
         if self._sums is None:
             self._sums, self._waiting = torch.zeros_like(self._mean), torch.zeros_like(self._mean)
@@ -94,10 +114,12 @@ class CompressedBucket:
         self._sums[places] = 0.0
         self._waiting[places] = 0.0
         self._got = [part.new_empty((self._communicator.size, count)) for part in self._sent]
-        self._started = [self._communicator.start(_native.Call(_KIND.all_gather, view(sent), view(got), count))
-                         for sent, got in zip(self._sent, self._got)]
+        self._started = [
+            self._communicator.start(_native.Call(_KIND.all_gather, view(sent), view(got), count))
+            for sent, got in zip(self._sent, self._got)
+        ]
 
-    def finish(self):
+    def finish(self) -> None:
         """Waits for the exchange; the parameter's gradient is then the mean of what was sent."""
         for started in self._started:
             started.wait()

@@ -1,16 +1,24 @@
 """What a DistributedStrategy says about data parallel training, as one value."""
 
+from __future__ import annotations
+
 import functools
 import os
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
+
+if TYPE_CHECKING:
+    from fleetrun.distributed.parallel.compression import Compression
+
+__all__ = ["ParallelOptions"]
 
 
 @dataclass
 class ParallelOptions:
-    """communicators: buckets take them in turn. memory_mib, groups_size: see bucket_rule(). first_mib: the first bucket that
-    is full in backward is not larger, so that communication begins early."""
+    """communicators: buckets take them in turn. memory_mib, groups_size: see bucket_rule(). first_mib: the
+    first bucket that is full in backward is not larger, so that communication begins early."""
 
     communicators: int = 1
     hierarchical: bool = False
@@ -25,7 +33,7 @@ class ParallelOptions:
     communicator_options: dict = field(default_factory=dict)
 
     @functools.cached_property
-    def compression(self):
+    def compression(self) -> Compression | None:
         """The compression.Compression of a module and its optimizer, None without."""
         if self.compression_configs is None:
             return None
@@ -34,7 +42,7 @@ class ParallelOptions:
         return Compression(**self.compression_configs)
 
     @staticmethod
-    def of(strategy):
+    def of(strategy: Any) -> ParallelOptions:
         """The options that a DistributedStrategy has, with the variables of document 004 before it:
         FLAGS_fuse_parameter_memory_size (MiB) and FLAGS_fuse_parameter_groups_size."""
         options = ParallelOptions()
@@ -50,8 +58,11 @@ class ParallelOptions:
                 options.compression_configs = _checked_compression(strategy.dgc_configs)
             if strategy.adaptive_localsgd:
                 configs = strategy.adaptive_localsgd_configs
-                options.local_steps = {"k_steps": configs["init_k_steps"], "begin_step": configs["begin_step"],
-                                       "is_adaptive": True}
+                options.local_steps = {
+                    "k_steps": configs["init_k_steps"],
+                    "begin_step": configs["begin_step"],
+                    "is_adaptive": True,
+                }
             elif strategy.localsgd:
                 options.local_steps = {**strategy.localsgd_configs, "is_adaptive": False}
         options.memory_mib = _number("FLAGS_fuse_parameter_memory_size", float, options.memory_mib)
@@ -63,12 +74,16 @@ class ParallelOptions:
 
 
 def _checked_compression(configs):
-    """rampup_begin_step, rampup_step and sparsity of dgc_configs. Throws: Error(config) for values that cannot be."""
+    """rampup_begin_step, rampup_step and sparsity of dgc_configs. Throws: Error(config) for values that
+    cannot be."""
     begin, ramp = int(configs["rampup_begin_step"]), int(configs["rampup_step"])
     sparsity = [float(share) for share in configs["sparsity"] or [0.999]]
     if begin < 0 or ramp < 1:
-        raise Error("config", f"dgc_configs: rampup_begin_step={begin}, rampup_step={ramp}",
-                    "the first is at least 0, the second at least 1")
+        raise Error(
+            "config",
+            f"dgc_configs: rampup_begin_step={begin}, rampup_step={ramp}",
+            "the first is at least 0, the second at least 1",
+        )
     if not all(0 <= share < 1 for share in sparsity):
         raise Error("config", f"dgc_configs: sparsity={sparsity}", "each is a share from 0 to below 1")
     return {"begin_step": begin, "ramp_steps": ramp, "sparsity": sparsity}

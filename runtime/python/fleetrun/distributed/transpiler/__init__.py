@@ -3,5 +3,6 @@
 from fleetrun import _lazy
 
 __getattr__, __dir__ = _lazy.attach(
-    __name__, "paddle.distributed.transpiler",
-    _lazy.names("distributed.fleet._configs", "DistributeTranspilerConfig ServerRuntimeConfig"))
+    __name__,
+    _lazy.names("distributed.fleet._configs", "DistributeTranspilerConfig ServerRuntimeConfig"),
+)

@@ -2,4 +2,4 @@
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.fluid.incubate", {"fleet": "fluid.incubate.fleet"})
+__getattr__, __dir__ = _lazy.attach(__name__, {"fleet": "fluid.incubate.fleet"})

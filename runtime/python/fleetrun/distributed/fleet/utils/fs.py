@@ -1,14 +1,25 @@
-"""Files where a script puts its models: those of this host (LocalFS), or of a cluster through its `hadoop` (HDFSClient).
+"""Files where a script puts its models: those of this host (LocalFS), or of a cluster through its `hadoop`
+(HDFSClient).
 
-Both have Paddle's calls. A path that is not there, or is there already, is an ExecuteError's relative as in Paddle:
-FSFileNotExistsError, FSFileExistsError.
+Both have Paddle's calls. A path that is not there, or is there already, is an ExecuteError's relative as in
+Paddle: FSFileNotExistsError, FSFileExistsError.
 """
+
+from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = [
+    "ExecuteError", "FSFileExistsError", "FSFileNotExistsError", "FSTimeOut", "HDFSClient", "LocalFS",
+]  # fmt: skip
 
 
 class ExecuteError(Exception):
@@ -30,7 +41,7 @@ class FSTimeOut(Exception):
 class LocalFS:
     """Files of this host."""
 
-    def ls_dir(self, fs_path):
+    def ls_dir(self, fs_path: str) -> tuple[list[str], list[str]]:
         """(folders, files): the names in a folder, sorted; of a path that is not there ([], [])."""
         if not self.is_exist(fs_path):
             return [], []
@@ -38,27 +49,27 @@ class LocalFS:
         folders = [name for name in names if os.path.isdir(os.path.join(fs_path, name))]
         return folders, [name for name in names if name not in folders]
 
-    def list_dirs(self, fs_path):
+    def list_dirs(self, fs_path: str) -> list[str]:
         """The folders in a folder."""
         return self.ls_dir(fs_path)[0]
 
-    def is_exist(self, fs_path):
+    def is_exist(self, fs_path: str) -> bool:
         """Whether there is a file or folder."""
         return os.path.exists(fs_path)
 
-    def is_file(self, fs_path):
+    def is_file(self, fs_path: str) -> bool:
         """Whether it is a file."""
         return os.path.isfile(fs_path)
 
-    def is_dir(self, fs_path):
+    def is_dir(self, fs_path: str) -> bool:
         """Whether it is a folder."""
         return os.path.isdir(fs_path)
 
-    def mkdirs(self, fs_path):
+    def mkdirs(self, fs_path: str) -> None:
         """Makes the folder and those above it. Throws: FileExistsError where there is a file."""
         os.makedirs(fs_path, exist_ok=True)
 
-    def touch(self, fs_path, exist_ok=True):
+    def touch(self, fs_path: str, exist_ok: bool = True) -> None:
         """Makes an empty file. Throws: FSFileExistsError when it is there and may not be."""
         if self.is_exist(fs_path):
             if exist_ok:
@@ -67,14 +78,14 @@ class LocalFS:
         with open(fs_path, "a"):
             pass
 
-    def delete(self, fs_path):
+    def delete(self, fs_path: str) -> None:
         """Removes a file, or a folder with all in it; nothing where there is none."""
         if self.is_dir(fs_path):
             shutil.rmtree(fs_path)
         elif self.is_exist(fs_path):
             os.remove(fs_path)
 
-    def mv(self, src_path, dst_path, overwrite=False, test_exists=False):
+    def mv(self, src_path: str, dst_path: str, overwrite: bool = False, test_exists: bool = False) -> None:
         """Renames. Throws: FSFileNotExistsError, FSFileExistsError."""
         if not self.is_exist(src_path):
             raise FSFileNotExistsError(src_path)
@@ -86,21 +97,24 @@ class LocalFS:
 
     rename = mv
 
-    def cat(self, fs_path=None):
+    def cat(self, fs_path: Any = None) -> str:
         """A file's text."""
         with open(fs_path, encoding="utf-8") as file:
             return file.read()
 
-    def need_upload_download(self):
+    def need_upload_download(self) -> bool:
         """False: files are where the script is."""
         return False
 
 
 class HDFSClient:
-    """Files of a cluster: each call runs `HADOOP_HOME/bin/hadoop fs -D KEY=VALUE …`. configs: {"fs.default.name": …,
-    "hadoop.job.ugi": …}; time_out: milliseconds for a call. Throws: ExecuteError with what hadoop says, FSTimeOut."""
+    """Files of a cluster: each call runs `HADOOP_HOME/bin/hadoop fs -D KEY=VALUE …`. configs:
+    {"fs.default.name": …, "hadoop.job.ugi": …}; time_out: milliseconds for a call. Throws: ExecuteError with
+    what hadoop says, FSTimeOut."""
 
-    def __init__(self, hadoop_home, configs, time_out=5 * 60 * 1000, sleep_inter=1000):
+    def __init__(
+        self, hadoop_home: str, configs: Any, time_out: int = 5 * 60 * 1000, sleep_inter: int = 1000
+    ) -> None:
         self._command = [os.path.join(hadoop_home, "bin", "hadoop") if hadoop_home else "hadoop", "fs"]
         for key, value in (configs or {}).items():
             self._command += ["-D", f"{key}={value}"]
@@ -108,51 +122,64 @@ class HDFSClient:
 
     def _run(self, *arguments, may_fail=False):
         try:
-            done = subprocess.run([*self._command, *arguments], text=True, capture_output=True, timeout=self._seconds,
-                                  stdin=subprocess.DEVNULL)
+            done = subprocess.run(
+                [*self._command, *arguments],
+                text=True,
+                capture_output=True,
+                timeout=self._seconds,
+                stdin=subprocess.DEVNULL,
+            )
         except FileNotFoundError:
-            raise Error("config", f"{self._command[0]} is not there", "give HDFSClient the folder that has bin/hadoop") from None
+            raise Error(
+                "config", f"{self._command[0]} is not there", "give HDFSClient the folder that has bin/hadoop"
+            ) from None
         except subprocess.TimeoutExpired:
             raise FSTimeOut(f"hadoop fs {' '.join(arguments)}: not done after {self._seconds:g} s") from None
         if done.returncode != 0 and not may_fail:
-            raise ExecuteError(f"hadoop fs {' '.join(arguments)}: exit status {done.returncode}: {done.stderr.strip()[-500:]}")
+            raise ExecuteError(
+                f"hadoop fs {' '.join(arguments)}: exit status {done.returncode}: "
+                f"{done.stderr.strip()[-500:]}"
+            )
         return done
 
     def _test(self, flag, fs_path):
         return self._run("-test", flag, fs_path, may_fail=True).returncode == 0
 
-    def ls_dir(self, fs_path):
+    def ls_dir(self, fs_path: str) -> tuple[list[str], list[str]]:
         """(folders, files): the names in a folder; of a path that is not there ([], [])."""
         if not self.is_exist(fs_path):
             return [], []
-        folders, files = [], []
+        folders: list[str] = []
+        files: list[str] = []
         for line in self._run("-ls", fs_path).stdout.splitlines():
             fields = line.split(None, 7)
             if len(fields) == 8:
-                (folders if fields[0].startswith("d") else files).append(os.path.basename(fields[7].rstrip("/")))
+                (folders if fields[0].startswith("d") else files).append(
+                    os.path.basename(fields[7].rstrip("/"))
+                )
         return folders, files
 
-    def list_dirs(self, fs_path):
+    def list_dirs(self, fs_path: str) -> list[str]:
         """The folders in a folder."""
         return self.ls_dir(fs_path)[0]
 
-    def is_exist(self, fs_path):
+    def is_exist(self, fs_path: str) -> bool:
         """Whether there is a file or folder."""
         return self._test("-e", fs_path)
 
-    def is_dir(self, fs_path):
+    def is_dir(self, fs_path: str) -> bool:
         """Whether it is a folder."""
         return self._test("-d", fs_path)
 
-    def is_file(self, fs_path):
+    def is_file(self, fs_path: str) -> bool:
         """Whether it is a file."""
         return self.is_exist(fs_path) and not self.is_dir(fs_path)
 
-    def mkdirs(self, fs_path):
+    def mkdirs(self, fs_path: str) -> None:
         """Makes the folder and those above it."""
         self._run("-mkdir", "-p", fs_path)
 
-    def touch(self, fs_path, exist_ok=True):
+    def touch(self, fs_path: str, exist_ok: bool = True) -> None:
         """Makes an empty file. Throws: FSFileExistsError when it is there and may not be."""
         if self.is_exist(fs_path):
             if exist_ok:
@@ -160,12 +187,14 @@ class HDFSClient:
             raise FSFileExistsError(fs_path)
         self._run("-touchz", fs_path)
 
-    def delete(self, fs_path):
+    def delete(self, fs_path: str) -> None:
         """Removes a file, or a folder with all in it; nothing where there is none."""
         if self.is_exist(fs_path):
             self._run("-rm", "-r", fs_path)
 
-    def upload(self, local_path, fs_path, multi_processes=5, overwrite=False):
+    def upload(
+        self, local_path: str, fs_path: str, multi_processes: int = 5, overwrite: bool = False
+    ) -> None:
         """Copies a file or folder of this host there. Throws: FSFileNotExistsError, FSFileExistsError."""
         if not os.path.exists(local_path):
             raise FSFileNotExistsError(local_path)
@@ -173,13 +202,17 @@ class HDFSClient:
 
     upload_dir = upload
 
-    def download(self, fs_path, local_path, multi_processes=5, overwrite=False):
+    def download(
+        self, fs_path: str, local_path: str, multi_processes: int = 5, overwrite: bool = False
+    ) -> None:
         """Copies a file or folder from there. Throws: FSFileNotExistsError."""
         if not self.is_exist(fs_path):
             raise FSFileNotExistsError(fs_path)
         self._run("-get", *(["-f"] if overwrite else []), fs_path, local_path)
 
-    def mv(self, fs_src_path, fs_dst_path, overwrite=False, test_exists=True):
+    def mv(
+        self, fs_src_path: str, fs_dst_path: str, overwrite: bool = False, test_exists: bool = True
+    ) -> None:
         """Renames. Throws: FSFileNotExistsError, FSFileExistsError."""
         if test_exists:
             if not self.is_exist(fs_src_path):
@@ -192,10 +225,10 @@ class HDFSClient:
 
     rename = mv
 
-    def cat(self, fs_path=None):
+    def cat(self, fs_path: Any = None) -> str:
         """A file's text; of a path that is not there ""."""
         return self._run("-cat", fs_path).stdout if self.is_file(fs_path) else ""
 
-    def need_upload_download(self):
+    def need_upload_download(self) -> bool:
         """True: files are elsewhere."""
         return True

@@ -3,5 +3,6 @@
 from fleetrun import _lazy
 
 __getattr__, __dir__ = _lazy.attach(
-    __name__, "paddle.incubate.distributed.fleet.role_maker",
-    _lazy.names("distributed.fleet._roles", "UserDefinedRoleMaker PaddleCloudRoleMaker Role RoleMakerBase"))
+    __name__,
+    _lazy.ROLES,
+)

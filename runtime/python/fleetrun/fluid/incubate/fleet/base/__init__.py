@@ -2,5 +2,4 @@
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(__name__, "paddle.fluid.incubate.fleet.base",
-                                    {"role_maker": "fluid.incubate.fleet.base.role_maker"})
+__getattr__, __dir__ = _lazy.attach(__name__, {"role_maker": "fluid.incubate.fleet.base.role_maker"})

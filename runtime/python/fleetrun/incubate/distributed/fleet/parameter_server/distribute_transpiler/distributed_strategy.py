@@ -1,10 +1,5 @@
-"""paddle.incubate.distributed.fleet.parameter_server.distribute_transpiler.distributed_strategy."""
+"""The older strategies, where Paddle 1.x had them too."""
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(
-    __name__, "paddle.incubate.distributed.fleet.parameter_server.distribute_transpiler.distributed_strategy", {
-        **_lazy.names("distributed.fleet._configs", "DistributeTranspilerConfig TrainerRuntimeConfig ServerRuntimeConfig"),
-        **_lazy.names("distributed.fleet._transpiler_strategy", "StrategyFactory DistributedStrategyFactory SyncStrategy "
-                      "AsyncStrategy HalfAsyncStrategy GeoStrategy"),
-    })
+__getattr__, __dir__ = _lazy.attach(__name__, _lazy.OLDER_STRATEGIES)

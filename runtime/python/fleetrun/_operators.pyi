@@ -1,0 +1,271 @@
+# Written by scripts/python-stubs.
+"""The methods of a variable."""
+from collections.abc import Sequence
+from typing import Any
+from fleetrun._dtypes import DTypeLike
+from fleetrun._numbers import Operand, Shape
+from fleetrun._variable import Variable
+class Operators:
+    def __hash__(self) -> int: ...
+    def abs(self, name: str | None = None) -> Variable:
+        """The absolute value, value by value."""
+    def add(self, y: Operand, name: str | None = None) -> Variable:
+        """x + y, with broadcasting."""
+    def all(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """Whether all values (bool) over `axis` are true."""
+    def any(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """Whether a value (bool) over `axis` is true."""
+    def argmax(self, axis: int | None = None, keepdim: bool = False, dtype: DTypeLike = 'int64', name: str | None = None) -> Variable:
+        """The place of the largest value along `axis`, or of all; the first of equal ones."""
+    def argmin(self, axis: int | None = None, keepdim: bool = False, dtype: DTypeLike = 'int64', name: str | None = None) -> Variable:
+        """The place of the smallest value along `axis`, or of all; the first of equal ones."""
+    def argsort(self, axis: int = -1, descending: bool = False, name: str | None = None) -> Variable:
+        """The places of the values along `axis` in rising, or falling, order; equal ones keep theirs."""
+    def bernoulli(self, name: str | None = None) -> Variable:
+        """1 with the probability that x gives, else 0. Shape: that of x, float32."""
+    def bmm(self, y: Variable, name: str | None = None) -> Variable:
+        """Matrix products, one per example. Shape: [B, N, K] x [B, K, M]."""
+    def broadcast_to(self, shape: Shape, name: str | None = None) -> Variable:
+        """x with axes of 1, and new ones at the front, repeated to `shape`; -1 keeps a size, sizes may be
+        variables."""
+    def cast(self, dtype: DTypeLike) -> Variable:
+        """x in another type."""
+    def ceil(self, name: str | None = None) -> Variable:
+        """Rounded up, value by value."""
+    def chunk(self, chunks: int, axis: int = 0, name: str | None = None) -> list[Variable]:
+        """`chunks` equal parts of x along `axis`."""
+    def clip(self, min: float | None = None, max: float | None = None, name: str | None = None) -> Variable:
+        """x cut to [min, max]; a bound of None is none."""
+    def cos(self, name: str | None = None) -> Variable:
+        """The cosine, value by value."""
+    def cumsum(self, axis: int | None = None, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
+        """Each value and those before it along `axis`, or in the flattened x, added up."""
+    def divide(self, y: Operand, name: str | None = None) -> Variable:
+        """x / y, value by value, with broadcasting."""
+    def dot(self, y: Variable, name: str | None = None) -> Variable:
+        """The sum of products along the last axis. Shape: [N] x [N], or [B, N] x [B, N] -> [B]."""
+    def equal(self, y: Operand, name: str | None = None) -> Variable:
+        """equal of x and y, value by value, as bool."""
+    def equal_all(self, y: Operand, name: str | None = None) -> Variable:
+        """Whether all values are equal."""
+    def erf(self, name: str | None = None) -> Variable:
+        """The error function, value by value."""
+    def exp(self, name: str | None = None) -> Variable:
+        """e to the power of x, value by value."""
+    def expand(self, shape: Shape, name: str | None = None) -> Variable:
+        """x with axes of 1, and new ones at the front, repeated to `shape`; -1 keeps a size, sizes may be
+        variables."""
+    def expand_as(self, y: Variable, name: str | None = None) -> Variable:
+        """expand() to y's shape."""
+    def expm1(self, name: str | None = None) -> Variable:
+        """exp(x) - 1, value by value."""
+    def flatten(self, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Variable:
+        """x with the axes start_axis … stop_axis joined into one."""
+    def flip(self, axis: int | Sequence[int], name: str | None = None) -> Variable:
+        """x with the values along the axes `axis` (of fixed size) in reverse order."""
+    def floor(self, name: str | None = None) -> Variable:
+        """Rounded down, value by value."""
+    def floor_divide(self, y: Operand, name: str | None = None) -> Variable:
+        """x / y rounded down, value by value, with broadcasting."""
+    def floor_mod(self, y: Operand, name: str | None = None) -> Variable:
+        """The rest of x / y with y's sign, value by value, with broadcasting."""
+    def gather(self, index: Variable, axis: int | None = None, name: str | None = None) -> Variable:
+        """x with the axis `axis` (the first when None) replaced by the places in index[n]."""
+    def gather_nd(self, index: Variable, name: str | None = None) -> Variable:
+        """The parts of x at index[.., k]: one place for each of its first k axes."""
+    def greater_equal(self, y: Operand, name: str | None = None) -> Variable:
+        """greater_equal of x and y, value by value, as bool."""
+    def greater_than(self, y: Operand, name: str | None = None) -> Variable:
+        """greater_than of x and y, value by value, as bool."""
+    def index_select(self, index: Variable, axis: int = 0, name: str | None = None) -> Variable:
+        """gather() along any axis."""
+    def isfinite(self, name: str | None = None) -> Variable:
+        """Whether a value is neither NaN nor infinite."""
+    def isinf(self, name: str | None = None) -> Variable:
+        """Whether a value is infinite."""
+    def isnan(self, name: str | None = None) -> Variable:
+        """Whether a value is NaN."""
+    def less_equal(self, y: Operand, name: str | None = None) -> Variable:
+        """less_equal of x and y, value by value, as bool."""
+    def less_than(self, y: Operand, name: str | None = None) -> Variable:
+        """less_than of x and y, value by value, as bool."""
+    def log(self, name: str | None = None) -> Variable:
+        """The natural logarithm, value by value."""
+    def log10(self, name: str | None = None) -> Variable:
+        """The logarithm to base 10, value by value."""
+    def log1p(self, name: str | None = None) -> Variable:
+        """log(1 + x), value by value."""
+    def log2(self, name: str | None = None) -> Variable:
+        """The logarithm to base 2, value by value."""
+    def logical_and(self, y: Operand, name: str | None = None) -> Variable:
+        """logical_and of x and y, value by value, as bool."""
+    def logical_not(self, name: str | None = None) -> Variable:
+        """Whether a value is 0 or false."""
+    def logical_or(self, y: Operand, name: str | None = None) -> Variable:
+        """logical_or of x and y, value by value, as bool."""
+    def logical_xor(self, y: Operand, name: str | None = None) -> Variable:
+        """logical_xor of x and y, value by value, as bool."""
+    def logsumexp(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """log(sum(exp(x))) over `axis`, without overflow."""
+    def masked_select(self, mask: Variable, name: str | None = None) -> Variable:
+        """The values of x where `mask` (bool, of x's shape) holds. Shape: [how many]."""
+    def matmul(self, y: Variable, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None) -> Variable:
+        """The matrix product. Shape: [.., N, K] x [.., K, M] with leading axes broadcast; [K] is a row of x, a
+        column of y."""
+    def max(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The largest over `axis` (a number, a list, or None for all)."""
+    def maximum(self, y: Operand, name: str | None = None) -> Variable:
+        """The larger of x and y, value by value, with broadcasting."""
+    def mean(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The mean over `axis` (a number, a list, or None for all)."""
+    def min(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The smallest over `axis` (a number, a list, or None for all)."""
+    def minimum(self, y: Operand, name: str | None = None) -> Variable:
+        """The smaller of x and y, value by value, with broadcasting."""
+    def mm(self, mat2: Variable, name: str | None = None) -> Variable:
+        """matmul()."""
+    def mod(self, y: Operand, name: str | None = None) -> Variable:
+        """The rest of x / y with y's sign, value by value, with broadcasting."""
+    def multinomial(self, num_samples: int = 1, replacement: bool = False, name: str | None = None) -> Variable:
+        """Places drawn in proportion to x. Shape: x[.., places] float32 -> [.., num_samples] int64."""
+    def multiply(self, y: Operand, name: str | None = None) -> Variable:
+        """x * y, value by value, with broadcasting."""
+    def nonzero(self, as_tuple: bool = False) -> Any:
+        """Where x is not 0. Shape: [how many, axes of x] int64; as_tuple: one [how many, 1] for each axis."""
+    def norm(self, p: float | str = 'fro', axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The p-norm over `axis`: p a number, infinity or "fro" (2). 1e-12 where all values are 0, so that it has
+        a slope."""
+    def not_equal(self, y: Operand, name: str | None = None) -> Variable:
+        """not_equal of x and y, value by value, as bool."""
+    def numel(self, name: str | None = None) -> Variable:
+        """How many values x has when the program runs, int64."""
+    def pow(self, y: Variable | float, name: str | None = None) -> Variable:
+        """x to the power of a number or of a variable."""
+    def prod(self, axis: int | Sequence[int] | None = None, keepdim: bool = False, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
+        """The product over `axis` (a number, a list, or None for all)."""
+    def reciprocal(self, name: str | None = None) -> Variable:
+        """1 / x, value by value."""
+    def remainder(self, y: Operand, name: str | None = None) -> Variable:
+        """The rest of x / y with y's sign, value by value, with broadcasting."""
+    def reshape(self, shape: Shape, name: str | None = None) -> Variable:
+        """x with another shape: 0 keeps that size, one -1 is computed; sizes may be variables."""
+    def roll(self, shifts: int | Sequence[int], axis: int | Sequence[int] | None = None, name: str | None = None) -> Variable:
+        """x with the values along the axes `axis` (of fixed size) moved by `shifts`, around the end."""
+    def round(self, name: str | None = None) -> Variable:
+        """Rounded, halves away from 0, value by value."""
+    def rsqrt(self, name: str | None = None) -> Variable:
+        """1 / sqrt(x), value by value."""
+    def scale(self, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: str | None = None, name: str | None = None) -> Variable:
+        """scale * x + bias, or scale * (x + bias)."""
+    def scatter(self, index: Variable, updates: Variable, overwrite: bool = True, name: str | None = None) -> Variable:
+        """x with the rows index[n] replaced by updates[n, ..]; overwrite=False: by the sums of the updates of
+        each."""
+    def sign(self, name: str | None = None) -> Variable:
+        """-1, 0 or 1, value by value."""
+    def sin(self, name: str | None = None) -> Variable:
+        """The sine, value by value."""
+    def slice(self, axes: Sequence[int], starts: Shape, ends: Shape) -> Variable:
+        """input[starts:ends] along each of `axes`; negative numbers count from the end, variables may be among
+        them."""
+    def sort(self, axis: int = -1, descending: bool = False, name: str | None = None) -> Variable:
+        """The values along `axis` in rising, or falling, order."""
+    def split(self, num_or_sections: int | Sequence[int], axis: int = 0, name: str | None = None) -> list[Variable]:
+        """Parts of x along `axis`: that many equal ones, or of these sizes (one may be -1). Returns a list."""
+    def sqrt(self, name: str | None = None) -> Variable:
+        """The square root, value by value."""
+    def square(self, name: str | None = None) -> Variable:
+        """x * x, value by value."""
+    def squeeze(self, axis: int | Sequence[int] | None = None, name: str | None = None) -> Variable:
+        """x without the axes `axis` where they are 1, or without all that are 1 as far as is known."""
+    def std(self, axis: int | Sequence[int] | None = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The square root of var()."""
+    def strided_slice(self, axes: Sequence[int], starts: Shape, ends: Shape, strides: Sequence[int] | None, name: str | None = None) -> Variable:
+        """slice() that takes every `strides`-th place."""
+    def subtract(self, y: Operand, name: str | None = None) -> Variable:
+        """x - y, with broadcasting."""
+    def sum(self, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The sum over `axis` (a number, a list, or None for all)."""
+    def t(self, name: str | None = None) -> Variable:
+        """A matrix with its axes exchanged; a vector as it is."""
+    def take_along_axis(self, indices: Variable, axis: int, broadcast: bool = True) -> Variable:
+        """Along `axis`, of each line of arr those places that the line of `indices` says."""
+    def tan(self, name: str | None = None) -> Variable:
+        """The tangent, value by value."""
+    def tanh(self, name: str | None = None) -> Variable:
+        """The hyperbolic tangent, value by value."""
+    def tile(self, repeat_times: Shape, name: str | None = None) -> Variable:
+        """x repeated so many times along each axis, from the last one; times may be variables."""
+    def topk(self, k: int | Variable, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None) -> tuple[Variable, Variable]:
+        """(values, places) of the k largest, or smallest, along `axis` (the last when None), in order. k: a
+        number or a variable of one integer."""
+    def transpose(self, perm: Sequence[int], name: str | None = None) -> Variable:
+        """x with its axes in this order."""
+    def tril(self, diagonal: int = 0, name: str | None = None) -> Variable:
+        """The values up to that diagonal of the last two axes; 0 above it."""
+    def triu(self, diagonal: int = 0, name: str | None = None) -> Variable:
+        """The values from that diagonal of the last two axes on; 0 below it."""
+    def unbind(self, axis: int = 0) -> list[Variable]:
+        """The parts of `input` along `axis` (of fixed size), without that axis."""
+    def unique(self, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | Sequence[int] | None = None, dtype: DTypeLike = 'int64', name: str | None = None) -> Any:
+        """The different values of x in rising order; and, as asked for, their first places in the flattened x,
+        for each value of x which one it is, and how often each is there."""
+    def unsqueeze(self, axis: int | Sequence[int], name: str | None = None) -> Variable:
+        """x with new axes of size 1 at these places of the result."""
+    def unstack(self, axis: int = 0, num: int | None = None) -> list[Variable]:
+        """unbind()."""
+    def var(self, axis: int | Sequence[int] | None = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The variance over `axis`, whose sizes must be fixed when it is unbiased."""
+    def where(self, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+        """x where `condition` (bool) holds, else y, with broadcasting; without both nonzero(condition,
+        as_tuple=True)."""
+    def astype(self, dtype: DTypeLike) -> Variable:
+        """x in another type."""
+    def __add__(self, y: Any) -> Variable:
+        """x + y, with broadcasting."""
+    def __radd__(self, y: Any) -> Variable:
+        """x + y, with broadcasting."""
+    def __sub__(self, y: Any) -> Variable:
+        """x - y, with broadcasting."""
+    def __rsub__(self, other: Any) -> Variable: ...
+    def __mul__(self, y: Any) -> Variable:
+        """x * y, value by value, with broadcasting."""
+    def __rmul__(self, y: Any) -> Variable:
+        """x * y, value by value, with broadcasting."""
+    def __truediv__(self, y: Any) -> Variable:
+        """x / y, value by value, with broadcasting."""
+    def __rtruediv__(self, other: Any) -> Variable: ...
+    def __floordiv__(self, y: Any) -> Variable:
+        """x / y rounded down, value by value, with broadcasting."""
+    def __mod__(self, y: Any) -> Variable:
+        """The rest of x / y with y's sign, value by value, with broadcasting."""
+    def __pow__(self, y: Any) -> Variable:
+        """x to the power of a number or of a variable."""
+    def __rpow__(self, base: Any) -> Variable: ...
+    def __matmul__(self, y: Any) -> Variable:
+        """The matrix product. Shape: [.., N, K] x [.., K, M] with leading axes broadcast; [K] is a row of x, a
+        column of y."""
+    def __lt__(self, y: Any) -> Variable:
+        """less_than of x and y, value by value, as bool."""
+    def __le__(self, y: Any) -> Variable:
+        """less_equal of x and y, value by value, as bool."""
+    def __gt__(self, y: Any) -> Variable:
+        """greater_than of x and y, value by value, as bool."""
+    def __ge__(self, y: Any) -> Variable:
+        """greater_equal of x and y, value by value, as bool."""
+    def __eq__(self, other: Any) -> Any:
+        """Compares values when `other` is a variable or a number; a variable is not equal to any other thing."""
+    def __ne__(self, other: Any) -> Any: ...
+    def __and__(self, y: Any) -> Variable:
+        """logical_and of x and y, value by value, as bool."""
+    def __or__(self, y: Any) -> Variable:
+        """logical_or of x and y, value by value, as bool."""
+    def __invert__(self) -> Variable:
+        """Whether a value is 0 or false."""
+    def __abs__(self) -> Variable:
+        """The absolute value, value by value."""
+    def __neg__(self) -> Variable: ...
+    def __getitem__(self, items: Any) -> Variable:
+        """x[items]: numbers, slices, None for a new axis, one Ellipsis; a bool mask of x's shape; one vector of
+        places.
+
+        Throws: Error(config) naming what an index cannot be."""

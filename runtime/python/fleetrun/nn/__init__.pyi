@@ -1,0 +1,47 @@
+# Written by scripts/python-stubs.
+"""paddle.nn: layers, their functions and initial values."""
+from fleetrun.nn import functional as functional
+from fleetrun.nn import initializer as initializer
+from fleetrun.nn.layer import Layer as Layer
+from fleetrun.framework import Parameter as Parameter
+from fleetrun.nn.clip import ClipGradByValue as ClipGradByValue
+from fleetrun.nn.clip import ClipGradByNorm as ClipGradByNorm
+from fleetrun.nn.clip import ClipGradByGlobalNorm as ClipGradByGlobalNorm
+from fleetrun.nn.containers import Sequential as Sequential
+from fleetrun.nn.containers import LayerList as LayerList
+from fleetrun.nn.windows import Conv1D as Conv1D
+from fleetrun.nn.windows import Conv2D as Conv2D
+from fleetrun.nn.windows import MaxPool1D as MaxPool1D
+from fleetrun.nn.windows import MaxPool2D as MaxPool2D
+from fleetrun.nn.windows import AvgPool1D as AvgPool1D
+from fleetrun.nn.windows import AvgPool2D as AvgPool2D
+from fleetrun.nn.norms import LayerNorm as LayerNorm
+from fleetrun.nn.norms import BatchNorm as BatchNorm
+from fleetrun.nn.norms import BatchNorm1D as BatchNorm1D
+from fleetrun.nn.norms import BatchNorm2D as BatchNorm2D
+from fleetrun.nn.norms import PReLU as PReLU
+from fleetrun.nn.recurrent import SimpleRNNCell as SimpleRNNCell
+from fleetrun.nn.recurrent import GRUCell as GRUCell
+from fleetrun.nn.recurrent import LSTMCell as LSTMCell
+from fleetrun.nn.recurrent import RNN as RNN
+from fleetrun.nn.recurrent import BiRNN as BiRNN
+from fleetrun.nn.recurrent import SimpleRNN as SimpleRNN
+from fleetrun.nn.recurrent import GRU as GRU
+from fleetrun.nn.recurrent import LSTM as LSTM
+from fleetrun.nn.transformer import MultiHeadAttention as MultiHeadAttention
+from fleetrun.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
+from fleetrun.nn.transformer import TransformerEncoder as TransformerEncoder
+from fleetrun.nn.layers import Linear as Linear
+from fleetrun.nn.layers import Embedding as Embedding
+from fleetrun.nn.layers import Dropout as Dropout
+from fleetrun.nn.layers import Flatten as Flatten
+from fleetrun.nn.layers import ReLU as ReLU
+from fleetrun.nn.layers import Sigmoid as Sigmoid
+from fleetrun.nn.layers import Tanh as Tanh
+from fleetrun.nn.layers import Softmax as Softmax
+from fleetrun.nn.layers import LeakyReLU as LeakyReLU
+from fleetrun.nn.layers import CrossEntropyLoss as CrossEntropyLoss
+from fleetrun.nn.layers import BCELoss as BCELoss
+from fleetrun.nn.layers import BCEWithLogitsLoss as BCEWithLogitsLoss
+from fleetrun.nn.layers import MSELoss as MSELoss
+__all__ = ['functional', 'initializer', 'Layer', 'Parameter', 'ClipGradByValue', 'ClipGradByNorm', 'ClipGradByGlobalNorm', 'Sequential', 'LayerList', 'Conv1D', 'Conv2D', 'MaxPool1D', 'MaxPool2D', 'AvgPool1D', 'AvgPool2D', 'LayerNorm', 'BatchNorm', 'BatchNorm1D', 'BatchNorm2D', 'PReLU', 'SimpleRNNCell', 'GRUCell', 'LSTMCell', 'RNN', 'BiRNN', 'SimpleRNN', 'GRU', 'LSTM', 'MultiHeadAttention', 'TransformerEncoderLayer', 'TransformerEncoder', 'Linear', 'Embedding', 'Dropout', 'Flatten', 'ReLU', 'Sigmoid', 'Tanh', 'Softmax', 'LeakyReLU', 'CrossEntropyLoss', 'BCELoss', 'BCEWithLogitsLoss', 'MSELoss']
