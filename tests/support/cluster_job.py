@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 
-from fleetrun_job import DEADLINE, wait_until
+from fleetrun_job import wait_until
 
 WORKER = pathlib.Path(__file__).with_name("cluster_worker.py")
 PORT = 6768  # every host is a machine of its own, so that any port is free
