@@ -1,8 +1,8 @@
 #include "cli/agent_command.h"
 
 #include "cli/launch.h"
-#include "launcher/engines/srun_task.h"
 #include "launcher/remote/agent.h"
+#include "launcher/remote/srun_task.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::cli {

@@ -15,23 +15,23 @@
 #include "cli/command_flags.h"
 #include "cli/job_choice.h"
 #include "cli/job_stream.h"
-#include "launcher/control_client.h"
-#include "launcher/job_status_json.h"
-#include "launcher/log_choice.h"
-#include "launcher/log_show.h"
+#include "launcher/logs/log_choice.h"
+#include "launcher/logs/log_show.h"
+#include "launcher/status/control_client.h"
+#include "launcher/status/job_status_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::cli {
 namespace {
 
-constexpr CommandFlag kFlags[] = {
+constexpr CommandFlag kAttachFlags[] = {
     {"all", 'a', "", "show the logs of all processes, not only the first trainer's"},
     {"lines", 'n', "N", "begin with the last N lines of each log; default: 10"},
     {"help", 'h', "", "show this"},
 };
 
-constexpr const char* kHelp = R"(usage: fleetrun attach [JOB] [--all] [--lines=N]
+constexpr const char* kAttachHelp = R"(usage: fleetrun attach [JOB] [--all] [--lines=N]
 
 Shows a running job of yours until it ends, and exits with its exit status. JOB is a pod or a job id; without it there
 has to be one job only. Ctrl-C leaves the job running.
@@ -133,9 +133,9 @@ std::optional<int> look_on(launcher::ControlClient& events, Tail& launch_lines, 
 }  // namespace
 
 int run_attach_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("attach", arguments, kFlags);
+  const CommandWords words = parse_command_words("attach", arguments, kAttachFlags);
   if (words.has("help")) {
-    write_text(STDOUT_FILENO, kHelp + describe_flags(kFlags));
+    write_text(STDOUT_FILENO, kAttachHelp + describe_flags(kAttachFlags));
     return 0;
   }
   const launcher::JobEntry job = choose_job("attach", words.words, environment);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "launcher/settings.h"
+#include "launcher/model/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -62,7 +62,7 @@ std::vector<std::string> launching() {
 }
 
 /// `text` between single quotes, as bash and zsh read it; fish has another way to write the quote itself.
-std::string quoted(std::string_view text, std::string_view quote = "'\\''") {
+std::string in_quotes(std::string_view text, std::string_view quote = "'\\''") {
   std::string result = "'";
   for (const char c : text) result.append(c == '\'' ? quote : std::string_view(&c, 1));
   return result + "'";
@@ -139,7 +139,7 @@ std::string bash_action(const Word& word) {
   if (word.value == Word::Value::directory)
     return "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$2\")";
   if (word.choices.empty()) return "COMPREPLY=()";
-  return "mapfile -t COMPREPLY < <(compgen -W " + quoted(join(word.choices, " ")) + " -- \"$2\")";
+  return "mapfile -t COMPREPLY < <(compgen -W " + in_quotes(join(word.choices, " ")) + " -- \"$2\")";
 }
 
 std::string bash_script() {
@@ -155,10 +155,10 @@ std::string bash_script() {
   text.append(kBashTail);
   std::vector<std::string> names;
   for (const Command& subcommand : commands()) names.emplace_back(subcommand.name);
-  text.append("_fleetrun_launching=").append(quoted(join(launching(), " "))).append("\n");
-  text.append("_fleetrun_flags=").append(quoted(join(flags, " "))).append("\n");
-  text.append("_fleetrun_optional=").append(quoted(join(optional, " "))).append("\n");
-  return text.append("_fleetrun_subcommands=").append(quoted(join(names, " "))).append("\n");
+  text.append("_fleetrun_launching=").append(in_quotes(join(launching(), " "))).append("\n");
+  text.append("_fleetrun_flags=").append(in_quotes(join(flags, " "))).append("\n");
+  text.append("_fleetrun_optional=").append(in_quotes(join(optional, " "))).append("\n");
+  return text.append("_fleetrun_subcommands=").append(in_quotes(join(names, " "))).append("\n");
 }
 
 // ---- zsh ----
@@ -187,7 +187,7 @@ std::string zsh_script() {
   text.append("  subcommands=(\n");
   for (const Command& subcommand : commands())
     text.append("    ")
-        .append(quoted(std::string(subcommand.name) + ":" + std::string(subcommand.summary)))
+        .append(in_quotes(std::string(subcommand.name) + ":" + std::string(subcommand.summary)))
         .append("\n");
   text.append("  )\n  flags=(\n");
   for (const Word& word : words()) {
@@ -202,7 +202,7 @@ std::string zsh_script() {
       spec.append("[").append(zsh_text(word.help)).append("]");
       if (word.value == Word::Value::optional) spec.append(":");
       if (word.value != Word::Value::none) spec.append(zsh_action(word));
-      text.append("    ").append(quoted(spec)).append("\n");
+      text.append("    ").append(in_quotes(spec)).append("\n");
     }
   }
   text.append("  )\n  local launching=0\n  if (( CURRENT > 2 )) && [[ ${words[2]} == (")
@@ -258,8 +258,8 @@ end
       lines.append(" -x -a '(__fish_complete_directories)'");
     else if (word.value == Word::Value::some)
       lines.append(" -x");
-    if (!word.choices.empty()) lines.append(" -f -a ").append(quoted(join(word.choices, " ")));
-    lines.append(" -d ").append(quoted(word.help, "\\'")).append("\n");
+    if (!word.choices.empty()) lines.append(" -f -a ").append(in_quotes(join(word.choices, " ")));
+    lines.append(" -d ").append(in_quotes(word.help, "\\'")).append("\n");
     if (word.value == Word::Value::none || word.value == Word::Value::optional) continue;
     for (const std::string& flag : underscored(word.flags)) valued.append(" ").append(flag);
   }
@@ -267,7 +267,7 @@ end
     lines.append("complete -c fleetrun -n __fleetrun_first_word -a ")
         .append(subcommand.name)
         .append(" -d ")
-        .append(quoted(subcommand.summary, "\\'"))
+        .append(in_quotes(subcommand.summary, "\\'"))
         .append("\n");
   text.append("set -g __fleetrun_launching ").append(join(launching(), " ")).append("\n");
   return text.append("set -g __fleetrun_valued").append(valued).append("\n").append(lines);

@@ -1,4 +1,4 @@
-// Completion of fleetrun's command line for interactive shells, made from launcher/settings.
+// Completion of fleetrun's command line for interactive shells, made from launcher/model/settings.
 //
 //   fleetrun --completion=bash|zsh|fish     prints the script; the build installs one for each shell
 #pragma once

@@ -5,7 +5,7 @@
 namespace fleetrun::cli {
 
 int run_data_command(const std::vector<std::string>& arguments, const Environ&) {
-  const OwnProgram program{"fleetrun-data", "fleetrun data", "dataset", "its datasets"};
+  const OwnProgram program{"fleetrun-data", "fleetrun data", "its datasets"};
   execute_own_program(program, find_own_program(program), arguments);
 }
 

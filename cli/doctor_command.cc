@@ -9,7 +9,7 @@
 #include "cli/job_choice.h"
 #include "launcher/doctor/probe.h"
 #include "launcher/doctor/survey.h"
-#include "launcher/etcd/etcd_address.h"
+#include "launcher/net/etcd_address.h"
 #include "launcher/remote/head_plan.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/error.h"
@@ -19,7 +19,7 @@ namespace {
 
 using namespace launcher;
 
-constexpr CommandFlag kFlags[] = {
+constexpr CommandFlag kDoctorFlags[] = {
     {"hosts", 0, "HOST,…", "look at these hosts, over ssh, as a launch writes them"},
     {"hostfile", 0, "FILE", "the same, from a file"},
     {"include", 0, "HOST@…", "of these hosts, these only"},
@@ -33,7 +33,7 @@ constexpr CommandFlag kFlags[] = {
     {"help", 'h', "", "show this"},
 };
 
-constexpr const char* kHelp =
+constexpr const char* kDoctorHelp =
     R"(usage: fleetrun doctor [--hosts=H1,H2 | --hostfile=FILE] [--master=ADDRESS] [--json]
 
 Looks whether this host is fit for a job, or all hosts of a list: ssh, names, routes, TCP between each two of them in
@@ -87,9 +87,9 @@ doctor::SurveySettings survey_settings(const CommandWords& words, const HostList
 
 int run_doctor_command(const std::vector<std::string>& arguments, const Environ& environment) {
   if (arguments == std::vector<std::string>{"--probe"}) return doctor::run_probe(environment);
-  const CommandWords words = parse_command_words("doctor", arguments, kFlags);
+  const CommandWords words = parse_command_words("doctor", arguments, kDoctorFlags);
   if (words.has("help")) {
-    write_text(STDOUT_FILENO, kHelp + describe_flags(kFlags));
+    write_text(STDOUT_FILENO, kDoctorHelp + describe_flags(kDoctorFlags));
     return 0;
   }
   if (!words.words.empty())

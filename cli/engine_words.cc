@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "cli/options.h"
-#include "launcher/settings.h"
+#include "launcher/config/make_job_config.h"
+#include "launcher/model/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

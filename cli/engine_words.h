@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/command_flags.h"
-#include "launcher/job_config.h"
+#include "launcher/model/job_config.h"
 
 namespace fleetrun::cli {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "launcher/failure_text.h"
+#include "launcher/failure/failure_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {

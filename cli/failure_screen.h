@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/job_story.h"
-#include "launcher/report.h"
+#include "launcher/failure/report.h"
+#include "launcher/job/job_story.h"
 
 namespace fleetrun::cli {
 

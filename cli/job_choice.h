@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/run_directory.h"
+#include "launcher/host/run_directory.h"
 #include "runtime/base/environ.h"
 
 namespace fleetrun::cli {

@@ -9,14 +9,14 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/control_client.h"
-#include "launcher/run_directory.h"
+#include "launcher/host/run_directory.h"
+#include "launcher/status/control_client.h"
 
 namespace fleetrun::cli {
 
 /// One line of an attached client's.
 struct StreamedEvent {
-  std::string type;                // launcher/event_json
+  std::string type;                // launcher/status/event_json
   std::string level;               // "INFO"
   std::string text;                // for people; may be empty
   std::optional<int> exit_status;  // of job_ended

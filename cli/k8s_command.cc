@@ -1,4 +1,4 @@
-// The words of `fleetrun k8s`; launcher/engines/manifest writes the manifests. Nothing is asked of a cluster.
+// The words of `fleetrun k8s`; launcher/schedulers/manifest writes the manifests. Nothing is asked of a cluster.
 #include "cli/k8s_command.h"
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 #include "cli/command_flags.h"
 #include "cli/engine_words.h"
 #include "cli/launch.h"
-#include "launcher/engines/manifest.h"
+#include "launcher/schedulers/manifest.h"
 #include "runtime/base/error.h"
-#include "runtime/base/secret.h"
 #include "runtime/base/text.h"
+#include "runtime/secure/secret.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLongestName = 40;  // leaves room for what Kubernetes and JobSet add
 constexpr int kMostPods = 65'536;
 
-constexpr CommandFlag kFlags[] = {
+constexpr CommandFlag kK8sFlags[] = {
     {"image", 0, "IMAGE", "container image with fleetrun, the script and what it needs"},
     {"nodes", 'N', "N", "pods; default: --nnodes, or 1"},
     {"kind", 0, "KIND", "job (an Indexed Job, the default) or jobset (a JobSet)"},
@@ -138,8 +138,8 @@ launcher::ManifestWish read_wish(EngineWords words, const std::vector<std::strin
 }  // namespace
 
 int run_k8s_command(const std::vector<std::string>& arguments, const Environ&) {
-  EngineWords words = parse_engine_words("k8s", "Kubernetes", arguments, kFlags);
-  if (words.own.has("help")) return print(kUsage + describe_flags(kFlags));
+  EngineWords words = parse_engine_words("k8s", "Kubernetes", arguments, kK8sFlags);
+  if (words.own.has("help")) return print(kUsage + describe_flags(kK8sFlags));
   launcher::ManifestWish wish = read_wish(std::move(words), arguments);
   const Secret secret = Secret::random();
   wish.secret = secret.bytes();

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/job_config.h"
+#include "launcher/model/job_config.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "launcher/job_config.h"
-#include "launcher/plan.h"
-#include "launcher/report.h"
+#include "launcher/failure/report.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/plan.h"
 
 namespace fleetrun::cli {
 

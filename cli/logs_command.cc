@@ -1,4 +1,4 @@
-// The words of `fleetrun logs`; what they choose is shown by launcher/log_show.
+// The words of `fleetrun logs`; what they choose is shown by launcher/logs/log_show.
 #include "cli/logs_command.h"
 
 #include <unistd.h>
@@ -7,10 +7,10 @@
 
 #include "cli/command_flags.h"
 #include "cli/launch_log.h"
-#include "launcher/log_catalog.h"
-#include "launcher/log_choice.h"
-#include "launcher/log_show.h"
-#include "launcher/run_directory.h"
+#include "launcher/host/run_directory.h"
+#include "launcher/logs/log_catalog.h"
+#include "launcher/logs/log_choice.h"
+#include "launcher/logs/log_show.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using launcher::LogWish;
 
-constexpr CommandFlag kFlags[] = {
+constexpr CommandFlag kLogsFlags[] = {
     {"follow", 'f', "", "go on until the job is over"},
     {"rank", 'r', "N,…", "of these ranks"},
     {"role", 0, "ROLE,…", "of these roles: trainer, server, or a job file's own"},
@@ -30,7 +30,7 @@ constexpr CommandFlag kFlags[] = {
     {"help", 'h', "", "show this"},
 };
 
-constexpr const char* kUsage = R"(usage: fleetrun logs [FLAGS] [JOB]
+constexpr const char* kLogsUsage = R"(usage: fleetrun logs [FLAGS] [JOB]
 
 Shows the logs of a job that runs or ran: of JOB, a pod name or job id; without it of the newest one in the log directory,
 or of the only job that runs.
@@ -45,7 +45,7 @@ struct Request {
   LogWish logs;
 };
 
-[[noreturn]] void refuse(const std::string& what, const std::string& hint = {}) {
+[[noreturn]] void refuse_lines(const std::string& what, const std::string& hint = {}) {
   throw Error(ErrorKind::usage, what, hint);
 }
 
@@ -54,7 +54,7 @@ launcher::Color read_colour(const std::string& text) {
   if (text == "auto") return Color::automatic;
   if (text == "always") return Color::always;
   if (text == "never") return Color::never;
-  refuse("--color is '" + printable(text) + "': auto, always or never is needed");
+  refuse_lines("--color is '" + printable(text) + "': auto, always or never is needed");
 }
 
 std::vector<int> read_ranks(const std::string& text) {
@@ -62,7 +62,7 @@ std::vector<int> read_ranks(const std::string& text) {
   for (const std::string& part : split(text, ',')) {
     const auto rank = parse_integer(part);
     if (!rank || *rank < 0 || *rank > 1'000'000)
-      refuse("--rank is '" + printable(text) + "': ranks are needed", "write it as 0,3");
+      refuse_lines("--rank is '" + printable(text) + "': ranks are needed", "write it as 0,3");
     ranks.push_back(static_cast<int>(*rank));
   }
   return ranks;
@@ -71,7 +71,7 @@ std::vector<int> read_ranks(const std::string& text) {
 Request read_request(const CommandWords& words, const Environ& environment) {
   Request request;
   if (words.words.size() > 1)
-    refuse("logs shows one job, and " + std::to_string(words.words.size()) + " are named");
+    refuse_lines("logs shows one job, and " + std::to_string(words.words.size()) + " are named");
   if (!words.words.empty()) request.job = words.words.front();
   const std::string from_environment = environment.value_or("PADDLE_LOG_DIR", "");
   request.log_dir = words.value("log_dir").value_or(from_environment.empty() ? "log" : from_environment);
@@ -109,9 +109,9 @@ std::string find_pod_directory(const Request& request, const Environ& environmen
 }  // namespace
 
 int run_logs_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("logs", arguments, kFlags);
+  const CommandWords words = parse_command_words("logs", arguments, kLogsFlags);
   if (words.has("help")) {
-    LaunchLog(STDOUT_FILENO, launcher::LogLevel::info).raw(kUsage + describe_flags(kFlags));
+    LaunchLog(STDOUT_FILENO, launcher::LogLevel::info).raw(kLogsUsage + describe_flags(kLogsFlags));
     return 0;
   }
   Request request = read_request(words, environment);

@@ -1,15 +1,15 @@
 // Tells the user about the milestones of a job, in LAUNCH lines.
 //
-// The sentences are those of launcher/event_text; here is what is Paddle's own line, what only this terminal wants to know,
+// The sentences are those of launcher/job/event_text; here is what is Paddle's own line, what only this terminal wants to know,
 // and what cli/launch_log says in another place.
 #pragma once
 
 #include <string>
 
 #include "cli/launch_log.h"
-#include "launcher/event_text.h"
-#include "launcher/job_event.h"
-#include "launcher/plan.h"
+#include "launcher/job/event_text.h"
+#include "launcher/model/job_event.h"
+#include "launcher/model/plan.h"
 
 namespace fleetrun::cli {
 

@@ -1,4 +1,4 @@
-// The flags are those of launcher/settings. They are read one by one until the script: what is the script's
+// The flags are those of launcher/model/settings. They are read one by one until the script: what is the script's
 // is never looked at.
 #include "cli/options.h"
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "launcher/settings.h"
+#include "launcher/model/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

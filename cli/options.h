@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/job_config.h"
+#include "launcher/model/job_config.h"
 
 namespace fleetrun::cli {
 

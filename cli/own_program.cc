@@ -8,7 +8,7 @@
 #include <climits>
 #include <cstring>
 
-#include "launcher/program.h"
+#include "launcher/host/find_program.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::cli {
@@ -18,8 +18,7 @@ std::string find_own_program(const OwnProgram& program) {
   const ssize_t length = ::readlink("/proc/self/exe", own, sizeof own);
   const std::string directory =
       launcher::directory_of({own, static_cast<std::size_t>(length > 0 ? length : 0)});
-  for (const std::string& place :
-       {std::string("/"), std::string("/../libexec/fleetrun/"), "/../" + program.build_folder + "/"}) {
+  for (const char* place : {"/", "/../libexec/fleetrun/"}) {
     const std::string path = directory + place + program.name;
     if (::access(path.c_str(), X_OK) == 0) return path;
   }

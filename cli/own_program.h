@@ -10,13 +10,12 @@
 namespace fleetrun::cli {
 
 struct OwnProgram {
-  std::string name;          // "fleetrun-ps"
-  std::string command;       // what runs it: "fleetrun ps"
-  std::string build_folder;  // where a build has it, below its root
-  std::string part;          // what has to be installed: "the parameter server"
+  std::string name;     // "fleetrun-ps"
+  std::string command;  // what runs it: "fleetrun ps"
+  std::string part;     // what has to be installed: "the parameter server"
 };
 
-/// The program's path: beside fleetrun, in libexec, or in the build. Throws: Error(spawn) when it is not there.
+/// The program's path: beside fleetrun or in libexec. Throws: Error(spawn) when it is not there.
 std::string find_own_program(const OwnProgram& program);
 
 /// Becomes the program at `path`. Throws: Error(spawn) when it cannot be executed.

@@ -5,7 +5,7 @@
 namespace fleetrun::cli {
 
 int run_plot_command(const std::vector<std::string>& arguments, const Environ&) {
-  const OwnProgram program{"fleetrun-trace", "fleetrun plot", "runtime", "its engine"};
+  const OwnProgram program{"fleetrun-trace", "fleetrun plot", "its engine"};
   std::vector<std::string> words = arguments.empty() ? std::vector<std::string>{"--help"} : arguments;
   words.insert(words.begin(), "plot");
   execute_own_program(program, find_own_program(program), words);

@@ -4,8 +4,8 @@
 
 #include "cli/job_choice.h"
 #include "cli/own_program.h"
-#include "launcher/control_client.h"
-#include "launcher/job_status_json.h"
+#include "launcher/status/control_client.h"
+#include "launcher/status/job_status_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -53,7 +53,7 @@ JobWords split_job_words(const std::vector<std::string>& arguments) {
 }
 
 int run_ps_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const OwnProgram program{"fleetrun-ps", "fleetrun ps", "ps", "the parameter server"};
+  const OwnProgram program{"fleetrun-ps", "fleetrun ps", "the parameter server"};
   const std::string path = find_own_program(program);
   const JobWords words = split_job_words(arguments);
   std::vector<std::string> all;

@@ -10,13 +10,14 @@
 
 #include "cli/launch.h"
 #include "cli/launch_log.h"
-#include "launcher/program.h"
+#include "launcher/host/find_program.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/signal_map.h"
 #include "launcher/remote/head.h"
 #include "launcher/remote/head_coordinator.h"
-#include "launcher/signal_map.h"
 #include "runtime/base/error.h"
-#include "runtime/base/secret.h"
 #include "runtime/base/text.h"
+#include "runtime/secure/secret.h"
 
 namespace fleetrun::cli {
 namespace {

@@ -2,7 +2,7 @@
 // its launcher been started there by hand.
 #pragma once
 
-#include "launcher/job_config.h"
+#include "launcher/model/job_config.h"
 #include "runtime/base/environ.h"
 
 namespace fleetrun::cli {

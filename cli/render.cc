@@ -1,7 +1,7 @@
 #include "cli/render.h"
 
-#include "launcher/log_files.h"
-#include "launcher/topology.h"
+#include "launcher/host/read_topology.h"
+#include "launcher/logs/log_files.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "launcher/plan.h"
+#include "launcher/model/plan.h"
 
 namespace fleetrun::cli {
 

@@ -1,4 +1,4 @@
-// The words of `fleetrun slurm`; launcher/engines/sbatch_script writes the script. Slurm's programs are run, and nothing of
+// The words of `fleetrun slurm`; launcher/schedulers/sbatch_script writes the script. Slurm's programs are run, and nothing of
 // it is linked.
 #include "cli/slurm_command.h"
 
@@ -16,7 +16,7 @@
 #include "cli/command_flags.h"
 #include "cli/engine_words.h"
 #include "cli/launch.h"
-#include "launcher/engines/sbatch_script.h"
+#include "launcher/schedulers/sbatch_script.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 60;
 
-constexpr CommandFlag kFlags[] = {
+constexpr CommandFlag kSlurmFlags[] = {
     {"nodes", 'N', "N|MIN-MAX", "hosts to ask for; default: --nnodes, or 1"},
     {"time", 0, "TIME", "limit: minutes, H:M:S or D-H:M:S"},
     {"partition", 0, "NAME", "partition"},
@@ -158,8 +158,8 @@ int submit(const std::string& script, const Environ& environment) {
 }  // namespace
 
 int run_slurm_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const EngineWords words = parse_engine_words("slurm", "Slurm", arguments, kFlags);
-  if (words.own.has("help")) return print(kUsage + describe_flags(kFlags));
+  const EngineWords words = parse_engine_words("slurm", "Slurm", arguments, kSlurmFlags);
+  if (words.own.has("help")) return print(kUsage + describe_flags(kSlurmFlags));
   const std::string script = launcher::sbatch_script(read_wish(words, arguments));
   return words.own.has("submit") ? submit(script, environment) : print(script);
 }

@@ -8,13 +8,13 @@
 #include "cli/command_flags.h"
 #include "cli/job_choice.h"
 #include "cli/status_text.h"
-#include "launcher/control_client.h"
-#include "launcher/job_status_json.h"
+#include "launcher/status/control_client.h"
+#include "launcher/status/job_status_json.h"
 
 namespace fleetrun::cli {
 namespace {
 
-constexpr CommandFlag kFlags[] = {
+constexpr CommandFlag kStatusFlags[] = {
     {"json", 0, "", "as one line of JSON, for programs"},
     {"stacks", 0, "",
      "what each process is doing: the stacks of its threads (by py-spy or gdb where they are)"},
@@ -23,7 +23,7 @@ constexpr CommandFlag kFlags[] = {
 
 constexpr std::chrono::seconds kStackTime{20};
 
-constexpr const char* kHelp = R"(usage: fleetrun status [JOB] [--json | --stacks]
+constexpr const char* kStatusHelp = R"(usage: fleetrun status [JOB] [--json | --stacks]
 
 Shows how a running job of yours is doing: its phase, its attempt, and for each process its pid, state, CPU, memory and
 last line. JOB is a pod or a job id; without it there has to be one job only.
@@ -33,9 +33,9 @@ last line. JOB is a pod or a job id; without it there has to be one job only.
 }  // namespace
 
 int run_status_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("status", arguments, kFlags);
+  const CommandWords words = parse_command_words("status", arguments, kStatusFlags);
   if (words.has("help")) {
-    write_text(STDOUT_FILENO, kHelp + describe_flags(kFlags));
+    write_text(STDOUT_FILENO, kStatusHelp + describe_flags(kStatusFlags));
     return 0;
   }
   const launcher::JobEntry job = choose_job("status", words.words, environment);

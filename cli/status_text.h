@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "launcher/job_status.h"
+#include "launcher/status/job_status.h"
 
 namespace fleetrun::cli {
 

@@ -8,9 +8,9 @@
 #include "cli/command_flags.h"
 #include "cli/job_choice.h"
 #include "cli/job_stream.h"
-#include "launcher/control_client.h"
-#include "launcher/control_request.h"
-#include "launcher/signal_map.h"
+#include "launcher/model/signal_map.h"
+#include "launcher/status/control_client.h"
+#include "launcher/status/control_request.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
@@ -18,14 +18,14 @@
 namespace fleetrun::cli {
 namespace {
 
-constexpr CommandFlag kFlags[] = {
+constexpr CommandFlag kStopFlags[] = {
     {"now", 0, "", "kill it at once, without asking"},
     {"grace", 0, "S", "kill it after this many seconds at most; default: each role's --grace"},
     {"signal", 0, "SIGNAL", "send this to every process, before the stop signal"},
     {"help", 'h', "", "show this"},
 };
 
-constexpr const char* kHelp = R"(usage: fleetrun stop [JOB] [--now] [--grace S] [--signal SIGNAL]
+constexpr const char* kStopHelp = R"(usage: fleetrun stop [JOB] [--now] [--grace S] [--signal SIGNAL]
 
 Ends a running job of yours as Ctrl-C would, and waits until it has ended. JOB is a pod or a job id; without it there has
 to be one job only. Ctrl-C leaves the waiting, not the stop.
@@ -56,9 +56,9 @@ launcher::StopRequest read_request(const CommandWords& words) {
 }  // namespace
 
 int run_stop_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("stop", arguments, kFlags);
+  const CommandWords words = parse_command_words("stop", arguments, kStopFlags);
   if (words.has("help")) {
-    write_text(STDOUT_FILENO, kHelp + describe_flags(kFlags));
+    write_text(STDOUT_FILENO, kStopHelp + describe_flags(kStopFlags));
     return 0;
   }
   const launcher::StopRequest request = read_request(words);

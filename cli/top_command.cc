@@ -16,8 +16,8 @@
 #include "cli/job_choice.h"
 #include "cli/job_stream.h"
 #include "cli/status_text.h"
-#include "launcher/control_client.h"
-#include "launcher/job_status_json.h"
+#include "launcher/status/control_client.h"
+#include "launcher/status/job_status_json.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
@@ -28,9 +28,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr CommandFlag kFlags[] = {{"help", 'h', "", "show this"}};
+constexpr CommandFlag kTopFlags[] = {{"help", 'h', "", "show this"}};
 
-constexpr const char* kHelp = R"(usage: fleetrun top [JOB]
+constexpr const char* kTopHelp = R"(usage: fleetrun top [JOB]
 
 Shows a running job of yours as a table of its processes, once a second and when something happens; q or Ctrl-C leaves
 it. JOB is a pod or a job id; without it there has to be one job only. Where standard output is no terminal, the table is
@@ -143,9 +143,9 @@ std::optional<int> show(launcher::ControlClient& client, launcher::JobStatus sta
 }  // namespace
 
 int run_top_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("top", arguments, kFlags);
+  const CommandWords words = parse_command_words("top", arguments, kTopFlags);
   if (words.has("help")) {
-    write_text(STDOUT_FILENO, kHelp + describe_flags(kFlags));
+    write_text(STDOUT_FILENO, kTopHelp + describe_flags(kTopFlags));
     return 0;
   }
   const launcher::JobEntry job = choose_job("top", words.words, environment);

@@ -13,20 +13,22 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/own_program.h"
-#include "launcher/job_file.h"
-#include "launcher/plan_roles.h"
+#include "launcher/config/job_file_roles.h"
+#include "launcher/config/make_job_config.h"
+#include "launcher/config/read_job_file.h"
+#include "launcher/model/job_config.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
 namespace {
 
-constexpr CommandFlag kFlags[] = {
+constexpr CommandFlag kTraceFlags[] = {
     {"out", 'o', "FILE", "where the timeline goes; default: trace.json"},
     {"help", 'h', "", "show this"},
 };
 
-constexpr const char* kUsage =
+constexpr const char* kTraceUsage =
     R"(usage: fleetrun trace [-o FILE] [FLAGS OF FLEETRUN] SCRIPT [ARGUMENTS]
        fleetrun trace merge FOLDER [-o FILE]
 
@@ -45,7 +47,7 @@ examples:
 )";
 
 OwnProgram trace_program() {
-  return {"fleetrun-trace", "fleetrun trace", "runtime", "its engine"};
+  return {"fleetrun-trace", "fleetrun trace", "its engine"};
 }
 
 /// Where the processes write; removed at the end, unless it is kept.
@@ -121,8 +123,8 @@ int run_traced(const launcher::JobConfig& config, const std::string& out, const 
 int run_trace_command(const std::vector<std::string>& arguments, const Environ& environment) {
   if (!arguments.empty() && arguments.front() == "merge")
     execute_own_program(trace_program(), find_own_program(trace_program()), arguments);
-  const LaunchWords words = split_launch_words("trace", arguments, kFlags);
-  if (arguments.empty() || words.own.has("help")) return print(kUsage + describe_flags(kFlags));
+  const LaunchWords words = split_launch_words("trace", arguments, kTraceFlags);
+  if (arguments.empty() || words.own.has("help")) return print(kTraceUsage + describe_flags(kTraceFlags));
   const launcher::JobConfig config = config_of(words.launch, environment);
   if (config.dry_run != launcher::DryRun::no) return launch(config, environment);
   return run_traced(config, words.own.value("out").value_or("trace.json"), environment);

@@ -1,9 +1,9 @@
-// Loops of collective/flatten over plain memory, compiled for any x86-64, for AVX2 and for AVX-512 and chosen when they run.
+// Loops of collective/cpu/flatten over plain memory, compiled for any x86-64, for AVX2 and for AVX-512 and chosen when they run.
 #pragma once
 
 #include <cstddef>
 
-#include "collective/call.h"
+#include "collective/base/call.h"
 #include "collective/cpu/reduce_kernels.h"
 
 namespace fleetrun::collective {

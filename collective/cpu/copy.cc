@@ -11,7 +11,7 @@
 namespace fleetrun::collective {
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
-  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
 }
 
 void copy_past_caches(void* to, const void* from, std::size_t bytes) noexcept {

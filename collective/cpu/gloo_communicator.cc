@@ -14,7 +14,8 @@
 #include <gloo/broadcast.h>
 #include <gloo/reduce.h>
 
-#include "collective/call_thread.h"
+#include "collective/base/call_thread.h"
+#include "collective/cpu/copy.h"
 #include "collective/cpu/gloo_context.h"
 #include "collective/cpu/rank_links.h"
 #include "collective/cpu/rank_mesh.h"
@@ -29,18 +30,6 @@ using Clock = RankLinks::Clock;
 // Gloo's own slots have 1 to 8 in the highest byte.
 constexpr std::uint64_t kTagSlot = std::uint64_t{0x80} << 56, kDirectSlot = std::uint64_t{0x81} << 56,
                         kPairSlot = std::uint64_t{0x82} << 56;
-/// For others that know better to say why a call does not end.
-constexpr std::chrono::milliseconds kForTheCause{700};
-
-std::byte* bytes_at(void* data, std::size_t offset) {
-  return static_cast<std::byte*>(data) + offset;
-}
-const std::byte* bytes_at(const void* data, std::size_t offset) {
-  return static_cast<const std::byte*>(data) + offset;
-}
-void copy_bytes(void* to, const void* from, std::size_t bytes) {
-  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
-}
 
 /// FNV-1a.
 std::uint32_t digest_of(const CallTag& tag) {

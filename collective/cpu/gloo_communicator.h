@@ -22,9 +22,9 @@
 #include <memory>
 #include <string>
 
-#include "collective/communicator.h"
-#include "collective/store.h"
-#include "runtime/base/access.h"
+#include "collective/base/communicator.h"
+#include "collective/store/store.h"
+#include "runtime/connect/access.h"
 
 namespace fleetrun::collective {
 
@@ -41,7 +41,7 @@ struct GlooOptions {
 };
 
 /// Threads: as Communicator. A rank whose connection ends fails the call; who that was is said best by who watches the job's
-/// processes and aborts this (collective/world.h).
+/// processes and aborts this (collective/groups/world.h).
 /// Throws: as connect_mesh().
 std::unique_ptr<Communicator> make_gloo_communicator(Place place, Store& store, const GlooOptions& options);
 

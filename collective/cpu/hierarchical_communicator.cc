@@ -9,22 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "collective/call_thread.h"
+#include "collective/base/call_thread.h"
+#include "collective/cpu/copy.h"
 #include "collective/cpu/reduce_kernels.h"
 #include "runtime/base/error_copy.h"
 
 namespace fleetrun::collective {
 namespace {
-
-/// A level that fails for a rank that died knows it by another number: who watches the job's processes says it better.
-constexpr std::chrono::milliseconds kForTheCause{700};
-
-std::byte* bytes_at(void* data, std::size_t offset) {
-  return static_cast<std::byte*>(data) + offset;
-}
-void copy_bytes(void* to, const void* from, std::size_t bytes) {
-  if (bytes > 0 && to != from) std::memmove(to, from, bytes);
-}
 
 std::size_t sum_of(const std::vector<std::size_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0});

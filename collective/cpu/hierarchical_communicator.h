@@ -16,8 +16,8 @@
 
 #include <memory>
 
-#include "collective/communicator.h"
-#include "collective/grouping.h"
+#include "collective/base/communicator.h"
+#include "collective/base/grouping.h"
 
 namespace fleetrun::collective {
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <utility>
 
-#include "collective/call_thread.h"
+#include "collective/base/call_thread.h"
 #include "runtime/base/error_copy.h"
-#include "runtime/base/message_code.h"
+#include "runtime/secure/message_code.h"
 
 namespace fleetrun::collective {
 namespace {
@@ -26,8 +26,6 @@ namespace {
 using Clock = RankLinks::Clock;
 
 constexpr std::size_t kMostMessage = std::size_t{1} << 40;
-/// How long a rank whose connection has ended waits to be told what happened.
-constexpr std::chrono::milliseconds kForTheCause{700};
 
 struct Header {
   std::uint64_t slot = 0, bytes = 0;

@@ -3,7 +3,7 @@
 //
 //   message   u64 slot │ u64 n │ payload[n] │ code[16]         integers little-endian
 //
-// A slot says what a message is; a receive gets the first message of its slot. The code (runtime/base/message_code) is over the
+// A slot says what a message is; a receive gets the first message of its slot. The code (runtime/secure/message_code) is over the
 // slot, n and the payload, under the message's number in its direction: a message that was changed, left out or comes from
 // somebody else is noticed. Where the job has no secret (--insecure) there is no code.
 //
@@ -17,9 +17,9 @@
 #include <memory>
 #include <vector>
 
-#include "collective/communicator.h"
+#include "collective/base/communicator.h"
 #include "runtime/base/error.h"
-#include "runtime/base/knock.h"
+#include "runtime/connect/knock.h"
 
 namespace fleetrun::collective {
 

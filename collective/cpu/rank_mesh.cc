@@ -11,11 +11,11 @@
 #include <optional>
 #include <utility>
 
-#include "collective/store_book.h"
-#include "collective/store_server.h"
-#include "runtime/base/doorkeeper.h"
+#include "collective/store/store_book.h"
+#include "collective/store/store_server.h"
 #include "runtime/base/error.h"
-#include "runtime/base/sealed_frames.h"
+#include "runtime/connect/doorkeeper.h"
+#include "runtime/secure/sealed_frames.h"
 
 namespace fleetrun::collective {
 namespace {

@@ -1,19 +1,19 @@
 // Connections between all ranks of a group, over TCP: each pair has one, and both ends have proved the job's secret.
 //
 //   1  each rank listens at a free port of its address and tells the store: NAME/endpoint/RANK
-//   2  each rank connects to all lower ones (runtime/base/knock), and says who it is by a first frame,
+//   2  each rank connects to all lower ones (runtime/connect/knock), and says who it is by a first frame,
 //      which is answered by one
-//   3  each rank lets in all higher ones (runtime/base/doorkeeper), and closes its port
+//   3  each rank lets in all higher ones (runtime/connect/doorkeeper), and closes its port
 #pragma once
 
 #include <chrono>
 #include <string>
 #include <vector>
 
-#include "collective/communicator.h"
-#include "collective/store.h"
-#include "runtime/base/access.h"
-#include "runtime/base/knock.h"
+#include "collective/base/communicator.h"
+#include "collective/store/store.h"
+#include "runtime/connect/access.h"
+#include "runtime/connect/knock.h"
 
 namespace fleetrun::collective {
 

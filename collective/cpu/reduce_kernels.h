@@ -1,4 +1,4 @@
-// Element-wise reduction of several buffers into one, in one pass, for all types and operations of collective/call.h.
+// Element-wise reduction of several buffers into one, in one pass, for all types and operations of collective/base/call.h.
 //
 // The loops are compiled for any x86-64, for AVX2 and for AVX-512, and chosen when they run; all three give the same bits.
 // The order of summation is that of `inputs`, so that ranks that reduce the same inputs get the same bits.
@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "collective/call.h"
+#include "collective/base/call.h"
 
 namespace fleetrun::collective {
 

@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-#include "collective/call_thread.h"
+#include "collective/base/call_thread.h"
 #include "collective/cpu/shared_calls.h"
 #include "collective/cpu/shared_group.h"
 #include "collective/cpu/shared_meeting.h"

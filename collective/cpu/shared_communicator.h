@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "collective/communicator.h"
-#include "collective/store.h"
+#include "collective/base/communicator.h"
+#include "collective/store/store.h"
 
 namespace fleetrun::collective {
 

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "collective/communicator.h"
+#include "collective/base/communicator.h"
 #include "collective/cpu/shared_segment.h"
 
 namespace fleetrun::collective {

@@ -13,8 +13,8 @@
 #include <optional>
 #include <string_view>
 
-#include "runtime/base/crypto.h"
 #include "runtime/base/error.h"
+#include "runtime/secure/crypto.h"
 
 namespace fleetrun::collective {
 namespace {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "collective/communicator.h"
+#include "collective/base/communicator.h"
 #include "collective/cpu/shared_segment.h"
-#include "collective/store.h"
+#include "collective/store/store.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::collective {

@@ -14,7 +14,7 @@
 namespace fleetrun::collective {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x314c4f4353464c46;  // "FLFSCOL1"
+constexpr std::uint64_t kSegmentMagic = 0x314c4f4353464c46;  // "FLFSCOL1"
 constexpr std::uint64_t kVersion = 1;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr std::size_t kPage = 4096;
@@ -55,7 +55,7 @@ SharedSegment SharedSegment::make(const SharedShape& shape) {
   check_errno(::fcntl(file.value(), F_ADD_SEALS, kSeals), "F_ADD_SEALS", doing);
   SharedSegment out(std::move(file), bytes);
   SharedHead& head = out.head();
-  head.magic = kMagic;
+  head.magic = kSegmentMagic;
   head.version = kVersion;
   head.bytes = bytes;
   head.slot_bytes = shape.slot_bytes;
@@ -74,7 +74,7 @@ SharedSegment SharedSegment::attach(UniqueFd file) {
   if (bytes < front_bytes(1)) throw no_segment("it is too small");
   SharedSegment out(std::move(file), bytes);
   const SharedHead& head = out.head();
-  if (head.magic != kMagic || head.version != kVersion) throw no_segment("its version is another");
+  if (head.magic != kSegmentMagic || head.version != kVersion) throw no_segment("its version is another");
   const SharedShape shape{head.ranks, head.slot_bytes, head.message_bytes};
   if (head.bytes != bytes || head.ranks < 1 || bytes_of(shape) != bytes)
     throw no_segment("its sizes disagree");

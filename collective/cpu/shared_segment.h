@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "collective/call.h"
+#include "collective/base/call.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::collective {

@@ -4,7 +4,7 @@
 
 #include <cuda.h>
 
-#include "collective/flatten.h"
+#include "collective/cpu/flatten.h"
 #include "collective/nccl/bucket_kernels_code.h"
 #include "collective/nccl/bucket_segments.h"
 

@@ -1,6 +1,6 @@
-#include "collective/gpu.h"
+#include "collective/nccl/gpu.h"
 
-#include "collective/communicator_ring.h"
+#include "collective/base/communicator_ring.h"
 #include "collective/nccl/nccl_hierarchy.h"
 
 namespace fleetrun::collective {

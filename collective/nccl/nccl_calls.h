@@ -1,10 +1,10 @@
-// collective/call.h's calls in NCCL's words.
+// collective/base/call.h's calls in NCCL's words.
 #pragma once
 
 #include <nccl.h>
 
-#include "collective/call.h"
-#include "collective/communicator.h"
+#include "collective/base/call.h"
+#include "collective/base/communicator.h"
 #include "collective/nccl/nccl_library.h"
 
 namespace fleetrun::collective {

@@ -17,9 +17,9 @@
 #include <span>
 #include <vector>
 
-#include "collective/communicator.h"
+#include "collective/base/communicator.h"
 #include "collective/nccl/nccl_library.h"
-#include "collective/store.h"
+#include "collective/store/store.h"
 
 namespace fleetrun::collective {
 

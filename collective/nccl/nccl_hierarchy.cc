@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "collective/flatten.h"
+#include "collective/cpu/flatten.h"
 
 namespace fleetrun::collective {
 namespace {

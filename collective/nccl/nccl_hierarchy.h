@@ -16,7 +16,7 @@ namespace fleetrun::collective {
 
 class NcclHierarchy : public Communicator {
  public:
-  /// `groups`: every rank in one of them, as collective/grouping.h makes them; the same on all ranks.
+  /// `groups`: every rank in one of them, as collective/base/grouping.h makes them; the same on all ranks.
   /// Throws: as NcclCommunicator; Error(config) for groups that are not the ranks.
   NcclHierarchy(const GpuLibraries& libraries, const Place& place, Store& store, const std::string& prefix,
                 const NcclOptions& options, const std::vector<std::vector<int>>& groups);

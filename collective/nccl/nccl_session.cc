@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collective/call_thread.h"
+#include "collective/base/call_thread.h"
 #include "runtime/base/content_digest.h"
 
 namespace fleetrun::collective {

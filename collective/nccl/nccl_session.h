@@ -1,7 +1,7 @@
 // One NCCL communicator with its stream, its calls under way and the thread that watches over them; for nccl_communicator.cc
 // and nccl_hierarchy.cc alone. collective/nccl/nccl_communicator.h says what it promises.
 //
-//   meet      the ranks come together on the board (collective/call_board.h), get NCCL's unique id from rank 0, and make the
+//   meet      the ranks come together on the board (collective/base/call_board.h), get NCCL's unique id from rank 0, and make the
 //             communicator, non-blocking
 //   start     caller's stream ──event──▶ own stream: [what the ranks call, gathered] [the call, one NCCL group] ──▶ `done`
 //   watch     while calls are under way: are their events past, did the ranks call the same, has NCCL an error, has
@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "collective/call_board.h"
+#include "collective/base/call_board.h"
 #include "collective/nccl/device.h"
 #include "collective/nccl/nccl_calls.h"
 #include "collective/nccl/nccl_communicator.h"

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <utility>
 
-#include "collective/call_thread.h"
+#include "collective/base/call_thread.h"
 #include "collective/nccl/nccl_session.h"
 #include "runtime/base/error_copy.h"
-#include "runtime/base/log.h"
+#include "runtime/log/log.h"
 
 namespace fleetrun::collective {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dataset/batch.h"
+#include "dataset/base/batch.h"
 #include "dataset/columnar/columnar_file.h"
 
 namespace fleetrun::dataset {

@@ -5,9 +5,9 @@
 #include <exception>
 #include <utility>
 
+#include "dataset/base/first_error.h"
 #include "dataset/columnar/block_rows.h"
 #include "dataset/columnar/columnar_file.h"
-#include "dataset/first_error.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::dataset {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "dataset/batch_source.h"
+#include "dataset/base/batch_source.h"
 
 namespace fleetrun::dataset {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dataset/batch.h"
+#include "dataset/base/batch.h"
 #include "dataset/columnar/format.h"
 #include "runtime/base/content_digest.h"
 #include "runtime/base/unique_fd.h"

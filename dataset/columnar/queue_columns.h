@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dataset/columnar/columnar_dataset.h"
-#include "dataset/queue_dataset.h"
+#include "dataset/queue/queue_dataset.h"
 
 namespace fleetrun::dataset {
 

@@ -17,8 +17,8 @@
 #include <span>
 #include <vector>
 
-#include "dataset/batch.h"
-#include "dataset/line_prefixes.h"
+#include "dataset/base/batch.h"
+#include "dataset/text/line_prefixes.h"
 
 namespace fleetrun::dataset {
 

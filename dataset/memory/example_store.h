@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "dataset/batch.h"
-#include "dataset/line_prefixes.h"
+#include "dataset/base/batch.h"
 #include "dataset/memory/example_format.h"
 #include "dataset/memory/pages.h"
+#include "dataset/text/line_prefixes.h"
 
 namespace fleetrun::dataset {
 

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataset/batch_source.h"
+#include "dataset/base/batch_source.h"
 #include "dataset/memory/example_store.h"
 
 namespace fleetrun::dataset {

@@ -12,7 +12,7 @@
 namespace fleetrun::dataset {
 namespace {
 
-constexpr float kSmallest = 1e-6F;
+constexpr float kSmallestMerged = 1e-6F;
 
 /// The values [begin, end) of one example in a slot.
 struct Part {
@@ -28,7 +28,7 @@ Part part_of(const Slot& slot, const SlotValues& values, std::size_t row) {
 bool has_values(const Slot& slot, const SlotValues& values, std::size_t row) {
   const Part part = part_of(slot, values, row);
   for (std::size_t i = part.begin; i < part.end; ++i) {
-    if (slot.type == SlotType::int64 ? values.ints[i] != 0 : std::fabs(values.floats[i]) >= kSmallest)
+    if (slot.type == SlotType::int64 ? values.ints[i] != 0 : std::fabs(values.floats[i]) >= kSmallestMerged)
       return true;
   }
   return false;

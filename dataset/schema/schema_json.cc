@@ -117,7 +117,7 @@ std::vector<double> numbers(const Place& place, std::size_t count) {
 }
 
 /// What a value is after a step.
-enum class Form { text, number, whole };
+enum class ValueForm { text, number, whole };
 
 /// The steps of a slot, read once and given to each of its columns.
 class StepReader {
@@ -144,7 +144,7 @@ class StepReader {
       place.refuse(place.shown() + " is no step", "known: bucket, hash, log, modulo, normalise, square_log");
     }
   }
-  Form form() const noexcept { return form_; }
+  ValueForm form() const noexcept { return form_; }
 
  private:
   static std::string key_of(const Place& place) {
@@ -154,13 +154,13 @@ class StepReader {
   }
 
   void add(const Place& place, const Step& step) {
-    if (form_ == Form::number && (step.kind == StepKind::hash || step.kind == StepKind::modulo))
+    if (form_ == ValueForm::number && (step.kind == StepKind::hash || step.kind == StepKind::modulo))
       place.refuse("this needs text or a whole number, the step before it makes a fraction",
                    "put a bucket between them");
     if (step.kind == StepKind::log || step.kind == StepKind::normalise)
-      form_ = Form::number;
+      form_ = ValueForm::number;
     else
-      form_ = Form::whole;
+      form_ = ValueForm::whole;
     for (std::vector<Step>& steps : steps_) steps.push_back(step);
   }
 
@@ -223,7 +223,7 @@ class StepReader {
 
   const std::vector<std::string> columns_;
   std::vector<std::vector<Step>>& steps_;
-  Form form_ = Form::text;
+  ValueForm form_ = ValueForm::text;
 };
 
 SlotType type_in(const Place& place) {
@@ -255,7 +255,7 @@ std::vector<SlotRule> slots_in(const Place& place, const std::vector<std::string
   StepReader reader(columns, steps);
   if (place.has("steps"))
     for (const Place& step : place.at("steps").items()) reader.read(step);
-  if (type == SlotType::int64 && reader.form() == Form::number)
+  if (type == SlotType::int64 && reader.form() == ValueForm::number)
     place.refuse("the last step makes a fraction, and the slot is int64", "make it float32, or add a bucket");
   std::vector<SlotRule> slots(each ? columns.size() : 1);
   for (std::size_t i = 0; i < columns.size(); ++i) {

@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "dataset/batch.h"
-#include "dataset/multi_slot_parser.h"
+#include "dataset/base/batch.h"
 #include "dataset/schema/schema.h"
 #include "dataset/schema/schema_rows.h"
 #include "dataset/schema/text_cache.h"
 #include "dataset/schema/value_steps.h"
+#include "dataset/text/multi_slot_parser.h"
 
 namespace fleetrun::dataset {
 

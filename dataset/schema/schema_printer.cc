@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dataset/number_print.h"
+#include "dataset/text/number_print.h"
 
 namespace fleetrun::dataset {
 namespace {

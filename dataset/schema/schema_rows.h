@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "dataset/multi_slot_parser.h"
 #include "dataset/schema/field_lines.h"
 #include "dataset/schema/schema.h"
+#include "dataset/text/multi_slot_parser.h"
 
 namespace fleetrun::dataset {
 

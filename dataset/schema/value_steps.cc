@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "dataset/number_print.h"
-#include "dataset/number_text.h"
+#include "dataset/text/number_print.h"
+#include "dataset/text/number_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::dataset {

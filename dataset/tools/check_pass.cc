@@ -11,7 +11,6 @@
 namespace fleetrun::dataset {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 4096;
 constexpr std::chrono::milliseconds kProgressEvery{200};
 
 class CheckPass {

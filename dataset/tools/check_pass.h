@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "dataset/multi_slot_parser.h"
+#include "dataset/text/multi_slot_parser.h"
 #include "dataset/tools/input.h"
 #include "dataset/tools/slot_summary.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "dataset/batch.h"
+#include "dataset/base/batch.h"
 #include "dataset/tools/check_pass.h"
 
 namespace fleetrun::dataset {

@@ -14,8 +14,6 @@
 namespace fleetrun::dataset {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 4096;
-
 bool is_same_file(const std::string& a, const std::string& b) {
   std::error_code ignored;
   return std::filesystem::equivalent(a, b, ignored);

@@ -13,7 +13,7 @@
 namespace fleetrun::dataset {
 namespace {
 
-constexpr std::uint64_t kRowsAtOnce = 64;
+constexpr std::uint64_t kRowsShownAtOnce = 64;
 
 struct HeadRequest {
   ToolInput input;
@@ -42,7 +42,7 @@ bool show(const HeadRequest& request, const std::string& file) {
   const auto reader = open_rows(request.input, file);
   Batch batch;
   for (std::uint64_t shown = 0; shown < request.rows;) {
-    const auto outcome = reader->next(batch, std::min(request.rows - shown, kRowsAtOnce));
+    const auto outcome = reader->next(batch, std::min(request.rows - shown, kRowsShownAtOnce));
     if (!print_text(request.json ? rows_json(request.input.slots, batch)
                                  : rows_text(request.input.slots, batch, shown + 1)))
       return false;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "dataset/byte_source.h"
 #include "dataset/columnar/block_rows.h"
 #include "dataset/columnar/columnar_file.h"
+#include "dataset/pipes/byte_source.h"
 #include "dataset/tools/refusal.h"
 #include "dataset/tools/slot_list.h"
 #include "runtime/base/environ.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "dataset/batch.h"
-#include "dataset/multi_slot_parser.h"
+#include "dataset/base/batch.h"
+#include "dataset/text/multi_slot_parser.h"
 #include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
@@ -27,6 +27,9 @@ struct ToolInput {
 
 /// What input flags do, for the help of a command.
 extern const char* const kInputHelp;
+
+/// Rows that a pass over a file takes in one batch.
+inline constexpr std::size_t kRowsAtOnce = 4096;
 
 /// The rows of one file, in its order.
 ///

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "dataset/byte_source.h"
+#include "dataset/pipes/byte_source.h"
 #include "dataset/schema/schema.h"
 #include "dataset/schema/schema_printer.h"
 #include "dataset/tools/commands.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "dataset/batch.h"
+#include "dataset/base/batch.h"
 
 namespace fleetrun::dataset {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataset/batch.h"
+#include "dataset/base/batch.h"
 
 namespace fleetrun::dataset {
 

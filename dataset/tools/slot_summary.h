@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "dataset/batch.h"
+#include "dataset/base/batch.h"
 #include "dataset/tools/distinct_count.h"
 
 namespace fleetrun::dataset {

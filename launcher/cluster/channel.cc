@@ -15,11 +15,11 @@
 
 #include "launcher/cluster/connector.h"
 #include "launcher/cluster/outbox.h"
-#include "launcher/cluster/socket_address.h"
+#include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
-#include "runtime/base/handshake.h"
-#include "runtime/base/sealed_frames.h"
-#include "runtime/base/tls_session.h"
+#include "runtime/secure/handshake.h"
+#include "runtime/secure/sealed_frames.h"
+#include "runtime/secure/tls_session.h"
 
 namespace fleetrun::launcher {
 namespace {

@@ -1,6 +1,6 @@
 // One authenticated connection between two launchers: whole messages in order, or the reason why there are no more.
 //
-//   dial      →  look up, connect  →  handshake (runtime/base/handshake)  →  on_open  →  messages  →  on_closed
+//   dial      →  look up, connect  →  handshake (runtime/secure/handshake)  →  on_open  →  messages  →  on_closed
 //   listen    →  accept            →  handshake                           →  on_open  →  messages  →  on_closed
 //
 // With TLS (--tls) everything after the first message of the handshake is within it.
@@ -17,8 +17,8 @@
 #include <string_view>
 
 #include "runtime/base/endpoint.h"
-#include "runtime/base/secret.h"
 #include "runtime/base/unique_fd.h"
+#include "runtime/secure/secret.h"
 
 namespace fleetrun {
 class TlsIdentity;

@@ -247,12 +247,12 @@ void Guest::on_closed(const ChannelClosed& closed) {
   server_.on_closed(id_, closed);
 }
 
-class Handle final : public ChannelServer {
+class ServerHandle final : public ChannelServer {
  public:
-  explicit Handle(std::shared_ptr<Server> server) : server_(std::move(server)) {}
-  ~Handle() override { server_->stop_listening(); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
+  explicit ServerHandle(std::shared_ptr<Server> server) : server_(std::move(server)) {}
+  ~ServerHandle() override { server_->stop_listening(); }
+  ServerHandle(const ServerHandle&) = delete;
+  ServerHandle& operator=(const ServerHandle&) = delete;
 
   const std::vector<Endpoint>& endpoints() const noexcept override { return server_->endpoints(); }
   void send(ConnectionId id, std::string_view message) override { server_->send(id, message); }
@@ -280,7 +280,7 @@ std::unique_ptr<ChannelServer> serve(asio::io_context& loop, std::vector<UniqueF
                                      ChannelServerListener& listener) {
   auto server = std::make_shared<Server>(loop, settings, limits, listener);
   for (UniqueFd& socket : sockets) server->listen(std::move(socket));
-  return std::make_unique<Handle>(server);
+  return std::make_unique<ServerHandle>(server);
 }
 
 std::unique_ptr<ChannelServer> serve(asio::io_context& loop, UniqueFd socket, const ChannelSettings& settings,

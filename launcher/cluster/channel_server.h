@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "launcher/cluster/channel.h"
-#include "launcher/cluster/socket_address.h"
+#include "launcher/net/socket_address.h"
 
 namespace fleetrun::launcher {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <variant>
 
-#include "launcher/cluster/world.h"
+#include "launcher/model/world.h"
 
 namespace fleetrun::launcher {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/cluster/name_lookup.h"
-#include "launcher/cluster/socket_address.h"
+#include "launcher/net/name_lookup.h"
+#include "launcher/net/socket_address.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -140,12 +140,12 @@ class Attempts final : public std::enable_shared_from_this<Attempts> {
   std::string failure_;
 };
 
-class Handle final : public Connector {
+class AttemptsHandle final : public Connector {
  public:
-  explicit Handle(std::shared_ptr<Attempts> attempts) : attempts_(std::move(attempts)) {}
-  ~Handle() override { attempts_->cancel(); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
+  explicit AttemptsHandle(std::shared_ptr<Attempts> attempts) : attempts_(std::move(attempts)) {}
+  ~AttemptsHandle() override { attempts_->cancel(); }
+  AttemptsHandle(const AttemptsHandle&) = delete;
+  AttemptsHandle& operator=(const AttemptsHandle&) = delete;
 
  private:
   std::shared_ptr<Attempts> attempts_;
@@ -157,7 +157,7 @@ std::unique_ptr<Connector> connect_to(asio::io_context& loop, const Endpoint& en
                                       std::chrono::milliseconds timeout, Connected connected) {
   auto attempts = std::make_shared<Attempts>(loop, std::move(connected));
   attempts->start(endpoint, timeout);
-  return std::make_unique<Handle>(attempts);
+  return std::make_unique<AttemptsHandle>(attempts);
 }
 
 }  // namespace fleetrun::launcher

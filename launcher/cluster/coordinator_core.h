@@ -32,8 +32,8 @@
 #include "launcher/cluster/cluster_event.h"
 #include "launcher/cluster/journal.h"
 #include "launcher/cluster/messages.h"
-#include "launcher/job_config.h"
-#include "launcher/restart_policy.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/restart_policy.h"
 
 namespace fleetrun::launcher {
 

@@ -4,7 +4,7 @@
 
 #include "launcher/cluster/coordinator_state.h"
 #include "launcher/cluster/words.h"
-#include "launcher/signal_map.h"
+#include "launcher/model/signal_map.h"
 
 namespace fleetrun::launcher::coordinating {
 namespace {

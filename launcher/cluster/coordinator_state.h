@@ -13,7 +13,7 @@
 #include "launcher/cluster/parole.h"
 #include "launcher/cluster/quorum.h"
 #include "launcher/cluster/ranks.h"
-#include "launcher/restart_policy.h"
+#include "launcher/model/restart_policy.h"
 
 namespace fleetrun::launcher::coordinating {
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "launcher/job_config.h"
+#include "launcher/model/job_config.h"
 #include "runtime/base/environ.h"
-#include "runtime/base/secret.h"
+#include "runtime/secure/secret.h"
 
 namespace fleetrun::launcher {
 

@@ -1,15 +1,16 @@
-// join_job(): what a supervisor holds of its node.
+// What a supervisor holds of its node.
+#include "launcher/cluster/join.h"
+
 #include <time.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "launcher/cluster/job_secret.h"
-#include "launcher/cluster/membership.h"
 #include "launcher/cluster/node.h"
 #include "runtime/base/error.h"
-#include "runtime/base/tls_session.h"
 #include "runtime/base/version.h"
+#include "runtime/secure/tls_session.h"
 
 namespace fleetrun::launcher {
 namespace {

@@ -23,7 +23,7 @@ struct Journal {
   std::vector<Configuration> promised;  // proposals after it that may have become worlds
 };
 
-/// Texts for launcher/cluster/discovery.h: bytes, not meant for people.
+/// Texts for launcher/model/discovery.h: bytes, not meant for people.
 std::string encode(const Journal& journal);
 
 /// Throws: Error(data) for bytes that are no journal, or one of another version.

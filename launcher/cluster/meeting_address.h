@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/cluster/name_lookup.h"
+#include "launcher/net/name_lookup.h"
 
 namespace fleetrun::launcher {
 

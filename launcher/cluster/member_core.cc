@@ -8,7 +8,7 @@
 
 #include "launcher/cluster/member_state.h"
 #include "launcher/cluster/words.h"
-#include "launcher/signal_map.h"
+#include "launcher/model/signal_map.h"
 
 namespace fleetrun::launcher {
 namespace joining {

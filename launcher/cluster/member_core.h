@@ -25,9 +25,9 @@
 
 #include "launcher/cluster/coordinator_core.h"
 #include "launcher/cluster/journal.h"
-#include "launcher/cluster/membership.h"
 #include "launcher/cluster/messages.h"
 #include "launcher/cluster/quorum.h"
+#include "launcher/model/membership.h"
 
 namespace fleetrun::launcher {
 
@@ -126,7 +126,7 @@ class MemberCore {
   /// A Discovery says who coordinates: another launcher, or (nullopt) the coordinator that was just made here.
   Outputs follow(const std::optional<Endpoint>& coordinator, Instant now);
 
-  // What the supervisor reports (launcher/cluster/membership.h). `died`: in the time of `now`.
+  // What the supervisor reports (launcher/model/membership.h). `died`: in the time of `now`.
   Outputs ready(std::uint64_t epoch, const PodOffer& offer, Instant now);
   Outputs running(std::uint64_t epoch, Instant now);
   Outputs failing(std::uint64_t epoch, const std::string& process, Instant now);

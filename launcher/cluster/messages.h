@@ -25,8 +25,8 @@
 #include <variant>
 #include <vector>
 
-#include "launcher/cluster/world.h"
-#include "launcher/restart_policy.h"
+#include "launcher/model/restart_policy.h"
+#include "launcher/model/world.h"
 
 namespace fleetrun::launcher {
 

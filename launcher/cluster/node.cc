@@ -8,8 +8,8 @@
 #include "launcher/cluster/coordinator.h"
 #include "launcher/cluster/meeting_address.h"
 #include "launcher/cluster/node_settings.h"
-#include "launcher/cluster/socket_address.h"
 #include "launcher/etcd/etcd_discovery.h"
+#include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher {

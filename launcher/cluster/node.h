@@ -18,11 +18,11 @@
 #include "launcher/cluster/channel_server.h"
 #include "launcher/cluster/coordinator_driver.h"
 #include "launcher/cluster/deadline_timer.h"
-#include "launcher/cluster/discovery.h"
 #include "launcher/cluster/member_core.h"
-#include "launcher/cluster/membership.h"
-#include "launcher/cluster/name_lookup.h"
-#include "launcher/job_config.h"
+#include "launcher/model/discovery.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/membership.h"
+#include "launcher/net/name_lookup.h"
 
 namespace fleetrun::launcher {
 

@@ -3,8 +3,8 @@
 
 #include "launcher/cluster/coordinator_core.h"
 #include "launcher/cluster/member_core.h"
-#include "launcher/cluster/membership.h"
-#include "launcher/job_config.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/membership.h"
 
 namespace fleetrun::launcher {
 

@@ -9,8 +9,8 @@
 
 #include "launcher/cluster/meeting_address.h"
 #include "launcher/cluster/world_link.h"
-#include "launcher/etcd/etcd_address.h"
-#include "launcher/port_lease.h"
+#include "launcher/host/port_lease.h"
+#include "launcher/net/etcd_address.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "launcher/cluster/world.h"
-#include "launcher/job_config.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/world.h"
 
 namespace fleetrun::launcher {
 

@@ -5,7 +5,8 @@
 
 #include <utility>
 
-#include "launcher/signal_map.h"
+#include "launcher/cluster/join.h"
+#include "launcher/model/signal_map.h"
 
 namespace fleetrun::launcher {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <variant>
 
-#include "launcher/cluster/membership.h"
-#include "launcher/cluster/world.h"
-#include "launcher/job_config.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/membership.h"
+#include "launcher/model/world.h"
 #include "runtime/base/environ.h"
 
 namespace boost::asio {

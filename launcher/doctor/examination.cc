@@ -20,15 +20,16 @@
 #include <memory>
 #include <thread>
 
-#include "launcher/cluster/name_lookup.h"
-#include "launcher/cluster/socket_address.h"
-#include "launcher/devices.h"
 #include "launcher/etcd/etcd_client.h"
 #include "launcher/etcd/state_writer.h"
-#include "runtime/base/crypto.h"
+#include "launcher/host/find_devices.h"
+#include "launcher/model/devices.h"
+#include "launcher/net/name_lookup.h"
+#include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
-#include "runtime/base/secret.h"
 #include "runtime/base/version.h"
+#include "runtime/secure/crypto.h"
+#include "runtime/secure/secret.h"
 
 namespace fleetrun::launcher::doctor {
 namespace {

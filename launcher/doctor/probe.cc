@@ -11,7 +11,7 @@
 
 #include "launcher/doctor/examination.h"
 #include "launcher/doctor/reach.h"
-#include "launcher/remote/channel.h"
+#include "launcher/remote/agent_channel.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"

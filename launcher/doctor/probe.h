@@ -1,5 +1,6 @@
 // `fleetrun doctor --probe`: the doctor's hands on another host. It answers questions on its standard input, in the
-// frames of launcher/remote/channel (an order is a question, an output its answer; both hold JSON), and ends with it.
+// frames of launcher/remote/agent_channel (an order is a question, an output its answer; both hold JSON), and ends with
+// it.
 //
 //   {"ask": "clock"}                                      → {"clock": CLOCK_REALTIME in ns}
 //   {"ask": "examine", "questions": …}                    → {"condition": …}

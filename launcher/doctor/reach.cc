@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <array>
 
-#include "launcher/port_lease.h"
-#include "runtime/base/crypto.h"
+#include "launcher/host/port_lease.h"
 #include "runtime/base/error.h"
+#include "runtime/secure/crypto.h"
 
 namespace fleetrun::launcher::doctor {
 namespace {

@@ -18,14 +18,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "launcher/cluster/name_lookup.h"
-#include "launcher/cluster/socket_address.h"
 #include "launcher/doctor/examination.h"
 #include "launcher/doctor/probe.h"
+#include "launcher/net/name_lookup.h"
+#include "launcher/net/socket_address.h"
 #include "launcher/remote/own_host.h"
-#include "runtime/base/crypto.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/secure/crypto.h"
 
 namespace fleetrun::launcher::doctor {
 namespace {

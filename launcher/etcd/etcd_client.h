@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/etcd/etcd_address.h"
 #include "launcher/etcd/etcd_messages.h"
+#include "launcher/net/etcd_address.h"
 
 namespace boost::asio {
 class io_context;

@@ -24,9 +24,9 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/cluster/discovery.h"
-#include "launcher/etcd/etcd_address.h"
 #include "launcher/etcd/etcd_client.h"
+#include "launcher/model/discovery.h"
+#include "launcher/net/etcd_address.h"
 
 namespace boost::asio {
 class io_context;

@@ -105,8 +105,4 @@ struct EtcdWatchNews {
 };
 EtcdWatchNews watch_news_in(std::string_view line);
 
-std::string base64(std::string_view bytes);
-/// nullopt: `text` is no base64.
-std::optional<std::string> from_base64(std::string_view text);
-
 }  // namespace fleetrun::launcher

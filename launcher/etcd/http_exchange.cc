@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/cluster/name_lookup.h"
-#include "launcher/cluster/socket_address.h"
 #include "launcher/etcd/http_answer.h"
+#include "launcher/net/name_lookup.h"
+#include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::launcher {

@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPause{50}, kLongPause{1000};
+constexpr milliseconds kFollowPause{50}, kLongPause{1000};
 
 class Follower final : public EtcdActivity {
  public:
@@ -62,9 +62,9 @@ class Follower final : public EtcdActivity {
     try {
       news = watch_news_in(line);
     } catch (const Error&) {
-      return read_later(kPause);
+      return read_later(kFollowPause);
     }
-    if (news.failure || news.ended) return read_later(kPause);
+    if (news.failure || news.ended) return read_later(kFollowPause);
     has_watched_ = true;
     const std::weak_ptr alive(alive_);
     for (const EtcdChange& change : news.changes) {
@@ -77,13 +77,14 @@ class Follower final : public EtcdActivity {
   void on_watch_end(const EtcdFailure& failure) {
     watch_.reset();
     if (failure.kind == EtcdFailure::Kind::unavailable && has_watched_) return listen();
-    read_later(kPause);  // which tells the trouble, if it goes on
+    read_later(kFollowPause);  // which tells the trouble, if it goes on
   }
 
   void on_trouble(const EtcdFailure& failure) {
     const std::weak_ptr alive(alive_);
     if (listener_.on_trouble) listener_.on_trouble(failure);
-    if (!alive.expired()) read_later(failure.kind == EtcdFailure::Kind::unavailable ? kPause : kLongPause);
+    if (!alive.expired())
+      read_later(failure.kind == EtcdFailure::Kind::unavailable ? kFollowPause : kLongPause);
   }
 
   void read_later(milliseconds pause) {

@@ -16,7 +16,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience{2000}, kPause{100};
+constexpr milliseconds kWritePatience{2000}, kWritePause{100};
 
 class Writer final : public StateWriter {
  public:
@@ -50,7 +50,7 @@ class Writer final : public StateWriter {
     busy_ = true;
     if (lease_ != 0) return put();
     drawn_ = draw_lease_id();
-    asked_ = client_.ask(grant_lease(drawn_, time_to_live_), kPatience, [this](const EtcdReply& reply) {
+    asked_ = client_.ask(grant_lease(drawn_, time_to_live_), kWritePatience, [this](const EtcdReply& reply) {
       if (reply.failure && reply.failure->kind != EtcdFailure::Kind::exists)
         return on_failure(*reply.failure);
       lease_ = drawn_;
@@ -67,7 +67,7 @@ class Writer final : public StateWriter {
         .deletes = {},
         .read = {keys_.coordinator, keys_.state},
     };
-    asked_ = client_.ask(run_transaction(transaction), kPatience, [this](const EtcdReply& reply) {
+    asked_ = client_.ask(run_transaction(transaction), kWritePatience, [this](const EtcdReply& reply) {
       if (reply.failure) return on_failure(*reply.failure);
       try {
         on_answer(answer_in(reply.body));
@@ -103,7 +103,7 @@ class Writer final : public StateWriter {
   }
 
   void later() {
-    pause_.expires_after(kPause);
+    pause_.expires_after(kWritePause);
     pause_.async_wait([this, alive = std::weak_ptr(alive_)](const error_code& error) {
       if (!error && !alive.expired()) step();
     });
@@ -125,7 +125,7 @@ class Writer final : public StateWriter {
 
   void renew() {
     if (lease_ == 0 || busy_) return;
-    renewing_ = client_.ask(keep_lease(lease_), kPatience, [this](const EtcdReply& reply) {
+    renewing_ = client_.ask(keep_lease(lease_), kWritePatience, [this](const EtcdReply& reply) {
       try {
         const bool gone = reply.failure ? reply.failure->kind == EtcdFailure::Kind::missing
                                         : time_to_live_in(reply.body) == 0;

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <optional>
 
-#include "launcher/remote/channel.h"
+#include "launcher/remote/agent_channel.h"
 #include "launcher/remote/command.h"
 #include "launcher/remote/fan_out.h"
 #include "launcher/remote/launcher_lines.h"

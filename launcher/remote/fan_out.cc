@@ -9,8 +9,8 @@
 #include <map>
 #include <random>
 
-#include "launcher/engines/srun_fan_out.h"
 #include "launcher/remote/link.h"
+#include "launcher/remote/srun_fan_out.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"

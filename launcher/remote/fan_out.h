@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/remote/channel.h"
+#include "launcher/remote/agent_channel.h"
 #include "launcher/remote/ssh_command.h"
 
 namespace boost::asio {
@@ -27,7 +27,7 @@ namespace fleetrun::launcher::remote {
 
 struct FanOutSettings {
   std::vector<std::string> ssh = {"ssh"};
-  std::vector<std::string> srun;         // one command for all hosts instead (launcher/engines/srun_fan_out)
+  std::vector<std::string> srun;         // one command for all hosts instead (launcher/remote/srun_fan_out)
   std::string program;                   // fleetrun on the hosts
   std::string own_program;               // and here
   std::string words = "agent --stdin";   // what it is told to do; constant, since a shell reads it

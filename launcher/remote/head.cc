@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kLeaving{5}, kLost{1};  // for agents to end; whe
 constexpr std::chrono::minutes kCollecting{10};
 constexpr std::size_t kMostTold = 16;  // of more hosts than these, nobody wants to hear that each has come
 constexpr std::chrono::seconds kForced{5};  // after a second signal
-constexpr int kRefused = 125;               // fleetrun's own exit status
+constexpr int kHeadRefused = 125;           // fleetrun's own exit status
 constexpr std::size_t kMostNamed = 50;      // refused hosts in one message
 
 enum class Stage { logging_in, rolling_back, running, ending, collecting, leaving, over };
@@ -276,7 +276,8 @@ class Head final : public FanOutListener, public HeadListener {
   void on_cut_off(std::uint32_t host, const std::string& why) {
     hosts_[host].cut_off = "the connection to " + name(host) + " broke" + (why.empty() ? "" : ": " + why);
     observer_.say(LogLevel::warning, hosts_[host].cut_off + "; what runs there is stopped");
-    if (stage_ == Stage::running && !hosts_[host].in_job) give_up_on(host, kRefused, hosts_[host].cut_off);
+    if (stage_ == Stage::running && !hosts_[host].in_job)
+      give_up_on(host, kHeadRefused, hosts_[host].cut_off);
   }
 
   /// A host that is not in the job yet will not come.
@@ -402,7 +403,7 @@ class Head final : public FanOutListener, public HeadListener {
       if (hosts_[i].cut_off.empty() || result_.end.failure || result_.end.exit_status == 0 ||
           plan_.hosts[i].host.name != result_.end.node)
         continue;
-      result_.exit_status = kRefused;
+      result_.exit_status = kHeadRefused;
       result_.end.why = hosts_[i].cut_off;
     }
   }

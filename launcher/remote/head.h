@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "launcher/cluster/cluster_event.h"
+#include "launcher/model/signal_map.h"
 #include "launcher/remote/fan_out.h"
 #include "launcher/remote/head_plan.h"
-#include "launcher/signal_map.h"
 
 namespace fleetrun::launcher::remote {
 

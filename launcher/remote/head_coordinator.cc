@@ -4,8 +4,8 @@
 
 #include "launcher/cluster/coordinator.h"
 #include "launcher/cluster/node_settings.h"
-#include "runtime/base/tls_session.h"
 #include "runtime/base/version.h"
+#include "runtime/secure/tls_session.h"
 
 namespace fleetrun::launcher::remote {
 namespace {

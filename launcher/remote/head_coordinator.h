@@ -2,7 +2,7 @@
 #pragma once
 
 #include "launcher/remote/head.h"
-#include "runtime/base/secret.h"
+#include "runtime/secure/secret.h"
 
 namespace fleetrun::launcher::remote {
 

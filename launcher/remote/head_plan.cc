@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "launcher/engines/slurm_allocation.h"
-#include "launcher/engines/srun_fan_out.h"
+#include "launcher/remote/srun_fan_out.h"
 #include "launcher/remote/ssh_command.h"
+#include "launcher/schedulers/slurm_allocation.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/version.h"

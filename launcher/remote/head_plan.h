@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "launcher/job_config.h"
-#include "launcher/remote/host_list.h"
+#include "launcher/model/host_list.h"
+#include "launcher/model/job_config.h"
 #include "launcher/remote/launch_order.h"
 #include "launcher/remote/own_host.h"
 
@@ -45,7 +45,7 @@ struct HeadPlace {
   OwnHost own;
 };
 
-/// The list as the configuration has it, files read. Throws: Error(config), see launcher/remote/host_list.
+/// The list as the configuration has it, files read. Throws: Error(config), see launcher/model/host_list.
 RemoteHosts hosts_of(const HostList& list);
 
 /// `options` before a job file was applied. Throws: Error(usage|config) for what does not go together with a list of

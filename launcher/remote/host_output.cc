@@ -10,7 +10,7 @@
 #include <chrono>
 #include <utility>
 
-#include "launcher/log_output.h"
+#include "launcher/logs/log_output.h"
 
 namespace fleetrun::launcher::remote {
 namespace {

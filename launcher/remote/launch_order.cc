@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
-#include "launcher/plan_roles.h"
+#include "launcher/config/job_file_roles.h"
+#include "launcher/config/make_job_config.h"
+#include "launcher/config/read_job_file.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/settings.h"
 #include "launcher/remote/wire.h"
-#include "launcher/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -46,7 +49,7 @@ Environ without_settings(const Environ& environ, const LaunchOrder& order) {
   for (const char* list : {"PADDLE_TRAINER_ENDPOINTS", "DISTRIBUTED_TRAINER_ENDPOINTS"}) left.erase(list);
   for (const char* engine : {"SLURM_JOB_ID", "SLURM_JOBID", "KUBERNETES_SERVICE_HOST", "VC_TASK_INDEX",
                              "PADDLE_TRAINERS", "PADDLE_ELASTIC_SERVER"})
-    left.erase(engine);  // launcher/engines: the order says where to meet
+    left.erase(engine);  // launcher/schedulers: the order says where to meet
   for (const auto& [name, value] : order.environment) left.set(name, value);
   return left;
 }

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/job_config.h"
+#include "launcher/model/job_config.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/environ.h"
 

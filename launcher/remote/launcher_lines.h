@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/remote/channel.h"
+#include "launcher/remote/agent_channel.h"
 
 namespace fleetrun::launcher::remote {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/remote/channel.h"
+#include "launcher/remote/agent_channel.h"
 #include "launcher/remote/command.h"
 
 namespace boost::asio {

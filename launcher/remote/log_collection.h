@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/remote/channel.h"
+#include "launcher/remote/agent_channel.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher::remote {

@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "launcher/remote/host_list.h"
+#include "launcher/model/host_list.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher::remote {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/remote/host_list.h"
+#include "launcher/model/host_list.h"
 
 namespace fleetrun::launcher::remote {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ps/table_config.h"
-#include "ps/table_memory.h"
+#include "ps/base/table_config.h"
+#include "ps/table/table_memory.h"
 #include "runtime/base/environ.h"
 
 namespace fleetrun::ps {

@@ -39,7 +39,6 @@ namespace {
 constexpr std::size_t kShards = 256;
 constexpr std::size_t kKeyBytes = 9;
 constexpr std::size_t kBatch = 1024;
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 using Key = std::array<char, kKeyBytes>;
 using Counts = std::array<std::atomic<std::uint64_t>, kShards>;
@@ -63,7 +62,7 @@ rocksdb::Slice slice_of(const Key& key) noexcept {
 }
 
 // RocksDB's own log, which would lie beside the rows, ends the process when the disk is full: Debian's library has its
-// assertions (tests/integration/ps/disk_trouble_test.cc). What fails is told by statuses anyway.
+// assertions (tests/integration/ps/disk/disk_trouble_test.cc). What fails is told by statuses anyway.
 class Quiet final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;

@@ -6,9 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "ps/cold_rows.h"
+#include "ps/table/cold_rows.h"
 
 namespace fleetrun::ps {
+
+inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 struct RocksdbStoreOptions {
   /// Where the tables' directories are made. Any number of servers may name the same.

@@ -13,11 +13,11 @@
 #include <fstream>
 #include <iterator>
 
-#include "ps/block_file.h"
-#include "ps/durable/bytes.h"
+#include "ps/base/block_file.h"
+#include "ps/base/bytes.h"
+#include "ps/base/wire.h"
 #include "ps/durable/write_log.h"
 #include "ps/saving/manifest.h"
-#include "ps/wire.h"
 #include "runtime/base/crc32c.h"
 #include "runtime/base/error.h"
 

@@ -1,4 +1,4 @@
-// What a server keeps of itself: a save of its tables like any other (ps/snapshot.h), that has its share of the
+// What a server keeps of itself: a save of its tables like any other (ps/saving/snapshot.h), that has its share of the
 // changes and of the meeting beside them, and the log from there on.
 //
 //   DIRECTORY/server-<rank, 5 digits>/

@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "ps/durable/push_history.h"
+#include "ps/base/push_history.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

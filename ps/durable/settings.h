@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "ps/durable/durability.h"
+#include "ps/base/durability.h"
 
 namespace fleetrun {
 class Environ;

@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "ps/directory_sync.h"
+#include "ps/base/directory_sync.h"
 #include "ps/durable/log_format.h"
 
 namespace fleetrun::ps {

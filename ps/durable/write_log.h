@@ -21,8 +21,8 @@
 #include <thread>
 #include <vector>
 
-#include "ps/durable/durability.h"
-#include "ps/message.h"
+#include "ps/base/durability.h"
+#include "ps/base/message.h"
 #include "runtime/base/error.h"
 #include "runtime/base/unique_fd.h"
 

@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "ps/base/outcome.h"
+#include "ps/client/forwarding_client.h"
 #include "ps/geo/local_tables.h"
-#include "ps/modes/forwarding_client.h"
-#include "ps/outcome.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

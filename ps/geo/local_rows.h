@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "ps/geo/key_index.h"
-#include "ps/sparse_table.h"
+#include "ps/table/key_index.h"
+#include "ps/table/sparse_table.h"
 
 namespace fleetrun::ps {
 

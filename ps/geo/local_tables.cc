@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "ps/key_groups.h"
+#include "ps/base/key_groups.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "ps/client.h"
+#include "ps/client/client.h"
 #include "ps/geo/local_rows.h"
-#include "ps/table_set.h"
+#include "ps/table/table_set.h"
 
 namespace fleetrun::ps {
 

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <utility>
 
-#include "ps/channel_client.h"
-#include "ps/server.h"
+#include "ps/client/channel_client.h"
+#include "ps/server/server.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ps/client.h"
-#include "ps/table_memory.h"
+#include "ps/client/client.h"
+#include "ps/table/table_memory.h"
 
 namespace fleetrun::ps {
 

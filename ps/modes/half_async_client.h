@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "ps/client.h"
+#include "ps/client/client.h"
 
 namespace fleetrun::ps {
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "ps/modes/forwarding_client.h"
+#include "ps/base/outcome.h"
+#include "ps/client/forwarding_client.h"
 #include "ps/modes/merged_push.h"
-#include "ps/outcome.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "ps/client.h"
+#include "ps/client/client.h"
 
 namespace fleetrun::ps {
 

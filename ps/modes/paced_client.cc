@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "ps/modes/forwarding_client.h"
+#include "ps/client/forwarding_client.h"
 
 namespace fleetrun::ps {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "ps/client.h"
+#include "ps/client/client.h"
 
 namespace fleetrun::ps {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "ps/hash.h"
-#include "ps/row_copy.h"
+#include "ps/base/hash.h"
+#include "ps/base/row_copy.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-#include "ps/modes/forwarding_client.h"
+#include "ps/client/forwarding_client.h"
 
 namespace fleetrun {
 class Environ;

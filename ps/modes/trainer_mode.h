@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "ps/client.h"
+#include "ps/client/client.h"
 
 namespace fleetrun::ps {
 

@@ -1,7 +1,7 @@
-// What a process proves to parameter servers, and they to it: that both know the job's secret (runtime/base/access.h).
+// What a process proves to parameter servers, and they to it: that both know the job's secret (runtime/connect/access.h).
 #pragma once
 
-#include "runtime/base/access.h"
+#include "runtime/connect/access.h"
 
 namespace fleetrun::ps {
 

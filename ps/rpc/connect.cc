@@ -1,5 +1,5 @@
 // One channel per server, which all find each other first; where a server may come back (ConnectOptions::recover_within),
-// what it did not answer is sent again (ps/recovering_channel.h).
+// what it did not answer is sent again (ps/client/recovering_channel.h).
 #include "ps/rpc/connect.h"
 
 #include <atomic>
@@ -9,12 +9,12 @@
 
 #include <grpc/support/log.h>
 
-#include "ps/channel_client.h"
-#include "ps/recovering_channel.h"
+#include "ps/client/channel_client.h"
+#include "ps/client/recovering_channel.h"
 #include "ps/rpc/dial.h"
 #include "ps/rpc/rpc_channel.h"
 #include "runtime/base/error.h"
-#include "runtime/base/log.h"
+#include "runtime/log/log.h"
 
 namespace fleetrun::ps {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "ps/client.h"
-#include "ps/observer.h"
+#include "ps/client/client.h"
+#include "ps/client/observer.h"
 #include "ps/rpc/access.h"
 #include "ps/rpc/transport.h"
 
@@ -36,7 +36,7 @@ struct ConnectOptions {
 std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const ClientOptions& client,
                                 const ConnectOptions& options = {});
 
-/// The same for who looks on (ps/observer.h), which takes the tables as the servers have them. What it only reads may take
+/// The same for who looks on (ps/client/observer.h), which takes the tables as the servers have them. What it only reads may take
 /// as long as the connection, too.
 Observer observe(const std::vector<std::string>& endpoints, const ConnectOptions& options = {});
 

@@ -1,4 +1,4 @@
-// One attempt to connect to a server by one way and to prove the job's secret to each other (runtime/base/knock.h). Does not
+// One attempt to connect to a server by one way and to prove the job's secret to each other (runtime/connect/knock.h). Does not
 // block: the caller polls.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "ps/rpc/access.h"
 #include "ps/rpc/transport.h"
 #include "ps/shm/segment.h"
-#include "runtime/base/knock.h"
+#include "runtime/connect/knock.h"
 
 namespace fleetrun::ps {
 

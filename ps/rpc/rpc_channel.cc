@@ -9,8 +9,8 @@
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/generic/generic_stub.h>
 
-#include "ps/channel_client.h"
-#include "ps/outcome.h"
+#include "ps/base/outcome.h"
+#include "ps/client/channel_client.h"
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/settings.h"
 #include "runtime/base/error.h"

@@ -13,8 +13,8 @@
 #include <optional>
 #include <string>
 
-#include "ps/channel.h"
-#include "ps/in_flight.h"
+#include "ps/base/channel.h"
+#include "ps/client/in_flight.h"
 #include "ps/rpc/dial.h"
 #include "ps/rpc/session.h"
 #include "ps/shm/link.h"

@@ -28,16 +28,16 @@
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 
+#include "ps/base/slow_lane.h"
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/patience.h"
 #include "ps/rpc/session.h"
 #include "ps/rpc/settings.h"
 #include "ps/shm/host.h"
-#include "ps/slow_lane.h"
 #include "ps/watch/figures_file.h"
-#include "runtime/base/doorkeeper.h"
 #include "runtime/base/error.h"
-#include "runtime/base/log.h"
+#include "runtime/connect/doorkeeper.h"
+#include "runtime/log/log.h"
 
 namespace fleetrun::ps {
 namespace {

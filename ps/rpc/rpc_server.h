@@ -7,7 +7,7 @@
 
 #include "ps/rpc/access.h"
 #include "ps/rpc/transport.h"
-#include "ps/server.h"
+#include "ps/server/server.h"
 
 namespace fleetrun::ps {
 
@@ -38,12 +38,12 @@ class RpcServer {
   /// Connections and calls that were refused because they did not prove the secret.
   std::uint64_t refusals() const;
 
-  /// A new world of the job (ps/server.h). Threads: any.
+  /// A new world of the job (ps/server/server.h). Threads: any.
   void update(const Attendance& attendance);
   /// Requests of trainers that were taken for lost, all refused.
   std::uint64_t stale_requests() const noexcept;
 
-  /// What it has done so far, as JSON (ps/watch/stat_json.h).
+  /// What it has done so far, as JSON (ps/server/stat_json.h).
   std::string stat() const;
 
   /// Restores what save() wrote, from this server's host, before trainers come; as Server::load.

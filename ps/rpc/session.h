@@ -1,5 +1,5 @@
 // What makes a call on a connection provably the other side's: its session, the keys of which the handshake has made
-// (runtime/base/handshake), a number that is used once, and a code over the number, the method and the whole body.
+// (runtime/secure/handshake), a number that is used once, and a code over the number, the method and the whole body.
 //
 //   request  metadata "fleetrun-proof-bin" = u64 session │ u64 number │ code[16] over method path, 0, body
 //   answer   metadata "fleetrun-proof-bin" = code[16] over body, under the request's number
@@ -20,8 +20,8 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/base/handshake.h"
-#include "runtime/base/message_code.h"
+#include "runtime/secure/handshake.h"
+#include "runtime/secure/message_code.h"
 
 namespace fleetrun::ps {
 

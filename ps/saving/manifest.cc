@@ -27,8 +27,8 @@
 #include <tuple>
 #include <utility>
 
-#include "ps/block_file.h"
-#include "ps/directory_sync.h"
+#include "ps/base/block_file.h"
+#include "ps/base/directory_sync.h"
 #include "runtime/base/content_digest.h"
 #include "runtime/base/crc32c.h"
 #include "runtime/base/error.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/accessor.h"
+#include "ps/table/accessor.h"
 
 namespace fleetrun::ps {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "ps/key_partition.h"
+#include "ps/base/key_partition.h"
 #include "ps/saving/gzip_text.h"
 #include "ps/saving/paddle_row.h"
 #include "ps/saving/parallel.h"

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ps/initializer.h"
-#include "ps/row_layout.h"
-#include "ps/table_config.h"
-#include "ps/update_rule.h"
+#include "ps/base/table_config.h"
+#include "ps/table/initializer.h"
+#include "ps/table/row_layout.h"
+#include "ps/table/update_rule.h"
 
 namespace fleetrun::ps {
 
@@ -25,7 +25,7 @@ class PaddleRows {
 
   struct Row {
     std::uint64_t key = 0;
-    std::vector<float> floats;  // as ps/row_layout.h has them
+    std::vector<float> floats;  // as ps/table/row_layout.h has them
   };
   /// Throws: Error(data) for a line that is none, Error(config) for a row of another width or rule.
   void parse(std::string_view line, Row& row) const;

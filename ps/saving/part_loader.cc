@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "ps/key_partition.h"
+#include "ps/base/key_partition.h"
 #include "ps/saving/parallel.h"
 #include "ps/saving/piece_format.h"
 #include "runtime/base/error.h"

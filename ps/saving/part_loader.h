@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "ps/block_file.h"
+#include "ps/base/block_file.h"
 #include "ps/saving/manifest.h"
 #include "ps/saving/part_writer.h"
-#include "ps/table_set.h"
+#include "ps/table/table_set.h"
 
 namespace fleetrun::ps {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "ps/directory_sync.h"
-#include "ps/key_partition.h"
+#include "ps/base/directory_sync.h"
+#include "ps/base/key_partition.h"
 #include "ps/saving/parallel.h"
 #include "ps/saving/piece_format.h"
 #include "runtime/base/error.h"

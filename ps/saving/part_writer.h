@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/block_file.h"
+#include "ps/base/block_file.h"
 #include "ps/saving/manifest.h"
 #include "ps/saving/table_cut.h"
 

@@ -1,7 +1,7 @@
 #include "ps/saving/piece_format.h"
 
-#include "ps/row_layout.h"
-#include "ps/update_rule.h"
+#include "ps/table/row_layout.h"
+#include "ps/table/update_rule.h"
 
 namespace fleetrun::ps {
 

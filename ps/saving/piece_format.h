@@ -1,10 +1,10 @@
-// What is in a piece, one of the files that a server's part of a save consists of; all in the blocks of ps/block_file.h.
+// What is in a piece, one of the files that a server's part of a save consists of; all in the blocks of ps/base/block_file.h.
 //
 //   PieceHead | per table: TableHead, name: length u32, bytes
 //   sections until the one of kind end:  SectionHead, and by kind
-//     rows    { count u32 | count x { key u64 | f32[row] } } until count is 0     row as ps/sparse_table.h shows it
+//     rows    { count u32 | count x { key u64 | f32[row] } } until count is 0     row as ps/table/sparse_table.h shows it
 //     dense   DenseHead | f32[floats] values | f32[floats] state, per kind of state
-//     admission  { shard u32 | count u32 | u64[count] } until shard is ~0       what ps/admission.h has counted
+//     admission  { shard u32 | count u32 | u64[count] } until shard is ~0       what ps/table/admission.h has counted
 //     named   name: length u32, bytes | length u64, bytes        what else a server keeps (ps/saving/part_writer.h)
 //
 // Each sparse table has a rows section in every piece, with shards of its own; dense tables and named bytes are in the
@@ -14,7 +14,7 @@
 #include <array>
 #include <cstdint>
 
-#include "ps/table_config.h"
+#include "ps/base/table_config.h"
 
 namespace fleetrun::ps {
 
@@ -47,7 +47,7 @@ struct TableHead {
   /// Sparse: floats of a row. Dense: floats of state per value.
   std::uint32_t floats = 0;
   std::uint64_t width = 0;
-  /// Dense: says with the number of servers who held what (ps/key_partition.h).
+  /// Dense: says with the number of servers who held what (ps/base/key_partition.h).
   std::uint64_t min_block = 0;
 };
 static_assert(sizeof(TableHead) == 48);

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "ps/sparse_cut.h"
-#include "ps/table_set.h"
+#include "ps/table/sparse_cut.h"
+#include "ps/table/table_set.h"
 
 namespace fleetrun::ps {
 
@@ -38,7 +38,7 @@ class TableCut {
   std::span<const std::uint64_t> admission_words(std::uint32_t table, std::size_t shard) const;
   const DenseTable::Contents& dense(std::uint32_t table) const { return dense_.at(table); }
 
-  /// The save is durable: what its mode changes in the rows that it holds (ps/accessor.h, note_saved). Called once.
+  /// The save is durable: what its mode changes in the rows that it holds (ps/table/accessor.h, note_saved). Called once.
   void settle();
 
  private:

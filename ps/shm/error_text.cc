@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ps/wire.h"
+#include "ps/base/wire.h"
 
 namespace fleetrun::ps {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "ps/message.h"
+#include "ps/base/message.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

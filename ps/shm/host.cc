@@ -15,18 +15,17 @@
 #include <utility>
 #include <vector>
 
-#include "ps/outcome.h"
+#include "ps/base/outcome.h"
+#include "ps/base/wire.h"
 #include "ps/shm/arena.h"
 #include "ps/shm/error_text.h"
 #include "ps/shm/link.h"
 #include "ps/shm/segment.h"
-#include "ps/wire.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
 namespace {
 
-constexpr std::uint64_t kKeptPages = std::uint64_t{64} << 20;
 /// Several of them in the time after which a trainer takes a silent server for gone.
 constexpr std::chrono::milliseconds kBeat{500};
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "ps/server.h"
-#include "ps/slow_lane.h"
+#include "ps/base/slow_lane.h"
+#include "ps/server/server.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::ps {

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "ps/in_flight.h"
+#include "ps/base/wire.h"
+#include "ps/client/in_flight.h"
 #include "ps/shm/arena.h"
 #include "ps/shm/error_text.h"
-#include "ps/wire.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -24,8 +24,6 @@ namespace {
 
 /// Releases wait in this process when the server is so far behind: there is always room for calls.
 constexpr std::uint64_t kMostReleases = kShmEntries / 2;
-/// Pages above it are given back when no request is under way.
-constexpr std::uint64_t kKeptPages = std::uint64_t{64} << 20;
 /// Without a beat in between, the server is gone.
 constexpr int kMostLooks = 3;
 

@@ -12,8 +12,8 @@
 #include <span>
 #include <string>
 
-#include "ps/message.h"
-#include "ps/outcome.h"
+#include "ps/base/message.h"
+#include "ps/base/outcome.h"
 #include "ps/shm/segment.h"
 #include "runtime/base/unique_fd.h"
 

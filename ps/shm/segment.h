@@ -24,6 +24,9 @@
 
 namespace fleetrun::ps {
 
+/// Touched bytes of a ring above this are given back when no request is under way.
+inline constexpr std::uint64_t kKeptPages = std::uint64_t{64} << 20;
+
 enum class ShmKind : std::uint32_t {
   call,     // requests: a message to be answered under the number `call`
   release,  // requests: the answer at `offset` has been read

@@ -42,7 +42,7 @@ Shows for each table its rows, and for each kind of call how many there were, th
 the times that half and 99 in 100 of the calls were not above, from a histogram that is at most 1/32 too high. In a job with
 several servers there is a line for each server, and the skew: the rows of the fullest server over the mean.
 
-  --json    one line of JSON for each server, in rank order; ps/watch/stat_json.h says what is in it
+  --json    one line of JSON for each server, in rank order; ps/server/stat_json.h says what is in it
   --watch   again once a second, until Ctrl-C; counts and times are then those of the last second
 )";
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ps/stored_rows.h"
-#include "ps/table_config.h"
+#include "ps/base/stored_rows.h"
+#include "ps/base/table_config.h"
 
 namespace fleetrun::ps {
 

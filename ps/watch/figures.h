@@ -10,10 +10,10 @@
 #include <memory>
 #include <vector>
 
-#include "ps/outcome.h"
-#include "ps/table_config.h"
+#include "ps/base/outcome.h"
+#include "ps/base/table_config.h"
+#include "ps/base/wire.h"
 #include "ps/watch/histogram.h"
-#include "ps/wire.h"
 
 namespace fleetrun::ps {
 

@@ -1,7 +1,7 @@
 // Who a process is within its job: its role, its rank, how many others there are, and where everybody
 // listens.
 //
-// The launcher decides it (launcher/plan), hands it over in environment variables
+// The launcher decides it (launcher/plan/make_plan), hands it over in environment variables
 // (runtime/base/env_contract), and the training process reads it back from there. It is a plain value; equal
 // identities are equal in every field.
 #pragma once

@@ -38,7 +38,7 @@ class Scope {
 };
 
 /// Where the rows of `sparse_embedding` come from (a parameter server, or one in this process), and where row
-/// gradients go. Implemented by runtime/parameter_exchange; the engine knows no server.
+/// gradients go. Implemented by runtime/trainer/parameter_exchange; the engine knows no server.
 class RowSource {
  public:
   virtual ~RowSource() = default;

@@ -13,23 +13,8 @@ namespace fleetrun::engine {
 
 namespace {
 
-const std::map<std::string_view, const OperatorDefinition*>& table() {
-  static const std::map<std::string_view, const OperatorDefinition*> definitions = [] {
-    std::map<std::string_view, const OperatorDefinition*> all;
-    for (const auto group :
-         {elementwise_operators(),   unary_operators(),       activation_operators(),
-          matrix_operators(),        einsum_operators(),      lookup_operators(),
-          index_operators(),         join_operators(),        layout_operators(),
-          repeat_operators(),        reduce_operators(),      order_operators(),
-          loss_operators(),          metric_operators(),      initializer_operators(),
-          random_operators(),        statistics_operators(),  update_operators(),
-          clip_operators(),          convolution_operators(), pooling_operators(),
-          normalization_operators(), batch_norm_operators(),  recurrent_operators(),
-          print_operators(),         fused_operators(),       reduce_schedule_operators()}) {
-      for (const OperatorDefinition& definition : group) all.emplace(definition.type, &definition);
-    }
-    return all;
-  }();
+std::map<std::string_view, const OperatorDefinition*>& table() {
+  static std::map<std::string_view, const OperatorDefinition*> definitions;
   return definitions;
 }
 
@@ -254,6 +239,10 @@ void Inference::fail(const std::string& what, const std::string& hint) const {
     separator = ", ";
   }
   fail_at(op_, ErrorKind::config, text, hint);
+}
+
+void add_operators(std::span<const OperatorDefinition> group) {
+  for (const OperatorDefinition& definition : group) table().emplace(definition.type, &definition);
 }
 
 const OperatorDefinition* find_operator(std::string_view type) noexcept {

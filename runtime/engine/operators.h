@@ -1,7 +1,7 @@
 // The operators of a Program: how each checks its inputs, computes, and is differentiated.
 //
-// The table of operators with inputs, outputs and attributes is at the top of its group's source file:
-// every *_operators.cc of this folder opens with its. Names and meanings are Paddle's where Paddle has the operator. The
+// The table of operators with inputs, outputs and attributes is at the top of its group's source file: every
+// operators/*_operators.cc opens with its. This room knows none of them: operators/all_operators.h adds them to the table. Names and meanings are Paddle's where Paddle has the operator. The
 // gradient operator of `x` is `x_grad`; the gradient of a variable v is named v@GRAD.
 #pragma once
 
@@ -126,35 +126,9 @@ struct OperatorDefinition {
   bool has_parameter = false;
 };
 
-std::span<const OperatorDefinition> elementwise_operators();
-/// What passes make of others (passes/fused_operators.cc).
-std::span<const OperatorDefinition> fused_operators();
-/// Those of passes/reduce_schedule.h.
-std::span<const OperatorDefinition> reduce_schedule_operators();
-std::span<const OperatorDefinition> unary_operators();
-std::span<const OperatorDefinition> activation_operators();
-std::span<const OperatorDefinition> matrix_operators();
-std::span<const OperatorDefinition> einsum_operators();
-std::span<const OperatorDefinition> index_operators();
-std::span<const OperatorDefinition> order_operators();
-std::span<const OperatorDefinition> random_operators();
-std::span<const OperatorDefinition> repeat_operators();
-std::span<const OperatorDefinition> lookup_operators();
-std::span<const OperatorDefinition> join_operators();
-std::span<const OperatorDefinition> layout_operators();
-std::span<const OperatorDefinition> reduce_operators();
-std::span<const OperatorDefinition> loss_operators();
-std::span<const OperatorDefinition> metric_operators();
-std::span<const OperatorDefinition> initializer_operators();
-std::span<const OperatorDefinition> statistics_operators();
-std::span<const OperatorDefinition> update_operators();
-std::span<const OperatorDefinition> clip_operators();
-std::span<const OperatorDefinition> convolution_operators();
-std::span<const OperatorDefinition> pooling_operators();
-std::span<const OperatorDefinition> normalization_operators();
-std::span<const OperatorDefinition> batch_norm_operators();
-std::span<const OperatorDefinition> recurrent_operators();
-std::span<const OperatorDefinition> print_operators();
+/// Adds a group of definitions to the table; the same group again changes nothing. Its rows live as long as the process.
+/// Threads: before programs are built, as initializers of static variables do.
+void add_operators(std::span<const OperatorDefinition> group);
 
 /// nullptr when there is no such operator.
 const OperatorDefinition* find_operator(std::string_view type) noexcept;

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
+#include "runtime/engine/operators/all_operators.h"
 #include "runtime/inference/table_text.h"
 
 namespace fleetrun::inference {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/table_config.h"
+#include "ps/base/table_config.h"
 #include "runtime/engine/program.h"
 
 namespace fleetrun::inference {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/table_config.h"
+#include "ps/base/table_config.h"
 
 namespace fleetrun::inference {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "collective/call.h"
+#include "collective/base/call.h"
 
 // pybind11 is included by source files only.
 namespace pybind11 {

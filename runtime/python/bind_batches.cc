@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataset/batch_source.h"
+#include "dataset/base/batch_source.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
 

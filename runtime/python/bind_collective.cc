@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "collective/bucket_plan.h"
-#include "collective/communicator.h"
-#include "collective/world.h"
+#include "collective/base/bucket_plan.h"
+#include "collective/base/communicator.h"
+#include "collective/groups/world.h"
 #include "runtime/base/environ.h"
 #include "runtime/python/array_view.h"
 #include "runtime/python/bindings.h"

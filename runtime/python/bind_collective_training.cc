@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/collective_pass.h"
-#include "runtime/gradient_exchange.h"
-#include "runtime/pass_profile.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_options.h"
 #include "runtime/python/feed.h"
 #include "runtime/python/pass_options.h"
+#include "runtime/trainer/collective_pass.h"
+#include "runtime/trainer/gradient_exchange.h"
+#include "runtime/trainer/pass_profile.h"
 
 namespace fleetrun::python {
 

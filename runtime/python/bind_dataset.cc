@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataset/queue_dataset.h"
+#include "dataset/queue/queue_dataset.h"
 #include "runtime/python/bindings.h"
 
 namespace fleetrun::python {

@@ -13,6 +13,7 @@
 #include "runtime/base/error.h"
 #include "runtime/engine/executor.h"
 #include "runtime/engine/operators.h"
+#include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/program.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/feed.h"

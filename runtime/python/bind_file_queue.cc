@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "dataset/file_queue.h"
+#include "dataset/base/file_queue.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
 

@@ -9,9 +9,9 @@
 
 #include "dataset/memory/in_memory_dataset.h"
 #include "runtime/base/environ.h"
-#include "runtime/global_shuffle.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/interrupt.h"
+#include "runtime/trainer/global_shuffle.h"
 
 namespace fleetrun::python {
 

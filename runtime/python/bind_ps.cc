@@ -12,17 +12,17 @@
 #include <utility>
 #include <vector>
 
-#include "ps/client.h"
-#include "ps/client_environment.h"
+#include "ps/client/client.h"
+#include "ps/client/client_environment.h"
 #include "ps/disk/disk_settings.h"
 #include "ps/durable/settings.h"
 #include "ps/memory/in_process.h"
-#include "ps/memory_quota.h"
 #include "ps/modes/row_cache.h"
 #include "ps/modes/trainer_mode.h"
 #include "ps/rpc/connect.h"
 #include "ps/rpc/rpc_server.h"
-#include "ps/server.h"
+#include "ps/server/server.h"
+#include "ps/table/memory_quota.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/text.h"
 #include "runtime/python/bindings.h"

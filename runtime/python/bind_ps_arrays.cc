@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "ps/client.h"
-#include "ps/table_config.h"
+#include "ps/base/table_config.h"
+#include "ps/client/client.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/python/bindings.h"

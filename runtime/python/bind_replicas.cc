@@ -13,7 +13,7 @@
 #include "runtime/python/collective_options.h"
 #include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
-#include "runtime/replica_runner.h"
+#include "runtime/trainer/replica_runner.h"
 
 namespace fleetrun::python {
 

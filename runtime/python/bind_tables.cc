@@ -8,7 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/python/bindings.h"
-#include "runtime/table_choice.h"
+#include "runtime/trainer/table_choice.h"
 
 namespace fleetrun::python {
 

@@ -10,20 +10,20 @@
 #include <utility>
 #include <vector>
 
-#include "dataset/batch_source.h"
+#include "dataset/base/batch_source.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/text.h"
-#include "runtime/dataset_trainer.h"
 #include "runtime/engine/optimizer.h"
-#include "runtime/heartbeat.h"
 #include "runtime/inference/table_text.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
 #include "runtime/python/pass_options.h"
 #include "runtime/python/timelines.h"
-#include "runtime/step_runner.h"
-#include "runtime/table_plan.h"
+#include "runtime/trainer/dataset_trainer.h"
+#include "runtime/trainer/heartbeat.h"
+#include "runtime/trainer/step_runner.h"
+#include "runtime/trainer/table_plan.h"
 
 namespace fleetrun::python {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "collective/gpu.h"
+#include "collective/nccl/gpu.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::python {

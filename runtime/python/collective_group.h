@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "collective/communicator.h"
-#include "collective/world.h"
+#include "collective/base/communicator.h"
+#include "collective/groups/world.h"
 #include "runtime/python/interruptible_thread.h"
 
 namespace fleetrun::python {
@@ -23,7 +23,7 @@ class Group {
       : world(std::move(in_world)), ranks_(std::move(ranks)), options_(std::move(options)) {}
 
   /// The communicator of this GPU's memory, or of the host's. The first call with arrays on a GPU makes it, on all ranks.
-  /// Throws: as collective/gpu.h says; where another rank makes another call than that, both say so.
+  /// Throws: as collective/nccl/gpu.h says; where another rank makes another call than that, both say so.
   collective::Communicator& of(std::optional<int> device);
   bool has(int device);
   void abort(const Error& why) noexcept;

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/collective_pass.h"
 #include "runtime/python/collective_group.h"
+#include "runtime/trainer/collective_pass.h"
 
 namespace fleetrun::python {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "dataset/number_print.h"
+#include "dataset/text/number_print.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/dataset_trainer.h"
+#include "runtime/trainer/dataset_trainer.h"
 
 namespace pybind11 {
 class function;

@@ -1,4 +1,4 @@
-// The curves of a training, read from what its trainers wrote while it ran: files of events (runtime/event_file.h), or logs
+// The curves of a training, read from what its trainers wrote while it ran: files of events (runtime/trainer/event_file.h), or logs
 // with the lines that train_from_dataset prints.
 #pragma once
 

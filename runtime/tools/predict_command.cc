@@ -13,9 +13,9 @@
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/base/words.h"
-#include "runtime/batch_feed.h"
 #include "runtime/inference/inference_model.h"
 #include "runtime/tools/prediction_text.h"
+#include "runtime/trainer/batch_feed.h"
 
 namespace fleetrun::inference {
 namespace {

@@ -26,9 +26,9 @@
 #include <thread>
 #include <vector>
 
-#include "dataset/multi_slot_parser.h"
-#include "dataset/queue_dataset.h"
+#include "dataset/queue/queue_dataset.h"
 #include "dataset/schema/schema.h"
+#include "dataset/text/multi_slot_parser.h"
 
 using namespace fleetrun::dataset;
 

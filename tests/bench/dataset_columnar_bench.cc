@@ -21,7 +21,7 @@
 
 #include "dataset/columnar/columnar_dataset.h"
 #include "dataset/columnar/columnar_file.h"
-#include "dataset/queue_dataset.h"
+#include "dataset/queue/queue_dataset.h"
 #include "runtime/base/crc32c.h"
 
 using namespace fleetrun::dataset;

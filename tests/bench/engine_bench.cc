@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "runtime/engine/executor.h"
-#include "runtime/engine/matrix_product.h"
+#include "runtime/engine/operators/matrix_product.h"
 #include "runtime/engine/passes/passes.h"
 #include "tests/support/ctr_model.h"
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "collective/cpu/shared_communicator.h"
-#include "runtime/gradient_exchange.h"
-#include "runtime/replica_runner.h"
+#include "runtime/trainer/gradient_exchange.h"
+#include "runtime/trainer/replica_runner.h"
 #include "tests/support/ctr_model.h"
 
 using namespace fleetrun;

@@ -11,10 +11,13 @@
 #include <cstdlib>
 #include <string>
 
-#include "launcher/host.h"
-#include "launcher/job_config.h"
-#include "launcher/large_environment.h"
-#include "launcher/plan.h"
+#include "launcher/config/make_job_config.h"
+#include "launcher/model/host_facts.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/plan.h"
+#include "launcher/model/program.h"
+#include "launcher/plan/large_environment.h"
+#include "launcher/plan/make_plan.h"
 
 using namespace fleetrun;
 using namespace fleetrun::launcher;

@@ -17,7 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "launcher/log_view.h"
+#include "launcher/logs/log_view.h"
 #include "tests/support/temp_dir.h"
 
 using namespace fleetrun;

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "ps/hash.h"
+#include "ps/base/hash.h"
 #include "ps/saving/part_writer.h"
-#include "ps/snapshot.h"
+#include "ps/saving/snapshot.h"
 
 namespace {
 

@@ -23,8 +23,8 @@
 #include <thread>
 #include <vector>
 
-#include "ps/key_groups.h"
-#include "ps/sparse_table.h"
+#include "ps/base/key_groups.h"
+#include "ps/table/sparse_table.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/engine/executor.h"
-#include "runtime/replica_runner.h"
+#include "runtime/trainer/replica_runner.h"
 #include "tests/support/ctr_model.h"
 
 using namespace fleetrun;

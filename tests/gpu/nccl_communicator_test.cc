@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <latch>
 
-#include "collective/memory_store.h"
 #include "collective/nccl/device.h"
 #include "collective/nccl/nccl_hierarchy.h"
+#include "collective/store/memory_store.h"
 #include "tests/support/rank_threads.h"
 
 using namespace fleetrun;

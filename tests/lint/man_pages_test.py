@@ -120,7 +120,7 @@ def test_the_exit_statuses_of_the_help_are_on_the_page():
         assert re.search(rf"^\.BR? .*\b{status}\b", section, re.M), status
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in MAN.iterdir()))
+@pytest.mark.parametrize("name", sorted(path.name for path in MAN.glob("*.[1-9]")))
 def test_the_page_is_sound(name):
     if shutil.which("mandoc") is None:
         pytest.skip("mandoc is not installed")
@@ -129,5 +129,5 @@ def test_the_page_is_sound(name):
 
 
 def test_every_page_is_installed():
-    build = (ROOT / "cli" / "meson.build").read_text()
-    assert set(re.findall(r"'\.\./man/([\w.-]+)'", build)) == {path.name for path in MAN.iterdir()}
+    build = (MAN / "meson.build").read_text()
+    assert set(re.findall(r"'([\w.-]+)'", build)) == {path.name for path in MAN.glob("*.[1-9]")}

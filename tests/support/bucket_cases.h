@@ -1,11 +1,11 @@
 // Buckets of tensors of awkward sizes and addresses: the same for the fake and for real GPUs, checked against
-// collective/flatten.
+// collective/cpu/flatten.
 #pragma once
 
 #include <random>
 #include <vector>
 
-#include "collective/flatten.h"
+#include "collective/cpu/flatten.h"
 
 namespace fleetrun::tests {
 

@@ -1,4 +1,4 @@
-// Whether bucket kernels give the bits that collective/flatten gives, for all pairs of types: on the fake GPU in CI, on a
+// Whether bucket kernels give the bits that collective/cpu/flatten gives, for all pairs of types: on the fake GPU in CI, on a
 // real one in tests/gpu.
 #pragma once
 

@@ -18,7 +18,7 @@
 
 #include "launcher/cluster/channel.h"
 #include "launcher/cluster/channel_server.h"
-#include "launcher/cluster/socket_address.h"
+#include "launcher/net/socket_address.h"
 
 namespace fleetrun::tests {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "dataset/batch_source.h"
+#include "dataset/base/batch_source.h"
 #include "dataset/columnar/columnar_dataset.h"
 #include "dataset/columnar/columnar_writer.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/engine/executor.h"
+#include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/program.h"
 #include "runtime/engine/tensor.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "launcher/etcd/etcd_client.h"
-#include "launcher/port_lease.h"
+#include "launcher/host/port_lease.h"
 #include "runtime/base/environ.h"
 #include "tests/support/child_process.h"
 #include "tests/support/temp_dir.h"

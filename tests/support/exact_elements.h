@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "collective/communicator.h"
+#include "collective/base/communicator.h"
 #include "collective/cpu/half.h"
 
 namespace fleetrun::tests {

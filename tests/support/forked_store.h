@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "collective/store.h"
+#include "collective/store/store.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::tests {

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "ps/durable/meeting_events.h"
-#include "ps/meeting.h"
+#include "ps/sync/meeting.h"
+#include "ps/sync/meeting_events.h"
 
 namespace fleetrun::tests {
 

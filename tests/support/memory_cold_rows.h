@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "ps/cold_rows.h"
+#include "ps/table/cold_rows.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "ps/table_config.h"
+#include "ps/base/table_config.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::tests {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <variant>
 
-#include "ps/channel.h"
-#include "ps/outcome.h"
+#include "ps/base/channel.h"
+#include "ps/base/outcome.h"
 
 namespace fleetrun::tests {
 

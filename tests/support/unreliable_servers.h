@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "ps/channel_client.h"
-#include "ps/recovering_channel.h"
-#include "ps/server.h"
+#include "ps/client/channel_client.h"
+#include "ps/client/recovering_channel.h"
+#include "ps/server/server.h"
 #include "tests/support/unreliable_link.h"
 
 namespace fleetrun::tests {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "collective/world.h"
+#include "collective/groups/world.h"
 #include "tests/support/port_lease.h"
 
 namespace fleetrun::tests {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/engine/passes/activation_formula.h"
+#include "runtime/engine/operators/activation_formula.h"
 
 namespace fleetrun::engine {
 

@@ -6,7 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/operators.h"
-#include "runtime/engine/replicas.h"
+#include "runtime/engine/step_gradients.h"
 
 namespace fleetrun::engine {
 
@@ -70,6 +70,13 @@ Kernel prepare_reduce(const Preparation&) {
   return [] {};
 }
 
+constexpr OperatorDefinition kReduceOperators[] = {
+    {"reduce_start", infer_reduce, prepare_reduce, nullptr},
+    {"reduce_wait", infer_reduce, prepare_reduce, nullptr},
+    {"reduce_rest", infer_reduce, prepare_reduce, nullptr},
+};
+[[maybe_unused]] const bool kReduceOperatorsAdded = (add_operators(kReduceOperators), true);
+
 }  // namespace
 
 Program schedule_reduction(const Program& program, std::span<const ReduceBucket> buckets) {
@@ -98,15 +105,6 @@ Program schedule_reduction(const Program& program, std::span<const ReduceBucket>
     operators.push_back(program.operators()[i]);
   }
   return scheduled;
-}
-
-std::span<const OperatorDefinition> reduce_schedule_operators() {
-  static constexpr OperatorDefinition all[] = {
-      {"reduce_start", infer_reduce, prepare_reduce, nullptr},
-      {"reduce_wait", infer_reduce, prepare_reduce, nullptr},
-      {"reduce_rest", infer_reduce, prepare_reduce, nullptr},
-  };
-  return all;
 }
 
 }  // namespace fleetrun::engine

@@ -1,5 +1,5 @@
 // When gradients are exchanged with other ranks, written into the program. A pass like those of passes.h, which prints the
-// same way; it is applied by who runs the program, because it alone knows the buckets (runtime/gradient_exchange.h).
+// same way; it is applied by who runs the program, because it alone knows the buckets (runtime/trainer/gradient_exchange.h).
 //
 //   reduce_start (G1, G2, …) ->   behind the operator that finishes the last gradient of a bucket: from there on the bucket
 //                                 travels, while the operators behind compute

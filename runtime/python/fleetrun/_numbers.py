@@ -1,5 +1,5 @@
 """Numbers of an operator of which some are variables: the sizes of a reshape whose batch is
-paddle.shape(x)[0]. The engine's side is runtime/engine/numbers.h."""
+paddle.shape(x)[0]. The engine's side is runtime/engine/operators/numbers.h."""
 
 from __future__ import annotations
 

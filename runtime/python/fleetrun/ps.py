@@ -52,7 +52,7 @@ class Rule(dict):
     the rest are its
     numbers: learning_rate, beta1, beta2, epsilon, initial_accumulator, momentum, nesterov, l1, l2,
     learning_rate_power, l1_decay, l2_decay, low, high (values are clipped to [low, high]). Source:
-    ps/table_config.h."""
+    ps/base/table_config.h."""
 
     def __init__(self, kind: str = "sgd", **numbers: Any) -> None:
         super().__init__(kind=kind, **numbers)
@@ -91,7 +91,7 @@ class Accessor(dict):
     days, delta score), "ctr" the same, and a pull gives show and click before the values. Numbers:
     nonclk_coeff, click_coeff, embedx_threshold, base_threshold, delta_threshold, delta_keep_days,
     show_click_decay_rate, delete_threshold, delete_after_unseen_days, show_scale, zero_init, embed_rule (a
-    Rule of column 0). Source: ps/table_config.h."""
+    Rule of column 0). Source: ps/base/table_config.h."""
 
     def __init__(self, kind: str = "plain", **numbers: Any) -> None:
         super().__init__(kind=kind, **numbers)

@@ -1,7 +1,7 @@
 """Why a job failed: the first failure, its cause with numbers, what followed, on the screen and in verdict.json.
 
 Out of memory runs live where cgroup v1 accounts for memory and this user may make groups (so it does on Debian 12 as root with
-a hybrid hierarchy). What is read of cgroup v2 is tested with recorded files: tests/unit/launcher/evidence_test.cc.
+a hybrid hierarchy). What is read of cgroup v2 is tested with recorded files: tests/unit/launcher/failure/evidence_test.cc.
 """
 
 import ctypes

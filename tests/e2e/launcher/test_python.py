@@ -66,9 +66,7 @@ def test_an_interpreter_beside_fleetrun_comes_before_the_one_on_path(work, tmp_p
     prefix = tmp_path / "prefix"
     prefix.mkdir()
     binary = find_fleetrun()
-    init = next(
-        p for p in (os.path.join(os.path.dirname(binary), n) for n in ("fleetrun-init", "../launcher/fleetrun-init")) if os.path.exists(p)
-    )
+    init = os.path.join(os.path.dirname(binary), "fleetrun-init")
     shutil.copy(binary, prefix / "fleetrun")
     shutil.copy(init, prefix / "fleetrun-init")
     (prefix / "python3").write_text('#!/bin/sh\necho beside "$@"\n')

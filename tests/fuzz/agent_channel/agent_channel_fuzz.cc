@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/remote/channel.h"
+#include "launcher/remote/agent_channel.h"
 #include "launcher/remote/launch_order.h"
 #include "launcher/remote/launcher_lines.h"
 #include "runtime/base/error.h"

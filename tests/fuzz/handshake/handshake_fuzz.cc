@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/base/handshake.h"
-#include "runtime/base/sealed_frames.h"
+#include "runtime/secure/handshake.h"
+#include "runtime/secure/sealed_frames.h"
 
 using namespace fleetrun;
 

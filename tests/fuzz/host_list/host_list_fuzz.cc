@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/remote/host_list.h"
-#include "launcher/remote/host_range.h"
+#include "launcher/model/host_list.h"
+#include "launcher/model/host_range.h"
 #include "runtime/base/error.h"
 
 using namespace fleetrun;

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/line_formatter.h"
-#include "launcher/line_splitter.h"
+#include "launcher/logs/line_formatter.h"
+#include "launcher/logs/line_splitter.h"
 
 using namespace fleetrun::launcher;
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "dataset/multi_slot_parser.h"
+#include "dataset/text/multi_slot_parser.h"
 
 using namespace fleetrun::dataset;
 

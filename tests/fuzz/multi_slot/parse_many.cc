@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "dataset/multi_slot_parser.h"
+#include "dataset/text/multi_slot_parser.h"
 #include "runtime/base/text.h"
 
 using namespace fleetrun;

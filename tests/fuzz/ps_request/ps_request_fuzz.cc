@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
-#include "ps/channel_client.h"
-#include "ps/server.h"
+#include "ps/client/channel_client.h"
+#include "ps/server/server.h"
 
 using namespace fleetrun;
 using namespace fleetrun::ps;

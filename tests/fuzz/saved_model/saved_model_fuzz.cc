@@ -22,7 +22,7 @@
 #include "runtime/base/unique_fd.h"
 #include "runtime/engine/executor.h"
 #include "runtime/engine/operators.h"
-#include "runtime/engine/typed.h"
+#include "runtime/engine/operators/typed.h"
 #include "runtime/inference/model_file.h"
 #include "runtime/inference/table_text.h"
 #include "runtime/inference/tensor_file.h"

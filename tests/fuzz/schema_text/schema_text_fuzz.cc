@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "dataset/multi_slot_parser.h"
 #include "dataset/schema/schema.h"
 #include "dataset/schema/schema_parser.h"
 #include "dataset/schema/schema_printer.h"
+#include "dataset/text/multi_slot_parser.h"
 
 using namespace fleetrun::dataset;
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dataset/byte_source.h"
-#include "dataset/unpack.h"
+#include "dataset/pipes/byte_source.h"
+#include "dataset/pipes/unpack.h"
 #include "runtime/base/error.h"
 
 using namespace fleetrun;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "collective/memory_store.h"
 #include "collective/nccl/device.h"
 #include "collective/nccl/nccl_communicator.h"
+#include "collective/store/memory_store.h"
 #include "tests/support/fake_gpu/controls.h"
 #include "tests/support/rank_threads.h"
 

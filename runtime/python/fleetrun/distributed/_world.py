@@ -128,7 +128,7 @@ class TheWorld:
         return self.join().groups[0]
 
     def make_communicator(self, name: str, ranks: Iterable[int], **options: Any) -> _native.Communicator:
-        """A native communicator of `ranks`; see collective/world.h."""
+        """A native communicator of `ranks`; see collective/groups/world.h."""
         communicator = self.join()._native.make_communicator(name, list(ranks), **options)
         self._communicators.append(communicator)
         return communicator

@@ -1,5 +1,5 @@
 """Recurrent layers. One operator runs one direction of one layer over all steps
-(runtime/engine/recurrent_operators.cc).
+(runtime/engine/operators/recurrent_operators.cc).
 
 The parameters of a cell are weight_ih[gates * hidden, input], weight_hh[gates * hidden, hidden], bias_ih and
 bias_hh[gates * hidden], uniform within ±1 / sqrt(hidden); an attribute False: weights stay 1, biases 0.

@@ -3,7 +3,7 @@
 
 A replica is a thread that computes its part of the batch; the gradients of all replicas are averaged in each
 step, so that training is that of the whole batch. There are as many replicas as places are given, else
-CPU_NUM. The engine is runtime/engine/replicas.h.
+CPU_NUM. The engine is runtime/engine/replicas/replicas.h.
 
     BuildStrategy.reduce_strategy          who adds a gradient up: AllReduce: every thread a part of each;
                                            Reduce: the thread of the replica that owns the parameter. The same

@@ -1,6 +1,6 @@
 """Executor: runs programs on arrays (run) and over datasets (train_from_dataset, infer_from_dataset).
 
-Source: documents 002 and 003; the engine is runtime/engine/executor.h and runtime/dataset_trainer.h.
+Source: documents 002 and 003; the engine is runtime/engine/executor.h and runtime/trainer/dataset_trainer.h.
 """
 
 from __future__ import annotations

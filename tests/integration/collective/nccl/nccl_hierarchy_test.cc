@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "collective/communicator_ring.h"
+#include "collective/base/communicator_ring.h"
 #include "tests/support/fake_gpu/gpu_ranks.h"
 
 using namespace fleetrun;

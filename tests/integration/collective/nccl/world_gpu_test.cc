@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "collective/world.h"
+#include "collective/groups/world.h"
 #include "tests/support/child_process.h"
 #include "tests/support/fake_gpu/gpu_ranks.h"
 #include "tests/support/world_job.h"

@@ -2,8 +2,8 @@
 
 #include <sys/resource.h>
 
-#include "runtime/base/handshake.h"
-#include "runtime/base/sealed_frames.h"
+#include "runtime/secure/handshake.h"
+#include "runtime/secure/sealed_frames.h"
 #include "tests/support/cluster_loop.h"
 
 using namespace fleetrun;

@@ -1,7 +1,7 @@
 #include "launcher/cluster/channel.h"
 
-#include "runtime/base/handshake.h"
-#include "runtime/base/tls_session.h"
+#include "runtime/secure/handshake.h"
+#include "runtime/secure/tls_session.h"
 #include "tests/support/cluster_loop.h"
 
 using namespace fleetrun;

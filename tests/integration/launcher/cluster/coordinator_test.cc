@@ -3,8 +3,9 @@
 
 #include <deque>
 
-#include "launcher/cluster/membership.h"
-#include "launcher/job_config.h"
+#include "launcher/cluster/join.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/membership.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "runtime/base/version.h"

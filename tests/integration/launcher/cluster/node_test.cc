@@ -1,9 +1,10 @@
 // Nodes that meet through join_job(), all of them in one loop, on addresses of the loopback.
 #include <deque>
 
-#include "launcher/cluster/membership.h"
-#include "launcher/cluster/world.h"
-#include "launcher/job_config.h"
+#include "launcher/cluster/join.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/membership.h"
+#include "launcher/model/world.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
 #include "tests/support/cluster_loop.h"

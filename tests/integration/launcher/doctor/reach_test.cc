@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/cluster/socket_address.h"
-#include "launcher/port_lease.h"
+#include "launcher/host/port_lease.h"
+#include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
 
 using namespace fleetrun;

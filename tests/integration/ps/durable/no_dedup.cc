@@ -1,7 +1,7 @@
 // A build that does not know what has been applied: kills.cc must fail with it.
 #include <algorithm>
 
-#include "ps/durable/push_history.h"
+#include "ps/base/push_history.h"
 
 namespace fleetrun::ps {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <random>
 
-#include "ps/channel_client.h"
-#include "ps/server.h"
+#include "ps/client/channel_client.h"
+#include "ps/server/server.h"
 #include "tests/integration/ps/saving/disk_after_power_loss.h"
 #include "tests/integration/ps/saving/file_faults.h"
 #include "tests/support/ps_tables.h"

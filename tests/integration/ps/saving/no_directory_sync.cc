@@ -1,5 +1,5 @@
 // A build that forgets to sync directories: the test of power loss must fail with it.
-#include "ps/directory_sync.h"
+#include "ps/base/directory_sync.h"
 
 namespace fleetrun::ps {
 

@@ -42,7 +42,7 @@ struct SlowBFloat16 {
   }
 };
 
-/// One element at a time; in what collective/call.h says.
+/// One element at a time; in what collective/base/call.h says.
 template <class Kept, class Number>
 Kept expected(Operation operation, const std::vector<std::vector<Kept>>& inputs, std::size_t i) {
   Number result = static_cast<Number>(inputs[0][i]);

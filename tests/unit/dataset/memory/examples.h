@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "dataset/batch_source.h"
+#include "dataset/base/batch_source.h"
 #include "dataset/memory/example_store.h"
-#include "dataset/multi_slot_parser.h"
+#include "dataset/text/multi_slot_parser.h"
 
 namespace fleetrun::dataset::tests {
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "dataset/multi_slot_parser.h"
+#include "dataset/text/multi_slot_parser.h"
 
 using namespace fleetrun::dataset;
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "launcher/config/make_job_config.h"
 #include "runtime/base/error.h"
 #include "tests/support/temp_dir.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "ps/block_file.h"
+#include "ps/base/block_file.h"
 #include "tests/support/ps_tables.h"
 #include "tests/support/temp_dir.h"
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "ps/memory/in_process.h"
+#include "ps/saving/snapshot.h"
 #include "ps/saving/table_cut.h"
-#include "ps/snapshot.h"
 #include "tests/support/ps_tables.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,6 +1,6 @@
 """What the datasets share: their files, their slots and the settings of a pass.
 
-Source: document 003, section 1.2.4; the MultiSlot rules are those of dataset/queue_dataset.h.
+Source: document 003, section 1.2.4; the MultiSlot rules are those of dataset/queue/queue_dataset.h.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 plan      buckets in the order in which gradients become ready: at first the parameters backwards, after the
           first backward the order that rank 0 has seen; joined by the rule of fuse_all_reduce_ops
-          (collective/bucket_plan.h), a layer being a module
+          (collective/base/bucket_plan.h), a layer being a module
 backward  a gradient that is ready goes into its bucket; a full bucket starts, beside backward, when those
           before it have; not the last one, beside which there is nothing left to compute
 end       what is left starts, all are waited for, and every gradient is the mean

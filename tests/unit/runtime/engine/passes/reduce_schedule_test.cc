@@ -4,7 +4,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/optimizer.h"
-#include "runtime/engine/replicas.h"
+#include "runtime/engine/replicas/replicas.h"
 #include "tests/support/ctr_model.h"
 #include "tests/support/errors.h"
 

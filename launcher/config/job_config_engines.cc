@@ -1,0 +1,105 @@
+// Jobs of several hosts that Slurm or Kubernetes has started, or gives the hosts of: launcher/schedulers reads what they say.
+// It is asked only where the user says neither where hosts meet nor over which hosts the job is spread, nor --nnodes=1.
+#include <algorithm>
+
+#include "launcher/config/job_config_values.h"
+#include "launcher/model/signal_map.h"
+#include "launcher/schedulers/pod_environment.h"
+#include "launcher/schedulers/slurm_allocation.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+std::string count_of(std::size_t hosts) {
+  return std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
+}
+
+/// Slurm says with USR1 that the time is almost up (--signal), and with TERM that the hosts are needed (preemption).
+void drain_by_default(JobConfig& config) {
+  for (const char* signal : {"USR1", "TERM"}) {
+    const auto same = [&](const auto& entry) { return parse_signal(entry.first) == parse_signal(signal); };
+    if (std::none_of(config.signal_map.begin(), config.signal_map.end(), same))
+      config.signal_map.emplace_back(signal, "drain");
+  }
+}
+
+bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConfig& config) {
+  const SlurmPart part = slurm_part(allocation);
+  drain_by_default(config);
+  if (part == SlurmPart::alone) return false;
+  Meeting& meeting = config.meeting;
+  const std::size_t hosts = allocation.hosts.size();
+  const std::string title = "Slurm job " + allocation.job;
+  if (meeting.nodes.least > static_cast<int>(hosts))
+    refuse(values["nnodes"], title + " has " + count_of(hosts),
+           "ask Slurm for more (--nodes), or leave it out");
+  if (part == SlurmPart::head) {
+    config.host_list.slurm = true;
+    config.notes.push_back(title + " (SLURM_JOB_NODELIST): one agent on each of " + count_of(hosts) +
+                           ", through srun");
+    return true;
+  }
+  if (!values.given("nnodes")) meeting.nodes = {static_cast<int>(hosts), static_cast<int>(hosts), 1};
+  meeting.kind = Meeting::Kind::master;
+  meeting.master = {allocation.hosts.front(), slurm_meeting_port(allocation)};
+  meeting.node_name = allocation.hosts[static_cast<std::size_t>(allocation.step->node)];
+  if (allocation.step->node < meeting.nodes.most) meeting.node_rank = allocation.step->node;
+  config.notes.push_back(title + ", step " + std::to_string(allocation.step->id) +
+                         " (SLURM_STEP_NODELIST): " + count_of(hosts) + ", which meet at " +
+                         to_string(meeting.master));
+  return true;
+}
+
+/// In a parameter-server job of an operator, a pod is a server or a trainer.
+void settle_part(const Values& values, PodEnvironment::Part part, JobConfig& config) {
+  for (const char* key : {"server_num", "trainer_num", "servers", "trainers", "run_mode"}) {
+    if (values.given(key)) return;
+  }
+  if (part == PodEnvironment::Part::any || config.file) return;
+  config.mode = Mode::ps;
+  config.server_num = part == PodEnvironment::Part::server ? 1 : 0;
+  config.trainer_num = part == PodEnvironment::Part::trainer ? config.nproc_per_node.value_or(1) : 0;
+}
+
+bool read_pod(const Values& values, const PodEnvironment& pod, JobConfig& config) {
+  Meeting& meeting = config.meeting;
+  meeting.kind = pod.kind;
+  meeting.master = pod.master;
+  meeting.master_by_torchrun = pod.master_by_torchrun;
+  meeting.etcd = pod.etcd;
+  meeting.nodes = pod.nodes;
+  meeting.node_rank = pod.node_rank;
+  const Value by_pod = {pod.host, "POD_IP", Source::environment};
+  if (!pod.host.empty() && !config.host_chosen) {
+    config.host = read_host_address(by_pod);
+    config.host_chosen = true;
+  }
+  if (!pod.job_id.empty() && !values.given("job_id"))
+    config.job_id = read_file_safe_name({pod.job_id, "PADDLE_ELASTIC_JOB_ID", Source::environment});
+  settle_part(values, pod.part, config);
+  const std::string where = pod.kind == Meeting::Kind::etcd ? "etcd://" + pod.etcd : to_string(pod.master);
+  config.notes.push_back("a pod of " + pod.engine + " (" + join(pod.understood, ", ") + "): " +
+                         count_of(static_cast<std::size_t>(pod.nodes.most)) + ", which meet at " + where);
+  return true;
+}
+
+}  // namespace
+
+bool read_engine(const Values& values, const Environ& environ, JobConfig& config) {
+  const bool alone = values.given("nnodes") && config.meeting.nodes.most == 1;
+  if (alone || values.given("hosts") || values.given("hostfile") || is_process_of_a_job(environ))
+    return false;
+  if (const auto allocation = slurm_allocation(environ)) return read_slurm(values, *allocation, config);
+  const auto asked = values.given("nnodes") ? std::optional(config.meeting.nodes) : std::nullopt;
+  if (const auto pod = pod_environment(environ, asked)) return read_pod(values, *pod, config);
+  return false;
+}
+
+void name_pod(const Environ& environ, JobConfig& config) {
+  const bool several = config.meeting.kind != Meeting::Kind::none && config.meeting.node_name.empty();
+  const std::string* name = environ.has("KUBERNETES_SERVICE_HOST") ? environ.find("HOSTNAME") : nullptr;
+  if (several && name && !name->empty()) config.meeting.node_name = printable(*name, 63);
+}
+
+}  // namespace fleetrun::launcher

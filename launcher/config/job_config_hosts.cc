@@ -1,0 +1,202 @@
+// Jobs of several hosts: how many, where they meet, over which hosts they are spread.
+//
+// Where hosts meet is said by --master, by torchrun's --rdzv_endpoint or --master_addr, by --ips, or by a list of
+// everybody's endpoints in the environment, as Paddle's launcher reads it; the first of these that is given counts.
+#include <algorithm>
+#include <set>
+
+#include "launcher/config/job_config_values.h"
+#include "launcher/net/etcd_address.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+constexpr int kMostHosts = 65'536;
+constexpr std::uint16_t kMeetingPort = 6768;  // Paddle's, where only addresses are given
+
+NodeCount read_node_count(const Value& value) {
+  NodeCount count;
+  const std::vector<std::string> parts = split(value.text, ':');
+  std::vector<int> numbers;
+  for (const std::string& part : parts) {
+    const auto number = parse_integer(part);
+    if (!number || *number < 1 || *number > kMostHosts) break;
+    numbers.push_back(static_cast<int>(*number));
+  }
+  if (numbers.empty() || numbers.size() != parts.size() || numbers.size() > 3)
+    refuse(value, "a number of hosts, MIN:MAX or MIN:MAX:MULTIPLE is needed");
+  count.least = numbers[0];
+  count.most = numbers.size() > 1 ? numbers[1] : numbers[0];
+  count.multiple = numbers.size() > 2 ? numbers[2] : 1;
+  if (count.least > count.most) refuse(value, "the least number of hosts is greater than the most");
+  if (count.most / count.multiple * count.multiple < count.least)
+    refuse(value, "no multiple of " + std::to_string(count.multiple) + " is in the range");
+  return count;
+}
+
+Endpoint read_master(const Value& value, std::optional<std::uint16_t> standard_port) {
+  std::string_view text = value.text;
+  constexpr std::string_view kSchemes[] = {"http://", "tcp://"};
+  for (const std::string_view scheme : kSchemes) {
+    if (text.starts_with(scheme)) text.remove_prefix(scheme.size());
+  }
+  const bool has_port = text.find("]:") != std::string_view::npos ||
+                        (!text.starts_with('[') && std::count(text.begin(), text.end(), ':') == 1);
+  if (standard_port && !has_port)
+    return {read_host_address(part_of(value, std::string(text))), *standard_port};
+  return while_doing("reading " + value.name, [&] { return parse_endpoint(text); });
+}
+
+/// A list of endpoints in the environment, of more than one host.
+std::optional<Value> inherited_endpoints(const Environ& environ) {
+  for (const char* name : {"PADDLE_TRAINER_ENDPOINTS", "DISTRIBUTED_TRAINER_ENDPOINTS"}) {
+    const std::string* list = environ.find(name);
+    std::set<std::string> hosts;
+    for (const std::string& endpoint : split(list ? *list : "", ','))
+      hosts.insert(endpoint.substr(0, endpoint.rfind(':')));
+    if (hosts.size() > 1) return Value{*list, name, Source::environment};
+  }
+  return std::nullopt;
+}
+
+int distinct_hosts(const std::string& endpoints) {
+  std::set<std::string> hosts;
+  for (const std::string& endpoint : split(endpoints, ','))
+    hosts.insert(endpoint.substr(0, endpoint.rfind(':')));
+  return static_cast<int>(hosts.size());
+}
+
+void read_etcd(const Value& value, std::string_view rest, Meeting& meeting) {
+  meeting.kind = Meeting::Kind::etcd;
+  meeting.etcd = rest;
+  while_doing("reading " + value.name, [&] { parse_etcd_address(rest); });
+}
+
+/// torchrun's way of saying where to meet; nothing on one host, where nobody has to be met.
+void read_torchrun(const Values& values, Meeting& meeting) {
+  const Value& backend = values["rdzv_backend"];
+  const bool etcd = backend.text == "etcd" || backend.text == "etcd-v2";
+  if (!etcd && backend.text != "c10d" && backend.text != "static")
+    refuse(backend, "there is no such way to meet", "use static, c10d or etcd");
+  if (etcd && !values.given("rdzv_endpoint"))
+    refuse(backend, "it needs an address", "add --rdzv_endpoint=HOST:2379");
+  const bool several = meeting.nodes.most > 1;
+  if (values.given("rdzv_endpoint")) {
+    const Value& endpoint = values["rdzv_endpoint"];
+    if (etcd) return read_etcd(endpoint, endpoint.text, meeting);
+    if (!several) return;  // "localhost:0" is what people write for one host
+    meeting.kind = Meeting::Kind::master;
+    meeting.master = read_master(endpoint, std::uint16_t{29400});
+  } else if (values.given("master_addr") && several) {
+    meeting.kind = Meeting::Kind::master;
+    meeting.master_by_torchrun = true;
+    const std::uint16_t port = values.given("master_port") ? read_port(values["master_port"]) : 29'500;
+    if (port == 65'535) refuse(values["master_port"], "the hosts meet one port above it, and there is none");
+    meeting.master = {read_host_address(values["master_addr"]), static_cast<std::uint16_t>(port + 1)};
+  }
+}
+
+void read_ips(const Values& values, JobConfig& config) {
+  const Value& value = values["ips"];
+  const std::vector<std::string> ips = read_list(value, "10.0.0.1,10.0.0.2");
+  for (const std::string& ip : ips) read_host_address(part_of(value, ip));
+  if (ips.size() == 1) {
+    config.host = ips.front();
+    config.host_chosen = true;
+    return;
+  }
+  if (values.given("nnodes") &&
+      config.meeting.nodes != NodeCount{static_cast<int>(ips.size()), static_cast<int>(ips.size()), 1})
+    refuse(value,
+           "these are " + std::to_string(ips.size()) + " hosts, and " + values["nnodes"].name + " is '" +
+               values["nnodes"].text + "'",
+           "leave one of them out");
+  Meeting& meeting = config.meeting;
+  meeting.nodes = {static_cast<int>(ips.size()), static_cast<int>(ips.size()), 1};
+  meeting.addresses = ips;
+  if (meeting.kind == Meeting::Kind::none) {
+    meeting.kind = Meeting::Kind::master;
+    meeting.master = {ips.front(), kMeetingPort};
+  }
+}
+
+void read_meeting(const Values& values, const Environ& environ, JobConfig& config) {
+  Meeting& meeting = config.meeting;
+  meeting.nodes = read_node_count(values["nnodes"]);
+  const bool several = meeting.nodes.most > 1;
+  const Value& master = values["master"];
+  constexpr std::string_view kEtcd = "etcd://";
+  if (master.text.starts_with(kEtcd)) {
+    read_etcd(master, std::string_view(master.text).substr(kEtcd.size()), meeting);
+  } else if (values.given("master")) {
+    const Endpoint endpoint = read_master(master, std::nullopt);
+    if (several) {
+      meeting.kind = Meeting::Kind::master;
+      meeting.master = endpoint;
+    }
+  } else {
+    read_torchrun(values, meeting);
+  }
+  if (values.given("ips")) read_ips(values, config);
+  if (meeting.kind != Meeting::Kind::none || read_engine(values, environ, config)) return;
+  if (const auto endpoints = inherited_endpoints(environ)) {
+    meeting.kind = Meeting::Kind::master;
+    meeting.master = read_master(part_of(*endpoints, split(endpoints->text, ',').front()), kMeetingPort);
+    if (!several) meeting.nodes = {distinct_hosts(endpoints->text), distinct_hosts(endpoints->text), 1};
+  } else if (several) {
+    meeting.kind = Meeting::Kind::master;  // an address and a port of this host are chosen, and shown
+  }
+}
+
+void read_host_list(const Values& values, JobConfig& config) {
+  HostList& list = config.host_list;
+  const auto take = [&](const char* key, std::optional<std::string>& text) {
+    if (values.given(key)) text = values[key].text;
+  };
+  take("hosts", list.hosts);
+  take("hostfile", list.hostfile);
+  take("include", list.include);
+  take("exclude", list.exclude);
+  if (list.hosts && list.hostfile)
+    refuse(values["hostfile"], values["hosts"].name + " is given too", "give one list of hosts");
+  for (const char* key : {"include", "exclude", "export", "chdir", "path"}) {
+    if (values.given(key) && !list.given())
+      refuse(values[key], "there is no list of hosts that it could apply to", "add --hosts or --hostfile");
+  }
+  if (values.given("export")) list.exported = split(values["export"].text, ',');
+  if (values.given("chdir")) list.chdir = values["chdir"].text;
+  if (values.given("path")) list.path = values["path"].text;
+  list.ssh = values["ssh"].text;
+  list.window = static_cast<int>(read_whole_number(values["ssh_window"], 0, 1024));
+  list.collect_logs = read_truth(values["collect_logs"]);
+}
+
+}  // namespace
+
+void read_hosts(const Values& values, const Environ& environ, JobConfig& config) {
+  read_meeting(values, environ, config);
+  name_pod(environ, config);
+  read_host_list(values, config);
+  Meeting& meeting = config.meeting;
+  if (const int wanted = static_cast<int>(read_whole_number(values["rank"], -1, kMostHosts));
+      values.given("rank"))
+    meeting.node_rank = wanted;
+  if (meeting.node_rank >= meeting.nodes.most)
+    refuse(
+        values["rank"],
+        "the job has " + std::to_string(meeting.nodes.most) + (meeting.nodes.most == 1 ? " host" : " hosts"),
+        "ranks count from 0; --nnodes is the number of hosts");
+  meeting.elastic =
+      meeting.nodes.least < meeting.nodes.most || read_whole_number(values["elastic_level"], -1, 2) > 0;
+  meeting.join_timeout = read_duration(values["join_timeout"]);
+  meeting.elastic_timeout = read_duration(values["elastic_timeout"]);
+  meeting.insecure = read_truth(values["insecure"]);
+  meeting.tls = read_truth(values["tls"]);
+  if (values.given("secret_file")) meeting.secret_file = values["secret_file"].text;
+  if (meeting.insecure && meeting.secret_file)
+    refuse(values["secret_file"], "--insecure is given too, and nothing is proven then", "give one of them");
+}
+
+}  // namespace fleetrun::launcher

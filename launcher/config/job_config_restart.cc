@@ -1,0 +1,65 @@
+// Who is started again, and how often. Nothing is, unless the user asks: by --max_restart, --restart,
+// --restart_budget, or an elastic level of 0 or more, which is how Paddle's launcher is asked.
+#include <algorithm>
+
+#include "launcher/config/job_config_values.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+constexpr int kMostRestarts = 1'000'000;
+
+void read_budget(const Value& value, RestartBudget& budget) {
+  for (const auto& [cause, text] : read_pairs(value, "crash=3,oom=1,preemption=10,hang=2")) {
+    std::optional<int>* field =
+        read_word<std::optional<int>*>(part_of(value, cause), {{"crash", &budget.crash},
+                                                               {"oom", &budget.oom},
+                                                               {"preemption", &budget.preemption},
+                                                               {"hang", &budget.hang}});
+    *field = static_cast<int>(read_whole_number(part_of(value, text), 0, kMostRestarts));
+  }
+}
+
+void read_ps_checkpoint(const Values& values, JobConfig& config) {
+  if (values.given("ps_checkpoint")) {
+    config.ps_checkpoint = values["ps_checkpoint"].text;
+    if (config.ps_checkpoint->empty())
+      refuse(values["ps_checkpoint"], "a directory is wanted", "name one that the servers may write to");
+  }
+  config.ps_checkpoint_found = read_word<std::string>(
+      values["ps_checkpoint_found"], {{"refuse", "refuse"}, {"resume", "resume"}, {"replace", "replace"}});
+  config.ps_checkpoint_interval = read_duration(values["ps_checkpoint_interval"]);
+  config.ps_log_sync =
+      read_word<std::string>(values["ps_log_sync"], {{"process", "process"}, {"power", "power"}});
+}
+
+}  // namespace
+
+void read_restart(const Values& values, JobConfig& config) {
+  if (values.given("restart")) {
+    for (const auto& [role, what] : read_pairs(values["restart"], "server=process,trainer=group")) {
+      check_role(values["restart"], role, config);
+      config.restart[role] =
+          read_word<RestartScope>(part_of(values["restart"], what), {{"group", RestartScope::group},
+                                                                     {"process", RestartScope::process},
+                                                                     {"never", RestartScope::nobody}});
+    }
+  }
+  if (values.given("restart_budget")) read_budget(values["restart_budget"], config.restart_budget);
+  const auto most = static_cast<int>(read_whole_number(values["max_restart"], 0, kMostRestarts));
+  const bool elastic = read_whole_number(values["elastic_level"], -1, 2) >= 0;
+  const bool scoped = std::any_of(config.restart.begin(), config.restart.end(),
+                                  [](const auto& role) { return role.second != RestartScope::nobody; });
+  read_ps_checkpoint(values, config);
+  if (values.given("max_restart") || values.given("restart_budget") || elastic || scoped)
+    config.max_restart = most;
+  if (config.ps_checkpoint && !config.max_restart) {
+    // Asked for servers: the failure of a trainer ends the job, as it does without.
+    config.max_restart = most;
+    config.restart.try_emplace("trainer", RestartScope::nobody);
+  }
+  config.restart_backoff = read_duration(values["restart_backoff"]);
+  config.healthy_after = read_duration(values["healthy_after"]);
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,85 @@
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "launcher/config/job_file_node.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDeepest = 32;
+
+/// nlohmann keeps the last of two equal keys; a person who wrote both means something else.
+class NoTwins {
+ public:
+  bool operator()(int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open_.emplace_back();
+    if (event == Json::parse_event_t::object_end) open_.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const std::string key = parsed.get<std::string>();
+      auto& keys = open_.back();
+      if (std::find(keys.begin(), keys.end(), key) != keys.end() && twin_.empty()) twin_ = key;
+      keys.push_back(key);
+    }
+    return true;
+  }
+  const std::string& twin() const { return twin_; }
+
+ private:
+  std::vector<std::vector<std::string>> open_;
+  std::string twin_;
+};
+
+JobFileNode convert(const Json& json, const std::string& name, const std::string& path, int depth = 0) {
+  if (depth == kDeepest)
+    throw Error(ErrorKind::config, name + ": there are more than " + std::to_string(kDeepest) + " levels");
+  JobFileNode node;
+  node.where = path.empty() ? name : name + ": " + path;
+  if (json.is_object()) {
+    node.kind = JobFileNode::Kind::table;
+    for (const auto& [key, value] : json.items())
+      node.fields.emplace_back(key, convert(value, name, path.empty() ? key : path + "." + key, depth + 1));
+  } else if (json.is_array()) {
+    node.kind = JobFileNode::Kind::list;
+    for (std::size_t i = 0; i < json.size(); ++i)
+      node.items.push_back(convert(json[i], name, path + "[" + std::to_string(i) + "]", depth + 1));
+  } else if (json.is_string()) {
+    node.kind = JobFileNode::Kind::text;
+    node.text = json.get<std::string>();
+  } else if (json.is_boolean()) {
+    node.kind = JobFileNode::Kind::boolean;
+    node.text = json.get<bool>() ? "True" : "False";
+  } else if (json.is_number()) {
+    node.kind = JobFileNode::Kind::number;
+    node.text = json.dump();
+  }
+  return node;
+}
+
+/// "line 3, column 7: …" out of nlohmann's sentence.
+std::string fault_of(const std::string& what) {
+  const std::size_t begin = what.find("line ");
+  return printable(begin == std::string::npos ? what : what.substr(begin));
+}
+
+}  // namespace
+
+JobFileNode parse_json(const std::string& text, const std::string& name) {
+  NoTwins twins;
+  try {
+    const Json json = Json::parse(text, std::ref(twins));
+    if (!twins.twin().empty())
+      throw Error(ErrorKind::config,
+                  name + ": the key '" + printable(twins.twin()) + "' is there twice in one object",
+                  "leave one of them out");
+    return convert(json, name, "");
+  } catch (const Json::parse_error& error) {
+    throw Error(ErrorKind::config, name + ": this is not JSON: " + fault_of(error.what()));
+  }
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,87 @@
+// The one file that knows toml++.
+#include "runtime/base/error.h"
+
+namespace fleetrun::launcher {
+[[noreturn]] static void refuse_what_toml_asserts() {
+  throw Error(ErrorKind::config, "this is not TOML");
+}
+}  // namespace fleetrun::launcher
+
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 1
+// Version 3.3 asserts, in its parser of keys, what a file may well not hold: "[[[".
+#define TOML_ASSERT(expression) ((expression) ? void() : ::fleetrun::launcher::refuse_what_toml_asserts())
+#define TOML_ENABLE_UNRELEASED_FEATURES 0
+#include <toml++/toml.h>
+
+#include <charconv>
+
+#include "launcher/config/job_file_node.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+/// As few digits as tell the number from all others.
+std::string shortest(double number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof text, number).ptr);
+}
+
+std::string place(const std::string& name, const toml::source_region& source) {
+  return name + ":" + std::to_string(source.begin.line);
+}
+
+JobFileNode convert(const toml::node& node, const std::string& name);
+
+void convert_into(JobFileNode& result, const toml::table& table, const std::string& name) {
+  result.kind = JobFileNode::Kind::table;
+  for (const auto& [key, value] : table) {
+    result.fields.emplace_back(std::string(key.str()), convert(value, name));
+    if (result.fields.back().second.where == name + ":0")
+      result.fields.back().second.where = place(name, key.source());
+  }
+}
+
+JobFileNode convert(const toml::node& node, const std::string& name) {
+  JobFileNode result;
+  result.where = place(name, node.source());
+  if (const auto* table = node.as_table()) {
+    convert_into(result, *table, name);
+  } else if (const auto* array = node.as_array()) {
+    result.kind = JobFileNode::Kind::list;
+    for (const toml::node& item : *array) result.items.push_back(convert(item, name));
+  } else if (const auto* text = node.as_string()) {
+    result.kind = JobFileNode::Kind::text;
+    result.text = text->get();
+  } else if (const auto* truth = node.as_boolean()) {
+    result.kind = JobFileNode::Kind::boolean;
+    result.text = truth->get() ? "True" : "False";
+  } else if (const auto* whole = node.as_integer()) {
+    result.kind = JobFileNode::Kind::number;
+    result.text = std::to_string(whole->get());
+  } else if (const auto* real = node.as_floating_point()) {
+    result.kind = JobFileNode::Kind::number;
+    result.text = shortest(real->get());
+  } else {
+    throw Error(ErrorKind::config, result.where + ": dates and times have no meaning here",
+                "write it as a text");
+  }
+  return result;
+}
+
+}  // namespace
+
+JobFileNode parse_toml(const std::string& text, const std::string& name) {
+  JobFileNode root;
+  root.where = name;
+  try {
+    convert_into(root, while_doing("reading " + name, [&] { return toml::parse(text); }), name);
+  } catch (const toml::parse_error& error) {
+    throw Error(ErrorKind::config,
+                place(name, error.source()) + ": this is not TOML: " + printable(error.description()));
+  }
+  return root;
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,281 @@
+#include "launcher/host/find_devices.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+#include "runtime/base/unique_fd.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+struct Variable {
+  const char* name;
+  DeviceKind kind;
+};
+// Paddle looks at CUDA's, then at the XPUs'; the others are what ROCm reads.
+constexpr Variable kVariables[] = {
+    {"CUDA_VISIBLE_DEVICES", DeviceKind::gpu}, {"HIP_VISIBLE_DEVICES", DeviceKind::gpu},
+    {"ROCR_VISIBLE_DEVICES", DeviceKind::gpu}, {"GPU_DEVICE_ORDINAL", DeviceKind::gpu},
+    {"XPU_VISIBLE_DEVICES", DeviceKind::xpu},  {"XPULINK_VISIBLE_DEVICES", DeviceKind::xpu},
+};
+
+bool is_mig(const std::string& token) {
+  return token.starts_with("MIG-");
+}
+bool is_name(const std::string& token) {
+  return token.starts_with("GPU-") || is_mig(token);
+}
+
+std::vector<std::string> names_in(const std::string& path) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), ::closedir);
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr)
+    names.emplace_back(entry->d_name);
+  return names;
+}
+
+/// The file's text up to 4 KiB; "" when it cannot be read.
+std::string text_of(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char bytes[4096];
+  const ssize_t count = fd ? ::read(fd.value(), bytes, sizeof bytes) : 0;
+  return std::string(bytes, count > 0 ? static_cast<std::size_t>(count) : 0);
+}
+
+/// The value of "NAME: \t value" in the driver's information.
+std::string field(const std::string& text, const std::string& name) {
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.starts_with(name + ":")) continue;
+    const std::size_t begin = line.find_first_not_of(" \t", name.size() + 1);
+    return begin == std::string::npos ? "" : line.substr(begin, line.find_last_not_of(" \t") + 1 - begin);
+  }
+  return "";
+}
+
+/// CUDA numbers equal GPUs by their PCI address; without addresses the files' own order is the best guess.
+std::vector<DeviceFile> usable_in_order(std::vector<DeviceFile> files) {
+  std::erase_if(files, [](const DeviceFile& file) { return !file.usable; });
+  std::stable_sort(files.begin(), files.end(),
+                   [](const DeviceFile& a, const DeviceFile& b) { return a.pci < b.pci; });
+  return files;
+}
+
+/// The file that `token` means; nullptr when it is not known.
+const DeviceFile* file_of(const std::string& token, const std::vector<DeviceFile>& usable) {
+  if (const auto index = parse_integer(token))
+    return *index >= 0 && *index < std::ssize(usable) ? &usable[static_cast<std::size_t>(*index)] : nullptr;
+  // "MIG-GPU-<uuid>/1/0" is the older way to name a MIG device; the newer one does not tell the GPU.
+  const std::string name = token.starts_with("MIG-GPU-") ? token.substr(4, token.find('/') - 4) : token;
+  const auto found = std::find_if(usable.begin(), usable.end(), [&](const DeviceFile& file) {
+    return !file.uuid.empty() && file.uuid.starts_with(name);
+  });
+  return found == usable.end() ? nullptr : &*found;
+}
+
+/// Whether CUDA would find `token`; true where it cannot be told.
+bool may_exist(const std::string& token, const std::vector<DeviceFile>& usable) {
+  if (parse_integer(token)) return file_of(token, usable) != nullptr;
+  const bool told = std::all_of(usable.begin(), usable.end(), [](const auto& f) { return !f.uuid.empty(); });
+  return !usable.empty() && (is_mig(token) || !told || file_of(token, usable) != nullptr);
+}
+
+/// "0,2-3" → {"0","2","3"}
+std::vector<std::string> expand_ranges(const std::string& text) {
+  std::vector<std::string> tokens;
+  for (const std::string& part : parse_visible_devices(text)) {
+    const std::size_t dash = part.find('-');
+    const auto low = parse_integer(part.substr(0, dash));
+    const auto high = dash == std::string::npos ? low : parse_integer(part.substr(dash + 1));
+    if (!low || !high || *low < 0 || *high - *low > 1023) {
+      tokens.push_back(part);
+      continue;
+    }
+    for (auto number = *low; number <= *high; ++number) tokens.push_back(std::to_string(number));
+  }
+  return tokens;
+}
+
+std::vector<std::string> numbers_below(std::size_t count) {
+  std::vector<std::string> numbers;
+  for (std::size_t i = 0; i < count; ++i) numbers.push_back(std::to_string(i));
+  return numbers;
+}
+
+void cut(DeviceList& list) {
+  const auto end = std::find_if(list.tokens.begin(), list.tokens.end(),
+                                [&](const std::string& token) { return !may_exist(token, list.files); });
+  if (end == list.tokens.end()) return;
+  list.source += ", of which " + std::to_string(end - list.tokens.begin()) + " may be used";
+  list.tokens.erase(end, list.tokens.end());
+}
+
+[[noreturn]] void refuse(const std::string& device, const DeviceList& list) {
+  const bool none = list.tokens.empty();
+  throw Error(ErrorKind::host,
+              "device " + printable(device) + " of --devices is not there: " +
+                  (none ? "this host has no devices" : "the visible devices are " + join(list.tokens, ",")) +
+                  ", says " + list.source,
+              none ? "leave --devices out to run on the CPU" : "name visible devices only");
+}
+
+/// The place of `token` in the list: itself, or the one name that begins with it.
+std::optional<std::size_t> place_of(const std::string& token, const DeviceList& list) {
+  const auto& tokens = list.tokens;
+  const auto exact = std::find(tokens.begin(), tokens.end(), token);
+  if (exact != tokens.end()) return static_cast<std::size_t>(exact - tokens.begin());
+  std::optional<std::size_t> place;
+  for (std::size_t i = 0; is_name(token) && i < tokens.size(); ++i) {
+    if (!tokens[i].starts_with(token)) continue;
+    if (place)
+      throw Error(ErrorKind::host,
+                  "device " + printable(token) + " of --devices is " + tokens[*place] + " or " + tokens[i],
+                  "write more of its name");
+    place = i;
+  }
+  return place;
+}
+
+struct Choice {
+  std::vector<std::string> tokens, indices;
+  bool inherited = true;
+};
+
+Choice choose(const DeviceWish& wish, const DeviceList& list) {
+  if (!wish.devices) return {list.tokens, numbers_below(list.tokens.size()), list.inherited};
+  Choice choice = {{}, {}, list.inherited};
+  for (const std::string& device : *wish.devices) {
+    if (const auto place = place_of(device, list)) {
+      choice.tokens.push_back(list.tokens[*place]);
+      choice.indices.push_back(std::to_string(*place));
+    } else if (!list.from_environment && is_name(device) && may_exist(device, list.files)) {
+      choice.tokens.push_back(device);
+      choice.inherited = false;
+    } else {
+      refuse(device, list);
+    }
+  }
+  const auto names = std::count_if(choice.tokens.begin(), choice.tokens.end(), is_name);
+  if (!choice.inherited && names != 0 && names != std::ssize(choice.tokens))
+    throw Error(ErrorKind::host, "--devices has numbers and names in one list: " + join(*wish.devices, ","),
+                "write all of them as names");
+  if (!choice.inherited) choice.indices = numbers_below(choice.tokens.size());
+  return choice;
+}
+
+/// One trainer's part of the choice: `count` devices from `first` on.
+ProcessDevices part_of(const Choice& choice, std::size_t first, std::size_t count, const DeviceList& list) {
+  ProcessDevices part;
+  const auto slice = [&](const std::vector<std::string>& all) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::vector<std::string>(begin, begin + static_cast<std::ptrdiff_t>(count));
+  };
+  const std::vector<std::string> tokens = slice(choice.tokens);
+  for (const std::string& token : tokens) {
+    if (const DeviceFile* file = file_of(token, list.files); file && !file->pci.empty())
+      part.pci.push_back(file->pci);
+  }
+  if (std::any_of(tokens.begin(), tokens.end(), is_mig)) {
+    part.visible = join(tokens, ",");
+    part.indices = numbers_below(count);
+  } else {
+    if (!choice.inherited) part.visible = join(choice.tokens, ",");
+    part.indices = slice(choice.indices);
+  }
+  return part;
+}
+
+}  // namespace
+
+std::vector<std::string> parse_visible_devices(const std::string& text) {
+  std::vector<std::string> devices = split(text, ',');
+  const auto end = std::find_if(devices.begin(), devices.end(), [](const std::string& d) {
+    return d.empty() || d == "-1" || d == "none" || d == "void" || d == "NoDevFiles";  // the last is Slurm's
+  });
+  devices.erase(end, devices.end());
+  return devices;
+}
+
+std::vector<DeviceFile> read_device_files(const std::string& root) {
+  std::vector<DeviceFile> files;
+  for (const std::string& name : names_in(root + "/dev")) {
+    if (!name.starts_with("nvidia")) continue;
+    const auto number = parse_integer(std::string_view(name).substr(6));
+    if (!number || *number < 0) continue;
+    // The kernel asks the device cgroup here too, so EPERM is found without opening anything:
+    // tests/integration/launcher/host/find_devices_test.cc.
+    const bool usable = ::access((root + "/dev/" + name).c_str(), R_OK | W_OK) == 0;
+    files.push_back({static_cast<int>(*number), usable, "", ""});
+  }
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  if (files.empty()) return files;
+  const std::string directory = root + "/proc/driver/nvidia/gpus";
+  for (const std::string& pci : names_in(directory)) {
+    const std::string text = text_of(directory + "/" + pci + "/information");
+    const auto number = parse_integer(field(text, "Device Minor"));
+    for (DeviceFile& file : files) {
+      if (!number || file.number != *number) continue;
+      file.pci = pci;
+      file.uuid = field(text, "GPU UUID");
+    }
+  }
+  return files;
+}
+
+DeviceList visible_devices(const Environ& environ, const std::vector<DeviceFile>& files) {
+  DeviceList list;
+  list.files = usable_in_order(files);
+  for (const Variable& variable : kVariables) {
+    const std::string* value = environ.find(variable.name);
+    if (!value || *value == "all") continue;
+    list.kind = variable.kind;
+    list.variable = variable.name;
+    list.from_environment = true;
+    list.tokens = parse_visible_devices(*value);
+    list.source = std::string(variable.name) + " (=" + *value + ")";
+    if (list.variable == "CUDA_VISIBLE_DEVICES" && !files.empty()) cut(list);
+    return list;
+  }
+  for (const char* name : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}) {
+    const std::string* value = environ.find(name);
+    if (!value || value->empty()) continue;
+    list.tokens = expand_ranges(*value);
+    list.source = std::string(name) + " (=" + *value + ")";
+    list.from_environment = true;
+    // Where Slurm's cgroup shows only the allocated ones, CUDA numbers those anew.
+    list.inherited = !files.empty() && list.files.size() <= list.tokens.size();
+    if (list.inherited) list.tokens = numbers_below(list.files.size());
+    return list;
+  }
+  list.tokens = numbers_below(list.files.size());
+  list.source = "/dev/nvidia*";
+  if (list.files.size() < files.size())
+    list.source +=
+        " (" + std::to_string(list.files.size()) + " of " + std::to_string(files.size()) + " may be opened)";
+  return list;
+}
+
+DevicePlan plan_devices(const DeviceWish& wish, const DeviceList& list) {
+  const Choice choice = choose(wish, list);
+  const std::size_t devices = choice.tokens.size();
+  DevicePlan plan;
+  plan.trainers = wish.processes.value_or(std::max(static_cast<int>(devices), 1));
+  const auto trainers = static_cast<std::size_t>(plan.trainers);
+  if (devices == 0) return plan;
+  if (trainers > devices && wish.devices)
+    throw Error(
+        ErrorKind::host,
+        std::to_string(plan.trainers) + " trainers asked for, " + std::to_string(devices) + " devices given",
+        "leave --nproc_per_node out, or name more --devices");
+  if (trainers > devices) return plan;
+  for (std::size_t i = 0; i < trainers; ++i)
+    plan.processes.push_back(part_of(choice, i, trainers == 1 ? devices : 1, list));
+  return plan;
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,51 @@
+// Accelerators of a host, and which of them each process gets. launcher/host/find_devices says how they are found.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fleetrun::launcher {
+
+enum class DeviceKind { gpu, xpu };
+
+/// One /dev/nvidiaN, and what the driver says about it ("" where it says nothing).
+struct DeviceFile {
+  int number = 0;
+  bool usable = true;  // may be opened
+  std::string pci;     // "0000:65:00.0"
+  std::string uuid;    // "GPU-…"
+  bool operator==(const DeviceFile&) const = default;
+};
+
+struct DeviceList {
+  DeviceKind kind = DeviceKind::gpu;
+  std::vector<std::string> tokens;  // in their order; a trainer is told indices into this list
+  std::vector<DeviceFile> files;    // that may be opened, in the order in which CUDA numbers them
+  std::string variable = "CUDA_VISIBLE_DEVICES";  // shows the list to a process
+  bool inherited = true;                          // what a process inherits shows it this list already
+  bool from_environment = false;                  // nothing beside the list can be asked for
+  std::string source;                             // "CUDA_VISIBLE_DEVICES (=0,1)", "/dev/nvidia*"
+  bool operator==(const DeviceList&) const = default;
+};
+
+/// What one trainer gets.
+struct ProcessDevices {
+  std::vector<std::string> indices;  // for FLAGS_selected_gpus
+  std::string visible;               // value of the list's variable; empty: inherited
+  std::vector<std::string> pci;      // of those whose place is known
+  bool operator==(const ProcessDevices&) const = default;
+};
+
+struct DeviceWish {
+  std::optional<std::vector<std::string>> devices;  // --devices
+  std::optional<int> processes;                     // --nproc_per_node
+};
+
+/// How many trainers a collective job starts on this host, and what each gets; `processes` is empty on the CPU.
+struct DevicePlan {
+  int trainers = 1;
+  std::vector<ProcessDevices> processes;
+};
+
+}  // namespace fleetrun::launcher

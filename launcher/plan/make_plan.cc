@@ -1,0 +1,145 @@
+// What is the same in all modes: command, working directory, names of the logs, and the variables beside the
+// identity's.
+#include "launcher/plan/make_plan.h"
+
+#include "launcher/host/affinity.h"
+#include "launcher/host/find_program.h"
+#include "launcher/model/binding.h"
+#include "launcher/model/host_facts.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/plan.h"
+#include "launcher/model/program.h"
+#include "launcher/plan/large_environment.h"
+#include "launcher/plan/plan_roles.h"
+#include "runtime/base/env_contract.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+std::string joined_path(const std::string& head, const std::string& tail) {
+  if (head.empty()) return tail;
+  return tail.empty() ? head : head + ":" + tail;
+}
+
+/// The variables that are not part of a process's identity: threads per process, module path, where `python`
+/// is.
+void add_surroundings(const Program& program, const HostFacts& facts, int threads, Environ& environ) {
+  if (!facts.has_omp_num_threads) environ.set("OMP_NUM_THREADS", std::to_string(threads));
+  // The number of replicas of a Paddle program, which changes what it computes: never more than was asked for.
+  if (!facts.has_cpu_num) environ.set("CPU_NUM", "1");
+  if (!program.interpreter.empty()) {
+    const std::string path = joined_path(directory_of(program.interpreter), facts.base_path);
+    environ.set("PATH", joined_path(facts.python_directory, path));
+  }
+  if (!facts.compat_directory.empty()) {
+    environ.set("PYTHONPATH", joined_path(facts.compat_directory, facts.base_python_path));
+    environ.set("FLEETRUN_COMPAT", "paddle");
+  }
+}
+
+void bind(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+  if (!facts.topology) return;
+  std::vector<std::vector<std::string>> pci;
+  for (const ProcessSpec& process : plan.processes) pci.push_back(process.device_places);
+  Bindings bindings = bind_processes(config.bind, *facts.topology, pci);
+  for (std::size_t i = 0; i < plan.processes.size(); ++i) {
+    plan.processes[i].cpus = std::move(bindings.processes[i].cpus);
+    plan.processes[i].memory_nodes = std::move(bindings.processes[i].memory_nodes);
+  }
+  plan.notes.insert(plan.notes.end(), bindings.notes.begin(), bindings.notes.end());
+}
+
+std::string log_name(const Identity& identity) {
+  if (identity.mode == Mode::own) return identity.own_name + "log." + std::to_string(identity.local_rank);
+  return (identity.role == Role::server ? "serverlog." : "workerlog.") + std::to_string(identity.local_rank);
+}
+
+/// The names of the Fleet documentation: JOB.POD.ps.N.log and JOB.POD.trainer.N.log.
+std::string log_alias(const Identity& identity) {
+  const std::string role = identity.mode == Mode::own      ? identity.own_name
+                           : identity.role == Role::server ? "ps"
+                                                           : "trainer";
+  return identity.job_id + "." + identity.pod_name + "." + role + "." + std::to_string(identity.local_rank) +
+         ".log";
+}
+
+/// The program of each role of the plan.
+std::vector<const Program*> programs_by_role(const JobConfig& config, const std::vector<Program>& programs,
+                                             const Plan& plan) {
+  std::vector<const Program*> by_role(plan.roles.size(), &programs.front());
+  for (std::size_t r = 0; config.file && r < plan.roles.size(); ++r) {
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      if (config.file->roles[i].name == plan.roles[r].name) by_role[r] = &programs[i];
+    }
+  }
+  return by_role;
+}
+
+}  // namespace
+
+Plan make_plan(const JobConfig& config, const Program& program, const HostFacts& facts) {
+  return make_plan(config, std::vector<Program>{program}, facts);
+}
+
+Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, const HostFacts& facts) {
+  Plan plan;
+  plan.mode = config.mode;
+  plan.job_id = config.job_id;
+  plan.pod_name = facts.pod_name;
+  plan.log_dir_shown = config.log_dir;
+  plan.log_dir =
+      config.log_dir.starts_with('/') ? config.log_dir : facts.working_directory + "/" + config.log_dir;
+  plan.log_overwrite = config.log_overwrite;
+  plan.ready_timeout = config.ready_timeout;
+  plan.timeout = config.timeout;
+  plan.restart = restart_rules(config);
+  if (config.file)
+    plan_roles(config, facts, plan);
+  else if (config.mode == Mode::ps)
+    plan_ps(config, facts, plan);
+  else if (config.mode == Mode::rpc)
+    plan_rpc(config, facts, plan);
+  else
+    plan_collective(config, facts, plan);
+
+  bind(config, facts, plan);
+  const int threads = threads_per_process(facts.cpus.cores, plan.processes.size());
+  const auto by_role = programs_by_role(config, programs, plan);
+  for (ProcessSpec& process : plan.processes) {
+    const Program& program = *by_role[process.role];
+    if (process.identity.mode != Mode::own) process.identity.mode = plan.mode;
+    process.identity.job_id = plan.job_id;
+    process.identity.pod_name = plan.pod_name;
+    process.identity.log_dir = plan.log_dir;
+    process.name = process_name(process.identity);
+    process.program = program.path;
+    process.argv = program.argv;
+    process.cwd = process.cwd.empty()            ? facts.working_directory
+                  : process.cwd.starts_with('/') ? process.cwd
+                                                 : facts.working_directory + "/" + process.cwd;
+    process.log_name = log_name(process.identity);
+    process.log_alias = log_alias(process.identity);
+    const Environ of_mode = std::move(process.environment);
+    process.environment = to_environ(process.identity);
+    process.unset = foreign_variables(process.identity);
+    add_surroundings(program, facts, threads, process.environment);
+    for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
+    if (config.bad_line) process.environment.set("FLEETRUN_BAD_LINE", *config.bad_line);
+    std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
+  }
+  move_large_lists(plan, config.longest_list);
+  return plan;
+}
+
+std::vector<std::string> attempt_variables(const Plan& plan, int attempt, std::uint64_t run,
+                                           int group_attempt) {
+  std::vector<std::string> variables = {"FLEETRUN_ATTEMPT=" + std::to_string(attempt)};
+  if (plan.mode == Mode::collective)
+    variables.push_back("TORCHELASTIC_RESTART_COUNT=" + std::to_string(attempt));
+  // A server that is started again alone goes on with what it has kept, but not with what an earlier group has.
+  if (plan.mode == Mode::ps)
+    variables.push_back("FLEETRUN_PS_RUN=" + std::to_string(run) + "-" + std::to_string(group_attempt));
+  return variables;
+}
+
+}  // namespace fleetrun::launcher

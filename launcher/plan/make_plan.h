@@ -1,0 +1,29 @@
+// Decides what is started, and how. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launcher/model/host_facts.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/plan.h"
+#include "launcher/model/program.h"
+
+namespace fleetrun::launcher {
+
+/// `programs` holds the one that all processes run, or, for a job file, its roles' in the file's order.
+/// Throws: Error(config) when the facts do not fit the configuration.
+Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, const HostFacts& facts);
+Plan make_plan(const JobConfig& config, const Program& program, const HostFacts& facts);
+
+// The modes, each in a file of its own. They fill `plan.processes` with identities, logs and ports.
+void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan);
+void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan);
+void plan_rpc(const JobConfig& config, const HostFacts& facts, Plan& plan);
+
+/// NAME=VALUE: what a process is told of the attempt in which it starts.
+std::vector<std::string> attempt_variables(const Plan& plan, int attempt, std::uint64_t run,
+                                           int group_attempt);
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,49 @@
+// Collective mode: trainers only, one per device, or as many as asked for on the CPU. A trainer that is alone
+// gets all devices. Rank 0 opens the job's store at the meeting endpoint, so that port is held for it.
+#include "launcher/plan/make_plan.h"
+
+#include "launcher/host/probe_host.h"
+#include "launcher/plan/plan_ranks.h"
+
+namespace fleetrun::launcher {
+
+void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+  RolePlan& trainers = plan.roles.emplace_back();
+  trainers.name = "trainer";
+  trainers.restart = restart_scope(config, trainers.name, RestartScope::group);
+  trainers.grace = config.grace.of(trainers.name);
+  const DevicePlan devices = device_plan(config, facts);
+  const PlanRanks ranks = plan_ranks(config, facts);
+  for (int local_rank = 0; local_rank < devices.trainers; ++local_rank) {
+    ProcessSpec process;
+    Identity& identity = process.identity;
+    identity.role = Role::trainer;
+    identity.rank = ranks.first_trainer + local_rank;
+    identity.local_rank = local_rank;
+    identity.local_size = devices.trainers;
+    identity.hosts = ranks.hosts;
+    identity.world = ranks.world;
+    identity.trainers = ranks.trainers;
+    identity.master = ranks.meeting;
+    identity.auto_cluster = config.auto_cluster;
+    identity.torch = {config.role_name, config.run_id, config.signals_to_handle,
+                      config.max_restart.value_or(0)};
+    for (const std::string& setting : facts.socket_interfaces) {
+      const std::size_t sign = setting.find('=');
+      process.environment.set(setting.substr(0, sign), setting.substr(sign + 1));
+    }
+    if (!facts.has_nccl_error_handling) process.environment.set("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+    if (!devices.processes.empty()) {
+      const ProcessDevices& own = devices.processes[static_cast<std::size_t>(local_rank)];
+      identity.devices = own.indices;
+      identity.on_xpus = facts.devices.kind == DeviceKind::xpu;
+      process.device_places = own.pci;
+      if (!own.visible.empty()) process.environment.set(facts.devices.variable, own.visible);
+    }
+    process.ports = {facts.trainers[static_cast<std::size_t>(local_rank)]};
+    if (local_rank == 0 && ranks.has_meeting) process.ports.push_back(facts.meeting);
+    plan.processes.push_back(std::move(process));
+  }
+}
+
+}  // namespace fleetrun::launcher

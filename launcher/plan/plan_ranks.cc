@@ -1,0 +1,30 @@
+#include "launcher/plan/plan_ranks.h"
+
+namespace fleetrun::launcher {
+
+PlanRanks plan_ranks(const JobConfig& config, const HostFacts& facts) {
+  PlanRanks ranks;
+  if (!facts.world) {
+    ranks.trainers = facts.trainers;
+    ranks.servers = facts.servers;
+    ranks.meeting = facts.meeting;
+    return ranks;
+  }
+  const World& world = *facts.world;
+  const Member& self = world.members.at(facts.node_rank);
+  ranks.first_trainer = self.first_trainer;
+  ranks.first_server = self.first_server;
+  ranks.trainers = world.trainer_endpoints();
+  ranks.servers = world.server_endpoints();
+  ranks.meeting = world.meeting();
+  ranks.has_meeting =
+      world.servers() > 0 ? !self.offer.servers.empty() && self.first_server == 0 : facts.node_rank == 0;
+  if (config.meeting.master_by_torchrun && config.master_port)
+    ranks.meeting = {config.master_addr, *config.master_port};
+  ranks.hosts = static_cast<int>(world.members.size());
+  ranks.world =
+      WorldTag{static_cast<int>(facts.node_rank), ranks.hosts, world.epoch, world.run, world.hash()};
+  return ranks;
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,62 @@
+// What parts beside the supervisor may ask of it: injected failures, the watch for hangs, the control socket.
+//
+// Such a part is a JobPart that was made with a JobControl. It lives on the supervisor's loop, so nothing here has to
+// be locked. Indices are those of the plan.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/logs/log_files.h"
+#include "launcher/model/job_event.h"
+#include "launcher/model/plan.h"
+#include "launcher/spawn/spawner.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace fleetrun::launcher {
+
+class JobControl {
+ public:
+  virtual ~JobControl() = default;
+
+  virtual boost::asio::io_context& loop() = 0;
+  /// The plan of the current attempt, and its logs in the same order.
+  virtual const Plan& plan() const = 0;
+  virtual const std::vector<LogFile>& logs() const = 0;
+
+  /// Sends a signal to a process that lives; to another nothing.
+  virtual void send_signal(std::size_t index, int number) = 0;
+  /// As Ctrl-C does; `now` as Ctrl-C twice.
+  virtual void request_stop(bool now) = 0;
+  /// Tells all observers, and kills the culprits.
+  virtual void report_hang(const event::HangFound& hang) = 0;
+  /// Tells all observers.
+  virtual void tell(const JobEvent& event) = 0;
+};
+
+class JobPart : public JobObserver {
+ public:
+  void on_event(const JobEvent&) override {}
+  /// How much later than usual the process is to be started in `attempt`.
+  virtual std::chrono::milliseconds start_delay(std::size_t, int) { return {}; }
+  /// Adds to what the process gets at its start. What is added is borrowed until the process was started.
+  virtual void prepare_start(std::size_t, StartExtras&) {}
+  /// The greatest step that any process has reported, in any attempt.
+  virtual std::optional<std::int64_t> progress() { return std::nullopt; }
+};
+
+/// Makes one part; it may answer nullptr when it has nothing to do.
+using MakeJobPart = std::function<std::unique_ptr<JobPart>(JobControl&)>;
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,600 @@
+#include "launcher/run/supervisor.h"
+
+#include <signal.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "launcher/failure/explainer.h"
+#include "launcher/failure/report.h"
+#include "launcher/plan/make_plan.h"
+#include "launcher/run/pod_reports.h"
+#include "launcher/run/readiness.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+namespace asio = boost::asio;
+constexpr int kReadyDescriptor = 9;  // FLEETRUN_READY_FD
+using boost::system::error_code;
+
+constexpr std::chrono::seconds kKillPatience{
+    10};  // a process that SIGKILL does not end is stuck in the kernel
+constexpr std::chrono::seconds kNamedPatience{1};  // when it has been named already
+// Processes may move to cgroups of their own, most do so early: when to look where they are.
+constexpr std::chrono::milliseconds kFirstLook{20}, kLongestLook{5'000};
+constexpr std::chrono::milliseconds kLastWordsTime{200};  // for them to get through --log_through's writer
+constexpr std::chrono::milliseconds kSettleTime{500};     // for a failure to show after its first consequence
+
+class Supervisor final : public PodListener, public JobControl, private PodInWorld {
+ public:
+  Supervisor(Plan plan, std::vector<LogFile> logs, PortLeases& leases, RunSettings settings)
+      : plan_(std::move(plan)),
+        logs_(std::move(logs)),
+        leases_(leases),
+        settings_(std::move(settings)),
+        state_(plan_.roles, roles_of(plan_), RestartPolicy(plan_.restart, settings_.seed),
+               settings_.world.link ? std::optional(InWorld{settings_.world.world.attempt}) : std::nullopt),
+        lives_(plan_.processes.size()),
+        own_loop_(settings_.world.link ? nullptr : std::make_unique<asio::io_context>(1)),
+        loop_(own_loop_ ? *own_loop_ : settings_.world.link->loop()),
+        signals_(loop_),
+        last_resort_(loop_),
+        timeout_(loop_),
+        look_(loop_),
+        settle_(loop_) {}
+
+  JobResult run() {
+    listen_for_signals();
+    for (const MakeJobPart& make : settings_.parts) {
+      if (auto part = make(*this)) parts_.push_back(std::move(part));
+    }
+    if (link()) link()->attach(this);
+    start_log_through();
+    pod_ = start_pod(loop_, settings_.init, *this);
+    arm_timeout();
+    explainer_.begin();
+    arm_look(kFirstLook);
+    perform(state_.begin());
+    view();
+    if (link()) tell(world_began(settings_.world.world));
+    loop_.run();
+    pod_.reset();
+    if (link()) link()->attach(nullptr);
+    if (fault_) std::rethrow_exception(fault_);
+    return {std::move(state_), std::move(plan_),   std::move(logs_),
+            std::move(cause_), explainer_.story(), std::move(job_end_)};
+  }
+
+  // PodListener
+
+  void on_frame(const Frame& frame) override {
+    std::visit([this](const auto& f) { on(f); }, frame);
+  }
+
+  void on_lost() override {
+    if (emptied_) return;
+    handle(PodLost{});
+    on_emptied();
+  }
+
+  // JobControl
+
+  asio::io_context& loop() override { return loop_; }
+  const Plan& plan() const override { return plan_; }
+  const std::vector<LogFile>& logs() const override { return logs_; }
+
+  void send_signal(std::size_t index, int number) override {
+    if (!state_.alive(index)) return;
+    explainer_.note_signal(index, number);
+    pod_->signal(index, number, false);
+  }
+
+  void request_stop(bool now) override {
+    if (link()) link()->stop(SIGTERM);
+    handle(StopAsked{SIGTERM});
+    if (now) handle(StopAsked{SIGTERM});
+  }
+
+  void report_hang(const event::HangFound& hang) override {
+    tell(hang);
+    handle(Hung{hang.culprits});
+  }
+
+  void tell(const JobEvent& event) override {
+    explainer_.on_event(event);
+    for (JobObserver* observer : settings_.observers) observer->on_event(event);
+    for (const auto& part : parts_) part->on_event(event);
+  }
+
+ private:
+  /// The current attempt of a process.
+  struct Life {
+    int attempt = 0;
+    pid_t pid = -1;
+  };
+
+  WorldLink* link() const { return settings_.world.link; }
+
+  // PodInWorld
+
+  void world_ends(const std::string& why, bool at_once) override {
+    tell(event::WorldEnded{why, at_once});
+    handle(WorldEnds{why, at_once});
+  }
+
+  void world_begins(const World& world, std::size_t node_rank) override {
+    settings_.world.adopt(world, node_rank);
+    tell(world_began(world));
+    handle(WorldBegins{world.attempt});
+  }
+
+  void world_updated(const World& world, std::size_t node_rank) override {
+    settings_.world.adopt(world, node_rank);
+    tell(world_began(world));
+  }
+
+  void job_decided(const JobEnd& end) override {
+    job_end_ = end;
+    handle(JobDecided{end.why});
+  }
+
+  void news(NewsLevel level, const std::string& text) override { tell(news_event(level, text)); }
+
+  void perform_one(const ReportFailing& action) { link()->failing(plan_.processes[action.index].name); }
+
+  void perform_one(const ReportFailure& action) {
+    const Report report = make_report(state_, plan_, explainer_.story());
+    NodeFailure failure = node_failure(action.explained, report, plan_, explainer_.story());
+    failure.screen = settings_.world.failure_screen(report, plan_, explainer_.story(), logs_);
+    link()->failed(failure);
+  }
+
+  void perform_one(const ReportDrained&) {
+    try {
+      link()->ready(settings_.world.renew_offer());
+    } catch (...) {
+      fault_ = std::current_exception();
+      loop_.stop();
+    }
+  }
+
+  void perform_one(const ReportDone&) { link()->done(); }
+
+  // Frames of init
+
+  void on(const ContainedFrame& frame) {
+    tell(event::Contained{frame.level, frame.cgroup, frame.reason, frame.init_pid});
+  }
+
+  void on(const StartedFrame& frame) {
+    Life& life = lives_[frame.index];
+    life.pid = frame.pid;
+    tell(event::ProcessStarted{frame.index, frame.pid, life.attempt, frame.time_ns});
+    handle(Started{frame.index});
+    started_.insert(frame.index);
+    if (started_.size() == plan_.processes.size() && !std::exchange(all_running_, true)) {
+      tell(event::AllRunning{});
+      if (link()) link()->running();
+    }
+  }
+
+  void on(const FailedFrame& frame) {
+    tell(event::ProcessNotStarted{frame.index, lives_[frame.index].attempt, frame.stage, frame.error});
+    handle(NotStarted{frame.index, frame.stage, frame.error});
+  }
+
+  void on(const ExitedFrame& frame) {
+    const Life& life = lives_[frame.index];
+    const ExitReason reason = exit_reason_from(frame.wait_status);
+    const bool asked = state_.asked(frame.index);
+    if (through_ && !reason.ok()) through_->settle(kLastWordsTime);
+    tell(event::ProcessExited{frame.index, life.pid, life.attempt, reason, asked, frame.time_ns,
+                              frame.max_rss_kib});
+    if (view_) view_->ended(frame.index, !reason.ok() && !asked);
+    for (auto& [role, gate] : gates_) {
+      if (reason.ok()) gate->forget(frame.index);
+    }
+    if (only_follows(frame.index, reason)) return hold_back({frame.index, reason});
+    release_held();
+    handle(Exited{frame.index, reason});
+  }
+
+  /// Whether this looks like the consequence of another process's failure that is still under way. Stopping
+  /// that one now would take the words out of its mouth.
+  bool only_follows(std::size_t index, const ExitReason& reason) const {
+    if (reason.ok() || state_.stopping() || state_.phase() == Phase::done) return false;
+    std::size_t alive = 0;
+    for (std::size_t i = 0; i < lives_.size(); ++i) alive += state_.alive(i) ? 1 : 0;
+    const bool closed_pipe = reason.kind == ExitReason::Kind::signaled && reason.code == SIGPIPE;
+    return alive > held_.size() + 1 && (closed_pipe || Explainer::only_follows(logs_[index]));
+  }
+
+  void hold_back(Exited exited) {
+    held_.push_back(std::move(exited));
+    if (held_.size() > 1) return;
+    settle_.expires_after(kSettleTime);
+    settle_.async_wait([this](const error_code& error) {
+      if (!error) release_held();
+    });
+  }
+
+  void release_held() {
+    settle_.cancel();
+    for (Exited& exited : std::exchange(held_, {})) handle(std::move(exited));
+  }
+
+  void on(const SweptFrame& frame) {
+    if (frame.index != kEveryProcess) return handle(Swept{frame.index});
+    last_resort_.cancel();  // what was killed has ended
+    handle(Swept{});
+  }
+
+  void on(const UnkillableFrame& frame) {
+    const std::string where = frame.where.empty() ? "" : ", waiting in " + frame.where;
+    tell(event::Unkillable{frame.pid, frame.name + " (state " + frame.state + where + ")"});
+    unkillable_.push_back(frame.pid);
+    arm_last_resort(kNamedPatience);
+  }
+
+  /// Posted, so that an explanation that is under way comes first: init may end on its own account.
+  void on(const EmptiedFrame&) {
+    release_held();
+    asio::post(loop_, [this] { on_emptied(); });
+  }
+
+  template <class Other>
+  void on(const Other&) {}  // frames that only fleetrun sends
+
+  // Signals
+
+  void listen_for_signals() {
+    for (const int number : signals_of(settings_.signals, settings_.hangup_ignored)) signals_.add(number);
+    await_signal();
+  }
+
+  void await_signal() {
+    signals_.async_wait([this](const error_code& error, int number) {
+      if (error) return;
+      on_signal(number);
+      if (emptied_) loop_.stop();  // only the output is left, and nobody wants to wait for it
+      await_signal();
+    });
+  }
+
+  void on_signal(int number) {
+    const SignalRule rule = rule_for(settings_.signals, number, settings_.hangup_ignored);
+    switch (rule.action) {
+      case SignalAction::ignore:
+        return;
+      case SignalAction::forward:
+        tell(event::SignalForwarded{rule.as != 0 ? rule.as : number});
+        for (std::size_t i = 0; i < lives_.size(); ++i) send_signal(i, rule.as != 0 ? rule.as : number);
+        return;
+      case SignalAction::stop:
+      case SignalAction::drain:
+      case SignalAction::now:
+        const bool drain = rule.action == SignalAction::drain;
+        if (drain && state_.stopping()) return;  // Slurm may say it twice
+        stop_as_ = rule.as;
+        tell(event::SignalReceived{number, state_.stopping()});
+        if (link()) link()->stop(drain ? kDrained : number);
+        handle(StopAsked{number, drain});
+        if (rule.action == SignalAction::now) handle(StopAsked{number});
+    }
+  }
+
+  // Actions
+
+  void handle(const Event& event) { perform(state_.on(event)); }
+
+  void perform(const std::vector<Action>& actions) {
+    for (const Action& action : actions) std::visit([this](const auto& a) { perform_one(a); }, action);
+  }
+
+  void perform_one(const Tell& action) { tell(action.event); }
+
+  void perform_one(const PrepareAttempt& action) {
+    started_.clear();
+    all_running_ = false;
+    try {
+      if (settings_.replan) plan_ = settings_.replan(action.attempt);
+      std::vector<std::size_t> all(plan_.processes.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      logs_ = open_attempt_logs(plan_, action.attempt, all, warner());
+    } catch (...) {
+      fault_ = std::current_exception();
+      loop_.stop();
+      return;
+    }
+    for (std::size_t i = 0; view_ && i < logs_.size(); ++i) view_->attach(i, logs_[i].path, logs_[i].start);
+  }
+
+  void perform_one(const StartProcess& action) {
+    if (fault_) return;
+    std::chrono::milliseconds delay{};
+    for (const auto& part : parts_) delay += part->start_delay(action.index, action.attempt);
+    if (delay.count() == 0) return start(action);
+    auto& timer = delayed_.try_emplace(action.index, loop_).first->second;
+    timer.expires_after(delay);
+    timer.async_wait([this, action](const error_code& error) {
+      if (error) return;
+      delayed_.erase(action.index);
+      start(action);
+    });
+  }
+
+  /// A process whose start is delayed ends by never being started.
+  void give_up_delayed(std::size_t index) {
+    if (delayed_.erase(index) != 0) asio::post(loop_, [this, index] { handle(Exited{index, {}}); });
+  }
+
+  void start(const StartProcess& action) {
+    const ProcessSpec& process = plan_.processes[action.index];
+    if (action.attempt != logs_[action.index].attempt) {
+      const std::size_t one[] = {action.index};
+      LogFile& log = logs_[action.index];
+      log = std::move(open_attempt_logs(plan_, action.attempt, one, warner()).front());
+      if (view_) view_->attach(action.index, log.path, log.start);
+    }
+    lives_[action.index] = {.attempt = action.attempt};
+    for (const Endpoint& port : process.ports) leases_.release(port);
+    for (const Endpoint& port : process.own_ports) leases_.share(port);
+    StartExtras extras;
+    const UniqueFd to_writer = through_ ? through_->open(action.index, logs_[action.index]) : UniqueFd();
+    extras.log_fd = to_writer ? to_writer.value() : logs_[action.index].fd.value();
+    if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
+    extras.environment = attempt_variables(plan_, action.attempt, settings_.seed, state_.group_attempt());
+    extras.environment.insert(extras.environment.end(), settings_.environment.begin(),
+                              settings_.environment.end());
+    UniqueFd ready;
+    if (plan_.roles[process.role].ready.kind == Readiness::Kind::descriptor) {
+      std::tie(ready_[action.index], ready) = ready_pipe();
+      extras.environment.push_back("FLEETRUN_READY_FD=" + std::to_string(kReadyDescriptor));
+      extras.passed.push_back({ready.value(), kReadyDescriptor});
+    }
+    extras.alone = plan_.roles[process.role].restart == RestartScope::process && plan_.restart.any();
+    for (const auto& part : parts_) part->prepare_start(action.index, extras);
+    pod_->start(action.index, process, extras);
+  }
+
+  void perform_one(const AwaitRole& action) {
+    const Readiness& readiness = plan_.roles[action.role].ready;
+    std::vector<ReadySign> signs;
+    if (link()) signs = signs_of_other_hosts(plan_, action.role);
+    for (const std::size_t i : processes_of(plan_, action.role)) {
+      ReadySign& sign = signs.emplace_back();
+      sign.index = i;
+      const bool own_port = readiness.kind == Readiness::Kind::port && readiness.text.empty();
+      if (own_port) sign.endpoint = self_endpoint(plan_.processes[i].identity);
+      sign.log = logs_[i].path;
+      sign.log_start = static_cast<std::uint64_t>(logs_[i].start);
+      if (const auto pipe = ready_.find(i); pipe != ready_.end()) sign.descriptor = std::move(pipe->second);
+    }
+    const auto on_done = [this, role = action.role](bool all) {
+      if (all)
+        handle(RoleReady{role});
+      else
+        handle(ReadyTimeout{role});
+    };
+    gates_[action.role] = watch_role(loop_, readiness, std::move(signs), plan_.ready_timeout, on_done);
+  }
+
+  void stop_gates() {
+    for (auto& [role, gate] : gates_) gate->stop();
+  }
+
+  void perform_one(const AskToStop& action) {
+    give_up_delayed(action.index);
+    const int number = stop_as_ != 0 ? stop_as_ : plan_.roles[state_.role_of(action.index)].stop_signal;
+    explainer_.note_signal(action.index, number);
+    pod_->signal(action.index, number, true);
+  }
+
+  void perform_one(const KillProcess& action) {
+    explainer_.note_signal(action.index, SIGKILL);
+    pod_->kill(action.index);
+  }
+
+  void perform_one(const ArmGrace& action) {
+    stop_gates();
+    auto& timer = graces_.try_emplace(action.role, loop_).first->second;
+    timer.expires_after(plan_.roles[action.role].grace);
+    timer.async_wait([this, role = action.role](const error_code& error) {
+      if (!error) handle(GraceElapsed{role});
+    });
+  }
+
+  void perform_one(const KillPod&) {
+    graces_.clear();
+    for (std::size_t i = 0; i < lives_.size(); ++i) {
+      give_up_delayed(i);
+      explainer_.note_signal(i, SIGKILL);
+    }
+    pod_->kill();
+    arm_last_resort();
+  }
+
+  /// Posted, so that requests to stop the others are on their way before the log is read.
+  void perform_one(const ExplainFailure& action) {
+    asio::post(loop_, [this, action] { explain(action); });
+  }
+
+  void explain(const ExplainFailure& action) {
+    Explanation explanation = explainer_.explain(action.index, action.alone, plan_, logs_);
+    Explained explained;
+    explained.index = explanation.index;
+    explained.port_clash = explanation.port_clash;
+    explained.record.kind = explanation.cause.kind;
+    explained.record.who = plan_.processes[explanation.index].name;
+    explained.record.signature = explanation.cause.signature;
+    for (const auto& part : parts_) {
+      if (const auto progress = part->progress()) explained.record.progress = progress;
+    }
+    if (const Ending* ending = explainer_.story().ending_of(explanation.index))
+      explained.record.ran = std::chrono::milliseconds((ending->at - ending->started_at) / 1'000'000);
+    cause_ = explanation.cause;
+    tell(event::FailureExplained{explanation.index, lives_[explanation.index].attempt,
+                                 std::move(explanation.cause)});
+    handle(explained);
+  }
+
+  void perform_one(const Sweep& action) {
+    if (action.index) return pod_->sweep(*action.index);
+    graces_.clear();
+    stop_gates();
+    pod_->sweep();
+  }
+
+  void perform_one(const Rest& action) {
+    if (action.backoff.count() == 0) return handle(BackoffElapsed{action.index});
+    auto& timer = rests_.try_emplace(action.index.value_or(kEveryProcess), loop_).first->second;
+    timer.expires_after(action.backoff);
+    timer.async_wait([this, index = action.index](const error_code& error) {
+      if (!error) handle(BackoffElapsed{index});
+    });
+  }
+
+  void perform_one(const EndJob&) {
+    stop_gates();
+    graces_.clear();
+    rests_.clear();
+    if (state_.pod_lost()) return;
+    pod_->finish();
+    arm_last_resort();
+  }
+
+  // Time
+
+  void arm_timeout() {
+    if (!plan_.timeout) return;
+    timeout_.expires_after(*plan_.timeout);
+    timeout_.async_wait([this](const error_code& error) {
+      if (error) return;
+      if (link()) link()->timed_out();
+      handle(TimedOut{});
+    });
+  }
+
+  void arm_look(std::chrono::milliseconds delay) {
+    look_.expires_after(delay);
+    look_.async_wait([this, delay](const error_code& error) {
+      if (error) return;
+      explainer_.look();
+      arm_look(std::min(delay * 2, kLongestLook));
+    });
+  }
+
+  /// A job does not wait for ever for what cannot be killed: its restart neither.
+  void arm_last_resort(std::chrono::milliseconds patience = kKillPatience) {
+    last_resort_.expires_after(patience);
+    last_resort_.async_wait([this](const error_code& error) {
+      if (error) return;
+      const auto exists = [](pid_t pid) { return ::kill(pid, 0) == 0; };
+      if (!unkillable_.empty() && std::none_of(unkillable_.begin(), unkillable_.end(), exists)) return;
+      for (const pid_t pid : unkillable_) explainer_.note_left_alive(pid);
+      tell(event::Warning{"a process does not end although it was killed; fleetrun-init stays with it"});
+      on_emptied();
+    });
+  }
+
+  // Output
+
+  void view() {
+    const auto& viewed = settings_.viewed;
+    if (std::all_of(viewed.begin(), viewed.end(),
+                    [](const ViewedProcess& process) { return process.showing == Showing::never; }))
+      return;
+    view_ = view_logs(loop_, viewed, settings_.view);
+    for (std::size_t i = 0; i < logs_.size(); ++i) view_->attach(i, logs_[i].path, logs_[i].start);
+  }
+
+  LogWarning warner() {
+    return [this](const std::string& text) { tell(event::Warning{text}); };
+  }
+
+  /// Nothing writes to the logs any more: what is left to show is shown, then the loop ends.
+  void on_emptied() {
+    if (emptied_) return;
+    emptied_ = true;
+    if (!state_.pod_lost() && state_.phase() != Phase::done)
+      handle(PodLost{});  // init ended on its own account
+    graces_.clear();
+    last_resort_.cancel();
+    timeout_.cancel();
+    look_.cancel();
+    settle_.cancel();
+    if (through_)
+      through_->finish([this] { show_rest(); });
+    else
+      show_rest();
+  }
+
+  void show_rest() {
+    const int status = make_report(state_, plan_, explainer_.story()).exit_status;
+    tell(event::JobEnded{job_end_ ? job_end_->exit_status : status});
+    if (view_)
+      view_->drain([this] { loop_.stop(); });
+    else
+      loop_.stop();
+  }
+
+  void start_log_through() {
+    if (!settings_.log_through) return;
+    settings_.log_through->on_lost = [this](std::size_t index, std::uint64_t bytes, int error) {
+      tell(event::LogsTruncated{index, bytes, error});
+      if (error == 0) return;
+      tell(event::Warning{"what " + plan_.processes[index].name + " writes to " + logs_[index].shown +
+                          " is dropped: " + std::generic_category().message(error)});
+    };
+    through_ = log_through(loop_, plan_, *settings_.log_through);
+  }
+
+  Plan plan_;
+  std::vector<LogFile> logs_;
+  PortLeases& leases_;
+  RunSettings settings_;
+  JobState state_;
+  std::vector<Life> lives_;
+  std::vector<Exited> held_;  // deaths that may be somebody else's fault, held back for a moment
+  std::optional<Cause> cause_;
+  std::exception_ptr fault_;                          // an attempt that could not be prepared
+  std::optional<JobEnd> job_end_;                     // in a job of several hosts
+  const std::unique_ptr<asio::io_context> own_loop_;  // of a job on this host alone
+  asio::io_context& loop_;
+  asio::signal_set signals_;
+  std::map<std::size_t, asio::steady_timer> graces_;           // by role
+  std::map<std::size_t, asio::steady_timer> rests_, delayed_;  // by process; rests_ also by kEveryProcess
+  std::vector<pid_t> unkillable_;
+  asio::steady_timer last_resort_, timeout_, look_, settle_;
+  std::vector<std::unique_ptr<JobPart>> parts_;
+  std::unique_ptr<Pod> pod_;
+  std::map<std::size_t, std::unique_ptr<ReadyGate>> gates_;  // by role
+  std::map<std::size_t, UniqueFd> ready_;                    // by process: where it says that it is ready
+  std::unique_ptr<LogView> view_;
+  std::unique_ptr<LogThrough> through_;
+  Explainer explainer_;
+  int stop_as_ = 0;                // the user's signal for this stop, instead of the roles'
+  std::set<std::size_t> started_;  // in this attempt of the group
+  bool all_running_ = false;
+  bool emptied_ = false;
+};
+
+}  // namespace
+
+JobResult run_job(Plan plan, std::vector<LogFile> logs, PortLeases& leases, RunSettings settings) {
+  return Supervisor(std::move(plan), std::move(logs), leases, std::move(settings)).run();
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,128 @@
+#include "launcher/status/control_client.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kGoneHint = "it may just have ended; fleetrun status shows what runs";
+
+/// Waits until `events` are there. False: not in time.
+bool wait_for(int fd, short events, Clock::time_point until) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    pollfd ready = {fd, events, 0};
+    const int count = ::poll(&ready, 1, left > 0 ? static_cast<int>(left) : 0);
+    if (count > 0) return true;
+    if (count == 0 || errno != EINTR) return false;
+  }
+}
+
+void throw_refusal(const std::string& answer) {
+  const Json json = Json::parse(answer, nullptr, false);
+  if (json.is_object() && json.value("ok", false)) return;
+  if (!json.is_object() || !json.contains("error"))
+    throw Error(ErrorKind::data, "the job answers " + printable(answer),
+                "use the fleetrun that runs the job");
+  throw Error(ErrorKind::usage, json.at("error").get<std::string>(), json.value("hint", std::string()));
+}
+
+Json part_of(const std::string& answer, const char* name) {
+  const Json json = Json::parse(answer, nullptr, false);
+  if (!json.is_object() || !json.contains(name))
+    throw Error(ErrorKind::data, std::string("the job's answer has no ") + name,
+                "use the fleetrun that runs the job");
+  return json.at(name);
+}
+
+}  // namespace
+
+ControlClient::ControlClient(const JobEntry& entry)
+    : who_("job " + printable(entry.job_id) + " (pod " + printable(entry.pod) + ")") {
+  const UniqueFd directory(::open(entry.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  socket_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  check_errno(socket_.value(), "socket", "asking " + who_);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  // Through the descriptor, since the directory's own path may be longer than an address.
+  const std::string path = "/proc/self/fd/" + std::to_string(directory.value()) + "/" + entry.name + ".sock";
+  const bool fits = path.size() < sizeof address.sun_path;
+  if (fits) std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  if (!fits || ::connect(socket_.value(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    throw Error(ErrorKind::network,
+                who_ + " does not answer: " + std::generic_category().message(fits ? errno : ENAMETOOLONG),
+                kGoneHint);
+}
+
+std::string ControlClient::ask(const std::string& request, std::chrono::milliseconds patience) {
+  const auto until = Clock::now() + patience;
+  send(request, patience);
+  for (;;) {
+    if (auto answer = next_line()) {
+      throw_refusal(*answer);
+      return *answer;
+    }
+    if (!wait_for(socket_.value(), POLLIN, until)) late(patience);
+    if (!read_more()) throw Error(ErrorKind::network, who_ + " has gone", kGoneHint);
+  }
+}
+
+void ControlClient::send(const std::string& request, std::chrono::milliseconds patience) {
+  const auto until = Clock::now() + patience;
+  const std::string line = request + "\n";
+  for (std::size_t sent = 0; sent < line.size();) {
+    const ssize_t count = ::send(socket_.value(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    if (count > 0) sent += static_cast<std::size_t>(count);
+    if (count >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) throw Error(ErrorKind::network, who_ + " has gone", kGoneHint);
+    if (!wait_for(socket_.value(), POLLOUT, until)) late(patience);
+  }
+}
+
+void ControlClient::late(std::chrono::milliseconds patience) const {
+  throw Error(ErrorKind::timeout,
+              who_ + " has not answered within " + std::to_string(patience.count()) + " ms",
+              "its fleetrun may be stopped (SIGSTOP); kill -CONT wakes it");
+}
+
+std::optional<std::string> ControlClient::next_line() {
+  const std::size_t end = received_.find('\n');
+  if (end == std::string::npos) return std::nullopt;
+  std::string line = received_.substr(0, end);
+  received_.erase(0, end + 1);
+  return line;
+}
+
+bool ControlClient::read_more() {
+  char bytes[65536];
+  const ssize_t count = ::recv(socket_.value(), bytes, sizeof bytes, MSG_DONTWAIT);
+  if (count > 0) received_.append(bytes, static_cast<std::size_t>(count));
+  return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+std::string status_in(const std::string& answer) {
+  return part_of(answer, "status").dump();
+}
+
+std::string stacks_in(const std::string& answer) {
+  const Json stacks = part_of(answer, "stacks");
+  return stacks.is_string() ? stacks.get<std::string>() : stacks.dump();
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,144 @@
+#include "launcher/status/server_figures.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/unique_fd.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+
+ServerFigures::Table table_from(const Json& json) {
+  ServerFigures::Table table;
+  table.name = json.at("name").get<std::string>();
+  if (json.contains("rows")) table.rows = json.at("rows").get<std::uint64_t>();
+  table.pulled = json.at("pulled").get<std::uint64_t>();
+  table.pushed = json.at("pushed").get<std::uint64_t>();
+  return table;
+}
+
+ServerFigures::Call call_from(const std::string& kind, const Json& json) {
+  ServerFigures::Call call;
+  call.kind = kind;
+  call.calls = json.at("calls").get<std::uint64_t>();
+  call.errors = json.at("errors").get<std::uint64_t>();
+  call.in_flight = json.at("in_flight").get<std::uint64_t>();
+  call.bytes_in = json.at("bytes_in").get<std::uint64_t>();
+  call.bytes_out = json.at("bytes_out").get<std::uint64_t>();
+  call.seconds = json.at("seconds").get<double>();
+  for (const Json& bucket : json.at("latency_ns"))
+    call.latency_ns.emplace_back(bucket.at(0).get<std::uint64_t>(), bucket.at(1).get<std::uint64_t>());
+  return call;
+}
+
+std::uint64_t since(std::uint64_t now, std::uint64_t before) noexcept {
+  return now > before ? now - before : 0;
+}
+
+void subtract(ServerFigures::Call& now, const ServerFigures::Call& before) {
+  now.calls = since(now.calls, before.calls);
+  now.errors = since(now.errors, before.errors);
+  now.bytes_in = since(now.bytes_in, before.bytes_in);
+  now.bytes_out = since(now.bytes_out, before.bytes_out);
+  now.seconds = std::max(0.0, now.seconds - before.seconds);
+  const std::map<std::uint64_t, std::uint64_t> seen(before.latency_ns.begin(), before.latency_ns.end());
+  for (auto& [value, many] : now.latency_ns) {
+    if (const auto found = seen.find(value); found != seen.end()) many = since(many, found->second);
+  }
+  std::erase_if(now.latency_ns, [](const auto& bucket) { return bucket.second == 0; });
+}
+
+}  // namespace
+
+std::optional<ServerFigures> parse_server_figures(std::string_view text) {
+  try {
+    const Json json = Json::parse(text);
+    ServerFigures figures;
+    figures.uptime_seconds = json.at("uptime_seconds").get<double>();
+    for (const Json& table : json.at("tables")) figures.tables.push_back(table_from(table));
+    for (const auto& [kind, call] : json.at("calls").items()) figures.calls.push_back(call_from(kind, call));
+    if (json.contains("staleness"))
+      figures.staleness = {json.at("staleness").at("mean").get<double>(),
+                           json.at("staleness").at("highest").get<std::uint64_t>()};
+    return figures;
+  } catch (const Json::exception&) {
+    return std::nullopt;  // of another version, or not ours
+  }
+}
+
+std::string to_json(const ServerFigures& figures) {
+  Json tables = Json::array(), calls = Json::object();
+  for (const ServerFigures::Table& table : figures.tables) {
+    Json json = {{"name", table.name}};
+    if (table.rows) json["rows"] = *table.rows;
+    json["pulled"] = table.pulled;
+    json["pushed"] = table.pushed;
+    tables.push_back(std::move(json));
+  }
+  for (const ServerFigures::Call& call : figures.calls) {
+    calls[call.kind] = {{"calls", call.calls},          {"errors", call.errors},
+                        {"in_flight", call.in_flight},  {"bytes_in", call.bytes_in},
+                        {"bytes_out", call.bytes_out},  {"seconds", call.seconds},
+                        {"latency_ns", call.latency_ns}};
+  }
+  Json json = {
+      {"uptime_seconds", figures.uptime_seconds}, {"tables", std::move(tables)}, {"calls", std::move(calls)}};
+  if (figures.staleness)
+    json["staleness"] = {{"mean", figures.staleness->mean}, {"highest", figures.staleness->highest}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<ServerFigures> read_server_figures(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (!file) return std::nullopt;
+  std::string text(kMostBytes, '\0');
+  const ssize_t size = ::read(file.value(), text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return parse_server_figures(text);
+}
+
+std::string figures_file_name(std::string_view pod, int rank) {
+  return std::string(pod) + ".server." + std::to_string(rank) + ".figures";
+}
+
+ServerFigures figures_between(const ServerFigures& before, ServerFigures now) {
+  if (now.uptime_seconds < before.uptime_seconds) return now;
+  now.uptime_seconds -= before.uptime_seconds;
+  for (std::size_t i = 0; i < std::min(now.tables.size(), before.tables.size()); ++i) {
+    now.tables[i].pulled = since(now.tables[i].pulled, before.tables[i].pulled);
+    now.tables[i].pushed = since(now.tables[i].pushed, before.tables[i].pushed);
+  }
+  for (ServerFigures::Call& call : now.calls) {
+    if (const auto* earlier = call_of(before, call.kind)) subtract(call, *earlier);
+  }
+  return now;
+}
+
+const ServerFigures::Call* call_of(const ServerFigures& figures, std::string_view kind) noexcept {
+  const auto found = std::find_if(figures.calls.begin(), figures.calls.end(),
+                                  [&](const ServerFigures::Call& call) { return call.kind == kind; });
+  return found == figures.calls.end() ? nullptr : &*found;
+}
+
+std::uint64_t latency_quantile(const ServerFigures::Call& call, double q) noexcept {
+  std::uint64_t total = 0, seen = 0;
+  for (const auto& [value, many] : call.latency_ns) total += many;
+  const auto wanted = static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(total)));
+  for (const auto& [value, many] : call.latency_ns) {
+    seen += many;
+    if (seen >= std::max<std::uint64_t>(wanted, 1)) return value;
+  }
+  return 0;
+}
+
+}  // namespace fleetrun::launcher

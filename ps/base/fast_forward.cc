@@ -1,0 +1,82 @@
+#include "ps/base/fast_forward.h"
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+
+bool FastForward::is_under_way() const {
+  const std::lock_guard lock(mutex_);
+  if (barriers_ < done_.barriers || sums_ < done_.sums || passes_ < done_.passes) return true;
+  if (passes_ != done_.passes) return false;
+  for (std::uint32_t thread = 0; thread < steps_.size(); ++thread) {
+    const std::uint64_t before = steps_everywhere(thread);
+    if (before != kAll && steps_[thread] < before) return true;
+  }
+  return false;
+}
+
+bool FastForward::barrier(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  barriers_ = number;
+  return number <= done_.barriers;
+}
+
+bool FastForward::sum(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  sums_ = number;
+  return number <= done_.sums;
+}
+
+bool FastForward::begin_pass(std::uint64_t number, std::uint32_t threads) {
+  for (const Done::Pass& server : done_.servers) {
+    if (server.number != number || server.steps.empty() || server.steps.size() == threads) continue;
+    throw Error(ErrorKind::config,
+                "pass " + std::to_string(number) + " was begun with " + std::to_string(server.steps.size()) +
+                    " threads, and after a restart of its trainer with " + std::to_string(threads),
+                "the files and the number of threads must be the same as before");
+  }
+  const std::lock_guard lock(mutex_);
+  passes_ = number;
+  steps_.assign(threads, 0);
+  return number <= done_.passes;
+}
+
+std::uint64_t FastForward::skip_steps(std::uint32_t thread) {
+  const std::lock_guard lock(mutex_);
+  if (thread >= steps_.size()) return 0;
+  return steps_[thread] = steps_everywhere(thread);
+}
+
+std::uint64_t FastForward::next_step(std::uint32_t thread) {
+  const std::lock_guard lock(mutex_);
+  if (thread >= steps_.size()) return kAll;
+  if (steps_[thread] != kAll) ++steps_[thread];
+  return steps_[thread];
+}
+
+bool FastForward::has(std::uint32_t server, std::uint32_t thread, std::uint64_t step) const {
+  const std::lock_guard lock(mutex_);
+  return server < done_.servers.size() && step <= steps_of(done_.servers[server], thread);
+}
+
+bool FastForward::is_everywhere(std::uint32_t thread, std::uint64_t step) const {
+  const std::lock_guard lock(mutex_);
+  return step <= steps_everywhere(thread);
+}
+
+std::uint64_t FastForward::steps_of(const Done::Pass& server, std::uint32_t thread) const {
+  if (server.number > passes_) return kAll;
+  if (server.number < passes_ || thread >= server.steps.size()) return 0;
+  return server.steps[thread];
+}
+
+std::uint64_t FastForward::steps_everywhere(std::uint32_t thread) const {
+  std::uint64_t least = done_.servers.empty() ? 0 : kAll;
+  for (const Done::Pass& server : done_.servers) least = std::min(least, steps_of(server, thread));
+  return least;
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,200 @@
+// Asking all servers at once, and meeting the other trainers. Barriers and sums are server 0's.
+#include "ps/client/channel_client.h"
+
+#include <algorithm>
+#include <random>
+
+#include "ps/base/slow_lane.h"
+#include "ps/client/channel_client_state.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+
+using wire::Header;
+using wire::Method;
+
+// What a client goes on from whose script begins anew; one with an identity knows by itself.
+static FastForward::Done done_of(const ClientOptions& options, const Welcome& welcome) {
+  if (options.mode != Mode::sync || options.identity != 0 || welcome.last_passes.empty()) return {};
+  return {welcome.barriers, welcome.sums, welcome.passes, welcome.last_passes};
+}
+
+ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
+                             std::vector<std::unique_ptr<Channel>> channels, const Welcome& welcome)
+    : options_(options),
+      incarnation_(incarnation),
+      channels_(std::move(channels)),
+      is_late_(welcome.is_late),
+      epoch_(options.epoch),
+      changes_(welcome.next_change),
+      before_(done_of(options, welcome)) {
+  if (options.identity != 0) {
+    barriers_.done = welcome.barriers;
+    sums_.done = welcome.sums;
+    passes_.done = welcome.passes;
+  }
+  for (const TableConfig& config : options_.tables) tables_.emplace(config.id, config);
+}
+
+void ChannelClient::ask_all(Header head, const std::function<Message(std::uint32_t)>& make,
+                            PendingCalls::Join join) {
+  // A pass begins when the other trainers do.
+  const bool waits = head.method == Method::begin_pass;
+  const Deadlines& limits = options_.deadlines;
+  PendingCalls pending(waits                  ? std::chrono::milliseconds()
+                       : is_slow(head.method) ? limits.saving
+                                              : limits.data);
+  pending.on_answer(std::move(join));
+  for (std::uint32_t s = 0; s < servers(); ++s) pending.start(*channels_[s], s, head, make(s));
+  pending.wait();
+}
+
+void ChannelClient::meet(Rounds& rounds, const std::function<void(std::uint64_t)>& ask) {
+  const std::lock_guard lock(rounds.mutex);
+  ask(rounds.done + 1);
+  ++rounds.done;
+}
+
+void ChannelClient::begin_pass(std::uint32_t threads) {
+  if (options_.mode != Mode::sync) return;
+  meet(passes_, [&](std::uint64_t number) {
+    if (before_.begin_pass(number, threads)) return;
+    Header head = header(Method::begin_pass);
+    head.sequence = number;
+    ask_all(head, [&](std::uint32_t) {
+      wire::Draft draft = wire::draft(head, sizeof threads);
+      draft.writer.value(threads);
+      return std::move(draft.message);
+    });
+  });
+}
+
+void ChannelClient::leave_pass(std::uint32_t thread) {
+  if (options_.mode != Mode::sync) return;
+  Header head = header(Method::leave_pass, thread);
+  {
+    const std::lock_guard lock(passes_.mutex);
+    head.sequence = passes_.done;
+  }
+  ask_all(head);
+}
+
+void ChannelClient::barrier() {
+  meet(barriers_, [&](std::uint64_t number) {
+    if (before_.barrier(number)) return;
+    Header head = header(Method::barrier);
+    head.sequence = number;
+    PendingCalls pending;
+    pending.start(*channels_[0], 0, head, wire::draft(head, 0).message);
+    pending.wait();
+  });
+}
+
+void ChannelClient::all_reduce_sum(std::span<double> values) {
+  meet(sums_, [&](std::uint64_t number) {
+    // One that was complete is asked for as well: its result is kept there.
+    before_.sum(number);
+    Header head = header(Method::all_reduce);
+    head.sequence = number;
+    wire::Draft draft = wire::draft(head, sizeof(std::uint64_t) + values.size_bytes());
+    draft.writer.value(std::uint64_t{values.size()});
+    draft.writer.array(std::span<const double>(values));
+    PendingCalls pending;
+    pending.on_answer([values](std::uint32_t, Reader answer) {
+      answer.read(values.data(), values.size_bytes());
+      wire::expect_end(answer);
+    });
+    pending.start(*channels_[0], 0, head, std::move(draft.message));
+    pending.wait();
+  });
+}
+
+void ChannelClient::goodbye() {
+  if (said_goodbye_.exchange(true)) return;
+  ask_all(header(Method::goodbye));
+}
+
+std::uint64_t make_incarnation() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::uint32_t rank,
+                   std::uint32_t servers, std::uint64_t connection) {
+  std::vector<std::string> tables;
+  std::size_t size = 5 * sizeof(std::uint32_t) + wire::text_size(client.launcher);
+  for (const TableConfig& config : client.tables) {
+    tables.push_back(describe(config));
+    size += wire::text_size(tables.back());
+  }
+  wire::Draft draft =
+      wire::draft({wire::Method::hello, client.trainer, 0, incarnation, client.epoch, connection}, size);
+  draft.writer.value(static_cast<std::uint32_t>(client.mode));
+  draft.writer.value(client.trainers);
+  draft.writer.value(servers);
+  draft.writer.value(rank);
+  draft.writer.value(static_cast<std::uint32_t>(tables.size()));
+  for (const std::string& text : tables) wire::write_text(draft.writer, text);
+  wire::write_text(draft.writer, client.launcher);
+  return std::move(draft.message);
+}
+
+wire::Greeting read_hello_answer(Reader answer) {
+  wire::Greeting out{answer.value<wire::HelloAnswer>()};
+  Message copy;
+  const auto steps = answer.array<std::uint64_t>(answer.remaining() / sizeof(std::uint64_t), copy);
+  out.steps.assign(steps.begin(), steps.end());
+  wire::expect_end(answer);
+  return out;
+}
+
+void Welcome::add(std::uint32_t rank, const wire::Greeting& answer) {
+  // One that has gone on from a checkpoint of its own since then, or from nothing, says 0.
+  if (started_from != 0 && answer.started_from != 0 && answer.started_from != started_from) {
+    throw Error(
+        ErrorKind::data,
+        "server " + std::to_string(rank) + " was started from another save than the servers before it",
+        "the newest save is damaged on one of their hosts, or not there: copy one save to all of them");
+  }
+  if (started_from == 0) started_from = answer.started_from;
+  is_late = is_late || answer.late != 0;
+  servers.resize(std::max<std::size_t>(servers.size(), rank + 1));
+  servers[rank] = answer.server;
+  next_change = std::min(next_change, answer.next_change);
+  // Barriers and sums are server 0's.
+  if (rank == 0) barriers = answer.rounds[0];
+  if (rank == 0) sums = answer.rounds[1];
+  passes = std::min(passes, answer.rounds[2]);
+  last_passes.resize(servers.size());
+  last_passes[rank] = {answer.rounds[2], answer.steps};
+}
+
+std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,
+                                            std::vector<std::unique_ptr<Channel>> channels,
+                                            const Welcome& welcome) {
+  return std::make_unique<ChannelClient>(options, incarnation, std::move(channels), welcome);
+}
+
+std::uint64_t ChangeNumbers::next() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return next_;
+}
+
+std::uint64_t ChangeNumbers::take() {
+  const std::lock_guard lock(mutex_);
+  if (!in_flight_.empty() && next_ - *in_flight_.begin() >= kMostInFlight) {
+    throw Error(ErrorKind::config,
+                "change " + std::to_string(*in_flight_.begin()) + " has not been waited for, and " +
+                    std::to_string(kMostInFlight) + " have followed it",
+                "wait for what push_async returns");
+  }
+  in_flight_.insert(next_);
+  return next_++;
+}
+
+void ChangeNumbers::end(std::uint64_t number) noexcept {
+  const std::lock_guard lock(mutex_);
+  in_flight_.erase(number);
+}
+
+}  // namespace fleetrun::ps

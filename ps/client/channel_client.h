@@ -1,0 +1,42 @@
+// The Client over any kind of Channel: finds distinct keys, splits requests by server, joins the answers.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ps/base/channel.h"
+#include "ps/base/fast_forward.h"
+#include "ps/client/client.h"
+
+namespace fleetrun::ps {
+
+/// What makes one client different from another of the same trainer; see wire::Header.
+std::uint64_t make_incarnation();
+
+/// The hello of `client` to the server `rank` of `servers`.
+/// `connection`: another number for each connection of an incarnation; 0 where there is only one.
+Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::uint32_t rank,
+                   std::uint32_t servers, std::uint64_t connection = 0);
+
+/// Throws: Error(data).
+wire::Greeting read_hello_answer(Reader answer);
+
+/// What all servers together have answered to a client's hellos: where it goes on.
+struct Welcome {
+  bool is_late = false;
+  std::uint64_t next_change = UINT64_MAX;
+  std::uint64_t barriers = 0, sums = 0, passes = UINT64_MAX;
+  std::vector<FastForward::Done::Pass> last_passes = {};  // by server
+  std::vector<std::uint64_t> servers = {};                // their numbers
+  std::uint64_t started_from = 0;                         // the save that they were started from, 0 for none
+
+  /// Throws: Error(data) when it was started from another save than those before it.
+  void add(std::uint32_t rank, const wire::Greeting& answer);
+};
+
+/// `channels` in rank order; every server has accepted a hello with this incarnation, and answered `welcome`.
+std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,
+                                            std::vector<std::unique_ptr<Channel>> channels,
+                                            const Welcome& welcome);
+
+}  // namespace fleetrun::ps

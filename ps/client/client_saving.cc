@@ -1,0 +1,203 @@
+// Saving and loading: every server does its part on its own host, whole or not at all. A save is one moment of all
+// servers: they stop letting changes in, agree on those that any of them has, let these in, and begin their cuts; then
+// training goes on, beside the writing.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "ps/client/channel_client_state.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+
+using wire::Header;
+using wire::Method;
+
+Message ChannelClient::directory_request(const Header& head, const std::string& directory, std::size_t more,
+                                         const std::function<void(Writer&)>& write_more) const {
+  wire::Draft draft = wire::draft(head, wire::text_size(directory) + more);
+  wire::write_text(draft.writer, directory);
+  if (write_more) write_more(draft.writer);
+  return std::move(draft.message);
+}
+
+std::uint64_t ChannelClient::begin_save(const std::string& directory) {
+  const Header head = header(Method::save_begin);
+  std::uint64_t save = 0;
+  ask_all(
+      head, [&](std::uint32_t) { return directory_request(head, directory); },
+      [&](std::uint32_t, Reader answer) { save = std::max(save, answer.value<std::uint64_t>()); });
+  return save;
+}
+
+void ChannelClient::settle() {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> highest;
+  ask_all(
+      header(Method::save_freeze),
+      [&](std::uint32_t) { return wire::draft(header(Method::save_freeze), 0).message; },
+      [&](std::uint32_t, Reader answer) {
+        for (auto left = answer.value<std::uint32_t>(); left > 0; --left) {
+          const auto progress = answer.value<wire::Progress>();
+          std::uint64_t& number = highest[{progress.trainer, progress.incarnation}];
+          number = std::max(number, progress.number);
+        }
+      });
+  const Header head = header(Method::save_settle);
+  ask_all(head, [&](std::uint32_t) {
+    wire::Draft draft = wire::draft(head, sizeof(std::uint32_t) + highest.size() * sizeof(wire::Progress));
+    draft.writer.value(static_cast<std::uint32_t>(highest.size()));
+    for (const auto& [client, number] : highest) {
+      draft.writer.value(wire::Progress{client.first, 0, client.second, number});
+    }
+    return std::move(draft.message);
+  });
+}
+
+std::vector<std::vector<SavedPiece>> ChannelClient::save_parts(const std::string& directory,
+                                                               std::uint64_t save, SaveMode mode) {
+  std::vector<std::vector<SavedPiece>> parts(servers());
+  const Header head = header(Method::save_part);
+  ask_all(
+      head,
+      [&](std::uint32_t) {
+        return directory_request(head, directory, sizeof save + sizeof mode, [&](Writer& writer) {
+          writer.value(save);
+          writer.value(mode);
+        });
+      },
+      [&](std::uint32_t server, Reader answer) {
+        parts[server].resize(answer.value<std::uint32_t>());
+        for (SavedPiece& piece : parts[server]) {
+          piece.bytes = answer.value<std::uint64_t>();
+          piece.digest = answer.value<std::uint64_t>();
+        }
+      });
+  return parts;
+}
+
+void ChannelClient::commit_save(const std::vector<std::vector<SavedPiece>>& parts) {
+  const Header head = header(Method::save_commit);
+  std::size_t size = sizeof(std::uint32_t);
+  for (const auto& pieces : parts) size += sizeof(std::uint32_t) + pieces.size() * 2 * sizeof(std::uint64_t);
+  ask_all(head, [&](std::uint32_t) {
+    wire::Draft draft = wire::draft(head, size);
+    draft.writer.value(static_cast<std::uint32_t>(parts.size()));
+    for (const auto& pieces : parts) {
+      draft.writer.value(static_cast<std::uint32_t>(pieces.size()));
+      for (const SavedPiece& piece : pieces) {
+        draft.writer.value(piece.bytes);
+        draft.writer.value(piece.digest);
+      }
+    }
+    return std::move(draft.message);
+  });
+}
+
+void ChannelClient::end_save(bool committed) {
+  const Header head = header(Method::save_end);
+  ask_all(head, [&](std::uint32_t) {
+    wire::Draft draft = wire::draft(head, sizeof(std::uint32_t));
+    draft.writer.value(std::uint32_t{committed ? 1u : 0u});
+    return std::move(draft.message);
+  });
+}
+
+void ChannelClient::save(const std::string& directory, SaveMode mode) {
+  if (before_.is_under_way()) return;
+  const std::uint64_t save = begin_save(directory);
+  try {
+    settle();
+    commit_save(save_parts(directory, save, mode));
+  } catch (Error& error) {
+    try {
+      end_save(false);
+    } catch (const Error&) {
+      // The first error says what went wrong; leftover pieces that no manifest names are never loaded.
+    }
+    error.while_doing("saving to " + directory);
+    throw;
+  }
+  end_save(true);
+}
+
+void ChannelClient::save_for_paddle(const std::string& directory, SaveMode mode) {
+  if (servers() != 1) {
+    throw Error(ErrorKind::config,
+                "Paddle's checkpoints put a key's rows by its number; " + std::to_string(servers()) +
+                    " servers hold them by its hash",
+                "save as usual, load that in a process without servers, and save from there");
+  }
+  if (before_.is_under_way()) return;
+  begin_save(directory);
+  try {
+    settle();
+    const Header head = header(Method::save_text);
+    ask_all(head, [&](std::uint32_t) {
+      return directory_request(head, directory, sizeof mode, [&](Writer& writer) { writer.value(mode); });
+    });
+  } catch (Error& error) {
+    try {
+      end_save(false);
+    } catch (const Error&) {
+      // The first error says what went wrong.
+    }
+    error.while_doing("saving to " + directory);
+    throw;
+  }
+  end_save(true);
+}
+
+std::vector<FoundSave> ChannelClient::prepare_load(const std::string& directory, std::uint64_t wanted,
+                                                   std::string& fallen_back) {
+  const Header head = header(Method::load_prepare);
+  std::vector<FoundSave> saves(servers());
+  ask_all(
+      head,
+      [&](std::uint32_t) {
+        return directory_request(head, directory, sizeof wanted,
+                                 [&](Writer& writer) { writer.value(wanted); });
+      },
+      [&](std::uint32_t server, Reader answer) {
+        saves[server].save = answer.value<std::uint64_t>();
+        saves[server].digest = answer.value<std::uint64_t>();
+        std::string reason = wire::read_text(answer);
+        if (fallen_back.empty()) fallen_back = std::move(reason);
+      });
+  return saves;
+}
+
+std::string ChannelClient::load(const std::string& directory) {
+  if (before_.is_under_way()) return {};
+  std::string fallen_back;
+  try {
+    std::vector<FoundSave> saves = prepare_load(directory, 0, fallen_back);
+    const auto [oldest, newest] = std::minmax_element(saves.begin(), saves.end());
+    if (oldest->save != newest->save) {
+      // One server has the newest save damaged, or never got to commit it: all take the one before it.
+      if (fallen_back.empty()) {
+        fallen_back = channels_[static_cast<std::size_t>(oldest - saves.begin())]->name() + " has no save " +
+                      std::to_string(newest->save) + " in " + directory;
+      }
+      saves = prepare_load(directory, oldest->save, fallen_back);
+    }
+    for (std::uint32_t s = 1; s < servers(); ++s) {
+      if (saves[s] == saves[0]) continue;
+      throw Error(
+          ErrorKind::data,
+          channels_[0]->name() + " and " + channels_[s]->name() + " find different saves in " + directory,
+          "copy one save to all hosts, or use a shared directory");
+    }
+  } catch (Error& error) {
+    try {
+      ask_all(header(Method::load_abort));
+    } catch (const Error&) {
+      // The first error says what went wrong.
+    }
+    error.while_doing("loading from " + directory);
+    throw;
+  }
+  ask_all(header(Method::load_commit));
+  return fallen_back;
+}
+
+}  // namespace fleetrun::ps

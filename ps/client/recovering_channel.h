@@ -1,0 +1,48 @@
+// A channel to a server that may be started again: when its connection is lost another one is made, and every request
+// that was not answered is sent again. The server tells which it has done already (ps/durable/gate.h, ps/sync/meeting.h).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ps/base/channel.h"
+#include "ps/client/in_flight.h"
+
+namespace fleetrun::ps {
+
+/// Connects to the server again, with the hello of the same incarnation. Calls the function it is given, from any thread,
+/// once that connection is lost. Gives up soon when the flag is set.
+/// Throws: Error, when the server does not come back, or not as it was: then nothing more is tried.
+using Reconnect =
+    std::function<std::unique_ptr<Channel>(std::function<void()> on_lost, const std::atomic<bool>& give_up)>;
+
+class RecoveringChannel final : public Channel {
+ public:
+  /// Connects for the first time. `name` is how errors call the server.
+  RecoveringChannel(std::string name, Reconnect connect);
+  /// Of a connection that is there: `first` is called with what it is to call when it is lost.
+  using First = std::function<std::unique_ptr<Channel>(std::function<void()> on_lost)>;
+  RecoveringChannel(std::string name, const First& first, Reconnect connect,
+                    const InFlight::Limits& limits = {});
+  /// Gives up what is under way.
+  ~RecoveringChannel() override;
+  RecoveringChannel(const RecoveringChannel&) = delete;
+  RecoveringChannel& operator=(const RecoveringChannel&) = delete;
+
+  /// Waits for room (ps/client/in_flight.h). Throws: Error(timeout), or why the server did not come back.
+  std::unique_ptr<Call> start(const wire::Header& header, Message request,
+                              std::shared_ptr<Endings> endings) override;
+  MessageSource messages() override;
+  const std::string& name() const noexcept override { return name_; }
+
+ private:
+  struct State;
+  class RecoveringCall;
+  std::string name_;
+  InFlight in_flight_;
+  std::shared_ptr<State> state_;  // shared with the calls under way
+};
+
+}  // namespace fleetrun::ps

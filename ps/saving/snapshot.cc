@@ -1,0 +1,48 @@
+#include "ps/saving/snapshot.h"
+
+#include <functional>
+
+#include "ps/saving/paddle_checkpoint.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+namespace {
+
+LoadedTables load_by(const std::string& manifest_path, const std::string& directory,
+                     const std::function<LoadedTables(const Manifest&)>& load) {
+  if (const auto manifest = read_manifest(manifest_path)) return load(*manifest);
+  throw Error(ErrorKind::data,
+              manifest_path + ": cannot be opened; there is no complete save in " + directory,
+              "name the directory that the tables were saved to");
+}
+
+}  // namespace
+
+LoadedTables load_tables(const std::string& directory, ServerPlace place,
+                         const std::vector<TableConfig>& tables, std::optional<std::uint64_t> wanted) {
+  const auto load = [&](const Manifest& manifest) {
+    if (wanted && manifest.save != *wanted) {
+      throw Error(ErrorKind::data, directory + ": save " + std::to_string(*wanted) +
+                                       " is not there any more; save " + std::to_string(manifest.save) +
+                                       " is");
+    }
+    return load_parts(directory, manifest, place, tables);
+  };
+  if (!wanted && is_paddle_checkpoint(directory)) return load_paddle_checkpoint(directory, place, tables);
+  try {
+    return load_by(manifest_path(directory), directory, load);
+  } catch (const Error& error) {
+    // What disagrees with the program disagrees in the previous save too; what is damaged need not be.
+    if (error.kind() == ErrorKind::config) throw;
+    try {
+      LoadedTables out = load_by(previous_manifest_path(directory), directory, load);
+      out.fallen_back = error.what();
+      return out;
+    } catch (const Error&) {
+      // The first error is about the save that was asked for.
+    }
+    throw;
+  }
+}
+
+}  // namespace fleetrun::ps

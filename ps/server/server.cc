@@ -1,0 +1,281 @@
+// Requests to tables and meetings. Who may ask: hello is open to all, everything else needs the incarnation
+// that said hello, so that a restarted server cannot serve a trainer that believes in its old tables.
+#include "ps/server/server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ps/server/server_state.h"
+
+namespace fleetrun::ps {
+namespace {
+
+// Fewer than the calls that a connection carries at once (ps/rpc/settings.h): each of them may wait in a push.
+constexpr std::uint32_t kMostThreads = 960;
+
+void check_options(const ServerOptions& options) {
+  check_tables(options.tables);
+  if (options.rank >= options.servers) {
+    throw Error(ErrorKind::config, "server rank " + std::to_string(options.rank) + " among " +
+                                       std::to_string(options.servers) + " servers");
+  }
+  if (options.trainers == 0) throw Error(ErrorKind::config, "a parameter server for 0 trainers");
+}
+
+}  // namespace
+
+Server::Server(const ServerOptions& options, std::function<void()> all_done,
+               std::function<void(const Error&, bool)> report) {
+  check_options(options);
+  state_ = std::make_unique<State>(options, std::move(all_done));
+  if (options.durability.directory.empty()) return;
+  state_->recover(std::move(report));
+  state_->start_checkpoints();
+}
+
+Server::~Server() {
+  close();
+}
+
+void Server::handle(const wire::Header& header, Reader body, Respond respond,
+                    const MessageSource& answers) noexcept {
+  const Bar bar(state_->lanes.of_this_thread(), wire::to_string(header.method), "request");
+  Respond counted = Figures::count(state_->figures, header.method, body.remaining(), std::move(respond));
+  state_->handle(header, std::move(body), std::move(counted), answers);
+}
+
+void Server::State::handle(const wire::Header& header, Reader body, Respond mine,
+                           const MessageSource& answers) noexcept {
+  // A request that was handed on to the meeting or the gate leaves no respond behind, so each is answered once.
+  const std::string doing = std::string(wire::to_string(header.method)) + " on " + name_of(options);
+  try {
+    dispatch(header, body, mine, answers);
+  } catch (Error& error) {
+    error.while_doing(doing);
+    if (mine) mine(std::move(error));
+  } catch (const std::exception& error) {
+    if (mine) mine(Error(ErrorKind::host, doing + " failed: " + error.what()));
+  }
+}
+
+std::vector<std::uint32_t> Server::update(const Attendance& attendance) {
+  return state_->meeting.update(attendance);
+}
+
+std::uint64_t Server::stale_requests() const noexcept {
+  return state_->stale_requests;
+}
+
+bool Server::is_stale(const wire::Header& header) const noexcept {
+  return state_->meeting.is_stale(header.trainer, header.epoch);
+}
+
+bool Server::lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
+  const bool went = state_->meeting.leave_for_now(trainer, incarnation, connection);
+  // Told twice of the same end: give_up() is due already.
+  if (state_->options.recover_within.count() > 0) return went;
+  give_up(trainer, incarnation, connection);
+  return false;
+}
+
+void Server::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
+  try {
+    if (!state_->meeting.give_up(trainer, incarnation, connection)) return;
+    state_->gate.end({trainer, incarnation});
+    state_->lost_saver(trainer);
+    state_->leave_pace(trainer);
+  } catch (const std::exception&) {
+    // The log is full: the next change will say so.
+  }
+}
+
+const std::optional<Recovery>& Server::recovery() const noexcept {
+  return state_->recovery;
+}
+
+bool Server::is_done() const {
+  return state_->meeting.are_all_done();
+}
+
+void Server::make_checkpoint() {
+  state_->make_checkpoint();
+}
+
+void Server::close() noexcept {
+  state_->meeting.close();
+  state_->end_pace();
+  state_->gate.close();
+}
+
+void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond,
+                             const MessageSource& answers) {
+  if (meeting.is_stale(header.trainer, header.epoch)) ++stale_requests;
+  if (header.trainer == wire::kObserver) check_observer(header.method);
+  if (header.method == wire::Method::hello) {
+    if (header.trainer == wire::kObserver) {
+      Message reply = hello_observer(body);
+      return std::exchange(respond, nullptr)(std::move(reply));
+    }
+    auto reply = std::make_shared<Message>(hello(header, body));
+    return meeting.when_applied(
+        header.trainer, [reply, answer = std::exchange(respond, nullptr)] { answer(std::move(*reply)); });
+  }
+  // Its answer was lost, and it is said again.
+  if (header.method == wire::Method::goodbye && meeting.is_done(header.trainer, header.incarnation))
+    return std::exchange(respond, nullptr)(Message());
+  if (header.trainer != wire::kObserver) meeting.require(header.trainer, header.incarnation, header.epoch);
+  if (dispatch_meeting(header, body, respond)) return;
+  Message reply = answer(header, body, answers);
+  std::exchange(respond, nullptr)(std::move(reply));
+}
+
+// The requests that may wait for other trainers; false for all others.
+bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond) {
+  const auto gather = [&](Meeting::Kind kind, std::vector<double> values) {
+    wire::expect_end(body);
+    meeting.gather(kind, header.trainer, std::move(values), std::exchange(respond, nullptr), header.sequence);
+    return true;
+  };
+  switch (header.method) {
+    case wire::Method::attend:
+      meeting.attend(header.trainer, std::exchange(respond, nullptr));
+      return true;
+    case wire::Method::push:
+    case wire::Method::set_dense:
+    case wire::Method::shrink:
+      change(header, body, respond);
+      return true;
+    case wire::Method::keep_pace:
+      keep_pace(header, body, respond);
+      return true;
+    case wire::Method::barrier:
+      return gather(Meeting::Kind::barrier, {});
+    case wire::Method::begin_pass: {
+      const auto threads = body.value<std::uint32_t>();
+      if (threads > kMostThreads) {
+        throw Error(ErrorKind::config, "begin_pass with " + std::to_string(threads) + " threads; at most " +
+                                           std::to_string(kMostThreads) + " fit");
+      }
+      return gather(Meeting::Kind::begin_pass, {static_cast<double>(threads)});
+    }
+    case wire::Method::all_reduce: {
+      const auto count = body.value<std::uint64_t>();
+      Message copy;
+      const auto values = body.array<double>(count, copy);
+      return gather(Meeting::Kind::all_reduce, {values.begin(), values.end()});
+    }
+    default:
+      return false;
+  }
+}
+
+Message Server::State::answer(const wire::Header& header, Reader& body, const MessageSource& answers) {
+  switch (header.method) {
+    case wire::Method::pull: {
+      quota.check();
+      const wire::PullRequest request = wire::read_pull(body);
+      note_pull(header, request);
+      Message rows = current()->pull(request, answers);
+      figures->pulled(request.sections);
+      return rows;
+    }
+    case wire::Method::stat:
+      wire::expect_end(body);
+      return stat();
+    case wire::Method::take_staleness:
+      wire::expect_end(body);
+      return take_staleness(header);
+    case wire::Method::pull_touched:
+      return pull_touched(header, body);
+    case wire::Method::get:
+      return get(body);
+    case wire::Method::goodbye:
+      meeting.goodbye(header.trainer);
+      gate.end({header.trainer, header.incarnation});
+      touched.forget(header.trainer);
+      leave_pace(header.trainer);
+      return {};
+    case wire::Method::leave_pass:
+      meeting.leave_pass({header.trainer, header.thread}, header.sequence);
+      return {};
+    case wire::Method::rows:
+      return message_of(current()->sparse(body.value<std::uint32_t>()).rows());
+    case wire::Method::save_begin:
+      return begin_save(header, body);
+    case wire::Method::save_freeze:
+      return freeze_save();
+    case wire::Method::save_settle:
+      settle_save(body);
+      return {};
+    case wire::Method::save_text:
+      save_text(body);
+      return {};
+    case wire::Method::save_part:
+      return save_part(header, body);
+    case wire::Method::save_commit:
+      commit_save(body);
+      return {};
+    case wire::Method::save_end:
+      end_save(body);
+      return {};
+    case wire::Method::load_prepare:
+      return prepare_load(body);
+    case wire::Method::load_commit:
+      commit_load();
+      return {};
+    case wire::Method::load_abort: {
+      const std::lock_guard lock(mutex);
+      loaded.reset();
+      return {};
+    }
+    default:
+      throw Error(ErrorKind::config, "nobody answers a " + std::string(wire::to_string(header.method)));
+  }
+}
+
+void Server::State::compare(const std::string& what, const std::string& here,
+                            const std::string& there) const {
+  if (here == there) return;
+  throw Error(ErrorKind::config,
+              name_of(options) + " and the trainer disagree on " + what + ": the server has " + here +
+                  ", the trainer has " + there,
+              "start servers and trainers with the same program and the same job");
+}
+
+Message Server::State::hello(const wire::Header& header, Reader& body) {
+  const auto mode = body.value<std::uint32_t>();
+  compare("the mode", std::string(to_string(options.mode)),
+          mode <= static_cast<std::uint32_t>(Mode::geo) ? std::string(to_string(static_cast<Mode>(mode)))
+                                                        : "an unknown one");
+  const auto trainers = body.value<std::uint32_t>();
+  // A trainer of a later world counts those of that world.
+  if (!meeting.is_in_place() || header.epoch == options.epoch)
+    compare("the number of trainers", std::to_string(options.trainers), std::to_string(trainers));
+  compare("the number of servers", std::to_string(options.servers),
+          std::to_string(body.value<std::uint32_t>()));
+  compare("the server's rank", std::to_string(options.rank), std::to_string(body.value<std::uint32_t>()));
+  const auto tables_there = body.value<std::uint32_t>();
+  std::vector<std::string> there;
+  for (std::uint32_t i = 0; i < tables_there; ++i) there.push_back(wire::read_text(body));
+  const std::string launcher = wire::read_text(body);
+  wire::expect_end(body);
+  for (std::size_t i = 0; i < std::max(there.size(), options.tables.size()); ++i) {
+    compare("the tables", i < options.tables.size() ? describe(options.tables[i]) : "no such table",
+            i < there.size() ? there[i] : "no such table");
+  }
+  wire::HelloAnswer answer;
+  answer.late =
+      meeting.hello({header.trainer, header.incarnation, header.epoch, launcher, header.sequence}) ? 1 : 0;
+  answer.server = number;
+  answer.next_change = gate.begin({header.trainer, header.incarnation});
+  answer.rounds = meeting.rounds(header.trainer);
+  answer.started_from = started_from;
+  const std::vector<std::uint64_t> steps = meeting.steps(header.trainer);
+  Message reply(sizeof answer + steps.size() * sizeof(std::uint64_t));
+  Writer writer(reply);
+  writer.value(answer);
+  writer.array(std::span<const std::uint64_t>(steps));
+  return reply;
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,110 @@
+// A parameter server without its transport: tables, the meeting of trainers, save and load.
+// ps/rpc/rpc_server.h serves it over gRPC; ps/memory/in_process.h calls it directly.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ps/base/durability.h"
+#include "ps/base/outcome.h"
+#include "ps/base/table_config.h"
+#include "ps/base/wire.h"
+#include "ps/durable/gate.h"
+#include "ps/sync/roster.h"
+#include "ps/table/table_memory.h"
+#include "runtime/base/timeline.h"
+
+namespace fleetrun::ps {
+
+struct ServerOptions {
+  std::uint32_t rank = 0;
+  std::uint32_t servers = 1;
+  std::uint32_t trainers = 1;
+  Mode mode = Mode::async;
+  std::vector<TableConfig> tables;
+  /// Of the world that the server was started in; 0 without any.
+  std::uint64_t epoch = 0;
+  /// For tables that are on_disk (ps/disk/disk_settings.h reads it from the environment).
+  TableMemory memory = {};
+  /// The run of the job (FLEETRUN_RUN): epochs of different runs do not compare.
+  std::string run = {};
+  /// What the server's process may use before it refuses requests (ps/table/memory_quota.h); 0 for no limit.
+  std::uint64_t memory_limit = 0;
+  /// What the server keeps, so that it can be started again and go on.
+  Durability durability = {};
+  /// How long a trainer whose connection has ended, or a trainer of before the server was started again, may take to come
+  /// back. 0: it is lost at once.
+  std::chrono::milliseconds recover_within{0};
+  /// Where requests are drawn; may be null.
+  std::shared_ptr<Timeline> timeline = nullptr;
+};
+
+/// How a server that was started again has found itself.
+struct Recovery {
+  std::uint64_t checkpoint = 0;
+  std::uint64_t records = 0;  // of the log after it
+  std::uint64_t cut_off = 0;  // bytes that were never answered
+  std::vector<ClientId> awaited;
+  /// What was wrong with the newest checkpoint, where the one before it was taken.
+  std::string fallen_back = {};
+};
+
+/// Threads: all calls may be made from several threads at once.
+class Server {
+ public:
+  /// With Durability::directory, what was kept there is restored before this returns. `all_done` is called once all
+  /// trainers have said goodbye, from the thread of the last one; `report` when a checkpoint could not be made, or,
+  /// which is fatal, when the disk has failed to keep the log: some of what was asked is never answered then.
+  /// Throws: Error(config) for options that cannot work; Error(data) for a log or a checkpoint that is damaged.
+  explicit Server(
+      const ServerOptions& options, std::function<void()> all_done = [] {},
+      std::function<void(const Error&, bool is_fatal)> report = [](const Error&, bool) {});
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Answers one request by calling `respond` once: at once, or, when it waits for other trainers, later and
+  /// from the thread of the last of them. `body` is what read_header() left; its bytes must live until then.
+  /// Never blocks on other trainers. A request that is wrong is answered with an Error; it changes nothing.
+  /// Answers that carry rows are made in memory of `answers`.
+  void handle(const wire::Header& header, Reader body, Respond respond,
+              const MessageSource& answers = {}) noexcept;
+
+  /// A new world of the job: from now on its trainers count, and stale ones are refused (ps/sync/roster.h). Returns the
+  /// trainers that are gone with it.
+  std::vector<std::uint32_t> update(const Attendance& attendance);
+  /// Requests that were refused because their trainer is stale.
+  std::uint64_t stale_requests() const noexcept;
+  /// Whether a request would be refused for that reason now.
+  bool is_stale(const wire::Header& header) const noexcept;
+
+  /// The connection of a trainer ended without a goodbye. Whoever waits for it gets Error(network), or goes on waiting
+  /// for the job's next world where trainers come and go.
+  /// `connection`: its hello's sequence, 0 for any. True when the trainer may come back: give_up() is due
+  /// ServerOptions::recover_within later.
+  bool lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection = 0) noexcept;
+  /// It was given time: whoever waits for it is told now, unless it has come back.
+  void give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection = 0) noexcept;
+  /// What was found, where the server was started again.
+  const std::optional<Recovery>& recovery() const noexcept;
+  /// Whether all trainers have said goodbye.
+  bool is_done() const;
+  /// Only with Durability::directory: makes a checkpoint now. Throws: Error(host).
+  void make_checkpoint();
+  /// Fails whatever waits, and every later meeting: the server is stopping.
+  void close() noexcept;
+  /// What it has done so far, as JSON (ps/server/stat_json.h).
+  std::string stat() const;
+  /// Restores the newest save in the directory that is whole. Returns what was wrong with a newer one; empty as a rule.
+  /// Throws: Error(data), Error(config) as ps/saving/snapshot.h; the tables are unchanged then.
+  std::string load(const std::string& directory);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fleetrun::ps

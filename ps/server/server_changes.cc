@@ -1,0 +1,114 @@
+// Changes of tables: each goes through the gate once (ps/durable/gate.h), and is in the log before it is applied. In sync
+// mode a push waits for the step that it is part of, and enters with all of it.
+#include <memory>
+#include <utility>
+
+#include "ps/server/server_state.h"
+
+namespace fleetrun::ps {
+
+void Server::State::change(const wire::Header& header, Reader& body, Respond& respond) {
+  const ChangeId id{{header.trainer, header.incarnation}, header.sequence};
+  const bool waits =
+      header.method == wire::Method::push && options.mode == Mode::sync && header.thread != wire::kNoStep;
+  const auto answer =
+      gate.claim(id, !waits, [this, header, body, respond] { handle(header, body, respond, {}); });
+  if (answer == Gate::Answer::later) {
+    respond = nullptr;
+    return;
+  }
+  // Where it was applied before, what it did then is not known any more.
+  auto reply = std::make_shared<Message>();
+  if (answer == Gate::Answer::go_on) {
+    if (waits) return push_in_step(header, body, respond, id);
+    *reply = make_change(header, body, id);
+  }
+  when_safe([respond = std::exchange(respond, nullptr), reply] { respond(std::move(*reply)); });
+}
+
+// A change that is inside the gate: it leaves in any case.
+Message Server::State::make_change(const wire::Header& header, Reader body, const ChangeId& id) {
+  Outcome outcome;
+  try {
+    const Reader whole = body;
+    std::unique_ptr<wire::PushRequest> push;
+    try {
+      if (header.method == wire::Method::push) push = read_checked_push(body);
+    } catch (const Error& error) {
+      outcome = error;
+    }
+    if (const Error* refusal = std::get_if<Error>(&outcome)) {
+      keep_refusal(id, *refusal);
+    } else {
+      keep_change(header, whole);
+      // What is refused from here on is refused again when the log tells it again.
+      outcome = apply_checked(header, whole, push.get());
+    }
+  } catch (...) {
+    gate.left({id});
+    throw;
+  }
+  if (const Error* refusal = std::get_if<Error>(&outcome)) {
+    gate.refused({id}, *refusal);
+    throw Error(*refusal);
+  }
+  gate.applied({id});
+  return std::move(std::get<Message>(outcome));
+}
+
+// `push`: of a push, nullptr for other changes. The answer, or why nothing was changed.
+Outcome Server::State::apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push) {
+  try {
+    if (header.method == wire::Method::shrink) return shrink(body);
+    if (push != nullptr) {
+      current()->apply(*push);
+      record_touched(header, *push);
+      note_push(header, *push);
+    } else {
+      set_dense(body);
+    }
+    return Message();
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+void Server::State::push_in_step(const wire::Header& header, Reader body, Respond& respond,
+                                 const ChangeId& id) {
+  try {
+    const Reader whole = body;
+    auto request = read_checked_push(body);
+    // A copy: when the push is refused, handle() answers.
+    Respond answer = [this, id, respond](Outcome outcome) {
+      if (std::holds_alternative<Error>(outcome)) gate.dropped(id);
+      respond(std::move(outcome));
+    };
+    meeting.push({{header.trainer, header.thread}, std::move(request), std::move(answer), id, whole});
+    respond = nullptr;
+  } catch (const Error& error) {
+    gate.note_refusal(id, error);
+    gate.dropped(id);
+    keep_refusal(id, error);
+    throw;
+  }
+}
+
+void Server::State::apply_step(const std::vector<Contribution>& step) {
+  std::vector<ChangeId> ids;
+  for (const Contribution& contribution : step) ids.push_back(contribution.change);
+  gate.enter(ids);
+  try {
+    keep_step(step);
+    meeting.count(step);
+    apply_averaged(step, *current());
+  } catch (const Error& error) {
+    gate.refused(ids, error);
+    throw;
+  } catch (...) {
+    gate.left(ids);
+    throw;
+  }
+  gate.applied(ids);
+}
+
+}  // namespace fleetrun::ps

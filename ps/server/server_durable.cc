@@ -1,0 +1,292 @@
+// A server that outlives its process: everything that an answer promises is in the log before the answer is given, and
+// a checkpoint now and then makes the log short. A checkpoint lies between changes (the gate is frozen) and between
+// events of the meeting (its lock is held): there the log's next segment begins.
+#include "ps/server/server_durable.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "ps/durable/checkpoint.h"
+#include "ps/saving/part_writer.h"
+#include "ps/saving/snapshot.h"
+#include "ps/saving/table_cut.h"
+#include "ps/server/server_state.h"
+#include "ps/sync/meeting_events.h"
+
+namespace fleetrun::ps {
+namespace {
+
+constexpr const char* kName = "server";
+
+std::span<const std::byte> bytes_of(const auto& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+void append(BytePieces& pieces, const std::vector<std::span<const std::byte>>& more) {
+  pieces.insert(pieces.end(), more.begin(), more.end());
+}
+
+// What must be the same before and after: one line per thing, so that an error can show which is not.
+std::string describe(const ServerOptions& options) {
+  std::string text = "server " + std::to_string(options.rank) + " of " + std::to_string(options.servers) +
+                     ", mode " + std::string(to_string(options.mode)) + "\n";
+  for (const TableConfig& table : options.tables) text += describe(table) + "\n";
+  return text;
+}
+
+void check_same(const std::string& kept, const std::string& here, const std::string& directory) {
+  std::size_t at = 0;
+  while (at < kept.size() && at < here.size() && kept[at] == here[at]) ++at;
+  if (at == kept.size() && at == here.size()) return;
+  const auto line = [at](const std::string& text) {
+    const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+    return begin >= text.size() ? std::string("nothing") : text.substr(begin, text.find('\n', begin) - begin);
+  };
+  throw Error(ErrorKind::config,
+              "the checkpoint in " + directory + " is of " + line(kept) + ", this is " + line(here),
+              "start the job again as it was, or with an empty checkpoint directory");
+}
+
+constexpr const char* kOtherDirectory =
+    "name another directory, or let it be removed: --ps_checkpoint_found=replace";
+
+// What an earlier run has left is not removed unasked, but by a later attempt of that run.
+void check_may_go(const Owner& owner, const Durability& wanted, const std::string& directory) {
+  const auto run_of = [](const std::string& text) { return text.substr(0, text.rfind('-')); };
+  if (wanted.found != FoundCheckpoint::refuse || run_of(owner.run) == run_of(wanted.run)) return;
+  throw Error(
+      ErrorKind::config,
+      directory + " has the checkpoint of an earlier run: " + owner.server.substr(0, owner.server.find('\n')),
+      "go on from it with --ps_checkpoint_found=resume, remove it with =replace, or name another directory");
+}
+
+}  // namespace
+
+void Server::State::recover(std::function<void(const Error&, bool)> report) {
+  durable = std::make_unique<Durable>();
+  durable->directory = directory_of_server(options.durability.directory, options.rank);
+  durable->report = std::move(report);
+  durable->lock = lock_directory(durable->directory);
+  const Owner mine{options.durability.run, describe(options)};
+  const std::optional<Owner> owner = read_owner(durable->directory);
+  const bool is_there = std::filesystem::exists(manifest_path(durable->directory)) ||
+                        std::filesystem::exists(previous_manifest_path(durable->directory));
+  const bool is_same_run = is_there && owner && owner->run == mine.run;
+  if (is_there && owner && !is_same_run) check_may_go(*owner, options.durability, durable->directory);
+  if (is_same_run || (is_there && options.durability.found == FoundCheckpoint::resume)) {
+    if (!owner)
+      throw Error(ErrorKind::data, durable->directory + " has a checkpoint, and does not say of what",
+                  kOtherDirectory);
+    check_same(owner->server, mine.server, durable->directory);
+    go_on(is_same_run);
+    if (is_same_run) return;
+    // The checkpoint first: were this run to end before the directory is its own, another would go on from the same.
+    make_checkpoint();
+    return write_owner(durable->directory, mine);
+  }
+  clear_directory(durable->directory);
+  write_owner(durable->directory, mine);
+  begin_log(1);
+  make_checkpoint();
+}
+
+// Another run's trainers are not known here: only what they had changed, in case one of them comes back with its identity.
+void Server::State::go_on(bool is_same_run) {
+  LoadedTables found = load_tables(durable->directory, place, options.tables);
+  const auto mine = std::ranges::find(found.named, kName, &NamedBytes::name);
+  if (mine == found.named.end())
+    throw Error(ErrorKind::data, durable->directory + ": the save in it is no checkpoint of a server");
+  KeptState kept = parse_kept_state(mine->bytes);
+  tables = std::move(found.tables);
+  gate.restore(std::move(kept.histories));
+  if (is_same_run) {
+    number = kept.server;
+    Reader in{std::span<const std::byte>(kept.meeting)};
+    meeting.restore(in);
+  }
+  durable->first_segment = kept.first_segment;
+  const ReplayedLog replayed = replay_log(durable->directory, kept.first_segment,
+                                          [&](LogRecord& record) { replay(record, is_same_run); });
+  recovery = Recovery{found.manifest.save, replayed.records, replayed.cut_off, {}, found.fallen_back};
+  if (is_same_run) {
+    recovery->awaited = meeting.go_on();
+  } else {
+    for (const auto& [client, history] : gate.histories()) gate.end(client);
+  }
+  begin_log(replayed.next_segment);
+}
+
+void Server::State::begin_log(std::uint64_t segment) {
+  log_is_open = true;
+  durable->log = std::make_unique<WriteLog>(durable->directory, segment, options.durability.sync,
+                                            [this](const Error& error) { durable->report(error, true); });
+}
+
+void Server::State::start_checkpoints() {
+  if (!durable) return;
+  durable->checkpointer = std::make_unique<Checkpointer>(options.durability.interval, [this] {
+    try {
+      make_checkpoint();
+    } catch (const Error& error) {
+      durable->report(error, false);
+    }
+  });
+}
+
+void Server::State::make_checkpoint() {
+  const std::lock_guard lock(durable->making);
+  KeptState kept;
+  kept.server = number;
+  Manifest manifest;
+  manifest.save = next_save(durable->directory);
+  manifest.parts.resize(place.servers);
+  std::optional<TableCut> cut;
+  gate.freeze();
+  try {
+    meeting.describe([&](const Bytes& bytes) {
+      kept.meeting.assign(bytes.bytes().begin(), bytes.bytes().end());
+      kept.first_segment = durable->log->rotate();
+    });
+    kept.histories = gate.histories();
+    cut.emplace(current(), options.tables);
+  } catch (...) {
+    gate.open();
+    throw;
+  }
+  gate.open();
+  PartWriter writer({durable->directory, manifest.save}, place);
+  manifest.parts[place.rank] = writer.write(options.tables, *cut, {{kName, to_bytes(kept)}});
+  commit_manifest(durable->directory, manifest, place.rank);
+  // The checkpoint before this one stays, and what follows it: it is taken where this one turns out to be damaged.
+  remove_log_before(durable->directory, durable->first_segment);
+  durable->first_segment = kept.first_segment;
+}
+
+void Server::State::wake_checkpointer() {
+  const std::uint64_t limit = options.durability.log_bytes;
+  if (limit != 0 && durable->checkpointer && durable->log->bytes() >= limit) durable->checkpointer->wake();
+}
+
+void Server::State::keep_change(const wire::Header& header, const Reader& body) {
+  if (!log_is_open) return;
+  const ChangeHead head{static_cast<std::uint32_t>(header.method),
+                        header.trainer,
+                        header.thread,
+                        0,
+                        header.incarnation,
+                        header.sequence,
+                        body.remaining()};
+  BytePieces pieces{bytes_of(head)};
+  append(pieces, body.pieces());
+  durable->log->append(static_cast<std::uint32_t>(Kept::change), pieces);
+  wake_checkpointer();
+}
+
+void Server::State::keep_step(const std::vector<Contribution>& step) {
+  if (!log_is_open) return;
+  const std::uint64_t pushes = step.size();
+  std::vector<ChangeHead> heads;
+  heads.reserve(step.size());
+  BytePieces pieces{bytes_of(pushes)};
+  for (const Contribution& push : step) {
+    heads.push_back({static_cast<std::uint32_t>(wire::Method::push), push.from.trainer, push.from.thread, 0,
+                     push.change.client.incarnation, push.change.number, push.body.remaining()});
+    pieces.push_back(bytes_of(heads.back()));
+    append(pieces, push.body.pieces());
+  }
+  durable->log->append(static_cast<std::uint32_t>(Kept::step), pieces);
+  wake_checkpointer();
+}
+
+void Server::State::keep_refusal(const ChangeId& id, const Error& error) {
+  if (!log_is_open || id.number == 0) return;
+  Bytes bytes;
+  bytes.value(ChangeHead{0, id.client.trainer, 0, 0, id.client.incarnation, id.number, 0});
+  bytes.value(static_cast<std::uint32_t>(error.kind()));
+  bytes.text(error.what());
+  bytes.text(error.hint());
+  durable->log->append(static_cast<std::uint32_t>(Kept::refusal), {bytes.bytes()});
+}
+
+void Server::State::keep_event(const MeetingEvent& event) {
+  if (!log_is_open) return;
+  Bytes bytes;
+  write(bytes, event);
+  durable->log->append(static_cast<std::uint32_t>(Kept::event), {bytes.bytes()});
+}
+
+void Server::State::when_safe(std::function<void()> then) {
+  if (!log_is_open) return then();
+  durable->log->when_safe(std::move(then));
+}
+
+void Server::State::replay(LogRecord& record, bool is_same_run) {
+  switch (static_cast<Kept>(record.kind)) {
+    case Kept::change:
+      return replay_change(record.payload);
+    case Kept::step:
+      return replay_step(record.payload);
+    case Kept::refusal: {
+      const auto head = record.payload.value<ChangeHead>();
+      const auto kind = static_cast<ErrorKind>(record.payload.value<std::uint32_t>());
+      const std::string what = wire::read_text(record.payload);
+      const ChangeId id{{head.trainer, head.incarnation}, head.sequence};
+      return gate.note_refusal(id, Error(kind, what, wire::read_text(record.payload)));
+    }
+    case Kept::event:
+      return replay_event(read_meeting_event(record.payload), is_same_run);
+  }
+  throw Error(ErrorKind::data, "a log record of kind " + std::to_string(record.kind));
+}
+
+void Server::State::replay_event(const MeetingEvent& event, bool is_same_run) {
+  if (is_same_run) meeting.replay(event);
+  if (const auto* came = std::get_if<TrainerCame>(&event))
+    gate.begin({came->newcomer.trainer, came->newcomer.incarnation});
+}
+
+void Server::State::replay_change(Reader& in) {
+  const auto head = in.value<ChangeHead>();
+  const ChangeId id{{head.trainer, head.incarnation}, head.sequence};
+  const Reader whole = in;
+  std::optional<Error> refusal;
+  try {
+    const bool is_push = static_cast<wire::Method>(head.method) == wire::Method::push;
+    const auto push = is_push ? read_checked_push(in) : nullptr;
+    const Outcome outcome =
+        apply_checked({static_cast<wire::Method>(head.method), head.trainer, head.thread, head.incarnation},
+                      whole, push.get());
+    if (const Error* why = std::get_if<Error>(&outcome)) refusal = *why;
+  } catch (const Error& error) {
+    refusal = error;
+  }
+  if (refusal) return gate.note_refusal(id, *refusal);
+  gate.note(id);
+}
+
+void Server::State::replay_step(Reader& in) {
+  std::vector<Contribution> step;
+  std::vector<Message> copies;
+  const auto pushes = in.value<std::uint64_t>();
+  for (std::uint64_t i = 0; i < pushes; ++i) {
+    const auto head = in.value<ChangeHead>();
+    copies.emplace_back();
+    Reader body(in.array<std::byte>(head.bytes, copies.back()));
+    Contribution push;
+    push.from = {head.trainer, head.thread};
+    push.change = {{head.trainer, head.incarnation}, head.sequence};
+    push.push = std::make_unique<wire::PushRequest>(wire::read_push(body));
+    step.push_back(std::move(push));
+  }
+  meeting.count(step);
+  try {
+    apply_averaged(step, *current());
+    for (const Contribution& push : step) gate.note(push.change);
+  } catch (const Error& error) {
+    for (const Contribution& push : step) gate.note_refusal(push.change, error);
+  }
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,74 @@
+// How stale pushes are, and threads that wait for slower ones where that is bounded.
+#include "ps/server/server_state.h"
+
+namespace fleetrun::ps {
+
+namespace {
+
+void answer_all(std::vector<Respond> responds) {
+  for (const Respond& respond : responds) respond(Message());
+}
+
+}  // namespace
+
+void Server::State::note_pull(const wire::Header& header, const wire::PullRequest& request) {
+  if (header.thread == kNoThread || options.mode == Mode::sync) return;
+  staleness.pulled({header.trainer, header.thread},
+                   request.keys.empty() ? Staleness::Kind::dense : Staleness::Kind::rows);
+}
+
+void Server::State::note_push(const wire::Header& header, const wire::PushRequest& request) {
+  if (options.mode == Mode::sync) return;
+  staleness.pushed({header.trainer, header.thread},
+                   request.keys.empty() ? Staleness::Kind::dense : Staleness::Kind::rows);
+}
+
+Message Server::State::take_staleness(const wire::Header& header) {
+  const StalenessCounts counts = staleness.take(header.trainer);
+  Message out(3 * sizeof(std::uint64_t));
+  Writer writer(out);
+  writer.value(counts.pushes);
+  writer.value(counts.total);
+  writer.value(counts.highest);
+  return out;
+}
+
+void Server::State::keep_pace(const wire::Header& header, Reader& body, Respond& respond) {
+  const auto number = body.value<std::uint64_t>();
+  const auto bound = body.value<std::uint64_t>();
+  wire::expect_end(body);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 60;
+  std::vector<Respond> ready;
+  const Participant from{header.trainer, header.thread};
+  {
+    const std::lock_guard lock(pace_mutex);
+    if (number == kLeavesPace) {
+      ready = pace.leave(from);
+      ready.push_back(std::exchange(respond, nullptr));
+    } else {
+      ready = pace.begin(
+          {from, std::min(number, kMost), std::min(bound, kMost), std::exchange(respond, nullptr)});
+    }
+  }
+  answer_all(std::move(ready));
+}
+
+void Server::State::leave_pace(std::uint32_t trainer) {
+  std::vector<Respond> ready;
+  {
+    const std::lock_guard lock(pace_mutex);
+    ready = pace.leave_all(trainer);
+  }
+  answer_all(std::move(ready));
+}
+
+void Server::State::end_pace() {
+  std::vector<Respond> waiting;
+  {
+    const std::lock_guard lock(pace_mutex);
+    waiting = pace.give_up();
+  }
+  for (const Respond& respond : waiting) respond(Error(ErrorKind::network, name_of(options) + " is ending"));
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,254 @@
+// Saving and loading on one server, in steps that the client leads through (ps/client/client_saving.cc).
+#include <utility>
+
+#include "ps/saving/paddle_checkpoint.h"
+#include "ps/saving/snapshot.h"
+#include "ps/saving/table_cut.h"
+#include "ps/server/server_state.h"
+
+namespace fleetrun::ps {
+namespace {
+
+Message message_of_pieces(const std::vector<SavedPiece>& pieces) {
+  Message out(sizeof(std::uint32_t) +
+              pieces.size() * (sizeof(SavedPiece::bytes) + sizeof(SavedPiece::digest)));
+  Writer writer(out);
+  writer.value(static_cast<std::uint32_t>(pieces.size()));
+  for (const SavedPiece& piece : pieces) {
+    writer.value(piece.bytes);
+    writer.value(piece.digest);
+  }
+  return out;
+}
+
+// So long a server keeps changes waiting for a save that does not go on.
+constexpr std::chrono::seconds kLongestHold{120};
+// So long a change that another server has may take to come here too.
+constexpr std::chrono::seconds kSettling{60};
+
+// A delta's rows replace those that are there, and the others stay.
+void overlay(TableSet& delta, const std::vector<TableConfig>& configs, TableSet& tables) {
+  for (const TableConfig& config : configs) {
+    if (config.kind == TableConfig::Kind::dense) {
+      tables.dense(config.id).restore(delta.dense(config.id).contents());
+      continue;
+    }
+    const auto cut = delta.sparse(config.id).begin_cut();
+    SparseTable& to = tables.sparse(config.id);
+    ColdBlock block;
+    for (std::size_t shard = 0; shard < SparseTable::kShards; ++shard) {
+      while (cut->read(shard, block)) {
+        static_cast<void>(tables.stay());  // makes room where memory has a budget
+        for (std::size_t i = 0; i < block.keys.size(); ++i) {
+          to.insert(block.keys[i], std::span(block.rows).subspan(i * to.row_floats(), to.row_floats()));
+        }
+      }
+    }
+  }
+}
+
+// A number of things of so many bytes each that follow.
+std::uint32_t read_count(Reader& body, std::size_t bytes) {
+  const auto count = body.value<std::uint32_t>();
+  if (count > body.remaining() / bytes) {
+    throw Error(ErrorKind::data, "the message announces " + std::to_string(count) + " parts and has " +
+                                     std::to_string(body.remaining()) + " bytes for them");
+  }
+  return count;
+}
+
+}  // namespace
+
+std::string Server::load(const std::string& directory) {
+  // Started again, it has more than was loaded then.
+  if (state_->recovery) return {};
+  LoadedTables loaded = load_tables(directory, state_->place, state_->options.tables);
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->tables = std::move(loaded.tables);
+  }
+  state_->started_from = digest_of(loaded.manifest);
+  if (state_->durable) state_->make_checkpoint();
+  return loaded.fallen_back;
+}
+
+// What was held or written is given up outside the lock: changes that waited go on then, on this thread.
+void Server::State::drop_save() noexcept {
+  std::shared_ptr<GateHold> held;
+  std::shared_ptr<SavedCut> written;  // its end removes what no manifest names
+  const std::lock_guard lock(mutex);
+  held.swap(hold);
+  written.swap(part);
+  saving.reset();
+}
+
+void Server::State::end_save(Reader& body) {
+  const auto committed = body.value<std::uint32_t>();
+  wire::expect_end(body);
+  std::shared_ptr<SavedCut> written;
+  {
+    const std::lock_guard lock(mutex);
+    written.swap(part);
+  }
+  // Only now: where a server could not commit, the rows are in the next delta again.
+  if (written && committed != 0) written->cut->settle();
+  drop_save();
+}
+
+void Server::State::lost_saver(std::uint32_t trainer) noexcept {
+  {
+    const std::lock_guard lock(mutex);
+    if (saving != trainer) return;
+  }
+  drop_save();
+}
+
+Message Server::State::begin_save(const wire::Header& header, Reader& body) {
+  const std::string directory = wire::read_text(body);
+  wire::expect_end(body);
+  {
+    const std::lock_guard lock(mutex);
+    if (saving && *saving != header.trainer && meeting.is_here(*saving)) {
+      throw Error(ErrorKind::config,
+                  "trainer " + std::to_string(header.trainer) + " wants to save while trainer " +
+                      std::to_string(*saving) + " does",
+                  "let one trainer save");
+    }
+  }
+  drop_save();
+  {
+    const std::lock_guard lock(mutex);
+    saving = header.trainer;
+  }
+  remove_other_pieces(directory);
+  return message_of(next_save(directory));
+}
+
+Message Server::State::freeze_save() {
+  std::shared_ptr<GateHold> before;
+  {
+    const std::lock_guard lock(mutex);
+    before.swap(hold);
+  }
+  before.reset();
+  auto held = std::make_shared<GateHold>(gate, kLongestHold);
+  const Gate::Sequences& sequences = held->sequences();
+  Message out(sizeof(std::uint32_t) + sequences.size() * sizeof(wire::Progress));
+  Writer writer(out);
+  writer.value(static_cast<std::uint32_t>(sequences.size()));
+  for (const auto& [client, number] : sequences) {
+    writer.value(wire::Progress{client.trainer, 0, client.incarnation, number});
+  }
+  const std::lock_guard lock(mutex);
+  hold = std::move(held);
+  return out;
+}
+
+void Server::State::settle_save(Reader& body) {
+  Gate::Sequences upto;
+  for (std::uint32_t left = read_count(body, sizeof(wire::Progress)); left > 0; --left) {
+    const auto progress = body.value<wire::Progress>();
+    upto[{progress.trainer, progress.incarnation}] = progress.number;
+  }
+  wire::expect_end(body);
+  held_gate()->settle(upto, kSettling);
+}
+
+std::shared_ptr<GateHold> Server::State::held_gate() const {
+  const std::lock_guard lock(mutex);
+  if (!hold) throw Error(ErrorKind::config, name_of(options) + " is not about to save");
+  return hold;
+}
+
+Message Server::State::save_part(const wire::Header& header, Reader& body) {
+  SaveName name;
+  name.directory = wire::read_text(body);
+  name.save = body.value<std::uint64_t>();
+  name.mode = save_mode_of(body.value<std::uint32_t>());
+  wire::expect_end(body);
+  name.epoch = header.epoch;
+  const bool is_run =
+      options.run.size() <= 64 && options.run.find_first_not_of("0123456789abcdef") == std::string::npos;
+  name.run = is_run ? options.run : "";  // the environment's: it may be anything
+  auto saved = std::make_shared<SavedCut>();
+  saved->cut =
+      held_gate()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, name.mode); });
+  saved->writer = std::make_unique<PartWriter>(std::move(name), place);
+  Message out = message_of_pieces(saved->writer->write(options.tables, *saved->cut));
+  const std::lock_guard lock(mutex);
+  part = std::move(saved);
+  return out;
+}
+
+void Server::State::save_text(Reader& body) {
+  const std::string directory = wire::read_text(body);
+  const SaveMode mode = save_mode_of(body.value<std::uint32_t>());
+  wire::expect_end(body);
+  auto saved = std::make_shared<SavedCut>();
+  saved->cut = held_gate()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, mode); });
+  save_paddle_checkpoint(directory, options.tables, *saved->cut);
+  const std::lock_guard lock(mutex);
+  part = std::move(saved);
+}
+
+void Server::State::commit_save(Reader& body) {
+  Manifest manifest;
+  manifest.parts.resize(read_count(body, sizeof(std::uint32_t)));
+  for (std::vector<SavedPiece>& pieces : manifest.parts) {
+    pieces.resize(read_count(body, sizeof(SavedPiece::bytes) + sizeof(SavedPiece::digest)));
+    for (SavedPiece& piece : pieces) {
+      piece.bytes = body.value<std::uint64_t>();
+      piece.digest = body.value<std::uint64_t>();
+    }
+  }
+  wire::expect_end(body);
+  std::shared_ptr<SavedCut> written;
+  {
+    const std::lock_guard lock(mutex);
+    written = part;
+  }
+  if (!written || !written->writer)
+    throw Error(ErrorKind::config, name_of(options) + " has written nothing that could be committed");
+  const SaveName& name = written->writer->save();
+  manifest.save = name.save;
+  manifest.mode = name.mode;
+  manifest.epoch = name.epoch;
+  manifest.run = name.run;
+  written->writer->check_still_there();
+  commit_manifest(name.directory, manifest, place.rank);
+}
+
+Message Server::State::prepare_load(Reader& body) {
+  const std::string directory = wire::read_text(body);
+  const auto wanted = body.value<std::uint64_t>();
+  wire::expect_end(body);
+  LoadedTables set = load_tables(directory, place, options.tables,
+                                 wanted == 0 ? std::nullopt : std::optional<std::uint64_t>(wanted));
+  Message out(2 * sizeof(std::uint64_t) + wire::text_size(set.fallen_back));
+  Writer writer(out);
+  writer.value(set.manifest.save);
+  writer.value(digest_of(set.manifest));
+  wire::write_text(writer, set.fallen_back);
+  const std::lock_guard lock(mutex);
+  loaded = std::make_unique<LoadedTables>(std::move(set));
+  return out;
+}
+
+void Server::State::commit_load() {
+  {
+    const std::lock_guard lock(mutex);
+    if (!loaded)
+      throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over",
+                  "it was killed in between, or another trainer loads too: load once more");
+    if (loaded->manifest.mode == SaveMode::delta) {
+      overlay(*loaded->tables, options.tables, *tables);
+    } else {
+      tables = std::move(loaded->tables);
+    }
+    started_from = digest_of(loaded->manifest);
+    loaded.reset();
+  }
+  if (durable) make_checkpoint();
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,163 @@
+// A server's state, and who answers what:
+//
+//   server.cc         who may ask, and what they disagree on; requests that meet
+//   server_changes.cc changes: each once, in or out of a cut
+//   server_durable.cc the log of what was answered, checkpoints, going on after a restart
+//   server_tables.cc  pulls and pushes
+//   server_saving.cc  saving and loading
+//   server_geo.cc     rows that other trainers have changed
+//   server_pace.cc    staleness, and its bound
+//   server_watching.cc  what it has done so far, and who only looks on
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ps/client/channel_client.h"
+#include "ps/client/client.h"
+#include "ps/durable/gate.h"
+#include "ps/durable/gate_hold.h"
+#include "ps/saving/part_loader.h"
+#include "ps/server/server.h"
+#include "ps/server/server_durable.h"
+#include "ps/server/touched_keys.h"
+#include "ps/sync/meeting.h"
+#include "ps/sync/pace.h"
+#include "ps/sync/staleness.h"
+#include "ps/sync/sync_step.h"
+#include "ps/table/memory_quota.h"
+#include "ps/table/table_set.h"
+#include "ps/watch/figures.h"
+#include "ps/watch/request_lanes.h"
+
+namespace fleetrun::ps {
+
+inline std::string name_of(const ServerOptions& options) {
+  return "server " + std::to_string(options.rank);
+}
+
+template <class T>
+Message message_of(const T& value) {
+  Message out(sizeof value);
+  Writer(out).value(value);
+  return out;
+}
+
+/// What a server has written of a save, and what is to happen to its rows once the save is durable.
+struct SavedCut {
+  std::unique_ptr<TableCut> cut;
+  std::unique_ptr<PartWriter> writer;  // none for a checkpoint of Paddle's
+};
+
+struct Server::State {
+  ServerOptions options;
+  ServerPlace place;
+  Gate gate;
+  mutable MemoryQuota quota;
+  Meeting meeting;
+  const std::shared_ptr<Figures> figures;  // shared with the calls under way
+  RequestLanes lanes;
+  mutable std::mutex mutex;  // guards what follows
+  // Owned by the server and by the requests that are using it, so that a load can replace it.
+  std::shared_ptr<TableSet> tables;
+  std::weak_ptr<TableSet> recorded_tables;  // those that `touched` is about
+  bool recorded_any = false;
+  std::unique_ptr<LoadedTables> loaded;  // load_prepare, not committed yet
+  std::optional<std::uint32_t> saving;   // the trainer whose save is under way
+  std::shared_ptr<GateHold> hold;        // until the cut is made; shared with the request that uses it
+  std::shared_ptr<SavedCut> part;        // what was written, shared with the request that commits it
+  std::atomic<std::uint64_t> stale_requests{0};
+  std::atomic<std::uint64_t> started_from{0};  // digest of the manifest of the save
+  TouchedKeys touched;
+  Staleness staleness;
+  std::mutex pace_mutex;  // guards what follows
+  Pace pace;
+  std::uint64_t number = make_incarnation();  // kept by a server that goes on with what it had
+  std::optional<Recovery> recovery;
+  bool log_is_open = false;  // set before the first request
+  std::unique_ptr<Durable> durable;
+
+  State(const ServerOptions& wanted, std::function<void()> all_done)
+      : options(wanted),
+        place{wanted.rank, wanted.servers, wanted.memory},
+        quota(wanted.memory_limit, name_of(wanted)),
+        meeting(name_of(wanted), wanted.trainers,
+                {[this](const std::vector<Contribution>& step) { apply_step(step); }, std::move(all_done),
+                 [this](const MeetingEvent& event) { keep_event(event); },
+                 [this](std::function<void()> answer) { when_safe(std::move(answer)); },
+                 wanted.mode == Mode::sync},
+                wanted.epoch),
+        figures(std::make_shared<Figures>(wanted.tables)),
+        lanes(wanted.timeline),
+        tables(std::make_shared<TableSet>(wanted.tables, place)) {}
+
+  std::shared_ptr<TableSet> current() const {
+    const std::lock_guard lock(mutex);
+    return tables;
+  }
+
+  void dispatch(const wire::Header& header, Reader& body, Respond& respond, const MessageSource& answers);
+  bool dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond);
+  Message answer(const wire::Header& header, Reader& body, const MessageSource& answers);
+  Message hello(const wire::Header& header, Reader& body);
+  void compare(const std::string& what, const std::string& here, const std::string& there) const;
+  void handle(const wire::Header& header, Reader body, Respond respond,
+              const MessageSource& answers) noexcept;
+  void change(const wire::Header& header, Reader& body, Respond& respond);
+  Message make_change(const wire::Header& header, Reader body, const ChangeId& id);
+  Outcome apply_checked(const wire::Header& header, Reader body, const wire::PushRequest* push);
+  void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
+  void apply_step(const std::vector<Contribution>& step);
+  std::unique_ptr<wire::PushRequest> read_checked_push(Reader& body) const;
+  Message begin_save(const wire::Header& header, Reader& body);
+  Message freeze_save();
+  void settle_save(Reader& body);
+  std::shared_ptr<GateHold> held_gate() const;
+  Message save_part(const wire::Header& header, Reader& body);
+  void save_text(Reader& body);
+  void recover(std::function<void(const Error&, bool)> report);
+  void go_on(bool is_same_run);
+  void begin_log(std::uint64_t segment);
+  void start_checkpoints();
+  void make_checkpoint();
+  void wake_checkpointer();
+  void keep_change(const wire::Header& header, const Reader& body);
+  void keep_step(const std::vector<Contribution>& step);
+  void keep_refusal(const ChangeId& id, const Error& error);
+  void keep_event(const MeetingEvent& event);
+  void when_safe(std::function<void()> then);
+  void replay(LogRecord& record, bool is_same_run);
+  void replay_event(const MeetingEvent& event, bool is_same_run);
+  void replay_change(Reader& in);
+  void replay_step(Reader& in);
+  void commit_save(Reader& body);
+  void end_save(Reader& body);
+  void drop_save() noexcept;
+  void lost_saver(std::uint32_t trainer) noexcept;
+  Message prepare_load(Reader& body);
+  void commit_load();
+  void set_dense(Reader& body);
+  void follow_tables();
+  void record_touched(const wire::Header& header, const wire::PushRequest& request);
+  Message pull_touched(const wire::Header& header, Reader& body);
+  void note_pull(const wire::Header& header, const wire::PullRequest& request);
+  void note_push(const wire::Header& header, const wire::PushRequest& request);
+  Message take_staleness(const wire::Header& header);
+  void keep_pace(const wire::Header& header, Reader& body, Respond& respond);
+  void leave_pace(std::uint32_t trainer);
+  void end_pace();
+  Message stat() const;
+  Message get(Reader& body) const;
+  Message get_dense(const DenseTable& table) const;
+  Message shrink(Reader& body);
+  void check_observer(wire::Method method) const;
+  Message hello_observer(Reader& body) const;
+};
+
+}  // namespace fleetrun::ps

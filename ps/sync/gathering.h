@@ -1,0 +1,40 @@
+// Rounds in which every trainer takes part once: barriers, sums over all trainers, the start of a pass.
+// Pure bookkeeping; ps/sync/meeting.h holds the lock.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "ps/base/outcome.h"
+#include "ps/sync/roster.h"
+
+namespace fleetrun::ps {
+
+class Gathering {
+ public:
+  struct Entry {
+    std::vector<double> values;
+    Respond respond;
+    /// As its trainer counts its arrivals; 0 where it does not.
+    std::uint64_t number = 0;
+  };
+  /// By trainer.
+  using Round = std::map<std::uint32_t, Entry>;
+
+  /// A trainer's n-th arrival belongs to the n-th round that it sees. One that comes again waits beside the first.
+  void arrive(std::uint32_t trainer, Entry entry);
+  /// The oldest round, once everyone has arrived in it whom the roster awaits.
+  std::optional<Round> take_complete(const Roster& roster);
+  /// A trainer that is gone: takes it out of all rounds. Returns its waits.
+  std::vector<Respond> drop(std::uint32_t trainer);
+  /// Everyone who waits, in all rounds; the gathering is empty then.
+  std::vector<Respond> give_up();
+
+ private:
+  std::deque<Round> rounds_;
+};
+
+}  // namespace fleetrun::ps

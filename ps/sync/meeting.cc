@@ -1,0 +1,425 @@
+#include "ps/sync/meeting.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fleetrun::ps {
+namespace {
+
+// The sum over all trainers in their order, or what disagrees. `may_differ`: who counts fewer trainers than others,
+// because it has not heard of the newest world, brings fewer values; what it lacks is 0.
+Outcome sum(const Gathering::Round& round, bool may_differ) {
+  const auto& [first_trainer, first] = *round.begin();
+  std::vector<double> total(first.values.size(), 0.0);
+  for (const auto& [trainer, entry] : round) {
+    if (may_differ) {
+      total.resize(std::max(total.size(), entry.values.size()));
+    } else if (entry.values.size() != total.size()) {
+      return Error(ErrorKind::config, "trainer " + std::to_string(first_trainer) + " brings " +
+                                          std::to_string(total.size()) +
+                                          " values to all_reduce_sum, trainer " + std::to_string(trainer) +
+                                          " brings " + std::to_string(entry.values.size()));
+    }
+    for (std::size_t i = 0; i < entry.values.size(); ++i) total[i] += entry.values[i];
+  }
+  Message out(total.size() * sizeof(double));
+  Writer(out).array(std::span<const double>(total));
+  return out;
+}
+
+// For who brought `values`: as many as it brought.
+Outcome copy_of(const Outcome& outcome, std::size_t values) {
+  if (const Error* error = std::get_if<Error>(&outcome)) return separate_copy(*error);
+  const auto bytes = std::get<Message>(outcome).bytes();
+  Message out(std::min(bytes.size(), values * sizeof(double)));
+  Writer(out).array(bytes.first(out.size()));
+  return out;
+}
+
+// A call that is answered with nobody to hear it, or with the reason.
+std::function<void()> answer_with(Respond respond, const Error& error) {
+  return [respond = std::move(respond), error] { respond(separate_copy(error)); };
+}
+
+}  // namespace
+
+Meeting::Meeting(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch)
+    : server_(std::move(server)), hooks_(std::move(hooks)), roster_(server_, trainers, epoch) {}
+
+bool Meeting::hello(const Newcomer& newcomer) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t before = roster_.incarnation(newcomer.trainer);
+  const bool succeeds = roster_.succeeds(newcomer);
+  const bool is_late = roster_.hello(newcomer);
+  keep(TrainerCame{newcomer});
+  Answers answers;
+  come(newcomer, succeeds, before, answers);
+  settle(lock, std::move(answers));
+  return is_late;
+}
+
+// Whoever had the rank before it has no part in anything any more; what it has done is the newcomer's where that goes on.
+void Meeting::come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers) {
+  if (before == newcomer.incarnation) return;
+  const std::uint32_t trainer = newcomer.trainer;
+  const Error error(ErrorKind::network, "another trainer " + std::to_string(trainer) + " came");
+  if (!succeeds || !hooks_.goes_on) {
+    for (auto& completed : completed_) completed.erase(trainer);
+    sums_.forget(trainer);
+    return drop(trainer, error, answers);
+  }
+  std::vector<Respond> waiting = pass_.take_over(trainer);
+  for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
+  for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
+}
+
+Meeting::Rounds Meeting::rounds(std::uint32_t trainer) const {
+  const std::lock_guard lock(mutex_);
+  Rounds out{};
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if (const auto found = completed_[kind].find(trainer); found != completed_[kind].end())
+      out[kind] = found->second.number;
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> Meeting::steps(std::uint32_t trainer) const {
+  const std::lock_guard lock(mutex_);
+  return pass_.steps(trainer);
+}
+
+void Meeting::when_applied(std::uint32_t trainer, std::function<void()> then) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (pass_.is_applying(trainer)) {
+      when_applied_.push_back(std::move(then));
+      return;
+    }
+  }
+  then();
+}
+
+bool Meeting::is_done(std::uint32_t trainer, std::uint64_t incarnation) const {
+  const std::lock_guard lock(mutex_);
+  return trainer < roster_.trainers() && roster_.is_done(trainer) &&
+         roster_.incarnation(trainer) == incarnation;
+}
+
+void Meeting::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
+  const std::lock_guard lock(mutex_);
+  roster_.require(trainer, incarnation, epoch);
+}
+
+bool Meeting::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
+  const std::lock_guard lock(mutex_);
+  return roster_.is_stale(trainer, epoch);
+}
+
+bool Meeting::is_in_place() const {
+  const std::lock_guard lock(mutex_);
+  return roster_.is_in_place();
+}
+
+std::vector<std::uint32_t> Meeting::update(const Attendance& attendance) {
+  std::unique_lock lock(mutex_);
+  const bool were_done = roster_.are_all_done();
+  const std::uint64_t before = roster_.epoch();
+  Answers answers;
+  const std::vector<std::uint32_t> gone = roster_.update(attendance);
+  keep(WorldChanged{attendance});
+  for (const std::uint32_t trainer : gone) {
+    drop(trainer, Error(ErrorKind::config, roster_.stale_text(trainer, before)), answers);
+  }
+  if (!were_done && roster_.are_all_done()) answers.push_back(hooks_.all_done);
+  settle(lock, std::move(answers));
+  return gone;
+}
+
+void Meeting::drop(std::uint32_t trainer, const Error& error, Answers& answers) {
+  std::vector<Respond> waiting = pass_.leave_all(trainer);
+  for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
+  for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
+}
+
+// What a trainer waits for apart from a step.
+std::vector<Respond> Meeting::drop_waiting(std::uint32_t trainer) {
+  std::vector<Respond> waiting;
+  for (Gathering& gathering : gatherings_) {
+    for (Respond& respond : gathering.drop(trainer)) waiting.push_back(std::move(respond));
+  }
+  if (auto attended = attending_.extract(trainer); !attended.empty())
+    waiting.push_back(std::move(attended.mapped()));
+  return waiting;
+}
+
+bool Meeting::is_here(std::uint32_t trainer) const {
+  const std::lock_guard lock(mutex_);
+  return roster_.is_here(trainer);
+}
+
+void Meeting::attend(std::uint32_t trainer, Respond respond) {
+  Respond before;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_ && roster_.is_here(trainer)) std::swap(attending_[trainer], respond);
+    before = std::move(respond);
+  }
+  // What is left is an earlier attend of the same trainer, or this one after the server was closed.
+  if (before) before(Error(ErrorKind::network, server_ + " no longer attends to this connection"));
+}
+
+void Meeting::goodbye(std::uint32_t trainer) {
+  std::unique_lock lock(mutex_);
+  roster_.goodbye(trainer);
+  keep(TrainerDone{trainer});
+  Answers answers;
+  const Error error(ErrorKind::config,
+                    "trainer " + std::to_string(trainer) + " has said goodbye to " + server_);
+  for (Respond& respond : pass_.leave_all(trainer)) answers.push_back(answer_with(std::move(respond), error));
+  if (auto attended = attending_.extract(trainer); !attended.empty()) {
+    answers.push_back([respond = std::move(attended.mapped())] { respond(Message()); });
+  }
+  if (roster_.are_all_done()) answers.push_back(hooks_.all_done);
+  settle(lock, std::move(answers));
+}
+
+void Meeting::lost(std::uint32_t trainer, std::uint64_t incarnation) {
+  std::unique_lock lock(mutex_);
+  if (!roster_.lose(trainer, incarnation)) return;
+  keep(TrainerLost{trainer, incarnation});
+  Answers answers;
+  give_up_on(trainer, answers);
+  settle(lock, std::move(answers));
+}
+
+void Meeting::give_up_on(std::uint32_t trainer, Answers& answers) {
+  const Error error = gone_text(trainer);
+  if (auto attended = attending_.extract(trainer); !attended.empty())
+    answers.push_back(answer_with(std::move(attended.mapped()), error));
+  if (!roster_.is_in_place()) fail_waiting(error, answers);
+}
+
+bool Meeting::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
+  const std::lock_guard lock(mutex_);
+  return roster_.leave_for_now(trainer, incarnation, connection);
+}
+
+bool Meeting::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!roster_.is_away(trainer, incarnation, connection)) return false;
+  }
+  lost(trainer, incarnation);
+  return true;
+}
+
+void Meeting::gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,
+                     std::uint64_t number) {
+  std::unique_lock lock(mutex_);
+  auto& completed = completed_[static_cast<std::size_t>(kind)];
+  if (const auto last = completed.find(trainer); number != 0 && last != completed.end()) {
+    const Completed before = last->second;
+    if (number <= before.number) {
+      Outcome outcome = number == before.number ? copy_of(*before.outcome, before.values)
+                                                : earlier_outcome(kind, trainer, number);
+      lock.unlock();
+      return respond(std::move(outcome));
+    }
+  }
+  if (const auto error = obstacle()) {
+    lock.unlock();
+    return respond(*error);
+  }
+  if (kind == Kind::begin_pass && !roster_.has_joined(trainer) && pass_.is_under_way()) {
+    const auto threads = static_cast<std::uint32_t>(values.at(0));
+    keep(PassJoined{trainer, threads, number});
+    join_pass(trainer, threads, number);
+    lock.unlock();
+    return give({[respond = std::move(respond)] { respond(Message()); }});
+  }
+  gatherings_[static_cast<std::size_t>(kind)].arrive(trainer,
+                                                     {std::move(values), std::move(respond), number});
+  settle(lock);
+}
+
+// Of a round that was complete before the trainer's last one.
+Outcome Meeting::earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t number) const {
+  if (kind == Kind::all_reduce && hooks_.goes_on) {
+    if (const SumHistory::Sum* sum = sums_.find(trainer, number))
+      return copy_of(*sum->outcome, sum->parts.at(trainer).values);
+    return Error(ErrorKind::data,
+                 "trainer " + std::to_string(trainer) + " was started again, and asks for its sum " +
+                     std::to_string(number) + ", which " + server_ + " does not keep any more",
+                 "so long a script can only be started again with all its trainers: --restart=trainer=group");
+  }
+  return Error(ErrorKind::data, "this round was over before the trainer began the last one");
+}
+
+// The others are in the middle of the pass: this one takes part from the next step on.
+void Meeting::join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
+  roster_.join(trainer);
+  pass_.join(trainer, threads);
+  completed_[static_cast<std::size_t>(Kind::begin_pass)][trainer] = {number,
+                                                                     std::make_shared<Outcome>(Message()), 0};
+}
+
+void Meeting::push(Contribution contribution) {
+  std::unique_lock lock(mutex_);
+  if (const auto error = obstacle()) {
+    lock.unlock();
+    return contribution.respond(*error);
+  }
+  // It asked before another process came for it.
+  const ClientId& from = contribution.change.client;
+  if (contribution.change.number != 0 && from.incarnation != roster_.incarnation(from.trainer)) {
+    lock.unlock();
+    return contribution.respond(
+        Error(ErrorKind::network, "another trainer " + std::to_string(from.trainer) + " came"));
+  }
+  pass_.push(std::move(contribution));
+  settle(lock);
+}
+
+void Meeting::count(const std::vector<Contribution>& step) {
+  std::vector<Participant> participants;
+  for (const Contribution& contribution : step) participants.push_back(contribution.from);
+  const std::lock_guard lock(mutex_);
+  pass_.count(participants);
+}
+
+void Meeting::leave_pass(const Participant& participant, std::uint64_t pass) {
+  std::unique_lock lock(mutex_);
+  const auto& begun = completed_[static_cast<std::size_t>(Kind::begin_pass)];
+  const auto last = begun.find(participant.trainer);
+  if (pass != 0 && last != begun.end() && pass < last->second.number) return;
+  keep(PassLeft{participant});
+  pass_.leave(participant);
+  settle(lock);
+}
+
+void Meeting::close() {
+  std::unique_lock lock(mutex_);
+  closed_ = true;
+  Answers answers;
+  const Error error = *obstacle();
+  fail_waiting(error, answers);
+  for (auto& [trainer, respond] : std::exchange(attending_, {}))
+    answers.push_back(answer_with(std::move(respond), error));
+  settle(lock, std::move(answers));
+}
+
+std::optional<Error> Meeting::obstacle() const {
+  if (closed_) return Error(ErrorKind::network, server_ + " is stopping");
+  if (const auto lost = roster_.lost(); lost && !roster_.is_in_place()) return gone_text(*lost);
+  return std::nullopt;
+}
+
+Error Meeting::gone_text(std::uint32_t trainer) const {
+  return Error(ErrorKind::network,
+               "trainer " + std::to_string(trainer) + " is gone: its connection to " + server_ +
+                   " ended without a goodbye",
+               "its own log says why");
+}
+
+void Meeting::fail_waiting(const Error& error, Answers& answers) {
+  std::vector<Respond> waiting = pass_.give_up();
+  for (Gathering& gathering : gatherings_) {
+    for (Respond& respond : gathering.give_up()) waiting.push_back(std::move(respond));
+  }
+  for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
+}
+
+void Meeting::complete_gatherings(Answers& answers) {
+  for (std::size_t i = 0; i < gatherings_.size(); ++i) {
+    while (auto round = gatherings_[i].take_complete(roster_)) {
+      complete_round(static_cast<Kind>(i), std::move(*round), answers);
+    }
+  }
+}
+
+void Meeting::keep_round(Kind kind, const Gathering::Round& round) const {
+  if (!hooks_.keep) return;
+  RoundDone done{static_cast<std::uint32_t>(kind), {}};
+  for (const auto& [trainer, entry] : round) done.parts.push_back({trainer, entry.number, entry.values});
+  keep(done);
+}
+
+void Meeting::begin_pass(const Gathering::Round& round) {
+  std::map<std::uint32_t, std::uint32_t> threads;
+  for (const auto& [trainer, entry] : round) {
+    // A trainer that said goodbye after it began takes no part any more.
+    if (!roster_.is_done(trainer)) threads[trainer] = static_cast<std::uint32_t>(entry.values.at(0));
+  }
+  pass_.begin(threads);
+}
+
+void Meeting::complete_round(Kind kind, Gathering::Round round, Answers& answers) {
+  auto outcome = std::make_shared<Outcome>(Message());
+  try {
+    keep_round(kind, round);
+    for (const auto& [trainer, entry] : round) roster_.join(trainer);
+    if (kind == Kind::all_reduce) *outcome = sum(round, roster_.is_in_place());
+    if (kind == Kind::begin_pass) begin_pass(round);
+  } catch (const Error& error) {
+    *outcome = separate_copy(error);
+  }
+  if (kind == Kind::all_reduce && hooks_.goes_on) {
+    SumHistory::Sum sum{outcome, {}};
+    for (const auto& [trainer, entry] : round) sum.parts[trainer] = {entry.number, entry.values.size()};
+    sums_.add(std::move(sum));
+  }
+  for (auto& [trainer, entry] : round) {
+    const std::size_t values = kind == Kind::all_reduce ? entry.values.size() : 0;
+    if (entry.number != 0)
+      completed_[static_cast<std::size_t>(kind)][trainer] = {entry.number, outcome, values};
+    answers.push_back(
+        [respond = std::move(entry.respond), outcome, values] { respond(copy_of(*outcome, values)); });
+  }
+}
+
+void Meeting::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
+  for (;;) {
+    std::vector<Contribution> step = pass_.take_complete();
+    if (step.empty()) return;
+    lock.unlock();
+    std::optional<Error> failure;
+    try {
+      hooks_.apply_step(step);
+    } catch (const Error& error) {
+      failure = error;
+    } catch (const std::exception& error) {
+      failure = Error(ErrorKind::host, server_ + " could not apply a step: " + error.what());
+    }
+    lock.lock();
+    pass_.finish(step);
+    Answers answers = std::exchange(when_applied_, {});
+    lock.unlock();
+    for (const Contribution& contribution : step) {
+      answers.push_back([respond = contribution.respond, failure] {
+        respond(failure ? Outcome(separate_copy(*failure)) : Outcome(Message()));
+      });
+    }
+    give(answers);
+    lock.lock();
+  }
+}
+
+void Meeting::settle(std::unique_lock<std::mutex>& lock, Answers answers) {
+  complete_gatherings(answers);
+  apply_complete_steps(lock);
+  lock.unlock();
+  give(answers);
+}
+
+void Meeting::give(const Answers& answers) const {
+  if (answers.empty()) return;
+  if (!hooks_.answer) {
+    for (const auto& answer : answers) answer();
+    return;
+  }
+  hooks_.answer([answers] {
+    for (const auto& answer : answers) answer();
+  });
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,145 @@
+//   event  kind u32 (the variant's index) | its fields in order; lists and texts with their length first
+#include "ps/sync/meeting_events.h"
+
+#include <array>
+#include <string>
+
+#include "ps/base/wire.h"
+#include "runtime/base/error.h"
+#include "runtime/base/overloaded.h"
+
+namespace fleetrun::ps {
+namespace {
+
+TrainerCame read_came(Reader& in) {
+  Newcomer newcomer;
+  newcomer.trainer = in.value<std::uint32_t>();
+  newcomer.incarnation = in.value<std::uint64_t>();
+  newcomer.epoch = in.value<std::uint64_t>();
+  newcomer.launcher = wire::read_text(in);
+  return {newcomer};
+}
+
+RoundDone read_round(Reader& in) {
+  RoundDone round;
+  round.kind = in.value<std::uint32_t>();
+  const auto parts = in.value<std::uint32_t>();
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    RoundDone::Part part;
+    part.trainer = in.value<std::uint32_t>();
+    part.number = in.value<std::uint64_t>();
+    const auto count = in.value<std::uint64_t>();
+    Message copy;
+    const auto values = in.array<double>(count, copy);
+    part.values.assign(values.begin(), values.end());
+    round.parts.push_back(std::move(part));
+  }
+  return round;
+}
+
+PassJoined read_joined(Reader& in) {
+  PassJoined joined;
+  joined.trainer = in.value<std::uint32_t>();
+  joined.threads = in.value<std::uint32_t>();
+  joined.number = in.value<std::uint64_t>();
+  return joined;
+}
+
+TrainerLost read_lost(Reader& in) {
+  const auto trainer = in.value<std::uint32_t>();
+  return {trainer, in.value<std::uint64_t>()};
+}
+
+PassLeft read_left(Reader& in) {
+  const auto trainer = in.value<std::uint32_t>();
+  return {{trainer, in.value<std::uint32_t>()}};
+}
+
+void write_round(Bytes& out, const RoundDone& round) {
+  out.value(round.kind);
+  out.value(static_cast<std::uint32_t>(round.parts.size()));
+  for (const RoundDone::Part& part : round.parts) {
+    out.value(part.trainer);
+    out.value(part.number);
+    out.value(std::uint64_t{part.values.size()});
+    out.array(std::span<const double>(part.values));
+  }
+}
+
+}  // namespace
+
+void write(Bytes& out, const Attendance& attendance) {
+  out.value(attendance.epoch);
+  out.value(std::uint32_t{attendance.in_place ? 1u : 0u});
+  out.value(static_cast<std::uint32_t>(attendance.trainers.size()));
+  for (const auto& [rank, launcher] : attendance.trainers) {
+    out.value(rank);
+    out.text(launcher);
+  }
+}
+
+Attendance read_attendance(Reader& in) {
+  Attendance attendance;
+  attendance.epoch = in.value<std::uint64_t>();
+  attendance.in_place = in.value<std::uint32_t>() != 0;
+  const auto trainers = in.value<std::uint32_t>();
+  for (std::uint32_t i = 0; i < trainers; ++i) {
+    const auto rank = in.value<std::uint32_t>();
+    attendance.trainers[rank] = wire::read_text(in);
+  }
+  return attendance;
+}
+
+void write(Bytes& out, const MeetingEvent& event) {
+  out.value(static_cast<std::uint32_t>(event.index()));
+  std::visit(Overloaded{
+                 [&](const TrainerCame& came) {
+                   out.value(came.newcomer.trainer);
+                   out.value(came.newcomer.incarnation);
+                   out.value(came.newcomer.epoch);
+                   out.text(came.newcomer.launcher);
+                 },
+                 [&](const TrainerDone& done) { out.value(done.trainer); },
+                 [&](const TrainerLost& lost) {
+                   out.value(lost.trainer);
+                   out.value(lost.incarnation);
+                 },
+                 [&](const WorldChanged& world) { write(out, world.attendance); },
+                 [&](const RoundDone& round) { write_round(out, round); },
+                 [&](const PassJoined& joined) {
+                   out.value(joined.trainer);
+                   out.value(joined.threads);
+                   out.value(joined.number);
+                 },
+                 [&](const PassLeft& left) {
+                   out.value(left.participant.trainer);
+                   out.value(left.participant.thread);
+                 },
+             },
+             event);
+}
+
+MeetingEvent read_meeting_event(Reader& in) {
+  static_assert(std::variant_size_v<MeetingEvent> == 7);
+  const auto kind = in.value<std::uint32_t>();
+  switch (kind) {
+    case 0:
+      return read_came(in);
+    case 1:
+      return TrainerDone{in.value<std::uint32_t>()};
+    case 2:
+      return read_lost(in);
+    case 3:
+      return WorldChanged{read_attendance(in)};
+    case 4:
+      return read_round(in);
+    case 5:
+      return read_joined(in);
+    case 6:
+      return read_left(in);
+    default:
+      throw Error(ErrorKind::data, "no event where trainers meet has the number " + std::to_string(kind));
+  }
+}
+
+}  // namespace fleetrun::ps

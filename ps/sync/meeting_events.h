@@ -1,0 +1,59 @@
+// What happens where trainers meet, as a server's log keeps it: told again in the same order to another Meeting, it
+// makes that one what this one was. What a trainer waits for is no event: it asks again.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "ps/base/bytes.h"
+#include "ps/base/message.h"
+#include "ps/sync/roster.h"
+#include "ps/sync/sync_pass.h"
+
+namespace fleetrun::ps {
+
+struct TrainerCame {
+  Newcomer newcomer;
+};
+struct TrainerDone {
+  std::uint32_t trainer = 0;
+};
+struct TrainerLost {
+  std::uint32_t trainer = 0;
+  std::uint64_t incarnation = 0;
+};
+struct WorldChanged {
+  Attendance attendance;
+};
+/// A barrier, a sum or the start of a pass is complete.
+struct RoundDone {
+  struct Part {
+    std::uint32_t trainer = 0;
+    std::uint64_t number = 0;
+    std::vector<double> values;
+  };
+  std::uint32_t kind = 0;  // Meeting::Kind
+  std::vector<Part> parts;
+};
+/// A trainer takes part in the pass that is under way.
+struct PassJoined {
+  std::uint32_t trainer = 0;
+  std::uint32_t threads = 0;
+  std::uint64_t number = 0;
+};
+struct PassLeft {
+  Participant participant;
+};
+
+using MeetingEvent =
+    std::variant<TrainerCame, TrainerDone, TrainerLost, WorldChanged, RoundDone, PassJoined, PassLeft>;
+
+void write(Bytes& out, const MeetingEvent& event);
+/// Throws: Error(data) for anything that write() did not write.
+MeetingEvent read_meeting_event(Reader& in);
+
+void write(Bytes& out, const Attendance& attendance);
+Attendance read_attendance(Reader& in);
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,96 @@
+// A meeting written down, and made again from that and from what happened afterwards.
+#include <utility>
+
+#include "ps/sync/meeting.h"
+#include "runtime/base/overloaded.h"
+
+namespace fleetrun::ps {
+void Meeting::describe(const std::function<void(const Bytes&)>& with) const {
+  const std::lock_guard lock(mutex_);
+  Bytes out;
+  roster_.write(out);
+  for (const auto& completed : completed_) {
+    out.value(static_cast<std::uint32_t>(completed.size()));
+    for (const auto& [trainer, last] : completed) {
+      out.value(trainer);
+      out.value(last.number);
+      out.value(std::uint64_t{last.values});
+      write_outcome(out, *last.outcome);
+    }
+  }
+  sums_.write(out);
+  pass_.write(out);
+  with(out);
+}
+
+void Meeting::restore(Reader& in) {
+  const std::lock_guard lock(mutex_);
+  roster_.read(in);
+  for (auto& completed : completed_) {
+    const auto trainers = in.value<std::uint32_t>();
+    for (std::uint32_t i = 0; i < trainers; ++i) {
+      const auto trainer = in.value<std::uint32_t>();
+      Completed& last = completed[trainer];
+      last.number = in.value<std::uint64_t>();
+      last.values = in.value<std::uint64_t>();
+      last.outcome = std::make_shared<Outcome>(read_outcome(in));
+    }
+  }
+  sums_.read(in);
+  pass_.read(in);
+}
+
+void Meeting::replay(const MeetingEvent& event) {
+  const std::lock_guard lock(mutex_);
+  Answers nobody_waits;
+  std::visit(Overloaded{
+                 [&](const TrainerCame& came) {
+                   const std::uint64_t before = roster_.incarnation(came.newcomer.trainer);
+                   // It was taken in then: whoever had the rank had gone, of which the log says nothing.
+                   if (before != came.newcomer.incarnation)
+                     roster_.leave_for_now(came.newcomer.trainer, before, 0);
+                   const bool succeeds = roster_.succeeds(came.newcomer);
+                   roster_.hello(came.newcomer);
+                   come(came.newcomer, succeeds, before, nobody_waits);
+                 },
+                 [&](const TrainerDone& done) {
+                   roster_.goodbye(done.trainer);
+                   pass_.leave_all(done.trainer);
+                 },
+                 [&](const TrainerLost& lost) {
+                   roster_.lose(lost.trainer, lost.incarnation);
+                   give_up_on(lost.trainer, nobody_waits);
+                 },
+                 [&](const WorldChanged& world) {
+                   for (const std::uint32_t trainer : roster_.update(world.attendance))
+                     pass_.leave_all(trainer);
+                 },
+                 [&](const RoundDone& done) {
+                   Gathering::Round round;
+                   for (const RoundDone::Part& part : done.parts)
+                     round[part.trainer] = {part.values, [](Outcome) {}, part.number};
+                   complete_round(static_cast<Kind>(done.kind), std::move(round), nobody_waits);
+                 },
+                 [&](const PassJoined& joined) { join_pass(joined.trainer, joined.threads, joined.number); },
+                 [&](const PassLeft& left) { pass_.leave(left.participant); },
+             },
+             event);
+}
+
+std::vector<ClientId> Meeting::go_on() {
+  const std::lock_guard lock(mutex_);
+  roster_.all_leave_for_now();
+  std::vector<ClientId> away;
+  for (std::uint32_t trainer = 0; trainer < roster_.trainers(); ++trainer) {
+    const std::uint64_t incarnation = roster_.incarnation(trainer);
+    if (roster_.is_away(trainer, incarnation, 0)) away.push_back({trainer, incarnation});
+  }
+  return away;
+}
+
+bool Meeting::are_all_done() const {
+  const std::lock_guard lock(mutex_);
+  return roster_.are_all_done();
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,253 @@
+#include "ps/sync/roster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ps/base/wire.h"
+
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+namespace {
+
+std::string name_of(std::uint32_t trainer) {
+  return "trainer " + std::to_string(trainer);
+}
+
+Error stale(const std::string& text) {
+  return Error(ErrorKind::config, text,
+               "this trainer was taken for lost, and others have its part; end it, and start it again where "
+               "the job takes newcomers");
+}
+
+}  // namespace
+
+Roster::Roster(std::string server, std::uint32_t trainers, std::uint64_t epoch)
+    : server_(std::move(server)), epoch_(epoch), newest_(epoch), entries_(trainers) {
+  for (Entry& entry : entries_) entry.fence = epoch;
+}
+
+bool Roster::hello(const Newcomer& newcomer) {
+  const std::string name = name_of(newcomer.trainer);
+  const bool knows_more = newcomer.epoch > epoch_;
+  if (newcomer.trainer >= entries_.size() && in_place_ && knows_more &&
+      newcomer.trainer < entries_.size() + 65536) {
+    entries_.resize(newcomer.trainer + 1, {.presence = Presence::absent, .fence = epoch_ + 1});
+  }
+  if (newcomer.trainer >= entries_.size()) {
+    throw Error(ErrorKind::config,
+                name + " wants to join, but " + server_ + " expects " + std::to_string(entries_.size()) +
+                    " trainers, with ranks from 0",
+                "start servers and trainers with the same number of trainers");
+  }
+  if (is_stale(newcomer.trainer, newcomer.epoch)) throw stale(stale_text(newcomer.trainer, newcomer.epoch));
+  Entry& entry = entries_[newcomer.trainer];
+  const bool another = !knows_more && !entry.launcher.empty() && !newcomer.launcher.empty() &&
+                       entry.launcher != newcomer.launcher;
+  if (another) throw stale(name + " belongs to another host in epoch " + std::to_string(epoch_));
+  const bool replaces = in_place_ && newcomer.epoch > std::max(entry.since, entry.fence);
+  if (entry.presence == Presence::here && entry.incarnation != newcomer.incarnation && !replaces) {
+    throw Error(ErrorKind::config, name + " is connected to " + server_ + " already",
+                "give each trainer a rank of its own");
+  }
+  const bool is_same = (entry.presence == Presence::here || entry.presence == Presence::away) &&
+                       entry.incarnation == newcomer.incarnation;
+  const bool is_late = in_place_ && entry.presence != Presence::expected && !is_same;
+  newest_ = std::max(newest_, newcomer.epoch);
+  if (knows_more && in_place_) entry.fence = std::max(entry.fence, newcomer.epoch);
+  entry.presence = Presence::here;
+  if (!is_same) entry.joined = !is_late;
+  entry.incarnation = newcomer.incarnation;
+  entry.connection = newcomer.connection;
+  entry.since = newcomer.epoch;
+  if (!newcomer.launcher.empty()) entry.launcher = newcomer.launcher;
+  return is_late;
+}
+
+bool Roster::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
+  if (trainer >= entries_.size()) return false;
+  const Entry& entry = entries_[trainer];
+  return epoch < entry.fence || (entry.presence == Presence::absent && epoch <= epoch_ && in_place_);
+}
+
+std::string Roster::stale_text(std::uint32_t trainer, std::uint64_t epoch) const {
+  return name_of(trainer) + " comes with stale epoch " + std::to_string(epoch) + ", the job is at " +
+         std::to_string(newest_);
+}
+
+void Roster::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
+  const std::string name = name_of(trainer);
+  if (is_stale(trainer, epoch)) throw stale(stale_text(trainer, epoch));
+  if (trainer < entries_.size()) {
+    const Entry& entry = entries_[trainer];
+    if (entry.presence == Presence::here && entry.incarnation == incarnation) return;
+    if (entry.presence == Presence::done) {
+      throw Error(ErrorKind::config, name + " has said goodbye to " + server_ + " already");
+    }
+    if (entry.presence == Presence::lost) {
+      throw Error(ErrorKind::network, server_ + " has lost its connection to " + name);
+    }
+  }
+  throw Error(ErrorKind::network, name + " is not known to " + server_ + "; was the server started again?",
+              "restart the job: what this trainer knew of is gone with the old server");
+}
+
+void Roster::goodbye(std::uint32_t trainer) {
+  entries_[trainer].presence = Presence::done;
+}
+
+bool Roster::lose(std::uint32_t trainer, std::uint64_t incarnation) {
+  if (trainer >= entries_.size()) return false;
+  Entry& entry = entries_[trainer];
+  const bool was_there = entry.presence == Presence::here || entry.presence == Presence::away;
+  if (!was_there || entry.incarnation != incarnation) return false;
+  entry.presence = Presence::lost;
+  return true;
+}
+
+bool Roster::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
+  if (!is_here_by(trainer, incarnation, connection)) return false;
+  entries_[trainer].presence = Presence::away;
+  return true;
+}
+
+bool Roster::is_here_by(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const {
+  if (!is_here(trainer)) return false;
+  const Entry& entry = entries_[trainer];
+  return entry.incarnation == incarnation && (connection == 0 || entry.connection == connection);
+}
+
+bool Roster::is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const {
+  if (trainer >= entries_.size()) return false;
+  const Entry& entry = entries_[trainer];
+  return entry.presence == Presence::away && entry.incarnation == incarnation &&
+         (connection == 0 || entry.connection == connection);
+}
+
+bool Roster::succeeds(const Newcomer& newcomer) const {
+  if (in_place_ || newcomer.trainer >= entries_.size()) return false;
+  const Entry& entry = entries_[newcomer.trainer];
+  return entry.incarnation != newcomer.incarnation &&
+         (entry.presence == Presence::away || entry.presence == Presence::done);
+}
+
+void Roster::all_leave_for_now() {
+  for (Entry& entry : entries_) {
+    if (entry.presence != Presence::here && entry.presence != Presence::away) continue;
+    entry.presence = Presence::away;
+    entry.connection = kBeforeRestart;
+  }
+}
+
+void Roster::write(Bytes& out) const {
+  out.value(epoch_);
+  out.value(newest_);
+  out.value(std::uint32_t{in_place_ ? 1u : 0u});
+  out.value(std::uint32_t{has_world_ ? 1u : 0u});
+  out.value(trainers());
+  for (const Entry& entry : entries_) {
+    out.value(static_cast<std::uint32_t>(entry.presence));
+    out.value(std::uint32_t{entry.joined ? 1u : 0u});
+    out.value(entry.incarnation);
+    out.value(entry.fence);
+    out.value(entry.since);
+    out.text(entry.launcher);
+  }
+}
+
+void Roster::read(Reader& in) {
+  epoch_ = in.value<std::uint64_t>();
+  newest_ = in.value<std::uint64_t>();
+  in_place_ = in.value<std::uint32_t>() != 0;
+  has_world_ = in.value<std::uint32_t>() != 0;
+  entries_.clear();
+  const auto trainers = in.value<std::uint32_t>();
+  for (std::uint32_t i = 0; i < trainers; ++i) {
+    Entry entry;
+    const auto presence = in.value<std::uint32_t>();
+    if (presence > static_cast<std::uint32_t>(Presence::away))
+      throw Error(ErrorKind::data, "no presence of a trainer has the number " + std::to_string(presence));
+    entry.presence = static_cast<Presence>(presence);
+    entry.joined = in.value<std::uint32_t>() != 0;
+    entry.incarnation = in.value<std::uint64_t>();
+    entry.fence = in.value<std::uint64_t>();
+    entry.since = in.value<std::uint64_t>();
+    entry.launcher = wire::read_text(in);
+    entries_.push_back(std::move(entry));
+  }
+}
+
+std::vector<std::uint32_t> Roster::update(const Attendance& attendance) {
+  std::vector<std::uint32_t> gone;
+  if (attendance.epoch < epoch_ || (has_world_ && attendance.epoch == epoch_)) return gone;
+  // The newest epoch in which another may have held a rank.
+  std::uint64_t before = std::exchange(epoch_, attendance.epoch);
+  if (!std::exchange(has_world_, true) && before > 0 && before == epoch_) --before;
+  in_place_ = attendance.in_place;
+  newest_ = std::max(newest_, epoch_);
+  if (!in_place_) return gone;  // what changes is started again, servers too
+  if (!attendance.trainers.empty() && attendance.trainers.rbegin()->first >= entries_.size())
+    entries_.resize(attendance.trainers.rbegin()->first + 1, {.presence = Presence::absent, .fence = before});
+  for (std::uint32_t trainer = 0; trainer < entries_.size(); ++trainer) {
+    Entry& entry = entries_[trainer];
+    const auto found = attendance.trainers.find(trainer);
+    bool is_gone = false;
+    if (found == attendance.trainers.end()) {
+      is_gone = leave(entry);
+    } else if (entry.presence == Presence::absent ||
+               (!entry.launcher.empty() && entry.launcher != found->second)) {
+      is_gone = change_holder(entry, found->second, before);
+    } else {
+      entry.launcher = found->second;
+    }
+    if (is_gone) gone.push_back(trainer);
+  }
+  return gone;
+}
+
+// True when somebody held the rank until now.
+bool Roster::leave(Entry& entry) {
+  // It knows a world that has not been told here yet.
+  if (entry.presence == Presence::here && entry.since > epoch_) return false;
+  entry.launcher.clear();
+  if (entry.presence == Presence::done || entry.presence == Presence::absent) return false;
+  entry.presence = Presence::absent;
+  entry.fence = epoch_ + 1;
+  return true;
+}
+
+bool Roster::change_holder(Entry& entry, const std::string& launcher, std::uint64_t before) {
+  entry.launcher = launcher;
+  // The new holder has said hello already; whoever was there before it was sent away then.
+  if (entry.presence == Presence::here && entry.since > before) return false;
+  const bool was_held = entry.presence == Presence::here || entry.presence == Presence::lost ||
+                        entry.presence == Presence::expected || entry.presence == Presence::away;
+  entry.presence = Presence::coming;
+  entry.fence = std::max(entry.fence, before + 1);
+  return was_held;
+}
+
+bool Roster::is_awaited(std::uint32_t trainer) const {
+  const Presence presence = entries_[trainer].presence;
+  if (!entries_[trainer].joined) return false;
+  return presence == Presence::expected || presence == Presence::here || presence == Presence::lost ||
+         presence == Presence::away;
+}
+
+bool Roster::are_all_done() const {
+  const auto count = [this](Presence presence) {
+    return std::count_if(entries_.begin(), entries_.end(),
+                         [presence](const Entry& entry) { return entry.presence == presence; });
+  };
+  const auto done = count(Presence::done);
+  return done > 0 && done + count(Presence::absent) == static_cast<std::ptrdiff_t>(entries_.size());
+}
+
+std::optional<std::uint32_t> Roster::lost() const {
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].presence == Presence::lost) return static_cast<std::uint32_t>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace fleetrun::ps

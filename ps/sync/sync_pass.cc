@@ -1,0 +1,145 @@
+#include "ps/sync/sync_pass.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+namespace {
+
+std::string name_of(const Participant& participant) {
+  return "trainer " + std::to_string(participant.trainer) + ", thread " + std::to_string(participant.thread);
+}
+
+}  // namespace
+
+void SyncPass::begin(const std::map<std::uint32_t, std::uint32_t>& threads) {
+  participants_.clear();
+  steps_.clear();
+  for (const auto& [trainer, count] : threads) join(trainer, count);
+}
+
+void SyncPass::join(const Participant& participant) {
+  participants_.try_emplace(participant);
+  steps_.try_emplace(participant);
+}
+
+void SyncPass::join(std::uint32_t trainer, std::uint32_t threads) {
+  for (std::uint32_t thread = 0; thread < threads; ++thread) join(Participant{trainer, thread});
+}
+
+std::vector<Respond> SyncPass::leave_all(std::uint32_t trainer) {
+  std::vector<Respond> waiting;
+  for (auto& [participant, state] : participants_) {
+    if (participant.trainer == trainer && state.waiting) waiting.push_back(std::move(state.waiting->respond));
+  }
+  std::erase_if(participants_, [trainer](const auto& entry) { return entry.first.trainer == trainer; });
+  return waiting;
+}
+
+std::vector<Respond> SyncPass::take_over(std::uint32_t trainer) {
+  std::vector<Respond> waiting;
+  for (const auto& [participant, steps] : steps_) {
+    if (participant.trainer != trainer) continue;
+    State& state = participants_[participant];
+    if (state.waiting) waiting.push_back(std::move(state.waiting->respond));
+    state.waiting.reset();
+  }
+  return waiting;
+}
+
+void SyncPass::push(Contribution contribution) {
+  const auto found = participants_.find(contribution.from);
+  if (found == participants_.end()) {
+    throw Error(ErrorKind::config, name_of(contribution.from) + " pushes, but takes no part in the pass",
+                "call begin_pass with the number of threads first, and push no more after leave_pass");
+  }
+  State& state = found->second;
+  // Who asked again for its last push may hear that it was applied before finish() was called.
+  const bool may_be_early = contribution.change.number != 0;
+  if ((state.applying && !may_be_early) || state.waiting) {
+    throw Error(ErrorKind::config, name_of(contribution.from) + " pushes twice in one step",
+                "wait for a push before the next one in sync mode");
+  }
+  state.waiting = std::make_unique<Contribution>(std::move(contribution));
+}
+
+std::vector<Contribution> SyncPass::take_complete() {
+  for (const auto& [participant, state] : participants_) {
+    if (!state.waiting || state.applying) return {};
+  }
+  std::vector<Contribution> step;
+  for (auto& [participant, state] : participants_) {
+    step.push_back(std::move(*state.waiting));
+    state.waiting.reset();
+    state.applying = true;
+    ++steps_[participant].taken;
+  }
+  return step;
+}
+
+void SyncPass::finish(const std::vector<Contribution>& step) {
+  for (const Contribution& contribution : step) {
+    const auto found = participants_.find(contribution.from);
+    if (found != participants_.end()) found->second.applying = false;
+  }
+}
+
+std::vector<std::uint64_t> SyncPass::steps(std::uint32_t trainer) const {
+  std::vector<std::uint64_t> out;
+  for (const auto& [participant, steps] : steps_) {
+    if (participant.trainer == trainer) out.push_back(steps.taken);
+  }
+  return out;
+}
+
+bool SyncPass::is_applying(std::uint32_t trainer) const {
+  return std::ranges::any_of(participants_, [trainer](const auto& entry) {
+    return entry.first.trainer == trainer && entry.second.applying;
+  });
+}
+
+void SyncPass::count(const std::vector<Participant>& step) {
+  for (const Participant& participant : step) {
+    const auto found = steps_.find(participant);
+    if (found == steps_.end()) continue;
+    ++found->second.applied;
+    found->second.taken = std::max(found->second.taken, found->second.applied);
+  }
+}
+
+void SyncPass::write(Bytes& out) const {
+  out.value(static_cast<std::uint32_t>(steps_.size()));
+  for (const auto& [participant, steps] : steps_) {
+    out.value(participant.trainer);
+    out.value(participant.thread);
+    out.value(std::uint64_t{participants_.contains(participant)});
+    out.value(steps.applied);
+  }
+}
+
+void SyncPass::read(Reader& in) {
+  participants_.clear();
+  steps_.clear();
+  const auto threads = in.value<std::uint32_t>();
+  for (std::uint32_t i = 0; i < threads; ++i) {
+    const auto trainer = in.value<std::uint32_t>();
+    const Participant participant{trainer, in.value<std::uint32_t>()};
+    if (in.value<std::uint64_t>() != 0) participants_.try_emplace(participant);
+    const auto applied = in.value<std::uint64_t>();
+    steps_[participant] = {applied, applied};
+  }
+}
+
+std::vector<Respond> SyncPass::give_up() {
+  std::vector<Respond> waiting;
+  for (auto& [participant, state] : participants_) {
+    if (state.waiting) waiting.push_back(std::move(state.waiting->respond));
+  }
+  participants_.clear();
+  return waiting;
+}
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,89 @@
+// The participants of a pass in sync mode and what they have pushed in the current step.
+//
+//   away     takes no part (any more)
+//   thinking in the pass, has not pushed this step
+//   waiting  has pushed; the step is complete when no participant is thinking
+//   applying its push is being applied; thinking again afterwards
+//
+// The steps of each thread are counted until the next pass begins: a trainer that is started again goes on after them.
+//
+// Pure bookkeeping; ps/sync/meeting.h holds the lock.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "ps/base/bytes.h"
+#include "ps/base/outcome.h"
+#include "ps/base/wire.h"
+#include "ps/durable/gate.h"
+
+namespace fleetrun::ps {
+
+struct Participant {
+  std::uint32_t trainer = 0;
+  std::uint32_t thread = 0;
+
+  auto operator<=>(const Participant&) const = default;
+};
+
+struct Contribution {
+  Participant from;
+  std::unique_ptr<wire::PushRequest> push;
+  Respond respond;
+  ChangeId change = {};
+  /// The request's body as it came, for the log.
+  Reader body = {};
+};
+
+class SyncPass {
+ public:
+  /// Starts over with threads[trainer] threads of each trainer.
+  void begin(const std::map<std::uint32_t, std::uint32_t>& threads);
+  /// The threads of a trainer that comes while a pass is under way.
+  void join(std::uint32_t trainer, std::uint32_t threads);
+  void join(const Participant& participant);
+  bool is_under_way() const noexcept { return !participants_.empty(); }
+  void leave(const Participant& participant) { participants_.erase(participant); }
+  /// Takes all threads of a trainer out of the pass. Returns their waits: what they pushed in this step is dropped.
+  std::vector<Respond> leave_all(std::uint32_t trainer);
+  /// Another process goes on for this trainer: all threads that it had in the pass take part, and none waits. Returns the
+  /// waits of the one before: what it pushed in this step is dropped, unless it is being applied.
+  std::vector<Respond> take_over(std::uint32_t trainer);
+  /// Throws: Error(config) when the participant takes no part, or its last push has not been applied yet.
+  void push(Contribution contribution);
+  /// The pushes of a complete step in the order (trainer, thread), or nothing. They are being applied until
+  /// finish() is called with them.
+  std::vector<Contribution> take_complete();
+  void finish(const std::vector<Contribution>& step);
+  /// Everyone who waits; the pass is over then.
+  std::vector<Respond> give_up();
+
+  /// The steps that a trainer's threads have pushed to the end, those that are being applied among them.
+  std::vector<std::uint64_t> steps(std::uint32_t trainer) const;
+  /// Whether one of them is being applied.
+  bool is_applying(std::uint32_t trainer) const;
+  /// These are in the tables now.
+  void count(const std::vector<Participant>& step);
+
+  // For checkpoints: who takes part, and the steps of each thread that are in the tables.
+  void write(Bytes& out) const;
+  void read(Reader& in);
+
+ private:
+  struct State {
+    bool applying = false;
+    std::unique_ptr<Contribution> waiting;
+  };
+  struct Steps {
+    std::uint64_t taken = 0;    // also those that are being applied
+    std::uint64_t applied = 0;  // in the tables
+  };
+  std::map<Participant, State> participants_;
+  std::map<Participant, Steps> steps_;  // also of those who have left
+};
+
+}  // namespace fleetrun::ps

@@ -1,0 +1,161 @@
+#include "ps/table/sparse_cut.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <unordered_map>
+
+#include "ps/table/sparse_cut_shard.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+namespace {
+
+constexpr std::size_t kBlockRows = 1024;
+
+}  // namespace
+
+std::unique_ptr<SparseCut> SparseTable::begin_cut(SaveMode mode) {
+  return std::unique_ptr<SparseCut>(new SparseCut(*this, mode));
+}
+
+// All shards are locked at once, in their order, so that memory and cold rows are of one moment.
+SparseCut::SparseCut(SparseTable& table, SaveMode mode) : table_(table), mode_(mode) {
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (const auto& shard : table.shards_) locks.emplace_back(shard->mutex);
+  if (table.cold_) cold_ = table.cold_->view();
+  for (std::size_t s = 0; s < SparseTable::kShards; ++s) {
+    SparseTable::Shard& shard = *table.shards_[s];
+    shards_.push_back(std::make_unique<SparseTable::CutShard>());
+    shards_.back()->pending = shard.rows.live();
+    shards_.back()->ages = table.layout_.statistics != 0 && mode == SaveMode::checkpoint;
+    if (shards_.back()->ages) shards_.back()->unseen = shard.rows.live();
+    shards_.back()->admission = shard.gate.words();
+    shards_.back()->cold_is_read = !cold_;
+    rows_ += shard.rows.size() + (cold_ ? cold_->count(s) : 0);
+    shard.cuts.push_back(shards_.back().get());
+  }
+}
+
+SparseCut::~SparseCut() {
+  for (std::size_t s = 0; s < shards_.size(); ++s) {
+    SparseTable::Shard& shard = *table_.shards_[s];
+    const std::lock_guard lock(shard.mutex);
+    std::erase(shard.cuts, shards_[s].get());
+  }
+}
+
+bool SparseCut::read(std::size_t shard, ColdBlock& block) {
+  SparseTable::CutShard& cut = *shards_[shard];
+  block.keys.clear();
+  block.rows.clear();
+  while (block.keys.empty()) {
+    const bool is_read = cut.memory_is_read && cut.cold_is_read;
+    if (is_read) return false;
+    if (!cut.memory_is_read) {
+      cut.memory_is_read = !read_memory(shard, block);
+    } else {
+      cut.cold_is_read = !read_cold(shard, block);
+    }
+  }
+  return true;
+}
+
+// False when that was the last of them.
+bool SparseCut::read_memory(std::size_t index, ColdBlock& block) {
+  SparseTable::CutShard& cut = *shards_[index];
+  SparseTable::Shard& shard = *table_.shards_[index];
+  const std::size_t floats = table_.row_floats();
+  const std::size_t end = 64 * cut.pending.size();
+  const std::lock_guard lock(shard.mutex);
+  const std::size_t until = std::min(end, cut.next + kBlockRows);
+  for (; cut.next < until; ++cut.next) {
+    if (cut.is_pending(cut.next)) {
+      take(index, shard.rows.key_at(cut.next), shard.rows.at(cut.next), block);
+      cut.clear_pending(cut.next);
+    } else if (const auto kept = cut.kept_at.find(cut.next); kept != cut.kept_at.end()) {
+      take(index, cut.kept_keys[kept->second], cut.kept_rows.data() + kept->second * floats, block);
+    }
+  }
+  if (cut.next < end) return true;
+  cut.kept_at = {};
+  cut.kept_keys = {};
+  cut.kept_rows = {};
+  return false;
+}
+
+bool SparseCut::read_cold(std::size_t shard, ColdBlock& block) {
+  SparseTable::CutShard& cut = *shards_[shard];
+  const std::size_t floats = table_.row_floats();
+  const ColdBlock read = cold_->read(shard, cut.cold_from, kBlockRows);
+  for (std::size_t i = 0; i < read.keys.size(); ++i) {
+    take(shard, read.keys[i], read.rows.data() + i * floats, block);
+  }
+  if (read.keys.size() < kBlockRows || read.keys.back() == std::numeric_limits<std::uint64_t>::max())
+    return false;
+  cut.cold_from = read.keys.back() + 1;
+  return true;
+}
+
+void SparseCut::take(std::size_t shard, std::uint64_t key, const float* floats, ColdBlock& block) {
+  if (table_.layout_.statistics != 0) {
+    const Statistics statistics = read_statistics(floats);
+    if (!should_save(table_.config_.accessor, statistics, mode_)) return;
+    const bool changes = mode_ == SaveMode::delta || mode_ == SaveMode::base;
+    if (changes && statistics.delta_score != 0.0f) shards_[shard]->saved.push_back({key, statistics});
+  }
+  block.keys.push_back(key);
+  block.rows.insert(block.rows.end(), floats, floats + table_.row_floats());
+}
+
+const std::vector<std::uint64_t>& SparseCut::admission_words(std::size_t shard) const noexcept {
+  return shards_[shard]->admission;
+}
+
+void SparseCut::settle() {
+  if (table_.layout_.statistics == 0 || mode_ == SaveMode::all) return;
+  for (std::size_t s = 0; s < SparseTable::kShards; ++s) settle_shard(s);
+  if (mode_ != SaveMode::checkpoint || !cold_) return;
+  try {
+    for (std::size_t s = 0; s < SparseTable::kShards; ++s) table_.put_out_unseen(s);
+  } catch (const Error&) {
+    // They are in memory as before. Whoever needs the room will be told what the disk has.
+  }
+}
+
+void SparseCut::settle_shard(std::size_t index) {
+  SparseTable::CutShard& cut = *shards_[index];
+  SparseTable::Shard& shard = *table_.shards_[index];
+  const std::lock_guard lock(shard.mutex);
+  const auto note_row = [&](const Statistics& saved, std::uint32_t row) {
+    table_.keep_for_cuts(shard, row);
+    note(saved, shard.rows.at(row));
+  };
+  std::unordered_map<std::uint64_t, Statistics> elsewhere;
+  for (const SparseTable::CutShard::Saved& saved : cut.saved) {
+    const std::uint32_t row = shard.rows.find(row_hash(saved.key), saved.key);
+    if (row != RowShard::kNone) {
+      note_row(saved.statistics, row);
+    } else if (cold_) {
+      elsewhere.emplace(saved.key, saved.statistics);
+    }
+  }
+  for (std::uint32_t row = 0; row < 64 * cut.unseen.size(); ++row) {
+    if (cut.is_unseen(row)) note_row({}, row);
+  }
+  if (!cold_ || (!cut.ages && elsewhere.empty())) return;
+  table_.cold_->rewrite(index, [&](std::uint64_t key, std::span<float> row) {
+    const auto saved = elsewhere.find(key);
+    if (cut.ages ? cut.seen_cold.contains(key) : saved == elsewhere.end()) return ColdRows::Fate::keep;
+    note(cut.ages ? Statistics{} : saved->second, row.data());
+    return ColdRows::Fate::change;
+  });
+}
+
+void SparseCut::note(const Statistics& saved, float* row) const noexcept {
+  Statistics now = read_statistics(row);
+  note_saved(table_.config_.accessor, saved, mode_, now);
+  write_statistics(now, row);
+}
+
+}  // namespace fleetrun::ps

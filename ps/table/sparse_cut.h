@@ -1,0 +1,51 @@
+// The rows of a sparse table as they were when SparseTable::begin_cut() was called, read while pulls and pushes go on.
+// Nothing is copied at the beginning: each shard gets a bitmap of the rows that are still to be read, and whoever
+// changes or erases one of them first keeps its bytes aside. Cold rows come from a view of their store.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ps/table/cold_rows.h"
+#include "ps/table/sparse_table.h"
+
+namespace fleetrun::ps {
+
+/// Threads: read() of one shard by one thread at a time, of different shards at once. Reading takes a shard's lock for
+/// about a thousand rows at a time.
+class SparseCut {
+ public:
+  ~SparseCut();
+  SparseCut(const SparseCut&) = delete;
+  SparseCut& operator=(const SparseCut&) = delete;
+
+  /// Rows that the table had, whatever its mode leaves out.
+  std::uint64_t rows() const noexcept { return rows_; }
+  /// Fills `block` with the next rows of a shard that the cut's mode saves (should_save()), in no particular order,
+  /// row_floats() floats each. False, with an empty block, after the last one.
+  bool read(std::size_t shard, ColdBlock& block);
+  /// What admission had counted.
+  const std::vector<std::uint64_t>& admission_words(std::size_t shard) const noexcept;
+
+  /// Changes the statistics of the rows that were read as a durable save in this mode does (note_saved()). Call it once,
+  /// after all were read.
+  void settle();
+
+ private:
+  friend class SparseTable;
+  SparseCut(SparseTable& table, SaveMode mode);
+  bool read_memory(std::size_t shard, ColdBlock& block);
+  bool read_cold(std::size_t shard, ColdBlock& block);
+  void take(std::size_t shard, std::uint64_t key, const float* floats, ColdBlock& block);
+  void settle_shard(std::size_t shard);
+  void note(const Statistics& saved, float* row) const noexcept;
+
+  SparseTable& table_;
+  SaveMode mode_;
+  std::uint64_t rows_ = 0;
+  std::unique_ptr<ColdView> cold_;
+  std::vector<std::unique_ptr<SparseTable::CutShard>> shards_;
+};
+
+}  // namespace fleetrun::ps

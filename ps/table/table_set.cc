@@ -1,0 +1,191 @@
+#include "ps/table/table_set.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "ps/base/key_partition.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::ps {
+namespace {
+
+std::string quoted(const TableConfig& config) {
+  return "table '" + config.name + "'";
+}
+
+void check_finite(const TableConfig& config, std::span<const float> gradients) {
+  if (are_finite(gradients)) return;
+  const auto bad =
+      std::find_if_not(gradients.begin(), gradients.end(), [](float g) { return std::isfinite(g); });
+  throw Error(ErrorKind::data,
+              quoted(config) + ": a gradient is " + (std::isnan(*bad) ? "NaN" : "infinite") +
+                  "; nothing of this push was applied",
+              "lower the learning rate, or look for a division by zero or a logarithm of zero in the loss");
+}
+
+void check_counts(const TableConfig& config, const wire::PushRequest& request, std::size_t section) {
+  const PushStatistics counts = statistics_of(request, section);
+  if (are_finite(counts.shows) && are_finite(counts.clicks)) return;
+  throw Error(ErrorKind::data,
+              quoted(config) + ": a show or click is NaN or infinite; nothing of this push was applied");
+}
+
+void check_has_values(const DenseTable& table) {
+  if (table.has_values()) return;
+  throw Error(ErrorKind::config, quoted(table.config()) + " has no values yet",
+              "one trainer sets them (set_dense) or loads them before others use the table");
+}
+
+}  // namespace
+
+PushStatistics statistics_of(const wire::PushRequest& request, std::size_t section) {
+  if (section >= request.shows.size()) return {};
+  return {request.shows[section], request.clicks[section],
+          static_cast<std::uint16_t>(request.sections.sparse[section].slot)};
+}
+
+bool are_finite(std::span<const float> values) noexcept {
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  std::uint32_t bad = 0;
+  for (const float value : values) {
+    bad |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent);
+  }
+  return bad == 0;
+}
+
+TableSet::TableSet(const std::vector<TableConfig>& tables, ServerPlace place) : place_(place) {
+  for (const TableConfig& config : tables) {
+    if (config.kind == TableConfig::Kind::sparse) {
+      auto table = std::make_unique<SparseTable>(config);
+      if (config.on_disk && place.memory.cold) {
+        table->attach(place.memory.cold->open(config, table->row_floats()), *place.memory.budget);
+      }
+      sparse_.emplace(config.id, std::move(table));
+    } else {
+      const Block block = dense_block(config, place.servers, place.rank);
+      dense_.emplace(config.id, std::make_unique<DenseTable>(config, block.size()));
+    }
+  }
+}
+
+SparseTable& TableSet::sparse(std::uint32_t id) const {
+  if (const auto found = sparse_.find(id); found != sparse_.end()) return *found->second;
+  throw Error(ErrorKind::config, dense_.contains(id) ? "table " + std::to_string(id) + " is dense, not sparse"
+                                                     : "there is no table " + std::to_string(id));
+}
+
+DenseTable& TableSet::dense(std::uint32_t id) const {
+  if (const auto found = dense_.find(id); found != dense_.end()) return *found->second;
+  throw Error(ErrorKind::config, sparse_.contains(id)
+                                     ? "table " + std::to_string(id) + " is sparse, not dense"
+                                     : "there is no table " + std::to_string(id));
+}
+
+void TableSet::check(const wire::Sections& sections, bool is_pull) const {
+  for (const wire::Rows& rows : sections.sparse) {
+    const TableConfig& config = sparse(rows.table).config();
+    const std::uint64_t width = is_pull ? pulled_width(config) : config.width;
+    if (rows.width == width) continue;
+    throw Error(ErrorKind::config, quoted(config) + " has rows of width " + std::to_string(width) +
+                                       ", the request says " + std::to_string(rows.width));
+  }
+  for (const wire::Floats& block : sections.dense) {
+    const DenseTable& table = dense(block.table);
+    check_has_values(table);
+    if (block.floats == table.size()) continue;
+    throw Error(ErrorKind::config, quoted(table.config()) + " has " + std::to_string(table.size()) +
+                                       " values on server " + std::to_string(place_.rank) +
+                                       ", the request says " + std::to_string(block.floats));
+  }
+}
+
+Message TableSet::pull(const wire::PullRequest& request, const MessageSource& source) const {
+  check(request.sections, true);
+  std::size_t floats = 0;
+  std::size_t bytes = 0;
+  for (const wire::Rows& rows : request.sections.sparse) {
+    floats += rows.keys * rows.width;
+    bytes += rows.bytes();
+  }
+  for (const wire::Floats& block : request.sections.dense) {
+    floats += block.floats;
+    bytes += block.floats * sizeof(float);
+  }
+  if (floats > wire::kLongestMessage / sizeof(float)) {
+    throw Error(ErrorKind::data,
+                "a pull asks for " + std::to_string(floats) + " values; at most " +
+                    std::to_string(wire::kLongestMessage / sizeof(float)) + " fit into one answer",
+                "use a smaller batch, or more servers");
+  }
+  make_room();
+  Message reply = source ? source(bytes) : Message(bytes);
+  Writer writer(reply);
+  for (std::size_t i = 0; i < request.keys.size(); ++i) {
+    const wire::Rows& rows = request.sections.sparse[i];
+    const bool is_plain = rows.encoding() == Encoding::float32;
+    std::vector<float> plain(is_plain ? 0 : rows.keys * rows.width);
+    float* values = is_plain ? writer.room<float>(rows.keys * rows.width).data() : plain.data();
+    sparse(rows.table).pull(request.keys[i], values, !rows.has(wire::kNoNewRows));
+    if (!is_plain) encode(rows.encoding(), plain, rows.width, writer.room<std::byte>(rows.bytes()).data());
+  }
+  for (const wire::Floats& block : request.sections.dense) {
+    dense(block.table).pull(writer.room<float>(block.floats));
+  }
+  return reply;
+}
+
+void TableSet::check(const wire::PushRequest& request) const {
+  check(request.sections, false);
+  for (std::size_t i = 0; i < request.gradients.size(); ++i) {
+    const TableConfig& config = sparse(request.sections.sparse[i].table).config();
+    check_finite(config, request.gradients[i]);
+    check_counts(config, request, i);
+  }
+  for (std::size_t i = 0; i < request.dense.size(); ++i) {
+    check_finite(dense(request.sections.dense[i].table).config(), request.dense[i]);
+  }
+  make_room();
+  warm(request);
+}
+
+void TableSet::make_room() const {
+  if (place_.memory.budget) place_.memory.budget->make_room();
+}
+
+MemoryBudget::Stay TableSet::stay() const {
+  if (!place_.memory.budget) return {};
+  make_room();
+  return place_.memory.budget->stay();
+}
+
+void TableSet::warm(const wire::PushRequest& request) const {
+  for (std::size_t i = 0; i < request.keys.size(); ++i) {
+    sparse(request.sections.sparse[i].table).warm(request.keys[i]);
+  }
+}
+
+void TableSet::apply(const wire::PushRequest& request) {
+  const MemoryBudget::Stay staying = stay();
+  warm(request);
+  for (std::size_t i = 0; i < request.keys.size(); ++i) {
+    sparse(request.sections.sparse[i].table)
+        .push(request.keys[i], request.gradients[i].data(), statistics_of(request, i));
+  }
+  for (std::size_t i = 0; i < request.dense.size(); ++i) {
+    dense(request.sections.dense[i].table).push(request.dense[i]);
+  }
+}
+
+void TableSet::set_dense(const wire::Floats& block, std::span<const float> values) {
+  DenseTable& table = dense(block.table);
+  if (block.floats != table.size()) {
+    throw Error(ErrorKind::config, quoted(table.config()) + " has " + std::to_string(table.size()) +
+                                       " values on server " + std::to_string(place_.rank) +
+                                       ", set_dense brings " + std::to_string(block.floats));
+  }
+  table.set(values);
+}
+
+}  // namespace fleetrun::ps

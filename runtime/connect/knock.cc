@@ -1,0 +1,175 @@
+#include "runtime/connect/knock.h"
+
+#include <netdb.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "runtime/base/error.h"
+#include "runtime/base/version.h"
+
+namespace fleetrun {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kAnswerPatience{3};
+constexpr std::chrono::milliseconds kTryAgain{100};
+
+HandshakeSettings handshake_of(const KnockSettings& wanted) {
+  HandshakeSettings settings;
+  settings.side = Side::client;
+  settings.secret = wanted.access.secret;
+  settings.secret_source = wanted.access.source;
+  settings.purpose = wanted.purpose;
+  settings.version = FLEETRUN_VERSION;
+  settings.peer = wanted.name;
+  return settings;
+}
+
+}  // namespace
+
+Addresses look_up(const std::string& endpoint, std::string& why_not) {
+  const std::size_t colon = endpoint.rfind(':');
+  if (colon == std::string::npos)
+    throw Error(ErrorKind::config, "the server's endpoint '" + endpoint + "' is not HOST:PORT");
+  std::string host = endpoint.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int result = ::getaddrinfo(host.c_str(), endpoint.c_str() + colon + 1, &hints, &found);
+  if (result != 0) why_not = std::string("its name: ") + ::gai_strerror(result);
+  return Addresses(found, ::freeaddrinfo);
+}
+
+const addrinfo& pick(const Addresses& addresses, std::size_t attempt) {
+  std::size_t count = 0;
+  for (const addrinfo* address = addresses.get(); address; address = address->ai_next) ++count;
+  const addrinfo* address = addresses.get();
+  for (std::size_t i = attempt % count; i > 0; --i) address = address->ai_next;
+  return *address;
+}
+
+Knock::Knock(const std::string& endpoint, KnockSettings settings, std::size_t attempt)
+    : Knock(std::string(), std::move(settings)) {
+  std::string why_not;
+  const Addresses found = look_up(endpoint, why_not);
+  if (!found) {
+    fail(why_not);
+    return;
+  }
+  const addrinfo& address = pick(found, attempt);
+  begin(address.ai_addr, address.ai_addrlen);
+}
+
+Knock::Knock(const sockaddr* address, socklen_t size, KnockSettings settings)
+    : Knock(std::string(), std::move(settings)) {
+  begin(address, size);
+}
+
+Knock::Knock(std::string reason, KnockSettings settings)
+    : settings_(std::move(settings)), deadline_(Clock::now() + kAnswerPatience) {
+  handshake_.emplace(handshake_of(settings_));
+  fail(std::move(reason));
+}
+
+void Knock::begin(const sockaddr* address, socklen_t size) {
+  connection_.reset(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!connection_) {
+    fail(std::strerror(errno));
+    return;
+  }
+  stage_ = Stage::connecting;
+  const int on = 1;
+  if (address->sa_family != AF_UNIX)
+    ::setsockopt(connection_.value(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (::connect(connection_.value(), address, size) != 0 && errno != EINPROGRESS) fail(std::strerror(errno));
+}
+
+pollfd Knock::wanted() const noexcept {
+  return {connection_.value(), static_cast<short>(stage_ == Stage::connecting ? POLLOUT : POLLIN), 0};
+}
+
+void Knock::fail(std::string reason) {
+  stage_ = Stage::failed;
+  reason_ = std::move(reason);
+  connection_.reset();
+}
+
+void Knock::flush() {
+  const std::string bytes = handshake_->output();
+  if (!bytes.empty() && ::send(connection_.value(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
+                            static_cast<ssize_t>(bytes.size()))
+    fail(std::strerror(errno));
+}
+
+void Knock::advance() {
+  if (stage_ == Stage::failed || stage_ == Stage::connected) return;
+  pollfd ready = wanted();
+  const int count = ::poll(&ready, 1, 0);
+  if (count <= 0) {
+    if (Clock::now() >= deadline_)
+      fail(stage_ == Stage::connecting ? "no answer to a connection"
+                                       : "it does not answer as a server of fleetrun's");
+    return;
+  }
+  if (stage_ == Stage::proving) return receive();
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(connection_.value(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) return fail(std::strerror(error));
+  if (settings_.inspect) {
+    if (std::string why_not = settings_.inspect(connection_.value()); !why_not.empty())
+      return fail(std::move(why_not));
+  }
+  stage_ = Stage::proving;
+  flush();
+}
+
+void Knock::receive() {
+  char block[1024];
+  const ssize_t count = ::recv(connection_.value(), block, sizeof block, MSG_PEEK);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) return fail("it hung up before it proved the job's secret");
+  try {
+    const std::size_t taken = handshake_->receive({block, static_cast<std::size_t>(count)});
+    // What is behind the handshake is for whoever gets the connection.
+    static_cast<void>(::recv(connection_.value(), block, taken, 0));
+  } catch (const Error& error) {
+    const bool is_settled = error.kind() == ErrorKind::config;
+    flush();
+    // A port may belong to something else for a while; another secret stays another secret.
+    if (!is_settled) return fail(error.what());
+    throw Error(error.kind(), error.what(), settings_.secret_hint);
+  }
+  flush();
+  if (stage_ == Stage::proving && handshake_->finished()) stage_ = Stage::connected;
+}
+
+Proven knock_until(const std::string& endpoint, const KnockSettings& settings, Clock::time_point deadline) {
+  std::string reason = "nobody answered";
+  for (std::size_t attempt = 0;; ++attempt) {
+    const auto begun = Clock::now();
+    Knock knock(endpoint, settings, attempt);
+    while (!knock.has_failed() && !knock.is_connected() && Clock::now() < deadline) {
+      pollfd wanted = knock.wanted();
+      const auto until = std::min(deadline, knock.deadline());
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+      ::poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+      knock.advance();
+    }
+    if (knock.is_connected()) return {knock.take_connection(), knock.keys()};
+    if (!knock.reason().empty()) reason = knock.reason();
+    if (Clock::now() + kTryAgain >= deadline)
+      throw Error(ErrorKind::network, settings.name + " cannot be reached: " + reason,
+                  "check that it runs, and that its endpoint can be reached from here");
+    // Nobody tells when a port begins to listen.
+    std::this_thread::sleep_until(begun + kTryAgain);
+  }
+}
+
+}  // namespace fleetrun

@@ -1,0 +1,90 @@
+// One attempt to connect to a server and to prove the job's secret to each other: the other side of a doorkeeper
+// (runtime/connect/doorkeeper.h). Does not block, except for looking up a name: the caller polls.
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "runtime/base/unique_fd.h"
+#include "runtime/connect/access.h"
+#include "runtime/secure/handshake.h"
+
+struct addrinfo;
+
+namespace fleetrun {
+
+struct KnockSettings {
+  /// How errors call the server: "server 0 at 127.0.0.1:6180".
+  std::string name;
+  Access access = {};
+  std::string purpose = {};  // HandshakeSettings::purpose
+  /// What to do where the secrets differ.
+  std::string secret_hint = {};
+  /// Looks at the connection before a byte is sent; returns why it will not do, or "".
+  std::function<std::string(int)> inspect = {};
+};
+
+/// What "host:port" stands for. Nothing: `why_not` says why. Throws: Error(config) for what is no endpoint.
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+Addresses look_up(const std::string& endpoint, std::string& why_not);
+/// One of them, in turn.
+const addrinfo& pick(const Addresses& addresses, std::size_t attempt);
+
+class Knock {
+ public:
+  /// Of an endpoint with several addresses attempt n tries the n-th.
+  Knock(const std::string& endpoint, KnockSettings settings, std::size_t attempt);
+  Knock(const sockaddr* address, socklen_t size, KnockSettings settings);
+  /// One that has failed.
+  Knock(std::string reason, KnockSettings settings);
+
+  /// What to wait for while it is neither connected nor failed.
+  pollfd wanted() const noexcept;
+  std::chrono::steady_clock::time_point deadline() const noexcept { return deadline_; }
+  /// Goes on as far as it gets without waiting.
+  /// Throws: Error(config) when the server has another secret, or another fleetrun, than this process.
+  void advance();
+
+  bool is_connected() const noexcept { return stage_ == Stage::connected; }
+  bool has_failed() const noexcept { return stage_ == Stage::failed; }
+  /// Why it failed; empty when nothing is worth saying (nobody listens there yet).
+  const std::string& reason() const noexcept { return reason_; }
+  void fail(std::string reason);
+
+  int connection() const noexcept { return connection_.value(); }
+  UniqueFd take_connection() { return std::move(connection_); }
+  const SessionKeys& keys() const noexcept { return handshake_->keys(); }
+
+ private:
+  enum class Stage { connecting, proving, connected, failed };
+  void begin(const sockaddr* address, socklen_t size);
+  void receive();
+  void flush();
+
+  KnockSettings settings_;
+  Stage stage_ = Stage::connecting;
+  std::string reason_;
+  std::chrono::steady_clock::time_point deadline_;
+  UniqueFd connection_;
+  std::optional<Handshake> handshake_;
+};
+
+/// A connection that both ends have proved. It does not block.
+struct Proven {
+  UniqueFd connection;
+  SessionKeys keys;
+};
+
+/// Knocks until somebody opens, again and again.
+/// Throws: Error(network) with the last reason after `deadline`, Error(config) as Knock does.
+Proven knock_until(const std::string& endpoint, const KnockSettings& settings,
+                   std::chrono::steady_clock::time_point deadline);
+
+}  // namespace fleetrun

@@ -1,0 +1,214 @@
+// More operators over one float32 tensor, value by value: (X) -> Out of the same shape, offsets kept.
+//
+//   sin, cos, tan, erf, expm1, log2, log10, floor, ceil, round (halves away from 0), sign; the last four have the
+//   gradient 0
+//   logsigmoid, silu (swish), mish, relu6, hard_swish
+//   gelu           approximate = false: true takes tanh instead of erf
+//   elu            alpha = 1
+//   selu           scale, alpha: 1.0507…, 1.6733…
+//   softplus       beta = 1, threshold = 20: x itself where beta·x is above
+//   hard_sigmoid   slope = 1/6, offset = 0.5
+//   hard_shrink    threshold = 0.5: 0 within ±threshold
+
+#include <cmath>
+#include <numbers>
+
+#include "runtime/engine/operators.h"
+#include "runtime/engine/operators/all_operators.h"
+#include "runtime/engine/operators/unary_formula.h"
+
+namespace fleetrun::engine {
+
+namespace {
+
+float logistic(float x) {
+  return 1.0f / (1.0f + std::exp(-x));
+}
+
+struct Sin {
+  static float value(float x, Coefficients) { return std::sin(x); }
+  static float slope(float x, float, Coefficients) { return std::cos(x); }
+};
+struct Cos {
+  static float value(float x, Coefficients) { return std::cos(x); }
+  static float slope(float x, float, Coefficients) { return -std::sin(x); }
+};
+struct Tan {
+  static float value(float x, Coefficients) { return std::tan(x); }
+  static float slope(float, float y, Coefficients) { return 1.0f + y * y; }
+};
+struct Erf {
+  static float value(float x, Coefficients) { return std::erf(x); }
+  static float slope(float x, float, Coefficients) {
+    return 2.0f * std::numbers::inv_sqrtpi_v<float> * std::exp(-x * x);
+  }
+};
+struct Expm1 {
+  static float value(float x, Coefficients) { return std::expm1(x); }
+  static float slope(float, float y, Coefficients) { return y + 1.0f; }
+};
+struct Log2 {
+  static float value(float x, Coefficients) { return std::log2(x); }
+  static float slope(float x, float, Coefficients) { return std::numbers::log2e_v<float> / x; }
+};
+struct Log10 {
+  static float value(float x, Coefficients) { return std::log10(x); }
+  static float slope(float x, float, Coefficients) { return std::numbers::log10e_v<float> / x; }
+};
+
+struct Floor {
+  static float value(float x, Coefficients) { return std::floor(x); }
+  static float slope(float, float, Coefficients) { return 0.0f; }
+};
+struct Ceil {
+  static float value(float x, Coefficients) { return std::ceil(x); }
+  static float slope(float, float, Coefficients) { return 0.0f; }
+};
+struct Round {
+  static float value(float x, Coefficients) { return std::round(x); }
+  static float slope(float, float, Coefficients) { return 0.0f; }
+};
+struct Sign {
+  static float value(float x, Coefficients) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : 0.0f); }
+  static float slope(float, float, Coefficients) { return 0.0f; }
+};
+
+struct Softplus {
+  static Coefficients coefficients(const Operator& op) {
+    return {number(op, "beta", 1.0), number(op, "threshold", 20.0)};
+  }
+  static float value(float x, Coefficients c) {
+    const float scaled = c.a * x;
+    return scaled > c.b ? x : std::log1p(std::exp(scaled)) / c.a;
+  }
+  static float slope(float x, float, Coefficients c) { return c.a * x > c.b ? 1.0f : logistic(c.a * x); }
+};
+struct LogSigmoid {
+  static float value(float x, Coefficients) {
+    return std::fmin(x, 0.0f) - std::log1p(std::exp(-std::fabs(x)));
+  }
+  static float slope(float x, float, Coefficients) { return logistic(-x); }
+};
+struct Silu {
+  static float value(float x, Coefficients) { return x * logistic(x); }
+  static float slope(float x, float, Coefficients) {
+    const float s = logistic(x);
+    return s * (1.0f + x * (1.0f - s));
+  }
+};
+struct Mish {
+  static float inner(float x) { return std::tanh(Softplus::value(x, {1.0f, 20.0f})); }
+  static float value(float x, Coefficients) { return x * inner(x); }
+  static float slope(float x, float, Coefficients) {
+    const float t = inner(x);
+    return t + x * (1.0f - t * t) * logistic(x);
+  }
+};
+struct Relu6 {
+  static float value(float x, Coefficients) { return std::fmin(std::fmax(x, 0.0f), 6.0f); }
+  static float slope(float x, float, Coefficients) { return x > 0.0f && x < 6.0f ? 1.0f : 0.0f; }
+};
+struct HardSwish {
+  static float value(float x, Coefficients c) { return x * Relu6::value(x + 3.0f, c) / 6.0f; }
+  static float slope(float x, float, Coefficients) {
+    if (x <= -3.0f) return 0.0f;
+    return x < 3.0f ? x / 3.0f + 0.5f : 1.0f;
+  }
+};
+struct HardSigmoid {
+  static Coefficients coefficients(const Operator& op) {
+    return {number(op, "slope", 1.0 / 6.0), number(op, "offset", 0.5)};
+  }
+  static float value(float x, Coefficients c) { return std::fmin(std::fmax(c.a * x + c.b, 0.0f), 1.0f); }
+  static float slope(float, float y, Coefficients c) { return y > 0.0f && y < 1.0f ? c.a : 0.0f; }
+};
+struct HardShrink {
+  static Coefficients coefficients(const Operator& op) { return {number(op, "threshold", 0.5), 0.0f}; }
+  static float value(float x, Coefficients c) { return std::fabs(x) > c.a ? x : 0.0f; }
+  static float slope(float x, float, Coefficients c) { return std::fabs(x) > c.a ? 1.0f : 0.0f; }
+};
+struct Elu {
+  static Coefficients coefficients(const Operator& op) { return {number(op, "alpha", 1.0), 0.0f}; }
+  static float value(float x, Coefficients c) { return x > 0.0f ? x : c.a * std::expm1(x); }
+  static float slope(float x, float y, Coefficients c) { return x > 0.0f ? 1.0f : y + c.a; }
+};
+struct Selu {
+  static Coefficients coefficients(const Operator& op) {
+    return {number(op, "scale", 1.0507009873554805), number(op, "alpha", 1.6732632423543772)};
+  }
+  static float value(float x, Coefficients c) { return c.a * (x > 0.0f ? x : c.b * std::expm1(x)); }
+  static float slope(float x, float y, Coefficients c) { return x > 0.0f ? c.a : y + c.a * c.b; }
+};
+struct Gelu {
+  static Coefficients coefficients(const Operator& op) {
+    return {attribute(op, "approximate", false) ? 1.0f : 0.0f, 0.0f};
+  }
+  static constexpr float kFactor = 0.7978845608028654f;  // sqrt(2 / pi)
+  static constexpr float kCubic = 0.044715f;
+  static float value(float x, Coefficients c) {
+    if (c.a == 0.0f) return 0.5f * x * (1.0f + std::erf(x * std::numbers::sqrt2_v<float> / 2.0f));
+    return 0.5f * x * (1.0f + std::tanh(kFactor * (x + kCubic * x * x * x)));
+  }
+  static float slope(float x, float, Coefficients c) {
+    if (c.a == 0.0f) {
+      const float cumulative = 0.5f * (1.0f + std::erf(x * std::numbers::sqrt2_v<float> / 2.0f));
+      return cumulative + x * 0.5f * kFactor * std::exp(-0.5f * x * x);
+    }
+    const float t = std::tanh(kFactor * (x + kCubic * x * x * x));
+    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * kFactor * (1.0f + 3.0f * kCubic * x * x);
+  }
+};
+
+}  // namespace
+
+std::span<const OperatorDefinition> activation_operators() {
+  static constexpr OperatorDefinition all[] = {
+      unary<Sin>("sin"),
+      gradient_of<Sin>("sin_grad"),
+      unary<Cos>("cos"),
+      gradient_of<Cos>("cos_grad"),
+      unary<Tan>("tan"),
+      gradient_of<Tan>("tan_grad"),
+      unary<Erf>("erf"),
+      gradient_of<Erf>("erf_grad"),
+      unary<Expm1>("expm1"),
+      gradient_of<Expm1>("expm1_grad"),
+      unary<Log2>("log2"),
+      gradient_of<Log2>("log2_grad"),
+      unary<Log10>("log10"),
+      gradient_of<Log10>("log10_grad"),
+      unary<Floor>("floor"),
+      gradient_of<Floor>("floor_grad"),
+      unary<Ceil>("ceil"),
+      gradient_of<Ceil>("ceil_grad"),
+      unary<Round>("round"),
+      gradient_of<Round>("round_grad"),
+      unary<Sign>("sign"),
+      gradient_of<Sign>("sign_grad"),
+      unary<Softplus>("softplus"),
+      gradient_of<Softplus>("softplus_grad"),
+      unary<LogSigmoid>("logsigmoid"),
+      gradient_of<LogSigmoid>("logsigmoid_grad"),
+      unary<Silu>("silu"),
+      gradient_of<Silu>("silu_grad"),
+      unary<Mish>("mish"),
+      gradient_of<Mish>("mish_grad"),
+      unary<Relu6>("relu6"),
+      gradient_of<Relu6>("relu6_grad"),
+      unary<HardSwish>("hard_swish"),
+      gradient_of<HardSwish>("hard_swish_grad"),
+      unary<HardSigmoid>("hard_sigmoid"),
+      gradient_of<HardSigmoid>("hard_sigmoid_grad"),
+      unary<HardShrink>("hard_shrink"),
+      gradient_of<HardShrink>("hard_shrink_grad"),
+      unary<Elu>("elu"),
+      gradient_of<Elu>("elu_grad"),
+      unary<Selu>("selu"),
+      gradient_of<Selu>("selu_grad"),
+      unary<Gelu>("gelu"),
+      gradient_of<Gelu>("gelu_grad"),
+  };
+  return all;
+}
+
+}  // namespace fleetrun::engine

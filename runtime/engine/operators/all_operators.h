@@ -1,0 +1,43 @@
+// All operators that scripts and saved models use. Who builds programs includes this header: that adds them to the table.
+#pragma once
+
+#include <span>
+
+#include "runtime/engine/operators.h"
+
+namespace fleetrun::engine {
+
+std::span<const OperatorDefinition> elementwise_operators();
+std::span<const OperatorDefinition> unary_operators();
+std::span<const OperatorDefinition> activation_operators();
+std::span<const OperatorDefinition> matrix_operators();
+std::span<const OperatorDefinition> einsum_operators();
+std::span<const OperatorDefinition> lookup_operators();
+std::span<const OperatorDefinition> index_operators();
+std::span<const OperatorDefinition> join_operators();
+std::span<const OperatorDefinition> layout_operators();
+std::span<const OperatorDefinition> repeat_operators();
+std::span<const OperatorDefinition> reduce_operators();
+std::span<const OperatorDefinition> order_operators();
+std::span<const OperatorDefinition> loss_operators();
+std::span<const OperatorDefinition> metric_operators();
+std::span<const OperatorDefinition> initializer_operators();
+std::span<const OperatorDefinition> random_operators();
+std::span<const OperatorDefinition> statistics_operators();
+std::span<const OperatorDefinition> update_operators();
+std::span<const OperatorDefinition> clip_operators();
+std::span<const OperatorDefinition> convolution_operators();
+std::span<const OperatorDefinition> pooling_operators();
+std::span<const OperatorDefinition> normalization_operators();
+std::span<const OperatorDefinition> batch_norm_operators();
+std::span<const OperatorDefinition> recurrent_operators();
+std::span<const OperatorDefinition> print_operators();
+/// What passes make of others.
+std::span<const OperatorDefinition> fused_operators();
+
+/// Adds every group above to the table. Always true, so that it can initialize a variable.
+bool add_all_operators();
+
+inline const bool kAllOperatorsAdded = add_all_operators();
+
+}  // namespace fleetrun::engine

@@ -1,0 +1,465 @@
+// Operators over two tensors, value by value, with broadcasting (broadcast.h).
+//
+//   elementwise_add, _sub, _mul, _div, _max, _min, _pow   (X, Y) -> Out
+//     axis = -1: where Y's first dimension meets X's when Y has fewer; types: equal, float32 for gradients
+//   elementwise_mod, elementwise_floordiv   the same; like Python's % and //, the second without a gradient
+//   equal, not_equal, less_than, less_equal, greater_than, greater_equal, logical_and, logical_or, logical_xor
+//     (X, Y) -> Out bool; no gradient
+//   logical_not, isnan, isinf, isfinite   (X) -> Out bool; no gradient
+//   where   (Condition bool, X, Y) -> Out, all of one shape
+// A dimension of 1 is repeated; gradients are summed over repeated dimensions. elementwise_max and _min give
+// the gradient of a tie to Y.
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "runtime/engine/operators.h"
+#include "runtime/engine/operators/all_operators.h"
+#include "runtime/engine/operators/broadcast.h"
+#include "runtime/engine/operators/typed.h"
+#include "runtime/engine/operators/vector_math.h"
+
+namespace fleetrun::engine {
+
+namespace {
+
+struct Add {
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, T y) {
+    return static_cast<T>(x + y);
+  }
+  [[gnu::always_inline]] static float by_x(float, float, float g) { return g; }
+  [[gnu::always_inline]] static float by_y(float, float, float g) { return g; }
+};
+struct Sub {
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, T y) {
+    return static_cast<T>(x - y);
+  }
+  [[gnu::always_inline]] static float by_x(float, float, float g) { return g; }
+  [[gnu::always_inline]] static float by_y(float, float, float g) { return -g; }
+};
+struct Mul {
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, T y) {
+    return static_cast<T>(x * y);
+  }
+  [[gnu::always_inline]] static float by_x(float, float y, float g) { return g * y; }
+  [[gnu::always_inline]] static float by_y(float x, float, float g) { return g * x; }
+};
+/// x / y of integers. The processor stops a program that divides by 0, or the least number by -1: the first gives 0, the
+/// second the least number.
+template <class T>
+T divide(T x, T y) {
+  using Unsigned = std::make_unsigned_t<T>;
+  if (y == T{}) return T{};
+  if (y == static_cast<T>(-1)) return static_cast<T>(Unsigned{} - static_cast<Unsigned>(x));
+  return static_cast<T>(x / y);
+}
+
+struct Div {
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, T y) {
+    if constexpr (std::is_integral_v<T>) return divide(x, y);
+    return static_cast<T>(x / y);
+  }
+  [[gnu::always_inline]] static float by_x(float, float y, float g) { return g / y; }
+  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return -g * x / (y * y); }
+};
+struct Max {
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, T y) {
+    return x < y ? y : x;
+  }
+  [[gnu::always_inline]] static float by_x(float x, float y, float g) { return x > y ? g : 0.0f; }
+  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return x > y ? 0.0f : g; }
+};
+struct Min {
+  template <class T>
+  [[gnu::always_inline]] static T value(T x, T y) {
+    return y < x ? y : x;
+  }
+  [[gnu::always_inline]] static float by_x(float x, float y, float g) { return x < y ? g : 0.0f; }
+  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return x < y ? 0.0f : g; }
+};
+struct Pow {
+  template <class T>
+  static T value(T x, T y) {
+    return static_cast<T>(std::pow(x, y));
+  }
+  static float by_x(float x, float y, float g) { return g * y * std::pow(x, y - 1.0f); }
+  static float by_y(float x, float y, float g) { return g * std::pow(x, y) * std::log(x); }
+};
+
+/// Like Python's %: the result has y's sign.
+struct Mod {
+  template <class T>
+  static T value(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) {
+      const T rest = std::fmod(x, y);
+      return rest != T{} && (rest < T{}) != (y < T{}) ? rest + y : rest;
+    } else {
+      if (y == T{} || y == static_cast<T>(-1)) return T{};
+      const auto rest = static_cast<T>(x % y);
+      return rest != T{} && (rest < T{}) != (y < T{}) ? static_cast<T>(rest + y) : rest;
+    }
+  }
+  static float by_x(float, float, float g) { return g; }
+  static float by_y(float x, float y, float g) { return -g * std::floor(x / y); }
+};
+/// Like Python's //.
+struct FloorDiv {
+  template <class T>
+  static T value(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::floor(x / y);
+    } else {
+      const T towards_zero = divide(x, y), rest = Mod::value(x, y);
+      const bool is_between = rest != T{} && (x < T{}) != (y < T{});
+      return is_between ? static_cast<T>(towards_zero - 1) : towards_zero;
+    }
+  }
+};
+
+struct Equal {
+  template <class T>
+  static bool value(T x, T y) {
+    return x == y;
+  }
+};
+struct NotEqual {
+  template <class T>
+  static bool value(T x, T y) {
+    return x != y;
+  }
+};
+struct Less {
+  template <class T>
+  static bool value(T x, T y) {
+    return x < y;
+  }
+};
+struct LessEqual {
+  template <class T>
+  static bool value(T x, T y) {
+    return x <= y;
+  }
+};
+struct Greater {
+  template <class T>
+  static bool value(T x, T y) {
+    return x > y;
+  }
+};
+struct GreaterEqual {
+  template <class T>
+  static bool value(T x, T y) {
+    return x >= y;
+  }
+};
+struct And {
+  template <class T>
+  static bool value(T x, T y) {
+    return x != T{} && y != T{};
+  }
+};
+struct Or {
+  template <class T>
+  static bool value(T x, T y) {
+    return x != T{} || y != T{};
+  }
+};
+struct Xor {
+  template <class T>
+  static bool value(T x, T y) {
+    return (x != T{}) != (y != T{});
+  }
+};
+
+template <bool kLogical>
+void infer_binary(Inference& inference) {
+  inference.expect_inputs(2, 2);
+  inference.expect_outputs(1, 1);
+  const Variable& x = inference.input(0);
+  const Variable& y = inference.input(1);
+  if (x.type != y.type) inference.fail("the types of its inputs differ", "cast one to the other's type");
+  if (!kLogical && x.type == DataType::boolean) inference.fail("cannot compute with bool", "cast to float32");
+  Shape shape;
+  if (!broadcast_shape(x.shape, y.shape, attribute(inference.op(), "axis", std::int64_t{-1}), shape)) {
+    inference.fail("shapes do not agree", "each dimension must be the same, or 1 in one of them");
+  }
+  inference.set_output(0, kLogical ? DataType::boolean : x.type, shape, x.lod_level);
+}
+
+void plan_or_fail(Broadcast& broadcast, const Operator& op, const Tensor& x, const Tensor& y,
+                  std::int64_t axis) {
+  if (broadcast.plan(x.shape(), y.shape(), axis)) return;
+  fail(op, "shapes do not agree: " + to_string(x.shape()) + " and " + to_string(y.shape()),
+       "each dimension must be the same, or 1 in one of them");
+}
+
+template <class F, class T, class Out>
+void compute(const Broadcast& broadcast, const T* x, const T* y, Out* out) {
+  const std::size_t run = broadcast.run(), step_x = broadcast.step_x(), step_y = broadcast.step_y();
+  vectorized([&]() __attribute__((always_inline)) {
+    broadcast.for_each_run([&](std::size_t o, std::size_t i, std::size_t j) __attribute__((always_inline)) {
+      const T* a = x + i;
+      const T* b = y + j;
+      Out* c = out + o;
+      if (step_x == 1 && step_y == 1) {
+        for (std::size_t k = 0; k < run; ++k) c[k] = F::value(a[k], b[k]);
+      } else if (step_x == 1) {
+        const T fixed = *b;
+        for (std::size_t k = 0; k < run; ++k) c[k] = F::value(a[k], fixed);
+      } else {
+        const T fixed = *a;
+        for (std::size_t k = 0; k < run; ++k) c[k] = F::value(fixed, b[k]);
+      }
+    });
+  });
+}
+
+template <class F, bool kLogical>
+Kernel prepare_binary(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), y = p.input(1), out = p.output(0), broadcast = Broadcast(),
+          axis = attribute(p.op, "axis", std::int64_t{-1})]() mutable {
+    plan_or_fail(broadcast, *op, *x, *y, axis);
+    out->resize(kLogical ? DataType::boolean : x->type(), broadcast.shape());
+    out->offsets = x->offsets;
+    const auto run = [&]<class T>(T) {
+      using Out = std::conditional_t<kLogical, bool, T>;
+      compute<F>(broadcast, x->values<T>().data(), y->values<T>().data(), out->values<Out>().data());
+    };
+    with_type(x->type(), [&]<class T>(T value) {
+      if constexpr (kLogical || !std::is_same_v<T, bool>) run(value);
+    });
+  };
+}
+
+/// target[...] += f(x, y, g) over one run; the sum goes to one value when the operand stands still.
+template <class F>
+[[gnu::always_inline]] inline void add_run(float* target, bool walks, std::size_t run, const F& f) {
+  if (walks) {
+    for (std::size_t k = 0; k < run; ++k) target[k] += f(k);
+    return;
+  }
+  float lanes[16] = {};
+  std::size_t k = 0;
+  for (; k + 16 <= run; k += 16) {
+    for (std::size_t l = 0; l < 16; ++l) lanes[l] += f(k + l);
+  }
+  for (; k < run; ++k) lanes[k % 16] += f(k);
+  *target += sum_of(lanes, 16);
+}
+
+template <class F>
+void differentiate(const Broadcast& broadcast, const float* x, const float* y, const float* g, float* dx,
+                   float* dy) {
+  const std::size_t run = broadcast.run(), step_x = broadcast.step_x(), step_y = broadcast.step_y();
+  vectorized([&]() __attribute__((always_inline)) {
+    broadcast.for_each_run([&](std::size_t o, std::size_t i, std::size_t j) __attribute__((always_inline)) {
+      const float* a = x + i;
+      const float* b = y + j;
+      const float* c = g + o;
+      if (dx != nullptr) {
+        add_run(
+            dx + i, step_x == 1, run, [=](std::size_t k) __attribute__((always_inline)) {
+              return F::by_x(a[k * step_x], b[k * step_y], c[k]);
+            });
+      }
+      if (dy != nullptr) {
+        add_run(
+            dy + j, step_y == 1, run, [=](std::size_t k) __attribute__((always_inline)) {
+              return F::by_y(a[k * step_x], b[k * step_y], c[k]);
+            });
+      }
+    });
+  });
+}
+
+/// (X, Y, dOut) -> dX, dY
+template <class F>
+Kernel prepare_binary_gradient(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), y = p.input(1), g = p.input(2), dx = p.output(0), dy = p.output(1),
+          broadcast = Broadcast(), axis = attribute(p.op, "axis", std::int64_t{-1})]() mutable {
+    plan_or_fail(broadcast, *op, *x, *y, axis);
+    float* to_x = nullptr;
+    float* to_y = nullptr;
+    if (dx != nullptr) {
+      dx->resize(DataType::float32, x->shape());
+      to_x = dx->values<float>().data();
+      std::fill_n(to_x, dx->size(), 0.0f);
+    }
+    if (dy != nullptr) {
+      dy->resize(DataType::float32, y->shape());
+      to_y = dy->values<float>().data();
+      std::fill_n(to_y, dy->size(), 0.0f);
+    }
+    differentiate<F>(broadcast, x->values<float>().data(), y->values<float>().data(),
+                     g->values<float>().data(), to_x, to_y);
+  };
+}
+
+void binary_gradient(GradientBuilder& builder) {
+  const Operator& op = builder.op();
+  builder.append({.type = op.type + "_grad",
+                  .inputs = {op.inputs[0], op.inputs[1], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(0), builder.input_gradient(1)},
+                  .attributes = op.attributes});
+}
+
+struct Not {
+  template <class T>
+  static bool value(T x) {
+    return x == T{};
+  }
+};
+struct IsNan {
+  template <class T>
+  static bool value(T x) {
+    return x != x;
+  }
+};
+struct IsInf {
+  template <class T>
+  static bool value(T x) {
+    if constexpr (std::is_floating_point_v<T>) return std::isinf(x);
+    return false;
+  }
+};
+struct IsFinite {
+  template <class T>
+  static bool value(T x) {
+    if constexpr (std::is_floating_point_v<T>) return std::isfinite(x);
+    return true;
+  }
+};
+
+void infer_predicate(Inference& inference) {
+  inference.expect_inputs(1, 1);
+  inference.expect_outputs(1, 1);
+  const Variable x = inference.input(0);
+  inference.set_output(0, DataType::boolean, x.shape, x.lod_level);
+}
+
+template <class F>
+Kernel prepare_predicate(const Preparation& p) {
+  return [x = p.input(0), out = p.output(0)] {
+    out->resize(DataType::boolean, x->shape());
+    out->offsets = x->offsets;
+    with_type(x->type(), [&]<class T>(T) {
+      const auto from = x->values<T>();
+      std::transform(from.begin(), from.end(), out->values<bool>().begin(), F::template value<T>);
+    });
+  };
+}
+
+void infer_where(Inference& inference) {
+  inference.expect_inputs(3, 3);
+  inference.expect_outputs(1, 1);
+  inference.expect_type(0, DataType::boolean);
+  const Variable& x = inference.input(1);
+  if (x.type != inference.input(2).type) inference.fail("the types of its inputs differ");
+  inference.set_output(0, x.type, x.shape, x.lod_level);
+}
+
+Kernel prepare_where(const Preparation& p) {
+  return [op = &p.op, condition = p.input(0), x = p.input(1), y = p.input(2), out = p.output(0)] {
+    if (x->shape() != y->shape() || x->shape() != condition->shape()) {
+      fail(*op, "shapes differ: " + to_string(condition->shape()) + ", " + to_string(x->shape()) + " and " +
+                    to_string(y->shape()));
+    }
+    out->resize(x->type(), x->shape());
+    const std::size_t width = size_of(x->type());
+    const auto take = condition->values<bool>();
+    const auto* a = static_cast<const std::byte*>(x->data());
+    const auto* b = static_cast<const std::byte*>(y->data());
+    auto* c = static_cast<std::byte*>(out->data());
+    for (std::size_t i = 0; i < take.size(); ++i) {
+      std::copy_n((take[i] ? a : b) + i * width, width, c + i * width);
+    }
+  };
+}
+
+/// (Condition, dOut) -> dX, dY
+Kernel prepare_where_gradient(const Preparation& p) {
+  return [condition = p.input(0), g = p.input(1), dx = p.output(0), dy = p.output(1)] {
+    const auto take = condition->values<bool>();
+    const auto gradient = g->values<float>();
+    for (Tensor* target : {dx, dy}) {
+      if (target == nullptr) continue;
+      target->resize(DataType::float32, g->shape());
+      const auto values = target->values<float>();
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = take[i] == (target == dx) ? gradient[i] : 0.0f;
+      }
+    }
+  };
+}
+
+void where_gradient(GradientBuilder& builder) {
+  builder.append({.type = "where_grad",
+                  .inputs = {builder.op().inputs[0], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(1), builder.input_gradient(2)},
+                  .attributes = {}});
+}
+
+template <class F>
+constexpr OperatorDefinition arithmetic(std::string_view type) {
+  return {type, infer_binary<false>, prepare_binary<F, false>, binary_gradient};
+}
+template <class F>
+constexpr OperatorDefinition gradient_of(std::string_view type) {
+  return {type, infer_gradient, prepare_binary_gradient<F>, nullptr};
+}
+template <class F>
+constexpr OperatorDefinition predicate(std::string_view type) {
+  return {type, infer_predicate, prepare_predicate<F>, nullptr};
+}
+template <class F>
+constexpr OperatorDefinition comparison(std::string_view type) {
+  return {type, infer_binary<true>, prepare_binary<F, true>, nullptr};
+}
+
+}  // namespace
+
+std::span<const OperatorDefinition> elementwise_operators() {
+  static constexpr OperatorDefinition all[] = {
+      arithmetic<Add>("elementwise_add"),
+      gradient_of<Add>("elementwise_add_grad"),
+      arithmetic<Sub>("elementwise_sub"),
+      gradient_of<Sub>("elementwise_sub_grad"),
+      arithmetic<Mul>("elementwise_mul"),
+      gradient_of<Mul>("elementwise_mul_grad"),
+      arithmetic<Div>("elementwise_div"),
+      gradient_of<Div>("elementwise_div_grad"),
+      arithmetic<Max>("elementwise_max"),
+      gradient_of<Max>("elementwise_max_grad"),
+      arithmetic<Min>("elementwise_min"),
+      gradient_of<Min>("elementwise_min_grad"),
+      arithmetic<Pow>("elementwise_pow"),
+      gradient_of<Pow>("elementwise_pow_grad"),
+      arithmetic<Mod>("elementwise_mod"),
+      gradient_of<Mod>("elementwise_mod_grad"),
+      {"elementwise_floordiv", infer_binary<false>, prepare_binary<FloorDiv, false>, nullptr},
+      comparison<Equal>("equal"),
+      comparison<NotEqual>("not_equal"),
+      comparison<Less>("less_than"),
+      comparison<LessEqual>("less_equal"),
+      comparison<Greater>("greater_than"),
+      comparison<GreaterEqual>("greater_equal"),
+      comparison<And>("logical_and"),
+      comparison<Or>("logical_or"),
+      comparison<Xor>("logical_xor"),
+      predicate<Not>("logical_not"),
+      predicate<IsNan>("isnan"),
+      predicate<IsInf>("isinf"),
+      predicate<IsFinite>("isfinite"),
+      {"where", infer_where, prepare_where, where_gradient},
+      {"where_grad", infer_gradient, prepare_where_gradient, nullptr},
+  };
+  return all;
+}
+
+}  // namespace fleetrun::engine

@@ -1,0 +1,206 @@
+// The largest or the mean value under a window that slides over images and sequences, float32.
+//
+//   max_pool2d   (X [n, c, h, w] or [n, c, w]) -> Out, Mask: Mask int32, where in its channel each value was
+//   avg_pool2d   (X) -> Out; exclusive = true: padding is not counted
+//   ksize for each axis; strides = 1 for each axis, paddings = 0 before and after each; ceil_mode = false: true keeps
+//   the last window that is not whole
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/engine/operators/all_operators.h"
+#include "runtime/engine/operators/window.h"
+
+namespace fleetrun::engine {
+
+namespace {
+
+Window pool_window(const Operator& op) {
+  const auto kernel = attribute<std::vector<std::int64_t>>(op, "ksize");
+  if (kernel.empty() || kernel.size() > 2 ||
+      std::count_if(kernel.begin(), kernel.end(), [](auto k) { return k < 1; })) {
+    fail(op, "attribute 'ksize' is " + to_string(kernel) + "; it has one or two numbers of 1 and more");
+  }
+  return window_of(op, kernel);
+}
+
+/// Where one window lies within the image, cut to it, and how many values it has with the padding.
+struct Place {
+  std::int64_t top, bottom, left, right;
+  std::int64_t padded;
+  std::int64_t count() const noexcept { return std::max<std::int64_t>((bottom - top) * (right - left), 0); }
+};
+
+class Pool {
+ public:
+  Pool(const Operator& op, const Tensor& x)
+      : window_(pool_window(op)),
+        x_(x.shape()),
+        shape_(window_.places(x.shape(), x.shape()[1], attribute(op, "ceil_mode", false))),
+        out_(shape_) {
+    if (out_.plane() == 0 && x_.examples > 0) {
+      fail(op, "the window is larger than the padded input " + to_string(x.shape()));
+    }
+  }
+
+  const Shape& shape() const noexcept { return shape_; }
+
+  /// body(out, channel, place): position in Out, X's channel's first position, the window.
+  template <class Body>
+  void for_each_window(const Body& body) const {
+    std::size_t out = 0;
+    for (std::size_t channel = 0; channel < x_.examples * x_.channels; ++channel) {
+      for (std::size_t row = 0; row < out_.high; ++row) {
+        for (std::size_t column = 0; column < out_.wide; ++column, ++out) {
+          body(out, channel * x_.plane(), place(row, column));
+        }
+      }
+    }
+  }
+  /// body(position within the channel) for each value under the window.
+  template <class Body>
+  void for_each_value(const Place& place, const Body& body) const {
+    for (std::int64_t y = place.top; y < place.bottom; ++y) {
+      for (std::int64_t x = place.left; x < place.right; ++x) {
+        body(static_cast<std::size_t>(y) * x_.wide + static_cast<std::size_t>(x));
+      }
+    }
+  }
+
+ private:
+  Place place(std::size_t row, std::size_t column) const noexcept {
+    const auto high = static_cast<std::int64_t>(x_.high), wide = static_cast<std::int64_t>(x_.wide);
+    const std::int64_t top = window_.high.start(static_cast<std::int64_t>(row));
+    const std::int64_t left = window_.wide.start(static_cast<std::int64_t>(column));
+    const std::int64_t bottom = std::min(top + window_.high.kernel, high + window_.high.after);
+    const std::int64_t right = std::min(left + window_.wide.kernel, wide + window_.wide.after);
+    return {std::max<std::int64_t>(top, 0), std::min(bottom, high), std::max<std::int64_t>(left, 0),
+            std::min(right, wide), (bottom - top) * (right - left)};
+  }
+
+  Window window_;
+  ImageSize x_;
+  Shape shape_;
+  ImageSize out_;
+};
+
+float divisor(const Place& place, bool exclusive) {
+  return static_cast<float>(std::max<std::int64_t>(exclusive ? place.count() : place.padded, 1));
+}
+
+void infer_pool(Inference& inference) {
+  const bool largest = inference.op().type == "max_pool2d";
+  inference.expect_inputs(1, 1);
+  inference.expect_outputs(1, largest ? 2 : 1);
+  inference.expect_type(0, DataType::float32);
+  const Shape& x = inference.input(0).shape;
+  const auto axes = attribute<std::vector<std::int64_t>>(inference.op(), "ksize").size();
+  if (x.size() != axes + 2) {
+    inference.fail("a window of " + std::to_string(axes) + " axes needs an input of " +
+                   std::to_string(axes + 2) + " dimensions");
+  }
+  const Shape shape =
+      pool_window(inference.op()).places(x, x[1], attribute(inference.op(), "ceil_mode", false));
+  if (std::count(shape.begin() + 2, shape.end(), 0) > 0) {
+    inference.fail("the window is larger than the padded input");
+  }
+  inference.set_output(0, DataType::float32, shape);
+  if (inference.op().outputs.size() > 1) inference.set_output(1, DataType::int32, shape);
+}
+
+Kernel prepare_max_pool(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), out = p.output(0), mask = p.output(1),
+          plan = PlanByShape<Pool, 1>()]() mutable {
+    const Pool& pool = plan.of(*op, *x);
+    out->resize(DataType::float32, pool.shape());
+    if (mask != nullptr) mask->resize(DataType::int32, pool.shape());
+    const float* from = x->values<float>().data();
+    pool.for_each_window([&](std::size_t at, std::size_t channel, const Place& place) {
+      float largest = -std::numeric_limits<float>::max();
+      std::size_t where = 0;
+      pool.for_each_value(place, [&](std::size_t i) {
+        if (from[channel + i] <= largest) return;
+        largest = from[channel + i];
+        where = i;
+      });
+      out->values<float>()[at] = largest;
+      if (mask != nullptr) mask->values<std::int32_t>()[at] = static_cast<std::int32_t>(where);
+    });
+  };
+}
+
+/// (X, Mask, dOut) -> dX
+Kernel prepare_max_pool_gradient(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), mask = p.input(1), g = p.input(2), dx = p.output(0),
+          plan = PlanByShape<Pool, 1>()]() mutable {
+    const Pool& pool = plan.of(*op, *x);
+    dx->resize(DataType::float32, x->shape());
+    const auto to = dx->values<float>();
+    std::fill(to.begin(), to.end(), 0.0f);
+    pool.for_each_window([&](std::size_t at, std::size_t channel, const Place& place) {
+      if (place.count() == 0) return;
+      to[channel + static_cast<std::size_t>(mask->values<std::int32_t>()[at])] += g->values<float>()[at];
+    });
+  };
+}
+
+Kernel prepare_avg_pool(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), out = p.output(0), exclusive = attribute(p.op, "exclusive", true),
+          plan = PlanByShape<Pool, 1>()]() mutable {
+    const Pool& pool = plan.of(*op, *x);
+    out->resize(DataType::float32, pool.shape());
+    const float* from = x->values<float>().data();
+    pool.for_each_window([&](std::size_t at, std::size_t channel, const Place& place) {
+      float sum = 0.0f;
+      pool.for_each_value(place, [&](std::size_t i) { sum += from[channel + i]; });
+      out->values<float>()[at] = sum / divisor(place, exclusive);
+    });
+  };
+}
+
+/// (X, dOut) -> dX
+Kernel prepare_avg_pool_gradient(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), g = p.input(1), dx = p.output(0),
+          exclusive = attribute(p.op, "exclusive", true), plan = PlanByShape<Pool, 1>()]() mutable {
+    const Pool& pool = plan.of(*op, *x);
+    dx->resize(DataType::float32, x->shape());
+    const auto to = dx->values<float>();
+    std::fill(to.begin(), to.end(), 0.0f);
+    pool.for_each_window([&](std::size_t at, std::size_t channel, const Place& place) {
+      const float share = g->values<float>()[at] / divisor(place, exclusive);
+      pool.for_each_value(place, [&](std::size_t i) { to[channel + i] += share; });
+    });
+  };
+}
+
+void max_pool_gradient(GradientBuilder& builder) {
+  const Operator& op = builder.op();
+  if (op.outputs.size() < 2)
+    fail(op, "a max_pool2d that is differentiated needs its second output, the mask");
+  builder.append({.type = "max_pool2d_grad",
+                  .inputs = {op.inputs[0], op.outputs[1], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(0)},
+                  .attributes = op.attributes});
+}
+
+void avg_pool_gradient(GradientBuilder& builder) {
+  const Operator& op = builder.op();
+  builder.append({.type = "avg_pool2d_grad",
+                  .inputs = {op.inputs[0], builder.output_gradient(0)},
+                  .outputs = {builder.input_gradient(0)},
+                  .attributes = op.attributes});
+}
+
+}  // namespace
+
+std::span<const OperatorDefinition> pooling_operators() {
+  static constexpr OperatorDefinition all[] = {
+      {"max_pool2d", infer_pool, prepare_max_pool, max_pool_gradient},
+      {"max_pool2d_grad", infer_gradient, prepare_max_pool_gradient, nullptr},
+      {"avg_pool2d", infer_pool, prepare_avg_pool, avg_pool_gradient},
+      {"avg_pool2d_grad", infer_gradient, prepare_avg_pool_gradient, nullptr},
+  };
+  return all;
+}
+
+}  // namespace fleetrun::engine

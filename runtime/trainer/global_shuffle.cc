@@ -1,0 +1,350 @@
+// One thread and poll(). Parcels are asked for while less than kMostQueued waits to be sent, and what comes is always
+// taken, so that nobody waits for somebody who waits for it.
+#include "runtime/trainer/global_shuffle.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "ps/rpc/dial.h"
+#include "runtime/base/error.h"
+#include "runtime/connect/doorkeeper.h"
+#include "runtime/secure/message_code.h"
+
+namespace fleetrun::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostQueued = std::size_t{8} << 20;
+constexpr std::size_t kMostFrame = std::size_t{2200} << 20;  // a block and its shape
+constexpr std::size_t kRead = std::size_t{256} << 10;
+constexpr std::size_t kCode = 16;
+constexpr std::chrono::milliseconds kRetry{200};
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string_view key_of(const Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+std::uint32_t number_at(std::string_view bytes, std::size_t at) {
+  std::uint32_t number;
+  std::memcpy(&number, bytes.data() + at, sizeof number);
+  return number;
+}
+
+/// A connection to another trainer that has proved the secret.
+class Peer {
+ public:
+  Peer(UniqueFd connection, const SessionKeys& keys, std::string early)
+      : to_(key_of(keys.to_peer)),
+        from_(key_of(keys.from_peer)),
+        connection_(std::move(connection)),
+        in_(std::move(early)) {}
+
+  int fd() const noexcept { return connection_.value(); }
+  bool has_output() const noexcept { return out_at_ < out_.size(); }
+  std::size_t queued() const noexcept { return out_.size() - out_at_; }
+  Clock::time_point heard() const noexcept { return heard_; }
+
+  void queue(std::string_view body) {
+    if (out_at_ > 0) out_.erase(0, std::exchange(out_at_, 0));
+    const auto length = static_cast<std::uint32_t>(body.size());
+    out_.append(reinterpret_cast<const char*>(&length), sizeof length).append(body);
+    const std::span<const std::byte> part = bytes_of(body);
+    const MessageCoder::Code code = to_.of(0, sent_++, std::span(&part, 1));
+    out_.append(reinterpret_cast<const char*>(code.data()), code.size());
+  }
+
+  /// The next whole frame's body; valid until the next call. Throws: Error(data).
+  std::optional<std::string_view> next() {
+    if (taken_ > 0) in_.erase(0, std::exchange(taken_, 0));
+    if (in_.size() < sizeof(std::uint32_t)) return std::nullopt;
+    const std::size_t length = number_at(in_, 0);
+    if (length > kMostFrame) throw Error(ErrorKind::data, "a frame of " + std::to_string(length) + " bytes");
+    const std::size_t whole = sizeof(std::uint32_t) + length + kCode;
+    if (in_.size() < whole) return std::nullopt;
+    const std::string_view body = std::string_view(in_).substr(sizeof(std::uint32_t), length);
+    const std::span<const std::byte> part = bytes_of(body);
+    if (!from_.is_of(std::string_view(in_).substr(sizeof(std::uint32_t) + length, kCode), 0, received_++,
+                     std::span(&part, 1)))
+      throw Error(ErrorKind::data, "a frame is not as it was sent");
+    taken_ = whole;
+    return body;
+  }
+
+  /// Sends what can be sent. False when the connection has ended.
+  bool flush() {
+    while (has_output()) {
+      const ssize_t count = ::send(fd(), out_.data() + out_at_, queued(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count < 0) return errno == EAGAIN || errno == EINTR;
+      out_at_ += static_cast<std::size_t>(count);
+      heard_ = Clock::now();
+    }
+    return true;
+  }
+
+  /// Receives what is there. False when the connection has ended.
+  bool receive() {
+    const std::size_t before = in_.size();
+    in_.resize(before + kRead);
+    const ssize_t count = ::recv(fd(), in_.data() + before, kRead, MSG_DONTWAIT);
+    in_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    if (count > 0) heard_ = Clock::now();
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+  }
+
+  bool is_done = false;  // its last parcel has come
+
+ private:
+  MessageCoder to_, from_;
+  UniqueFd connection_;
+  std::uint64_t sent_ = 0, received_ = 0;
+  std::string out_, in_;
+  std::size_t out_at_ = 0, taken_ = 0;
+  Clock::time_point heard_ = Clock::now();
+};
+
+}  // namespace
+
+struct GlobalShuffle::State {
+  explicit State(GlobalShuffleOptions wanted)
+      : options(std::move(wanted)),
+        refusals("the global shuffle of trainer " + std::to_string(options.rank)),
+        woken(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "cannot shuffle")),
+        peers(options.trainers) {}
+
+  std::string name(std::uint32_t trainer) const {
+    return "trainer " + std::to_string(trainer) + " at " + endpoints.at(trainer);
+  }
+  Error lost(std::uint32_t trainer, const std::string& why) const {
+    return Error(ErrorKind::network, "global_shuffle: " + name(trainer) + " " + why,
+                 "look at its log; no examples are left in memory here: load them again");
+  }
+  void admit(Guest guest);
+  void connect();
+  void advance_dials(std::vector<std::optional<ps::Dial>>& dials, Clock::time_point deadline);
+  void take_guests();
+  void greet(std::vector<std::unique_ptr<Peer>>& strangers);
+  void send_more(const std::function<std::vector<Parcel>()>& next);
+  void wait_for_bytes();
+  void take_frames(std::uint32_t trainer, const std::function<void(std::uint32_t, std::string_view)>& take);
+  bool is_done() const;
+
+  const GlobalShuffleOptions options;
+  Refusals refusals;
+  std::vector<std::string> endpoints;
+  std::uint16_t port = 0;
+  UniqueFd woken;
+  std::mutex mutex;
+  std::vector<Guest> guests;                     // whom the doorkeeper has let in
+  std::vector<std::unique_ptr<Peer>> strangers;  // who have not said their rank yet
+  std::vector<std::unique_ptr<Peer>> peers;      // by rank; none for this trainer
+  bool has_more = true;
+  std::optional<Doorkeeper> doorkeeper;
+};
+
+void GlobalShuffle::State::admit(Guest guest) {
+  const std::lock_guard lock(mutex);
+  guests.push_back(std::move(guest));
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(woken.value(), &one, sizeof one);
+}
+
+void GlobalShuffle::State::take_guests() {
+  std::uint64_t count;
+  [[maybe_unused]] const auto read = ::read(woken.value(), &count, sizeof count);
+  const std::lock_guard lock(mutex);
+  for (Guest& guest : guests)
+    strangers.push_back(
+        std::make_unique<Peer>(std::move(guest.connection), guest.keys, std::move(guest.early)));
+  guests.clear();
+}
+
+/// Who has said its rank becomes a peer.
+void GlobalShuffle::State::greet(std::vector<std::unique_ptr<Peer>>& waiting) {
+  for (std::unique_ptr<Peer>& stranger : waiting) {
+    if (!stranger->receive()) {
+      stranger = nullptr;
+      continue;
+    }
+    const std::optional<std::string_view> hello = stranger->next();
+    if (!hello) continue;
+    if (hello->size() != 8 || number_at(*hello, 4) != options.trainers ||
+        number_at(*hello, 0) <= options.rank || number_at(*hello, 0) >= options.trainers ||
+        peers[number_at(*hello, 0)])
+      throw Error(ErrorKind::network,
+                  "global_shuffle: a trainer of another job, or of other ranks, has connected",
+                  "let one fleetrun start all trainers");
+    const std::uint32_t rank = number_at(*hello, 0);
+    peers[rank] = std::move(stranger);
+  }
+  std::erase(waiting, nullptr);
+}
+
+void GlobalShuffle::State::advance_dials(std::vector<std::optional<ps::Dial>>& dials,
+                                         Clock::time_point deadline) {
+  for (std::uint32_t trainer = 0; trainer < dials.size(); ++trainer) {
+    std::optional<ps::Dial>& dial = dials[trainer];
+    if (peers[trainer]) continue;
+    if (!dial) dial.emplace(endpoints[trainer], name(trainer), options.access, 0);
+    dial->advance();
+    if (dial->has_failed()) {
+      const std::string reason = dial->reason();
+      dial.reset();  // and again
+      if (Clock::now() >= deadline) throw lost(trainer, "cannot be reached: " + reason);
+    } else if (dial->is_connected()) {
+      peers[trainer] = std::make_unique<Peer>(dial->take_connection(), dial->keys(), "");
+      const std::uint32_t hello[] = {options.rank, options.trainers};
+      peers[trainer]->queue({reinterpret_cast<const char*>(hello), sizeof hello});
+      static_cast<void>(
+          peers[trainer]->flush());  // now, so that it is known who was here, should this one end
+      dial.reset();
+    }
+  }
+}
+
+void GlobalShuffle::State::connect() {
+  const Clock::time_point deadline = Clock::now() + options.patience;
+  std::vector<std::optional<ps::Dial>> dials(options.rank);
+  for (;;) {
+    advance_dials(dials, deadline);
+    take_guests();
+    greet(strangers);
+    std::uint32_t missing = options.trainers;
+    for (std::uint32_t t = 0; t < options.trainers && missing == options.trainers; ++t)
+      if (t != options.rank && !peers[t]) missing = t;
+    if (missing == options.trainers) return;
+    if (Clock::now() >= deadline)
+      throw lost(missing,
+                 "has not connected within " + std::to_string(options.patience.count() / 1000) + " s");
+    std::vector<pollfd> watched = {{woken.value(), POLLIN, 0}};
+    for (const auto& dial : dials)
+      if (dial) watched.push_back(dial->wanted());
+    for (const auto& stranger : strangers) watched.push_back({stranger->fd(), POLLIN, 0});
+    ::poll(watched.data(), watched.size(), static_cast<int>(kRetry.count()));
+  }
+}
+
+void GlobalShuffle::State::send_more(const std::function<std::vector<Parcel>()>& next) {
+  const auto queued = [this] {
+    std::size_t sum = 0;
+    for (const auto& peer : peers) sum += peer ? peer->queued() : 0;
+    return sum;
+  };
+  while (has_more && queued() < kMostQueued) {
+    const std::vector<Parcel> parcels = next();
+    for (const Parcel& parcel : parcels) peers.at(parcel.trainer)->queue(parcel.bytes);
+    if (!parcels.empty()) continue;
+    has_more = false;
+    for (const auto& peer : peers)
+      if (peer) peer->queue("");
+  }
+}
+
+bool GlobalShuffle::State::is_done() const {
+  return !has_more && std::all_of(peers.begin(), peers.end(), [](const auto& peer) {
+    return !peer || (peer->is_done && !peer->has_output());
+  });
+}
+
+void GlobalShuffle::State::wait_for_bytes() {
+  std::vector<pollfd> watched;
+  for (const auto& peer : peers) {
+    const bool is_over = !peer || (peer->is_done && !peer->has_output());
+    watched.push_back({is_over ? -1 : peer->fd(),
+                       static_cast<short>((peer && !peer->is_done ? POLLIN : 0) |
+                                          (peer && peer->has_output() ? POLLOUT : 0)),
+                       0});
+  }
+  ::poll(watched.data(), watched.size(), static_cast<int>(kRetry.count()));
+  for (std::uint32_t trainer = 0; trainer < options.trainers; ++trainer) {
+    if (watched[trainer].fd < 0) continue;
+    Peer& peer = *peers[trainer];
+    const bool ended = (!peer.is_done && (watched[trainer].revents & ~POLLOUT) != 0 && !peer.receive()) ||
+                       (peer.has_output() && !peer.flush());
+    if (ended) throw lost(trainer, "has ended its connection");
+    if (Clock::now() - peer.heard() >= options.patience)
+      throw lost(trainer, "was silent for " + std::to_string(options.patience.count() / 1000) + " s");
+  }
+}
+
+void GlobalShuffle::State::take_frames(std::uint32_t trainer,
+                                       const std::function<void(std::uint32_t, std::string_view)>& take) {
+  Peer& peer = *peers[trainer];
+  while (!peer.is_done) {
+    std::optional<std::string_view> body;
+    try {
+      body = peer.next();
+    } catch (const Error& error) {
+      throw lost(trainer, std::string("sent what cannot be read: ") + error.what());
+    }
+    if (!body) return;
+    if (body->empty())
+      peer.is_done = true;
+    else
+      take(trainer, *body);
+  }
+}
+
+GlobalShuffle::GlobalShuffle(GlobalShuffleOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {
+  const std::string& host = state_->options.host;
+  const bool is_ipv6 = host.find(':') != std::string::npos && host.front() != '[';
+  Listener listener = listen_at((is_ipv6 ? "[" + host + "]" : host) + ":0", false,
+                                "trainer " + std::to_string(state_->options.rank));
+  state_->port =
+      static_cast<std::uint16_t>(std::stoul(listener.endpoint.substr(listener.endpoint.rfind(':') + 1)));
+  std::vector<Door> doors;
+  doors.push_back({std::move(listener.socket), ps::purpose_of(ps::Way::tcp), false,
+                   [state = state_.get()](Guest guest) { state->admit(std::move(guest)); }});
+  state_->doorkeeper.emplace(std::move(doors), state_->options.access, state_->refusals);
+}
+
+GlobalShuffle::~GlobalShuffle() = default;
+
+std::uint16_t GlobalShuffle::port() const noexcept {
+  return state_->port;
+}
+
+void GlobalShuffle::set_endpoints(std::vector<std::string> endpoints) {
+  if (endpoints.size() != state_->options.trainers)
+    throw Error(ErrorKind::config, "global_shuffle: " + std::to_string(endpoints.size()) + " endpoints of " +
+                                       std::to_string(state_->options.trainers) + " trainers");
+  state_->endpoints = std::move(endpoints);
+}
+
+std::uint32_t GlobalShuffle::trainers() const noexcept {
+  return state_->options.trainers;
+}
+
+std::uint32_t GlobalShuffle::rank() const noexcept {
+  return state_->options.rank;
+}
+
+void GlobalShuffle::exchange(const std::function<std::vector<Parcel>()>& next,
+                             const std::function<void(std::uint32_t, std::string_view)>& take) {
+  State& state = *state_;
+  state.connect();
+  for (;;) {
+    state.send_more(next);
+    for (std::uint32_t trainer = 0; trainer < state.options.trainers; ++trainer)
+      if (state.peers[trainer]) state.take_frames(trainer, take);
+    if (state.is_done()) return;
+    state.wait_for_bytes();
+  }
+}
+
+}  // namespace fleetrun::runtime

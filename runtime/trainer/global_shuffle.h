@@ -1,0 +1,60 @@
+// Examples between the trainers of a job (dataset/memory/trainer_exchange.h) over TCP, each pair of trainers by one
+// connection, for one exchange.
+//
+//   1  each trainer opens a port                    the constructor, port()
+//   2  all learn all endpoints                      the caller's business: a gathering over the servers
+//   3  the higher rank connects to the lower one, both prove the job's secret (ps/rpc/dial, runtime/connect/doorkeeper)
+//   4  frames, both ways at once                    exchange()
+//
+//   frame     u32 length │ body[length] │ code[16]         integers little-endian
+//   body      first one of who connected: u32 its rank, u32 trainers;  then parcels;  empty: that was the last
+//   code      runtime/secure/message_code over the body, under the frame's number in its direction
+//
+// A frame that was changed, repeated or left out is noticed. Without TLS what is sent can be read by who sees the network.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataset/memory/trainer_exchange.h"
+#include "ps/rpc/access.h"
+
+namespace fleetrun::runtime {
+
+struct GlobalShuffleOptions {
+  std::string host;  // of this trainer, as the others reach it
+  std::uint32_t rank = 0;
+  std::uint32_t trainers = 1;
+  ps::Access access = {};
+  /// How long a trainer may take to connect, and then be silent.
+  std::chrono::milliseconds patience{60000};
+};
+
+/// Threads: one.
+class GlobalShuffle : public dataset::TrainerExchange {
+ public:
+  /// Opens a port. Throws: Error(network).
+  explicit GlobalShuffle(GlobalShuffleOptions options);
+  ~GlobalShuffle() override;
+  GlobalShuffle(const GlobalShuffle&) = delete;
+  GlobalShuffle& operator=(const GlobalShuffle&) = delete;
+
+  std::uint16_t port() const noexcept;
+  /// "host:port" of every trainer, by rank. Before exchange().
+  void set_endpoints(std::vector<std::string> endpoints);
+
+  std::uint32_t trainers() const noexcept override;
+  std::uint32_t rank() const noexcept override;
+  /// Throws beside what the interface says: Error(config) for a trainer with another secret.
+  void exchange(const std::function<std::vector<Parcel>()>& next,
+                const std::function<void(std::uint32_t, std::string_view)>& take) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fleetrun::runtime

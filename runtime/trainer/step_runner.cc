@@ -1,0 +1,84 @@
+#include "runtime/trainer/step_runner.h"
+
+#include <utility>
+
+#include "runtime/trainer/parameter_exchange.h"
+#include "runtime/trainer/pass_profile.h"
+
+namespace fleetrun::runtime {
+
+struct StepRunner::State {
+  ps::Client* client;
+  ps::Mode mode;
+  PassProfile profile;
+  ParameterExchange exchange;
+  engine::Executor executor;
+  bool in_pass = false;
+  bool has_tables;
+  bool checks_values = false;
+  std::uint64_t runs = 0;
+
+  State(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* in_client,
+        ps::Mode in_mode, Lane lane)
+      : client(in_client),
+        mode(in_mode),
+        profile(false, std::move(lane)),
+        exchange(program, plan, in_client, {.lane = &profile.lane()}),
+        executor(program, scope, plan.entries.empty() ? nullptr : &exchange),
+        has_tables(!plan.entries.empty()) {
+    exchange.attach(executor);
+  }
+
+  void compute(const std::map<std::string, const engine::Tensor*>& feed) {
+    ++runs;
+    profile.timed(Stage::compute, [&] {
+      if (!profile.wants_operators() && !checks_values) return executor.run(feed);
+      executor.run(feed, [this](const engine::Operator& op, double seconds) {
+        if (profile.wants_operators()) profile.ran(op, seconds);
+        if (checks_values) executor.expect_finite(op, [this] { return "run " + std::to_string(runs); });
+      });
+    });
+  }
+  void step(const std::map<std::string, const engine::Tensor*>& feed);
+};
+
+StepRunner::StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
+                       ps::Client* client, ps::Mode mode, Lane lane)
+    : state_(std::make_unique<State>(program, scope, plan, client, mode, std::move(lane))) {}
+
+StepRunner::~StepRunner() = default;
+
+void StepRunner::run(const std::map<std::string, const engine::Tensor*>& feed) {
+  state_->step(feed);
+  state_->profile.lane().flush();
+}
+
+void StepRunner::State::step(const std::map<std::string, const engine::Tensor*>& feed) {
+  if (!has_tables) return compute(feed);
+  if (!in_pass) {
+    if (mode != ps::Mode::async) client->begin_pass(1);
+    in_pass = true;
+  }
+  profile.timed(Stage::pull, [&] {
+    exchange.begin_pull(feed);
+    exchange.finish_pull();
+  });
+  compute(feed);
+  profile.timed(Stage::push, [&] { exchange.push(); });
+}
+
+void StepRunner::expect_finite() {
+  state_->checks_values = true;
+}
+
+const engine::Tensor& StepRunner::tensor(const std::string& name) const {
+  return state_->executor.tensor(name);
+}
+
+void StepRunner::end_pass() {
+  if (!state_->in_pass) return;
+  state_->in_pass = false;
+  state_->client->leave_pass(0);
+}
+
+}  // namespace fleetrun::runtime

@@ -1,0 +1,235 @@
+// Communicators between hosts and in two levels, where something goes wrong: calls that differ, ranks that do not come or die
+// within a call, strangers, bytes that change on the way. Ranks are threads that say they are on different hosts, and processes.
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+
+#include "collective/cpu/gloo_communicator.h"
+#include "collective/cpu/rank_links.h"
+#include "collective/groups/world.h"
+#include "collective/store/memory_store.h"
+#include "runtime/base/error.h"
+#include "tests/support/child_process.h"
+#include "tests/support/errors.h"
+#include "tests/support/port_lease.h"
+#include "tests/support/rank_threads.h"
+
+using namespace fleetrun;
+using namespace fleetrun::collective;
+using namespace std::chrono_literals;
+using tests::contains;
+using tests::error_of;
+using tests::run_ranks;
+
+namespace {
+
+using Clock = Store::Clock;
+
+struct Job {
+  tests::PortLease port;
+  Access access{Secret::random(), "/job/secret"};
+
+  /// `ranks_of_host` consecutive ones on each.
+  std::unique_ptr<World> join(int rank, int size, int ranks_of_host = 1) const {
+    WorldOptions options;
+    options.rank = rank;
+    options.size = size;
+    options.store = port.endpoint();
+    options.access = access;
+    options.host_key = "host " + std::to_string(rank / ranks_of_host);
+    options.meet_within = 20s;
+    options.call_within = 20s;
+    return World::join(options);
+  }
+};
+
+void sum(Communicator& communicator, std::vector<float>& values) {
+  all_reduce(communicator, Buffer{values.data(), values.size(), DataType::float32}, Operation::sum);
+}
+
+/// Two ends of one link, whose bytes the test carries, and their keys.
+struct Link {
+  std::array<int, 2> ends;
+  std::array<SessionKeys, 2> keys;
+
+  Link() {
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+      throw std::runtime_error("socketpair");
+    keys[0].to_peer.fill(1);
+    keys[0].from_peer.fill(2);
+    keys[1].to_peer = keys[0].from_peer;
+    keys[1].from_peer = keys[0].to_peer;
+  }
+  std::vector<Proven> mesh_of(std::size_t rank, int socket) const {
+    std::vector<Proven> mesh(2);
+    mesh[1 - rank] = {UniqueFd(socket), keys[rank]};
+    return mesh;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("calls that differ are an error that says who calls what, on all ranks") {
+  for (const int ranks_of_host : {1, 2}) {
+    const Job job;
+    run_ranks(4, [&](int rank) {
+      const auto world = job.join(rank, 4, ranks_of_host);
+      const auto all = world->make_communicator("all");
+      std::vector<float> values(1000, 1);
+      const Error error = error_of([&] {
+        sum(*all, values);
+        values.resize(rank == 2 ? 999 : 1000);
+        sum(*all, values);
+      });
+      CHECK(error.kind() == ErrorKind::config);
+      INFO(render(error, "rank"));
+      CHECK(contains(error.what(), "reduce of 999 float32 (sum)"));
+      CHECK(contains(error.what(), ranks_of_host == 1 ? "group all: rank " : "group all/ranks 2,3: rank "));
+      CHECK(contains(error.what(), "reduce of 1000 float32 (sum)"));
+      CHECK(error.hint() == "all ranks of a group make the same calls in the same order");
+      CHECK(error_of([&] { barrier(*all); }).kind() == ErrorKind::config);
+    });
+  }
+}
+
+TEST_CASE("a rank that does not come to a call is named at the deadline, on all ranks") {
+  const Job job;
+  run_ranks(4, [&](int rank) {
+    const auto world = job.join(rank, 4);
+    const auto all = world->make_communicator("all", {}, {.call_within = rank == 2 ? 20'000ms : 500ms});
+    std::vector<float> values(100'000, 1);
+    sum(*all, values);
+    if (rank == 2) {
+      world->store().wait("late", Clock::now() + 20s);
+      CHECK(error_of([&] { sum(*all, values); }).kind() == ErrorKind::timeout);
+      return;
+    }
+    const Error error = error_of([&] { sum(*all, values); });
+    CHECK(error.kind() == ErrorKind::timeout);
+    CHECK(contains(
+        error.what(),
+        "group all: rank 2 did not come to all_reduce of 100000 float32 (sum), its call 1, within 500 ms"));
+    if (rank == 3) world->store().set("late", "");
+  });
+}
+
+TEST_CASE("a process that is killed within a call is named by all others, which go on without it") {
+  for (const int ranks_of_host : {1, 2}) {
+    const Job job;
+    const tests::ChildProcess child([&](int) {
+      const auto world = job.join(2, 4, ranks_of_host);
+      const auto all = world->make_communicator("all");
+      std::vector<float> values(1'000'000, 1);
+      for (;;) sum(*all, values);
+    });
+    run_ranks(4, [&](int rank) {
+      if (rank == 2) return;
+      const auto world = job.join(rank, 4, ranks_of_host);
+      const auto all = world->make_communicator("all");
+      std::vector<float> values(1'000'000, 1);
+      const Error error = error_of([&] {
+        for (int calls = 0;; ++calls) {
+          sum(*all, values);
+          if (rank == 0 && calls == 5) child.signal(SIGKILL);
+        }
+      });
+      INFO(render(error, "rank"));
+      CHECK(error.kind() == ErrorKind::network);
+      CHECK(contains(error.what(), "group all: rank 2"));
+      const auto rest = world->survivors("rest");
+      values.assign(10, 1);
+      sum(*rest, values);
+      CHECK(values == std::vector<float>(10, 3));
+      barrier(*rest);
+    });
+  }
+}
+
+TEST_CASE("an abort ends a call that waits") {
+  MemoryStore store;
+  run_ranks(2, [&](int rank) {
+    GlooOptions options;
+    options.access = {Secret::from_bytes("0123456789abcdefghijklmnopqrstuv"), "the test"};
+    const auto both = make_gloo_communicator({"both", rank, 2}, store, options);
+    barrier(*both);
+    if (rank == 1) {
+      const auto work = both->start({.kind = CallKind::barrier});
+      both->abort(Error(ErrorKind::usage, "enough"));
+      CHECK(contains(error_of([&] { work->wait(); }).what(), "enough"));
+    } else {
+      const Error error = error_of([&] {
+        for (;;) barrier(*both);
+      });
+      CHECK(contains(error.what(), "group both: rank 1 has ended its connection"));
+    }
+  });
+}
+
+TEST_CASE("a rank of another secret does not become a rank") {
+  MemoryStore store;
+  run_ranks(2, [&](int rank) {
+    GlooOptions options;
+    options.access = {Secret::random(), rank == 0 ? "/job/secret" : "/other/secret"};
+    options.meet_within = 1s;
+    const Error error = error_of([&] { make_gloo_communicator({"both", rank, 2}, store, options); });
+    if (rank == 0) {
+      CHECK(error.kind() == ErrorKind::timeout);
+      CHECK(contains(error.what(), "group both: rank 1 did not connect to rank 0 within 1000 ms"));
+    } else {
+      CHECK(error.kind() == ErrorKind::config);
+      CHECK(contains(error.what(), "/other/secret"));
+    }
+  });
+}
+
+TEST_CASE("messages of several slots find their buffers, also those that come before they are asked for") {
+  const Link link;
+  RankLinks zero({"links", 0, 2}, link.mesh_of(0, link.ends[0]), true);
+  RankLinks one({"links", 1, 2}, link.mesh_of(1, link.ends[1]), true);
+  Completions sent, received;
+  const std::string a = "first", b = "the second";
+  zero.send(1, 10, a.data(), a.size(), sent);
+  zero.send(1, 20, b.data(), b.size(), sent);
+  zero.send(1, 30, nullptr, 0, sent);
+  CHECK(sent.sends == 3);
+  std::string into_b(b.size(), ' '), into_a(a.size(), ' ');
+  one.receive(0, 20, into_b.data(), into_b.size(), received);
+  while (received.receives < 1) one.progress(Clock::now() + 20s);
+  CHECK(into_b == b);
+  one.receive(0, 30, nullptr, 0, received);
+  one.receive(0, 10, into_a.data(), into_a.size(), received);
+  while (received.receives < 3) one.progress(Clock::now() + 20s);
+  CHECK(into_a == a);
+}
+
+TEST_CASE("a bit that changes on the way is found, wherever in a message it is") {
+  constexpr std::size_t kMessage = 16 + 8 + 16;
+  for (std::size_t changed = 0; changed < kMessage; ++changed) {
+    const Link out, in;  // the test carries bytes from one to the other
+    RankLinks zero({"links", 0, 2}, out.mesh_of(0, out.ends[0]), true);
+    RankLinks one({"links", 1, 2}, in.mesh_of(1, in.ends[1]), true);
+    const UniqueFd from(out.ends[1]), to(in.ends[0]);
+    Completions sent, received;
+    std::array<char, 8> value{"1234567"}, got{};
+    zero.send(1, 10, value.data(), value.size(), sent);
+    std::array<char, kMessage> bytes{};
+    REQUIRE(::recv(from.value(), bytes.data(), bytes.size(), MSG_WAITALL) ==
+            static_cast<ssize_t>(bytes.size()));
+    bytes[changed] = static_cast<char>(bytes[changed] ^ 1);
+    REQUIRE(::send(to.value(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(bytes.size()));
+    one.receive(0, 10, got.data(), got.size(), received);
+    const auto until = Clock::now() + 200ms;
+    try {
+      // One whose slot has changed is nobody's; one whose length has changed has another one, or does not end.
+      while (received.receives == 0 && Clock::now() < until) one.progress(until);
+      CHECK(received.receives == 0);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::data);
+      CHECK(contains(error.what(), "group links: rank 0"));
+    }
+  }
+}

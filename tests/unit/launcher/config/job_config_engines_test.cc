@@ -1,0 +1,121 @@
+#include <doctest/doctest.h>
+
+#include "launcher/config/make_job_config.h"
+#include "launcher/model/job_config.h"
+#include "runtime/base/error.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+JobConfig configured(const Environ& environ, std::map<std::string, std::string, std::less<>> values = {}) {
+  Options options;
+  options.script = "train.py";
+  options.values = std::move(values);
+  return make_job_config(options, environ);
+}
+
+Environ batch() {
+  return {{"SLURM_JOB_ID", "1234"},
+          {"SLURM_JOB_NODELIST", "n[1-2]"},
+          {"SLURM_JOB_NUM_NODES", "2"},
+          {"SLURMD_NODENAME", "n1"}};
+}
+
+Environ step() {
+  Environ environ = batch();
+  environ.set("SLURM_STEP_ID", "3");
+  environ.set("SLURM_STEP_NODELIST", "n[1-2]");
+  environ.set("SLURM_STEP_TASKS_PER_NODE", "1(x2)");
+  environ.set("SLURM_NODEID", "1");
+  return environ;
+}
+
+}  // namespace
+
+TEST_CASE("in a batch script the hosts are those of the allocation") {
+  const JobConfig config = configured(batch());
+  CHECK(config.host_list.slurm);
+  CHECK(config.host_list.given());
+  CHECK(config.meeting.kind == Meeting::Kind::none);
+  using Entries = std::vector<std::pair<std::string, std::string>>;
+  CHECK(config.signal_map == Entries{{"USR1", "drain"}, {"TERM", "drain"}});
+  CHECK(configured(batch(), {{"signal_map", "SIGUSR1=forward"}}).signal_map ==
+        Entries{{"SIGUSR1", "forward"}, {"TERM", "drain"}});
+  CHECK(config.notes ==
+        std::vector<std::string>{
+            "Slurm job 1234 (SLURM_JOB_NODELIST): one agent on each of 2 hosts, through srun"});
+}
+
+TEST_CASE("launchers of a step meet at its first host") {
+  const JobConfig config = configured(step());
+  CHECK_FALSE(config.host_list.given());
+  CHECK(config.meeting.kind == Meeting::Kind::master);
+  CHECK(config.meeting.master.host == "n1");
+  CHECK(config.meeting.nodes == NodeCount{2, 2, 1});
+  CHECK(config.meeting.node_rank == 1);
+  CHECK(config.meeting.node_name == "n2");
+}
+
+TEST_CASE("flags win over Slurm") {
+  CHECK_FALSE(configured(batch(), {{"nnodes", "1"}}).host_list.given());
+  CHECK(configured(batch(), {{"nnodes", "1"}}).meeting.kind == Meeting::Kind::none);
+  const JobConfig met = configured(step(), {{"master", "elsewhere:1000"}, {"nnodes", "3"}, {"rank", "2"}});
+  CHECK(met.meeting.master == Endpoint{"elsewhere", 1000});
+  CHECK(met.meeting.node_rank == 2);
+  CHECK(configured(step(), {{"rank", "0"}}).meeting.node_rank == 0);
+  const JobConfig listed = configured(batch(), {{"hosts", "a,b"}});
+  CHECK_FALSE(listed.host_list.slurm);
+  CHECK(listed.host_list.given());
+  CHECK(configured(batch(), {{"nnodes", "1:2"}}).meeting.elastic);
+}
+
+TEST_CASE("more hosts than the allocation has are refused") {
+  try {
+    (void)configured(batch(), {{"nnodes", "3"}});
+    FAIL("3 of 2 hosts were taken");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()) == "--nnodes is '3': Slurm job 1234 has 2 hosts");
+    CHECK(error.hint() == "ask Slurm for more (--nodes), or leave it out");
+  }
+}
+
+TEST_CASE("a trainer in an allocation that calls fleetrun starts a job of its own") {
+  Environ environ = step();
+  environ.set("FLEETRUN_RANK", "1");
+  const JobConfig config = configured(environ);
+  CHECK(config.meeting.kind == Meeting::Kind::none);
+  CHECK_FALSE(config.host_list.given());
+}
+
+TEST_CASE("a pod's environment is understood, and said") {
+  const Environ environ = {{"VC_TASK_INDEX", "1"},
+                           {"VC_PS_HOSTS", "job-ps-0.job"},
+                           {"VC_WORKER_HOSTS", "job-worker-0.job,job-worker-1.job"},
+                           {"HOSTNAME", "job-worker-1"}};
+  const JobConfig config = configured(environ);
+  CHECK(config.meeting.kind == Meeting::Kind::master);
+  CHECK(config.meeting.node_rank == 2);
+  CHECK(config.mode == Mode::ps);
+  CHECK(config.server_num == 0);
+  CHECK(config.trainer_num == 1);
+  REQUIRE(config.notes.size() == 1);
+  CHECK(config.notes.front() ==
+        "a pod of Volcano (VC_TASK_INDEX, HOSTNAME, VC_PS_HOSTS, VC_WORKER_HOSTS): 3 hosts, which meet at "
+        "job-ps-0.job:6768");
+  CHECK(configured(environ, {{"nnodes", "1"}}).meeting.kind == Meeting::Kind::none);
+}
+
+TEST_CASE("a pod among others is known by its name") {
+  const std::map<std::string, std::string, std::less<>> among = {{"master", "h:1000"}, {"nnodes", "2"}};
+  CHECK(configured({{"KUBERNETES_SERVICE_HOST", "10.96.0.1"}, {"HOSTNAME", "train-1"}}, among)
+            .meeting.node_name == "train-1");
+  CHECK(configured({{"HOSTNAME", "train-1"}}, among).meeting.node_name.empty());
+}
+
+TEST_CASE("an outer torchrun's variables alone leave a launch on this host") {
+  const Environ environ = {
+      {"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "29500"}};
+  CHECK(configured(environ).meeting.kind == Meeting::Kind::none);
+}
+
+}  // namespace fleetrun::launcher

@@ -1,0 +1,117 @@
+#include "launcher/schedulers/manifest.h"
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/error.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+ManifestWish wish() {
+  ManifestWish wish;
+  wish.name = "train";
+  wish.image = "registry/train:1";
+  wish.nodes = {4, 4, 1};
+  wish.secret = std::string(32, 's');
+  wish.program = {"train.py"};
+  return wish;
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string refusal(const ManifestWish& wish) {
+  try {
+    (void)manifest(wish);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("strings of YAML hold any text, and no line breaks") {
+  CHECK(yaml_quoted("a b") == "\"a b\"");
+  CHECK(yaml_quoted("\"\\\n\t") == R"("\"\\\x0a\x09")");
+  CHECK(yaml_quoted("\xc3\xbc\xe2\x80\xa8\xf0\x9f\x98\x80") == R"("\U000000fc\U00002028\U0001f600")");
+  CHECK_THROWS_WITH_AS(yaml_quoted("a\xff"), doctest::Contains("is not UTF-8"), Error);
+}
+
+TEST_CASE("names are those of DNS, with room for what Kubernetes adds") {
+  for (const char* good : {"a", "a-b", "a1"}) CHECK(is_dns_label(good, 10));
+  for (const char* bad : {"", "1a", "-a", "a-", "A", "a_b", "a.b", "aaaaaaaaaaa", "a\n"})
+    CHECK_FALSE(is_dns_label(bad, 10));
+  ManifestWish named = wish();
+  named.name = std::string(61, 'a');
+  CHECK(refusal(named).empty());
+  named.name += "a";
+  CHECK(has(refusal(named), "1 to 61 of a-z, 0-9 and '-' are needed"));
+  named.nodes = {11, 11, 1};
+  named.name = std::string(61, 'a');
+  CHECK(has(refusal(named), "1 to 60 of"));
+}
+
+TEST_CASE("what Kubernetes would not take is refused by its flag") {
+  const auto with = [](auto change) {
+    ManifestWish changed = wish();
+    change(changed);
+    return refusal(changed);
+  };
+  CHECK(with([](auto& w) { w.image = "a b"; }).starts_with("--image is 'a b'"));
+  CHECK(with([](auto& w) { w.cpu = "many"; }).starts_with("--cpu is 'many'"));
+  CHECK(with([](auto& w) { w.memory = "64 GB"; }).starts_with("--memory is '64 GB'"));
+  CHECK(with([](auto& w) { w.name_space = "A"; }).starts_with("--namespace is 'A'"));
+  CHECK(with([](auto& w) { w.secret_name = "x/y"; }).starts_with("--secret_name is 'x/y'"));
+  CHECK(with([](auto& w) { w.server_nodes = 1; }).starts_with("--server_nodes is '1'"));
+  for (const char* good : {"8", "500m", "1.5", "64Gi", "1G"})
+    CHECK(with([&](auto& w) { w.cpu = good; }).empty());
+  for (const char* bad : {"", ".5", "1.", "1.2.3", "Gi", "1gi", "-1"})
+    CHECK_FALSE(with([&](auto& w) { w.cpu = bad; }).empty());
+}
+
+TEST_CASE("words of the command are not expanded by Kubernetes, but for the pod's index") {
+  ManifestWish shell = wish();
+  shell.program = {"train.py", "$(HOME)", "$$"};
+  shell.made_by = "fleetrun k8s '\xe2\x80\xa8kind: Pod\n'";
+  const std::string text = manifest(shell);
+  CHECK(text.starts_with("# Made by: fleetrun k8s '???kind: Pod\\x0a'\n# Start"));
+  CHECK(has(text, "- \"$$(HOME)\"\n"));
+  CHECK(has(text, "- \"$$$$\"\n"));
+  CHECK(has(text, "- \"--rank=$(JOB_COMPLETION_INDEX)\"\n"));
+  CHECK(has(text, "- \"--master=train-0.train:6768\"\n"));
+}
+
+TEST_CASE("an elastic job gives each index tries of its own") {
+  ManifestWish elastic = wish();
+  elastic.nodes = {2, 8, 2};
+  const std::string text = manifest(elastic);
+  CHECK(has(text, "backoffLimitPerIndex: 3\n"));
+  CHECK(has(text, "maxFailedIndexes: 6\n"));
+  CHECK(has(text, "- \"--nnodes=2:8:2\"\n"));
+  CHECK_FALSE(has(manifest(wish()), "backoffLimitPerIndex"));
+}
+
+TEST_CASE("a secret that is there already is used, and none is printed") {
+  ManifestWish named = wish();
+  named.secret_name = "mine";
+  const std::string text = manifest(named);
+  CHECK_FALSE(has(text, "kind: Secret"));
+  CHECK(has(text, "secretName: \"mine\"\n"));
+  CHECK(has(manifest(wish()), "secret: c3Nz"));
+}
+
+TEST_CASE("servers and trainers of a JobSet have pods of their own") {
+  ManifestWish set = wish();
+  set.kind = ManifestKind::jobset;
+  set.server_nodes = 2;
+  const std::string text = manifest(set);
+  CHECK(has(text, "- name: servers\n"));
+  CHECK(has(text, "- name: trainers\n"));
+  CHECK(has(text, "- \"--nnodes=6\"\n"));
+  CHECK(has(text, "- \"--master=train-servers-0-0.train:6768\"\n"));
+  CHECK(has(text, "- \"--trainer_num=0\"\n"));
+}
+
+}  // namespace fleetrun::launcher

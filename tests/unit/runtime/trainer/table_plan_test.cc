@@ -1,0 +1,219 @@
+#include "runtime/trainer/table_plan.h"
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/error.h"
+#include "tests/support/engine_program.h"
+
+using namespace fleetrun;
+using namespace fleetrun::engine;
+using namespace fleetrun::runtime;
+using namespace fleetrun::tests;
+
+namespace {
+
+/// embedding(W) -> linear(fc.w, fc.b) -> loss, with first values in `startup`.
+struct Model {
+  Program main, startup;
+  Scope scope;
+
+  explicit Model(bool is_sparse, const std::string& initializer = "uniform_random") {
+    startup.random_seed = 5;
+    parameter("emb", {100, 4}, initializer, {{"min", -0.5}, {"max", 0.5}});
+    parameter("fc.b", {1}, "fill_constant", {{"value", 0.0}});
+    parameter("fc.w", {4, 1}, "gaussian_random", {{"std", 0.1}});
+    add_data(main, "ids", DataType::int64, {-1, 1});
+    add(main, "embedding", {"emb", "ids"}, "rows",
+        {{"is_sparse", is_sparse}, {"padding_idx", std::int64_t{7}}});
+    add(main, "linear", {"rows", "fc.w", "fc.b"}, "out");
+    add(main, "mean", {"out"}, "loss");
+  }
+
+  void parameter(const std::string& name, const Shape& shape, const std::string& type,
+                 std::map<std::string, Attribute> attributes) {
+    Variable variable;
+    variable.name = name;
+    variable.shape = shape;
+    variable.persistable = variable.trainable = true;
+    variable.stop_gradient = false;
+    main.add_variable(variable);
+    startup.add_variable(variable);
+    attributes["shape"] = shape;
+    startup.append({type, {}, {name}, attributes});
+  }
+
+  bool fills(const std::string& name) const {
+    for (const Operator& op : startup.operators()) {
+      if (op.outputs[0] == name) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("on servers every trainable parameter is a table, and a sparse embedding's has rows") {
+  Model model(true);
+  OptimizerConfig config{.kind = OptimizerConfig::Kind::adagrad, .learning_rate = 0.25, .epsilon = 1e-6};
+  const TablePlan plan = distribute(model.main, model.startup, "loss", config, Placement::server);
+  REQUIRE(plan.entries.size() == 3);
+  CHECK(plan.placement == Placement::server);
+  const TablePlan::Entry& rows = plan.entries[0];
+  CHECK(rows.parameter == "emb");
+  CHECK(rows.gradient == "emb@GRAD");
+  CHECK(rows.keys == "emb@GRAD@KEYS");
+  CHECK(rows.table.kind == ps::TableConfig::Kind::sparse);
+  CHECK(rows.table.width == 4);
+  CHECK(rows.table.rule.kind == ps::UpdateRule::Kind::adagrad);
+  CHECK(rows.table.rule.learning_rate == 0.25f);
+  CHECK(rows.table.rule.epsilon == 1e-6f);
+  CHECK(rows.table.initializer == ps::Initializer{ps::Initializer::Kind::uniform, -0.5, 0.5, 5});
+  CHECK(plan.entries[1].table.width == 1);
+  CHECK(plan.entries[2].table.width == 4);
+  CHECK(plan.entries[2].table.kind == ps::TableConfig::Kind::dense);
+  CHECK(plan.entries[2].table.id == 2);
+  CHECK_FALSE(model.fills("emb"));
+  CHECK(model.fills("fc.w"));
+  CHECK(model.main.operators()[0].type == "sparse_embedding");
+  CHECK(std::get<std::int64_t>(model.main.operators()[0].attributes.at("padding_idx")) == 7);
+}
+
+TEST_CASE("the plan of a second process is the same") {
+  Model one(true), other(true);
+  const OptimizerConfig config{.kind = OptimizerConfig::Kind::adam};
+  CHECK(distribute(one.main, one.startup, "loss", config, Placement::server) ==
+        distribute(other.main, other.startup, "loss", config, Placement::server));
+  CHECK(one.main == other.main);
+}
+
+TEST_CASE("a dense embedding on servers is a dense table") {
+  Model model(false);
+  const TablePlan plan = distribute(model.main, model.startup, "loss", {}, Placement::server);
+  CHECK(plan.entries[0].table.kind == ps::TableConfig::Kind::dense);
+  CHECK(plan.entries[0].table.width == 400);
+  CHECK(model.fills("emb"));
+}
+
+TEST_CASE("in one process ordinary parameters get update operators and no table") {
+  Model model(true);
+  const TablePlan plan = distribute(model.main, model.startup, "loss", {}, Placement::one_process);
+  CHECK(plan.entries.empty());
+  int updates = 0;
+  for (const Operator& op : model.main.operators()) updates += op.type == "sgd" ? 1 : 0;
+  CHECK(updates == 3);
+}
+
+TEST_CASE("a table decays as its parameter does; in one process a decaying embedding is dense") {
+  OptimizerConfig config{.l2_decay = 0.5};
+  config.own["emb"] = {.rate_factor = 2.0, .has_decay = true, .l1_decay = 0.25};
+  Model model(true);
+  const TablePlan plan = distribute(model.main, model.startup, "loss", config, Placement::server);
+  CHECK(plan.entries[0].table.rule.learning_rate == 0.002f);
+  CHECK(plan.entries[0].table.rule.l1_decay == 0.25f);
+  CHECK(plan.entries[0].table.rule.l2_decay == 0.0f);
+  CHECK(plan.entries[2].table.rule.l2_decay == 0.5f);
+  CHECK(plan.entries[2].gradient == "fc.w@GRAD");
+  Model alone(true);
+  distribute(alone.main, alone.startup, "loss", config, Placement::one_process);
+  for (const Operator& op : alone.main.operators()) CHECK(op.type != "row_gradient");
+}
+
+TEST_CASE("a sparse parameter needs initial values that a table can make") {
+  Model model(true);
+  model.startup.operators().erase(model.startup.operators().begin());
+  CHECK_THROWS_WITH_AS(distribute(model.main, model.startup, "loss", {}, Placement::server),
+                       "the startup program has no initial values for 'emb'", Error);
+}
+
+namespace {
+
+/// sparse_embedding(w) of rows of 4 -> mean, with inputs for shows and clicks.
+struct ChosenModel {
+  Program main, startup;
+
+  explicit ChosenModel(std::int64_t width = 4) {
+    startup.random_seed = 5;
+    Variable variable;
+    variable.name = "w";
+    variable.shape = {10, width};
+    variable.persistable = variable.trainable = true;
+    variable.stop_gradient = false;
+    main.add_variable(variable);
+    startup.add_variable(variable);
+    startup.append({"uniform_random", {}, {"w"}, {{"shape", variable.shape}, {"min", -0.5}, {"max", 0.5}}});
+    add_data(main, "ids", DataType::int64, {-1, 1});
+    add_data(main, "show", DataType::int64, {-1, 1});
+    add_data(main, "click", DataType::int64, {-1, 1});
+    add(main, "sparse_embedding", {"ids"}, "rows", {{"parameter", std::string("w")}, {"width", width}});
+    add(main, "mean", {"rows"}, "loss");
+  }
+
+  TablePlan plan(const TableChoice& choice) {
+    return distribute(main, startup, "loss", {}, Placement::one_process, {{"w", choice}});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a choice goes before the optimizer's rule and the parameter's initializer") {
+  ChosenModel model;
+  TableChoice choice;
+  choice.accessor = {.kind = ps::Accessor::Kind::ctr, .embedx_threshold = 2.0f};
+  choice.admission = {.kind = ps::Admission::Kind::probability, .probability = 0.5};
+  choice.on_disk = true;
+  choice.rule = ps::UpdateRule{.kind = ps::UpdateRule::Kind::shared_adagrad, .initial_accumulator = 3.0f};
+  choice.initializer = ps::Initializer{.kind = ps::Initializer::Kind::constant, .a = 0.25};
+  choice.shows = "show";
+  choice.clicks = "click";
+  choice.slot = 3;
+  choice.times_batch = true;
+  const TablePlan plan = model.plan(choice);
+  REQUIRE(plan.entries.size() == 1);
+  const TablePlan::Entry& entry = plan.entries[0];
+  CHECK(entry.table.width == 2);
+  CHECK(entry.table.accessor == choice.accessor);
+  CHECK(entry.table.admission.probability == 0.5);
+  CHECK(entry.table.admission.seed == 5);
+  CHECK(entry.table.initializer.seed == 5);
+  CHECK(entry.table.initializer.a == 0.25);
+  CHECK(entry.table.rule == *choice.rule);
+  CHECK(entry.table.on_disk);
+  CHECK(entry.slot == 3);
+  CHECK(entry.shows == "w@GRAD@KEYS@SHOWS");
+  CHECK(entry.clicks == "w@GRAD@KEYS@CLICKS");
+  const Operator& last = model.main.operators().back();
+  CHECK(last.type == "row_statistics");
+  CHECK(last.inputs == std::vector<std::string>{"show", "click", "ids"});
+  CHECK(model.main.variable("w@GRAD").shape == Shape{-1, 2});
+}
+
+TEST_CASE("a choice that its program cannot honour is refused") {
+  const auto refused = [](std::int64_t width, const TableChoices& choices, const char* what) {
+    ChosenModel model(width);
+    CHECK_THROWS_WITH_AS(distribute(model.main, model.startup, "loss", {}, Placement::one_process, choices),
+                         what, Error);
+  };
+  refused(4, {{"v", {}}}, "a table is configured for 'v', which no sparse_embedding looks up");
+  refused(2, {{"w", {.accessor = {.kind = ps::Accessor::Kind::ctr}}}},
+          "sparse parameter 'w' has rows of 2, and its accessor puts show and click before the values");
+  refused(4, {{"w", {.shows = "rows", .clicks = "click"}}},
+          "'rows' of a ShowClickEntry has not one value for each example");
+}
+
+TEST_CASE("a schedule scales the gradients of sgd, and other tables refuse it") {
+  const auto scheduled = [](ChosenModel& model, OptimizerConfig config) {
+    config.rate = "rate";
+    config.learning_rate = 1.0;
+    model.main.add_variable({.name = "rate", .shape = {1}, .persistable = true});
+    return distribute(model.main, model.startup, "loss", config, Placement::one_process);
+  };
+  ChosenModel model;
+  CHECK(scheduled(model, {}).entries[0].gradient == "w@GRAD@SCHEDULED");
+  CHECK(model.main.operators().back().inputs == std::vector<std::string>{"w@GRAD", "rate"});
+  ChosenModel other;
+  CHECK_THROWS_WITH_AS(scheduled(other, {.kind = OptimizerConfig::Kind::adam}),
+                       "'w' lies in a table of adam, whose learning rate cannot change", Error);
+  ChosenModel decaying;
+  CHECK_THROWS_WITH_AS(scheduled(decaying, {.l2_decay = 0.5}),
+                       "'w' lies in a table of sgd, whose learning rate cannot change", Error);
+}
