@@ -4,19 +4,12 @@ fleetrun/tensor.py."""
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import _dtypes as dtypes
 from fleetrun import _numbers
 from fleetrun._error import Error
 from fleetrun._graph import append
-from fleetrun._variable import Variable
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from fleetrun._dtypes import DTypeLike
-    from fleetrun._numbers import Shape
+from fleetrun._types import Any, ArrayLike, DTypeLike, Shape, Variable
 
 
 def full(

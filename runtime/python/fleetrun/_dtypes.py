@@ -34,7 +34,10 @@ int64 = DType("int64")
 bool = DType("bool")
 
 # What names a type: itself, "float32", numpy.float32, numpy.dtype("float32").
-DTypeLike: TypeAlias = "DType | str | type | numpy.dtype"
+if TYPE_CHECKING:
+    DTypeLike: TypeAlias = DType | str | type | numpy.dtype
+else:
+    DTypeLike = Any
 ALL = {dtype.name: dtype for dtype in (float32, float64, int32, int64, bool)}
 
 

@@ -3,13 +3,9 @@ operator."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fleetrun._error import Error
 from fleetrun._graph import append
-
-if TYPE_CHECKING:
-    from fleetrun._variable import Variable
+from fleetrun._types import Variable
 
 _SPARE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

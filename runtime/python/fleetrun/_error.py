@@ -1,7 +1,5 @@
 """The one exception of fleetrun. Loads nothing else, so that any module may raise it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -11,23 +11,20 @@ import linecache
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fleetrun import _dtypes as dtypes
 from fleetrun import _native
 from fleetrun._arguments import refuse
+from fleetrun._dtypes import DTypeLike
 from fleetrun._error import Error
 from fleetrun._lazy import missing
-from fleetrun._param_attr import ParamAttr, to_attr
-from fleetrun._scope import global_scope
+from fleetrun._param_attr import ParamAttr, ParamLike, to_attr
+from fleetrun._scope import Scope, global_scope
 from fleetrun._variable import Parameter, Variable
-
-if TYPE_CHECKING:
-    from fleetrun._dtypes import DTypeLike
-    from fleetrun._param_attr import ParamLike
-    from fleetrun._scope import Scope
-    from fleetrun.nn.initializer import Initializer
-    from fleetrun.regularizer import WeightDecay
+from fleetrun.nn import initializer as initializers
+from fleetrun.nn.initializer import Initializer
+from fleetrun.regularizer import WeightDecay
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 T = TypeVar("T")
@@ -273,6 +270,11 @@ def seed(seed: int) -> None:
         program.random_seed = _seed
 
 
+def temporaries(layer: str, count: int) -> list[str]:
+    """Names of that many outputs of a layer's operator."""
+    return [unique_name(layer + ".tmp") for _ in range(count)]
+
+
 def append(
     kind: str,
     operator: str,
@@ -336,8 +338,6 @@ def make_parameter(
 ) -> Parameter:
     """create_parameter() for a layer: the parameter becomes LAYER_N.w_0 or .b_0, LAYER.w_0 when it is already
     `named`."""
-    from fleetrun.nn import initializer as initializers
-
     attr = to_attr(attr, f"paddle.{layer}") or ParamAttr()
     if dtypes.name_of(dtype) != "float32":
         raise Error(

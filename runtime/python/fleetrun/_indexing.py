@@ -6,7 +6,7 @@ import numbers
 from fleetrun import _dtypes as dtypes
 from fleetrun import tensor
 from fleetrun._error import Error
-from fleetrun._variable import Variable
+from fleetrun._types import Variable
 
 _ALL = builtins.slice(None)
 _LAST = 2**31 - 1

@@ -1,7 +1,5 @@
 """The end of a process that was interrupted in a call which cannot be cancelled."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

@@ -8,7 +8,7 @@ type checkers read the same names in the .pyi beside the module, which scripts/p
 import importlib
 import sys
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # typing takes longer to import than this module
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

@@ -1,7 +1,5 @@
 """What a variable has as a method, and its operators: the functions of fleetrun/tensor.py by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fleetrun import _indexing, tensor

@@ -1,8 +1,6 @@
 """Numbers of an operator of which some are variables: the sizes of a reshape whose batch is
 paddle.shape(x)[0]. The engine's side is runtime/engine/operators/numbers.h."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,10 +9,12 @@ from fleetrun._variable import Variable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+else:
+    ArrayLike = Any
 
 # Sizes of which some may be known only when the program runs, and what arithmetic takes beside a variable.
-Shape: TypeAlias = "int | Variable | Sequence[int | Variable]"
-Operand: TypeAlias = "Variable | ArrayLike"
+Shape: TypeAlias = int | Variable | Sequence[int | Variable]
+Operand: TypeAlias = Variable | ArrayLike
 
 
 def listed(values: Any) -> list[Any]:

@@ -4,8 +4,6 @@ The class is empty until fleetrun/_methods.py, above those functions, fills it. 
 _operators.pyi.
 """
 
-from __future__ import annotations
-
 from fleetrun._lazy import missing
 
 

@@ -1,14 +1,10 @@
 """ParamAttr: what a script may say about a parameter."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from fleetrun._error import Error
-
-if TYPE_CHECKING:
-    from fleetrun.nn.initializer import Initializer
-    from fleetrun.regularizer import WeightDecay
+from fleetrun.nn.initializer import Initializer
+from fleetrun.regularizer import WeightDecay
 
 
 class ParamAttr:
@@ -47,15 +43,12 @@ class ParamAttr:
 
 # What a layer takes for a parameter: its attribute, name, initializer or regularizer; True is the default,
 # False none.
-ParamLike: TypeAlias = "ParamAttr | str | Initializer | WeightDecay | bool | None"
+ParamLike: TypeAlias = ParamAttr | str | Initializer | WeightDecay | bool | None
 
 
 def to_attr(attr: ParamLike, function: str) -> ParamAttr | Literal[False]:
     """The ParamAttr that `attr` (None, a name, an initializer, a ParamAttr or False) stands for; False
     stays."""
-    from fleetrun.nn.initializer import Initializer
-    from fleetrun.regularizer import WeightDecay
-
     if attr is False or isinstance(attr, ParamAttr):
         return attr
     if attr is None or attr is True:

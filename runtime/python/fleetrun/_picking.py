@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 from fleetrun import _dtypes as dtypes
 from fleetrun import _numbers
 from fleetrun._arguments import refuse
 from fleetrun._creation import to_tensor
 from fleetrun._error import Error
-from fleetrun._graph import append, unique_name
-from fleetrun._variable import Variable
-
-if TYPE_CHECKING:
-    from fleetrun._dtypes import DTypeLike
+from fleetrun._graph import append, temporaries, unique_name
+from fleetrun._types import Any, DTypeLike, Sequence, Variable
 
 
 def gather(x: Variable, index: Variable, axis: int | None = None, name: str | None = None) -> Variable:
@@ -65,8 +59,7 @@ def nonzero(x: Variable, as_tuple: bool = False) -> Any:
 
 
 def _two(kind, operator, inputs, attributes):
-    prefix = unique_name(kind) + ".tmp"
-    outputs = [unique_name(prefix) for _ in range(2)]
+    outputs = temporaries(unique_name(kind), 2)
     return tuple(append(kind, operator, inputs, attributes, outputs))
 
 
@@ -139,8 +132,7 @@ def unique(
     """The different values of x in rising order; and, as asked for, their first places in the flattened x,
     for each value of x which one it is, and how often each is there."""
     refuse("paddle.unique", axis=(axis, None))
-    prefix = unique_name("unique") + ".tmp"
-    made = append("unique", "unique", [x], {}, [unique_name(prefix) for _ in range(4)])
+    made = append("unique", "unique", [x], {}, temporaries(unique_name("unique"), 4))
     places = [
         one if dtypes.name_of(dtype) == "int64" else one.cast(dtype)
         for one, wanted in zip(made[1:], (return_index, return_inverse, return_counts))

@@ -1,7 +1,5 @@
 """Where a program runs. Always the CPU: other places are accepted, and say so once."""
 
-from __future__ import annotations
-
 import sys
 
 from fleetrun._error import Error

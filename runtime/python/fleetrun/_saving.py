@@ -3,10 +3,11 @@ were."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fleetrun import framework
 from fleetrun._error import Error
+from fleetrun._types import Any
 
 if TYPE_CHECKING:
     import os

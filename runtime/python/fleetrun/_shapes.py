@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fleetrun import _numbers
 from fleetrun._error import Error
-from fleetrun._graph import append, unique_name
-from fleetrun._numbers import Shape
-from fleetrun._variable import Variable
+from fleetrun._graph import append, temporaries, unique_name
+from fleetrun._types import Sequence, Shape, Variable
 
 
 def concat(x: Sequence[Variable], axis: int = 0, name: str | None = None) -> Variable:
@@ -31,7 +28,7 @@ def split(
     else:
         sections = [int(size) for size in num_or_sections]
         count, attributes = len(sections), {"sections": sections}
-    outputs = [unique_name(kind + ".tmp") for _ in range(count)]
+    outputs = temporaries(kind, count)
     made = append("split", "split", [x], {"axis": int(axis), **attributes}, outputs)
     return made if isinstance(made, list) else [made]
 

@@ -9,8 +9,6 @@ Worlds change under a running process only in a parameter-server job with elasti
 other jobs the processes are started again, and the new ones find the new world.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from typing import Any

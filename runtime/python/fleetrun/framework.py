@@ -12,6 +12,7 @@ from fleetrun._graph import (
     name_scope,
     program_guard,
     seed,
+    temporaries,
     unique_name,
     unique_name_guard,
 )
@@ -22,7 +23,7 @@ from fleetrun._variable import Parameter, Variable
 __all__ = [
     "append", "create_parameter", "default_main_program", "default_startup_program", "global_scope",
     "make_parameter", "name_scope", "ParamAttr", "Parameter", "Program", "program_guard", "Scope",
-    "scope_guard", "ScopeVariable", "seed", "unique_name", "unique_name_guard", "Variable",
+    "scope_guard", "ScopeVariable", "seed", "temporaries", "unique_name", "unique_name_guard", "Variable",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _lazy.attach(

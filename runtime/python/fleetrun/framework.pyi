@@ -9,6 +9,7 @@ from fleetrun._graph import make_parameter as make_parameter
 from fleetrun._graph import name_scope as name_scope
 from fleetrun._graph import program_guard as program_guard
 from fleetrun._graph import seed as seed
+from fleetrun._graph import temporaries as temporaries
 from fleetrun._graph import unique_name as unique_name
 from fleetrun._graph import unique_name_guard as unique_name_guard
 from fleetrun._param_attr import ParamAttr as ParamAttr
@@ -28,4 +29,4 @@ from fleetrun._mode import in_dynamic_mode as in_dynamic_mode
 from fleetrun._places import CPUPlace as CPUPlace
 from fleetrun._places import CUDAPlace as CUDAPlace
 from fleetrun._places import CUDAPinnedPlace as CUDAPinnedPlace
-__all__ = ['append', 'create_parameter', 'default_main_program', 'default_startup_program', 'global_scope', 'make_parameter', 'name_scope', 'ParamAttr', 'Parameter', 'Program', 'program_guard', 'Scope', 'scope_guard', 'ScopeVariable', 'seed', 'unique_name', 'unique_name_guard', 'Variable', 'core', 'io_utils', 'save', 'load', 'get_default_dtype', 'set_default_dtype', 'in_dynamic_mode', 'CPUPlace', 'CUDAPlace', 'CUDAPinnedPlace']
+__all__ = ['append', 'create_parameter', 'default_main_program', 'default_startup_program', 'global_scope', 'make_parameter', 'name_scope', 'ParamAttr', 'Parameter', 'Program', 'program_guard', 'Scope', 'scope_guard', 'ScopeVariable', 'seed', 'temporaries', 'unique_name', 'unique_name_guard', 'Variable', 'core', 'io_utils', 'save', 'load', 'get_default_dtype', 'set_default_dtype', 'in_dynamic_mode', 'CPUPlace', 'CUDAPlace', 'CUDAPinnedPlace']

@@ -5,8 +5,6 @@ What `python -m paddle.distributed.launch` and `python -m torch.distributed.run`
 process becomes fleetrun: nothing stands between it and whoever started it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

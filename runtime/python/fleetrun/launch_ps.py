@@ -6,8 +6,6 @@ logs in ./logs. --node_ip is this host's address, --cluster_node_ips those of al
 read and has no effect. Every other flag is fleetrun's own.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

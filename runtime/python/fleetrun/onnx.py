@@ -4,19 +4,14 @@ fleetrun does.
 Source: the operators' definitions at https://onnx.ai/onnx/operators, opset 13.
 """
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from fleetrun import framework
 from fleetrun._error import Error
-
-if TYPE_CHECKING:
-    from fleetrun._graph import Program
-    from fleetrun.static.io import Fetches
+from fleetrun._types import Any, Fetches, Program
+from fleetrun.static.io import names_of
 
 __all__ = ["export"]
 
@@ -63,7 +58,7 @@ def export(path: str, feed_vars: Fetches, fetch_vars: Fetches, program: Program 
     """
     onnx = _package()
     program = program or framework.default_main_program()
-    feeds, fetches = _names(feed_vars), _names(fetch_vars)
+    feeds, fetches = names_of(feed_vars), names_of(fetch_vars)
     native = program.native.clone_for_test()
     needed, kept = set(fetches), []
     for name in (*feeds, *fetches):
@@ -105,11 +100,6 @@ def _package():
             "config", "paddle.onnx.export needs the package onnx, which is not installed", "pip install onnx"
         ) from error
     return onnx
-
-
-def _names(variables):
-    listed = variables if isinstance(variables, (list, tuple)) else [variables]
-    return [variable if isinstance(variable, str) else variable.name for variable in listed]
 
 
 class _Graph:

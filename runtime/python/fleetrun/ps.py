@@ -28,16 +28,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fleetrun import _native
 from fleetrun._error import Error
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from fleetrun._types import Any, ArrayLike, Iterable, Sequence
 
 __all__ = [
     "Accessor", "Admission", "Client", "Constant", "DenseTable", "Initializer", "is_server", "MODES",

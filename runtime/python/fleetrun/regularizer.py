@@ -1,7 +1,5 @@
 """Weight decay."""
 
-from __future__ import annotations
-
 from fleetrun import _lazy
 from fleetrun._error import Error
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import builtins
 import numbers
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import _dtypes as dtypes
 from fleetrun import _numbers
@@ -79,13 +77,7 @@ from fleetrun._shapes import (
     unsqueeze,
     unstack,
 )
-from fleetrun._variable import Variable
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from fleetrun._dtypes import DTypeLike
-    from fleetrun._numbers import Operand
+from fleetrun._types import Any, ArrayLike, Callable, DTypeLike, Operand, Sequence, Variable
 
 __all__ = [
     "abs", "add", "add_n", "all", "any", "arange", "argmax", "argmin", "argsort", "assign", "bernoulli",

@@ -10,19 +10,13 @@ once: its arrays are not to be touched before task.wait() has returned. Ranks (s
 also in calls of a group.
 """
 
-from __future__ import annotations
-
 import datetime
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import _native
 from fleetrun._error import Error
+from fleetrun._types import Any, Callable, Iterable, Sequence
 from fleetrun.distributed._arrays import copy, empty_like, join, view
-from fleetrun.distributed._world import the_world
-
-if TYPE_CHECKING:
-    from fleetrun.distributed._world import Group
+from fleetrun.distributed._world import Group, the_world
 
 __all__ = [
     "all_gather", "all_gather_object", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast",

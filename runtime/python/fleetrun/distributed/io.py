@@ -1,19 +1,14 @@
 """paddle.distributed.io: what a training keeps, and models that servers' tables belong to."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import _lazy, framework
 from fleetrun._arguments import refuse
+from fleetrun._types import Any, Program
 from fleetrun.static import io
 from fleetrun.static.io import is_persistable
 from fleetrun.static.lookups import LOOKUPS
 from fleetrun.static.training import training_of
-
-if TYPE_CHECKING:
-    from fleetrun._graph import Program
 
 __all__ = ["is_persistable", "load_inference_model_distributed", "load_persistables", "save_persistables"]
 

@@ -1,13 +1,9 @@
 """paddle.fluid.layers: what scripts of Paddle 1.x build a program with, under its names and signatures.
 Source: document 000."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 from fleetrun import _lazy, framework, tensor
 from fleetrun._arguments import refuse
+from fleetrun._types import Any, DTypeLike, Initializer, ParamLike, Sequence, Variable
 from fleetrun.nn import functional
 from fleetrun.nn.functional import log_loss, softmax, softmax_with_cross_entropy, square_error_cost
 from fleetrun.static import inputs, nn
@@ -15,12 +11,6 @@ from fleetrun.static.inputs import create_global_var
 from fleetrun.static.metrics import accuracy, auc
 from fleetrun.static.nn import continuous_value_model, sequence_pool
 from fleetrun.tensor import cast, matmul, reshape, slice, split, stack
-
-if TYPE_CHECKING:
-    from fleetrun._dtypes import DTypeLike
-    from fleetrun._param_attr import ParamLike
-    from fleetrun._variable import Variable
-    from fleetrun.nn.initializer import Initializer
 
 __all__ = [
     "accuracy", "auc", "cast", "concat", "continuous_value_model", "create_global_var", "create_parameter",

@@ -1,7 +1,5 @@
 """Batch samplers: which examples make a batch, and which batches are this trainer's."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Data sets: things with examples, by number (Dataset) or one after the other (IterableDataset)."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

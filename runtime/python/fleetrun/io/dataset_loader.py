@@ -1,15 +1,11 @@
 """DataLoader.from_dataset: the batches of a QueueDataset or an InMemoryDataset, for a loop over
 Executor.run."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
-
 import numpy
 
 from fleetrun import _native
 from fleetrun._error import Error
+from fleetrun._types import Any, Iterator
 from fleetrun.io._feeds import check_places
 from fleetrun.lod_tensor import LoDTensor
 

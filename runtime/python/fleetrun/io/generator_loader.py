@@ -7,26 +7,22 @@ Source: document 004, section 1. What comes out and when is Paddle 2.6.2's, comp
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from fleetrun import framework
 from fleetrun._error import Error
+from fleetrun._types import Any, Callable, Iterator, Sequence, Variable
 from fleetrun.core import EOFException
 from fleetrun.io import _collate, _passes, _seeds
 from fleetrun.io._feeds import check_places, feed_names, named
 from fleetrun.io._worker import Work
 from fleetrun.io._workers import Workers
 from fleetrun.io.dataset import IterableDataset
+from fleetrun.io.readers import Reader
 from fleetrun.io.readers import batch as in_batches
 from fleetrun.io.sampler import above_zero
 from fleetrun.static._runs import LOADERS
-
-if TYPE_CHECKING:
-    from fleetrun._variable import Variable
-    from fleetrun.io.readers import Reader
 
 __all__ = ["GeneratorLoader", "in_own_process", "PyReader"]
 

@@ -1,7 +1,5 @@
 """paddle.batch: examples in lists, for DataLoader.from_generator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 

@@ -1,16 +1,9 @@
 """Functions of nn.functional that bring values to mean 0 and variance 1, and prelu, which too has
 channels."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 from fleetrun import framework
 from fleetrun._error import Error
-
-if TYPE_CHECKING:
-    from fleetrun._variable import Variable
+from fleetrun._types import Any, Sequence, Variable
 
 
 def layer_norm(
@@ -42,7 +35,7 @@ def layer_norm_from(
     layer: str | None = None,
 ) -> Variable:
     """layer_norm over the axes from begin_norm_axis on."""
-    names = _temporaries(layer or framework.unique_name("layer_norm"), 3)
+    names = framework.temporaries(layer or framework.unique_name("layer_norm"), 3)
     return framework.append(
         "layer_norm",
         "layer_norm",
@@ -100,7 +93,7 @@ def batch_norm_with(
             f'paddle.nn.functional.batch_norm(data_format="{data_format}"): there is no such format',
             "use NC, NCL, NCHW, NLC or NHWC",
         )
-    own = _temporaries(layer or framework.unique_name("batch_norm"), 3)
+    own = framework.temporaries(layer or framework.unique_name("batch_norm"), 3)
     names = [own[0], mean.name, variance.name, *own[1:]]
     return framework.append(
         "batch_norm",
@@ -145,8 +138,3 @@ def prelu_with(
         {"mode": mode, "channels_last": mode == "channel" and data_format in ("NLC", "NHWC", "NDHWC")},
         layer=layer,
     )
-
-
-def _temporaries(layer, count):
-    """Names of that many outputs of a layer's operator."""
-    return [framework.unique_name(layer + ".tmp") for _ in range(count)]

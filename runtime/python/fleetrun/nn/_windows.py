@@ -6,17 +6,10 @@ axis, a list of such pairs for all dimensions, "VALID" (none) or "SAME" (as many
 of the stride).
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 from fleetrun import framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
-
-if TYPE_CHECKING:
-    from fleetrun._variable import Variable
+from fleetrun._types import Any, Sequence, Variable
 
 
 def conv1d(
@@ -155,8 +148,7 @@ def _max_pool(function, x, axes, kernel, stride, padding, return_mask, ceil_mode
             f"paddle.nn.functional.{function}(return_mask=True) of {data_format} is not supported",
             "use the data_format with channels first",
         )
-    prefix = framework.unique_name(function) + ".tmp"
-    outputs = [framework.unique_name(prefix) for _ in range(2)]
+    outputs = framework.temporaries(framework.unique_name(function), 2)
     out, mask = framework.append(function, "max_pool2d", [x], attributes, outputs)
     return (out, mask) if return_mask else _back(out, last)
 

@@ -1,8 +1,6 @@
 """Gradient clipping: what an optimizer's grad_clip says. Gradients are cut before weight decay is added, and
 on trainers before they are sent to servers. ParamAttr(need_clip=False) leaves a parameter out."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from fleetrun import _native

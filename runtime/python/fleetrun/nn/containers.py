@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
-
+from fleetrun._types import Any, Iterable, Iterator
 from fleetrun.nn.layer import Layer
 
 __all__ = ["LayerList", "Sequential"]

@@ -1,20 +1,12 @@
 """Functions of layers: activations, products, lookups, losses. Names, arguments and defaults are Paddle's."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 from fleetrun import _lazy, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
+from fleetrun._types import Any, DTypeLike, Sequence, Variable
 from fleetrun.nn._norms import batch_norm, layer_norm, prelu
 from fleetrun.nn._windows import avg_pool1d, avg_pool2d, conv1d, conv2d, max_pool1d, max_pool2d
 from fleetrun.tensor import _unary, tanh
-
-if TYPE_CHECKING:
-    from fleetrun._dtypes import DTypeLike
-    from fleetrun._variable import Variable
 
 __all__ = [
     "avg_pool1d", "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits",
@@ -215,8 +207,7 @@ def dropout(
             f'paddle.nn.functional.dropout(mode="{mode}"): there is no such mode',
             'use "upscale_in_train" or "downscale_in_infer"',
         )
-    prefix = framework.unique_name("dropout") + ".tmp"
-    outputs = [framework.unique_name(prefix) for _ in range(2)]
+    outputs = framework.temporaries(framework.unique_name("dropout"), 2)
     return framework.append(
         "dropout", "dropout", [x], {"dropout_prob": float(p), "is_test": not training, "mode": mode}, outputs
     )[0]

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework
-
-if TYPE_CHECKING:
-    from fleetrun._dtypes import DTypeLike
-    from fleetrun._param_attr import ParamLike
-    from fleetrun._variable import Parameter
-    from fleetrun.nn.initializer import Initializer
+from fleetrun._types import Any, DTypeLike, Initializer, Iterator, Parameter, ParamLike, Sequence
 
 __all__ = ["Layer"]
 

@@ -1,18 +1,8 @@
 """The layers: each is its function (functional.py) with the parameters that it needs."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
+from fleetrun._types import Any, ParamLike, Sequence, Variable
 from fleetrun.nn import functional, initializer
 from fleetrun.nn.layer import Layer
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from fleetrun._param_attr import ParamLike
-    from fleetrun._variable import Variable
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "LeakyReLU",

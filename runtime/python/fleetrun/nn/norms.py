@@ -1,21 +1,13 @@
 """Layers that bring values to mean 0 and variance 1, and PReLU: their functions (_norms.py) with the
 parameters they need."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
+from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
 from fleetrun.nn import _norms, initializer
 from fleetrun.nn.layer import Layer
-
-if TYPE_CHECKING:
-    from fleetrun._dtypes import DTypeLike
-    from fleetrun._param_attr import ParamLike
-    from fleetrun._variable import Variable
 
 __all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "LayerNorm", "PReLU"]
 

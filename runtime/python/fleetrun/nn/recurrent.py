@@ -6,21 +6,15 @@ bias_hh[gates * hidden], uniform within ±1 / sqrt(hidden); an attribute False: 
 Gates: GRU reset, update, candidate; LSTM input, forget, cell, output.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework, tensor
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
+from fleetrun._types import Any, ParamLike, Variable
 from fleetrun.nn import functional, initializer
 from fleetrun.nn.containers import LayerList
 from fleetrun.nn.layer import Layer
-
-if TYPE_CHECKING:
-    from fleetrun._param_attr import ParamLike
-    from fleetrun._variable import Variable
 
 __all__ = [
     "BiRNN", "GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCellBase", "run", "SimpleRNN",

@@ -1,21 +1,14 @@
 """Attention and the encoder made of it. Source: Vaswani et al., Attention is all you need, 2017."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 from fleetrun import tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
+from fleetrun._types import Any, ParamLike, Variable
 from fleetrun.nn import functional
 from fleetrun.nn.containers import LayerList
 from fleetrun.nn.layer import Layer
 from fleetrun.nn.layers import Dropout, Linear
 from fleetrun.nn.norms import LayerNorm
-
-if TYPE_CHECKING:
-    from fleetrun._param_attr import ParamLike
-    from fleetrun._variable import Variable
 
 __all__ = ["MultiHeadAttention", "TransformerEncoder", "TransformerEncoderLayer"]
 

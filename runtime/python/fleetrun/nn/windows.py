@@ -1,18 +1,12 @@
 """Layers that slide a window over sequences and images: their functions (_windows.py) with the parameters
 they need."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
+from fleetrun._types import Any, ParamLike, Sequence
 from fleetrun.nn import _windows, initializer
 from fleetrun.nn.layer import Layer
-
-if TYPE_CHECKING:
-    from fleetrun._param_attr import ParamLike
 
 __all__ = ["AvgPool1D", "AvgPool2D", "Conv1D", "Conv2D", "MaxPool1D", "MaxPool2D"]
 

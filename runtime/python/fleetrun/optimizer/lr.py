@@ -5,8 +5,6 @@ script says by calling it. The optimizer takes the value that the schedule has w
 dataset, begins. Formulas and names are Paddle's.
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Callable, Mapping, Sequence

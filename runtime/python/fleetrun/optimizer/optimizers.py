@@ -1,24 +1,16 @@
 """Optimizers as a script makes them. minimize() puts backward and updates into the program."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
+from fleetrun._types import Any, Parameter, Program, Sequence, Variable, WeightDecay
 from fleetrun.nn import clip
+from fleetrun.nn.clip import Clip
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static.lookups import choices_of
 from fleetrun.static.training import Training, attach
-
-if TYPE_CHECKING:
-    from fleetrun._graph import Program
-    from fleetrun._variable import Parameter, Variable
-    from fleetrun.nn.clip import Clip
-    from fleetrun.regularizer import WeightDecay
 
 __all__ = ["Adagrad", "Adam", "AdamW", "Ftrl", "Momentum", "Optimizer", "RMSProp", "SGD"]
 

@@ -1,11 +1,10 @@
 """How each program is run: kept beside the programs, for the executor and for what it asks."""
 
 import threading
-from collections.abc import Callable
-from typing import Any
 
 from fleetrun import _native
 from fleetrun._graph import SideTable
+from fleetrun._types import Any, Callable
 
 
 class Run:

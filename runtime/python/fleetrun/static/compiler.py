@@ -26,15 +26,11 @@ trainers average parameters when an average is due.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import _lazy, _native, framework
 from fleetrun._error import Error
+from fleetrun._types import Any, Program, Variable
 from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
-
-if TYPE_CHECKING:
-    from fleetrun._graph import Program
-    from fleetrun._variable import Variable
 
 __all__ = ["CompiledProgram", "cpu_num"]
 

@@ -3,11 +3,6 @@
 Source: documents 002 and 003; the engine is runtime/engine/executor.h and runtime/trainer/dataset_trainer.h.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
 import numpy
 
 from fleetrun import _native, elastic, framework
@@ -15,17 +10,13 @@ from fleetrun import _places as places
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._heartbeat import heartbeat
+from fleetrun._places import CPUPlace
+from fleetrun._types import Any, Fetches, Mapping, Program, Scope, Sequence
+from fleetrun.distributed.dataset._base import DatasetBase
 from fleetrun.lod_tensor import LoDTensor
 from fleetrun.static._runs import LOADERS, RUNS
+from fleetrun.static.compiler import CompiledProgram
 from fleetrun.static.training import is_trained, tables_of
-
-if TYPE_CHECKING:
-    from fleetrun._graph import Program
-    from fleetrun._places import CPUPlace
-    from fleetrun._scope import Scope
-    from fleetrun.distributed.dataset._base import DatasetBase
-    from fleetrun.static.compiler import CompiledProgram
-    from fleetrun.static.io import Fetches
 
 __all__ = ["Executor", "SingleValue"]
 

@@ -1,20 +1,13 @@
 """Inputs and kept values of a program."""
 
-from __future__ import annotations
-
 import operator
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fleetrun import _dtypes as dtypes
 from fleetrun import framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._places import CPUPlace
-
-if TYPE_CHECKING:
-    from fleetrun._dtypes import DTypeLike
-    from fleetrun._variable import Variable
+from fleetrun._types import DTypeLike, Sequence, Variable
 
 __all__ = ["cpu_places", "create_global_var", "data", "InputSpec"]
 

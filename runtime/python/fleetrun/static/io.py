@@ -15,35 +15,26 @@ the scope: fleet.save_persistables and fleet.save_inference_model ask the server
 are the servers' (or this process's tables') to save, with the same two calls.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math
 import os
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 
 from fleetrun import _tensors, framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
-
-if TYPE_CHECKING:
-    from fleetrun._graph import Program
-    from fleetrun._variable import Variable
+from fleetrun._types import Any, Callable, Fetches, Iterable, Mapping, Program, Sequence, Variable
 
 __all__ = [
-    "Fetches", "is_persistable", "load", "load_inference_model", "load_program_state", "load_vars", "prune",
+    "is_persistable", "load", "load_inference_model", "load_program_state", "load_vars", "prune",
     "save", "save_inference_model", "save_vars", "set_program_state", "unpickled_object", "write_inference",
     "write_pickled",
 ]  # fmt: skip
 
 _FORMAT = "fleetrun program 1"
-# Variables, or their names.
-Fetches: TypeAlias = "Variable | str | Sequence[Variable | str]"
 
 
 def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -> None:
@@ -77,13 +68,7 @@ def load(
 
     Throws: Error(data) for a file that is missing, is no such file, or holds other shapes.
     """
-    values = _unpickled(f"{model_path}.pdparams")
-    if os.path.exists(f"{model_path}.pdopt"):
-        values |= _unpickled(f"{model_path}.pdopt")
-    names = None if var_list is None else {variable.name for variable in var_list}
-    _set(
-        program, {name: value for name, value in values.items() if names is None or name in names}, model_path
-    )
+    _set(program, load_program_state(model_path, var_list), model_path)
 
 
 def load_program_state(model_path: str, var_list: Iterable[Variable] | None = None) -> dict[str, Any]:
@@ -172,7 +157,7 @@ def save_inference_model(
     configs.pop("clip_extra", None)
     if configs:
         raise Error("config", f"paddle.static.save_inference_model has no argument {sorted(configs)[0]}")
-    feeds, fetches = _names(feed_vars), _names(fetch_vars)
+    feeds, fetches = names_of(feed_vars), names_of(fetch_vars)
     pruned = prune(program or framework.default_main_program(), feeds, fetches)
     if pruned.native.has_operator("sparse_embedding"):
         raise Error(
@@ -263,8 +248,9 @@ def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
     return pruned
 
 
-def _names(variables):
-    listed = variables if isinstance(variables, (list, tuple)) else [variables]
+def names_of(variables: Fetches) -> list[str]:
+    """The names of variables, or of names, of one or of several."""
+    listed = [variables] if isinstance(variables, (str, Variable)) else variables
     return [variable if isinstance(variable, str) else variable.name for variable in listed]
 
 

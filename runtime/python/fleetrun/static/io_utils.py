@@ -1,14 +1,8 @@
 """paddle.framework.io_utils: which variables of a program are kept, and why."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from fleetrun import _lazy, framework
+from fleetrun._types import Variable
 from fleetrun.static.io import is_persistable
-
-if TYPE_CHECKING:
-    from fleetrun._variable import Variable
 
 __all__ = ["is_belong_to_optimizer", "is_parameter", "is_persistable"]
 

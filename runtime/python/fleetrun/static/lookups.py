@@ -3,17 +3,11 @@ training."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from fleetrun import _native
-    from fleetrun._graph import Program
-    from fleetrun.distributed.entries import EntryAttr
+from fleetrun._types import Callable, Mapping, Program
+from fleetrun.distributed.entries import EntryAttr
 
 __all__ = ["choices_of", "Lookup", "LOOKUPS", "note", "TABLE_CLASSES"]
 

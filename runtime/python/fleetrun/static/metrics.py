@@ -1,16 +1,10 @@
 """Metrics that are computed inside the program."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from fleetrun import framework, tensor
 from fleetrun._arguments import refuse
+from fleetrun._types import Variable
 from fleetrun.nn import functional
 from fleetrun.static.inputs import create_global_var
-
-if TYPE_CHECKING:
-    from fleetrun._variable import Variable
 
 __all__ = ["accuracy", "auc", "ctr_metric_bundle"]
 

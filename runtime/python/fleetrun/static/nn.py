@@ -1,23 +1,15 @@
 """paddle.static.nn: layers as functions that make their own parameters."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import _lazy, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
+from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
+from fleetrun.distributed.entries import EntryAttr
 from fleetrun.nn import _norms, _windows, functional, initializer
 from fleetrun.static import lookups
-
-if TYPE_CHECKING:
-    from fleetrun._dtypes import DTypeLike
-    from fleetrun._param_attr import ParamLike
-    from fleetrun._variable import Variable
-    from fleetrun.distributed.entries import EntryAttr
 
 __all__ = [
     "batch_norm", "continuous_value_model", "conv2d", "embedding", "fc", "layer_norm", "prelu",

@@ -1,21 +1,12 @@
 """ParallelExecutor: a program on several replicas, as Paddle 1.x spells it. Source: document 000."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 from fleetrun import framework
 from fleetrun._arguments import refuse
 from fleetrun._places import CPUPlace, CUDAPlace
+from fleetrun._types import Any, Fetches, Program, Scope, Variable
+from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
 from fleetrun.static.compiler import CompiledProgram
 from fleetrun.static.executor import Executor
-
-if TYPE_CHECKING:
-    from fleetrun._graph import Program
-    from fleetrun._scope import Scope
-    from fleetrun._variable import Variable
-    from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
-    from fleetrun.static.io import Fetches
 
 __all__ = ["ParallelExecutor"]
 

@@ -1,13 +1,7 @@
 """Print: a variable's value, written whenever it is computed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from fleetrun import framework
-
-if TYPE_CHECKING:
-    from fleetrun._variable import Variable
+from fleetrun._types import Variable
 
 __all__ = ["Print"]
 

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
+from fleetrun._types import Any, Callable, Program
+from fleetrun.distributed.fleet._exchange import Exchange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from fleetrun._graph import Program
     from fleetrun.distributed.fleet._collective_program import CollectiveProgram
-    from fleetrun.distributed.fleet._exchange import Exchange
 
 __all__ = ["attach", "FixedOptions", "is_trained", "share", "tables_of", "Training", "training_of"]
 

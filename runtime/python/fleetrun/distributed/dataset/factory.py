@@ -1,15 +1,10 @@
 """DatasetFactory: the older way to make a dataset."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fleetrun._error import Error
 from fleetrun.distributed.dataset.in_memory import InMemoryDataset
 from fleetrun.distributed.dataset.queue import QueueDataset
-
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = ["DatasetFactory"]
 

@@ -1,9 +1,8 @@
 """A program that is trained collectively: its parameters start alike on every rank, and its gradients are
 averaged, or with local SGD its parameters."""
 
-from typing import Any
-
 from fleetrun import _native
+from fleetrun._types import Any
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._world import the_world
 from fleetrun.distributed.parallel.options import ParallelOptions

@@ -1,24 +1,14 @@
 """Saving, loading and shrinking of what Fleet trains: calls of trainers, as a rule of the first one alone,
 with a barrier after."""
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from fleetrun import framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fleetrun._graph import Program
-    from fleetrun._scope import Scope
-    from fleetrun._variable import Variable
-    from fleetrun.static.training import Training
+from fleetrun._types import Any, Callable, Program, Scope, Sequence, Variable
+from fleetrun.static.training import Training
 
 
 class Keeping:

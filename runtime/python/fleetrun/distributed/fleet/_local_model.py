@@ -5,12 +5,12 @@ DIR/tables/: the rows of sparse_embedding, as servers write them (ps/).
 """
 
 import os
-from typing import Any
 
 import numpy
 
 from fleetrun import framework
 from fleetrun._error import Error
+from fleetrun._types import Any
 
 
 def save(training, program, dirname, mode=0):

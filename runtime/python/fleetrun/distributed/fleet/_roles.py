@@ -9,8 +9,6 @@ The variables (the environment contract; every one missing or contradictory is n
   PADDLE_TRAINER_ENDPOINTS      trainers' endpoints, for those who ask
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

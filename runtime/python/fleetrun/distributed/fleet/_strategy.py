@@ -1,7 +1,5 @@
 """DistributedStrategy: what a script says about how to train together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fleetrun._arguments import whole_number

@@ -1,17 +1,9 @@
 """The Fleet of document 000, paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.fleet:
 today's Fleet with two more names, and an init_worker that may come before the start-up program has run."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
 from fleetrun import framework
+from fleetrun._types import Any, Program, Scope, Sequence
 from fleetrun.distributed.fleet._fleet import the_fleet
-
-if TYPE_CHECKING:
-    from fleetrun._graph import Program
-    from fleetrun._scope import Scope
 
 
 class TranspilerFleet:

@@ -1,7 +1,5 @@
 """The older strategies: one class for each mode, made by DistributedStrategyFactory. Source: document 000."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fleetrun._error import Error

@@ -1,7 +1,5 @@
 """fleet.util: files for this trainer, and small sums over all trainers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import Any

@@ -14,7 +14,7 @@ import sys
 
 from fleetrun.distributed.fleet._generator_errors import noted, other_name
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # typing takes longer to import than this module
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any

@@ -7,15 +7,14 @@ each call is a barrier. Throws: Error(config) for a variable without a value.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fleetrun import _lazy, framework
 from fleetrun._error import Error
+from fleetrun._types import Any, Scope
 
 if TYPE_CHECKING:
     import numpy
-
-    from fleetrun._scope import Scope
 
 __all__ = ["acc", "auc", "mae", "max", "min", "mse", "rmse", "sum"]
 

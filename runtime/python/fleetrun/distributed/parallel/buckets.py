@@ -6,11 +6,12 @@ backward. All ranks start and finish the same buckets in the same order.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from fleetrun import _native
+from fleetrun._types import Any
 from fleetrun.distributed._arrays import current_stream, view
 
 if TYPE_CHECKING:

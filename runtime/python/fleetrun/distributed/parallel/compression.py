@@ -13,12 +13,12 @@ Source: Lin et al., Deep Gradient Compression, 2018; defaults and thresholds are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from fleetrun import _native
+from fleetrun._types import Any, Sequence
 from fleetrun.distributed._arrays import view
 
 if TYPE_CHECKING:

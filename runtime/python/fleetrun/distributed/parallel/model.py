@@ -1,23 +1,18 @@
 """DataParallel: a PyTorch module whose gradients are the means over all ranks."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fleetrun import _native
 from fleetrun._error import Error
+from fleetrun._types import Any, Callable, Iterator
 from fleetrun.distributed import collectives
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._world import the_world
+from fleetrun.distributed.parallel.options import ParallelOptions
 from fleetrun.distributed.parallel.reducer import Reducer
-
-if TYPE_CHECKING:
-    from fleetrun.distributed.parallel.options import ParallelOptions
 
 __all__ = ["DataParallel"]
 

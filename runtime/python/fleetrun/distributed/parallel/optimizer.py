@@ -10,18 +10,15 @@ document 004, section 3; Lin et al., 2018 and Wang and Joshi, 2019.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fleetrun import _native
 from fleetrun._error import Error
+from fleetrun._types import Any, Variable
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._world import the_world
-
-if TYPE_CHECKING:
-    from fleetrun._variable import Variable
-    from fleetrun.distributed.parallel.options import ParallelOptions
+from fleetrun.distributed.parallel.options import ParallelOptions
 
 __all__ = ["distribute_optimizer", "LocalSteps", "MOST_LOCAL_STEPS"]
 

@@ -1,7 +1,5 @@
 """Learning rates of a larger batch. Source: document 001, section 4.1."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -13,19 +13,19 @@ A parameter that no rank has used keeps what gradient it had, also None. Reentra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 import torch
 
 from fleetrun import _native
+from fleetrun._types import Any
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed.parallel.buckets import Bucket, RowBucket
 from fleetrun.distributed.parallel.compression import CompressedBucket
+from fleetrun.distributed.parallel.options import ParallelOptions
 
 if TYPE_CHECKING:
-    from fleetrun.distributed.parallel.options import ParallelOptions
-
     pass
 
 __all__ = ["Reducer"]

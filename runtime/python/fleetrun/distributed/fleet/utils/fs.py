@@ -5,17 +5,12 @@ Both have Paddle's calls. A path that is not there, or is there already, is an E
 Paddle: FSFileNotExistsError, FSFileExistsError.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fleetrun._error import Error
-
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = [
     "ExecuteError", "FSFileExistsError", "FSFileNotExistsError", "FSTimeOut", "HDFSClient", "LocalFS",
