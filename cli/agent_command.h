@@ -1,4 +1,5 @@
-// `fleetrun agent`: the part of a launch on another host (launcher/remote/agent). For launchers, not for people.
+// `fleetrun agent`: the part of a launch on another host (launcher/remote/agent).
+// For launchers, not for people.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// Three sources are shown until the job has ended: the processes' logs (by a child, which ends with the job or with
-// this process), the LAUNCH lines from now on (of a detached job from its launch.log; of any other, whose LAUNCH lines
-// are on its own terminal, the sentences that come with the events), and the end itself.
+// Three sources are shown until the job has ended: the processes' logs (by a child, which ends with the job
+// or with this process), the LAUNCH lines from now on (of a detached job from its launch.log; of any other,
+// whose LAUNCH lines are on its own terminal, the sentences that come with the events), and the end itself.
 #include "cli/attach_command.h"
 
 #include <fcntl.h>
@@ -33,8 +33,8 @@ constexpr CommandFlag kAttachFlags[] = {
 
 constexpr const char* kAttachHelp = R"(usage: fleetrun attach [JOB] [--all] [--lines=N]
 
-Shows a running job of yours until it ends, and exits with its exit status. JOB is a pod or a job id; without it there
-has to be one job only. Ctrl-C leaves the job running.
+Shows a running job of yours until it ends, and exits with its exit status. JOB is a pod or a job id; without
+it there has to be one job only. Ctrl-C leaves the job running.
 
 )";
 
@@ -108,8 +108,8 @@ launcher::LogWish logs_to_show(const CommandWords& words, const launcher::JobEnt
   return wish;
 }
 
-/// Looks on until the job has ended. Returns its exit status; nullopt when it has gone without saying it. `signal`
-/// becomes the one that ended the looking on alone.
+/// Looks on until the job has ended. Returns its exit status; nullopt when it has gone without saying it.
+/// `signal` becomes the one that ended the looking on alone.
 std::optional<int> look_on(launcher::ControlClient& events, Tail& launch_lines, int& signal) {
   const UniqueFd signals(open_signals());
   for (bool open = true; open; open = events.read_more()) {

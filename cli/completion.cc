@@ -1,5 +1,5 @@
-// What a shell needs to know is read off the settings once (Word) and then written in each shell's language. A
-// value is completed from its unit: "auto|none|core" is a choice, FILE and DIR are paths; others have none.
+// What a shell needs to know is read off the settings once (Word) and then written in each shell's language.
+// A value is completed from its unit: "auto|none|core" is a choice, FILE and DIR are paths; others have none.
 // Flags are known with '_'; who types '-' gets '-'. After the script the words are the script's own: files.
 #include "cli/completion.h"
 
@@ -100,7 +100,8 @@ _fleetrun() {
       -*)
         if [[ ${COMP_WORDS[index + 1]} == = ]]; then
           ((index += 2))
-        elif [[ " $_fleetrun_optional " != *" ${COMP_WORDS[index]//-/_} "* ]] && _fleetrun_value "${COMP_WORDS[index]}" ""; then
+        elif [[ " $_fleetrun_optional " != *" ${COMP_WORDS[index]//-/_} "* ]] &&
+          _fleetrun_value "${COMP_WORDS[index]}" ""; then
           ((index += 1))
         fi ;;
       *)
@@ -121,7 +122,8 @@ _fleetrun() {
     mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")
   else
     compopt -o filenames
-    mapfile -t COMPREPLY < <(compgen -f -- "$word"; [[ $COMP_CWORD -gt 1 ]] || compgen -W "$_fleetrun_subcommands" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -f -- "$word"
+      [[ $COMP_CWORD -gt 1 ]] || compgen -W "$_fleetrun_subcommands" -- "$word")
   fi
 }
 complete -F _fleetrun fleetrun

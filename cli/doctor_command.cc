@@ -36,9 +36,9 @@ constexpr CommandFlag kDoctorFlags[] = {
 constexpr const char* kDoctorHelp =
     R"(usage: fleetrun doctor [--hosts=H1,H2 | --hostfile=FILE] [--master=ADDRESS] [--json]
 
-Looks whether this host is fit for a job, or all hosts of a list: ssh, names, routes, TCP between each two of them in
-both directions, clocks, versions, devices, limits, directories, secrets. Says what is wrong and what to do. Starts no
-job, and leaves nothing behind. Exit status: 0, or 125 where there is a problem.
+Looks whether this host is fit for a job, or all hosts of a list: ssh, names, routes, TCP between each two of
+them in both directions, clocks, versions, devices, limits, directories, secrets. Says what is wrong and what
+to do. Starts no job, and leaves nothing behind. Exit status: 0, or 125 where there is a problem.
 
 )";
 

@@ -1,4 +1,5 @@
-// What `fleetrun doctor` found, for people: a line for each host, a matrix of who can dial whom, and what to do. Pure.
+// What `fleetrun doctor` found, for people: a line for each host,
+// a matrix of who can dial whom, and what to do. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Whose a word is has to be known before either parser sees it: a flag of the command's own, a flag of fleetrun's with
-// or without a word behind it, or the script, from which on everything is the script's.
+// Whose a word is has to be known before either parser sees it: a flag of the command's own, a flag of
+// fleetrun's with or without a word behind it, or the script, from which on everything is the script's.
 #include "cli/engine_words.h"
 
 #include <algorithm>

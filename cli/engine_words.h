@@ -1,5 +1,5 @@
-// The words of `fleetrun slurm`, `fleetrun k8s` and `fleetrun trace`: their own flags, and a launch as it is written to
-// fleetrun itself.
+// The words of `fleetrun slurm`, `fleetrun k8s` and `fleetrun trace`:
+// their own flags, and a launch as it is written to fleetrun itself.
 #pragma once
 
 #include <span>
@@ -17,7 +17,8 @@ struct LaunchWords {
   std::vector<std::string> launch;  // fleetrun's flags, the script and its arguments, as they were written
 };
 
-/// The command's flags may stand among fleetrun's, up to the script or "--". Throws: Error(usage) as parse_command_words does.
+/// The command's flags may stand among fleetrun's, up to the script or "--".
+/// Throws: Error(usage) as parse_command_words does.
 LaunchWords split_launch_words(std::string_view command, const std::vector<std::string>& arguments,
                                std::span<const CommandFlag> known);
 
@@ -25,12 +26,13 @@ struct EngineWords : LaunchWords {
   launcher::JobConfig config;  // what `launch` asks for, in an empty environment; not filled in for --help
 };
 
-/// Throws: Error(usage) as split_launch_words, parse_command_line and make_job_config do, without a script, and where
-/// the launch names its hosts or its meeting point itself: those are `engine`'s to say.
+/// Throws: Error(usage) as split_launch_words, parse_command_line and make_job_config do, without a script,
+/// and where the launch names its hosts or its meeting point itself: those are `engine`'s to say.
 EngineWords parse_engine_words(std::string_view command, std::string_view engine,
                                const std::vector<std::string>& arguments, std::span<const CommandFlag> known);
 
-/// A name made of the script's: "/a/Train_it.py" → "train-it". At most `longest` of a-z, 0-9 and '-', a letter first.
+/// A name made of the script's: "/a/Train_it.py" → "train-it".
+/// At most `longest` of a-z, 0-9 and '-', a letter first.
 std::string name_of_script(std::string_view script, std::size_t longest);
 
 }  // namespace fleetrun::cli

@@ -28,8 +28,8 @@ using namespace fleetrun;
 
 constexpr int kRefused = 125;
 
-/// Closed standard descriptors would be taken by the first files opened; a closed pipe, or a file that may not
-/// grow (ulimit -f), is an error code, not a signal. The processes of a job have their signals set back.
+/// Closed standard descriptors would be taken by the first files opened; a closed pipe, or a file that may
+/// not grow (ulimit -f), is an error code, not a signal. The processes of a job have their signals set back.
 void settle_process() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) == -1) (void)!::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);

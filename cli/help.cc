@@ -15,26 +15,27 @@ using launcher::Group;
 constexpr const char* kHead = R"(usage: fleetrun [FLAGS] SCRIPT [ARGUMENTS OF THE SCRIPT]
        fleetrun COMMAND …
 
-Starts the processes of a distributed training job, watches them, and ends them together. Each process finds its role,
-rank and peers in environment variables, as scripts for Paddle's Fleet expect them. Everything after SCRIPT is the
-script's own. A .py runs in a Python interpreter, anything else directly.
+Starts the processes of a distributed training job, watches them, and ends them together. Each process finds
+its role, rank and peers in environment variables, as scripts for Paddle's Fleet expect them. Everything after
+SCRIPT is the script's own. A .py runs in a Python interpreter, anything else directly.
 
 examples:
   fleetrun --server_num=1 --trainer_num=2 train.py    a parameter server and two trainers on this host
   fleetrun --nproc_per_node=4 train.py --epochs=3     four trainers that talk to each other (collective)
   fleetrun --gpus=0,1 train.py                        one trainer per GPU
   fleetrun --dry-run --server_num=1 train.py          show what would be started, and start nothing
-  fleetrun run_check                                  two processes that look for each other: does it work here?
+  fleetrun run_check                                  two processes that look for each other:
+                                                      does it work here?
   fleetrun --compat=paddle --server_num=1 train.py    a script that says `import paddle`, unchanged
 
-Logs are in log/workerlog.N (trainers) and log/serverlog.N; the first trainer's is shown on standard output too. When a
-process fails, the others are stopped, and fleetrun's exit status is that process's own.
+Logs are in log/workerlog.N (trainers) and log/serverlog.N; the first trainer's is shown on standard output
+too. When a process fails, the others are stopped, and fleetrun's exit status is that process's own.
 )";
 
 constexpr const char* kTail = R"(
-exit status: 0 all well; the first failing process's own, or 128 + its signal; 130, 143 or 129 after Ctrl-C, SIGTERM or
-SIGHUP; 75 please start the job again (it was drained); 127 the script is not there, 126 it cannot be started; 125 any
-other refusal of fleetrun itself.
+exit status: 0 all well; the first failing process's own, or 128 + its signal; 130, 143 or 129 after Ctrl-C,
+SIGTERM or SIGHUP; 75 please start the job again (it was drained); 127 the script is not there, 126 it cannot
+be started; 125 any other refusal of fleetrun itself.
 
 A flag may be written with '-' for '_', and wins over its variable in the environment. man fleetrun says more.
 )";

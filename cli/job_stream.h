@@ -25,8 +25,8 @@ struct StreamedEvent {
 /// nullopt for a line that is no event (an answer to a request). Pure.
 std::optional<StreamedEvent> parse_streamed(std::string_view line);
 
-/// Waits for `fd` to have something to read, for a signal of the user's, or for `patience` to pass (negative: no
-/// limit). Signals interrupt it: SIGINT, SIGTERM, SIGHUP and SIGWINCH are blocked and read from `signals`.
+/// Waits for `fd` to have something to read, for a signal of the user's, or for `patience` to pass (negative:
+/// no limit). Signals interrupt it: SIGINT, SIGTERM, SIGHUP and SIGWINCH are blocked and read from `signals`.
 struct Wake {
   bool readable = false;
   int signal = 0;

@@ -1,4 +1,5 @@
-// The words of `fleetrun k8s`; launcher/schedulers/manifest writes the manifests. Nothing is asked of a cluster.
+// The words of `fleetrun k8s`; launcher/schedulers/manifest writes the manifests.
+// Nothing is asked of a cluster.
 #include "cli/k8s_command.h"
 
 #include <algorithm>
@@ -37,13 +38,15 @@ constexpr CommandFlag kK8sFlags[] = {
 constexpr const char* kUsage =
     R"(usage: fleetrun k8s --image=IMAGE [FLAGS] [FLAGS OF FLEETRUN] SCRIPT [ARGUMENTS]
 
-Prints manifests that run this launch in Kubernetes, one fleetrun per pod: for kubectl apply -f -. The pods meet at the first
-one; a pod that is preempted, or ends with 75, is replaced, and one that fleetrun itself refuses fails the job at once.
+Prints manifests that run this launch in Kubernetes, one fleetrun per pod: for kubectl apply -f -. The pods
+meet at the first one; a pod that is preempted, or ends with 75, is replaced, and one that fleetrun itself
+refuses fails the job at once.
 
 examples:
   fleetrun k8s --image=registry/train:1 --nodes=4 --gpus_per_node=8 train.py
   fleetrun k8s --image=registry/train:1 --nnodes=2:16 train.py               elastic: goes on with 2 pods
-  fleetrun k8s --image=registry/rec:1 --kind=jobset --server_nodes=2 --nodes=4 --server_num=1 --trainer_num=2 train.py
+  fleetrun k8s --image=registry/rec:1 --kind=jobset --server_nodes=2 --nodes=4 --server_num=1 --trainer_num=2
+  train.py
 
 )";
 

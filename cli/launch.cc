@@ -317,7 +317,8 @@ class Launch {
 
   /// The same job on the same pod, with ports leased anew: those of the last attempt may be somebody else's
   /// by now.
-  /// In a job of several hosts the ports are renewed before the world is made, since the others have to know them.
+  /// In a job of several hosts the ports are renewed before the world is made,
+  /// since the others have to know them.
   Plan next_plan() {
     if (!link_) facts_ = launcher::renew_ports(config_, std::move(facts_), leases_);
     plan_ = launcher::make_plan(config_, programs_, facts_);

@@ -1,7 +1,7 @@
 // Tells the user about the milestones of a job, in LAUNCH lines.
 //
-// The sentences are those of launcher/job/event_text; here is what is Paddle's own line, what only this terminal wants to know,
-// and what cli/launch_log says in another place.
+// The sentences are those of launcher/job/event_text; here is what is Paddle's own line, what only this
+// terminal wants to know, and what cli/launch_log says in another place.
 #pragma once
 
 #include <string>

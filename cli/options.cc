@@ -1,5 +1,5 @@
-// The flags are those of launcher/model/settings. They are read one by one until the script: what is the script's
-// is never looked at.
+// The flags are those of launcher/model/settings. They are read one by one until the script: what is the
+// script's is never looked at.
 #include "cli/options.h"
 
 #include <algorithm>

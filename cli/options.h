@@ -2,9 +2,10 @@
 // that.
 //
 // The first word that is neither a flag nor a flag's value is the script, and everything after it belongs to
-// the script. Flags are written with '_' or '-', and their value after a blank or '='; one letter's also right
-// behind it (-r3). The beginning of a flag of Paddle's or torchrun's launcher stands for it where no other flag
-// of theirs begins so, as it does with them, and leaves a note; flags of our own have to be written out.
+// the script. Flags are written with '_' or '-', and their value after a blank or '='; one letter's also
+// right behind it (-r3). The beginning of a flag of Paddle's or torchrun's launcher stands for it where no
+// other flag of theirs begins so, as it does with them, and leaves a note;
+// flags of our own have to be written out.
 #pragma once
 
 #include <string>

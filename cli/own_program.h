@@ -1,5 +1,5 @@
-// Programs of fleetrun's own that it runs as git runs its own: fleetrun-ps, fleetrun-data. They need libraries that the
-// launcher does without.
+// Programs of fleetrun's own that it runs as git runs its own: fleetrun-ps, fleetrun-data. They need
+// libraries that the launcher does without.
 #pragma once
 
 #include <string>

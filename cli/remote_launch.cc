@@ -70,7 +70,8 @@ class Teller final : public remote::HeadObserver {
     remember(text);
     log_.write(level, text);
   }
-  /// Of what a host says, only what somebody has to know is passed on, and what many hosts say alike only once.
+  /// Of what a host says, only what somebody has to know is passed on,
+  /// and what many hosts say alike only once.
   void say(const std::string& host, const remote::Log& record) override {
     const LogLevel level = level_of(record.level);
     if (all_ || (level >= LogLevel::warning && remember(record.text)))

@@ -1,5 +1,5 @@
-// The words of `fleetrun slurm`; launcher/schedulers/sbatch_script writes the script. Slurm's programs are run, and nothing of
-// it is linked.
+// The words of `fleetrun slurm`; launcher/schedulers/sbatch_script writes the script. Slurm's programs are
+// run, and nothing of it is linked.
 #include "cli/slurm_command.h"
 
 #include <fcntl.h>
@@ -46,10 +46,10 @@ constexpr CommandFlag kSlurmFlags[] = {
 
 constexpr const char* kUsage = R"(usage: fleetrun slurm [FLAGS] [FLAGS OF FLEETRUN] SCRIPT [ARGUMENTS]
 
-Prints a batch script that runs this launch over the hosts of a Slurm allocation, or submits it. Inside of it, fleetrun
-starts one agent per host through srun; --nproc_per_node, or the GPUs of a host, say how many trainers that one starts.
-Shortly before the time is up the processes are told to stop (SIGTERM, then --grace), fleetrun ends with 75, and the job
-goes back into the queue.
+Prints a batch script that runs this launch over the hosts of a Slurm allocation, or submits it. Inside of it,
+fleetrun starts one agent per host through srun; --nproc_per_node, or the GPUs of a host, say how many
+trainers that one starts. Shortly before the time is up the processes are told to stop (SIGTERM, then
+--grace), fleetrun ends with 75, and the job goes back into the queue.
 
 examples:
   fleetrun slurm --nodes=4 --gpus-per-node=8 --time=12:00:00 train.py       print the script
@@ -140,7 +140,8 @@ void write_all(int fd, std::string_view text) {
   return child;
 }
 
-/// Gives `script` to sbatch on its standard input. Returns its exit status; what it says goes to the terminal.
+/// Gives `script` to sbatch on its standard input. Returns its exit status;
+/// what it says goes to the terminal.
 int submit(const std::string& script, const Environ& environment) {
   int ends[2];
   check_errno(::pipe2(ends, O_CLOEXEC), "pipe2", "starting sbatch");

@@ -25,8 +25,8 @@ constexpr std::chrono::seconds kStackTime{20};
 
 constexpr const char* kStatusHelp = R"(usage: fleetrun status [JOB] [--json | --stacks]
 
-Shows how a running job of yours is doing: its phase, its attempt, and for each process its pid, state, CPU, memory and
-last line. JOB is a pod or a job id; without it there has to be one job only.
+Shows how a running job of yours is doing: its phase, its attempt, and for each process its pid, state, CPU,
+memory and last line. JOB is a pod or a job id; without it there has to be one job only.
 
 )";
 

@@ -1,4 +1,5 @@
-// A job's status as a table for people: `fleetrun status` prints it once, `fleetrun top` again and again. Pure.
+// A job's status as a table for people: `fleetrun status` prints it once,
+// `fleetrun top` again and again. Pure.
 #pragma once
 
 #include <string>
@@ -12,10 +13,10 @@ struct TableSize {
   int rows = 0;  // 0: as many as needed; otherwise processes that do not fit are counted
 };
 
-/// A heading line or two, then a line per process: name, pid, state, attempt, CPU, memory, time, last line. CPU is
-/// the share since `before` (100 % is one core), or since the start where there is none. Then a line per parameter server
-/// of this host: rows, calls and keys a second, the time that 99 in 100 calls were not above, calls under way; likewise since
-/// `before`. Restarts come last.
+/// A heading line or two, then a line per process: name, pid, state, attempt, CPU, memory, time, last line.
+/// CPU is the share since `before` (100 % is one core), or since the start where there is none. Then a line
+/// per parameter server of this host: rows, calls and keys a second, the time that 99 in 100 calls were not
+/// above, calls under way; likewise since `before`. Restarts come last.
 std::string status_table(const launcher::JobStatus& status, const launcher::JobStatus* before,
                          TableSize size);
 

@@ -27,8 +27,8 @@ constexpr CommandFlag kStopFlags[] = {
 
 constexpr const char* kStopHelp = R"(usage: fleetrun stop [JOB] [--now] [--grace S] [--signal SIGNAL]
 
-Ends a running job of yours as Ctrl-C would, and waits until it has ended. JOB is a pod or a job id; without it there has
-to be one job only. Ctrl-C leaves the waiting, not the stop.
+Ends a running job of yours as Ctrl-C would, and waits until it has ended. JOB is a pod or a job id; without
+it there has to be one job only. Ctrl-C leaves the waiting, not the stop.
 
 )";
 

@@ -1,5 +1,6 @@
-// The table is drawn on the alternate screen once a second and after events (at most five times a second), each time
-// over the one before, without clearing, so that nothing flickers. The terminal is put back however this ends.
+// The table is drawn on the alternate screen once a second and after events (at most five times a second),
+// each time over the one before, without clearing, so that nothing flickers.
+// The terminal is put back however this ends.
 #include "cli/top_command.h"
 
 #include <poll.h>
@@ -32,9 +33,9 @@ constexpr CommandFlag kTopFlags[] = {{"help", 'h', "", "show this"}};
 
 constexpr const char* kTopHelp = R"(usage: fleetrun top [JOB]
 
-Shows a running job of yours as a table of its processes, once a second and when something happens; q or Ctrl-C leaves
-it. JOB is a pod or a job id; without it there has to be one job only. Where standard output is no terminal, the table is
-printed once.
+Shows a running job of yours as a table of its processes, once a second and when something happens; q or
+Ctrl-C leaves it. JOB is a pod or a job id; without it there has to be one job only. Where standard output is
+no terminal, the table is printed once.
 
 )";
 

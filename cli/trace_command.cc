@@ -1,5 +1,6 @@
-// The processes of the job write their timelines into a folder beside the one that comes out (FLEETRUN_TRACE), from
-// their first batch on; whichever way the job ends, fleetrun-trace joins what is there.
+// The processes of the job write their timelines into a folder beside the one that comes out
+// (FLEETRUN_TRACE), from their first batch on; whichever way the job ends,
+// fleetrun-trace joins what is there.
 #include "cli/trace_command.h"
 
 #include <stdlib.h>
@@ -32,12 +33,14 @@ constexpr const char* kTraceUsage =
     R"(usage: fleetrun trace [-o FILE] [FLAGS OF FLEETRUN] SCRIPT [ARGUMENTS]
        fleetrun trace merge FOLDER [-o FILE]
 
-Runs a job as fleetrun itself does, and draws what the time of its processes goes into: reading and parsing, pulling rows,
-each operator, pushing gradients, averaging, waiting. At the end, however it comes, the timelines of all processes are
-joined into one file, which https://ui.perfetto.dev opens, and a table says what took the most.
+Runs a job as fleetrun itself does, and draws what the time of its processes goes into: reading and parsing,
+pulling rows, each operator, pushing gradients, averaging, waiting. At the end, however it comes, the
+timelines of all processes are joined into one file, which https://ui.perfetto.dev opens,
+and a table says what took the most.
 
-Drawn are passes of train_from_dataset and infer_from_dataset, steps of Executor.run where a program is trained, and
-parameter servers. `merge` joins timelines that a job wrote into a folder because FLEETRUN_TRACE named it.
+Drawn are passes of train_from_dataset and infer_from_dataset, steps of Executor.run where a program is
+trained, and parameter servers. `merge` joins timelines
+that a job wrote into a folder because FLEETRUN_TRACE named it.
 
 examples:
   fleetrun trace --server_num=1 --trainer_num=2 train.py

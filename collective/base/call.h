@@ -1,18 +1,21 @@
 // One collective call, as a value: what every rank of a communicator asks for in the same order.
 //
-//   kind            input                       output                                    counts
-//   all_reduce      count                       count                                     –
-//   broadcast       count (root's alone)        count (the root's: its input)             –
-//   reduce          count                       count (root's alone)                      –
-//   all_gather      counts[rank]                the ranks' inputs behind each other       by rank; empty: count of each
-//   reduce_scatter  the ranks' shares           counts[rank]: this rank's reduced share   by rank; empty: count of each
-//   all_to_all      send_counts[r] for rank r   counts[r] from rank r                     by rank; both empty: count of each
-//   send, receive   count / –                   – / count                                 –  (`root`: the other rank)
-//   barrier         –                           –                                         –
+//   kind            input                      output                                   counts
+//   all_reduce      count                      count                                    –
+//   broadcast       count (root's alone)       count (the root's: its input)            –
+//   reduce          count                      count (root's alone)                     –
+//   all_gather      counts[rank]               the ranks' inputs behind each other      by rank (1)
+//   reduce_scatter  the ranks' shares          counts[rank]: this rank's reduced share  by rank (1)
+//   all_to_all      send_counts[r] for rank r  counts[r] from rank r                    by rank (1), both
+//   send, receive   count / –                  – / count                                – (2)
+//   barrier         –                          –                                        –
 //
-// Buffers are contiguous elements of `type`, of any alignment. `output` may be `input` (in place) where both have the same
-// count; for all_gather and reduce_scatter in place means: the rank's own share of the large buffer. Otherwise they do not
-// overlap. The caller keeps them, and what counts refer to, until the call has ended.
+// (1) empty: `count` of each rank. (2) `root` is the other rank.
+//
+// Buffers are contiguous elements of `type`, of any alignment. `output` may be `input` (in place) where both
+// have the same count; for all_gather and reduce_scatter in place means: the rank's own share of the large
+// buffer. Otherwise they do not overlap. The caller keeps them, and what counts refer to,
+// until the call has ended.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +32,9 @@ inline constexpr std::size_t kDataTypes = 9;
 std::size_t size_of(DataType type) noexcept;
 std::string_view to_string(DataType type) noexcept;
 
-/// avg is the sum divided by the number of ranks, once, at the end; of integers rounded towards zero. float16 and bfloat16
-/// are summed in float32 and rounded to nearest even once per step of the algorithm. Integers wrap around.
-/// min and max of a NaN and a number are a NaN.
+/// avg is the sum divided by the number of ranks, once, at the end; of integers rounded towards zero. float16
+/// and bfloat16 are summed in float32 and rounded to nearest even once per step of the algorithm. Integers
+/// wrap around. min and max of a NaN and a number are a NaN.
 enum class Operation : std::uint8_t { sum, prod, min, max, avg };
 inline constexpr std::size_t kOperations = 5;
 std::string_view to_string(Operation operation) noexcept;
@@ -60,7 +63,8 @@ struct Call {
   std::span<const std::size_t> counts = {};
   std::span<const std::size_t> send_counts = {};
   int root = 0;
-  /// Of buffers on a GPU: the cudaStream_t whose work of before the call comes before it; nullptr: the communicator's own choice.
+  /// Of buffers on a GPU: the cudaStream_t whose work of before the call comes before it;
+  /// nullptr: the communicator's own choice.
   void* stream = nullptr;
 
   std::size_t bytes() const noexcept { return count * size_of(type); }
@@ -69,8 +73,8 @@ struct Call {
 /// "all_reduce of 4 float32 (sum)", for messages.
 std::string to_string(const Call& call);
 
-/// What all ranks have to agree on, in 32 bytes that two ranks can compare; all_to_all's counts differ by rank and are not
-/// in it, and the two ends of send and receive are the same kind.
+/// What all ranks have to agree on, in 32 bytes that two ranks can compare; all_to_all's counts differ by
+/// rank and are not in it, and the two ends of send and receive are the same kind.
 struct CallTag {
   std::uint64_t number = 0;  // calls of this communicator before this one
   std::uint64_t count = 0;
@@ -88,8 +92,8 @@ CallTag tag_of(const Call& call, std::uint64_t number) noexcept;
 /// "all_reduce of 4 float32 (sum), its call 7"
 std::string to_string(const CallTag& tag);
 
-/// Throws: Error(config) for counts of another number than `size`, a root that is no rank, or no buffer where there are
-/// elements. What the ranks disagree on is found when they meet.
+/// Throws: Error(config) for counts of another number than `size`, a root that is no rank, or no buffer where
+/// there are elements. What the ranks disagree on is found when they meet.
 void check(const Call& call, int rank, int size);
 
 }  // namespace fleetrun::collective

@@ -1,6 +1,6 @@
-// What the ranks of a communicator tell each other through the job's store, beside the calls that they make: that they are
-// there, how many calls each has begun, and that it is over. It is for communicators whose library cannot say which rank
-// did not come (collective/nccl).
+// What the ranks of a communicator tell each other through the job's store, beside the calls that they make:
+// that they are there, how many calls each has begun, and that it is over. It is for communicators whose
+// library cannot say which rank did not come (collective/nccl).
 //
 // Cost: two operations of the store for a rank that comes, one each time it publishes how far it is.
 #pragma once
@@ -30,8 +30,9 @@ class CallBoard {
   /// `prefix` is the names' beginning in the store, this communicator's own.
   CallBoard(Store& store, std::string prefix, Place place);
 
-  /// Says that this rank is there, and returns when all are. `agreement` is what all of them have to say alike.
-  /// Throws: Error(timeout) naming the ranks that did not come, Error(config) naming one that says another thing.
+  /// Says that this rank is there, and returns when all are. `agreement` is what all of them have to say
+  /// alike. Throws: Error(timeout) naming the ranks that did not come,
+  /// Error(config) naming one that says another thing.
   void meet(const std::string& agreement, Clock::time_point deadline);
   /// A value of rank 0's that the others wait for; `value` is empty elsewhere.
   std::string share(const std::string& name, const std::string& value, Clock::time_point deadline);

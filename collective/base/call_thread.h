@@ -1,7 +1,7 @@
 // Calls that run in order on a thread beside the caller: what Communicator::start() needs.
 //
-// The thread is there from the first start() on. Calls that are made in the caller's own thread come after those that were
-// started: finish() first.
+// The thread is there from the first start() on. Calls that are made in the caller's own thread come after
+// those that were started: finish() first.
 #pragma once
 
 #include <functional>

@@ -1,13 +1,13 @@
-// A group of ranks that call collectives together. collective/cpu and collective/nccl implement it; code above knows
-// nothing else.
+// A group of ranks that call collectives together. collective/cpu
+// and collective/nccl implement it; code above knows nothing else.
 //
-// There is no global state: a process may have as many communicators as it likes, with other ranks of other sizes. Of one
-// communicator all ranks make the same calls in the same order; every call finds out when they do not, and says which
-// rank asked for what (collective/base/call.h: CallTag).
+// There is no global state: a process may have as many communicators as it likes, with other ranks of other
+// sizes. Of one communicator all ranks make the same calls in the same order; every call finds out when they
+// do not, and says which rank asked for what (collective/base/call.h: CallTag).
 //
-// A communicator fails once and for all: a peer that died, a deadline that passed, calls that differ, abort(). The call
-// under way and all later ones throw that error on every rank that is left, which then makes a new communicator of the
-// survivors (collective/groups/world.h).
+// A communicator fails once and for all: a peer that died, a deadline that passed, calls that differ,
+// abort(). The call under way and all later ones throw that error on every rank that is left, which then
+// makes a new communicator of the survivors (collective/groups/world.h).
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,8 @@ struct Place {
   int size = 1;
 };
 
-/// How long a rank whose peer has gone waits to be told what happened, since who watches the job's processes knows.
+/// How long a rank whose peer has gone waits to be told what happened,
+/// since who watches the job's processes knows.
 inline constexpr std::chrono::milliseconds kForTheCause{700};
 
 /// A call that was started. Destroying it waits for the call's end and drops its error.
@@ -48,13 +49,14 @@ class Communicator {
 
   virtual const Place& place() const noexcept = 0;
   /// Makes the call, after those that were started.
-  /// Throws: Error(config) for arguments that cannot be (check()) and where ranks disagree, Error(network) naming a rank
-  /// that died, Error(timeout) naming one that did not come, and what abort() was given.
+  /// Throws: Error(config) for arguments that cannot be (check()) and where ranks disagree, Error(network)
+  /// naming a rank that died, Error(timeout) naming one that did not come, and what abort() was given.
   virtual void run(const Call& call) = 0;
-  /// Makes the call beside the caller; calls run in the order in which they were started. The buffers stay the call's until
-  /// it has ended. Throws: Error(config) as run() does for arguments.
+  /// Makes the call beside the caller; calls run in the order in which they were started. The buffers stay
+  /// the call's until it has ended. Throws: Error(config) as run() does for arguments.
   virtual std::unique_ptr<Work> start(const Call& call) = 0;
-  /// Ends the communicator on all ranks that can still be reached. `why` is what waiting calls throw. Does not wait.
+  /// Ends the communicator on all ranks that can still be reached.
+  /// `why` is what waiting calls throw. Does not wait.
   virtual void abort(const Error& why) noexcept = 0;
 };
 

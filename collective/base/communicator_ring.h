@@ -1,8 +1,8 @@
 // Several communicators of the same ranks, used in turn, so that several calls are under way at once: what
 // `nccl_comm_num` asks for. Call i goes to communicator i mod n, on every rank alike.
 //
-// Calls on one member run in their order; calls on different ones run beside each other, so that two of them must not use
-// the same buffer unless the first has been waited for.
+// Calls on one member run in their order; calls on different ones run beside each other, so that two of them
+// must not use the same buffer unless the first has been waited for.
 #pragma once
 
 #include <cstdint>

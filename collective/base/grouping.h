@@ -2,7 +2,8 @@
 //
 //   all on one host         shared memory
 //   one rank on each host   Gloo
-//   else                    in two levels: the ranks of a host by shared memory, the first ranks of the hosts by Gloo
+//   else                    in two levels: the ranks of a host by shared memory,
+//                           the first ranks of the hosts by Gloo
 #pragma once
 
 #include <optional>
@@ -34,7 +35,8 @@ struct RankGroup {
   bool operator==(const RankGroup&) const = default;
 };
 
-/// One group of all ranks, or several: then their first ranks form a group of their own, by Gloo unless all are on one host.
+/// One group of all ranks, or several: then their first ranks form a group of their own,
+/// by Gloo unless all are on one host.
 struct Grouping {
   std::vector<RankGroup> groups;
   Way outer = Way::gloo;
@@ -44,8 +46,9 @@ struct Grouping {
 };
 
 /// `hosts`: by rank, equal where two ranks share a host.
-/// Throws: Error(config) where ranks of several hosts are to share memory, and where inner_size does not divide the number of
-/// ranks, as Paddle's hierarchical all-reduce wants it; one that is not below it means: flat.
+/// Throws: Error(config) where ranks of several hosts are to share memory, and where inner_size does not
+/// divide the number of ranks, as Paddle's hierarchical all-reduce wants it;
+/// one that is not below it means: flat.
 Grouping group_ranks(const std::vector<std::string>& hosts, const GroupingWish& wish);
 
 }  // namespace fleetrun::collective

@@ -1,5 +1,6 @@
-// As collective/cpu/reduce_kernels: one body, compiled for each kind of processor; elements are read and written by memcpy,
-// so that buffers need no alignment. Not finite is: all bits of the exponent are set, which is collected without branches.
+// As collective/cpu/reduce_kernels: one body, compiled for each kind of processor; elements are read and
+// written by memcpy, so that buffers need no alignment. Not finite is: all bits of the exponent are set,
+// which is collected without branches.
 #include "collective/cpu/convert.h"
 
 #include <bit>
@@ -40,7 +41,8 @@ struct Float64 {
   }
 };
 
-/// A double as the float that rounds to the same narrower number: the last place says that something was cut off.
+/// A double as the float that rounds to the same narrower number:
+/// the last place says that something was cut off.
 [[gnu::always_inline]] inline float narrowed(double number) {
   const float nearest = static_cast<float>(number);
   const double back = nearest;

@@ -1,4 +1,5 @@
-// Loops of collective/cpu/flatten over plain memory, compiled for any x86-64, for AVX2 and for AVX-512 and chosen when they run.
+// Loops of collective/cpu/flatten over plain memory, compiled for any x86-64,
+// for AVX2 and for AVX-512 and chosen when they run.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,14 @@
-// Many tensors as one buffer, and back: what is communicated as one call. On the way numbers change their type and are scaled,
-// and what is not finite any more is found: one pass over memory for what mixed precision needs. For CPUs;
-// collective/nccl/bucket_kernels.h has the same functions for GPUs, which give the same bits.
+// Many tensors as one buffer, and back: what is communicated as one call. On the way numbers change their
+// type and are scaled, and what is not finite any more is found: one pass over memory for what mixed
+// precision needs. For CPUs; collective/nccl/bucket_kernels.h has the same functions for GPUs,
+// which give the same bits.
 //
-// A number is read, multiplied by `scale` in float32 (in float64 where the tensors or the bucket are), and rounded once to what
-// it is written as, to nearest, ties to even. Integers, and anything at scale 1 between equal types, are copied.
+// A number is read, multiplied by `scale` in float32 (in float64 where the tensors or the bucket are), and
+// rounded once to what it is written as, to nearest, ties to even.
+// Integers, and anything at scale 1 between equal types, are copied.
 //
-// Shapes: the tensors have together as many elements as the bucket; all of them are of one type. Buffers have any alignment
+// Shapes: the tensors have together as many elements as the bucket; all of them are of one type. Buffers have
+// any alignment
 // and do not overlap.   Threads: any.
 // Throws: Error(config) for other shapes, and for integers that would be scaled or converted.
 #pragma once

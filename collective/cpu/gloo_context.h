@@ -1,6 +1,6 @@
-// Gloo's algorithms over connections of ours: a context for <gloo/allreduce.h> and its like whose buffers are sent and received
-// by RankLinks. Gloo's own TCP lets whoever connects first be a rank, ends the process where somebody sends it bytes of
-// another shape, and cannot be interrupted.
+// Gloo's algorithms over connections of ours: a context for <gloo/allreduce.h> and its like whose buffers are
+// sent and received by RankLinks. Gloo's own TCP lets whoever connects first be a rank, ends the process
+// where somebody sends it bytes of another shape, and cannot be interrupted.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-// float16 and bfloat16 as bits, to float32 and back, without branches, so that loops over them vectorise on any processor.
+// float16 and bfloat16 as bits, to float32 and back, without branches,
+// so that loops over them vectorise on any processor.
 //
 // Back is rounding to nearest, ties to even; too large is infinity; a NaN stays one.
 #pragma once

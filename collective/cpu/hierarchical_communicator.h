@@ -1,5 +1,5 @@
-// A communicator in two levels, for groups whose ranks reach some of the others much better than the rest: ranks of a host form
-// an inner group, the first ranks of the inner groups form the outer one.
+// A communicator in two levels, for groups whose ranks reach some of the others much better than the rest:
+// ranks of a host form an inner group, the first ranks of the inner groups form the outer one.
 //
 //   all_reduce      reduce within, all_reduce among the first ranks, broadcast within
 //   broadcast       within the root's group, among the first ranks, within the others
@@ -9,9 +9,9 @@
 //   barrier         within, among the first ranks, within
 //   all_to_all, send, receive   all ranks alike: what crosses hosts has to anyway
 //
-// With P ranks in G groups, S bytes of which cross hosts: an all_reduce sends 2 S (G-1) over all links together, where P ranks
-// alike by a ring send up to 2 S (P-1)/P over each of the G links that lie between two hosts. Sums are rounded in another
-// order than without levels; all ranks get the same bits.
+// With P ranks in G groups, S bytes of which cross hosts: an all_reduce sends 2 S (G-1) over all links
+// together, where P ranks alike by a ring send up to 2 S (P-1)/P over each of the G links that lie between
+// two hosts. Sums are rounded in another order than without levels; all ranks get the same bits.
 #pragma once
 
 #include <memory>

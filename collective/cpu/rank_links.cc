@@ -127,7 +127,8 @@ void RankLinks::State::throw_if_aborted() {
   if (aborted) throw separate_copy(*aborted);
 }
 
-/// The connection has ended: in a moment it will be known why, since who watches the job's processes aborts this.
+/// The connection has ended: in a moment it will be known why,
+/// since who watches the job's processes aborts this.
 void RankLinks::State::lose(int rank, const std::string& why) {
   pollfd told{woken.value(), POLLIN, 0};
   ::poll(&told, 1, static_cast<int>(kForTheCause.count()));

@@ -1,14 +1,15 @@
-// Messages between the ranks of a group, over one connection for each pair: buffers are sent from where they are and received
-// to where they belong. collective/cpu/gloo_context.h gives them to Gloo's algorithms.
+// Messages between the ranks of a group, over one connection for each pair: buffers are sent from where they
+// are and received to where they belong. collective/cpu/gloo_context.h gives them to Gloo's algorithms.
 //
 //   message   u64 slot │ u64 n │ payload[n] │ code[16]         integers little-endian
 //
-// A slot says what a message is; a receive gets the first message of its slot. The code (runtime/secure/message_code) is over the
-// slot, n and the payload, under the message's number in its direction: a message that was changed, left out or comes from
-// somebody else is noticed. Where the job has no secret (--insecure) there is no code.
+// A slot says what a message is; a receive gets the first message of its slot. The code
+// (runtime/secure/message_code) is over the slot, n and the payload, under the message's number in its
+// direction: a message that was changed, left out or comes from somebody else is noticed. Where the job has
+// no secret (--insecure) there is no code.
 //
-// There is no thread: bytes move while somebody waits. So a rank that makes no calls receives nothing, and its peers wait for
-// it when the kernel's buffers are full.
+// There is no thread: bytes move while somebody waits. So a rank that makes no calls receives nothing, and
+// its peers wait for it when the kernel's buffers are full.
 #pragma once
 
 #include <chrono>
@@ -47,8 +48,8 @@ class RankLinks {
   void withdraw(const Completions& completions) noexcept;
 
   /// Moves bytes once, after waiting for some that can be moved; returns at the deadline, too.
-  /// Throws: Error(network) naming the rank whose connection has ended, Error(data) for a message that is not what was sent, and
-  /// what abort() was given. From then on it throws that.
+  /// Throws: Error(network) naming the rank whose connection has ended, Error(data) for a message that is not
+  /// what was sent, and what abort() was given. From then on it throws that.
   void progress(Clock::time_point deadline);
   /// The lowest rank that something is awaited from, or that does not take what is sent to it; -1: none.
   int awaited() const noexcept;

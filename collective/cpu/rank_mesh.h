@@ -1,4 +1,5 @@
-// Connections between all ranks of a group, over TCP: each pair has one, and both ends have proved the job's secret.
+// Connections between all ranks of a group, over TCP: each pair has one,
+// and both ends have proved the job's secret.
 //
 //   1  each rank listens at a free port of its address and tells the store: NAME/endpoint/RANK
 //   2  each rank connects to all lower ones (runtime/connect/knock), and says who it is by a first frame,
@@ -25,8 +26,8 @@ struct MeshOptions {
 };
 
 /// By rank; this rank's own is empty. The sockets do not block.
-/// Throws: Error(timeout) naming who did not come, Error(network) naming who cannot be reached, Error(config) for another
-/// secret.
+/// Throws: Error(timeout) naming who did not come, Error(network) naming who cannot be reached,
+/// Error(config) for another secret.
 std::vector<Proven> connect_mesh(const Place& place, Store& store, const MeshOptions& options);
 
 }  // namespace fleetrun::collective

@@ -1,5 +1,5 @@
-// Loops over plain memory that the compiler vectorises; a body is compiled once for each kind of processor. Elements are
-// read and written by memcpy, so that buffers need no alignment.
+// Loops over plain memory that the compiler vectorises; a body is compiled once for each kind of processor.
+// Elements are read and written by memcpy, so that buffers need no alignment.
 #include "collective/cpu/reduce_kernels.h"
 
 #include <algorithm>

@@ -15,7 +15,8 @@ constexpr std::size_t kPieceBytes = 8192;
 constexpr std::size_t kShareGrain = 64;
 /// An output of its own that is larger is written past the caches.
 constexpr std::size_t kStreamBytes = 4 << 20;
-/// Where every rank reduces everything it does so in steps of this: what was put into the slot is near when it is reduced.
+/// Where every rank reduces everything it does so in steps of this:
+/// what was put into the slot is near when it is reduced.
 constexpr std::size_t kWholeStepBytes = 64 * 1024;
 
 struct Range {

@@ -48,9 +48,9 @@ SharedShape shape_of(int ranks, const SharedOptions& options) {
   return {ranks, whole_pages(std::max(options.slot_bytes, least)), whole_pages(options.message_bytes)};
 }
 
-/// Beyond, every rank reading everything costs more than waiting twice. Two ranks read and write the same bytes of each other's
-/// memory either way; all at once is 12 % faster as long as input and output stay in the second cache (2 MiB where it was
-/// measured), and slower after that.
+/// Beyond, every rank reading everything costs more than waiting twice. Two ranks read and write the same
+/// bytes of each other's memory either way; all at once is 12 % faster as long as input and output stay in
+/// the second cache (2 MiB where it was measured), and slower after that.
 std::size_t whole_bytes(int ranks, const SharedOptions& options) {
   if (options.whole_bytes != 0) return options.whole_bytes;
   return ranks <= 2 ? 1024 * 1024 : 32 * 1024;

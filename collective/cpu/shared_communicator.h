@@ -1,8 +1,9 @@
 // A communicator of ranks on one host, over shared memory.
 //
-// Calls are as collective/cpu/shared_calls.h says; what they cost beside other libraries: scripts/bench collective. All
-// ranks get the same bits. A rank that dies fails the call under way on all others at once; so does one that leaves while
-// others still call. A process that was forked from a rank has no part in its groups.
+// Calls are as collective/cpu/shared_calls.h says; what they cost beside other libraries: scripts/bench
+// collective. All ranks get the same bits. A rank that dies fails the call under way on all others at once;
+// so does one that leaves while others still call. A process that was forked
+// from a rank has no part in its groups.
 #pragma once
 
 #include <chrono>
@@ -26,15 +27,16 @@ struct SharedOptions {
   // What follows is rank 0's for all.
   std::size_t slot_bytes = 256 * 1024;    // a rank puts so much in at once; each has four such slots
   std::size_t message_bytes = 64 * 1024;  // of send and receive; each rank has four such buffers
-  /// Until here every rank reduces everything; the same on all ranks. 0: what was measured to be best for so many ranks.
+  /// Until here every rank reduces everything; the same on all ranks.
+  /// 0: what was measured to be best for so many ranks.
   std::size_t whole_bytes = 0;
   /// Whether ranks look for each other some microseconds before they sleep; only done where each has a core.
   bool spins = true;
 };
 
 /// Threads: as Communicator.
-/// Throws: Error(timeout) naming the ranks that did not come, Error(network) naming one that died meanwhile, Error(host)
-/// where there is not enough memory, on all ranks.
+/// Throws: Error(timeout) naming the ranks that did not come, Error(network) naming one that died meanwhile,
+/// Error(host) where there is not enough memory, on all ranks.
 std::unique_ptr<Communicator> make_shared_communicator(Place place, Store& store,
                                                        const SharedOptions& options = {});
 

@@ -1,9 +1,10 @@
-// One rank's view of a group in shared memory: how it waits for the others, wakes them, and learns that the group has failed.
+// One rank's view of a group in shared memory: how it waits for the others,
+// wakes them, and learns that the group has failed.
 //
-// A rank waits for another one by looking at that one's words in a loop for some microseconds, where every rank has a core;
-// then by letting others have its core, a few times or, where every rank has one, for some more microseconds; and then by
-// sleeping on that one's `turn`. A group fails once: the first failure counts, is the same for all ranks, and
-// wakes everybody.
+// A rank waits for another one by looking at that one's words in a loop for some microseconds, where every
+// rank has a core; then by letting others have its core, a few times or, where every rank has one, for some
+// more microseconds; and then by sleeping on that one's `turn`. A group fails once: the first failure counts,
+// is the same for all ranks, and wakes everybody.
 #pragma once
 
 #include <sched.h>
@@ -35,8 +36,8 @@ class SharedGroup {
 
   /// Words of `rank`'s have been changed, by sequentially consistent stores: wakes those that sleep for them.
   void wake(int rank) noexcept;
-  /// Waits until `holds()`, which looks at words of `at`'s that `whom` changes. Returns false when `whom` has left or the
-  /// time for the call is over (`deadline`, which is set by the first wait that sleeps).
+  /// Waits until `holds()`, which looks at words of `at`'s that `whom` changes. Returns false when `whom` has
+  /// left or the time for the call is over (`deadline`, which is set by the first wait that sleeps).
   /// Throws: the group's failure.
   template <class Holds>
   bool wait(int at, int whom, std::optional<Clock::time_point>& deadline, const Holds& holds) {
@@ -61,7 +62,8 @@ class SharedGroup {
 
  private:
   static constexpr std::chrono::microseconds kSpin{10};
-  /// Longer than waking a rank that sleeps takes: two ranks that have both slept do not go on to wake each other for ever.
+  /// Longer than waking a rank that sleeps takes: two ranks that have both slept do
+  /// not go on to wake each other for ever.
   static constexpr std::chrono::microseconds kStandBy{100};
   static constexpr int kYields = 8;
 

@@ -1,4 +1,5 @@
-// Every message is one packet (SOCK_SEQPACKET): a Hello to rank 0, and from it an Answer with the memory's descriptor.
+// Every message is one packet (SOCK_SEQPACKET): a Hello to rank 0,
+// and from it an Answer with the memory's descriptor.
 #include "collective/cpu/shared_meeting.h"
 
 #include <poll.h>

@@ -1,8 +1,9 @@
 // How the ranks of a group on one host come to have memory in common.
 //
-// Rank 0 listens on an abstract unix socket with a random name, which vanishes with it, and puts that name and a random
-// token into the store. Every other rank connects and says the token; both look that the other is of their user. When all
-// are there rank 0 passes the memory. The connections stay open: their end is the end of a rank (collective/cpu/shared_watch.h).
+// Rank 0 listens on an abstract unix socket with a random name, which vanishes with it, and puts that name
+// and a random token into the store. Every other rank connects and says the token; both look that the other
+// is of their user. When all are there rank 0 passes the memory. The connections stay open: their end is the
+// end of a rank (collective/cpu/shared_watch.h).
 #pragma once
 
 #include <sys/types.h>
@@ -29,9 +30,9 @@ struct SharedMeeting {
   std::vector<SharedPeer> peers;  // rank 0: all others; the others: rank 0
 };
 
-/// `name` begins the name in the store; `shape` and `spins` are rank 0's: whether ranks spin where they have the cores.
-/// Throws: Error(timeout) naming the ranks that did not come, Error(network) naming one that died, Error(host) without
-/// memory; on all ranks that can be reached.
+/// `name` begins the name in the store; `shape` and `spins` are rank 0's: whether ranks spin where they have
+/// the cores. Throws: Error(timeout) naming the ranks that did not come, Error(network) naming one that died,
+/// Error(host) without memory; on all ranks that can be reached.
 SharedMeeting meet_in_memory(const Place& place, Store& store, const std::string& name,
                              const SharedShape& shape, bool spins, Store::Clock::time_point deadline);
 

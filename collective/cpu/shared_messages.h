@@ -1,8 +1,8 @@
 // send and receive between two ranks of a group in shared memory.
 //
-// A sender writes a message in pieces into its own buffers, in the order of its sends; the rank that a piece is for takes
-// it. A send has ended when its last piece lies in a buffer: as long as messages fit into the buffers, two ranks may both
-// send first and receive then.
+// A sender writes a message in pieces into its own buffers, in the order of its sends; the rank that a piece
+// is for takes it. A send has ended when its last piece lies in a buffer: as long as messages fit into the
+// buffers, two ranks may both send first and receive then.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
-// The phases of a group's calls, as one rank goes through them, and the check that all ranks make the same call.
+// The phases of a group's calls, as one rank goes through them,
+// and the check that all ranks make the same call.
 //
-// A rank that has published phase p has read all that it reads of the others' slots of phase p - 2 and before: the calls see
-// to that (collective/cpu/shared_calls.cc). So the slot of phase p - kSlots is free for phase p when everybody has published
-// phase p - 2, which is nearly always known before it is needed.
+// A rank that has published phase p has read all that it reads of the others' slots of phase p - 2 and
+// before: the calls see to that (collective/cpu/shared_calls.cc). So the slot of phase p - kSlots is free for
+// phase p when everybody has published phase p - 2, which is nearly always known before it is needed.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,14 @@
-// The memory that the ranks of one host have in common. The group's rank 0 makes it and passes it by descriptor.
+// The memory that the ranks of one host have in common.
+// The group's rank 0 makes it and passes it by descriptor.
 //
 //   SharedHead, a SharedRank each, then for each rank its slots and its message buffers
 //
-// It is a memfd: it has no name that a crashed job could leave behind. Its size is sealed and its memory reserved before
-// anybody uses it, so that no access can fail.
+// It is a memfd: it has no name that a crashed job could leave behind. Its size is sealed and its memory
+// reserved before anybody uses it, so that no access can fail.
 //
-// A call is made of phases, numbered over the communicator's life. In a phase a rank writes its slot (phase % kSlots) and
-// says so in its line of the same number. collective/cpu/shared_rounds.h says when a slot is free again.
+// A call is made of phases, numbered over the communicator's life. In a phase a rank writes its slot (phase %
+// kSlots) and says so in its line of the same number. collective/cpu/shared_rounds.h says
+// when a slot is free again.
 #pragma once
 
 #include <atomic>
@@ -43,7 +45,8 @@ struct SharedFailure {
 
 struct SharedRank {
   SharedLine lines[kSlots];
-  /// Waiting ranks sleep on `turn`, which grows when something of this rank's has changed and somebody sleeps.
+  /// Waiting ranks sleep on `turn`, which grows when something
+  /// of this rank's has changed and somebody sleeps.
   alignas(64) std::atomic<std::uint32_t> turn;
   std::atomic<std::uint32_t> sleepers;
   std::atomic<std::uint32_t> has_left;

@@ -1,7 +1,8 @@
 // Sees that a rank of a group in shared memory has died, and fails the group with its name.
 //
-// A thread waits for the ends of the connections between rank 0 and the others, and for the ends of the processes behind
-// them: a connection may live on in a child that they have forked. A rank that leaves says so first.
+// A thread waits for the ends of the connections between rank 0 and the others, and for the ends of the
+// processes behind them: a connection may live on in a child that they have forked.
+// A rank that leaves says so first.
 #pragma once
 
 #include <thread>

@@ -1,7 +1,8 @@
 // A communicator whose failures all ranks of its group hear of, whatever it is made of.
 //
-// What a call throws is announced to the other ranks, whose communicators are aborted with it; so all ranks of a group throw
-// the first failure of any of them, also where the ranks have no connection of their own that would tell.
+// What a call throws is announced to the other ranks, whose communicators are aborted with it; so all ranks
+// of a group throw the first failure of any of them, also where the ranks have no connection
+// of their own that would tell.
 #pragma once
 
 #include <atomic>

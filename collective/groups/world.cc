@@ -1,5 +1,5 @@
-// What the state's mutex guards changes by news, which the store's thread brings, and by the calls of this rank. Nothing waits
-// while it is held: abort() of a communicator does not.
+// What the state's mutex guards changes by news, which the store's thread brings, and by the calls of this
+// rank. Nothing waits while it is held: abort() of a communicator does not.
 #include "collective/groups/world.h"
 
 #include <sys/stat.h>
@@ -31,7 +31,8 @@ using Clock = Store::Clock;
 
 constexpr const char* kMeeting = "world/meeting";
 
-/// This boot of this host, its network namespace, and the user: who has all in common reaches each other's unix sockets.
+/// This boot of this host, its network namespace, and the user:
+/// who has all in common reaches each other's unix sockets.
 std::string own_host_key() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);

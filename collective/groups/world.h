@@ -1,12 +1,13 @@
 // All ranks of a job, and the groups that they form: what code above uses to come by communicators.
 //
-//   join        every rank connects to the job's store, which rank 0 serves (collective/store/tcp_store.h), and says where it is
-//   communicate make_communicator() connects a group: by shared memory where all of it is on one host, else by Gloo, or
-//               in two levels
-//   lose        a rank whose process ends without leaving is known to all others within a second; the communicators that
-//               it is in fail with an Error that names it
-//   go on       survivors(): the ranks that are left form a new group, renumbered in the order of their old ranks. Not
-//               without rank 0, which has the store: then the job is started again
+//   join        every rank connects to the job's store, which rank 0 serves
+//               (collective/store/tcp_store.h), and says where it is
+//   communicate make_communicator() connects a group: by shared memory where all
+//               of it is on one host, else by Gloo, or in two levels
+//   lose        a rank whose process ends without leaving is known to all others within a second; the
+//               communicators that it is in fail with an Error that names it
+//   go on       survivors(): the ranks that are left form a new group, renumbered in the order of their old
+//               ranks. Not without rank 0, which has the store: then the job is started again
 //
 // Groups are told apart by their names: no name is used twice in a world.
 #pragma once
@@ -40,7 +41,8 @@ struct WorldOptions {
   Access access = {};
   /// Where the other hosts reach this process; empty: the address from which it reaches the store.
   std::string address = {};
-  /// Equal for ranks that can share memory. Empty: this boot of the host, its network namespace, and the user.
+  /// Equal for ranks that can share memory. Empty: this boot of the host,
+  /// its network namespace, and the user.
   std::string host_key = {};
   /// Names this start of the job ("run 7f3a…, attempt 1"): ranks of different ones do not meet.
   std::string attempt = {};
@@ -52,8 +54,8 @@ struct WorldOptions {
 };
 
 struct CommunicatorOptions {
-  /// Nothing: as the world's way says. true: reduce within each inner group, all-reduce among their first ranks, broadcast
-  /// within (collective/cpu/hierarchical_communicator.h). false: all ranks alike.
+  /// Nothing: as the world's way says. true: reduce within each inner group, all-reduce among their first
+  /// ranks, broadcast within (collective/cpu/hierarchical_communicator.h). false: all ranks alike.
   std::optional<bool> hierarchical = {};
   /// Consecutive ranks that form an inner group; 0: the ranks of a host do.
   int inner_size = 0;
@@ -76,8 +78,8 @@ using Connect = std::function<std::unique_ptr<Communicator>(const GroupMeeting&)
 class World {
  public:
   /// Meets the other ranks.
-  /// Throws: Error(timeout) naming the ranks that did not come, Error(config) where two say different things (secret, size,
-  /// attempt, a rank twice), Error(network) where the store cannot be reached or served.
+  /// Throws: Error(timeout) naming the ranks that did not come, Error(config) where two say different things
+  /// (secret, size, attempt, a rank twice), Error(network) where the store cannot be reached or served.
   static std::unique_ptr<World> join(WorldOptions options);
   /// Leaves the job: that this process ends then is no failure. Communicators are destroyed before.
   ~World();
@@ -91,12 +93,13 @@ class World {
   /// For what else ranks have to tell each other. Names that begin with "world/" are this class's.
   Store& store() noexcept;
 
-  /// A communicator of `ranks` (empty: all), which become its ranks 0, 1, … in this order. All of them call it, and nobody
-  /// else. Throws: as join(); Error(config) where this rank is not among them, or they disagree.
+  /// A communicator of `ranks` (empty: all), which become its ranks 0, 1, … in this order. All of them call
+  /// it, and nobody else. Throws: as join(); Error(config) where this rank is not among them,
+  /// or they disagree.
   std::unique_ptr<Communicator> make_communicator(const std::string& name, const std::vector<int>& ranks = {},
                                                   const CommunicatorOptions& options = {});
-  /// The same with a communicator that `connect` makes. It is aborted when one of its ranks is lost; what else fails it tells
-  /// its ranks itself. Throws: as above, and what `connect` does, on all ranks.
+  /// The same with a communicator that `connect` makes. It is aborted when one of its ranks is lost; what
+  /// else fails it tells its ranks itself. Throws: as above, and what `connect` does, on all ranks.
   std::unique_ptr<Communicator> make_communicator(const std::string& name, const std::vector<int>& ranks,
                                                   const CommunicatorOptions& options, const Connect& connect);
 
@@ -114,9 +117,10 @@ class World {
   std::shared_ptr<State> state_;  // also held by the communicators' watch of lost ranks
 };
 
-/// What the environment says: of fleetrun and Paddle's launcher (PADDLE_TRAINER_ID, PADDLE_TRAINER_ENDPOINTS, …), else of
-/// torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), else a world of one. And FLEETRUN_COLLECTIVE (auto, shm or gloo),
-/// FLEETRUN_COLLECTIVE_TIMEOUT (seconds of a call), FLEETRUN_MEET_TIMEOUT (seconds).
+/// What the environment says: of fleetrun and Paddle's launcher (PADDLE_TRAINER_ID, PADDLE_TRAINER_ENDPOINTS,
+/// …), else of torchrun (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), else a world of one. And
+/// FLEETRUN_COLLECTIVE (auto, shm or gloo), FLEETRUN_COLLECTIVE_TIMEOUT (seconds of a call),
+/// FLEETRUN_MEET_TIMEOUT (seconds).
 /// Throws: Error(config) that names the variable that is missing or makes no sense.
 WorldOptions world_options_from(const Environ& environ);
 

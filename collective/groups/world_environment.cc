@@ -1,5 +1,6 @@
-// Variables read: those of runtime/base/env_contract for collective jobs, torchrun's RANK, WORLD_SIZE, MASTER_ADDR and
-// MASTER_PORT where Paddle's are not set, and FLEETRUN_COLLECTIVE, FLEETRUN_COLLECTIVE_TIMEOUT, FLEETRUN_MEET_TIMEOUT.
+// Variables read: those of runtime/base/env_contract for collective jobs, torchrun's RANK, WORLD_SIZE,
+// MASTER_ADDR and MASTER_PORT where Paddle's are not set, and FLEETRUN_COLLECTIVE,
+// FLEETRUN_COLLECTIVE_TIMEOUT, FLEETRUN_MEET_TIMEOUT.
 #include "collective/groups/world.h"
 
 #include <algorithm>

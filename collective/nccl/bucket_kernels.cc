@@ -1,5 +1,5 @@
-// The kernels' code is a table of bytes that nvcc made (collective/nccl/meson.build); the driver loads it, so that this
-// program is linked to no library of CUDA's.
+// The kernels' code is a table of bytes that nvcc made (collective/nccl/meson.build); the driver loads it, so
+// that this program is linked to no library of CUDA's.
 #include "collective/nccl/bucket_kernels.h"
 
 #include <cuda.h>

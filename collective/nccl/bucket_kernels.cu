@@ -1,5 +1,6 @@
-// One pass over memory: each element is read, multiplied by `scale`, rounded once and written, and what is not finite then is
-// reported. Arithmetic as collective/cpu/flatten.h says. Bound by memory: four elements a load where both sides are aligned.
+// One pass over memory: each element is read, multiplied by `scale`, rounded once and written, and what is
+// not finite then is reported. Arithmetic as collective/cpu/flatten.h says. Bound by memory: four elements a
+// load where both sides are aligned.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

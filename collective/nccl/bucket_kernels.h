@@ -1,6 +1,6 @@
-// collective/cpu/flatten.h on a GPU: tensors into a bucket and back, scaled, converted, and looked through for what is not finite,
-// in one pass over the GPU's memory. The kernels (bucket_kernels.cu) are part of the program, compiled for all GPUs since
-// Turing (2018), and are loaded when the first BucketKernels is made.
+// collective/cpu/flatten.h on a GPU: tensors into a bucket and back, scaled, converted, and looked through
+// for what is not finite, in one pass over the GPU's memory. The kernels (bucket_kernels.cu) are part of the
+// program, compiled for all GPUs since Turing (2018), and are loaded when the first BucketKernels is made.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,8 +15,9 @@
 
 namespace fleetrun::collective {
 
-/// Threads: any. Functions return when the work is on `stream`, whose device is the calling thread's; the tensors stay until it
-/// is done. `not_finite`: a word of the GPU's memory, set to 1 where something that was written is not finite and else left
+/// Threads: any. Functions return when the work is on `stream`, whose device is the calling thread's; the
+/// tensors stay until it is done. `not_finite`: a word of the GPU's memory, set to 1 where something that was
+/// written is not finite and else left
 /// alone; nullptr: nobody asks.   Throws: as collective/cpu/flatten.h; Error(host) with CUDA's words.
 class BucketKernels {
  public:

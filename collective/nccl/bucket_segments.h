@@ -1,5 +1,6 @@
-// What a launch of collective/nccl/bucket_kernels.cu is told: parts of memory, each read, scaled, converted and written, cut
-// into pieces of which each thread block does one. The list travels with the launch, so that nothing has to be kept for it.
+// What a launch of collective/nccl/bucket_kernels.cu is told: parts of memory, each read, scaled, converted
+// and written, cut into pieces of which each thread block does one. The list travels with the launch, so that
+// nothing has to be kept for it.
 #pragma once
 
 #include <cstddef>

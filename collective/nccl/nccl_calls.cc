@@ -1,5 +1,6 @@
-// all_gather and reduce_scatter of counts that differ are a broadcast or a reduction from or to each rank; all_to_all is a
-// send and a receive for each other rank; a barrier is an all-reduce of one word. int16, which NCCL lacks, is moved as bytes.
+// all_gather and reduce_scatter of counts that differ are a broadcast or a reduction from or to each rank;
+// all_to_all is a send and a receive for each other rank; a barrier is an all-reduce of one word. int16,
+// which NCCL lacks, is moved as bytes.
 #include "collective/nccl/nccl_calls.h"
 
 #include <array>

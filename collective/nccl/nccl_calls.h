@@ -21,7 +21,8 @@ struct NcclTarget {
 void check_for_nccl(const Call& call);
 
 /// Adds `call` to the group that was started (ncclGroupStart). What NCCL has no call for is made of several.
-/// `scratch` is a word of device memory, for the barrier. A call's input and output are not the same for all_to_all.
+/// `scratch` is a word of device memory, for the barrier.
+/// A call's input and output are not the same for all_to_all.
 void add_to_group(const NcclTarget& target, const Call& call, void* scratch);
 
 }  // namespace fleetrun::collective

@@ -1,15 +1,17 @@
-// A communicator between GPUs, over NCCL. Buffers are memory of its device; every rank has a device of its own.
+// A communicator between GPUs, over NCCL. Buffers are memory of its device;
+// every rank has a device of its own.
 //
-// A call comes after what the caller's stream (Call::stream, else NcclOptions::caller_stream) has been given before, and runs on the
-// communicator's own stream, so that the caller's goes on beside it: wait() for the host, NcclWork::hold() for a stream.
+// A call comes after what the caller's stream (Call::stream, else NcclOptions::caller_stream) has been given
+// before, and runs on the communicator's own stream, so that the caller's goes on beside it: wait() for the
+// host, NcclWork::hold() for a stream.
 //
 // What NCCL does not say, ranks find out beside it:
-//   who did not come     before the communicator is made and when a call is late, through the job's store: each rank says
-//                        there, at most once in `publish_every`, how many calls it has begun
-//   calls that differ    each call is preceded by a gathering of 32 bytes a rank that say what it is (checks_calls); no
-//                        host waits for it. NCCL itself hangs or mixes up memory
-//   a rank that died     when NCCL sees it (ncclRemoteError), when the launcher or another communicator does and calls
-//                        abort(), at the latest at the call's deadline
+//   who did not come     before the communicator is made and when a call is late, through the job's store:
+//                        each rank says there, at most once in `publish_every`, how many calls it has begun
+//   calls that differ    each call is preceded by a gathering of 32 bytes a rank that say what it is
+//                        (checks_calls); no host waits for it. NCCL itself hangs or mixes up memory
+//   a rank that died     when NCCL sees it (ncclRemoteError), when the launcher or another communicator does
+//                        and calls abort(), at the latest at the call's deadline
 #pragma once
 
 #include <chrono>
@@ -39,7 +41,8 @@ struct NcclOptions {
   std::chrono::milliseconds publish_every{std::chrono::seconds(1)};
   /// How often the calls under way are looked at: NCCL tells its errors only when asked.
   std::chrono::milliseconds look_every{10};
-  /// Another communicator's (NcclCommunicator::stream()), of the same device: their calls then come after each other.
+  /// Another communicator's (NcclCommunicator::stream()), of the same device:
+  /// their calls then come after each other.
   std::shared_ptr<Stream> stream = {};
 };
 
@@ -49,8 +52,8 @@ class NcclWork : public Work {
   ~NcclWork() override;
   bool has_ended() const noexcept override;
   void wait() override;
-  /// What `stream` is given from now on comes after the call; the host goes on. A call that fails lets the stream go on,
-  /// too: wait() says that it failed.
+  /// What `stream` is given from now on comes after the call; the host goes on. A call that fails lets the
+  /// stream go on, too: wait() says that it failed.
   void hold(cudaStream_t stream) const;
 
  private:
@@ -61,8 +64,9 @@ class NcclWork : public Work {
 class NcclCommunicator : public Communicator {
  public:
   /// Meets the other ranks. `prefix` is its own in the store, the same on all ranks.
-  /// Throws: Error(timeout) naming the ranks that did not come, Error(config) where they have different versions of NCCL or
-  /// settings, Error(host) for a device that is not there, Error(network) with NCCL's words.
+  /// Throws: Error(timeout) naming the ranks that did not come, Error(config) where they have different
+  /// versions of NCCL or settings, Error(host) for a device that is not there,
+  /// Error(network) with NCCL's words.
   NcclCommunicator(const GpuLibraries& libraries, Place place, Store& store, const std::string& prefix,
                    const NcclOptions& options);
   ~NcclCommunicator() override;
@@ -72,11 +76,12 @@ class NcclCommunicator : public Communicator {
   std::unique_ptr<Work> start(const Call& call) override;
   void abort(const Error& why) noexcept override;
 
-  /// Several calls as one group, which NCCL runs together: sends and receives that need each other, many small tensors.
+  /// Several calls as one group, which NCCL runs together:
+  /// sends and receives that need each other, many small tensors.
   std::unique_ptr<NcclWork> start_group(std::span<const Call> calls);
 
-  /// The communicator of the ranks but `lost`, which all of those call; this one is of no use then. By ncclCommShrink where
-  /// NCCL has it and ncclCommRevoke, else made anew. Throws: as the constructor.
+  /// The communicator of the ranks but `lost`, which all of those call; this one is of no use then. By
+  /// ncclCommShrink where NCCL has it and ncclCommRevoke, else made anew. Throws: as the constructor.
   std::unique_ptr<NcclCommunicator> shrink(std::vector<int> lost);
 
   std::shared_ptr<Stream> stream() const;

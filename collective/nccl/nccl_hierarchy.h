@@ -1,9 +1,10 @@
-// An NCCL communicator in two levels: all_reduce adds up within inner groups, then among their first ranks, and goes back
-// within, so that only one rank of a group uses the slower links between hosts. All other calls are made by all ranks alike;
-// so are averages of integers, and of groups of different sizes, which two steps would get wrong. Other averages are divided
-// in both steps.
+// An NCCL communicator in two levels: all_reduce adds up within inner groups, then among their first ranks,
+// and goes back within, so that only one rank of a group uses the slower links between hosts. All other calls
+// are made by all ranks alike; so are averages of integers, and of groups of different sizes, which two steps
+// would get wrong. Other averages are divided in both steps.
 //
-// Its communicators share a stream: the three steps come after each other on the GPU, and no host waits in between.
+// Its communicators share a stream: the three steps come after each other on the GPU,
+// and no host waits in between.
 #pragma once
 
 #include <memory>

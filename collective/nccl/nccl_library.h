@@ -1,5 +1,5 @@
-// The libraries of a machine with GPUs: the CUDA runtime and NCCL, loaded when a communicator is made and not before, so
-// that one program serves machines that have neither.
+// The libraries of a machine with GPUs: the CUDA runtime and NCCL, loaded when a communicator is made and not
+// before, so that one program serves machines that have neither.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,7 +12,8 @@
 
 namespace fleetrun::collective {
 
-/// A function of a library under its own name: a call reads as in the library's manual. `optional` ones are tested first.
+/// A function of a library under its own name: a call reads as in the library's manual.
+/// `optional` ones are tested first.
 template <class Type>
 class LibraryFunction {
  public:

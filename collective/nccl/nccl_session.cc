@@ -1,6 +1,7 @@
-// How an NCCL communicator is made, how calls are put on its stream, and how it ends. Non-blocking (config.blocking = 0):
-// NCCL answers ncclInProgress and is asked, with growing pauses, until it has done what it was told; so that no rank hangs
-// in NCCL where another one is missing. nccl_watch.cc has the other half of the class.
+// How an NCCL communicator is made, how calls are put on its stream, and how it ends. Non-blocking
+// (config.blocking = 0): NCCL answers ncclInProgress and is asked, with growing pauses, until it has done
+// what it was told; so that no rank hangs in NCCL where another one is missing.
+// nccl_watch.cc has the other half of the class.
 #include "collective/nccl/nccl_session.h"
 
 #include <algorithm>

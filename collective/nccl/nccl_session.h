@@ -1,13 +1,16 @@
-// One NCCL communicator with its stream, its calls under way and the thread that watches over them; for nccl_communicator.cc
-// and nccl_hierarchy.cc alone. collective/nccl/nccl_communicator.h says what it promises.
+// One NCCL communicator with its stream, its calls under way and the thread that watches over them; for
+// nccl_communicator.cc and nccl_hierarchy.cc alone.
+// collective/nccl/nccl_communicator.h says what it promises.
 //
-//   meet      the ranks come together on the board (collective/base/call_board.h), get NCCL's unique id from rank 0, and make the
-//             communicator, non-blocking
-//   start     caller's stream ──event──▶ own stream: [what the ranks call, gathered] [the call, one NCCL group] ──▶ `done`
-//   watch     while calls are under way: are their events past, did the ranks call the same, has NCCL an error, has
-//             somebody ended it, is the first one late
-//   fail      the first error stays. The watching thread stops what runs on the GPU (ncclCommRevoke where NCCL has it, so
-//             that the survivors can shrink the communicator; else ncclCommAbort) and tells the other ranks
+//   meet   the ranks come together on the board (collective/base/call_board.h), get NCCL's unique id from
+//          rank 0, and make the communicator, non-blocking
+//   start  caller's stream ──event──▶ own stream: [what the ranks call, gathered]
+//          [the call, one NCCL group] ──▶ `done`
+//   watch  while calls are under way: are their events past, did the ranks call the same, has NCCL an
+//          error, has somebody ended it, is the first one late
+//   fail   the first error stays. The watching thread stops what runs on the GPU (ncclCommRevoke where
+//          NCCL has it, so that the survivors can shrink the communicator;
+//          else ncclCommAbort) and tells the other ranks
 #pragma once
 
 #include <atomic>
@@ -89,7 +92,8 @@ class NcclSession {
   /// Once what was under way is stopped.
   bool can_be_shrunk(Clock::time_point deadline);
   void shrink_from(const Parent& parent, Clock::time_point deadline);
-  /// Returns when NCCL has done what it was asked for. Throws: its error; the session's when it failed meanwhile.
+  /// Returns when NCCL has done what it was asked for.
+  /// Throws: its error; the session's when it failed meanwhile.
   void settle(std::optional<Clock::time_point> deadline);
   std::shared_ptr<NcclCall> begin(std::span<const Call> calls);
   void send_tags(NcclCall& call);

@@ -1,5 +1,6 @@
-// The thread that watches over a communicator's calls, and what it does when one of them cannot end. NCCL tells of errors
-// only when it is asked, so that calls under way are looked at every NcclOptions::look_every; with none under way it sleeps.
+// The thread that watches over a communicator's calls, and what it does when one of them cannot end. NCCL
+// tells of errors only when it is asked, so that calls under way are looked at every NcclOptions::look_every;
+// with none under way it sleeps.
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -1,7 +1,7 @@
 // Where the processes of a job find each other before they have communicators: small values under names.
 //
-// A name is set once. Names begin with what they are for ("world/0/address/3"), so that nothing meets what an earlier
-// attempt left. Values are small: addresses, tokens, numbers.
+// A name is set once. Names begin with what they are for ("world/0/address/3"), so that nothing meets what an
+// earlier attempt left. Values are small: addresses, tokens, numbers.
 #pragma once
 
 #include <chrono>

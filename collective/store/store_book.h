@@ -1,20 +1,22 @@
 // What the job's store knows, and what it answers: no I/O. collective/store/tcp_store.h serves it.
 //
-//   message   u8 kind │ u64 id │ i64 number │ u32 n, name[n] │ u32 n, value[n]          integers little-endian
+//   message   u8 kind │ u64 id │ i64 number │ u32 n, name[n] │ u32 n, value[n]         integers little-endian
 //
 //   from a client   number         name     value      answered
-//   hello           its rank       attempt  the size   at once; refused where the two disagree, or the rank is there already
+//   hello           its rank       attempt  the size   at once; refused where the two disagree,
+//                                                      or the rank is there already
 //   set             –              name     value      at once; refused where it has another value
 //   wait            –              name     –          when somebody has set it: the value
 //   forget          id of a wait   –        –          never: nobody waits for that answer any more
 //   add             amount         name     –          at once: number is the sum
-//   gather          1: of the      name     any        when every rank has sent one (1: every rank that has neither left nor
-//                   living                             died): all values by rank
+//   gather          1: of the      name     any        when every rank has sent one (1: every rank that has
+//                   living                             neither left nor died): all values by rank
 //   missing         –              name     –          at once: the ranks that a gather still waits for
 //   announce        –              subject  text       never; all others get it as news
 //   leave           –              –        –          at once: its end is no failure from here on
 //   to a client
-//   answer, refused: the id of what was asked; refused has an ErrorKind in number, what in name and a hint in value
+//   answer, refused: the id of what was asked; refused has an ErrorKind in number, what in name,
+//                    a hint in value
 //   lost, left, announced: news about rank `number`; in value why, of an announcement the text
 #pragma once
 

@@ -1,4 +1,5 @@
-// One thread and poll(): an eventfd that wakes it, and the connections. The doorkeeper has a thread of its own.
+// One thread and poll(): an eventfd that wakes it, and the connections.
+// The doorkeeper has a thread of its own.
 #include "collective/store/store_server.h"
 
 #include <netinet/in.h>

@@ -1,9 +1,10 @@
-// The job's store over TCP: rank 0 serves it at its own endpoint, every rank is a client of it, rank 0 too. The connection
-// stays open as long as the rank takes part: its end is how all others learn, at once, that the rank has died.
+// The job's store over TCP: rank 0 serves it at its own endpoint, every rank is a client of it, rank 0 too.
+// The connection stays open as long as the rank takes part:
+// its end is how all others learn, at once, that the rank has died.
 //
 // Nothing is polled for: what is waited for is answered when it is there. Both ends prove the job's secret
-// (runtime/connect/knock, doorkeeper), and every message after that (sealed_frames). What is sent can be read by who sees the
-// network.
+// (runtime/connect/knock, doorkeeper), and every message after that (sealed_frames).
+// What is sent can be read by who sees the network.
 #pragma once
 
 #include <chrono>
@@ -44,8 +45,8 @@ class TcpStore : public Store {
   /// What may end a wait early: throws when it is to end. Asked again after all news.
   using Concern = std::function<void()>;
 
-  /// Throws: Error(network) where rank 0 cannot serve it or does not answer, Error(config) where it has another secret, size
-  /// or attempt, or the rank is there already.
+  /// Throws: Error(network) where rank 0 cannot serve it or does not answer, Error(config) where it has
+  /// another secret, size or attempt, or the rank is there already.
   explicit TcpStore(TcpStoreOptions options);
   /// Leaves: the end of this rank is no failure then.
   ~TcpStore() override;
@@ -57,9 +58,9 @@ class TcpStore : public Store {
   std::string wait(const std::string& name, Clock::time_point deadline, const Concern& concern);
   std::int64_t add(const std::string& name, std::int64_t amount) override;
 
-  /// Waits for all ranks (or all that are neither lost nor have left) to come with a value under this name; all values,
-  /// by rank. Throws: Error(timeout) naming who did not come by the deadline, Error(network) naming who died, where
-  /// all are wanted, or when the store is gone.
+  /// Waits for all ranks (or all that are neither lost nor have left) to come with a value under this name;
+  /// all values, by rank. Throws: Error(timeout) naming who did not come by the deadline, Error(network)
+  /// naming who died, where all are wanted, or when the store is gone.
   std::map<int, std::string> gather(const std::string& name, const std::string& value, bool of_living,
                                     Clock::time_point deadline, const Concern& concern = {});
   /// Tells all other ranks; does not wait. A store that is gone tells nobody.

@@ -22,7 +22,8 @@ struct Slot {
   /// above 0.
   bool dense = false;
   std::int64_t width = 1;
-  /// An unused slot is in the text, where its values are passed over whatever they are; it has no place in a Batch.
+  /// An unused slot is in the text, where its values are passed over whatever they are;
+  /// it has no place in a Batch.
   bool used = true;
 
   bool operator==(const Slot&) const = default;
@@ -49,8 +50,8 @@ struct LogKey {
   bool operator==(const LogKey&) const = default;
 };
 
-/// What stands before the slots of each example: one entry per row, empty where the reader was not asked for it.
-/// An example with a log key has it as its id, too.
+/// What stands before the slots of each example: one entry per row, empty where the reader was not asked for
+/// it. An example with a log key has it as its id, too.
 struct RowPrefixes {
   std::vector<std::string> ids;
   std::vector<std::string> contents;

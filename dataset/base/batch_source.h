@@ -1,7 +1,7 @@
 // Where a pass over data gets its batches from: text files through pipes, or examples in memory.
 //
-// Threads: start() by one owner, stop() by any thread; next(r, …) by one consumer thread per reader r. A source may be
-// started again after it ended (an epoch each).
+// Threads: start() by one owner, stop() by any thread; next(r, …) by one consumer thread per reader r. A
+// source may be started again after it ended (an epoch each).
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,19 @@ class BatchSource {
   /// What each batch holds, in this order. Does not change once started.
   virtual const std::vector<Slot>& slots() const noexcept = 0;
 
-  /// Begins a pass. `in_turn`: each reader's batches are the same in every run, where a result must repeat itself.
-  /// Throws: Error(data), Error(config) when there is nothing to read.
+  /// Begins a pass. `in_turn`: each reader's batches are the same in every run, where a result must repeat
+  /// itself. Throws: Error(data), Error(config) when there is nothing to read.
   virtual void start(bool in_turn) = 0;
 
   /// Readers that start() made, at least 1.
   virtual std::size_t readers() const noexcept = 0;
 
-  /// Moves the next batch of this reader into `batch`, whose memory is used again; false after its last one. The last
-  /// batch of a reader may be short. Throws: Error(data); the other readers stop after an error.
+  /// Moves the next batch of this reader into `batch`, whose memory is used again; false after its last one.
+  /// The last batch of a reader may be short. Throws: Error(data); the other readers stop after an error.
   virtual bool next(std::size_t reader, Batch& batch) = 0;
 
-  /// Where the next passes draw what the source's own threads do; null: nowhere. Not while a pass is under way.
+  /// Where the next passes draw what the source's own threads do; null: nowhere.
+  /// Not while a pass is under way.
   virtual void draw_on(std::shared_ptr<Timeline> timeline) { static_cast<void>(timeline); }
 
   /// Ends the pass at once, readers that wait in next() included. Idempotent.

@@ -1,7 +1,7 @@
 // claims   "FRCLAIM1" | digest of the list u64 | a byte for each file: 0, or 1 when it is done
 //
-// The byte of a file is locked by who reads it. Locks are those of the open file (F_OFD_SETLK), so that two queues of one
-// process are as far apart as those of two.
+// The byte of a file is locked by who reads it. Locks are those of the open file (F_OFD_SETLK), so that two
+// queues of one process are as far apart as those of two.
 #include "dataset/base/file_queue.h"
 
 #include <fcntl.h>

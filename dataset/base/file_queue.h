@@ -21,14 +21,15 @@ class FileQueue {
 /// The files in their order, all of them for whoever asks.
 std::unique_ptr<FileQueue> make_list_queue(std::vector<std::string> files);
 
-/// Files shared by all who make a queue of them with the same `claims`, a file that need not be there yet: whoever is done
-/// takes the next one, so that a slow one has fewer files and the others do not wait for it.
+/// Files shared by all who make a queue of them with the same `claims`, a file that need not be there yet:
+/// whoever is done takes the next one, so that a slow one has fewer files and the others do not wait for it.
 ///
-/// Each file is done once. While it is being read its reader holds a lock of the kernel on one byte of `claims`, which goes
-/// when the process dies, however it does; another one is given the file then, from its beginning, so that what the dead one
-/// had read of it is read twice. At the end next() waits for the files that others still hold: they are done, or come free
-/// and are given out. `claims` lies where all of them see each other's locks: on one host, or on a network file system that
-/// has locks. It is for these files in this order and for one pass over them: another pass has another one.
+/// Each file is done once. While it is being read its reader holds a lock of the kernel on one byte of
+/// `claims`, which goes when the process dies, however it does; another one is given the file then, from its
+/// beginning, so that what the dead one had read of it is read twice. At the end next() waits for the files
+/// that others still hold: they are done, or come free and are given out. `claims` lies where all of them see
+/// each other's locks: on one host, or on a network file system that has locks. It is for these files in this
+/// order and for one pass over them: another pass has another one.
 ///
 /// Throws: Error(host) when a system call fails; Error(config) when `claims` is of other files.
 std::unique_ptr<FileQueue> make_shared_queue(std::vector<std::string> files, const std::string& claims);

@@ -1,4 +1,5 @@
-// The error that ends a pass whose readers are threads: the first one counts, and everyone who asks for batches gets it.
+// The error that ends a pass whose readers are threads:
+// the first one counts, and everyone who asks for batches gets it.
 #pragma once
 
 #include <exception>

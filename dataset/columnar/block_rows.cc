@@ -1,4 +1,5 @@
-// Vectors of a batch keep the size that they had, so that what is overwritten is not set to 0 first; end() cuts them.
+// Vectors of a batch keep the size that they had, so that what is overwritten is
+// not set to 0 first; end() cuts them.
 #include "dataset/columnar/block_rows.h"
 
 #include <algorithm>

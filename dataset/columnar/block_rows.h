@@ -16,8 +16,8 @@ class BlockRows {
  public:
   explicit BlockRows(bool verify) : verify_(verify) {}
 
-  /// Reads the slots `slots` (numbers of those of `file`) of a block, which must be used up before. `file` is borrowed.
-  /// Throws: Error(data).
+  /// Reads the slots `slots` (numbers of those of `file`) of a block, which must be used up before. `file` is
+  /// borrowed. Throws: Error(data).
   void load(const ColumnarFile& file, std::uint64_t block, const std::vector<std::size_t>& slots);
   /// Rows that were not taken yet.
   std::size_t left() const noexcept { return rows_ - row_; }

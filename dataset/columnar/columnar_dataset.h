@@ -1,7 +1,9 @@
-// Batches out of columnar files: what QueueDataset does for text, without pipes, parsing and threads of its own.
+// Batches out of columnar files: what QueueDataset does for text, without pipes,
+// parsing and threads of its own.
 //
-// A pass is a list of blocks, file after file; readers take blocks, and a batch goes on from one block of its reader to
-// the next. The consumer of a reader does the reading: the next block's bytes are on their way from the disk meanwhile.
+// A pass is a list of blocks, file after file; readers take blocks, and a batch goes on from one block of its
+// reader to the next. The consumer of a reader does the reading:
+// the next block's bytes are on their way from the disk meanwhile.
 //
 // Threads: start() by one owner, stop() by any thread; next(r, …) by one consumer thread per reader r.
 #pragma once
@@ -30,8 +32,8 @@ struct ColumnarDatasetOptions {
 
 class ColumnarDataset : public BatchSource {
  public:
-  /// Opens the files. Throws: Error(data) naming a file that is no whole columnar file, Error(config) for one that does not
-  /// have the slots.
+  /// Opens the files. Throws: Error(data) naming a file that is no whole columnar file, Error(config) for one
+  /// that does not have the slots.
   explicit ColumnarDataset(ColumnarDatasetOptions options);
   ~ColumnarDataset() override;
   ColumnarDataset(const ColumnarDataset&) = delete;
@@ -41,8 +43,8 @@ class ColumnarDataset : public BatchSource {
   /// Rows of all files.
   std::uint64_t rows() const noexcept;
 
-  /// `in_turn`: reader r takes the blocks r, r + readers(), …; else whichever reader is free takes the next one, so that
-  /// with one reader the order is that of the files.
+  /// `in_turn`: reader r takes the blocks r, r + readers(), …; else whichever reader is free takes the next
+  /// one, so that with one reader the order is that of the files.
   void start(bool in_turn) override;
   std::size_t readers() const noexcept override;
   /// Throws: Error(data) naming file, block and slot of what is damaged.

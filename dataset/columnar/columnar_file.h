@@ -1,9 +1,9 @@
 // A columnar file (format.h) that is open for reading.
 //
-// Sections are read, not mapped: a page of a map that the file lost meanwhile (somebody cut it, the disk failed) would end
-// the process with SIGBUS, where a read says what is missing; and what a checksum was made of is then a copy that nobody
-// changes afterwards. The price is that copy, from the page cache into the processor's: tests/bench/dataset_columnar_bench.cc
-// measures both.
+// Sections are read, not mapped: a page of a map that the file lost meanwhile (somebody cut it, the disk
+// failed) would end the process with SIGBUS, where a read says what is missing; and what a checksum was made
+// of is then a copy that nobody changes afterwards. The price is that copy, from the page cache into the
+// processor's: tests/bench/dataset_columnar_bench.cc measures both.
 //
 // Threads: any number, once made.
 #pragma once
@@ -36,8 +36,8 @@ class ColumnarFile {
   const ColumnarSection& section(std::uint64_t block, std::size_t slot) const noexcept {
     return footer_.sections[block * footer_.slots.size() + slot];
   }
-  /// Fills `out` with the bytes of a section. Throws: Error(data) naming file, block and slot where they are not there any
-  /// more or, with `verify`, are not what was written.
+  /// Fills `out` with the bytes of a section. Throws: Error(data) naming file, block and slot where they are
+  /// not there any more or, with `verify`, are not what was written.
   void read(std::uint64_t block, std::size_t slot, bool verify, std::vector<std::byte>& out) const;
   /// The block will be read soon.
   void announce(std::uint64_t block) const noexcept;
@@ -59,7 +59,8 @@ class ColumnarFile {
   std::vector<std::uint64_t> offsets_;  // as footer_.sections, and the footer's own
 };
 
-/// The numbers of the slots `wanted` in the file. Throws: Error(config) for one that it does not have, or has otherwise.
+/// The numbers of the slots `wanted` in the file. Throws:
+/// Error(config) for one that it does not have, or has otherwise.
 std::vector<std::size_t> find_slots(const ColumnarFile& file, const std::vector<Slot>& wanted);
 
 /// Whether the name is that of a columnar file.

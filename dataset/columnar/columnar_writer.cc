@@ -1,4 +1,5 @@
-// Rows are gathered until a block is full; then each slot's values are narrowed to the bytes that their range needs.
+// Rows are gathered until a block is full; then each slot's values are narrowed
+// to the bytes that their range needs.
 #include "dataset/columnar/columnar_writer.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-// Writes a columnar file (format.h). Until finish() it is FILE.partial, locked, so that nobody takes half a file for a
-// whole one and two writers of one file do not meet; what a writer that was killed left behind, the next one replaces.
+// Writes a columnar file (format.h). Until finish() it is FILE.partial, locked, so that nobody takes half a
+// file for a whole one and two writers of one file do not meet;
+// what a writer that was killed left behind, the next one replaces.
 //
 // Threads: one.
 #pragma once
@@ -25,8 +26,8 @@ struct ColumnarWritten {
 
 class ColumnarWriter {
  public:
-  /// Throws: Error(config) for slots that no file can have; Error(host) when a system call fails, and when another process
-  /// writes the same file.
+  /// Throws: Error(config) for slots that no file can have; Error(host) when a system call fails, and when
+  /// another process writes the same file.
   ColumnarWriter(std::string path, std::vector<Slot> slots, std::uint32_t block_rows = kColumnarBlockRows);
   /// Removes what was written, unless finish() was.
   ~ColumnarWriter();

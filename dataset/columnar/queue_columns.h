@@ -6,8 +6,8 @@
 
 namespace fleetrun::dataset {
 
-/// Throws: Error(config) where not all files are columnar ones, and for what can be done with text only: pipe commands,
-/// downloads, a schema, and ids, contents and log keys before the slots.
+/// Throws: Error(config) where not all files are columnar ones, and for what can be done with text only: pipe
+/// commands, downloads, a schema, and ids, contents and log keys before the slots.
 ColumnarDatasetOptions columns_for_queue(const QueueDatasetOptions& options);
 
 }  // namespace fleetrun::dataset

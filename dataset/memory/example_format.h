@@ -1,14 +1,14 @@
-// How examples lie in memory: one after the other, each in one piece, so that reading one in any order costs a few cache
-// lines, whatever the number of its slots.
+// How examples lie in memory: one after the other, each in one piece, so that reading one in any order costs
+// a few cache lines, whatever the number of its slots.
 //
-//   block    [start of each example: u32, from the block's first byte]   only where the examples' sizes differ
-//            example, example, …                                         at most kBlockRows
+//   block    [start of each example: u32, from the block's first byte]  only where the examples' sizes differ
+//            example, example, …                                        at most kBlockRows
 //   example  [count of each varying field]   one byte, or 255 and a u32
-//            values of field 0, values of field 1, …                     not aligned
+//            values of field 0, values of field 1, …                    not aligned
 //
-// The fields are the used slots (8 bytes an id, 4 a float), then what was kept of the line's prefixes: id and content by
-// their bytes, the log key in 16. A field has either the same count in all examples of a block, which is then not stored
-// with them, or it varies.
+// The fields are the used slots (8 bytes an id, 4 a float), then what was kept of the line's prefixes: id and
+// content by their bytes, the log key in 16. A field has either the same count in all examples of a block,
+// which is then not stored with them, or it varies.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +61,8 @@ struct ExampleBlock {
 /// Reads a count of a varying field and moves behind it.
 std::uint32_t take_count(const std::byte*& head) noexcept;
 
-/// Throws: Error(data) unless the block is what its shape says, to its last byte: for blocks that come from elsewhere.
+/// Throws: Error(data) unless the block is what its shape says, to its last byte:
+/// for blocks that come from elsewhere.
 void check_block(std::span<const ExampleField> fields, const ExampleBlock& block);
 
 }  // namespace fleetrun::dataset

@@ -1,5 +1,5 @@
-// Examples are taken in and out in groups of kGroup, field by field: a group's bytes stay in the first-level cache, and
-// the next group's are asked for before they are needed.
+// Examples are taken in and out in groups of kGroup, field by field: a group's bytes stay in the first-level
+// cache, and the next group's are asked for before they are needed.
 #include "dataset/memory/example_store.h"
 
 #include <algorithm>

@@ -1,10 +1,11 @@
-// Examples in memory, packed (example_format.h): batches go in, and examples come out as batches in any order.
+// Examples in memory, packed (example_format.h): batches go in,
+// and examples come out as batches in any order.
 //
-// Each example has a number, which it keeps: its block's times kBlockRows, and its row in it. Numbers of a store that is
-// filled in the same order are the same; not every number below the last has an example.
+// Each example has a number, which it keeps: its block's times kBlockRows, and its row in it. Numbers of a
+// store that is filled in the same order are the same; not every number below the last has an example.
 //
-// Memory: the values, and a few bytes an example where counts differ; nothing for slots with one count everywhere.
-// Threads: one while it changes; any while it is read.
+// Memory: the values, and a few bytes an example where counts differ; nothing for slots with one count
+// everywhere. Threads: one while it changes; any while it is read.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,8 @@ class ExampleStore {
   void add(const Batch& batch);
   /// Adds what another store of the same slots has, behind what is here.
   void append(ExampleStore other);
-  /// Adds a block from elsewhere: bytes() of one, as blocks() shows them. Throws: Error(data) when it is broken.
+  /// Adds a block from elsewhere: bytes() of one, as blocks() shows them.
+  /// Throws: Error(data) when it is broken.
   void add_block(std::vector<std::uint32_t> counts, std::uint32_t rows, std::span<const std::byte> bytes);
 
   std::size_t rows() const noexcept { return rows_; }

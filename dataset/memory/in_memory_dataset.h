@@ -1,12 +1,15 @@
-// Examples that are read from files once and kept in memory: shuffled there, and read by as many passes as wanted.
+// Examples that are read from files once and kept in memory:
+// shuffled there, and read by as many passes as wanted.
 //
-//   load() ──→ examples in the order of their files ──→ shuffles, merges ──→ start(), next(), … one pass after the other
+//   load() ──→ examples in the order of their files ──→ shuffles, merges ──→ start(), next(), …
+//                                                                            one pass after the other
 //
-// The order after loading is that of the source's readers, one after the other, each in turn: the same in every run with
-// the same files and threads. All that is random is decided by the seed and by how many random calls came before.
+// The order after loading is that of the source's readers, one after the other, each in turn: the same in
+// every run with the same files and threads. All that is random is decided
+// by the seed and by how many random calls came before.
 //
-// Threads: load(), shuffles and start() by one owner; stop() by any thread; next(r, …) by one consumer thread per
-// reader r. Nothing may change while a pass is under way.
+// Threads: load(), shuffles and start() by one owner; stop() by any thread; next(r, …) by one consumer thread
+// per reader r. Nothing may change while a pass is under way.
 #pragma once
 
 #include <atomic>
@@ -52,7 +55,8 @@ class InMemoryDataset : public BatchSource {
     /// As Paddle does: zeros in sparse slots are left out, and a slot that has no others gets one 0.
     bool drop_zeros = false;
   };
-  /// Reads all there is; what was in memory before goes first. Throws: as the source; nothing is in memory then.
+  /// Reads all there is; what was in memory before goes first.
+  /// Throws: as the source; nothing is in memory then.
   void load(const Load& what);
   /// The same in the background; wait_preload() returns when it is done, or throws what it ended with.
   void preload(const Load& what);
@@ -66,14 +70,16 @@ class InMemoryDataset : public BatchSource {
   /// Of all that is random from here on.
   void set_seed(std::uint64_t seed) noexcept;
   void local_shuffle(std::size_t threads);
-  /// Hands examples to the other trainers, so that each goes to one that chance or its line's id chooses, and shuffles
-  /// what this one has then. All trainers call it. Throws: Error(network), Error(data); no examples are left here then.
+  /// Hands examples to the other trainers, so that each goes to one that chance or its line's id chooses, and
+  /// shuffles what this one has then. All trainers call it.
+  /// Throws: Error(network), Error(data); no examples are left here then.
   void global_shuffle(TrainerExchange& exchange, Destination destination, std::size_t threads);
-  /// In the passes that follow, these slots have the values that a random one of `candidates` examples has there. Each
-  /// call begins with the values as they were read; none of the slots: they are back.
+  /// In the passes that follow, these slots have the values that a random one of `candidates` examples has
+  /// there. Each call begins with the values as they were read; none of the slots: they are back.
   void shuffle_slots(const std::vector<std::string>& slots, std::size_t candidates);
-  /// Examples of one id become one: the sparse slots of all, of which each must be in one of them only (values that are
-  /// all 0 do not count), and the last dense values that are not all 0. `merge_size` > 0: only groups of this size stay.
+  /// Examples of one id become one: the sparse slots of all, of which each must be in one of them only
+  /// (values that are all 0 do not count), and the last dense values that are not all 0. `merge_size` > 0:
+  /// only groups of this size stay.
   MergeCounts merge_by_line_id(std::size_t merge_size);
 
   /// Examples, and what they take; 0 until a load in the background has been waited for.

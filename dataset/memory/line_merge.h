@@ -10,8 +10,8 @@ namespace fleetrun::dataset {
 
 struct MergeCounts;
 
-/// The merged examples, by id (InMemoryDataset::merge_by_line_id says the rules); `counts` says what became of the
-/// others. Among the examples of an id `order` decides which is first.
+/// The merged examples, by id (InMemoryDataset::merge_by_line_id says the rules); `counts` says what became
+/// of the others. Among the examples of an id `order` decides which is first.
 ExampleStore merge_lines(const ExampleStore& store, std::span<const ExampleNumber> order,
                          std::size_t merge_size, MergeCounts& counts);
 

@@ -1,5 +1,6 @@
-// Pieces are mappings of their own, beginning at a multiple of 2 MiB, and ask for large pages: the first touch of a page
-// costs as much as parsing it, and examples that are read in any order would miss the processor's table of small pages.
+// Pieces are mappings of their own, beginning at a multiple of 2 MiB, and ask for large pages: the first
+// touch of a page costs as much as parsing it, and examples that are read in any order would miss the
+// processor's table of small pages.
 #include "dataset/memory/pages.h"
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-// Memory for many examples: taken from the system in large pieces, which go back to it when nothing in them is used any
-// more.
+// Memory for many examples: taken from the system in large pieces,
+// which go back to it when nothing in them is used any more.
 //
 // Threads: one per PageSource. What it hands out may be used, and let go, by any thread.
 #pragma once

@@ -1,6 +1,6 @@
-// Large vectors are shuffled in two steps, so that each works within a cache: every value goes to a random bucket, and
-// then each bucket is shuffled. Each chunk of values and each bucket has random words of its own, so that the result does
-// not depend on who does it.
+// Large vectors are shuffled in two steps, so that each works within a cache: every value goes to a random
+// bucket, and then each bucket is shuffled. Each chunk of values and each bucket has random words of its own,
+// so that the result does not depend on who does it.
 #include "dataset/memory/shuffle.h"
 
 #include <algorithm>

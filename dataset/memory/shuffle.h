@@ -8,8 +8,8 @@
 
 namespace fleetrun::dataset {
 
-/// Random 64-bit words. Source: SplitMix64 (Steele, Lea, Flood 2014), a counter under a mixing function: streams of
-/// different keys are independent, and any word of one can be had without those before it.
+/// Random 64-bit words. Source: SplitMix64 (Steele, Lea, Flood 2014), a counter under a mixing function:
+/// streams of different keys are independent, and any word of one can be had without those before it.
 class RandomWords {
  public:
   RandomWords(std::uint64_t seed, std::uint64_t stream) noexcept

@@ -21,10 +21,11 @@ class TrainerExchange {
     std::uint32_t trainer;
     std::string bytes;
   };
-  /// Sends what `next` gives, call by call until it gives nothing, and hands to `take` what the others send to this
-  /// trainer: whole parcels, each once, those of one sender in their order. Returns when all have sent all.
-  /// Both are called from the caller's thread. `next` is called when little is on its way, so memory is bounded.
-  /// Throws: Error(network) when a trainer is gone, or silent for too long; what `next` and `take` throw.
+  /// Sends what `next` gives, call by call until it gives nothing, and hands to `take` what the others send
+  /// to this trainer: whole parcels, each once, those of one sender in their order. Returns when all have
+  /// sent all. Both are called from the caller's thread. `next` is called when little is on its way, so
+  /// memory is bounded. Throws: Error(network) when a trainer is gone, or silent for too long;
+  /// what `next` and `take` throw.
   virtual void exchange(const std::function<std::vector<Parcel>()>& next,
                         const std::function<void(std::uint32_t from, std::string_view bytes)>& take) = 0;
 };

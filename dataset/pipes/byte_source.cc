@@ -1,7 +1,7 @@
-// "cat" and "" need no process: the file is read here, by read() and not through a memory map: a map would save 3 % of the
-// parser's time, and a file that shrinks would end the process by SIGBUS. What is packed is unpacked here too, by the
-// libraries, which take less time than the programs gzip and zstd and their pipe. A thread of their own reads pipes and
-// unpacks, so that the reader has its time for parsing.
+// "cat" and "" need no process: the file is read here, by read() and not through a memory map: a map would
+// save 3 % of the parser's time, and a file that shrinks would end the process by SIGBUS. What is packed is
+// unpacked here too, by the libraries, which take less time than the programs gzip and zstd and their pipe. A
+// thread of their own reads pipes and unpacks, so that the reader has its time for parsing.
 #include "dataset/pipes/byte_source.h"
 
 #include <fcntl.h>
@@ -54,7 +54,8 @@ class OpenedFile {
   const std::string& name() const noexcept { return name_; }
   int fd() const noexcept { return fd_.value(); }
 
-  /// Throws: Error(data) when the file is not what it was, now that reading it ended at byte `offset` of `what`.
+  /// Throws: Error(data) when the file is not what it was,
+  /// now that reading it ended at byte `offset` of `what`.
   void check(std::uint64_t offset, const char* what) const {
     struct stat status {};
     if (::fstat(fd_.value(), &status) == -1) fail(reason_of(errno), offset, what);

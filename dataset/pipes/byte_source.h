@@ -18,8 +18,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   /// Fills the start of `room` (not empty) and returns how many bytes; 0 at the end, and then all has gone
-  /// well. Throws: Error(data) naming the file when it cannot be read, has become another one since it was opened, or
-  /// when its command fails; Error(timeout); StopRequested.
+  /// well. Throws: Error(data) naming the file when it cannot be read, has become another one since it was
+  /// opened, or when its command fails; Error(timeout); StopRequested.
   virtual std::size_t read(std::span<char> room) = 0;
 };
 
@@ -52,13 +52,14 @@ struct ByteSourceOptions {
   int stop_fd = -1;
 };
 
-/// Opens the file and starts the processes that it needs: a download, a program that unpacks what ends in .gz or .zst
-/// for a command (without one it is unpacked by the thread that reads), the command.
-/// Throws: Error(data) when the file cannot be opened, Error(spawn) when no process can be made, Error(config) for a
-/// remote file that nothing fetches.
+/// Opens the file and starts the processes that it needs: a download, a program that unpacks what ends in .gz
+/// or .zst for a command (without one it is unpacked by the thread that reads), the command.
+/// Throws: Error(data) when the file cannot be opened, Error(spawn) when no process can be made,
+/// Error(config) for a remote file that nothing fetches.
 std::unique_ptr<ByteSource> open_byte_source(const ByteSourceOptions& options);
 
-/// Throws: Error(data) naming every file of this host that is missing, a directory, not a regular file, or not readable.
+/// Throws: Error(data) naming every file of this host that is missing,
+/// a directory, not a regular file, or not readable.
 void check_files(const std::vector<std::string>& files);
 
 }  // namespace fleetrun::dataset

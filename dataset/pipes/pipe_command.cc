@@ -22,8 +22,8 @@ using std::chrono::steady_clock;
 
 constexpr int kPipeBytes = 1 << 20;
 
-/// Makes the pipe large: a small one costs a context switch per 64 KiB. Refused above the user's quota; then it stays
-/// small.
+/// Makes the pipe large: a small one costs a context switch per 64 KiB.
+/// Refused above the user's quota; then it stays small.
 void widen(const Pipe& pipe) {
   ::fcntl(pipe.reader.value(), F_SETPIPE_SZ, kPipeBytes);
 }

@@ -1,5 +1,6 @@
-// One data file through the processes that turn it into text, each with the output of the one before as its standard
-// input: maybe a download, maybe gzip or zstd, maybe the pipe command, by `bash -c` or as a program of its own.
+// One data file through the processes that turn it into text, each with the output of the one before as its
+// standard input: maybe a download, maybe gzip or zstd, maybe the pipe command,
+// by `bash -c` or as a program of its own.
 //
 // What counts as failure, although all data may have been printed: an exit status other than 0, a signal, a
 // stage of the command's own pipeline that fails (bash runs with pipefail; a stage that ends by SIGPIPE

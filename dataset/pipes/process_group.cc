@@ -49,7 +49,8 @@ bool has_variable(const std::string& directory, const std::string& variable) {
   return environment.find('\0' + variable + '\0') != std::string::npos;
 }
 
-/// Kills this user's processes that were started with `variable`, and waits for their end; how many there were.
+/// Kills this user's processes that were started with `variable`, and waits for their end;
+/// how many there were.
 std::size_t kill_all_with(const std::string& variable) {
   std::size_t killed = 0;
   std::error_code ignored;  // processes come and go

@@ -2,9 +2,10 @@
 //
 // All of them are in one process group, whose leader is a guard: a shell that waits on a pipe of which only
 // this process holds the other end. Should this process die, even by SIGKILL, the guard kills the group. (The
-// kernel's parent-death signal would reach the first process only, and fires when a *thread* ends.) What calls setsid
-// leaves the group, but keeps the variable FLEETRUN_PIPE that all of them were started with: it is found by that when
-// the group ends, and should this process die first, it is the business of fleetrun-init.
+// kernel's parent-death signal would reach the first process only, and fires when a *thread* ends.) What
+// calls setsid leaves the group, but keeps the variable FLEETRUN_PIPE that all of them were started with: it
+// is found by that when the group ends, and should this process die first,
+// it is the business of fleetrun-init.
 //
 // Threads: one.
 #pragma once

@@ -15,7 +15,8 @@ namespace fleetrun::dataset {
 namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
-// The thread is woken when so few blocks are full, and fills them all: waking it for each would cost more than it saves.
+// The thread is woken when so few blocks are full, and fills them all:
+// waking it for each would cost more than it saves.
 constexpr std::size_t kFewBlocks = 2;
 
 void watch(const UniqueFd& events, int fd) {

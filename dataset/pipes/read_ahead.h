@@ -1,5 +1,5 @@
-// A source whose next bytes a thread of its own fetches, while the reader of the ones before parses them: what a pipe
-// costs, a copy in the kernel and the return of its pages, is not the parser's time then.
+// A source whose next bytes a thread of its own fetches, while the reader of the ones before parses them:
+// what a pipe costs, a copy in the kernel and the return of its pages, is not the parser's time then.
 //
 //   source ──→ thread ──→ up to kBlocks blocks ──→ read()
 //
@@ -23,8 +23,8 @@ namespace fleetrun::dataset {
 
 class ReadAhead : public ByteSource {
  public:
-  /// `open` makes the source, which is to end its waits when the descriptor becomes readable that it is given: it does
-  /// when `stop_fd` (borrowed; -1: none) does, and when this object goes.
+  /// `open` makes the source, which is to end its waits when the descriptor becomes readable that it is
+  /// given: it does when `stop_fd` (borrowed; -1: none) does, and when this object goes.
   /// Throws: Error(spawn) when there are no descriptors left; what `open` throws.
   ReadAhead(const std::function<std::unique_ptr<ByteSource>(int stop_fd)>& open, int stop_fd);
   /// Ends a wait of the source.

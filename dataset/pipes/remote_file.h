@@ -22,8 +22,8 @@ struct RemoteFiles {
 /// A name with a scheme ("s3://…"), and "hdfs:…" and "afs:…" as Paddle's jobs write them.
 bool is_remote(std::string_view file) noexcept;
 
-/// The program and arguments that print `file`; `environment` ("NAME=VALUE") says where Hadoop is (HADOOP_HOME).
-/// Throws: Error(config) when nothing was given that could.
+/// The program and arguments that print `file`; `environment` ("NAME=VALUE") says where Hadoop is
+/// (HADOOP_HOME). Throws: Error(config) when nothing was given that could.
 std::vector<std::string> download_argv(const RemoteFiles& remote, const std::string& file,
                                        const std::vector<std::string>& environment);
 

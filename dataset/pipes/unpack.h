@@ -1,5 +1,5 @@
-// Bytes that gzip or zstd packed, unpacked as they are read. Several packed streams one after the other are one, as for the
-// programs of these names.
+// Bytes that gzip or zstd packed, unpacked as they are read. Several packed streams one after the other are
+// one, as for the programs of these names.
 //
 // Threads: one per source.
 #pragma once
@@ -20,8 +20,8 @@ std::optional<Packing> packing_of(std::string_view file) noexcept;
 /// "gzip" or "zstd": the program of the same name, too.
 std::string_view to_string(Packing packing) noexcept;
 
-/// The unpacked bytes of `packed`, which `file` names in errors. Throws (in read()): Error(data) for bytes that are not
-/// packed so, and for an end in the middle; what `packed` throws.
+/// The unpacked bytes of `packed`, which `file` names in errors. Throws (in read()): Error(data) for bytes
+/// that are not packed so, and for an end in the middle; what `packed` throws.
 std::unique_ptr<ByteSource> unpacked(std::unique_ptr<ByteSource> packed, Packing packing, std::string file);
 
 }  // namespace fleetrun::dataset

@@ -22,8 +22,8 @@ struct QueueDatasetOptions {
   /// What every line begins with, before the slots.
   LinePrefixes prefixes = {};
   PipeOptions pipe = {};
-  /// A file as fleetrun-schema(5) describes it, or empty. With it the text, of the files or of the pipe command, is
-  /// delimited text, and slots are found in the schema by their names.
+  /// A file as fleetrun-schema(5) describes it, or empty. With it the text, of the files or of the pipe
+  /// command, is delimited text, and slots are found in the schema by their names.
   std::string schema = {};
   std::size_t batch_size = 1;
   /// Readers wanted; cut to the number of files.
@@ -35,15 +35,15 @@ struct QueueDatasetOptions {
   BadLinePolicy bad_lines = {};
   /// Whether a reader's last batch is left out when it is short.
   bool drop_last = false;
-  /// Whether the pipe commands of the next pass's first files start while a pass ends. They end with the dataset when
-  /// there is no next pass.
+  /// Whether the pipe commands of the next pass's first files start while a pass ends. They end with the
+  /// dataset when there is no next pass.
   bool starts_next_pass = false;
 };
 
 class QueueDataset : public BatchSource {
  public:
-  /// Reads the schema. Throws: Error(config) for one that is wrong or lacks a slot; for no slots, none that is used, an
-  /// empty name, a width or batch size below 1.
+  /// Reads the schema. Throws: Error(config) for one that is wrong or lacks a slot; for no slots, none that
+  /// is used, an empty name, a width or batch size below 1.
   explicit QueueDataset(QueueDatasetOptions options);
   ~QueueDataset() override;
   QueueDataset(const QueueDataset&) = delete;
@@ -53,17 +53,17 @@ class QueueDataset : public BatchSource {
   /// The used ones.
   const std::vector<Slot>& slots() const noexcept override;
 
-  /// Checks that every file can be read and starts the readers. `in_turn`: reader r takes the files r, r + readers(), …,
-  /// the same in every run, where a result must repeat itself.
+  /// Checks that every file can be read and starts the readers. `in_turn`: reader r takes the files r, r +
+  /// readers(), …, the same in every run, where a result must repeat itself.
   /// Throws: Error(data) for a file that is missing (all of them named), Error(config) for no files.
   void start(bool in_turn) override;
 
-  /// Readers that start() made: min(threads, files). Unless in turn, files are taken in order by whichever reader is
-  /// free, so with one reader the order is the list's.
+  /// Readers that start() made: min(threads, files). Unless in turn, files are taken in order by whichever
+  /// reader is free, so with one reader the order is the list's.
   std::size_t readers() const noexcept override;
 
-  /// Moves the next batch of this reader into `batch`; false after its last one. The last batch of each reader may be
-  /// short, or is left out then (drop_last);
+  /// Moves the next batch of this reader into `batch`; false after its last one. The last batch of each
+  /// reader may be short, or is left out then (drop_last);
   /// a batch never mixes files of different readers. Throws: Error(data) naming FILE:LINE and the slot for a
   /// bad line; the file and the command's status or signal, with the last lines of its standard error, for a
   /// pipe command that fails. After an error the other readers stop.
@@ -75,7 +75,8 @@ class QueueDataset : public BatchSource {
   /// Ends the pass at once: kills the pipe commands that are left, joins the readers. Idempotent.
   void stop() noexcept override;
 
-  /// The bad lines that this pass, or the last one, has passed over; at its end they are also a warning on standard error.
+  /// The bad lines that this pass, or the last one, has passed over;
+  /// at its end they are also a warning on standard error.
   BadLineReport bad_lines() const;
 
  private:

@@ -1,5 +1,6 @@
-// Bytes to lines of fields. The caller fills a buffer: room(), commit(), … end_input(); what comes out does not depend on how
-// the bytes are cut. Memory: the buffer, at most one line longer than its start size, and an index of it.
+// Bytes to lines of fields. The caller fills a buffer: room(), commit(), … end_input(); what comes out does
+// not depend on how the bytes are cut. Memory: the buffer,
+// at most one line longer than its start size, and an index of it.
 //
 // Threads: one.
 #pragma once
@@ -27,7 +28,8 @@ class FieldLines {
   void end_input();
   bool has_partial_line() const noexcept;
 
-  /// Moves to the next whole line; false when there is none. A carriage return before its line feed is not part of it.
+  /// Moves to the next whole line; false when there is none.
+  /// A carriage return before its line feed is not part of it.
   bool next() noexcept;
   /// Of the line that next() moved to; at least 1.
   std::size_t fields() const noexcept { return fields_; }

@@ -1,4 +1,5 @@
-// Where the fields and the lines of a text end, found many bytes at a time. Which file implements it is the build's to choose.
+// Where the fields and the lines of a text end, found many bytes at a time.
+// Which file implements it is the build's to choose.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@ namespace fleetrun::dataset {
 /// Readable bytes that find_ends() needs after the text.
 inline constexpr std::size_t kScanPadding = 64;
 
-/// Ends of fields, in order: offsets of delimiters and line feeds. `lines` are those of line feeds, by their place among
-/// `fields`.
+/// Ends of fields, in order: offsets of delimiters and line feeds.
+/// `lines` are those of line feeds, by their place among `fields`.
 struct FieldEnds {
   std::vector<std::uint32_t> fields;
   std::vector<std::uint32_t> lines;

@@ -1,8 +1,9 @@
-// The hashes of a schema: text to a number that any language can compute again. Both can be fed in pieces, so what is
-// hashed in front of a value (a prefix) is worked off once.
+// The hashes of a schema: text to a number that any language can compute again. Both can be fed in pieces, so
+// what is hashed in front of a value (a prefix) is worked off once.
 //
 //   crc32   32 bits, zlib's:        zlib.crc32(text) in Python
-//   fnv1a   64 bits, FNV-1a:        h = 0xcbf29ce484222325; for b in text: h = (h ^ b) * 0x100000001b3 % 2**64
+//   fnv1a   64 bits, FNV-1a:        h = 0xcbf29ce484222325; for b in text:
+//                                   h = (h ^ b) * 0x100000001b3 % 2**64
 #pragma once
 
 #include <array>
@@ -32,8 +33,8 @@ std::uint32_t crc32(std::string_view text, std::uint32_t before = 0) noexcept;
 inline constexpr std::uint64_t kFnv1aOfNothing = 0xcbf29ce484222325;
 std::uint64_t fnv1a(std::string_view text, std::uint64_t before = kFnv1aOfNothing) noexcept;
 
-/// number % divisor without a division: for many numbers and one divisor (Lemire, Kaser and Kurz 2019, "Faster remainder by
-/// direct computation").
+/// number % divisor without a division: for many numbers and one divisor (Lemire, Kaser and Kurz 2019,
+/// "Faster remainder by direct computation").
 class Remainder32 {
  public:
   Remainder32() noexcept : Remainder32(1) {}

@@ -1,4 +1,5 @@
-// Delimited text straight to batches, by a schema: the values of `fleetrun data read`, without the text between.
+// Delimited text straight to batches, by a schema: the values of `fleetrun data read`,
+// without the text between.
 //
 // Threads: one.
 #pragma once
@@ -37,7 +38,8 @@ class SchemaParser {
   const LineFault& fault() const noexcept { return rows_.fault(); }
 
  private:
-  /// What is looked at for every value; the rest is in steps_. Row r's is to go to ints or floats [r * stride].
+  /// What is looked at for every value; the rest is in steps_.
+  /// Row r's is to go to ints or floats [r * stride].
   struct Parsed {
     std::uint32_t column = 0;  // of the text
     bool is_hash = false;

@@ -1,5 +1,5 @@
-// Delimited text to MultiSlot text, by a schema: `fleetrun data read`. The bytes are those that Python's str() of the same
-// values gives, so a reader in Python can be compared with it.
+// Delimited text to MultiSlot text, by a schema: `fleetrun data read`. The bytes are those that Python's
+// str() of the same values gives, so a reader in Python can be compared with it.
 //
 // Threads: one.
 #pragma once
@@ -29,7 +29,8 @@ class SchemaPrinter {
   void commit(std::size_t bytes) { rows_.commit(bytes); }
   void end_input() { rows_.end_input(); }
 
-  /// Prints the whole lines that wait; false at one that is no example: fault() says why, those before it are printed.
+  /// Prints the whole lines that wait; false at one that is no example:
+  /// fault() says why, those before it are printed.
   bool print();
   const LineFault& fault() const noexcept { return rows_.fault(); }
   /// What has been printed, until the next print().

@@ -1,6 +1,7 @@
 // Bytes to lines that have the columns of a schema: what a reader to text and a reader to batches share.
 //
-// Strict: an empty line, a line with more or fewer columns, a header that is not the schema's, a line that is too long.
+// Strict: an empty line, a line with more or fewer columns, a header that is not the schema's,
+// a line that is too long.
 //
 // Threads: one.
 #pragma once

@@ -1,5 +1,6 @@
-// Short texts and what was made of them: most values of a column are few and come again and again, and a float takes longer to
-// print than to look up. One entry for each place of a table per column; a newcomer takes the place of who was there.
+// Short texts and what was made of them: most values of a column are few and come again and again, and a
+// float takes longer to print than to look up. One entry for each place of a table per column; a newcomer
+// takes the place of who was there.
 //
 // Threads: one.
 #pragma once
@@ -35,7 +36,8 @@ class TextCache {
     char result[kResultBytes] = {};
   };
 
-  /// The place of `text` in the table of `column`; taken says by what. 8 bytes from its beginning must be readable.
+  /// The place of `text` in the table of `column`; taken says by what.
+  /// 8 bytes from its beginning must be readable.
   struct Place {
     Entry& entry;
     std::uint64_t key;

@@ -28,7 +28,8 @@ std::string quoted(std::string_view text) {
   return "'" + printable(text, 40) + "'";
 }
 
-/// Digits of which 15 at most count, with or without a point: exact, since both numbers are, and a quotient rounds once.
+/// Digits of which 15 at most count, with or without a point:
+/// exact, since both numbers are, and a quotient rounds once.
 bool read_short_double(std::string_view text, double& value) noexcept {
   constexpr double power[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                               1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -220,8 +221,8 @@ bool ValueSteps::evaluate(std::string_view field, Value& value, std::string& fau
 }
 
 float rounded(double value) {
-  // Written and read it may fall to the other side of the middle between two floats; only there, and where floats have
-  // fewer digits.
+  // Written and read it may fall to the other side of the middle between two floats;
+  // only there, and where floats have fewer digits.
   constexpr std::uint64_t beyond_float = 0x1FFFFFFF;
   const bool middle = (std::bit_cast<std::uint64_t>(value) & beyond_float) == 0x10000000;
   const bool tiny = std::abs(value) < static_cast<double>(std::numeric_limits<float>::min()) && value != 0;

@@ -14,14 +14,16 @@
 
 namespace fleetrun::dataset {
 
-/// What a slot's value is in the end: of a float32 slot `number`, of an int64 slot the whole number ±`magnitude`.
+/// What a slot's value is in the end: of a float32 slot `number`,
+/// of an int64 slot the whole number ±`magnitude`.
 struct Value {
   double number = 0;
   std::uint64_t magnitude = 0;
   bool negative = false;
 };
 
-/// The rule of most columns, made short: one CRC-32 with a remainder below 10^8, and an empty column no exception.
+/// The rule of most columns, made short: one CRC-32 with a remainder below 10^8,
+/// and an empty column no exception.
 struct ShortHash {
   std::uint32_t prefix = 0;  // the hash of what is hashed in front of the value
   Remainder32 remainder;
@@ -48,7 +50,8 @@ class ValueSteps {
  public:
   ValueSteps(const ValueRule& rule, SlotType type) : rule_(rule), type_(type) {}
 
-  /// False when the field cannot be the slot's value; `fault` says why. kTextPadding bytes behind it must be readable.
+  /// False when the field cannot be the slot's value; `fault` says why.
+  /// kTextPadding bytes behind it must be readable.
   bool evaluate(std::string_view field, Value& value, std::string& fault) const;
 
  private:

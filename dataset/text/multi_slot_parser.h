@@ -4,8 +4,8 @@
 //   slots: words (int64), price (float32, dense, width 2), label (int64, dense, width 1)
 //   text:  3 1002 7 45  2 0.5 1e-3  1 0
 //
-// Where asked for, an id, a content and a log key stand before the slots (line_prefixes.h). An unused slot is passed
-// over: its count must be one, its values may be anything.
+// Where asked for, an id, a content and a log key stand before the slots (line_prefixes.h). An unused slot is
+// passed over: its count must be one, its values may be anything.
 //
 // Strict where a mistake would turn into invented or lost values: a count of 0, a count that a dense slot
 // does not have, a line that ends early or goes on after the last slot, an empty line, and anything that is

@@ -1,5 +1,5 @@
-// Eight digits at a time in one 64-bit word; the digits of a double are those of std::to_chars, moved to where Python's
-// repr() has its point and its exponent.
+// Eight digits at a time in one 64-bit word; the digits of a double are those of std::to_chars, moved to
+// where Python's repr() has its point and its exponent.
 #include "dataset/text/number_print.h"
 
 #include <charconv>

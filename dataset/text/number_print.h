@@ -1,7 +1,8 @@
-// The numbers of MultiSlot text, written: ids as digits, floats as Python's str() shows them, so that a native reader and
-// one in Python give the same bytes.
+// The numbers of MultiSlot text, written: ids as digits, floats as Python's str() shows them, so that a
+// native reader and one in Python give the same bytes.
 //
-// Each function writes at `out`, which needs kNumberBytes, and returns the end. Nothing here depends on the locale.
+// Each function writes at `out`, which needs kNumberBytes, and returns the end.
+// Nothing here depends on the locale.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@ static_assert(std::endian::native == std::endian::little, "the first digit must 
 
 /// The eight digits of a number below 10^8 as the bytes of a word, values 0 to 9, first digit lowest.
 inline std::uint64_t eight_digits(std::uint32_t number) noexcept {
-  // Halves, then pairs, then digits, each time all at once; a division by a constant is a multiplication and a shift.
+  // Halves, then pairs, then digits, each time all at once;
+  // a division by a constant is a multiplication and a shift.
   const std::uint64_t halves = number / 10000 + (std::uint64_t{number % 10000} << 32);
   const std::uint64_t hundreds = ((halves * 10486) >> 20) & 0x0000007F0000007F;
   const std::uint64_t pairs = hundreds + ((halves - 100 * hundreds) << 16);

@@ -4,9 +4,9 @@
 // functions must be readable (their values do not matter). Nothing here depends on the locale or on errno.
 //
 // An id is an optional sign and digits: what fits int64, or uint64 kept as its int64 bits
-// (18446744073709551615 is -1). A float is what strtof() reads in the C locale: decimal digits, '.', exponent;
-// the same in hexadecimal (0x10, 0x1.8p3); nan, nan(…), inf, infinity, in any case. Values too near 0 become 0; values
-// too large are a fault.
+// (18446744073709551615 is -1). A float is what strtof() reads in the C locale: decimal digits, '.',
+// exponent; the same in hexadecimal (0x10, 0x1.8p3); nan, nan(…), inf, infinity, in any case. Values too near
+// 0 become 0; values too large are a fault.
 #pragma once
 
 #include <bit>

@@ -70,12 +70,13 @@ CheckResult check_shown(const ToolInput& input, CheckOptions options) {
 
 std::string check_help() {
   return std::string(
-             R"(usage: fleetrun data check FILE… --slots LIST [--pipe_command CMD] [--bad_line=fail|skip:N] [--json]
+             R"(usage: fleetrun data check FILE… --slots LIST [--pipe_command CMD] [--bad_line=fail|skip:N]
+                            [--json]
 
-Reads files to their ends. Says which lines are no examples, as FILE:LINE:COLUMN with the slot and what is wrong, and for each
-slot how many values there are, how many a row has, how many are missing (int64: a row whose only value is 0; float32: nan),
-the least, the greatest, the mean of floats, and how many different ones there are: counted up to 4,096, estimated above (~).
-Its exit status is 1 where there is a bad line.
+Reads files to their ends. Says which lines are no examples, as FILE:LINE:COLUMN with the slot and what is
+wrong, and for each slot how many values there are, how many a row has, how many are missing (int64: a row
+whose only value is 0; float32: nan), the least, the greatest, the mean of floats, and how many different ones
+there are: counted up to 4,096, estimated above (~). Its exit status is 1 where there is a bad line.
 )") + kInputHelp +
          R"(  --bad_line=fail        stop at the first bad line
   --bad_line=skip:N      up to N bad lines are fine: the exit status is 0 then

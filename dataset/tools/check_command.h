@@ -1,4 +1,5 @@
-// fleetrun data check: reads files from beginning to end, and says what is in them and what is wrong with them.
+// fleetrun data check: reads files from beginning to end,
+// and says what is in them and what is wrong with them.
 #pragma once
 
 #include <string>

@@ -9,7 +9,8 @@
 
 namespace fleetrun::dataset {
 
-/// "FILE:LINE:COLUMN: slot 'NAME': WHAT", a line for each bad line that is known, and how many others there are.
+/// "FILE:LINE:COLUMN: slot 'NAME': WHAT", a line for each bad line that is known,
+/// and how many others there are.
 std::string bad_lines_text(const CheckResult& result);
 
 /// A line of totals and a table of the slots.

@@ -70,12 +70,13 @@ void show_written(const Conversion& conversion, const ColumnarWritten& written) 
 
 std::string convert_help() {
   return std::string(
-             R"(usage: fleetrun data convert FILE… --slots LIST --out DIR|FILE.frc [--pipe_command CMD] [--bad_line=fail|skip:N]
+             R"(usage: fleetrun data convert FILE… --slots LIST --out DIR|FILE.frc [--pipe_command CMD]
+                             [--bad_line=fail|skip:N]
 
-Writes what the files hold as columns, which are read again without parsing, with checksums. With a directory as --out each file
-gets one of its own there, by its name with .frc behind it; else all rows go into FILE.frc, in the order of the files. A file
-is there when it is complete, under the name of one that was there before. The other commands read files whose
-names end in .frc. fleetrun-columns(5) describes them.
+Writes what the files hold as columns, which are read again without parsing, with checksums. With a directory
+as --out each file gets one of its own there, by its name with .frc behind it; else all rows go into FILE.frc,
+in the order of the files. A file is there when it is complete, under the name of one that was there before.
+The other commands read files whose names end in .frc. fleetrun-columns(5) describes them.
 )") + kInputHelp +
          R"(  --out DIR|FILE.frc     where to write
   --bad_line=fail        end at the first bad line (default)

@@ -1,4 +1,5 @@
-// fleetrun data convert: writes columnar files (dataset/columnar/format.h), which are read again without parsing.
+// fleetrun data convert: writes columnar files (dataset/columnar/format.h),
+// which are read again without parsing.
 #pragma once
 
 #include <string>

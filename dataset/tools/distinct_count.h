@@ -1,8 +1,8 @@
 // How many different values there are: counted up to 4,096, estimated above.
 //
-// The estimate is HyperLogLog's with 16,384 registers, whose standard error is 0.8 %; where few registers are hit, the
-// number of those that are not (linear counting). Values are mixed by the finalizer of SplitMix64, so that equal files
-// give equal estimates everywhere.
+// The estimate is HyperLogLog's with 16,384 registers, whose standard error is 0.8 %; where few registers are
+// hit, the number of those that are not (linear counting). Values are mixed by the finalizer of SplitMix64,
+// so that equal files give equal estimates everywhere.
 // Source: Flajolet, Fusy, Gandouet, Meunier 2007, "HyperLogLog".
 //
 // Threads: one.

@@ -1,5 +1,5 @@
-// fleetrun-data: reads files of training data. `fleetrun data` runs it; it is a program of its own so that fleetrun stays
-// small.
+// fleetrun-data: reads files of training data. `fleetrun data` runs it;
+// it is a program of its own so that fleetrun stays small.
 #include "dataset/tools/commands.h"
 #include "runtime/base/tool_main.h"
 

@@ -97,14 +97,14 @@ class ColumnarRows : public RowReader {
 }  // namespace
 
 const char* const kInputHelp = R"(
-The files are MultiSlot text, as QueueDataset reads it: packed ones by their names; or columnar files (.frc), which say
-themselves what slots they have.
+The files are MultiSlot text, as QueueDataset reads it: packed ones by their names; or columnar files (.frc),
+which say themselves what slots they have.
 
-  --slots LIST           the slots of a line, in order, with commas between: NAME:TYPE where a line may have any number of
-                         values above 0, NAME:TYPE[N] where it has N. TYPE is int64 or float32. May be there several times:
-                         --slots=label:int64[1] --slots=C{1..26}:int64
-  --slots @FILE          the same from FILE: a JSON list of {"name": "price", "type": "float32", "width": 13}; a slot
-                         without a width may have any number of values
+  --slots LIST           the slots of a line, in order, with commas between: NAME:TYPE where a line may have
+                         any number of values above 0, NAME:TYPE[N] where it has N. TYPE is int64 or float32.
+                         May be there several times: --slots=label:int64[1] --slots=C{1..26}:int64
+  --slots @FILE          the same from FILE: a JSON list of {"name": "price", "type": "float32", "width": 13};
+                         a slot without a width may have any number of values
   --pipe_command CMD     what makes MultiSlot text of a file; bash runs it with the file as standard input
 )";
 

@@ -42,8 +42,8 @@ class RowReader {
     bad,   // fault() says why the line after the batch's rows is none
     end,   // the batch has the last rows, or none
   };
-  /// Fills `batch` with up to `wanted` (at least 1) rows. Throws: Error(data) where the file cannot be read further, or
-  /// its command fails.
+  /// Fills `batch` with up to `wanted` (at least 1) rows. Throws: Error(data) where the file cannot be read
+  /// further, or its command fails.
   virtual Outcome next(Batch& batch, std::size_t wanted) = 0;
   virtual const LineFault& fault() const noexcept = 0;
 };

@@ -74,8 +74,9 @@ bool print_all(SchemaPrinter& printer, ByteSource& source, const std::string& na
 std::string read_help() {
   return R"(usage: fleetrun data read --schema=FILE [FILE]…
 
-Prints delimited text (tabs, commas) as MultiSlot text: standard input, or the files one after the other. The schema, a
-file of JSON, says what becomes of each column: hashes, buckets, logarithms, ranges; fleetrun-schema(5) has the words.
+Prints delimited text (tabs, commas) as MultiSlot text: standard input, or the files one after the other. The
+schema, a file of JSON, says what becomes of each column: hashes, buckets, logarithms, ranges;
+fleetrun-schema(5) has the words.
 
   --schema FILE          the schema
 

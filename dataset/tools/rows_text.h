@@ -9,8 +9,8 @@
 
 namespace fleetrun::dataset {
 
-/// One block of lines for each row, beginning with its number (of the first row: `number`); of a slot with many values
-/// the first 16.
+/// One block of lines for each row, beginning with its number (of the first row: `number`);
+/// of a slot with many values the first 16.
 std::string rows_text(std::span<const Slot> slots, const Batch& batch, std::uint64_t number);
 
 /// One line of JSON for each row: {"NAME": [value, …], …}; nan and infinities are strings.

@@ -17,7 +17,8 @@ struct SlotSummary {
   /// Values of the row that has the fewest, and the most.
   std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t most = 0;
-  /// Sparse int64: rows whose only value is 0, which is how MultiSlot files say that there is none. float32: nan.
+  /// Sparse int64: rows whose only value is 0, which is how MultiSlot files say that there is none.
+  /// float32: nan.
   std::uint64_t missing = 0;
   // Of ints; of floats those that are no nan.
   std::int64_t least_int = std::numeric_limits<std::int64_t>::max();

@@ -1,7 +1,9 @@
-"""Writes text of the shape of Criteo's click log, to try the example where that log is not at hand: data/part-00.txt …
+"""Writes text of the shape of Criteo's click log,
+to try the example where that log is not at hand: data/part-00.txt …
 
-A line is a label, 13 counts and 26 words of eight hexadecimal digits, tabs between them, some missing. The words decide
-how likely a click is, so that there is something to learn; the same arguments write the same bytes.
+A line is a label, 13 counts and 26 words of eight hexadecimal digits, tabs between them, some missing. The
+words decide how likely a click is, so that there is something to learn;
+the same arguments write the same bytes.
 """
 import argparse
 import math
@@ -29,7 +31,8 @@ def lines(rows, vocabulary, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "data", help="folder (data)")
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "data",
+                        help="folder (data)")
     parser.add_argument("--rows", type=int, default=20_000, help="of all files together (20000)")
     parser.add_argument("--files", type=int, default=4, help="files (4)")
     parser.add_argument("--vocabulary", type=int, default=1000, help="different words of a column (1000)")

@@ -1,9 +1,9 @@
-"""From a line of the Criteo click log to the slots of a wide & deep model: `python reader.py < day_0.tsv` prints the
-MultiSlot format. What criteo.json says to `fleetrun data read --schema=criteo.json`, which prints the same bytes, said in
-Python, for those who want to do more with a line than a schema can.
+"""From a line of the Criteo click log to the slots of a wide & deep model: `python reader.py < day_0.tsv`
+prints the MultiSlot format. What criteo.json says to `fleetrun data read --schema=criteo.json`, which prints
+the same bytes, said in Python, for those who want to do more with a line than a schema can.
 
-A line is a label, 13 counts and 26 categories, parted by tabs (or, `python reader.py ,`, by commas after a line of names);
-what is missing is empty.
+A line is a label, 13 counts and 26 categories, parted by tabs (or, `python reader.py ,`, by commas after a
+line of names); what is missing is empty.
 """
 import sys
 import zlib

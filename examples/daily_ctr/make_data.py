@@ -1,4 +1,5 @@
-"""Writes clicks that can be learned, as MultiSlot text: data/1/part-0 … of day 1, and so on; the same bytes in every run.
+"""Writes clicks that can be learned, as MultiSlot text: data/1/part-0 … of day 1, and so on;
+the same bytes in every run.
 
 Every day a tenth of the items goes and others come.
 """

@@ -5,17 +5,20 @@ from torch import nn
 
 def convolution(inputs, outputs, size, stride=1):
     """A convolution without bias, and batch norm."""
-    return nn.Sequential(nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False), nn.BatchNorm2d(outputs))
+    return nn.Sequential(nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False),
+                         nn.BatchNorm2d(outputs))
 
 
 class Block(nn.Module):
-    """What is added to its input: two convolutions, or with a bottleneck three, whose last is 4 times as wide."""
+    """What is added to its input: two convolutions, or with a bottleneck three,
+    whose last is 4 times as wide."""
 
     def __init__(self, inputs, width, stride, bottleneck):
         super().__init__()
         self.outputs = width * 4 if bottleneck else width
         if bottleneck:
-            parts = [convolution(inputs, width, 1), nn.ReLU(), convolution(width, width, 3, stride), nn.ReLU(),
+            parts = [convolution(inputs, width, 1), nn.ReLU(), convolution(width, width, 3, stride),
+                     nn.ReLU(),
                      convolution(width, self.outputs, 1)]
         else:
             parts = [convolution(inputs, width, 3, stride), nn.ReLU(), convolution(width, width, 3)]
@@ -35,7 +38,8 @@ class ResNet(nn.Module):
         layers = []
         for stage, count in enumerate(blocks):
             for number in range(count):
-                layers.append(Block(channels, width << stage, 2 if stage > 0 and number == 0 else 1, bottleneck))
+                layers.append(Block(channels, width << stage, 2 if stage > 0 and number == 0 else 1,
+                                    bottleneck))
                 channels = layers[-1].outputs
         self.stem, self.blocks = stem, nn.Sequential(*layers)
         self.top = nn.Linear(channels, classes)
@@ -52,4 +56,5 @@ def resnet50(classes):
 
 def small_resnet(classes):
     """For 8 × 8 pictures of one channel."""
-    return ResNet(nn.Sequential(convolution(1, 16, 3), nn.ReLU()), 16, (1, 1, 1), 16, classes, bottleneck=False)
+    return ResNet(nn.Sequential(convolution(1, 16, 3), nn.ReLU()), 16, (1, 1, 1), 16, classes,
+                  bottleneck=False)

@@ -1,7 +1,7 @@
 """Data parallel training of a residual network: every process has the model and a part of the pictures.
 
     fleetrun --nproc_per_node=2 train.py                       # a small network on real digits, on CPUs
-    fleetrun --nproc_per_node=2 train.py --model=resnet50      # ResNet-50 on random pictures, as the documentation has it
+    fleetrun --nproc_per_node=2 train.py --model=resnet50      # ResNet-50 on random pictures
     python train.py                                            # one process
 
 See log/workerlog.0 and log/workerlog.1.
@@ -60,14 +60,16 @@ def accuracy(out, label, best):
 
 
 def tensors(batch):
-    return torch.from_numpy(np.ascontiguousarray(batch[0])), torch.from_numpy(np.asarray(batch[1], "int64")).reshape(-1)
+    return torch.from_numpy(np.ascontiguousarray(batch[0])), torch.from_numpy(
+        np.asarray(batch[1], "int64")).reshape(-1)
 
 
 def train(arguments):
     fleet.init(is_collective=True)
     torch.manual_seed(1)
     small = arguments.model == "small"
-    dataset = Digits(test=False) if small else RandomPictures(arguments.batches * arguments.batch_size * fleet.worker_num())
+    dataset = (Digits(test=False) if small
+               else RandomPictures(arguments.batches * arguments.batch_size * fleet.worker_num()))
     model = (small_resnet if small else resnet50)(dataset.classes)
     # Document 001, section 4.1: as many times the rate as there are processes, reached step by step.
     rate = scaled_learning_rate(arguments.rate)
@@ -75,7 +77,8 @@ def train(arguments):
     schedule = LinearWarmup(optimizer, warmup_steps=20)
     model = fleet.distributed_model(model)
     optimizer = fleet.distributed_optimizer(optimizer)
-    sampler = DistributedBatchSampler(dataset, rank=get_rank(), batch_size=arguments.batch_size, shuffle=True, drop_last=True)
+    sampler = DistributedBatchSampler(dataset, rank=get_rank(), batch_size=arguments.batch_size, shuffle=True,
+                                      drop_last=True)
     loader = DataLoader(dataset, batch_sampler=sampler, num_workers=0)
     for epoch in range(arguments.epochs):
         sampler.set_epoch(epoch)
@@ -95,18 +98,21 @@ def train(arguments):
 
 
 def report(model, arguments):
-    digest = hashlib.sha256(b"".join(value.detach().numpy().tobytes() for value in model.parameters())).hexdigest()
+    digest = hashlib.sha256(b"".join(value.detach().numpy().tobytes()
+                                     for value in model.parameters())).hexdigest()
     print(f"trainer {get_rank()}: parameters {digest[:16]}", flush=True)
     if arguments.model == "small" and fleet.is_first_worker():
         test = Digits(test=True)
         model.eval()
         with torch.no_grad():
             out = model(torch.from_numpy(test.pictures))
-        print("test accuracy: %.4f of %d digits" % (accuracy(out, torch.from_numpy(test.labels), 1), len(test)), flush=True)
+        print("test accuracy: %.4f of %d digits" % (accuracy(out, torch.from_numpy(test.labels), 1),
+                                                    len(test)), flush=True)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=("small", "resnet50"), default="small")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch-size", type=int, default=32, help="of each process")

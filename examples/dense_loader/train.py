@@ -1,11 +1,12 @@
-"""Pictures through a DataLoader: workers draw them as uint8, every trainer reads its share, the network gets floats.
+"""Pictures through a DataLoader: workers draw them as uint8, every trainer reads its share,
+the network gets floats.
 
     fleetrun --server_num=1 --trainer_num=2 train.py
     python train.py                            # one process
     python train.py --to=torch                 # the same loader for PyTorch
 
-Tells bars on the left from bars on the right, in noise. A data set of files does in __getitem__ what draw() does here: read,
-decode, crop, and leave the bytes as bytes, a quarter of what floats would be.
+Tells bars on the left from bars on the right, in noise. A data set of files does in __getitem__ what draw()
+does here: read, decode, crop, and leave the bytes as bytes, a quarter of what floats would be.
 """
 import argparse
 
@@ -17,7 +18,8 @@ SIZE, TRAINING, TEST, BATCH, EPOCHS = 32, 4000, 1000, 50, 4
 
 
 class Bars(Dataset):
-    """Picture i, always the same: [32, 32] uint8 noise with a brighter bar in it, and whether that is on the right."""
+    """Picture i, always the same: [32, 32] uint8 noise with a brighter bar in it,
+    and whether that is on the right."""
 
     def __init__(self, first, count):
         self.first, self.count = first, count
@@ -39,7 +41,8 @@ def draw(random):
 def loaders(**options):
     """Training in another order each epoch, the trainers taking turns; the test as it lies."""
     training, test = Bars(0, TRAINING), Bars(TRAINING, TEST)
-    # num_replicas and rank come from the job; shuffled after the split, a trainer would keep its pictures for all epochs.
+    # num_replicas and rank come from the job; shuffled after the split,
+    # a trainer would keep its pictures for all epochs.
     mine = DistributedBatchSampler(training, BATCH, shuffle=True, drop_last=True)
     return (DataLoader(training, batch_sampler=mine, num_workers=2, persistent_workers=True, **options),
             DataLoader(test, batch_size=500, num_workers=1, **options))
@@ -77,9 +80,12 @@ def train():
     training, test = loaders()
     for epoch in range(EPOCHS):
         losses = [step(batch, None, loss) for batch in training]
-        print(f"trainer {fleet.worker_index()}, epoch {epoch + 1}: {len(losses)} batches, loss {np.mean(losses):.4f}", flush=True)
+        print(
+            f"trainer {fleet.worker_index()}, epoch {epoch + 1}: {len(losses)} batches, loss "
+            f"{np.mean(losses):.4f}", flush=True)
     fleet.barrier_worker()
-    print(f"test accuracy: {np.mean([step(batch, test_program, accuracy) for batch in test]):.3f}", flush=True)
+    print(f"test accuracy: {np.mean([step(batch, test_program, accuracy) for batch in test]):.3f}",
+          flush=True)
     fleet.stop_worker()
 
 
@@ -102,7 +108,8 @@ def train_torch():
             losses.append(loss.item())
         print(f"epoch {epoch + 1}: {len(losses)} batches, loss {np.mean(losses):.4f}")
     with torch.no_grad():
-        hits = [(model(pictures.flatten(1).float() / 255).argmax(1) == labels[:, 0]).float().mean() for pictures, labels in test]
+        hits = [(model(pictures.flatten(1).float() / 255).argmax(1) == labels[:, 0]).float().mean()
+                for pictures, labels in test]
     print(f"test accuracy: {np.mean(hits):.3f}")
 
 

@@ -4,7 +4,8 @@ from make_data import DICT_SIZE, SLOTS
 
 
 def ctr():
-    """Inputs and mean loss of a click model: a few slots of one id each, embedded sparsely, and a network behind them.
+    """Inputs and mean loss of a click model: a few slots of one id each,
+    embedded sparsely, and a network behind them.
 
     Shape: each slot [batch, 1] int64, label [batch, 1] int64.
     """

@@ -17,5 +17,6 @@ dataset.set_filelist(sorted(glob.glob("data/part-*")))
 exe = fluid.Executor(fluid.CPUPlace())
 exe.run(fluid.default_startup_program())
 for epoch in range(2):
-    exe.train_from_dataset(program=fluid.default_main_program(), dataset=dataset, fetch_list=[avg_cost], fetch_info=["cost"],
+    exe.train_from_dataset(program=fluid.default_main_program(), dataset=dataset, fetch_list=[avg_cost],
+                           fetch_info=["cost"],
                            print_period=5)

@@ -1,6 +1,8 @@
-"""Several replicas of the program in one process: CPU_NUM=2 fleetrun --compat=paddle --nproc_per_node=1 train_parallel.py
+"""Several replicas of the program in one process: CPU_NUM=2 fleetrun --compat=paddle --nproc_per_node=1
+train_parallel.py
 
-Each batch is split among the CPU_NUM replicas; with ReduceStrategy.Reduce each parameter is updated by one of them.
+Each batch is split among the CPU_NUM replicas; with ReduceStrategy.Reduce each parameter is updated
+by one of them.
 """
 import os
 import random

@@ -1,6 +1,7 @@
 """Parameter servers by the names of Paddle 1.7:
 
-    python make_data.py; fleetrun --compat=paddle --server_num=1 --trainer_num=2 train_ps.py [sync|half_async|async|geo]
+    python make_data.py
+    fleetrun --compat=paddle --server_num=1 --trainer_num=2 train_ps.py [sync|half_async|async|geo]
 """
 import glob
 import sys
@@ -9,7 +10,8 @@ import paddle.fluid as fluid
 import paddle.fluid.incubate.fleet.base.role_maker as role_maker
 from net import ctr
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
-from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy_factory import DistributedStrategyFactory
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy_factory \
+    import DistributedStrategyFactory
 
 # step1: the strategy
 mode = sys.argv[1] if len(sys.argv) > 1 else "async"
@@ -47,6 +49,7 @@ elif fleet.is_worker():
     dataset.set_pipe_command("cat")
     dataset.set_filelist(sorted(glob.glob("data/part-*"))[fleet.worker_index()::fleet.worker_num()])
     for epoch in range(4):
-        exe.train_from_dataset(program=fleet.main_program, dataset=dataset, fetch_list=[avg_cost], fetch_info=["cost"],
+        exe.train_from_dataset(program=fleet.main_program, dataset=dataset, fetch_list=[avg_cost],
+                               fetch_info=["cost"],
                                print_period=5)
     fleet.stop_worker()

@@ -1,4 +1,5 @@
-"""Trains on all servers: every step adds this trainer's share to each of them; trainer 0 saves what they have."""
+"""Trains on all servers: every step adds this trainer's share to each of them;
+trainer 0 saves what they have."""
 
 import argparse
 import json

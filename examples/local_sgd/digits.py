@@ -1,4 +1,5 @@
-"""1,797 handwritten digits of 8 × 8, from the file that scikit-learn's wheel has; the library itself is not imported."""
+"""1,797 handwritten digits of 8 × 8, from the file that scikit-learn's wheel has;
+the library itself is not imported."""
 import importlib.util
 import os
 
@@ -10,5 +11,7 @@ def load_digits():
     found = importlib.util.find_spec("sklearn")
     if found is None:
         raise SystemExit("no scikit-learn, whose digits this trains on: python -m pip install scikit-learn")
-    rows = np.loadtxt(os.path.join(os.path.dirname(found.origin), "datasets", "data", "digits.csv.gz"), delimiter=",")
-    return (rows[:, :64] / 8.0 - 1.0).astype("float32"), rows[:, 64].astype("int64"), np.arange(len(rows)) % 5 == 0
+    rows = np.loadtxt(os.path.join(os.path.dirname(found.origin), "datasets", "data", "digits.csv.gz"),
+                      delimiter=",")
+    return (rows[:, :64] / 8.0 - 1.0).astype("float32"), rows[:, 64].astype("int64"), np.arange(
+        len(rows)) % 5 == 0

@@ -4,8 +4,8 @@
     fleetrun --nproc_per_node=2 train.py --steps=1      # synchronous training
     fleetrun --nproc_per_node=2 train.py --adaptive     # as many steps as the loss and the rate say
 
-Fewer exchanges are faster where the network is slow, or a process is now and then; the model gets a little worse.
-Source: document 004, section 3.
+Fewer exchanges are faster where the network is slow, or a process is now and then; the model gets a little
+worse. Source: document 004, section 3.
 """
 import argparse
 import hashlib
@@ -23,7 +23,8 @@ def strategy_of(arguments):
     strategy = fleet.DistributedStrategy()
     if arguments.adaptive:
         strategy.adaptive_localsgd = True
-        strategy.adaptive_localsgd_configs = {"init_k_steps": arguments.steps, "begin_step": arguments.warm_steps}
+        strategy.adaptive_localsgd_configs = {"init_k_steps": arguments.steps,
+                                              "begin_step": arguments.warm_steps}
     else:
         strategy.use_local_sgd = True
         strategy.local_sgd_steps = arguments.steps
@@ -54,14 +55,17 @@ def train(arguments):
                 print("worker_index: %d, step%d cost = %f" % (rank, step, loss), flush=True)
             step += 1
     optimizer.synchronize()
-    digest = hashlib.sha256(b"".join(value.detach().numpy().tobytes() for value in model.parameters())).hexdigest()
+    digest = hashlib.sha256(b"".join(value.detach().numpy().tobytes()
+                                     for value in model.parameters())).hexdigest()
     right = (model(pictures[is_test]).argmax(1) == labels[is_test]).float().mean().item()
     print("worker_index: %d, test accuracy: %.4f, parameters %s" % (rank, right, digest[:16]), flush=True)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=4, help="between two averages; with --adaptive the first number")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=4,
+                        help="between two averages; with --adaptive the first number")
     parser.add_argument("--warm-steps", type=int, default=20, help="so many steps are synchronous")
     parser.add_argument("--adaptive", action="store_true")
     train(parser.parse_args())

@@ -1,7 +1,7 @@
 """Collective training: fleetrun --nproc_per_node=2 train_collective.py
 
-Each trainer makes batches of its own; the gradients of all are averaged in every step, and all have the same parameters.
-With one trainer it is train_local.py. See log/workerlog.0 and log/workerlog.1.
+Each trainer makes batches of its own; the gradients of all are averaged in every step, and all have the same
+parameters. With one trainer it is train_local.py. See log/workerlog.0 and log/workerlog.1.
 """
 import hashlib
 

@@ -3,8 +3,8 @@
     python train_roles.py server 0 & python train_roles.py trainer 0 & python train_roles.py trainer 1
     python train_roles.py rank 0 & python train_roles.py rank 1          # collective: no servers
 
-Next to train_ps.py and train_collective.py: UserDefinedRoleMaker. Whoever starts processes on several hosts gives all of
-them the same lists; fleetrun does all of this by itself.
+Next to train_ps.py and train_collective.py: UserDefinedRoleMaker. Whoever starts processes on several hosts
+gives all of them the same lists; fleetrun does all of this by itself.
 """
 import argparse
 
@@ -29,7 +29,8 @@ paddle.seed(1)
 if arguments.part == "rank":
     role = UserDefinedRoleMaker(is_collective=True, current_id=arguments.number, worker_endpoints=trainers)
 else:
-    role = UserDefinedRoleMaker(current_id=arguments.number, role=Role.SERVER if arguments.part == "server" else Role.WORKER,
+    role = UserDefinedRoleMaker(current_id=arguments.number,
+                                role=Role.SERVER if arguments.part == "server" else Role.WORKER,
                                 worker_num=len(trainers), server_endpoints=servers)
 fleet.init(role)
 
@@ -50,5 +51,6 @@ else:
     for i in range(1001):
         (cost_val,) = exe.run(feed=gen_data(numbers), fetch_list=[cost])
         if i % 100 == 0:
-            print("trainer %d of %d, step%d cost=%f" % (fleet.worker_index(), fleet.worker_num(), i, cost_val), flush=True)
+            print("trainer %d of %d, step%d cost=%f" % (fleet.worker_index(), fleet.worker_num(), i,
+                                                        cost_val), flush=True)
     fleet.stop_worker()

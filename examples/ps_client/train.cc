@@ -1,5 +1,5 @@
-// A trainer of one's own on fleetrun's parameter servers, in C++: a linear model whose weights, one for each key, lie on
-// the servers. No framework, no engine: pull rows, compute, push gradients.
+// A trainer of one's own on fleetrun's parameter servers, in C++: a linear model whose weights, one for each
+// key, lie on the servers. No framework, no engine: pull rows, compute, push gradients.
 //
 //   fleetrun --server_num=2 --trainer_num=2 ./ps_client_example [SAVE_DIRECTORY [STEPS]]
 //

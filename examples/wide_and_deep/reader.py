@@ -1,4 +1,5 @@
-"""From a flight to the slots of model.py: `python reader.py < data/train/part-00.txt` prints the MultiSlot format.
+"""From a flight to the slots of model.py: `python reader.py < data/train/part-00.txt` prints the MultiSlot
+format.
 
 Each feature is `name=value` (or two of them crossed, `carrier*dest=UA*IAH`), hashed to a 32-bit number: the
 tables grow a row for each number that is seen, so no vocabulary has to be made or shipped.
@@ -7,8 +8,10 @@ import zlib
 
 import fleetrun.distributed.fleet as fleet
 
-COLUMNS = ("weekday", "hour", "minute", "arrival_hour", "carrier", "flight", "tail", "origin", "dest", "miles")
-CROSSES = (("carrier", "dest"), ("origin", "dest"), ("origin", "hour"), ("weekday", "hour"), ("carrier", "hour"),
+COLUMNS = ("weekday", "hour", "minute", "arrival_hour", "carrier", "flight", "tail", "origin", "dest",
+           "miles")
+CROSSES = (("carrier", "dest"), ("origin", "dest"), ("origin", "hour"), ("weekday", "hour"),
+           ("carrier", "hour"),
            ("dest", "hour"))
 # What a line of prepare_data.py holds after the label, by place.
 PLACE = {name: place for place, name in enumerate(COLUMNS, 1)}

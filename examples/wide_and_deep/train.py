@@ -21,17 +21,21 @@ HERE = Path(__file__).resolve().parent
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--data", type=Path, default=HERE / "data", help="folder with train/ and test/ (data)")
+    parser.add_argument("--data", type=Path, default=HERE / "data",
+                        help="folder with train/ and test/ (data)")
     parser.add_argument("--mode", choices=("async", "sync", "half_async", "geo"), default="async",
                         help="how trainers and servers exchange gradients (async)")
-    parser.add_argument("--sync", dest="mode", action="store_const", const="sync", help="the same as --mode sync")
+    parser.add_argument("--sync", dest="mode", action="store_const", const="sync",
+                        help="the same as --mode sync")
     parser.add_argument("--geo-steps", type=int, default=100, help="geo: batches between two exchanges (100)")
     parser.add_argument("--epochs", type=int, default=3, help="passes over the training set (3)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first values (1)")
-    parser.add_argument("--batch-size", type=int, default=500, help="examples in a batch of one trainer (500)")
+    parser.add_argument("--batch-size", type=int, default=500,
+                        help="examples in a batch of one trainer (500)")
     parser.add_argument("--threads", type=int, default=1, help="reader and trainer threads of a trainer (1)")
     parser.add_argument("--learning-rate", type=float, default=0.015, help="of Adagrad (0.015)")
-    parser.add_argument("--print-period", type=int, default=100, help="batches between two lines of loss (100)")
+    parser.add_argument("--print-period", type=int, default=100,
+                        help="batches between two lines of loss (100)")
     parser.add_argument("--save", type=Path, help="folder to save the model to")
     return parser.parse_args()
 
@@ -53,7 +57,8 @@ class Auc:
     """The area under the curve over what all trainers have predicted since reset().
 
     The auc operator of the program counts predictions, late flights and others apart, in 4096 steps of the
-    probability; the counts of all trainers are added up, and the area under their curve is exact up to those steps.
+    probability; the counts of all trainers are added up,
+    and the area under their curve is exact up to those steps.
     """
 
     def __init__(self, model):
@@ -68,7 +73,8 @@ class Auc:
 
     def value(self):
         """(AUC, examples)"""
-        late, other = (fleet.util.all_reduce(numpy.array(tensor).ravel().astype("float64")) for tensor in self._tensors())
+        late, other = (fleet.util.all_reduce(numpy.array(tensor).ravel().astype("float64"))
+                       for tensor in self._tensors())
         hits, alarms = numpy.cumsum(late[::-1]), numpy.cumsum(other[::-1])
         area = numpy.trapezoid(hits, alarms) if hasattr(numpy, "trapezoid") else numpy.trapz(hits, alarms)
         return area / (hits[-1] * alarms[-1]), int(hits[-1] + alarms[-1])
@@ -85,12 +91,15 @@ def train(arguments, model, test_program):
         started = time.monotonic()
         exe.train_from_dataset(paddle.static.default_main_program(), dataset(arguments, model, "train"),
                                paddle.static.global_scope(), debug=False, fetch_list=[model.loss, model.auc],
-                               fetch_info=["loss", "auc"], print_period=arguments.print_period if first else 0)
+                               fetch_info=["loss", "auc"],
+                               print_period=arguments.print_period if first else 0)
         area, examples = auc.value()
         seconds = time.monotonic() - started
         if first:
-            print(f"epoch {epoch} of {arguments.epochs}: {examples} examples, {examples / seconds:.0f} examples/s, "
-                  f"loss {exe.last_pass.fetch_means[0]:.4f}, AUC {area:.4f}", flush=True)
+            print(
+                f"epoch {epoch} of {arguments.epochs}: {examples} examples, "
+                  f"{examples / seconds:.0f} examples/s, loss {exe.last_pass.fetch_means[0]:.4f}, "
+                  f"AUC {area:.4f}", flush=True)
     # Every trainer has pushed its last gradient before the first one predicts.
     fleet.barrier_worker()
     auc.reset()
@@ -123,7 +132,8 @@ def main():
     model = WideDeepModel()
     model.net(is_train=True)
     test_program = paddle.static.default_main_program().clone(for_test=True)
-    optimizer = paddle.optimizer.Adagrad(learning_rate=arguments.learning_rate, initial_accumulator_value=1e-4)
+    optimizer = paddle.optimizer.Adagrad(learning_rate=arguments.learning_rate,
+                                         initial_accumulator_value=1e-4)
     optimizer = fleet.distributed_optimizer(optimizer, strategy_of(arguments))
     optimizer.minimize(model.loss)
 

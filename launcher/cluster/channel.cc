@@ -78,7 +78,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     });
     write(handshake_->output());
     if (side == Side::client) return wait_for_bytes();
-    // What is there already is read soon, before others are accepted: who has said nothing is the first to go.
+    // What is there already is read soon, before others are accepted:
+    // who has said nothing is the first to go.
     asio::post(loop_, [self = shared_from_this()] {
       if (self->descriptor_.is_open() && !self->reading_) self->read_some();
     });

@@ -1,13 +1,14 @@
-// One authenticated connection between two launchers: whole messages in order, or the reason why there are no more.
+// One authenticated connection between two launchers: whole messages in order,
+// or the reason why there are no more.
 //
-//   dial      →  look up, connect  →  handshake (runtime/secure/handshake)  →  on_open  →  messages  →  on_closed
-//   listen    →  accept            →  handshake                           →  on_open  →  messages  →  on_closed
+//   dial    →  look up, connect  →  handshake  →  on_open  →  messages  →  on_closed
+//   listen  →  accept            →  handshake  →  on_open  →  messages  →  on_closed
 //
 // With TLS (--tls) everything after the first message of the handshake is within it.
 //
-// Nothing of what the other side sends before it has proven itself is believed or kept, and it has five seconds for
-// that. Messages that are sent within one turn of the loop travel together. Everything happens in the loop, without
-// blocking; no function of a listener is called from inside a function of a channel.
+// Nothing of what the other side sends before it has proven itself is believed or kept, and it has five
+// seconds for that. Messages that are sent within one turn of the loop travel together. Everything happens in
+// the loop, without blocking; no function of a listener is called from inside a function of a channel.
 #pragma once
 
 #include <chrono>

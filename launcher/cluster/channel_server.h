@@ -1,9 +1,9 @@
 // Where other launchers reach this one: listens at one address, and lets in those who prove themselves.
 //
-// Strangers cannot keep others out. Until a connection has proven itself it is one of at most `unproven`; when there
-// are more, the oldest that has said nothing goes, else the oldest. Launchers speak first and prove themselves within
-// a round trip, so they are never among the oldest. With no descriptor left, one that is held back for this is used to
-// turn whoever waits away, and accepting pauses for a moment.
+// Strangers cannot keep others out. Until a connection has proven itself it is one of at most `unproven`;
+// when there are more, the oldest that has said nothing goes, else the oldest. Launchers speak first and
+// prove themselves within a round trip, so they are never among the oldest. With no descriptor left, one that
+// is held back for this is used to turn whoever waits away, and accepting pauses for a moment.
 //
 // Strangers are counted, not answered, and told of once a second at most; so are launchers that are refused.
 #pragma once

@@ -1,7 +1,8 @@
-// Values as bytes and back, for the messages and journals of jobs on several hosts. Little-endian; see messages.h.
+// Values as bytes and back, for the messages and journals of jobs on several hosts.
+// Little-endian; see messages.h.
 //
-// Writer and Reader have the same calls, so that one function per type, fields(), serves both ways. Reader throws
-// Error(data), and allocates nothing that the bytes at hand could not fill.
+// Writer and Reader have the same calls, so that one function per type, fields(), serves both ways. Reader
+// throws Error(data), and allocates nothing that the bytes at hand could not fill.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Connects to a host by its name or address: to all the addresses that the name stands for, a little one after the other,
-// and the first that answers is it (RFC 8305). A host with an IPv6 address that leads nowhere costs a quarter of a
-// second that way, not minutes.
+// Connects to a host by its name or address: to all the addresses that the name stands for, a little one
+// after the other, and the first that answers is it (RFC 8305). A host with an IPv6 address that leads
+// nowhere costs a quarter of a second that way, not minutes.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,6 @@
 // The coordinator of a launcher that is no node of its job itself: the head of a host list, or of an engine's
-// allocation. Listens, lets in the launchers that prove the job's secret, and runs a CoordinatorCore for them.
+// allocation. Listens, lets in the launchers that prove the job's secret,
+// and runs a CoordinatorCore for them.
 #pragma once
 
 #include <memory>
@@ -22,8 +23,8 @@ struct CoordinatorPlace {
   ChannelLimits limits;
 };
 
-/// Called in turns of the loop of their own or from inside functions of the coordinator, which they may not destroy;
-/// but on_over comes last, from the loop, and may.
+/// Called in turns of the loop of their own or from inside functions of the coordinator, which they may not
+/// destroy; but on_over comes last, from the loop, and may.
 class CoordinatorObserver {
  public:
   virtual ~CoordinatorObserver() = default;
@@ -49,8 +50,8 @@ class Coordinator {
   virtual std::shared_ptr<const World> world() const noexcept = 0;
 };
 
-/// `observer` outlives the coordinator. `settings.own` becomes the first of the endpoints, `settings.run` is drawn where
-/// it is empty.
+/// `observer` outlives the coordinator. `settings.own` becomes the first of the endpoints,
+/// `settings.run` is drawn where it is empty.
 /// Throws: Error(host) for an address that cannot be listened at.
 std::unique_ptr<Coordinator> start_coordinator(boost::asio::io_context& loop, CoordinatorSettings settings,
                                                const CoordinatorPlace& place, CoordinatorObserver& observer);

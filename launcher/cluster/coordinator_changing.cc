@@ -1,9 +1,9 @@
-// From one world to the next. A proposal has an epoch of its own and a fixed set of members; when the set has to be
-// another one, there is another proposal. All who may run processes and all who are chosen prepare for it; when all are
-// ready it becomes a world, given a quorum.
+// From one world to the next. A proposal has an epoch of its own and a fixed set of members; when the set has
+// to be another one, there is another proposal. All who may run processes and all who are chosen prepare for
+// it; when all are ready it becomes a world, given a quorum.
 //
-// In place (parameter-server jobs that lose no server): those that run say ready at once and go on; newcomers prepare
-// as ever.
+// In place (parameter-server jobs that lose no server): those that run say ready at once and go on;
+// newcomers prepare as ever.
 
 #include <algorithm>
 #include <set>
@@ -46,7 +46,8 @@ std::vector<Candidate> candidates_of(const State& state) {
   return free;
 }
 
-/// Of those that know the newest world, enough are here: members of the next one, or spares that prepare for it too.
+/// Of those that know the newest world, enough are here:
+/// members of the next one, or spares that prepare for it too.
 bool quorum_here(const State& state) {
   if (!state.settings.takeover) return true;
   return state.known.quorum([&state](const std::string& node) {
@@ -424,7 +425,8 @@ void consider_growth(State& state) {
   std::size_t available = 0;
   std::string newcomer;
   for (const auto& node : state.nodes) {
-    // The job is about to end. A host of servers alone has nothing to wait for, and is done from its start on.
+    // The job is about to end. A host of servers alone has nothing to wait for,
+    // and is done from its start on.
     if (node->done && (!state.settings.in_place || !node->offer.trainers.empty())) return;
     const bool member = node->told == state.journal.world->epoch;
     if (node->leaving || node->connection == 0 || (!member && state.parole.until(node->name) > state.now))

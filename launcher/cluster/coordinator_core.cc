@@ -1,5 +1,5 @@
-// The entries of a coordinator: who may speak, when what is due. What is done about it is in coordinator_joining.cc,
-// _changing.cc, _failing.cc and _ending.cc.
+// The entries of a coordinator: who may speak, when what is due. What is done about it is in
+// coordinator_joining.cc, _changing.cc, _failing.cc and _ending.cc.
 
 #include "launcher/cluster/coordinator_core.h"
 

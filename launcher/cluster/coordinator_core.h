@@ -1,24 +1,28 @@
-// Coordinates one job of several hosts: who is in, which epoch they run, what happens when one fails or is lost.
+// Coordinates one job of several hosts: who is in, which epoch they run,
+// what happens when one fails or is lost.
 //
-// Free of I/O: connections are numbers that the caller gives, time is an argument, answers are values. The same code
-// runs under the simulator of tests/support/cluster_simulator.h.
+// Free of I/O: connections are numbers that the caller gives, time is an argument, answers are values. The
+// same code runs under the simulator of tests/support/cluster_simulator.h.
 //
 //   stage      what it is                                            leaves when
 //   gathering  no world yet, or taking over: nodes come              enough are here: forming or running
 //   running    all members know the newest world                     a failure, a loss, a newcomer: changing
-//   changing   members were told to prepare the next epoch           all are ready: running; or the set of members
-//                                                                    changed: changing, with another epoch
-//   settling   changing, and a failure is not explained yet          explained, or settle_time: changing, or ending
+//   changing   members were told to prepare the next epoch           all are ready: running; or the set of
+//                                                                    members changed: changing,
+//                                                                    with another epoch
+//   settling   changing, and a failure is not explained yet          explained, or settle_time:
+//                                                                    changing, or ending
 //   resting    changing, and the backoff is not over                 it is: changing
-//   waiting    too few are left: stopped, new ones may come          enough: changing; elastic_timeout: ending
+//   waiting    too few are left: stopped, new ones may come          enough: changing;
+//                                                                    elastic_timeout: ending
 //   ending     all were told how the job ended                       all know, or end_timeout: over
 //   over       nothing is sent any more                              -
 //
-// Safety, where nodes may take the coordinator's place (`takeover`): a world is formed only when its members hold a
-// majority of the newest world that any of them knows, and of every later proposal that any of them has prepared for;
-// exactly half is enough together with its coordinator. A node prepares for an epoch once. So worlds form a chain, and
-// no number names two of them. Without takeover only one coordinator ever is; with a Discovery (`durable`) each world
-// is stored under its leader's fence before anybody is told.
+// Safety, where nodes may take the coordinator's place (`takeover`): a world is formed only when its members
+// hold a majority of the newest world that any of them knows, and of every later proposal that any of them
+// has prepared for; exactly half is enough together with its coordinator. A node prepares for an epoch once.
+// So worlds form a chain, and no number names two of them. Without takeover only one coordinator ever is;
+// with a Discovery (`durable`) each world is stored under its leader's fence before anybody is told.
 #pragma once
 
 #include <chrono>
@@ -40,8 +44,8 @@ namespace fleetrun::launcher {
 /// Of the caller's choice, each used once; 0 is none.
 using ConnectionId = std::uint64_t;
 
-/// How a connection ended. `closed`: its end was read, and there was no goodbye; such a node is lost at once. A `broken`
-/// one (reset, timed out, a bad frame) may come again within the lease.
+/// How a connection ended. `closed`: its end was read, and there was no goodbye; such a node is lost at once.
+/// A `broken` one (reset, timed out, a bad frame) may come again within the lease.
 enum class Closing { closed, broken };
 
 struct CoordinatorSettings {
@@ -96,8 +100,8 @@ struct Publish {
 struct Note {
   ClusterEvent event;
 };
-/// This coordinator steps down: it found no quorum, or another one acts. Its connections are closed after what was sent
-/// before, and it is asked nothing more.
+/// This coordinator steps down: it found no quorum, or another one acts. Its connections are closed after
+/// what was sent before, and it is asked nothing more.
 struct StepDown {
   std::string why;
 };
@@ -123,7 +127,8 @@ class CoordinatorCore {
   CoordinatorCore(const CoordinatorCore&) = delete;
   CoordinatorCore& operator=(const CoordinatorCore&) = delete;
 
-  /// A connection exists from its first message. Messages that do not fit are answered or ignored, never an error.
+  /// A connection exists from its first message. Messages that do not fit are answered or ignored,
+  /// never an error.
   Outputs on(ConnectionId connection, const Message& message, Instant now);
   Outputs on_closed(ConnectionId connection, Closing how, Instant now);
   /// To be called at next_deadline(), and harmless at any other time.
@@ -134,7 +139,8 @@ class CoordinatorCore {
   Outputs on_published(bool stored, Instant now);
   /// The head's user stops the job.
   Outputs stop(int signal, Instant now);
-  /// The head cannot go on, or a host of its list cannot be reached at all: the job ends with `end` for everybody.
+  /// The head cannot go on, or a host of its list cannot be reached at all:
+  /// the job ends with `end` for everybody.
   Outputs end(const JobEnd& end, Instant now);
   /// The lead is lost (Discovery): nobody is told anything any more but where to look.
   Outputs depose(const std::string& why, Instant now);

@@ -57,7 +57,8 @@ class Driver final : public CoordinatorDriver {
 
  private:
   void perform(coordinating::Outputs outputs) {
-    // Its own node hears of it before what is said to everybody: that would send it to look for this coordinator again.
+    // Its own node hears of it before what is said to everybody:
+    // that would send it to look for this coordinator again.
     for (const auto& output : outputs) {
       if (const auto* step_down = std::get_if<coordinating::StepDown>(&output)) announce(*step_down);
     }

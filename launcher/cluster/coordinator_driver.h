@@ -1,5 +1,6 @@
-// Runs a CoordinatorCore (launcher/cluster/coordinator_core.h): gives it messages and the time, and does what it says.
-// Where its connections lead is its owner's business: the node that it is on, or the head of a host list.
+// Runs a CoordinatorCore (launcher/cluster/coordinator_core.h): gives it messages and the time, and does what
+// it says. Where its connections lead is its owner's business:
+// the node that it is on, or the head of a host list.
 #pragma once
 
 #include <functional>
@@ -15,8 +16,8 @@ class io_context;
 
 namespace fleetrun::launcher {
 
-/// What its owner does for it. `over` and `stepped_down` come last, in a turn of the loop of their own, and the driver
-/// may be destroyed in them; in the others it may not.
+/// What its owner does for it. `over` and `stepped_down` come last, in a turn of the loop of their own, and
+/// the driver may be destroyed in them; in the others it may not.
 struct CoordinatorHooks {
   std::function<void(const std::vector<ConnectionId>&, const SharedMessage&)> send;
   std::function<void(ConnectionId)> close;

@@ -1,8 +1,9 @@
 // When a process fails, and when a node is lost.
 //
-// A failure stops everybody at once, and is decided about when it is explained: the earliest death of those that were
-// told within settle_time is the cause, by our clock. A host that has gone silent meanwhile is waited for, since its
-// loss would explain the failures of the others. A lost node is a preemption to the restart rules, one for each change.
+// A failure stops everybody at once, and is decided about when it is explained: the earliest death of those
+// that were told within settle_time is the cause, by our clock. A host that has gone silent meanwhile is
+// waited for, since its loss would explain the failures of the others. A lost node is a preemption to the
+// restart rules, one for each change.
 
 #include <algorithm>
 

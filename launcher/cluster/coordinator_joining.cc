@@ -1,8 +1,8 @@
 // Who may take part: hellos, refusals, spares, and the first world.
 //
-// The first world is formed straight from the offers of the hellos: with all that there can be at once, with the least
-// that there must be when nobody else came for `last_call`. A node that comes again within the lease goes on where it
-// was; one that comes after it was lost is a newcomer.
+// The first world is formed straight from the offers of the hellos: with all that there can be at once, with
+// the least that there must be when nobody else came for `last_call`. A node that comes again within the
+// lease goes on where it was; one that comes after it was lost is a newcomer.
 
 #include <algorithm>
 
@@ -139,7 +139,8 @@ void on_hello(State& state, ConnectionId connection, const Hello& hello) {
   if (const std::optional<Refused> refused = misfit(state, hello))
     return refuse(state, connection, hello, *refused);
   if (!hello.run.empty() && hello.run != state.journal.run) {
-    // Another run of this job is under way, and has lost its coordinator: it goes on without us, or we join it.
+    // Another run of this job is under way, and has lost its coordinator:
+    // it goes on without us, or we join it.
     state.foreign_until = state.now + 4 * state.settings.lease;
     state.outputs.emplace_back(SendTo{{connection}, Message(NotYet{})});
     state.outputs.emplace_back(CloseConnection{connection});

@@ -1,5 +1,5 @@
-// What launcher/cluster/coordinator_*.cc share: the state of a coordinator, and what each of them does for the others.
-// Nothing else includes this.
+// What launcher/cluster/coordinator_*.cc share: the state of a coordinator, and what each of them does for
+// the others. Nothing else includes this.
 #pragma once
 
 #include <map>

@@ -15,8 +15,8 @@ namespace fleetrun::launcher {
 /// Microseconds of CLOCK_BOOTTIME, which goes on while the host sleeps.
 Instant cluster_now() noexcept;
 
-/// Calls `ring` in the loop at a deadline. A deadline that is put off costs nothing: `ring` then comes at the earlier
-/// one, which state machines expect, and the next is set afterwards.
+/// Calls `ring` in the loop at a deadline. A deadline that is put off costs nothing: `ring` then comes at the
+/// earlier one, which state machines expect, and the next is set afterwards.
 class DeadlineTimer {
  public:
   DeadlineTimer(boost::asio::io_context& loop, std::function<void()> ring);

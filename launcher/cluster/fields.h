@@ -1,5 +1,5 @@
-// The fields of what messages and journals are made of, in the order of their bytes. Included by the two .cc that
-// encode; `archive` is a codec::Writer with const values, or a codec::Reader.
+// The fields of what messages and journals are made of, in the order of their bytes. Included by the two .cc
+// that encode; `archive` is a codec::Writer with const values, or a codec::Reader.
 #pragma once
 
 #include <optional>

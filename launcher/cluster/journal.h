@@ -1,5 +1,5 @@
-// What a coordinator has to know to go on where another one stopped: published where there is a Discovery, and gathered
-// from the members where there is none. A value, and its bytes.
+// What a coordinator has to know to go on where another one stopped: published where there is a Discovery,
+// and gathered from the members where there is none. A value, and its bytes.
 #pragma once
 
 #include <cstdint>

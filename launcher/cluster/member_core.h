@@ -1,18 +1,20 @@
-// A node's side of a job of several hosts: joins, obeys, reports, fences itself when it hears nothing, and looks for or
-// becomes the next coordinator when the one it had is gone.
+// A node's side of a job of several hosts: joins, obeys, reports, fences itself when it hears nothing, and
+// looks for or becomes the next coordinator when the one it had is gone.
 //
-// Free of I/O, as launcher/cluster/coordinator_core.h. It has one connection at a time to a coordinator, its *uplink*
-// (of the node that coordinates: to itself). Uplinks are numbered by the Dial that asked for them; what comes from an
-// earlier one is ignored.
+// Free of I/O, as launcher/cluster/coordinator_core.h. It has one connection at a time to a coordinator, its
+// *uplink* (of the node that coordinates: to itself). Uplinks are numbered by the Dial that asked for them;
+// what comes from an earlier one is ignored.
 //
-//   stage      what it is                                    leaves when
-//   dialing    no uplink                                     connected; or too long without: seeking, or giving up
-//   greeting   connected, hello is sent                      welcome: joined; redirect: dialing there; refused: over
-//   joined     hears its coordinator                         the uplink ends: dialing again; silence for a lease:
-//                                                            fenced and seeking
-//   seeking    the coordinator is lost: dials the other      one of them welcomes us: joined; our turn: Coordinate;
-//              members by node rank, and offers itself       elastic_timeout: over
-//   over       the end is known                              -
+//   stage     what it is                                leaves when
+//   dialing   no uplink                                 connected; or too long without:
+//                                                       seeking, or giving up
+//   greeting  connected, hello is sent                  welcome: joined; redirect:
+//                                                       dialing there; refused: over
+//   joined    hears its coordinator                     the uplink ends: dialing again;
+//                                                       silence for a lease: fenced and seeking
+//   seeking   the coordinator is lost: dials the other  one of them welcomes us: joined; our turn:
+//             members by node rank, and offers itself   Coordinate; elastic_timeout: over
+//   over      the end is known                          -
 #pragma once
 
 #include <chrono>
@@ -49,7 +51,8 @@ struct MemberSettings {
 
 namespace joining {
 
-/// Opens uplink number `uplink`; the one before is dropped, if there is any. Here: to the coordinator in this launcher.
+/// Opens uplink number `uplink`; the one before is dropped, if there is any.
+/// Here: to the coordinator in this launcher.
 struct Dial {
   std::uint64_t uplink = 0;
   Endpoint to;
@@ -61,8 +64,8 @@ struct Send {
 };
 /// After what was sent before is out.
 struct HangUp {};
-/// A coordinator is to be made here from `journal`, with takeover set and `heralded` the first coordinator's address. A
-/// Dial{here} follows. What comes from strangers is for it until it steps down.
+/// A coordinator is to be made here from `journal`, with takeover set and `heralded` the first coordinator's
+/// address. A Dial{here} follows. What comes from strangers is for it until it steps down.
 struct Coordinate {
   Journal journal;
 };
@@ -123,7 +126,8 @@ class MemberCore {
   Outputs on_tick(Instant now);
   Instant next_deadline() const;
 
-  /// A Discovery says who coordinates: another launcher, or (nullopt) the coordinator that was just made here.
+  /// A Discovery says who coordinates: another launcher,
+  /// or (nullopt) the coordinator that was just made here.
   Outputs follow(const std::optional<Endpoint>& coordinator, Instant now);
 
   // What the supervisor reports (launcher/model/membership.h). `died`: in the time of `now`.

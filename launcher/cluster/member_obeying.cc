@@ -1,5 +1,6 @@
-// What a node does about its coordinator's words. A node prepares for an epoch once: what is not newer than all that it
-// prepared for is ignored. A world is taken only after its prepare, the first one of a run excepted.
+// What a node does about its coordinator's words. A node prepares for an epoch once: what is not newer than
+// all that it prepared for is ignored. A world is taken only after its prepare,
+// the first one of a run excepted.
 
 #include "launcher/cluster/fence.h"
 #include "launcher/cluster/member_state.h"

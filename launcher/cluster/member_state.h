@@ -20,7 +20,8 @@ struct Place {
   bool member = false;  // a member listens there, and will coordinate when it has lost its coordinator too
 };
 
-/// What the supervisor said about the newest epoch: said again on each new connection, since it may have been lost.
+/// What the supervisor said about the newest epoch: said again on each new connection,
+/// since it may have been lost.
 struct Reports {
   std::optional<Ready> ready;
   std::optional<Running> running;
@@ -100,8 +101,8 @@ void try_next(State& state);
 void redirected(State& state, const Redirect& redirect);
 void not_yet(State& state);
 void due(State& state);  // timers
-/// When a node that no world has begun for gives up. One that hears a coordinator leaves it the time to say whom it
-/// waited for.
+/// When a node that no world has begun for gives up. One
+/// that hears a coordinator leaves it the time to say whom it waited for.
 Instant join_by(const State& state);
 
 // ---- member_obeying.cc: what the coordinator says ----

@@ -1,6 +1,7 @@
-// The way to a coordinator. Before the first world, and where nodes never coordinate by themselves: the same address
-// again and again. A member that could coordinate: at once again where the connection broke, and when the coordinator
-// stays away, fenced, to the others in the order of their node ranks, and at its own place in that order itself.
+// The way to a coordinator. Before the first world, and where nodes never coordinate by themselves: the same
+// address again and again. A member that could coordinate: at once again where the connection broke, and when
+// the coordinator stays away, fenced, to the others in the order of their node ranks,
+// and at its own place in that order itself.
 
 #include <algorithm>
 
@@ -42,7 +43,8 @@ std::vector<Place> places_of(const State& state) {
   return unique;
 }
 
-/// How often others may say "not yet" before it is our turn: the lower its rank, the sooner a node coordinates.
+/// How often others may say "not yet" before it is our turn:
+/// the lower its rank, the sooner a node coordinates.
 int patience_of(const State& state) {
   return 3 + 4 * std::clamp(state.news.rank, 0, 10);
 }

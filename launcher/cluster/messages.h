@@ -1,6 +1,7 @@
 // What the nodes of a job and its coordinator say to each other, as values and as bytes. Pure.
 //
-//   frame body := u8 type | fields                    (numbers little-endian; the channel adds lengths and proofs)
+//   frame body := u8 type | fields                    (numbers little-endian; the channel adds lengths and
+//                                                     proofs)
 //   text := u32 length | bytes       list := u32 count | items       id := u8 16 | 16 bytes, or u8 0 | text
 //
 //   node                                        coordinator
@@ -13,8 +14,8 @@
 //   ended  ──────────────────────────────────►
 //   beat   ◄─────────────────────────────────►  beat
 //
-// Decoding trusts nothing: every count is checked against the bytes that are left before anything is allocated. A hello
-// of another protocol is read as far as its version, so that it can be refused in words.
+// Decoding trusts nothing: every count is checked against the bytes that are left before anything is
+// allocated. A hello of another protocol is read as far as its version, so that it can be refused in words.
 #pragma once
 
 #include <chrono>
@@ -38,7 +39,8 @@ constexpr std::size_t kMostText = 65'536;     // bytes of one text
 constexpr std::size_t kMostMembers = 65'536;  // of a world
 constexpr std::size_t kMostPods = 65'536;     // trainers or servers of one host
 
-/// Who may take part in an epoch, and who proposed it. What a majority of these has not given up, nobody can replace.
+/// Who may take part in an epoch, and who proposed it. What a majority of these has not given up,
+/// nobody can replace.
 struct Configuration {
   std::uint64_t epoch = 0;
   std::int32_t attempt = 0;
@@ -111,8 +113,8 @@ struct KnowsEnd {};
 struct AskList {
   std::uint64_t epoch = 0;
 };
-/// The answer to AskStanding: the newest world that it knows, and every later proposal that it prepared for and that may
-/// have become one since.
+/// The answer to AskStanding: the newest world that it knows, and every later proposal that it prepared for
+/// and that may have become one since.
 struct Standing {
   Configuration formed;
   std::vector<Configuration> promised;
@@ -145,7 +147,8 @@ struct Prepare {
   std::uint64_t epoch = 0;
   std::string why;
   bool in_place = false;
-  // Only where nodes may take the coordinator's place. Without nodes: this proposal cannot become a world, it stops only.
+  // Only where nodes may take the coordinator's place. Without nodes:
+  // this proposal cannot become a world, it stops only.
   Configuration proposed;
   Configuration base;  // the newest world
 };

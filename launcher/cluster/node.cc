@@ -69,7 +69,8 @@ void Node::look_up_master() {
   lookup_ = look_up(loop_, config_.meeting.master, [this](FoundAddresses found) { on_master_found(found); });
 }
 
-/// A name may become known: those of pods do, a while after these have begun. Its own host has to listen there then.
+/// A name may become known: those of pods do, a while after these have begun.
+/// Its own host has to listen there then.
 void Node::wait_for_name(const std::string& why) {
   const std::string what = "the name " + config_.meeting.master.host + " is not known here: " + why;
   if (cluster_now() - lookup_since_ >= config_.meeting.join_timeout)
@@ -106,7 +107,8 @@ void Node::on_master_found(const FoundAddresses& found) {
   }
 }
 
-/// Where the others find this node, should it have to coordinate: at a port of the user's range, where there is one.
+/// Where the others find this node, should it have to coordinate:
+/// at a port of the user's range, where there is one.
 bool Node::listen_as_successor() {
   const auto [first, last] = config_.port_range.value_or(std::pair(0, 0));
   for (const SocketAddress& address : look_up_now({self_.offer.host, 0}).addresses) {
@@ -388,7 +390,8 @@ void Node::close(std::function<void()> closed) {
   const bool job_over = member_ && member_->over() && !member_->left();
   // After the end this says that it is known here: the coordinator waits for that.
   if (member_) perform(member_->leave("its launcher ends", cluster_now()));
-  // Where the job is over, those who are connected here have to hear it; else the next coordinator is theirs to find.
+  // Where the job is over, those who are connected here have to hear it;
+  // else the next coordinator is theirs to find.
   if (!coordinator_ || !job_over) return later([](Node& node) { node.finish_closing(); });
   farewell_.set(cluster_now() + kFarewell);
 }

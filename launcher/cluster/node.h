@@ -1,9 +1,9 @@
-// A node of a job: a launcher's I/O around its two state machines. A MemberCore always; a CoordinatorCore while this node
-// coordinates, which it reaches from inside. Of join.cc alone.
+// A node of a job: a launcher's I/O around its two state machines. A MemberCore always; a CoordinatorCore
+// while this node coordinates, which it reaches from inside. Of join.cc alone.
 //
-// Who coordinates: with --master the launcher that can listen at that address; whoever cannot, since it is another
-// host's or another launcher was first, dials. With etcd whoever is elected. One listener serves both purposes of a
-// node: to be the coordinator, and to be found by the others when theirs is lost.
+// Who coordinates: with --master the launcher that can listen at that address; whoever cannot, since it is
+// another host's or another launcher was first, dials. With etcd whoever is elected. One listener serves both
+// purposes of a node: to be the coordinator, and to be found by the others when theirs is lost.
 #pragma once
 
 #include <functional>

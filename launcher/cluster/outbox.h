@@ -1,5 +1,5 @@
-// Bytes that wait to be written to a socket: small ones are put together, long ones that many connections share are not
-// copied. No I/O but write_some().
+// Bytes that wait to be written to a socket: small ones are put together, long ones that many connections
+// share are not copied. No I/O but write_some().
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class Outbox {
   bool empty() const noexcept { return size_ == 0; }
   void clear();
 
-  /// Writes what the socket takes at once. False with errno set when it takes nothing: EAGAIN until it does again.
+  /// Writes what the socket takes at once. False with errno set when it takes nothing:
+  /// EAGAIN until it does again.
   bool write_some(int socket);
 
  private:

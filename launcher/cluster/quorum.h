@@ -12,8 +12,8 @@
 
 namespace fleetrun::launcher {
 
-/// What is known of worlds and proposals: the newest world, and the proposals after it that may have become one. Members
-/// and coordinators keep one each.
+/// What is known of worlds and proposals: the newest world, and the proposals after it that may have become
+/// one. Members and coordinators keep one each.
 class KnownConfigurations {
  public:
   void formed(const Configuration& configuration);

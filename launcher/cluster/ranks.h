@@ -20,14 +20,14 @@ struct Candidate {
 /// The size of a world when `available` nodes are here; 0: none can be formed.
 std::size_t world_size(const NodeCount& nodes, std::size_t available) noexcept;
 
-/// The members of a world of `size`, by node rank. Those who were in the world before go first, then those who wish a
-/// rank that is free, then in the order of `candidates`. Who was in the world before keeps its rank where that is below
-/// `size`; a wished rank is kept free for the one who wishes it; what is left open is filled by newcomers first, then
-/// from the end. Needs size <= candidates.size().
+/// The members of a world of `size`, by node rank. Those who were in the world before go first, then those
+/// who wish a rank that is free, then in the order of `candidates`. Who was in the world before keeps its
+/// rank where that is below `size`; a wished rank is kept free for the one who wishes it; what is left open
+/// is filled by newcomers first, then from the end. Needs size <= candidates.size().
 std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_t size);
 
-/// The members of a world that goes on in place: those of `before` who are still there, with the ranks that they have,
-/// and then the newcomers, each where a hole is wide enough for it, else at the end.
+/// The members of a world that goes on in place: those of `before` who are still there, with the ranks that
+/// they have, and then the newcomers, each where a hole is wide enough for it, else at the end.
 std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates,
                                      std::size_t most);
 

@@ -1,5 +1,5 @@
-// Between a host's membership in a job of several hosts and the supervisor of its pod: first the stage "meet", which
-// blocks until there is a world, then the wire through which the supervisor is told and tells.
+// Between a host's membership in a job of several hosts and the supervisor of its pod: first the stage
+// "meet", which blocks until there is a world, then the wire through which the supervisor is told and tells.
 #pragma once
 
 #include <cstdint>
@@ -99,8 +99,9 @@ class WorldLink final : private MembershipListener {
 /// Throws: Error(host) when there is no route, Error(config) when the name is not known.
 std::string address_towards(const Endpoint& endpoint);
 
-/// `config` with everything about meeting settled that depends on this machine: its own address and name, its rank in
-/// a list of addresses. Throws: Error(config|host) when this host is not in the list, or has no address.
+/// `config` with everything about meeting settled that depends on this machine: its own address and name, its
+/// rank in a list of addresses. Throws: Error(config|host) when this host is not in the list,
+/// or has no address.
 JobConfig settle_meeting(JobConfig config);
 
 }  // namespace fleetrun::launcher

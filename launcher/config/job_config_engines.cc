@@ -1,5 +1,6 @@
-// Jobs of several hosts that Slurm or Kubernetes has started, or gives the hosts of: launcher/schedulers reads what they say.
-// It is asked only where the user says neither where hosts meet nor over which hosts the job is spread, nor --nnodes=1.
+// Jobs of several hosts that Slurm or Kubernetes has started, or gives the hosts of: launcher/schedulers
+// reads what they say. It is asked only where the user says neither where hosts meet nor over which hosts the
+// job is spread, nor --nnodes=1.
 #include <algorithm>
 
 #include "launcher/config/job_config_values.h"
@@ -15,7 +16,8 @@ std::string count_of(std::size_t hosts) {
   return std::to_string(hosts) + (hosts == 1 ? " host" : " hosts");
 }
 
-/// Slurm says with USR1 that the time is almost up (--signal), and with TERM that the hosts are needed (preemption).
+/// Slurm says with USR1 that the time is almost up (--signal),
+/// and with TERM that the hosts are needed (preemption).
 void drain_by_default(JobConfig& config) {
   for (const char* signal : {"USR1", "TERM"}) {
     const auto same = [&](const auto& entry) { return parse_signal(entry.first) == parse_signal(signal); };

@@ -1,7 +1,8 @@
 // Jobs of several hosts: how many, where they meet, over which hosts they are spread.
 //
-// Where hosts meet is said by --master, by torchrun's --rdzv_endpoint or --master_addr, by --ips, or by a list of
-// everybody's endpoints in the environment, as Paddle's launcher reads it; the first of these that is given counts.
+// Where hosts meet is said by --master, by torchrun's --rdzv_endpoint or --master_addr, by --ips, or by a
+// list of everybody's endpoints in the environment, as Paddle's launcher reads it;
+// the first of these that is given counts.
 #include <algorithm>
 #include <set>
 

@@ -1,5 +1,5 @@
-// Names, logs, and what of them is shown. torchrun's --tee, --redirects and --local_ranks_filter say in its words
-// what --show says in ours: every stream is in a log in any case.
+// Names, logs, and what of them is shown. torchrun's --tee, --redirects and --local_ranks_filter say in its
+// words what --show says in ours: every stream is in a log in any case.
 #include <algorithm>
 
 #include "launcher/config/job_config_values.h"
@@ -53,8 +53,8 @@ Show read_show(const Value& value, const JobConfig& config) {
   return show;
 }
 
-/// torchrun's "3" (all) or "0:3,1:1" (by local rank): which trainers have a stream chosen. `all` is set for the
-/// first form.
+/// torchrun's "3" (all) or "0:3,1:1" (by local rank): which trainers have a stream chosen.
+/// `all` is set for the first form.
 std::vector<int> ranks_with_streams(const Value& value, bool& all) {
   std::vector<int> ranks;
   const auto streams = [&](std::string_view text) {

@@ -1,5 +1,5 @@
-// What `fleetrun doctor` finds out about one host, and what it asks for that. Values, and their JSON, in which they go
-// between hosts.
+// What `fleetrun doctor` finds out about one host, and what it asks for that. Values, and their JSON, in
+// which they go between hosts.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What is a problem and what is advice: a problem stops a job or makes it wrong; advice is about what often hurts later
-// (few descriptors, a small /dev/shm, clocks that make logs hard to read).
+// What is a problem and what is advice: a problem stops a job or makes it wrong; advice is about what often
+// hurts later (few descriptors, a small /dev/shm, clocks that make logs hard to read).
 #include "launcher/doctor/diagnosis.h"
 
 #include <algorithm>

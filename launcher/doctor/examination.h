@@ -6,7 +6,8 @@
 
 namespace fleetrun::launcher::doctor {
 
-/// Looks names up, and tries the master, for 6 s at most. Blocks. Never throws for what is wrong with the host.
+/// Looks names up, and tries the master, for 6 s at most. Blocks.
+/// Never throws for what is wrong with the host.
 Condition examine(const Questions& questions, const Environ& environment);
 
 }  // namespace fleetrun::launcher::doctor

@@ -1,11 +1,11 @@
-// `fleetrun doctor --probe`: the doctor's hands on another host. It answers questions on its standard input, in the
-// frames of launcher/remote/agent_channel (an order is a question, an output its answer; both hold JSON), and ends with
-// it.
+// `fleetrun doctor --probe`: the doctor's hands on another host. It answers questions on its standard input,
+// in the frames of launcher/remote/agent_channel (an order is a question, an output its answer;
+// both hold JSON), and ends with it.
 //
-//   {"ask": "clock"}                                      → {"clock": CLOCK_REALTIME in ns}
-//   {"ask": "examine", "questions": …}                    → {"condition": …}
-//   {"ask": "listen", "host": ADDRESS, "key": HEX}        → {"endpoint": "10.0.0.2:4711"} or {"failure": TEXT}
-//   {"ask": "dial", "targets": [[HOST, ENDPOINT], …]}     → {"reaches": [[HOST, FAILURE, MICROS], …]}
+//   {"ask": "clock"}                                     → {"clock": CLOCK_REALTIME in ns}
+//   {"ask": "examine", "questions": …}                   → {"condition": …}
+//   {"ask": "listen", "host": ADDRESS, "key": HEX}       → {"endpoint": "10.0.0.2:4711"} or {"failure": TEXT}
+//   {"ask": "dial", "targets": [[HOST, ENDPOINT], …]}    → {"reaches": [[HOST, FAILURE, MICROS], …]}
 #pragma once
 
 #include <string>

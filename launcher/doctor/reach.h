@@ -1,5 +1,5 @@
-// Whether hosts can dial each other: one listens, another dials, and both prove that they are the doctor's, so that a
-// stranger (or another program) that answers at the address is not taken for the host.
+// Whether hosts can dial each other: one listens, another dials, and both prove that they are the doctor's,
+// so that a stranger (or another program) that answers at the address is not taken for the host.
 //
 //   listener → dialer:  16 random bytes
 //   dialer → listener:  HMAC-SHA256(key, "dial" + those), 32 bytes
@@ -28,7 +28,8 @@ class ReachListener {
   virtual const Endpoint& endpoint() const noexcept = 0;
 };
 
-/// At a port of those that a launch would choose. Throws: Error(host) when `host` is not an address of this machine.
+/// At a port of those that a launch would choose. Throws:
+/// Error(host) when `host` is not an address of this machine.
 std::unique_ptr<ReachListener> listen_for_doctors(boost::asio::io_context& loop, const std::string& host,
                                                   std::string key);
 
@@ -38,8 +39,8 @@ class Dialing {
   virtual ~Dialing() = default;
 };
 
-/// Dials all of `targets`, which are in digits, side by side; `done` is called once, from the loop, with an answer for
-/// each in their order, within the patience.
+/// Dials all of `targets`, which are in digits, side by side; `done` is called once, from the loop, with an
+/// answer for each in their order, within the patience.
 std::unique_ptr<Dialing> dial_all(boost::asio::io_context& loop, std::vector<Target> targets,
                                   const std::string& key, std::chrono::milliseconds patience,
                                   std::function<void(const std::vector<Reach>&)> done);

@@ -1,7 +1,8 @@
 // Asks all hosts of a list, over ssh as a launch does: first what each is like, then who can dial whom.
 //
-// Each host listens at a port of its own, at the address at which ssh reached it, and dials the 32 hosts that follow it
-// in the list (with up to 33 hosts: all others), so that every pair is tried both ways where hosts are few.
+// Each host listens at a port of its own, at the address at which ssh reached it, and dials the 32 hosts that
+// follow it in the list (with up to 33 hosts: all others),
+// so that every pair is tried both ways where hosts are few.
 #pragma once
 
 #include <string>
@@ -19,8 +20,9 @@ struct SurveySettings {
   Wish wish;
 };
 
-/// In the order of the hosts. Puts a file into the working directory for the time of the survey, to see who shares it.
-/// Blocks; what does not answer is given up after its time. Throws: Error(usage) as remote_command() does.
+/// In the order of the hosts. Puts a file into the working directory for the time of the survey, to see who
+/// shares it. Blocks; what does not answer is given up after its time.
+/// Throws: Error(usage) as remote_command() does.
 std::vector<Patient> survey(const SurveySettings& settings);
 
 /// This host alone, which nobody has to log in to.

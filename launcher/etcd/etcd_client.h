@@ -1,10 +1,10 @@
 // Asks an etcd cluster, through whichever of its members answers. On the given loop, without blocking.
 //
-// A question goes to the member that answered last; where nothing comes, or that member cannot answer now, to the next
-// one, and after all of them again after a pause (random, growing to a second), until its patience is over. It may
-// thereby reach etcd twice: questions have to be such that this does no harm. With a user, etcd's token is got first
-// and renewed when it is refused. Connections are plain TCP: etcd sees no secret of a job, but whoever can listen sees
-// the etcd password; TLS to etcd is left to a proxy beside it.
+// A question goes to the member that answered last; where nothing comes, or that member cannot answer now, to
+// the next one, and after all of them again after a pause (random, growing to a second), until its patience
+// is over. It may thereby reach etcd twice: questions have to be such that this does no harm. With a user,
+// etcd's token is got first and renewed when it is refused. Connections are plain TCP: etcd sees no secret of
+// a job, but whoever can listen sees the etcd password; TLS to etcd is left to a proxy beside it.
 #pragma once
 
 #include <chrono>

@@ -146,7 +146,8 @@ void EtcdDiscovery::on_trouble(const EtcdFailure& failure) {
   }
 }
 
-/// Asks for a lease, and then for the vote. A leader whose key is gone stands again, without a word to its listener.
+/// Asks for a lease, and then for the vote. A leader whose key is gone stands again,
+/// without a word to its listener.
 void EtcdDiscovery::campaign() {
   if (!settings_.may_coordinate || standing_ || !listener_) return;
   standing_ = true;
@@ -291,7 +292,8 @@ void EtcdDiscovery::on_written(const StateOutcome& outcome) {
       waiting_.front().stored = true;
       return tell_stored();
     case StateOutcome::Kind::deposed:
-      // The key is gone or another one's. The follower sees which, and a leader whose key is gone stands again.
+      // The key is gone or another one's. The follower sees which,
+      // and a leader whose key is gone stands again.
       return campaign();
     case StateOutcome::Kind::refused:
       return fail(outcome.failure);
@@ -361,7 +363,8 @@ void EtcdDiscovery::fail(const Error& error) {
   std::exchange(listener_, nullptr)->failed(error);
 }
 
-/// Nobody runs the loop any more after this: the last words are said on a loop of their own, within a bounded time.
+/// Nobody runs the loop any more after this: the last words are said on a loop of their own,
+/// within a bounded time.
 void EtcdDiscovery::stop(bool job_over) {
   const bool was_leading = leading_ && listener_, was_standing = std::exchange(standing_, false);
   listener_ = nullptr;

@@ -1,8 +1,8 @@
 // What is said to etcd's JSON gateway (v3, of etcd 3.4 and later) and what it answers. Pure.
 //
-// Keys and values are bytes here and base64 there; 64-bit numbers are strings there, and left out where they are 0.
-// Revisions count the changes of the whole store. Ids of leases are drawn by the client, so that a request whose answer
-// was lost can be sent again.
+// Keys and values are bytes here and base64 there; 64-bit numbers are strings there, and left out where they
+// are 0. Revisions count the changes of the whole store. Ids of leases are drawn by the client, so that a
+// request whose answer was lost can be sent again.
 #pragma once
 
 #include <chrono>

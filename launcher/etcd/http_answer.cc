@@ -1,5 +1,5 @@
-// Beast's parser, fed by hand: the only file that sees Beast. What the parser leaves of a piece (half a line of the
-// head or of a chunk) waits here for the next one.
+// Beast's parser, fed by hand: the only file that sees Beast. What the parser leaves of a piece (half a line
+// of the head or of a chunk) waits here for the next one.
 #include "launcher/etcd/http_answer.h"
 
 #include <boost/beast/http/parser.hpp>

@@ -1,4 +1,5 @@
-// A peer that is gone without a word is noticed by the kernel: unanswered data and probes end a connection after 5 s.
+// A peer that is gone without a word is noticed by the kernel:
+// unanswered data and probes end a connection after 5 s.
 #include "launcher/etcd/http_exchange.h"
 
 #include <netinet/in.h>
@@ -103,7 +104,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
                           watch_peer(self->socket_.native_handle());
                           asio::async_write(self->socket_, asio::buffer(self->text_),
                                             [self](const error_code& failure, std::size_t) {
-                                              // An answer may be there all the same: that the request is too long, for example.
+                                              // An answer may be there all the same:
+                                              // that the request is too long, for example.
                                               if (!self->over_ && failure)
                                                 self->write_failure_ = failure.message();
                                             });

@@ -1,4 +1,5 @@
-// One HTTP/1.1 request over a connection of its own, and its answer as it comes. On the given loop, without blocking.
+// One HTTP/1.1 request over a connection of its own, and its answer as it comes.
+// On the given loop, without blocking.
 #pragma once
 
 #include <chrono>

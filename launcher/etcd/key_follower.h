@@ -1,8 +1,8 @@
 // Knows the value of one key of etcd, now and at each change.
 //
-// It reads the key, and watches it from there; a watch that breaks goes on where it was, with another member. Where
-// etcd has forgotten that revision (compaction), the key is read anew. Every few seconds it is read besides: a member
-// that is stuck, or cut off from the others, keeps a watch open and says nothing.
+// It reads the key, and watches it from there; a watch that breaks goes on where it was, with another member.
+// Where etcd has forgotten that revision (compaction), the key is read anew. Every few seconds it is read
+// besides: a member that is stuck, or cut off from the others, keeps a watch open and says nothing.
 #pragma once
 
 #include <chrono>

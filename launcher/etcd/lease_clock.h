@@ -1,8 +1,9 @@
-// How sure a leader may be that its lease still holds at etcd. Pure: time is an argument, of a clock that goes on while
-// the machine sleeps and never jumps.
+// How sure a leader may be that its lease still holds at etcd. Pure: time is an argument, of a clock that
+// goes on while the machine sleeps and never jumps.
 //
-// A lease that was asked for, or renewed, at time T lives at least until T + its time to live, since etcd counts from a
-// later moment. The leader trusts it for less than that, so that its trust ends before another one can be elected.
+// A lease that was asked for, or renewed, at time T lives at least until T + its time to live, since etcd
+// counts from a later moment. The leader trusts it for less than that,
+// so that its trust ends before another one can be elected.
 #pragma once
 
 #include <chrono>

@@ -1,9 +1,9 @@
-// Stores what a leader publishes, under its fence: each write is a transaction that holds only while the coordinator's
-// key is the one that this leader created, and the state is the one that it knew. A write that reaches etcd late, or
-// twice, changes nothing.
+// Stores what a leader publishes, under its fence: each write is a transaction that holds only while the
+// coordinator's key is the one that this leader created, and the state is the one that it knew. A write that
+// reaches etcd late, or twice, changes nothing.
 //
-// The state has a lease of its own, which the writer keeps: after the last leader it stays for that time, so that a
-// successor finds it, and is gone by itself after a job whose launchers were all killed.
+// The state has a lease of its own, which the writer keeps: after the last leader it stays for that time, so
+// that a successor finds it, and is gone by itself after a job whose launchers were all killed.
 #pragma once
 
 #include <chrono>
@@ -36,8 +36,8 @@ class StateWriter {
   virtual void write(const std::string& state, std::function<void(const StateOutcome&)> done) = 0;
 };
 
-/// `found`: the state at the election; it is stored again under the writer's own lease, as soon as nothing else is.
-/// `client` has to outlive it.
+/// `found`: the state at the election; it is stored again under the writer's own lease, as soon as nothing
+/// else is. `client` has to outlive it.
 std::unique_ptr<StateWriter> make_state_writer(boost::asio::io_context& loop, EtcdClient& client,
                                                JobKeys keys, std::int64_t fence,
                                                std::optional<EtcdEntry> found,

@@ -1,5 +1,5 @@
-// Why a process failed, in words and as a kind that a restart policy can go by. Pure: launcher/failure/evidence.h
-// reads the machine.
+// Why a process failed, in words and as a kind that a restart policy can go by. Pure:
+// launcher/failure/evidence.h reads the machine.
 #pragma once
 
 #include <cstdint>

@@ -222,7 +222,8 @@ void EvidenceCollector::note(const Death& death) {
 void EvidenceCollector::look(std::size_t index, pid_t pid) {
   const auto home = home_of(std::to_string(pid));
   if (!home) return;  // it has ended
-  // Every process that is ending is in the root group of cgroup v1: tests/unit/launcher/failure/evidence_test.cc.
+  // Every process that is ending is in the root group of cgroup v1:
+  // tests/unit/launcher/failure/evidence_test.cc.
   if (home->version == 1 && home->path == "/") return;
   if (home == home_) {
     homes_.erase(index);

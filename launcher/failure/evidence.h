@@ -1,9 +1,9 @@
 // What can be known about the death of a process, read from the machine: memory counters of its cgroup,
 // limits, full file systems, core files, and the end of its log.
 //
-// Evidence is a value; explain() (launcher/failure/cause.h) makes a sentence of it. EvidenceCollector is the only
-// reader of the machine. Nobody tells a parent who sent a signal; what fleetrun itself sent is known, the
-// rest is not, and is never guessed. That the kernel killed a process for want of memory is known from
+// Evidence is a value; explain() (launcher/failure/cause.h) makes a sentence of it. EvidenceCollector is the
+// only reader of the machine. Nobody tells a parent who sent a signal; what fleetrun itself sent is known,
+// the rest is not, and is never guessed. That the kernel killed a process for want of memory is known from
 // counters alone:
 //
 //   cgroup v1  memory.oom_control: oom_kill     of the victim's own group

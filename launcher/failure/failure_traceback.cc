@@ -1,6 +1,7 @@
 // Tracebacks of Python:
 //
-//   Traceback (most recent call last):        a header; what stands before it on its line (torch's "[rank5]: ") is
+//   Traceback (most recent call last):        a header; what stands before it on its line
+//                                             (torch's "[rank5]: ") is
 //     File "train.py", line 3, in step        taken off the lines below it too
 //       loss = f(x)                           frames are indented
 //   ValueError: bad x                         the exception, and below it the rest of its message

@@ -65,8 +65,8 @@ struct Report {
 /// `story` is that of the whole job.
 Report make_report(const JobState& state, const Plan& plan, const JobStory& story);
 
-/// Whether the hosts of the job agreed on another outcome than this host's own `report`: the failure that decided was
-/// not here, or there was none here.
+/// Whether the hosts of the job agreed on another outcome than this host's own `report`: the failure that
+/// decided was not here, or there was none here.
 bool decided_elsewhere(const JobEnd& end, const Report& report);
 
 /// The outcome as the hosts of the job agreed on it.

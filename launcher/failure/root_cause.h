@@ -9,7 +9,8 @@
 //   does not say that a peer was gone         that one
 //   says so, or died of a closed pipe         the earliest within two seconds that has a reason of its own:
 //                                             what it wrote, a signal that nobody of us sent, a failed start;
-//                                             else the earliest that says nothing; else the first all the same
+//                                             else the earliest that says nothing;
+//                                             else the first all the same
 //
 // "Within" is on both sides: what was written may be older than any death. Processes that ended as fleetrun
 // told them to are suspects only when the end of their log shows a failure of their own.

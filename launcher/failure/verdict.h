@@ -7,7 +7,8 @@
 //     "job": "default", "pod": "abcdef",
 //     "outcome": "failed",            completed, failed, stopped, timed_out, refused
 //     "exit_status": 1,
-//     "exit_status_of": "process",    the first failing process's own; or "fleetrun": 125, 124, 126, 127, 128 + signal
+//     "exit_status_of": "process",    the first failing process's own; or "fleetrun":
+//                                     125, 124, 126, 127, 128 + signal
 //     "cause": "trainer 5 exited with 1: ValueError: x",     null when all went well
 //     "ended": "2024-05-01T12:00:00.123Z", "seconds": 12.3,  from the start of the first process
 //     "containment": "cgroup2",
@@ -18,8 +19,10 @@
 //       "text": "exited with 1: ValueError: x", "signature": "python ValueError: x @ train.py:step",
 //       "detail": "most memory that it had: 60.0 MiB\n", "hint": "", "block": "Traceback …\n",
 //       "log": "log/workerlog.5", "time": "2024-05-01T12:00:00.100Z", "seconds": 12.2},
-//     "cascade": [{"text": "exited with 1", "asked": false, "processes": ["trainer 0"], "first_ms": 5.1, "last_ms": 480.2}],
-//     "attempts": [{"attempt": 0, "name": "trainer 3", "kind": "crash", "text": "exited with 1", "signature": "exit 1",
+//     "cascade": [{"text": "exited with 1", "asked": false, "processes": ["trainer 0"], "first_ms": 5.1,
+//                  "last_ms": 480.2}],
+//     "attempts": [{"attempt": 0, "name": "trainer 3", "kind": "crash", "text": "exited with 1",
+//                   "signature": "exit 1",
 //                   "restarted": true, "decision": "crash, restart 1 of 3"}]
 //   }
 //

@@ -6,8 +6,8 @@
 //   core   every process to as many cores as every other, of one node where they fit
 //   auto   numa where the machine has several nodes and the pod several processes; else none
 //
-// A process with a device goes to the device's node first. The CPUs that share a core (SMT) stay together. Where
-// there are more processes than cores, `core` lets them share, and says so.
+// A process with a device goes to the device's node first. The CPUs that share a core (SMT) stay together.
+// Where there are more processes than cores, `core` lets them share, and says so.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What is run: the script with its interpreter, or a program of its own. A .py, a .pyxes and a module (-m) run in
-// Python; --no_python and --run_path say so against the name.
+// What is run: the script with its interpreter, or a program of its own. A .py, a .pyxes and a module (-m)
+// run in Python; --no_python and --run_path say so against the name.
 //
 // The interpreter is --python, else the active virtual environment's ($VIRTUAL_ENV), else the one
 // beside fleetrun (installed in an environment), else python3 on PATH. Other programs are executed directly,

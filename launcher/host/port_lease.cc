@@ -27,8 +27,8 @@ struct Address {
   socklen_t length = 0;
 };
 
-/// The first address of `endpoint.host`. An address is used as it is; only a name asks the resolver. "localhost" is
-/// the loopback also where nobody knows the name (a bare root file system has no /etc/hosts).
+/// The first address of `endpoint.host`. An address is used as it is; only a name asks the resolver.
+/// "localhost" is the loopback also where nobody knows the name (a bare root file system has no /etc/hosts).
 std::optional<Address> resolve(const Endpoint& endpoint) {
   addrinfo wanted = {};
   wanted.ai_socktype = SOCK_STREAM;
@@ -120,8 +120,8 @@ Endpoint PortLeases::lease_free(const std::string& host) {
   auto address = resolve({host, 0});
   if (!address) refuse_address(host);
   // First every port outside the kernel's range, from a random one on; if all of them are taken, any other.
-  // Drawn again while it falls into that range: else most jobs would start with the first port above it, and one could
-  // take it from another between the release and the process's own bind.
+  // Drawn again while it falls into that range: else most jobs would start with the first port above it, and
+  // one could take it from another between the release and the process's own bind.
   const int lowest = range_ ? range_->first : kLowestPort;
   const int ports = (range_ ? range_->second : kHighestPort) - lowest + 1;
   int start = static_cast<int>(random_number() % static_cast<unsigned>(ports));

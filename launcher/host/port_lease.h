@@ -4,14 +4,15 @@
 // chooses lie outside the range from which the kernel serves outgoing connections, so that none of those
 // takes the port between the release and the process's own bind.
 //
-// A port that was chosen is also claimed, for the whole job: other fleetruns of this network namespace choose others,
-// though it looks free from its release to the process's own bind. A claim is a socket bound to the abstract name
-// "fleetrun-port-N"; it goes with fleetrun.
+// A port that was chosen is also claimed, for the whole job: other fleetruns of this network namespace choose
+// others, though it looks free from its release to the process's own bind. A claim is a socket bound to the
+// abstract name "fleetrun-port-N"; it goes with fleetrun.
 //
-// For a process that is known to be ours the lease is never released, so that there is no such moment, not even
-// between two starts of it: it is shared. The socket was bound alone and is given SO_REUSEPORT afterwards; from then on
-// (Linux; tests/integration/launcher/host/port_lease_test.cc)
-//   - a process of the same user that sets SO_REUSEPORT binds and listens beside it, and gets every connection,
+// For a process that is known to be ours the lease is never released, so that there is no such moment, not
+// even between two starts of it: it is shared. The socket was bound alone and is given SO_REUSEPORT
+// afterwards; from then on (Linux; tests/integration/launcher/host/port_lease_test.cc)
+//   - a process of the same user that sets SO_REUSEPORT binds and listens beside it,
+//     and gets every connection,
 //   - everybody else gets EADDRINUSE, with SO_REUSEADDR too, and so does another fleetrun's lease.
 // The process finds the endpoint in FLEETRUN_LISTEN.
 #pragma once

@@ -19,20 +19,21 @@ namespace fleetrun::launcher {
 HostFacts probe_host(const JobConfig& config, const std::vector<Program>& programs, const Environ& environ,
                      PortLeases& leases);
 
-/// Leases ports anew for another start of the job, because one of the old ones was taken before its process bound it:
-/// chosen ports are others then, and those that the user named stay. No process of the job may be alive.
-/// make_plan() of the result is the plan of that start.
+/// Leases ports anew for another start of the job, because one of the old ones was taken before its process
+/// bound it: chosen ports are others then, and those that the user named stay. No process of the job may be
+/// alive. make_plan() of the result is the plan of that start.
 /// Throws: Error(host) as probe_host() does.
 HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leases);
 
-/// The network interface that has this address; empty where none has it: a name, or one of the loopback's others.
+/// The network interface that has this address; empty where none has it:
+/// a name, or one of the loopback's others.
 std::string interface_of(const std::string& address);
 
 /// What the other hosts' plans need of this host.
 PodOffer offer_of(const JobConfig& config, const HostFacts& facts);
 
-/// Whether a Python program imports the package fleetrun by itself: a line "import fleetrun…" or "from fleetrun…".
-/// Pure.
+/// Whether a Python program imports the package fleetrun by itself:
+/// a line "import fleetrun…" or "from fleetrun…". Pure.
 bool imports_fleetrun(const std::string& program_text);
 
 /// The devices of a collective job's trainers. Pure.

@@ -101,7 +101,8 @@ CpuFacts read_cpu_facts(const std::string& root) {
 std::map<std::string, int> read_device_nodes(const std::string& root, const std::vector<std::string>& pci) {
   std::map<std::string, int> nodes;
   for (const std::string& address : pci) {
-    // The driver writes 0000:65:00.0 in either case, or with eight digits of domain; sysfs has four, in lower case.
+    // The driver writes 0000:65:00.0 in either case, or with eight digits of domain;
+    // sysfs has four, in lower case.
     std::string name = address;
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
     if (name.find(':') == 8) name.erase(0, 4);

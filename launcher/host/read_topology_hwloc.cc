@@ -1,5 +1,6 @@
-// The one file that knows hwloc. Its library is loaded when a topology is asked for, not when fleetrun starts:
-// loading it takes milliseconds (it brings libudev along), and jobs that bind nothing shall not need it.
+// The one file that knows hwloc. Its library is loaded when a topology is asked for, not when fleetrun
+// starts: loading it takes milliseconds (it brings libudev along),
+// and jobs that bind nothing shall not need it.
 #include <dlfcn.h>
 #include <hwloc.h>
 

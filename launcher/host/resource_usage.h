@@ -1,9 +1,9 @@
 // What processes use of the machine, read from /proc when somebody asks.
 //
-// A process of a job is counted with everything that it started: its descendants, and whatever is in its session
-// (each process of a job leads one), so that data-loading workers belong to their trainer also when the process
-// between them has ended. One pass over /proc answers for all processes of a job; it costs about 10 µs per process of
-// the host, so nothing calls it unasked.
+// A process of a job is counted with everything that it started: its descendants, and whatever is in its
+// session (each process of a job leads one), so that data-loading workers belong to their trainer also when
+// the process between them has ended. One pass over /proc answers for all processes of a job; it costs about
+// 10 µs per process of the host, so nothing calls it unasked.
 #pragma once
 
 #include <sys/types.h>
@@ -46,8 +46,8 @@ std::vector<ProcStat> read_processes(const std::string& proc = "/proc");
 /// What each of `pids` uses now, by the files below `proc`.
 std::vector<ResourceUsage> read_usage(const std::vector<pid_t>& pids, const std::string& proc = "/proc");
 
-/// When `pid` was started, in clock ticks since the machine was: with the pid, the name of one process for ever.
-/// nullopt when there is no such process.
+/// When `pid` was started, in clock ticks since the machine was: with the pid, the name of one process for
+/// ever. nullopt when there is no such process.
 std::optional<std::uint64_t> start_ticks_of(pid_t pid, const std::string& proc = "/proc");
 
 }  // namespace fleetrun::launcher

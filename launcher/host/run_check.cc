@@ -1,5 +1,5 @@
-// One thread answers whoever calls; the other calls everybody, again and again until they listen. Both ends of a
-// call send their greeting and read the other's.
+// One thread answers whoever calls; the other calls everybody, again and again until they listen. Both ends
+// of a call send their greeting and read the other's.
 #include "launcher/host/run_check.h"
 
 #include <netdb.h>

@@ -1,15 +1,16 @@
 // Where running jobs are found: a directory of this user's with one entry per job.
 //
-//   $FLEETRUN_RUN_DIR, or $XDG_RUNTIME_DIR/fleetrun, or /tmp/fleetrun-UID: mode 0700, this user's, no symbolic link
+//   $FLEETRUN_RUN_DIR, or $XDG_RUNTIME_DIR/fleetrun, or /tmp/fleetrun-UID: mode 0700, this user's, no
+//     symbolic link
 //     POD.json      job id, pod, pid and start time of fleetrun, log directory …; replaced by rename
 //     POD.sock      the control socket (launcher/status/control_server)
 //     POD.secret    what the job's processes prove themselves with (launcher/host/secret_file)
 //     POD.server.N.figures   what parameter server N says of itself (launcher/status/server_figures)
 //
-// An entry is made when the first process of a job runs, and removed when the job ends. A fleetrun that was killed
-// leaves its entry; whoever lists jobs removes it: its pid is gone, or belongs to a process that began at another
-// time. An entry from another pid namespace (a container that shares the directory) cannot be judged and is kept.
-// A directory that is not safe is not used: the job then runs without an entry.
+// An entry is made when the first process of a job runs, and removed when the job ends. A fleetrun that was
+// killed leaves its entry; whoever lists jobs removes it: its pid is gone, or belongs to a process that began
+// at another time. An entry from another pid namespace (a container that shares the directory) cannot be
+// judged and is kept. A directory that is not safe is not used: the job then runs without an entry.
 #pragma once
 
 #include <sys/types.h>
@@ -49,9 +50,9 @@ std::vector<std::string> run_directories(const Environ& environment, uid_t uid);
 class RunEntry {
  public:
   RunEntry() = default;
-  /// Writes the entry into the first of `directories` that is safe (and makes it). `entry` says everything about the
-  /// job; pid, start time, directory and name are filled in here. `before` is called when those are known and nobody
-  /// can see the entry yet: it makes the socket.
+  /// Writes the entry into the first of `directories` that is safe (and makes it). `entry` says everything
+  /// about the job; pid, start time, directory and name are filled in here. `before` is called when those are
+  /// known and nobody can see the entry yet: it makes the socket.
   /// Throws: Error(host) when there is none, and what `before` throws.
   RunEntry(const std::vector<std::string>& directories, JobEntry entry,
            const std::function<void(const RunEntry&)>& before = {});

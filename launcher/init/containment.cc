@@ -67,8 +67,8 @@ std::string own_cgroup_directory() {
   return mount_point + (own == "/" ? "" : own);
 }
 
-/// Linux 6.14 and later, and what they were carried back to, compare the kills of the new cgroup with those of
-/// the caller's: after a cgroup.kill in that, everything that is cloned into another dies at birth.
+/// Linux 6.14 and later, and what they were carried back to, compare the kills of the new cgroup with those
+/// of the caller's: after a cgroup.kill in that, everything that is cloned into another dies at birth.
 bool can_live_in(const CgroupLeaf& leaf) {
   clone_args args = {};
   args.flags = CLONE_INTO_CGROUP;
@@ -90,7 +90,8 @@ CgroupLeaf make_cgroup_leaf(const std::string& name) {
     return leaf;
   }
   leaf = make_cgroup(parent + "/" + name);
-  // The root of all cgroups has no such file and cannot have been killed: there the question is not worth a fork.
+  // The root of all cgroups has no such file and cannot have been killed:
+  // there the question is not worth a fork.
   const bool maybe_killed = !leaf.path.empty() && ::access((parent + "/cgroup.kill").c_str(), F_OK) == 0;
   if (!maybe_killed || can_live_in(leaf)) return leaf;
   ::rmdir(leaf.path.c_str());

@@ -1,7 +1,8 @@
 // fleetrun-init: the process that holds a pod. Small, single-threaded, started by fleetrun, one per pod.
 //
 //   fleetrun-init LIFELINE PARENT     LIFELINE: descriptor of the socket to fleetrun; PARENT: fleetrun's pid
-//   fleetrun-init [OPTION]… -- COMMAND…     an init for one command, also as tini or dumb-init: init_options.h
+//   fleetrun-init [OPTION]… -- COMMAND…     an init for one command, also as tini
+//                                           or dumb-init: init_options.h
 //
 // When the lifeline ends (fleetrun is gone, however it died) or it gets SIGTERM, it kills everything below it
 // and repeats that until there is nothing left: launcher/init/init_holder.

@@ -1,9 +1,9 @@
 // Two habits, by the name that it is called by:
 //
-//   tini        the command is in a process group of its own, the foreground one of its terminal; signals that
-//               the hardware raises are left alone, and dispositions stay as they were inherited
-//   dumb-init   the command is in a session of its own and has the terminal; stop signals of the terminal also
-//               stop this program; when the command ends, its session gets SIGTERM
+//   tini        the command is in a process group of its own, the foreground one of its terminal; signals
+//               that the hardware raises are left alone, and dispositions stay as they were inherited
+//   dumb-init   the command is in a session of its own and has the terminal; stop signals of the terminal
+//               also stop this program; when the command ends, its session gets SIGTERM
 #include "launcher/init/init_command.h"
 
 #include <fcntl.h>

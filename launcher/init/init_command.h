@@ -1,5 +1,5 @@
-// fleetrun-init as the init of one command: starts it, hands every signal on to it, reaps whatever is orphaned,
-// and ends with its exit status (128 and the signal, when it died of one). Nothing polls.
+// fleetrun-init as the init of one command: starts it, hands every signal on to it, reaps whatever is
+// orphaned, and ends with its exit status (128 and the signal, when it died of one). Nothing polls.
 #pragma once
 
 #include "launcher/init/init_options.h"

@@ -318,8 +318,8 @@ void InitHolder::kill_pass(Sweep& sweep) {
   }
 }
 
-/// What is in the cgroup of one process; without that, its orphans with all that is below them: they are in its
-/// session, or have its environment.
+/// What is in the cgroup of one process; without that, its orphans with all that is below them: they are in
+/// its session, or have its environment.
 std::vector<pid_t> InitHolder::left_over(std::uint32_t index) const {
   std::vector<pid_t> found;
   const auto traces = traces_.find(index);

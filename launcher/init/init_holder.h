@@ -1,5 +1,5 @@
-// Holds a pod: starts the processes that fleetrun describes, reaps every orphan, reports exits in the order in
-// which they happened, kills what is left over, and proves that it is gone.
+// Holds a pod: starts the processes that fleetrun describes, reaps every orphan, reports exits in the order
+// in which they happened, kills what is left over, and proves that it is gone.
 //
 //   killing   passes over what is left, until wait() says ECHILD and the cgroup says that it is empty: every
 //             5 ms in the first second, then every 50 ms, after five seconds every second; deaths are seen at

@@ -1,6 +1,6 @@
-// The highest level of containment: a pid namespace for the pod, whose first process is init. The kernel kills
-// everything in it when that one ends, and that one dies with the process that made it: fleetrun and both
-// inits may be killed at the same instant, and still nothing is left.
+// The highest level of containment: a pid namespace for the pod, whose first process is init. The kernel
+// kills everything in it when that one ends, and that one dies with the process that made it: fleetrun and
+// both inits may be killed at the same instant, and still nothing is left.
 //
 //   fleetrun ── outer init ── inner init (pid 1) ── the processes      lifeline: from fleetrun to inner init
 //

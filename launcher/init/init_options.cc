@@ -203,7 +203,8 @@ void obey_environment(const Environ& environment, InitOptions& options) {
   if (environment.value_or("DUMB_INIT_DEBUG", "") == "1") options.verbosity = 2;
   if (environment.value_or("DUMB_INIT_SETSID", "") == "0") options.signal_group = false;
   if (!options.signal_group) return;
-  // In a session of its own the command cannot be stopped by its terminal's signals, so it is stopped outright.
+  // In a session of its own the command cannot be stopped by its terminal's signals,
+  // so it is stopped outright.
   for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) {
     int& sent = options.rewrite[static_cast<std::size_t>(number)];
     if (sent == kAsItCame) sent = SIGSTOP;

@@ -1,7 +1,8 @@
 // The command lines of fleetrun-init as an init for one command, also as a container's pid 1. Pure.
 //
 //   fleetrun-init [OPTION]… -- COMMAND…       tini's options, and orphans come to it wherever it is started
-//   tini, tini-static [OPTION]… [--] COMMAND…   by the name that it is called by: -s -g -w -v -p SIGNAL -e CODE;
+//   tini, tini-static [OPTION]… [--] COMMAND…   by the name that it is called by:
+//                                               -s -g -w -v -p SIGNAL -e CODE;
 //                                             TINI_SUBREAPER, TINI_KILL_PROCESS_GROUP, TINI_VERBOSITY
 //   dumb-init [OPTION]… COMMAND…              -c -v -r FROM:TO; DUMB_INIT_SETSID=0, DUMB_INIT_DEBUG=1
 //

@@ -8,7 +8,8 @@
 //
 // `start` carries open descriptors beside its bytes (SCM_RIGHTS): the log, then standard input where it has
 // one, then those that are passed on. They arrive in order with the bytes. End of file on the lifeline means
-// that the other side is gone, which for init is the order to kill everything. Encoding and decoding are pure.
+// that the other side is gone, which for init is the order to kill everything.
+// Encoding and decoding are pure.
 //
 // Pids are those that fleetrun sees. Times are CLOCK_MONOTONIC nanoseconds, when init saw it.
 #pragma once
@@ -66,8 +67,8 @@ struct SignalFrame {
   bool operator==(const SignalFrame&) const = default;
 };
 
-/// Kill what one process left behind (itself too, if it lives), or everything below init; `swept` follows when
-/// that is gone. Nothing that is being swept may be started before.
+/// Kill what one process left behind (itself too, if it lives), or everything below init; `swept` follows
+/// when that is gone. Nothing that is being swept may be started before.
 struct SweepFrame {
   std::uint32_t index = kEveryProcess;
   bool operator==(const SweepFrame&) const = default;

@@ -184,9 +184,9 @@ std::string_view name_of(const std::string& entry) {
   return std::string_view(entry).substr(0, entry.find('='));
 }
 
-/// The entries of `base` changed by `changes`: "NAME=VALUE" sets and "NAME" removes, the last one of a name counts.
-/// Points into both: a copy of every text for every start costs page faults, since each fork protects init's
-/// memory.
+/// The entries of `base` changed by `changes`: "NAME=VALUE" sets and "NAME" removes, the last one of a name
+/// counts. Points into both: a copy of every text for every start costs page faults,
+/// since each fork protects init's memory.
 std::vector<char*> merged_environment(const std::vector<std::string>& base,
                                       const std::vector<std::string>& changes) {
   std::vector<const std::string*> sorted;

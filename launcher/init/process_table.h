@@ -1,5 +1,5 @@
-// The processes of this machine as /proc shows them: who is below whom, and what one of them is doing. Nothing
-// throws; a process that ends while it is looked at is left out.
+// The processes of this machine as /proc shows them: who is below whom, and what one of them is doing.
+// Nothing throws; a process that ends while it is looked at is left out.
 #pragma once
 
 #include <string>

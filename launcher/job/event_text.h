@@ -1,8 +1,8 @@
 // Events of a job as sentences for people: the LAUNCH lines, and what `fleetrun attach` shows.
 //
-// It remembers the pids, so that a stop can name whom it waits for: "waiting up to 30 s for trainer 0 (pid 4711) and
-// trainer 3 (pid 4714); a second signal kills at once". Events that nobody has to be told about have no sentence.
-// No clock, no files.
+// It remembers the pids, so that a stop can name whom it waits for: "waiting up to 30 s for trainer 0 (pid
+// 4711) and trainer 3 (pid 4714); a second signal kills at once". Events that nobody has to be told about
+// have no sentence. No clock, no files.
 #pragma once
 
 #include <sys/types.h>

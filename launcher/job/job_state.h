@@ -2,7 +2,8 @@
 //
 //   phase       what it is                                   leaves when
 //   starting    roles whose `after` is not ready wait        every role was started
-//   running     all run                                      those that are waited for have ended well, or one fails
+//   running     all run                                      those that are waited for have ended well, or
+//                                                            one fails
 //   stopping    all were asked to stop                       all have ended
 //   killing     all that were left were killed               all have ended
 //   explaining  all have ended because of a failure          its cause is known (Explained)
@@ -12,18 +13,19 @@
 //   meeting     nothing runs, and the other hosts decide     a world begins (WorldBegins), or the job is over
 //   done        nothing runs                                 -
 //
-// In a job of several hosts (`in_world`) nobody decides alone. A failure of the group is reported twice, when it is seen
-// and when it is explained, and then the pod waits in `meeting`. WorldEnds stops what runs; once everything is swept that
-// is reported too, and the pod waits for the next world. Work that is done is reported, and its servers go on until
-// JobDecided.
+// In a job of several hosts (`in_world`) nobody decides alone. A failure of the group is reported twice, when
+// it is seen and when it is explained, and then the pod waits in `meeting`. WorldEnds stops what runs; once
+// everything is swept that is reported too, and the pod waits for the next world. Work that is done is
+// reported, and its servers go on until JobDecided.
 //
 //   life of a process: waiting → alive → ended, and for one that is restarted alone
 //                      alive → explaining → sweeping → resting → alive
 //
-// The first failure of an attempt stops all others (of a role that is restarted alone: none). What those others
-// then end with is a consequence. Which failure was the root is said by Explained, which comes once all have
-// ended. A role that `serves` is not waited for; when such a process ends well, that is no failure. Each process
-// has the grace of its role between being asked to stop and being killed. A second request to stop kills at once.
+// The first failure of an attempt stops all others (of a role that is restarted alone: none). What those
+// others then end with is a consequence. Which failure was the root is said by Explained, which comes once
+// all have ended. A role that `serves` is not waited for; when such a process ends well, that is no failure.
+// Each process has the grace of its role between being asked to stop and being killed.
+// A second request to stop kills at once.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The rotated files are numbered without a gap, unless a writer was killed between two steps: then the next rotation
-// fills the gap and removes nothing. Steps: remove the oldest (only where there is no gap), rename each by one, rename
-// the file itself, make it anew, move its other names.
+// The rotated files are numbered without a gap, unless a writer was killed between two steps: then the next
+// rotation fills the gap and removes nothing. Steps: remove the oldest (only where there is no gap), rename
+// each by one, rename the file itself, make it anew, move its other names.
 #include "launcher/log_writer/log_writer.h"
 
 #include <fcntl.h>
@@ -175,7 +175,8 @@ bool LogWriter::make_room() {
   return true;
 }
 
-/// Moves the other names from the file `before` to this one. Names that lead elsewhere are those of a later attempt.
+/// Moves the other names from the file `before` to this one.
+/// Names that lead elsewhere are those of a later attempt.
 void LogWriter::link_names(ino_t before) noexcept {
   for (const std::string& name : place_.other_names) {
     const ino_t now = inode_at(top_.value(), name);

@@ -1,10 +1,10 @@
 // Writes one log with a cap: what stands between a process and its file when --log_through is given.
 //
-// At the cap the file is rotated: workerlog.0 becomes workerlog.0.1, what was that becomes workerlog.0.2, and so on;
-// the oldest beyond `keep` is removed. Files end with a line where a line fits into one. A file that cannot be written
-// (full disk, deleted directory, faulty device) never holds the process up: its output is dropped and counted, and when
-// the file can be written again it says so in a line of its own. A writer that was killed within a rotation is
-// followed by one that loses nothing.
+// At the cap the file is rotated: workerlog.0 becomes workerlog.0.1, what was that becomes workerlog.0.2, and
+// so on; the oldest beyond `keep` is removed. Files end with a line where a line fits into one. A file that
+// cannot be written (full disk, deleted directory, faulty device) never holds the process up: its output is
+// dropped and counted, and when the file can be written again it says so in a line of its own. A writer that
+// was killed within a rotation is followed by one that loses nothing.
 //
 // Nothing here throws but `at_step`. One thread.
 #pragma once

@@ -1,8 +1,9 @@
-// fleetrun-log: the writer between the processes of a pod and their logs (--log_through). fleetrun starts it; it reads
-// the processes' output from pipes and writes it with launcher/log_writer/log_writer. Single-threaded, without Boost.
+// fleetrun-log: the writer between the processes of a pod and their logs (--log_through). fleetrun starts it;
+// it reads the processes' output from pipes and writes it with launcher/log_writer/log_writer.
+// Single-threaded, without Boost.
 //
-// It is in a session of its own and ignores the signals of terminals, so that it outlives the processes by their last
-// words; it ends when all pipes have, or kLinger after fleetrun has gone or has no processes left.
+// It is in a session of its own and ignores the signals of terminals, so that it outlives the processes by
+// their last words; it ends when all pipes have, or kLinger after fleetrun has gone or has no processes left.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>

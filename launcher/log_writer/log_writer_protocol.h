@@ -1,13 +1,14 @@
-// What fleetrun and fleetrun-log say to each other, over a socket that keeps messages apart (SOCK_SEQPACKET). Both are
-// of one build, so that structures travel as they are.
+// What fleetrun and fleetrun-log say to each other, over a socket that keeps messages apart (SOCK_SEQPACKET).
+// Both are of one build, so that structures travel as they are.
 //
-//   fleetrun → fleetrun-log   OpenLog, then the texts of the place, each ended by a zero byte; with it, as a
-//                             descriptor, the end of a pipe to read from
-//                             SettleLogs: answer when what is in the pipes now has been written
-//   fleetrun-log → fleetrun   LogNews: how much was lost so far, whenever that changes; or the answer to SettleLogs
+//   fleetrun → fleetrun-log  OpenLog, then the texts of the place, each ended by a zero byte; with it, as a
+//                            descriptor, the end of a pipe to read from
+//                            SettleLogs: answer when what is in the pipes now has been written
+//   fleetrun-log → fleetrun  LogNews: how much was lost so far, whenever that changes; or the answer
+//                            to SettleLogs
 //
-// fleetrun closes its side for writing when no process lives any more. fleetrun-log ends when that has happened and
-// the last pipe has ended, or some seconds later.
+// fleetrun closes its side for writing when no process lives any more. fleetrun-log ends when that has
+// happened and the last pipe has ended, or some seconds later.
 #pragma once
 
 #include <cstddef>

@@ -109,7 +109,8 @@ class Names {
   }
 
  private:
-  /// A host that was lost and is back in the same attempt, because the others went on, writes where it wrote before.
+  /// A host that was lost and is back in the same attempt, because the others went on,
+  /// writes where it wrote before.
   void go_on(LogFile& log, const std::string& name) {
     constexpr int kFlags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
     UniqueFd fd(::openat(directory_.value(), name.c_str(), kFlags));

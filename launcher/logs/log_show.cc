@@ -1,5 +1,5 @@
-// Of each process the newest attempt that it has a log of, unless others are asked for. Without `follow` one process
-// after the other; with it all as they grow, later attempts too.
+// Of each process the newest attempt that it has a log of, unless others are asked for. Without `follow` one
+// process after the other; with it all as they grow, later attempts too.
 #include "launcher/logs/log_show.h"
 
 #include <unistd.h>

@@ -22,7 +22,8 @@ class LogSource {
   /// Reads at `offset` of the file that is being read. Returns how much.
   std::size_t read(char* bytes, std::size_t most, off_t offset) const noexcept;
 
-  /// Goes on to the next file, when there is one. To be called at the end of the file, with nothing unfinished.
+  /// Goes on to the next file, when there is one. To be called at the end of the file,
+  /// with nothing unfinished.
   bool advance();
   /// Whether advance() would go on.
   bool has_next() const;

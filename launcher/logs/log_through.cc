@@ -1,5 +1,5 @@
-// fleetrun-log is a child of fleetrun and not of fleetrun-init: it must not be killed with the processes whose last
-// words it writes. It ends by itself when fleetrun is gone and the pipes have ended.
+// fleetrun-log is a child of fleetrun and not of fleetrun-init: it must not be killed with the processes
+// whose last words it writes. It ends by itself when fleetrun is gone and the pipes have ended.
 #include "launcher/logs/log_through.h"
 
 #include <fcntl.h>
@@ -164,7 +164,8 @@ class Through final : public LogThrough {
     });
   }
 
-  /// Reads one message, if there is one. False: fleetrun-log is gone, and another one was started where that helps.
+  /// Reads one message, if there is one. False: fleetrun-log is gone,
+  /// and another one was started where that helps.
   bool receive() {
     LogNews news;
     const ssize_t count = ::recv(socket_.native_handle(), &news, sizeof news, MSG_DONTWAIT);

@@ -1,8 +1,8 @@
 // Files are looked at again every few milliseconds while they grow, and less often when they do not. inotify
-// would say when, but closing its descriptor waits until the kernel's worker for all watches of the machine is
-// idle (fsnotify_destroy_group): several timer ticks at best, and minutes while other programs open and close
-// watches. The end of a job must not wait for them. One block is read at a time, in turn from each file that
-// has something; its lines are written before the next is read. A line that is not in one block is found
+// would say when, but closing its descriptor waits until the kernel's worker for all watches of the machine
+// is idle (fsnotify_destroy_group): several timer ticks at best, and minutes while other programs open and
+// close watches. The end of a job must not wait for them. One block is read at a time, in turn from each file
+// that has something; its lines are written before the next is read. A line that is not in one block is found
 // first (LineSplitter) and then copied from the file in pieces, during which no other line is shown.
 #include "launcher/logs/log_view.h"
 

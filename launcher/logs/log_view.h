@@ -2,7 +2,8 @@
 // name before them, or one process's bytes as they are.
 //
 // The processes write to their files and know nothing of this: a reader that is slow or gone costs them
-// nothing. What cannot be shown yet stays in the files; a few hundred kilobytes are held, whatever is written.
+// nothing. What cannot be shown yet stays in the files;
+// a few hundred kilobytes are held, whatever is written.
 //
 // A progress bar, which repaints its line with carriage returns, is shown by its last frame; on a terminal it
 // is also repainted below the other lines, a few times per second.

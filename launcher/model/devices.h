@@ -1,4 +1,5 @@
-// Accelerators of a host, and which of them each process gets. launcher/host/find_devices says how they are found.
+// Accelerators of a host, and which of them each process gets.
+// launcher/host/find_devices says how they are found.
 #pragma once
 
 #include <optional>
@@ -42,7 +43,8 @@ struct DeviceWish {
   std::optional<int> processes;                     // --nproc_per_node
 };
 
-/// How many trainers a collective job starts on this host, and what each gets; `processes` is empty on the CPU.
+/// How many trainers a collective job starts on this host, and what each gets;
+/// `processes` is empty on the CPU.
 struct DevicePlan {
   int trainers = 1;
   std::vector<ProcessDevices> processes;

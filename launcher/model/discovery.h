@@ -1,5 +1,5 @@
-// Who coordinates a job, where that is settled by something outside of it (etcd, under a lease). Without one, the
-// launcher that can listen at the --master address does.
+// Who coordinates a job, where that is settled by something outside of it (etcd, under a lease). Without one,
+// the launcher that can listen at the --master address does.
 //
 //   start → lead      this node coordinates, under a fence: a number that grows with every leader of the job
 //         → follow    another one does, at that address; again whenever it changes
@@ -23,8 +23,8 @@ class DiscoveryListener {
   virtual void lead(std::uint64_t fence, const std::optional<std::string>& state) = 0;
   virtual void follow(const Endpoint& coordinator) = 0;
   virtual void lost_lead(const std::string& why) = 0;
-  /// Of a leader, for people: what arbitrates does not answer. What runs goes on; nothing can be published until it is
-  /// back.
+  /// Of a leader, for people: what arbitrates does not answer.
+  /// What runs goes on; nothing can be published until it is back.
   virtual void in_doubt(const std::string& /*why*/) {}
   /// The answer to each publish, in their order. False: not stored, since another leads or may lead.
   virtual void on_published(bool stored) = 0;

@@ -1,7 +1,8 @@
 // Why a process failed: in words, and as a kind that a restart policy can go by.
 //
 //   kind           when
-//   out_of_memory  the kernel counted an out-of-memory kill in its cgroup (never just because it was a SIGKILL)
+//   out_of_memory  the kernel counted an out-of-memory kill in its cgroup
+//                  (never just because it was a SIGKILL)
 //   preemption     exit code 75, or a SIGTERM that fleetrun did not send
 //   hang           fleetrun ended it because it hung
 //   not_started    it never ran: no such file, no permission, no process left

@@ -1,16 +1,18 @@
 // Who hangs, by what was seen of each process: a pure judge that is shown every process from time to time.
 //
 //   sign        the process shows life when                   judged by it
-//   heartbeat   it writes to FLEETRUN_HEARTBEAT_FD            once it has, in this run of it; never before its first
+//   heartbeat   it writes to FLEETRUN_HEARTBEAT_FD            once it has, in this run of it;
+//                                                             never before its first
 //   log         its log grows                                 where asked for, or where there is no heartbeat
 //   cpu         it and its descendants use processor time     as log
 //
-// A process hangs when each of the signs that it is judged by has been missing for `timeout`. Without --hang_by these
-// are the heartbeat for a process that has ever sent one, else log and cpu together. Processes that serve wait for
-// others by their nature: only being stopped (SIGSTOP) counts for them, as it does for all.
+// A process hangs when each of the signs that it is judged by has been missing for `timeout`. Without
+// --hang_by these are the heartbeat for a process that has ever sent one, else log and cpu together.
+// Processes that serve wait for others by their nature:
+// only being stopped (SIGSTOP) counts for them, as it does for all.
 //
-// Time is what the judge has seen pass: a look that comes late, because fleetrun itself was stopped or the machine
-// was away, counts as an ordinary one. A process under a debugger is not judged.
+// Time is what the judge has seen pass: a look that comes late, because fleetrun itself was stopped or the
+// machine was away, counts as an ordinary one. A process under a debugger is not judged.
 #pragma once
 
 #include <chrono>

@@ -37,8 +37,8 @@ struct HostFacts {
   std::string base_python_path;  // PYTHONPATH of fleetrun itself
   bool has_omp_num_threads = false, has_cpu_num = false;
   bool has_nccl_error_handling = false;
-  // NAME=VALUE that keeps what Gloo and NCCL open by themselves on the network of this host's address; only among
-  // several hosts, and only what the user has not said.
+  // NAME=VALUE that keeps what Gloo and NCCL open by themselves on the network of this host's address; only
+  // among several hosts, and only what the user has not said.
   std::vector<std::string> socket_interfaces;
 
   bool operator==(const HostFacts&) const = default;

@@ -1,13 +1,15 @@
-// The hosts of a job as the user wrote them: --hosts, --hostfile, --include, --exclude. Nothing is looked up. Pure, but
-// for read_hostfile.
+// The hosts of a job as the user wrote them: --hosts, --hostfile, --include, --exclude. Nothing is looked up.
+// Pure, but for read_hostfile.
 //
-//   --hosts     [USER@]HOST[:SLOTS][:NAME=VALUE…],…          h1:2,user@node[01-16],[fe80::1]:2,h5:servers=1
-//   --hostfile  [USER@]HOST[:SLOTS…] [NAME=VALUE]…  # note   one a line; CRLF, a byte order mark and blank lines are fine
+//   --hosts     [USER@]HOST[:SLOTS][:NAME=VALUE…],…         h1:2,user@node[01-16],[fe80::1]:2,h5:servers=1
+//   --hostfile  [USER@]HOST[:SLOTS…] [NAME=VALUE]…  # note  one a line; CRLF, a byte order mark and blank
+//                                                           lines are fine
 //
-// NAME is slots (trainers there), port (of its ssh server), devices (in a file only: 0,2), and in a parameter-server job
-// servers and trainers: a host for which one of these two is named has the named ones only. Open MPI's max_slots has no
-// effect. HOST is an IPv4 or IPv6 address or a name, and may have ranges (launcher/model/host_range). It becomes a word
-// of the ssh command, so it begins with a letter or digit and holds nothing that ssh or a shell would act on.
+// NAME is slots (trainers there), port (of its ssh server), devices (in a file only: 0,2), and in a
+// parameter-server job servers and trainers: a host for which one of these two is named has the named ones
+// only. Open MPI's max_slots has no effect. HOST is an IPv4 or IPv6 address or a name, and may have ranges
+// (launcher/model/host_range). It becomes a word of the ssh command, so it begins with a letter or digit and
+// holds nothing that ssh or a shell would act on.
 #pragma once
 
 #include <cstdint>
@@ -35,19 +37,20 @@ struct RemoteHosts {
   std::vector<std::string> notes;  // what was written and has no effect
 };
 
-/// Throws: Error(config), the message beginning with `where`: a name that is none, the same host twice, more than
-/// kMostNamedHosts.
+/// Throws: Error(config), the message beginning with `where`:
+/// a name that is none, the same host twice, more than kMostNamedHosts.
 RemoteHosts parse_host_list(std::string_view text, std::string_view where);
 
 /// `path` is for messages, FILE:LINE. Throws: as above, and where no host is in it.
 RemoteHosts parse_hostfile(std::string_view text, const std::string& path);
 
-/// Throws: as above, and Error(config) for what is not a file (a pipe is not waited for), cannot be read, or is larger
-/// than 16 MiB.
+/// Throws: as above, and Error(config) for what is not a file (a pipe is not waited for),
+/// cannot be read, or is larger than 16 MiB.
 RemoteHosts read_hostfile(const std::string& path);
 
-/// DeepSpeed's selection: "h1:0,2@h2" is devices 0 and 2 of h1, and all of h2. Hosts stay in the list's order.
-/// Throws: Error(config) for a host that is not in the list, a device that it does not have, and where nothing is left.
+/// DeepSpeed's selection: "h1:0,2@h2" is devices 0 and 2 of h1, and all of h2. Hosts stay in the list's
+/// order. Throws: Error(config) for a host that is not in the list,
+/// a device that it does not have, and where nothing is left.
 std::vector<RemoteHost> include_hosts(const std::vector<RemoteHost>& hosts, std::string_view selection);
 std::vector<RemoteHost> exclude_hosts(const std::vector<RemoteHost>& hosts, std::string_view selection);
 

@@ -1,5 +1,5 @@
-// Draws are splitmix64 over (seed, clause, attempt, process, purpose): no state is kept, so the order in which
-// processes start or attempts follow each other changes nothing.
+// Draws are splitmix64 over (seed, clause, attempt, process, purpose): no state is kept, so the order in
+// which processes start or attempts follow each other changes nothing.
 #include "launcher/model/injection.h"
 
 #include <string.h>

@@ -1,12 +1,13 @@
-// Failures on purpose (--inject), for tests and for users who want to know what their job does when a process dies:
-// the words of the flag, what they mean for a job's processes, and what is due in an attempt. Pure; carried out by
-// launcher/run/injector.
+// Failures on purpose (--inject), for tests and for users who want to know what their job does when a process
+// dies: the words of the flag, what they mean for a job's processes, and what is due in an attempt. Pure;
+// carried out by launcher/run/injector.
 //
 //   spec   := clause { ';' clause }
 //   clause := action { key=value }              on a process of the job
 //           | launcher signal { key=value }     on fleetrun itself
 //           | init signal { key=value }         on fleetrun-init
-//   action := signal | slow-start               a signal: kill stop cont term segv abort … or any other's name
+//   action := signal | slow-start               a signal: kill stop cont term segv abort …
+//                                               or any other's name
 //
 //   rank=N | any | all      which process of the role; any: one of them, drawn
 //   role=NAME               default: the one role that is waited for (trainers)

@@ -1,5 +1,5 @@
-// What happens to the processes of a job (Event), and what is done about it (Action): launcher/job/job_state turns the one
-// into the other, launcher/run/supervisor tells the first and does the second.
+// What happens to the processes of a job (Event), and what is done about it (Action): launcher/job/job_state
+// turns the one into the other, launcher/run/supervisor tells the first and does the second.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What the user wants, checked and typed. launcher/config/make_job_config reads it from the command line and the
-// environment.
+// What the user wants, checked and typed. launcher/config/make_job_config reads it
+// from the command line and the environment.
 #pragma once
 
 #include <chrono>
@@ -98,7 +98,8 @@ struct Meeting {
   bool operator==(const Meeting&) const = default;
 };
 
-/// Hosts on which the job is started from here, over ssh or srun (launcher/remote). As written, not parsed yet.
+/// Hosts on which the job is started from here, over ssh or srun (launcher/remote).
+/// As written, not parsed yet.
 struct HostList {
   std::optional<std::string> hosts, hostfile, include, exclude;
   bool slurm = false;  // they are those of the Slurm allocation that this is in (launcher/schedulers)

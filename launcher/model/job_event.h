@@ -123,8 +123,8 @@ struct Unkillable {
   std::string why;
 };
 
-/// With --log_through: a process's log began to lose what it writes. `error` is why it cannot be written; 0: old
-/// parts are removed to keep to the cap.
+/// With --log_through: a process's log began to lose what it writes. `error` is why it cannot be written; 0:
+/// old parts are removed to keep to the cap.
 struct LogsTruncated {
   std::size_t index = 0;
   std::uint64_t bytes = 0;  // so far

@@ -47,8 +47,8 @@ class Membership {
   virtual void stop(int signal) = 0;
   /// The job's time is up.
   virtual void timed_out() = 0;
-  /// After on_job_over, or to give up: says goodbye, and where this node coordinates, waits (a few seconds at most)
-  /// until everybody knows the end. Then calls `closed`.
+  /// After on_job_over, or to give up: says goodbye, and where this node coordinates, waits (a few seconds at
+  /// most) until everybody knows the end. Then calls `closed`.
   virtual void close(std::function<void()> closed) = 0;
 };
 

@@ -8,9 +8,9 @@
 //   the budget of this kind of failure is used up               give up
 //   otherwise                                                   restart, after a backoff
 //
-// The first restart comes at once. Later ones wait: 1, 2, 4 … seconds up to a minute, and a random part of that
-// ("full jitter"). A run of `healthy_after` sets backoff and budgets back, since what fails once a day is not
-// what fails at once.
+// The first restart comes at once. Later ones wait: 1, 2, 4 … seconds up to a minute, and a random part of
+// that ("full jitter"). A run of `healthy_after` sets backoff and budgets back,
+// since what fails once a day is not what fails at once.
 #pragma once
 
 #include <array>

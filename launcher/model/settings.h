@@ -1,8 +1,8 @@
 // Every setting of fleetrun, one row each: its flag and other spellings, its environment variables, its
 // default, its unit.
 //
-// The command line (cli/options) is built from this table, launcher/config/make_job_config reads values by it, and the
-// LAUNCH INFO listing shows it. A new flag is a new row, and a line that reads it in one of the
+// The command line (cli/options) is built from this table, launcher/config/make_job_config reads values by
+// it, and the LAUNCH INFO listing shows it. A new flag is a new row, and a line that reads it in one of the
 // job_config_*.cc.
 #pragma once
 

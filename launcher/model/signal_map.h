@@ -1,12 +1,13 @@
 // What fleetrun does about each signal that it gets: `--signal_map USR1=forward,USR2=TERM,HUP=ignore`.
 //
-//   action          what happens                                                              written
-//   stop            the job stops in order: stop signal, grace, kill; again: killed now       stop, stop:SIGNAL
-//   drain           as stop, and fleetrun ends with 75: please start the job again;            drain, drain:SIGNAL
-//                   a second one changes nothing
-//   now             the job is killed at once                                                 now
-//   forward         every process gets it, or another signal instead; the job goes on         forward, forward:SIGNAL, SIGNAL
-//   ignore          nothing                                                                   ignore
+//   action   what happens                                                         written
+//   stop     the job stops in order: stop signal, grace, kill; again: killed now  stop, stop:SIGNAL
+//   drain    as stop, and fleetrun ends with 75: please start the job again;       drain, drain:SIGNAL
+//            a second one changes nothing
+//   now      the job is killed at once                                            now
+//   forward  every process gets it, or another signal; the job goes on             forward, forward:SIGNAL,
+//                                                                                  SIGNAL
+//   ignore   nothing                                                              ignore
 //
 //   signal          unless the user says otherwise
 //   INT TERM HUP    stop. A HUP that was inherited as ignored (nohup), or that comes to a detached job, is
@@ -39,8 +40,8 @@ constexpr int status_of_stop(int signal) noexcept {
 
 struct SignalRule {
   SignalAction action = SignalAction::stop;
-  int as =
-      0;  // stop, drain, forward: the signal that the processes get; 0: the role's stop signal, or the same one
+  /// stop, drain, forward: the signal that the processes get; 0: the role's stop signal, or the same one.
+  int as = 0;
   bool operator==(const SignalRule&) const = default;
 };
 
@@ -53,8 +54,8 @@ struct SignalMap {
 SignalMap default_signal_map();
 
 /// The default with the user's entries over it.
-/// Throws: Error(usage) for an unknown signal or action, and for a signal that cannot be caught or that fleetrun
-/// itself needs.
+/// Throws: Error(usage) for an unknown signal or action,
+/// and for a signal that cannot be caught or that fleetrun itself needs.
 SignalMap parse_signal_map(std::string_view text);
 
 /// The same from entries such as {"USR1", "forward"}.
@@ -63,7 +64,8 @@ SignalMap signal_map_of(const std::vector<std::pair<std::string, std::string>>& 
 /// "HUP=stop,INT=stop,…", as parse_signal_map reads it.
 std::string to_string(const SignalMap& map);
 
-/// What to do about `number`: the job was started with hangups ignored, or is detached, when `hangup_ignored`.
+/// What to do about `number`: the job was started with hangups ignored,
+/// or is detached, when `hangup_ignored`.
 SignalRule rule_for(const SignalMap& map, int number, bool hangup_ignored) noexcept;
 
 /// The signals to listen for. An ignored one is among them, since its default would end fleetrun.

@@ -7,7 +7,8 @@
 
 namespace fleetrun::launcher {
 
-/// What may be used here, which an affinity mask, a cpuset or a CPU quota of a cgroup makes less than the machine.
+/// What may be used here, which an affinity mask, a cpuset or a CPU quota
+/// of a cgroup makes less than the machine.
 struct CpuFacts {
   std::vector<int> allowed;  // CPUs, ascending
   int cores = 1;             // physical ones among them, at most what the CPU quota pays for

@@ -1,8 +1,9 @@
 // A world: the hosts that run one epoch of a job together, and what each of them brings. Values, no I/O.
 //
-// Words: a *node* is one launcher that takes part in a job of several hosts, from its start to its end (a launcher that
-// is started again is another node). A *member* is a node that is in the world. An *epoch* is one world; epochs are
-// numbered from 1 and no number is used twice in a run. An *attempt* is one start of the job's processes.
+// Words: a *node* is one launcher that takes part in a job of several hosts, from its start to its end (a
+// launcher that is started again is another node). A *member* is a node that is in the world. An *epoch* is
+// one world; epochs are numbered from 1 and no number is used twice in a run.
+// An *attempt* is one start of the job's processes.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,9 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
-/// Ranks are prefix sums over the members, in their order. In a parameter-server job that goes on while trainers come
-/// and go (`in_place`), everybody keeps the ranks it has, and those of a lost host stay free until one comes.
+/// Ranks are prefix sums over the members, in their order. In a parameter-server job that goes on while
+/// trainers come and go (`in_place`), everybody keeps the ranks it has,
+/// and those of a lost host stay free until one comes.
 struct World {
   std::uint64_t epoch = 0;
   int attempt = 0;

@@ -1,7 +1,8 @@
 // Where an etcd is: what follows etcd:// in --master, `[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]`. Pure.
 //
-// Every endpoint is a member of one etcd cluster; the port is 2379 unless it is written. A byte of the user's name or
-// password that has a meaning of its own (`:`, `@`, `,`, `/`, `%`) is written %XX. The password is never shown.
+// Every endpoint is a member of one etcd cluster; the port is 2379 unless it is written. A byte of the user's
+// name or password that has a meaning of its own (`:`, `@`, `,`, `/`, `%`) is written %XX.
+// The password is never shown.
 #pragma once
 
 #include <string>
@@ -25,7 +26,8 @@ EtcdAddress parse_etcd_address(std::string_view text);
 /// For people: "etcd://h1:2379,h2:2379", without user and password.
 std::string to_string(const EtcdAddress& address);
 
-/// An address as it was written, to be shown or kept: "etcd://root:x@h" → "etcd://h". Others stay as they are.
+/// An address as it was written, to be shown or kept: "etcd://root:x@h" → "etcd://h".
+/// Others stay as they are.
 std::string without_login(std::string_view address);
 
 }  // namespace fleetrun::launcher

@@ -1,8 +1,8 @@
 // The addresses behind a host's name, without making the loop wait for a name server.
 //
-// Digits need nobody; a name is looked up by a thread of its own, which may well outlive whoever asked: a name server
-// that does not answer holds it for half a minute, and ending the job does not wait for that. It then finds nobody to
-// tell.
+// Digits need nobody; a name is looked up by a thread of its own, which may well outlive whoever asked: a
+// name server that does not answer holds it for half a minute,
+// and ending the job does not wait for that. It then finds nobody to tell.
 #pragma once
 
 #include <functional>

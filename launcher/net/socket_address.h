@@ -1,4 +1,5 @@
-// Addresses of this host and others, as the kernel takes them. No names: those are looked up by name_lookup.h.
+// Addresses of this host and others, as the kernel takes them.
+// No names: those are looked up by name_lookup.h.
 #pragma once
 
 #include <sys/socket.h>
@@ -39,12 +40,12 @@ std::optional<SocketAddress> peer_address(int socket);
 /// The address of this host from which it reaches `other`; nothing is sent. nullopt: there is no way there.
 std::optional<SocketAddress> address_facing(const SocketAddress& other);
 
-/// Whether it can be this host's: where the kernel lets programs listen at foreign addresses (ip_nonlocal_bind), being
-/// able to listen at one says nothing.
+/// Whether it can be this host's: where the kernel lets programs listen at foreign addresses
+/// (ip_nonlocal_bind), being able to listen at one says nothing.
 bool may_be_own(const SocketAddress& address);
 
-/// A socket that listens at just this address, and waits for nothing; empty with errno set: EADDRINUSE when somebody
-/// else does, EADDRNOTAVAIL when the address is another host's.
+/// A socket that listens at just this address, and waits for nothing; empty with errno set: EADDRINUSE when
+/// somebody else does, EADDRNOTAVAIL when the address is another host's.
 UniqueFd listening_socket(const SocketAddress& address);
 
 /// A socket that is being connected, and waits for nothing; empty with errno set.

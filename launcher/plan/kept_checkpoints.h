@@ -1,6 +1,7 @@
 // What an earlier run has left where this one's parameter servers are to keep what they have.
 //
-// Servers look themselves, and know more (ps/server/server_durable.cc); here it is said once, before anything is started.
+// Servers look themselves, and know more (ps/server/server_durable.cc);
+// here it is said once, before anything is started.
 #pragma once
 
 #include "launcher/model/plan.h"

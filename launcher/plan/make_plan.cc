@@ -25,7 +25,8 @@ std::string joined_path(const std::string& head, const std::string& tail) {
 /// is.
 void add_surroundings(const Program& program, const HostFacts& facts, int threads, Environ& environ) {
   if (!facts.has_omp_num_threads) environ.set("OMP_NUM_THREADS", std::to_string(threads));
-  // The number of replicas of a Paddle program, which changes what it computes: never more than was asked for.
+  // The number of replicas of a Paddle program, which changes what it computes:
+  // never more than was asked for.
   if (!facts.has_cpu_num) environ.set("CPU_NUM", "1");
   if (!program.interpreter.empty()) {
     const std::string path = joined_path(directory_of(program.interpreter), facts.base_path);
@@ -136,7 +137,8 @@ std::vector<std::string> attempt_variables(const Plan& plan, int attempt, std::u
   std::vector<std::string> variables = {"FLEETRUN_ATTEMPT=" + std::to_string(attempt)};
   if (plan.mode == Mode::collective)
     variables.push_back("TORCHELASTIC_RESTART_COUNT=" + std::to_string(attempt));
-  // A server that is started again alone goes on with what it has kept, but not with what an earlier group has.
+  // A server that is started again alone goes on with what it has kept,
+  // but not with what an earlier group has.
   if (plan.mode == Mode::ps)
     variables.push_back("FLEETRUN_PS_RUN=" + std::to_string(run) + "-" + std::to_string(group_attempt));
   return variables;

@@ -1,5 +1,5 @@
-// Where a host's own processes stand in their job: alone, or among those of the other hosts. Pure; for the plans of
-// the modes.
+// Where a host's own processes stand in their job: alone, or among those of the other hosts.
+// Pure; for the plans of the modes.
 #pragma once
 
 #include "launcher/model/host_facts.h"

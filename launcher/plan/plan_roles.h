@@ -1,5 +1,5 @@
-// The roles of a job file, planned: what the modes know of servers and trainers, the file's word over it, and roles of
-// other names beside them. Pure.
+// The roles of a job file, planned: what the modes know of servers and trainers, the file's word over it, and
+// roles of other names beside them. Pure.
 #pragma once
 
 #include "launcher/model/host_facts.h"
@@ -8,8 +8,8 @@
 
 namespace fleetrun::launcher {
 
-/// Fills `plan.roles` and `plan.processes` for `config.file`. Roles are in the order in which they can start: each
-/// behind those that it comes after, otherwise as in the file.
+/// Fills `plan.roles` and `plan.processes` for `config.file`. Roles are in the order in which they can start:
+/// each behind those that it comes after, otherwise as in the file.
 /// Throws: Error(config) when roles wait for each other, or for nobody.
 void plan_roles(const JobConfig& config, const HostFacts& facts, Plan& plan);
 

@@ -156,7 +156,8 @@ class Agent final : private FanOutListener {
     if (std::exchange(held_, false)) read_shown();
   }
 
-  /// There is nothing left to wait for: the launcher has ended, other hosts' agents too, and all has been said.
+  /// There is nothing left to wait for: the launcher has ended, other hosts' agents too,
+  /// and all has been said.
   void end_if_possible() {
     if (!channel_gone_ && !leaving_ && !stopped_) return;
     if (launcher_ || (others_ && others_->alive() > 0) || (!channel_gone_ && waiting() > 0)) return;

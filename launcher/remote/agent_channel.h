@@ -4,9 +4,9 @@
 //   head → agent:  order | start, then signal, collect, bye
 //   frame := u32 length of what follows | u32 host | u8 type | fields            (launcher/remote/wire)
 //
-// What a login shell prints comes before the marker and is skipped. `host` counts the hosts of the job from 0; an agent
-// that was told to start others (start) passes on the frames of those hosts, both ways. End of file on its standard
-// input is an agent's order to stop everything and end. Pure.
+// What a login shell prints comes before the marker and is skipped. `host` counts the hosts of the job from
+// 0; an agent that was told to start others (start) passes on the frames of those hosts, both ways. End of
+// file on its standard input is an agent's order to stop everything and end. Pure.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,8 @@ struct Start {
   std::int32_t window = 0;
   bool operator==(const Start&) const = default;
 };
-/// What became of the login on a host that an agent was told to start; nothing more is heard of a refused one.
+/// What became of the login on a host that an agent was told to start;
+/// nothing more is heard of a refused one.
 struct Verdict {
   std::string reason;  // why it was refused
   std::string hint;
@@ -81,8 +82,8 @@ struct Ended {
   std::string screen;
   bool operator==(const Ended&) const = default;
 };
-/// Send the logs. `marker`: the name of a file in the directory of logs that says that it is ours, seen from here:
-/// then there is nothing to send.
+/// Send the logs. `marker`: the name of a file in the directory of logs that says that it is ours, seen from
+/// here: then there is nothing to send.
 struct Collect {
   std::string marker;
   bool operator==(const Collect&) const = default;

@@ -1,5 +1,5 @@
-// A command with pipes on its standard descriptors, in a session of its own: what a terminal sends to fleetrun (Ctrl-C)
-// does not reach it, and it cannot ask anybody anything.
+// A command with pipes on its standard descriptors, in a session of its own: what a terminal sends to
+// fleetrun (Ctrl-C) does not reach it, and it cannot ask anybody anything.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,8 @@ struct Command {
 /// Throws: Error(spawn) where the program is not there, cannot be executed, or descriptors are short.
 Command start_command(const CommandLine& line);
 
-/// Waits for a command whose `ended` is readable. Returns its exit status as a shell has it: 128 + n for signal n.
+/// Waits for a command whose `ended` is readable. Returns its exit status as a shell has it:
+/// 128 + n for signal n.
 int exit_status_of(const Command& command);
 
 /// A file in memory that holds `bytes`, at its beginning; children inherit it only where it is given to them.

@@ -1,12 +1,13 @@
-// Starts agents on many hosts and keeps them: so many logins at a time, another try where a server is busy, a verdict
-// for every host. Nothing runs on a host until an agent there gets its order, so a login may be tried again safely.
+// Starts agents on many hosts and keeps them: so many logins at a time, another try where a server is busy, a
+// verdict for every host. Nothing runs on a host until an agent there gets its order,
+// so a login may be tried again safely.
 //
 //   waiting → connecting → (hello) joined → (lost | ended)
 //                 ↓  busy: waiting again, after a while
 //              refused
 //
-// Beyond so many hosts it is a tree: some agents start those of a slice of the others, and pass on what is said. A host
-// that cannot be reached so (keys are often on one host only) is logged in from here.
+// Beyond so many hosts it is a tree: some agents start those of a slice of the others, and pass on what is
+// said. A host that cannot be reached so (keys are often on one host only) is logged in from here.
 #pragma once
 
 #include <chrono>

@@ -244,8 +244,8 @@ class Head final : public FanOutListener, public HeadListener {
     return addresses.size() - 1;
   }
 
-  /// Our address on the way to `host`: as it is here, and as that host has to write it. The login came from it, unless
-  /// it came through somewhere else; then the route says.
+  /// Our address on the way to `host`: as it is here, and as that host has to write it. The login came from
+  /// it, unless it came through somewhere else; then the route says.
   std::pair<std::string, std::string> address_for(std::uint32_t host) const {
     const std::string seen = split(hosts_[host].hello->connection + " ", ' ').front();
     if (const auto own = own_address(settings_.own, seen)) return {*own, seen};

@@ -1,11 +1,12 @@
-// The head of a launch over a list of hosts: starts an agent on each, coordinates the job from here, shows what the
-// hosts have to say, and ends when everything everywhere has.
+// The head of a launch over a list of hosts: starts an agent on each, coordinates the job from here, shows
+// what the hosts have to say, and ends when everything everywhere has.
 //
-//   logging in   → every host has a verdict; a refused one ends it here (unless the job is elastic and enough are left)
-//   running      the coordinator has its addresses, agents have their orders; until the job is over
-//   ending       agents end; those that do not within a while are cut off, which stops everything there
-//   collecting   logs are brought, where asked for
-//   leaving      agents are let go
+//   logging in  → every host has a verdict; a refused one ends it here (unless the job is elastic and enough
+//                 are left)
+//   running     the coordinator has its addresses, agents have their orders; until the job is over
+//   ending      agents end; those that do not within a while are cut off, which stops everything there
+//   collecting  logs are brought, where asked for
+//   leaving     agents are let go
 #pragma once
 
 #include <functional>

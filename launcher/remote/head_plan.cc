@@ -152,7 +152,8 @@ LaunchOrder order_for(const RemoteHost& host, const Options& options, const JobC
   return order;
 }
 
-/// The hosts of the allocation, with an agent on each by `srun`; the user's own number of trainers counts more.
+/// The hosts of the allocation, with an agent on each by `srun`;
+/// the user's own number of trainers counts more.
 RemoteHosts hosts_of_slurm(const JobConfig& config, const Environ& environ, std::vector<std::string>& srun) {
   const auto allocation = slurm_allocation(environ);
   if (!allocation) refuse("this is no allocation of Slurm's any more", "");

@@ -48,8 +48,9 @@ struct HeadPlace {
 /// The list as the configuration has it, files read. Throws: Error(config), see launcher/model/host_list.
 RemoteHosts hosts_of(const HostList& list);
 
-/// `options` before a job file was applied. Throws: Error(usage|config) for what does not go together with a list of
-/// hosts: fewer of them than --nnodes, servers in a collective job, devices in a parameter-server job, --detach …
+/// `options` before a job file was applied. Throws: Error(usage|config) for what does not go together with a
+/// list of hosts: fewer of them than --nnodes, servers in a collective job,
+/// devices in a parameter-server job, --detach …
 HeadPlan make_head_plan(const Options& options, const JobConfig& config, const Environ& environ,
                         const HeadPlace& place);
 

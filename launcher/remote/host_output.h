@@ -1,6 +1,6 @@
-// What the processes of all hosts show, on one terminal, pipe or file: whole lines with their host before them, or one
-// process's bytes as they are. Nobody waits for a reader that is slow: what it does not take is held up to a limit,
-// and then the hosts are asked to hold theirs.
+// What the processes of all hosts show, on one terminal, pipe or file: whole lines with their host before
+// them, or one process's bytes as they are. Nobody waits for a reader that is slow: what it does not take is
+// held up to a limit, and then the hosts are asked to hold theirs.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ class HostOutput {
   virtual void end(std::uint32_t host) = 0;
   /// The job is over: from here on a reader that takes nothing for ten seconds counts as gone.
   virtual void hurry() = 0;
-  /// Calls `done` when everything has been taken, or the reader is gone or has taken nothing for ten seconds. Hurries.
+  /// Calls `done` when everything has been taken, or the reader is gone
+  /// or has taken nothing for ten seconds. Hurries.
   virtual void drain(std::function<void()> done) = 0;
 };
 

@@ -1,8 +1,9 @@
-// What a host is told to run: everything that its launcher would otherwise find on its command line, in its environment
-// and in the files of its user. A value, and its bytes.
+// What a host is told to run: everything that its launcher would otherwise find on its command line, in its
+// environment and in the files of its user. A value, and its bytes.
 //
-// Whoever starts launchers elsewhere (a list of hosts over ssh, an engine) makes one order per host and hands it to
-// `fleetrun agent` there, as bytes, never as words of a command: nothing in it is seen by a shell or by ps.
+// Whoever starts launchers elsewhere (a list of hosts over ssh, an engine) makes one order per host and hands
+// it to `fleetrun agent` there, as bytes, never as words of a command:
+// nothing in it is seen by a shell or by ps.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +47,8 @@ std::string encode(const LaunchOrder& order);
 /// Throws: Error(data) for bytes that encode() does not make.
 LaunchOrder decode_order(std::string_view bytes);
 
-/// The settings that `options` and `environ` give, as values for an order: without those that are about this host or
-/// about the list of hosts.
+/// The settings that `options` and `environ` give, as values for an order: without those that are about this
+/// host or about the list of hosts.
 std::map<std::string, std::string, std::less<>> portable_values(const Options& options,
                                                                 const Environ& environ);
 
@@ -56,8 +57,8 @@ std::map<std::string, std::string, std::less<>> portable_values(const Options& o
 std::vector<std::pair<std::string, std::string>> exported_variables(const std::vector<std::string>& list,
                                                                     const Environ& environ);
 
-/// What the host's launcher runs. `environ` is the one that its processes inherit; variables that would be read as
-/// settings count only where they were exported. A job file is read here, by its path.
+/// What the host's launcher runs. `environ` is the one that its processes inherit; variables that would be
+/// read as settings count only where they were exported. A job file is read here, by its path.
 /// Throws: as make_job_config() and read_job_file() do.
 JobConfig config_of(const LaunchOrder& order, const Environ& environ);
 

@@ -1,5 +1,5 @@
-// An agent at the other end of a command's pipes: frames both ways, until the command ends. One thread, that of the
-// loop.
+// An agent at the other end of a command's pipes: frames both ways, until the command ends.
+// One thread, that of the loop.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ class LinkListener {
  public:
   virtual ~LinkListener() = default;
   virtual void on_frame(Addressed frame) = 0;
-  /// The last call. `said`: the end of what the command wrote on standard error; `garbled`: why the bytes that came
-  /// were no frames, which ended the command.
+  /// The last call. `said`: the end of what the command wrote on standard error; `garbled`: why the bytes
+  /// that came were no frames, which ended the command.
   virtual void on_closed(int exit_status, const std::string& said, const std::string& garbled) = 0;
 };
 

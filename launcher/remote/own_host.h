@@ -16,15 +16,15 @@ struct OwnHost {
 /// Looks at the machine.
 OwnHost own_host();
 
-/// Whether `name` is this host: one of its names, one of its addresses, or a loopback address. Pure: nothing is looked
-/// up in the network.
+/// Whether `name` is this host: one of its names, one of its addresses, or a loopback address. Pure: nothing
+/// is looked up in the network.
 bool is_own(const OwnHost& own, std::string_view name);
 
 /// The own address in `own` that equals `address`, whatever zone either has. Pure.
 std::optional<std::string> own_address(const OwnHost& own, std::string_view address);
 
-/// The address of this host from which `name` is reached; looks the name up, which may take a while, and sends nothing.
-/// nullopt: it is not known, or there is no way to it.
+/// The address of this host from which `name` is reached; looks the name up, which may take a while, and
+/// sends nothing. nullopt: it is not known, or there is no way to it.
 std::optional<std::string> address_towards(const std::string& name);
 
 }  // namespace fleetrun::launcher::remote

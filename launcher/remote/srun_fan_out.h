@@ -1,5 +1,6 @@
-// Agents on the hosts of a Slurm allocation: one srun starts them all, and its pipes carry what is said to all of them.
-// srun gives its standard input to every task, and each takes what is for its host (launcher/remote/srun_task).
+// Agents on the hosts of a Slurm allocation: one srun starts them all, and its pipes carry what is said to
+// all of them. srun gives its standard input to every task, and each takes what is for its host
+// (launcher/remote/srun_task).
 #pragma once
 
 #include <memory>
@@ -11,11 +12,12 @@
 
 namespace fleetrun::launcher {
 
-/// The srun command for an agent on each of the first `hosts` hosts of the allocation, up to its program. Pure.
+/// The srun command for an agent on each of the first `hosts` hosts of the allocation,
+/// up to its program. Pure.
 std::vector<std::string> srun_command(const SlurmAllocation& allocation, std::size_t hosts);
 
-/// `settings.srun` is the command; destinations are numbered as Slurm numbers the hosts of a step, from 0. There is one
-/// try, and either all hosts have an agent or none has.
+/// `settings.srun` is the command; destinations are numbered as Slurm numbers the hosts of a step, from 0.
+/// There is one try, and either all hosts have an agent or none has.
 std::unique_ptr<remote::FanOut> make_srun_fan_out(boost::asio::io_context& loop,
                                                   remote::FanOutSettings settings,
                                                   remote::FanOutListener& listener);

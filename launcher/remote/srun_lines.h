@@ -1,8 +1,8 @@
 // The frames of many agents on the one standard output of srun. Pure.
 //
-// srun mixes what its tasks write, but keeps lines whole that are shorter than 1024 bytes. So the bytes of a task's
-// agent travel as lines "~HOST BASE64", and are put together again by host; what is not such a line was written by
-// somebody else (a prolog, a profile), and is for people.
+// srun mixes what its tasks write, but keeps lines whole that are shorter than 1024 bytes. So the bytes of a
+// task's agent travel as lines "~HOST BASE64", and are put together again by host; what is not such a line
+// was written by somebody else (a prolog, a profile), and is for people.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ constexpr std::size_t kLongestSrunLine = 1000;
 /// `bytes` of the agent on `host`, as lines.
 std::string srun_lines(std::uint32_t host, std::string_view bytes);
 
-/// Lines → the frames of all agents one after the other, each with its host's number, after one marker: what a single
-/// agent's channel looks like.
+/// Lines → the frames of all agents one after the other, each with its host's number, after one marker: what
+/// a single agent's channel looks like.
 class SrunMerger {
  public:
   explicit SrunMerger(std::uint32_t hosts) : hosts_(hosts) {}
 
-  /// Throws: Error(data) for a line of a host that is not there, for one that cannot be read, and for bytes that are no
-  /// frames.
+  /// Throws: Error(data) for a line of a host that is not there,
+  /// for one that cannot be read, and for bytes that are no frames.
   std::string merge(std::string_view bytes);
   /// What others wrote since the last call, cut to its end.
   std::string take_noise() { return std::move(noise_); }

@@ -1,4 +1,5 @@
-// One loop over poll(): nothing is computed here, and what either side cannot take yet stays in the other's pipe.
+// One loop over poll(): nothing is computed here, and what either side cannot take yet stays
+// in the other's pipe.
 #include "launcher/remote/srun_task.h"
 
 #include <arpa/inet.h>

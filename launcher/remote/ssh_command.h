@@ -14,12 +14,12 @@ namespace fleetrun::launcher::remote {
 std::vector<std::string> split_command(std::string_view text);
 
 /// The one constant command that a host is asked to run. `program` is fleetrun there.
-/// Throws: Error(usage) unless it is a plain path: letters, digits and / . _ + - ~, not beginning with '-'. A shell
-/// there reads the command.
+/// Throws: Error(usage) unless it is a plain path: letters, digits and / . _ + - ~, not beginning with '-'. A
+/// shell there reads the command.
 std::string remote_command(const std::string& program, std::string_view words = "agent --stdin");
 
-/// SSH [options] -- HOST COMMAND: never asks anybody, never shares a connection, forwards nothing, and gives up after
-/// `connect_timeout`. What the user's configuration says about host keys holds.
+/// SSH [options] -- HOST COMMAND: never asks anybody, never shares a connection, forwards nothing, and gives
+/// up after `connect_timeout`. What the user's configuration says about host keys holds.
 std::vector<std::string> ssh_argv(const std::vector<std::string>& ssh, const RemoteHost& host,
                                   const std::string& command, std::chrono::seconds connect_timeout);
 

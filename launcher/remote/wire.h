@@ -1,5 +1,5 @@
-// Values as bytes, for what launchers tell each other through pipes: numbers little-endian, a string or list with its
-// length before it. A reader checks every length before anything is made of it.
+// Values as bytes, for what launchers tell each other through pipes: numbers little-endian, a string or list
+// with its length before it. A reader checks every length before anything is made of it.
 #pragma once
 
 #include <cstdint>

@@ -17,9 +17,9 @@ struct HangReport {
   std::string json;  // {"culprits", "silent": [{"index", "why", "seconds", "step"}], "stacks"}
 };
 
-/// At fault are, in this order: who was stopped by a signal; who is silent and not where most of its role are; who made
-/// the fewest steps, if there is one; else who has been silent for longest. `names` are those of the plan's processes,
-/// `silent` is not empty, its longest silence first.
+/// At fault are, in this order: who was stopped by a signal; who is silent and not where most of its role
+/// are; who made the fewest steps, if there is one; else who has been silent for longest. `names` are those
+/// of the plan's processes, `silent` is not empty, its longest silence first.
 HangReport make_hang_report(const std::vector<Silence>& silent, const std::vector<ProcessStacks>& stacks,
                             const std::vector<std::string>& names);
 

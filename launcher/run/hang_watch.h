@@ -1,10 +1,11 @@
-// Looks after the processes of a job while they run: hears their heartbeats, and where --hang_timeout asks for it
-// notices who hangs (launcher/model/hang_rules), reads everybody's stacks (launcher/stacks/stacks) and reports it once.
+// Looks after the processes of a job while they run: hears their heartbeats, and where --hang_timeout asks
+// for it notices who hangs (launcher/model/hang_rules),
+// reads everybody's stacks (launcher/stacks/stacks) and reports it once.
 //
-// It is one timer. With --hang_timeout it looks ten times per timeout; when somebody waits for a step, often; else
-// now and then, so that channels do not fill up. Files in /proc are read only for processes that were quiet since the
-// last look. After a report the culprits are left alone until they are started anew, and the others have all their
-// time again.
+// It is one timer. With --hang_timeout it looks ten times per timeout; when somebody waits for a step, often;
+// else now and then, so that channels do not fill up. Files in /proc are read only for processes that were
+// quiet since the last look. After a report the culprits are left alone until they are started anew, and the
+// others have all their time again.
 #pragma once
 
 #include <chrono>
@@ -52,8 +53,8 @@ struct HangWatchCalls {
 
 class HangWatch : public JobObserver {
  public:
-  /// A descriptor for the process that is about to be started (FLEETRUN_HEARTBEAT_FD), borrowed until it is told that
-  /// the process has started; -1 when there is none.
+  /// A descriptor for the process that is about to be started (FLEETRUN_HEARTBEAT_FD), borrowed until it is
+  /// told that the process has started; -1 when there is none.
   virtual int open_heartbeat(std::size_t index) = 0;
 
   /// The greatest step that any process has said, in any attempt.

@@ -22,8 +22,8 @@ std::optional<double> parse_seconds(std::string_view text) noexcept {
   return seconds;
 }
 
-/// The end for the process, by opening the pipe once more for both directions: as long as the process has it there is
-/// a reader. Without /proc the pipe's own end has to do.
+/// The end for the process, by opening the pipe once more for both directions: as long as the process has it
+/// there is a reader. Without /proc the pipe's own end has to do.
 UniqueFd end_that_reads_too(const UniqueFd& read_end, UniqueFd write_end) {
   const std::string path = "/proc/self/fd/" + std::to_string(read_end.value());
   UniqueFd both(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));

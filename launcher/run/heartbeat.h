@@ -6,9 +6,9 @@
 //   step 120 0.35\n   and the step's own work, without waiting for others, took 0.35 s
 //   beat\n            it lives; any other bytes say the same
 //
-// The descriptor never blocks (what does not fit is dropped: EAGAIN) and never raises SIGPIPE, whatever becomes of
-// fleetrun: it is a pipe whose end in the process can read too. fleetrun reads it when it looks, not when it is
-// written to.
+// The descriptor never blocks (what does not fit is dropped: EAGAIN) and never raises SIGPIPE, whatever
+// becomes of fleetrun: it is a pipe whose end in the process can read too.
+// fleetrun reads it when it looks, not when it is written to.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +49,9 @@ class Heartbeats {
  public:
   explicit Heartbeats(std::size_t processes) : channels_(processes) {}
 
-  /// A new channel for a process that is about to be started; what the one before it said is forgotten. Returns the
-  /// descriptor for the process, borrowed, open until started(index); -1 when the machine gives none (then the
-  /// process has no heartbeat).
+  /// A new channel for a process that is about to be started; what the one before it said is forgotten.
+  /// Returns the descriptor for the process, borrowed, open until started(index); -1 when the machine gives
+  /// none (then the process has no heartbeat).
   int open(std::size_t index);
 
   /// The process has its descriptor.

@@ -1,9 +1,9 @@
-// Which process is slower than its likes, by the steps of its heartbeats. Pure. A slow one is told about and never
-// ended: it may have more to do.
+// Which process is slower than its likes, by the steps of its heartbeats. Pure. A slow one is told about and
+// never ended: it may have more to do.
 //
-// What is compared is the median time of a step over the last steps seen: the step's own work where the processes say
-// it ("step 120 0.35"), else the time from step to step. Processes that wait for each other in each step have the same
-// time from step to step, so among them only the first kind tells who is slow.
+// What is compared is the median time of a step over the last steps seen: the step's own work where the
+// processes say it ("step 120 0.35"), else the time from step to step. Processes that wait for each other in
+// each step have the same time from step to step, so among them only the first kind tells who is slow.
 #pragma once
 
 #include <chrono>
@@ -30,8 +30,8 @@ class PaceJudge {
   /// One role per process of the plan. Slow is who takes `ratio` times as long as usual.
   explicit PaceJudge(std::vector<std::string> roles, double ratio = 3);
 
-  /// Shows it what the processes have said until `now`. Returns those that have become slow; each is told once, and
-  /// again only after it was not slow in between.
+  /// Shows it what the processes have said until `now`. Returns those that have become slow; each is told
+  /// once, and again only after it was not slow in between.
   std::vector<Straggler> look(std::chrono::nanoseconds now, std::span<const Heartbeat> heartbeats);
 
   /// The process has been started anew.

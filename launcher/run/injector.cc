@@ -1,5 +1,5 @@
-// One timer per signal that is due at a time; the others wait in a list for the start or the step that they are about.
-// A new attempt forgets what is left of the one before.
+// One timer per signal that is due at a time; the others wait in a list for the start or the step that they
+// are about. A new attempt forgets what is left of the one before.
 #include "launcher/run/injector.h"
 
 #include <signal.h>
@@ -123,8 +123,8 @@ class TimedInjector final : public Injector {
     });
   }
 
-  /// Sends what was waited for and takes it off the list; later in this turn of the loop, because the caller is in
-  /// the middle of telling about an event.
+  /// Sends what was waited for and takes it off the list; later in this turn of the loop, because the caller
+  /// is in the middle of telling about an event.
   template <class Due>
   void send_awaited(Due&& due) {
     for (auto signal = awaited_.begin(); signal != awaited_.end();) {

@@ -1,7 +1,9 @@
-// Carries out what --inject asks for (launcher/model/injection): an observer of the job that sends signals when they are due.
+// Carries out what --inject asks for (launcher/model/injection):
+// an observer of the job that sends signals when they are due.
 //
-// A signal goes to the one process that was started, not to its group, and never to another that got its pid later
-// (pidfd). fleetrun-init gets it by its pid, fleetrun sends it to itself. Each one is told about before it is sent.
+// A signal goes to the one process that was started, not to its group, and never to another that got its pid
+// later (pidfd). fleetrun-init gets it by its pid, fleetrun sends it to itself.
+// Each one is told about before it is sent.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // What parts beside the supervisor may ask of it: injected failures, the watch for hangs, the control socket.
 //
-// Such a part is a JobPart that was made with a JobControl. It lives on the supervisor's loop, so nothing here has to
-// be locked. Indices are those of the plan.
+// Such a part is a JobPart that was made with a JobControl. It lives on the supervisor's loop, so nothing
+// here has to be locked. Indices are those of the plan.
 #pragma once
 
 #include <sys/types.h>

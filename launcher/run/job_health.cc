@@ -14,8 +14,8 @@
 namespace fleetrun::launcher {
 namespace {
 
-/// The descriptor, in the process: one digit, because some shells know no others in >&N, and one that scripts seldom
-/// use themselves.
+/// The descriptor, in the process: one digit, because some shells know no others in >&N,
+/// and one that scripts seldom use themselves.
 constexpr int kHeartbeatNumber = 8;
 constexpr int kMostStackFiles = 10;  // of one attempt
 

@@ -1,4 +1,5 @@
-// What a pod of a job of several hosts says to the other hosts, and how it tells its own people what they say. Pure.
+// What a pod of a job of several hosts says to the other hosts,
+// and how it tells its own people what they say. Pure.
 #pragma once
 
 #include <string>
@@ -23,8 +24,8 @@ JobEvent news_event(NewsLevel level, const std::string& text);
 NodeFailure node_failure(const Explained& explained, const Report& report, const Plan& plan,
                          const JobStory& story);
 
-/// Where the processes of a role on other hosts show that they are ready: by their ports, which are all that can be
-/// seen from here.
+/// Where the processes of a role on other hosts show that they are ready:
+/// by their ports, which are all that can be seen from here.
 std::vector<ReadySign> signs_of_other_hosts(const Plan& plan, std::size_t role);
 
 }  // namespace fleetrun::launcher

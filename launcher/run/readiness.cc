@@ -1,5 +1,5 @@
-// A listening socket does not announce itself, so ports are asked again and again: every 5 ms at first, every 100 ms
-// later. Logs are watched through inotify, descriptors by reading them.
+// A listening socket does not announce itself, so ports are asked again and again: every 5 ms at first, every
+// 100 ms later. Logs are watched through inotify, descriptors by reading them.
 #include "launcher/run/readiness.h"
 
 #include <fcntl.h>

@@ -42,8 +42,8 @@ class ReadyGate {
   virtual void stop() = 0;
 };
 
-/// Calls `on_done(true)` once all are ready, or `on_done(false)` after `timeout`; never from within this call. The gate
-/// has to live as long as the loop runs, or be stopped.
+/// Calls `on_done(true)` once all are ready, or `on_done(false)` after `timeout`; never from within this
+/// call. The gate has to live as long as the loop runs, or be stopped.
 /// Throws: Error(host) when a log cannot be watched.
 std::unique_ptr<ReadyGate> watch_role(boost::asio::io_context& loop, const Readiness& readiness,
                                       std::vector<ReadySign> signs, std::chrono::milliseconds timeout,

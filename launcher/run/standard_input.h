@@ -1,12 +1,16 @@
-// How a process that has fleetrun's standard input (a lone one, or --stdin RANK) shares the terminal with fleetrun.
+// How a process that has fleetrun's standard input (a lone one,
+// or --stdin RANK) shares the terminal with fleetrun.
 //
 //   standard input is    the process
 //   a pipe or file       has it as it is
-//   a terminal           reads from it directly: prompts, pdb and `cat` work. It leads a session of its own, so the
-//                        kernel's job control does not reach it, and fleetrun does that part: Ctrl-C is fleetrun's
-//                        (an orderly stop), Ctrl-Z stops the process with fleetrun, and fg or bg wakes both
-//   a terminal, and      has /dev/null: it would take the shell's input away, which the kernel keeps only a process of
-//   fleetrun was begun   the terminal's own session from. fleetrun itself never reads, so SIGTTIN never stops a job
+//   a terminal           reads from it directly: prompts, pdb and `cat` work. It leads a session of its own,
+//                        so the kernel's job control does not reach it, and fleetrun does that part: Ctrl-C
+//                        is fleetrun's (an orderly stop), Ctrl-Z stops the process with fleetrun,
+//                        and fg or bg wakes both
+//   a terminal, and      has /dev/null: it would take the shell's input away,
+//                        which the kernel keeps only a process of
+//   fleetrun was begun   the terminal's own session from. fleetrun itself never reads,
+//                        so SIGTTIN never stops a job
 //   in the background
 //
 // Everybody else has /dev/null.
@@ -20,8 +24,8 @@
 
 namespace fleetrun::launcher {
 
-/// The process of `plan` that gets it; nullopt: nobody here. In a job of several hosts the trainer may be on another one.
-/// Throws: Error(usage) when there is no such trainer.
+/// The process of `plan` that gets it; nullopt: nobody here. In a job of several hosts the trainer may be on
+/// another one. Throws: Error(usage) when there is no such trainer.
 std::optional<std::size_t> input_process(const StandardInput& wish, const Plan& plan);
 
 /// `fd`, or -1 when it is a terminal in whose background this process is.

@@ -64,9 +64,9 @@ struct JobResult {
   std::optional<JobEnd> end;  // as the hosts of the job know it
 };
 
-/// Runs `plan` to its end. `logs` are those of attempt 0, in the plan's order; `leases` are released process by
-/// process. Throws: Error(spawn) when fleetrun-init cannot be started, Error(host) when a further attempt cannot
-/// be prepared.
+/// Runs `plan` to its end. `logs` are those of attempt 0, in the plan's order; `leases` are released process
+/// by process. Throws: Error(spawn) when fleetrun-init cannot be started,
+/// Error(host) when a further attempt cannot be prepared.
 JobResult run_job(Plan plan, std::vector<LogFile> logs, PortLeases& leases, RunSettings settings);
 
 }  // namespace fleetrun::launcher

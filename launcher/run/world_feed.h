@@ -1,17 +1,21 @@
-// Tells the processes of a job of several hosts about its world, and about every world that follows while they run.
+// Tells the processes of a job of several hosts about its world,
+// and about every world that follows while they run.
 //
-// A process that finds FLEETRUN_WORLD_FD reads that descriptor, a pipe that does not block; one JSON object a line, the
-// last one counts:
+// A process that finds FLEETRUN_WORLD_FD reads that descriptor, a pipe that does not block;
+// one JSON object a line, the last one counts:
 //
-//   {"epoch":5,"attempt":0,"run":"<32 hex>","hash":"<16 hex>","in_place":true,"node":"<32 hex>","node_rank":1,
+//   {"epoch":5,"attempt":0,"run":"<32 hex>","hash":"<16 hex>","in_place":true,"node":"<32 hex>",
+//    "node_rank":1,
 //    "nodes":["h1","h2"],
 //    "trainers":[{"rank":0,"endpoint":"10.0.0.1:6170","node":"h1","id":"<32 hex>"},…],"servers":[…]}
 //
-// in_place: worlds change while the processes go on; a rank that is not in `trainers` is free. id: the launcher that the
-// process belongs to; a rank whose id has changed is another process than before. The descriptor ends when fleetrun does.
+// in_place: worlds change while the processes go on; a rank that is not in `trainers` is free. id: the
+// launcher that the process belongs to; a rank whose id has changed is another process than before. The
+// descriptor ends when fleetrun does.
 //
-// Nobody waits for a process that does not read: beside what its pipe holds, one line that is half written and the newest
-// one are kept for it. The Python package reads all this (fleetrun.elastic), and so do parameter servers.
+// Nobody waits for a process that does not read: beside what its pipe holds, one line that is half written
+// and the newest one are kept for it. The Python package reads all this (fleetrun.elastic),
+// and so do parameter servers.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// Written line by line, so that the comments stand where they are needed. Every text that comes from the user is quoted;
-// in words of the container's command, $ is doubled besides, since Kubernetes replaces $(NAME) there.
+// Written line by line, so that the comments stand where they are needed. Every text that comes from the user
+// is quoted; in words of the container's command, $ is doubled besides,
+// since Kubernetes replaces $(NAME) there.
 #include "launcher/schedulers/manifest.h"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
-// The manifests of `fleetrun k8s`: what Kubernetes needs to know to run one fleetrun per pod, as YAML with comments. Pure.
+// The manifests of `fleetrun k8s`: what Kubernetes needs to know to run one fleetrun per pod,
+// as YAML with comments. Pure.
 //
 //   kind job      Secret, headless Service, Job (completionMode Indexed): every pod is alike
-//   kind jobset   Secret, JobSet: in a parameter-server job servers and trainers are replicated jobs of their own; it makes
-//                 its headless service itself
+//   kind jobset   Secret, JobSet: in a parameter-server job servers and trainers are replicated jobs of their
+//                 own; it makes its headless service itself
 //
 // What ends a pod, and what Kubernetes makes of it (podFailurePolicy):
 //   75                a drain: another pod in its place, not counted
@@ -41,8 +42,8 @@ struct ManifestWish {
   std::string made_by;  // the command line, for people
 };
 
-/// Throws: Error(usage) for names that Kubernetes would not take, texts that are not UTF-8, and what does not go
-/// together.
+/// Throws: Error(usage) for names that Kubernetes would not take, texts that are not UTF-8,
+/// and what does not go together.
 std::string manifest(const ManifestWish& wish);
 
 /// A label of DNS that begins with a letter: lower case, digits and '-', at most `longest`.

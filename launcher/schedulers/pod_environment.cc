@@ -158,7 +158,8 @@ PodEnvironment::Part part_of(std::string name) {
   return PodEnvironment::Part::any;
 }
 
-/// Servers, then the master, then the others. Tasks of other names do not take part, unless there is one only.
+/// Servers, then the master, then the others. Tasks of other names do not take part,
+/// unless there is one only.
 std::vector<Task> volcano_tasks(Reader& reader) {
   std::map<std::pair<int, std::string>, Task> found;
   for (const auto& [name, text] : reader.environ().values()) {

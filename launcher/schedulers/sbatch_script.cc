@@ -1,8 +1,9 @@
 // The shape of the script, and why:
-// - fleetrun runs in the background of the shell, since a shell acts on a signal only when its command has ended, and
-//   the notice before the end of the time (--signal=B:…) goes to the shell alone.
+// - fleetrun runs in the background of the shell, since a shell acts on a signal only when its command has
+//   ended, and the notice before the end of the time (--signal=B:…) goes to the shell alone.
 // - `wait` returns early when the notice comes; a second one returns the status that fleetrun ended with.
-// - Who gets Slurm's TERM depends on its ProctrackType: with cgroups the shell alone, else everybody below it.
+// - Who gets Slurm's TERM depends on its ProctrackType:
+//   with cgroups the shell alone, else everybody below it.
 // - A job that was cancelled is not put back into the queue, though fleetrun may have ended with 75 then too.
 #include "launcher/schedulers/sbatch_script.h"
 
@@ -19,17 +20,17 @@ constexpr std::string_view kHead = R"(#
 )";
 
 constexpr std::string_view kRun = R"(
-# Slurm's notice: fleetrun hands it to all hosts, the processes get SIGTERM and the time that --grace gives them, and
-# fleetrun ends with 75, which says: start me again. TERM, of scancel or a preemption, means the same to it, and may come
-# from Slurm itself too: told twice is told once.
+# Slurm's notice: fleetrun hands it to all hosts, the processes get SIGTERM and the time that --grace gives
+them, and # fleetrun ends with 75, which says: start me again. TERM, of scancel or a preemption, means the
+same to it, and may come # from Slurm itself too: told twice is told once.
 fleetrun=
 told=
 trap 'told=USR1; [ -z "$fleetrun" ] || kill -USR1 "$fleetrun" 2>/dev/null' USR1
 trap 'told=TERM; [ -z "$fleetrun" ] || kill -TERM "$fleetrun" 2>/dev/null' TERM
 
-# In the background: a shell acts on a signal only when the command in its foreground has ended. In a process group of
-# its own (-m): where one signal ends fleetrun and interrupts `wait` at once, bash 5.2 loses the status.
-set -m
+# In the background: a shell acts on a signal only when the command in its foreground has ended. In a process
+group of # its own (-m): where one signal ends fleetrun and interrupts `wait` at once,
+bash 5.2 loses the status. set -m
 "${command[@]}" &
 fleetrun=$!
 [ -z "$told" ] || kill -"$told" "$fleetrun" 2>/dev/null  # it came before there was anybody to tell

@@ -1,6 +1,8 @@
-// The batch script of `fleetrun slurm`: what sbatch needs to know, and how a job ends in time and comes back. Pure.
+// The batch script of `fleetrun slurm`: what sbatch needs to know,
+// and how a job ends in time and comes back. Pure.
 //
-// The script is also a lesson: it can be kept, read and changed. Its arguments are quoted, whatever their bytes are.
+// The script is also a lesson: it can be kept, read and changed.
+// Its arguments are quoted, whatever their bytes are.
 #pragma once
 
 #include <optional>
@@ -21,7 +23,8 @@ struct SbatchWish {
   std::string made_by;                 // the command line that asked for it, for people
 };
 
-/// Throws: Error(usage) for a value that sbatch could not read back: blanks, quotes and control bytes are refused.
+/// Throws: Error(usage) for a value that sbatch could not read back:
+/// blanks, quotes and control bytes are refused.
 std::string sbatch_script(const SbatchWish& wish);
 
 /// A time limit as Slurm reads one: minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or UNLIMITED.

@@ -1,4 +1,5 @@
-// The variables are sbatch's, salloc's and srun's, as their manual pages list them under OUTPUT ENVIRONMENT VARIABLES.
+// The variables are sbatch's, salloc's and srun's, as their manual pages list them under OUTPUT ENVIRONMENT
+// VARIABLES.
 #include "launcher/schedulers/slurm_allocation.h"
 
 #include <algorithm>

@@ -3,12 +3,14 @@
 // Three places look different to a process, and fleetrun does something else in each:
 //
 //   where                              what is set                        fleetrun's part
-//   batch script, salloc's shell       SLURM_JOB_ID, SLURM_JOB_NODELIST   head: starts one agent per host through srun
+//   batch script, salloc's shell       SLURM_JOB_ID, SLURM_JOB_NODELIST   head: starts one agent per host
+//                                                                         through srun
 //   `srun fleetrun …`, one per host    the same, SLURM_STEP_ID, …         node: these meet at the first host
-//   the same on one host alone         the same                           alone: a job of one host, as without Slurm
+//   the same on one host alone         the same                           alone: a job of one host, as
+//                                                                         without Slurm
 //
-// A batch script has SLURM_PROCID and SLURM_NODEID too, so that only SLURM_STEP_ID tells a step; Slurm gives the
-// script, and the shell of an interactive step, numbers above all of those that steps get.
+// A batch script has SLURM_PROCID and SLURM_NODEID too, so that only SLURM_STEP_ID tells a step; Slurm gives
+// the script, and the shell of an interactive step, numbers above all of those that steps get.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +46,8 @@ struct SlurmAllocation {
 enum class SlurmPart { alone, head, node };
 
 /// nullopt: this is no allocation of Slurm's.
-/// Throws: Error(config) for variables that are missing, that cannot be read or that disagree, and for more hosts than
-/// kMostNamedHosts. The message names the variable and its value.
+/// Throws: Error(config) for variables that are missing, that cannot be read or that disagree, and for more
+/// hosts than kMostNamedHosts. The message names the variable and its value.
 std::optional<SlurmAllocation> slurm_allocation(const Environ& environ);
 
 /// Throws: Error(config) where a step has more than one fleetrun on a host.
@@ -54,8 +56,8 @@ SlurmPart slurm_part(const SlurmAllocation& allocation);
 /// The hosts of a head, with the trainers that were asked for as tasks.
 std::vector<RemoteHost> slurm_hosts(const SlurmAllocation& allocation);
 
-/// Where the launchers of a step meet: a port of the first host, outside of those that the kernel gives to connections.
-/// Equal for all of them, and another one for each step.
+/// Where the launchers of a step meet: a port of the first host, outside of those that the kernel gives to
+/// connections. Equal for all of them, and another one for each step.
 std::uint16_t slurm_meeting_port(const SlurmAllocation& allocation) noexcept;
 
 /// "2(x3),1" → {2, 2, 2, 1}. nullopt for anything else, and beyond `most` numbers.

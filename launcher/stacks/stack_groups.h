@@ -1,9 +1,9 @@
 // The stacks of a job's processes, told in a screenful: equal ones together, the odd one out named. Pure.
 //
-// In a job that hangs, most processes wait at the same place for one that is somewhere else: that one is the fault.
-// Frames are compared without what differs from process to process (addresses, values of arguments), by the main
-// thread first, and by the other threads where the main threads are all alike. A process that only waits for one that
-// it started (a shell, a wrapper) is represented by the busiest one below it.
+// In a job that hangs, most processes wait at the same place for one that is somewhere else: that one is the
+// fault. Frames are compared without what differs from process to process (addresses, values of arguments),
+// by the main thread first, and by the other threads where the main threads are all alike. A process that
+// only waits for one that it started (a shell, a wrapper) is represented by the busiest one below it.
 #pragma once
 
 #include <sys/types.h>
@@ -82,7 +82,8 @@ std::string summary(const StackReport& report);
 /// The groups with their frames, for a terminal. Each line ends with a newline.
 std::string to_text(const StackReport& report);
 
-/// {"groups": [{"role", "ranks", "indices", "source", "frames", "threads": [{"count", "frames"}]}], "odd", "notes"}
+/// {"groups": [{"role", "ranks", "indices", "source", "frames", "threads":
+/// [{"count", "frames"}]}], "odd", "notes"}
 std::string to_json(const StackReport& report);
 
 /// Every thread of every process, for a file.

@@ -1,6 +1,7 @@
-// What the kernel says of where threads are: the system call of each, what it is about, and, to root, the functions
-// inside the kernel. Needs no tool, and no consent of the process. Files of a process that is stuck in the kernel may
-// make the reader wait, so it is read apart (launcher/stacks/stack_tool) and comes back as text.
+// What the kernel says of where threads are: the system call of each, what it is about, and, to root, the
+// functions inside the kernel. Needs no tool, and no consent of the process. Files of a process that is stuck
+// in the kernel may make the reader wait, so it is read apart (launcher/stacks/stack_tool)
+// and comes back as text.
 #pragma once
 
 #include <sys/types.h>

@@ -51,12 +51,13 @@ std::string_view public_name(std::string_view name) {
   return first != name.npos && first >= 2 ? name.substr(first) : name;
 }
 
-/// The name before "(arguments)" at the end of `text`. Arguments may hold brackets, also unequal ones in strings.
+/// The name before "(arguments)" at the end of `text`.
+/// Arguments may hold brackets, also unequal ones in strings.
 std::string_view without_arguments(std::string_view text) {
   if (!text.ends_with(')')) return text;
   const std::size_t open = text.find(" (");
-  // A C++ name may hold " (" in a type, as in std::function<void (int)>::operator() (this=…): the arguments begin
-  // at the first one outside of <>.
+  // A C++ name may hold " (" in a type, as in std::function<void (int)>::operator() (this=…): the arguments
+  // begin at the first one outside of <>.
   int depth = 0;
   for (std::size_t i = 0; i + 1 < text.size(); ++i) {
     if (text[i] == '<') ++depth;

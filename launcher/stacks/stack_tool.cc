@@ -1,5 +1,6 @@
-// fork() and not posix_spawn(): fleetrun is small and has one thread, and the child has things to settle. Handlers of
-// Asio write to a pipe that the child shares with fleetrun, so the child gives every signal its default first.
+// fork() and not posix_spawn(): fleetrun is small and has one thread, and the child has things to settle.
+// Handlers of Asio write to a pipe that the child shares with fleetrun,
+// so the child gives every signal its default first.
 #include "launcher/stacks/stack_tool.h"
 
 #include <fcntl.h>

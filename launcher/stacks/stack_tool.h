@@ -1,6 +1,6 @@
-// Runs something in a process of its own and hands over what it printed: a program, or a function that may block.
-// The process is out of the terminal's way (a session of its own), ends with fleetrun, and is killed with all that it
-// started in its session when its time is up.
+// Runs something in a process of its own and hands over what it printed: a program, or a function that may
+// block. The process is out of the terminal's way (a session of its own), ends with fleetrun, and is killed
+// with all that it started in its session when its time is up.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,8 @@ class ToolRun {
 /// What it printed on standard output and error until its end, its deadline, or the limit of bytes.
 using ToolDone = std::function<void(std::string output, bool in_time)>;
 
-/// `argv[0]` is a path. `environment` is all that the program gets, as NAME=VALUE. `on_done` is called once, from the
-/// loop; it may destroy the ToolRun.
+/// `argv[0]` is a path. `environment` is all that the program gets, as NAME=VALUE. `on_done` is called once,
+/// from the loop; it may destroy the ToolRun.
 /// Throws: Error(host) when no process can be made.
 std::unique_ptr<ToolRun> run_tool(boost::asio::io_context& loop, const std::vector<std::string>& argv,
                                   const std::vector<std::string>& environment, const ToolLimits& limits,

@@ -1,5 +1,5 @@
-// Order: the list of processes, /proc for all of them in one go, then the tools, `at_once` at a time. What is not read
-// when the time is up stays as /proc has it.
+// Order: the list of processes, /proc for all of them in one go, then the tools, `at_once` at a time. What is
+// not read when the time is up stays as /proc has it.
 #include "launcher/stacks/stacks.h"
 
 #include <signal.h>

@@ -1,10 +1,10 @@
-// Reads the stacks of the processes of a job while they run: for a job that hangs (launcher/run/hang_watch), and for
-// whoever asks what a job is doing (fleetrun status --stacks).
+// Reads the stacks of the processes of a job while they run: for a job that hangs (launcher/run/hang_watch),
+// and for whoever asks what a job is doing (fleetrun status --stacks).
 //
-// Each process and the busiest ones below it are read by what there is: py-spy for an interpreter, else gdb, both from
-// PATH; and by /proc, which always answers but knows the system call only. Everything is read by processes of their own
-// (fleetrun only reads what they print), several at once, each with a deadline: nothing that is stuck makes fleetrun
-// wait. They end with fleetrun.
+// Each process and the busiest ones below it are read by what there is: py-spy for an interpreter, else gdb,
+// both from PATH; and by /proc, which always answers but knows the system call only. Everything is read by
+// processes of their own (fleetrun only reads what they print), several at once, each with a deadline:
+// nothing that is stuck makes fleetrun wait. They end with fleetrun.
 #pragma once
 
 #include <sys/types.h>
@@ -47,8 +47,8 @@ class StackReading {
   virtual ~StackReading() = default;
 };
 
-/// Calls `on_done` once, from the loop, not from within this call. The targets come first to last, so the most
-/// interesting ones come first where the time is not enough for all.
+/// Calls `on_done` once, from the loop, not from within this call. The targets come first to last, so the
+/// most interesting ones come first where the time is not enough for all.
 /// Throws: Error(host) when no process can be made.
 std::unique_ptr<StackReading> read_stacks(boost::asio::io_context& loop, std::vector<StackTarget> targets,
                                           StackSettings settings,

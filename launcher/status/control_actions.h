@@ -12,9 +12,10 @@ namespace fleetrun::launcher {
 
 /// `control` and `board` outlive it. `environment` says where py-spy and gdb are looked for.
 ///
-/// A stop with a grace asks now and kills when that time has passed, or a role's own grace, whichever is first; one
-/// with a signal sends it to every process before the roles' own stop signals. A restart kills the process: its role's
-/// restart rule does the rest, so the job has to be one that restarts (--max_restart), and it counts as a failure.
+/// A stop with a grace asks now and kills when that time has passed, or a role's own grace, whichever is
+/// first; one with a signal sends it to every process before the roles' own stop signals. A restart kills the
+/// process: its role's restart rule does the rest, so the job has to be one
+/// that restarts (--max_restart), and it counts as a failure.
 std::unique_ptr<ControlHandler> control_actions(JobControl& control, const StatusBoard& board,
                                                 Environ environment);
 

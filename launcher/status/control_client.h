@@ -1,6 +1,7 @@
 // The other side of the control socket: what `fleetrun status|stop|top|attach` talk to a running job with.
 //
-// Blocking, with a deadline for every answer: a fleetrun that is stopped (SIGSTOP) keeps nobody waiting. One thread.
+// Blocking, with a deadline for every answer: a fleetrun that is stopped
+// (SIGSTOP) keeps nobody waiting. One thread.
 #pragma once
 
 #include <chrono>
@@ -18,8 +19,8 @@ class ControlClient {
   explicit ControlClient(const JobEntry& entry);
 
   /// Sends `request` (a line without its newline) and returns the answer's line.
-  /// Throws: Error(timeout) when there is none in time, Error(network) when the job ends first, Error(usage) with the
-  /// job's own words when it refuses.
+  /// Throws: Error(timeout) when there is none in time, Error(network) when the job ends first, Error(usage)
+  /// with the job's own words when it refuses.
   std::string ask(const std::string& request, std::chrono::milliseconds patience = std::chrono::seconds(5));
 
   /// Sends `request` alone; its answer comes among the lines.

@@ -1,15 +1,17 @@
 // What the control socket is asked, as values. One request per line, one answer per line, both JSON:
 //
-//   request                                                          answer
-//   {"request":"status"}                                             {"ok":true,"status":{…}}   launcher/status/job_status_json
-//   {"request":"stop","now":false,"grace_seconds":10,"signal":"INT"} {"ok":true}                all but request is optional
-//   {"request":"signal","signal":"USR1","role":"trainer","rank":1}   {"ok":true}                no rank: all of the role;
-//                                                                                               no role: all processes
-//   {"request":"restart","role":"trainer","rank":1}                  {"ok":true}                by the role's restart rule
-//   {"request":"stacks"}                                             {"ok":true,"stacks":"…"}   can take seconds
-//   {"request":"attach"}                                             {"ok":true,"status":{…}}, then a line per event:
-//                                                                    {"event":{…},"level":"info","text":"…"}; text is
-//                                                                    for people, "" for what they need not be told
+//   request                          answer
+//   {"request":"status"}             {"ok":true,"status":{…}}   launcher/job_status_json
+//   {"request":"stop","now":false,"grace_seconds":10,"signal":"INT"}
+//                                    {"ok":true}                all but request is optional
+//   {"request":"signal","signal":"USR1","role":"trainer","rank":1}
+//                                    {"ok":true}                no rank: all of the role; no role: everything
+//   {"request":"restart","role":"trainer","rank":1}
+//                                    {"ok":true}                by the role's restart rule
+//   {"request":"stacks"}             {"ok":true,"stacks":"…"}   can take seconds
+//   {"request":"attach"}             {"ok":true,"status":{…}}, then a line per event:
+//                                    {"event":{…},"level":"info","text":"…"}; text is for people,
+//                                    "" for what they need not be told
 //   anything else                                                    {"ok":false,"error":"…","hint":"…"}
 //
 // Fields that are not known are refused, so that a misspelled "now" never becomes a slow stop. Pure.

@@ -80,8 +80,8 @@ struct Shared {
   std::set<Session*> sessions;  // that are open
 };
 
-/// One client: a request is read, answered, the answer written, and the next one read. Owned by the handlers of its
-/// operations; at least one is always under way until it is closed.
+/// One client: a request is read, answered, the answer written, and the next one read. Owned by the handlers
+/// of its operations; at least one is always under way until it is closed.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(stream_protocol::socket socket, std::shared_ptr<Shared> shared)

@@ -1,10 +1,11 @@
 // The control socket of a running job: answers `fleetrun status|stop|top|attach` and scripts of the user's.
 //
-// A unix stream socket POD.sock beside the job's entry (launcher/host/run_directory), mode 0600; the kernel says who has
-// connected (SO_PEERCRED), and anybody but this user and root is turned away. Requests are lines of JSON
-// (launcher/status/control_request). What a client does cannot harm the job: at most 32 clients, 64 KiB per request, 30 s for
-// a request to arrive, 30 s for an answer to be taken, 4 MiB of events for an attached client that does not read; who
-// exceeds that is cut off. Everything happens in the loop, without blocking.
+// A unix stream socket POD.sock beside the job's entry (launcher/host/run_directory), mode 0600; the kernel
+// says who has connected (SO_PEERCRED), and anybody but this user and root is turned away. Requests are lines
+// of JSON (launcher/status/control_request). What a client does cannot harm the job: at most 32 clients, 64
+// KiB per request, 30 s for a request to arrive, 30 s for an answer to be taken, 4 MiB of events for an
+// attached client that does not read; who exceeds that is cut off.
+// Everything happens in the loop, without blocking.
 #pragma once
 
 #include <functional>
@@ -21,11 +22,13 @@ class io_context;
 
 namespace fleetrun::launcher {
 
-/// What the supervisor does when somebody asks over the control socket. Called from the loop; nothing may throw.
+/// What the supervisor does when somebody asks over the control socket.
+/// Called from the loop; nothing may throw.
 class ControlHandler {
  public:
   virtual ~ControlHandler() = default;
-  /// As after a SIGTERM. While a stop is under way it changes nothing, unless `now`: asking twice is no reason to kill.
+  /// As after a SIGTERM. While a stop is under way it changes nothing, unless `now`:
+  /// asking twice is no reason to kill.
   virtual void request_stop(const StopRequest& request) = 0;
   /// To the processes that live, of those named.
   virtual void request_signal(const SignalRequest& request) = 0;
@@ -47,7 +50,8 @@ class ControlServer {
   /// Sends `line` (with its newline) to every attached client.
   virtual void publish(const std::string& line) = 0;
   virtual bool has_attached() const noexcept = 0;
-  /// The job is over: what attached clients have not been sent is sent, for 200 ms at most, and all are cut off.
+  /// The job is over: what attached clients have not been sent is sent,
+  /// for 200 ms at most, and all are cut off.
   virtual void finish() = 0;
 };
 

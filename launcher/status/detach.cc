@@ -63,7 +63,8 @@ std::string read_all(const std::string& path) {
 
 Foreground wait_in_foreground(const Plan& plan, UniqueFd running, pid_t background,
                               const std::string& launch_log) {
-  // The ports that are leased for the processes are the background's alone from now on: a copy here would keep them.
+  // The ports that are leased for the processes are the background's alone from now on:
+  // a copy here would keep them.
   const int kept = ::fcntl(running.value(), F_DUPFD_CLOEXEC, 3);
   UniqueFd only(kept == 3 ? kept : ::dup3(running.value(), 3, O_CLOEXEC));
   if (kept != 3 && kept >= 0) ::close(kept);

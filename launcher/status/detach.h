@@ -1,10 +1,12 @@
 // `--detach`: the job goes on in the background while its user goes home.
 //
 //   foreground (what the user started)                 background
-//   forks before any process of the job exists         a session of its own: no terminal, no hangup reaches it
+//   forks before any process of the job exists         a session of its own: no terminal,
+//                                                      no hangup reaches it
 //   waits                                              standard input /dev/null; output and LAUNCH lines to
 //                                                      LOG_DIR/POD/launch.log
-//   says how to attach and to stop, and ends with 0    once every process runs and the job can be found, says so
+//   says how to attach and to stop, and ends with 0    once every process runs and the job can be found, says
+//                                                      so
 //   shows launch.log and ends with the job's status    when the job ends before that
 //   passes Ctrl-C on, and waits on                     stops
 #pragma once

@@ -1,5 +1,5 @@
-// Written by hand, not through a JSON library: a thousand processes start and end within half a second, and each
-// of these lines then costs less than a microsecond.
+// Written by hand, not through a JSON library: a thousand processes start and end within half a second, and
+// each of these lines then costs less than a microsecond.
 #include "launcher/status/event_json.h"
 
 #include <time.h>

@@ -1,12 +1,14 @@
 // Events of a job as lines of JSON: LOG_DIR/POD/events.jsonl, and what `fleetrun attach` is sent.
 //
 // Every line is one object that begins with
-//   schema   1; grows when a field changes its meaning. A reader ignores types and fields that it does not know
+//   schema   1; grows when a field changes its meaning. A reader ignores types
+//            and fields that it does not know
 //   time     when it happened, by the wall clock: "2026-11-21T08:24:04.123456Z"
-//   at       the same by CLOCK_MONOTONIC, in nanoseconds: for differences, and for the order across files of one host
+//   at       the same by CLOCK_MONOTONIC, in nanoseconds: for differences,
+//            and for the order across files of one host
 //   type     one of these, with the fields after it:
 //
-//   job_began            job_id pod mode fleetrun_pid version log_dir processes (how many)      (the first line)
+//   job_began            job_id pod mode fleetrun_pid version log_dir processes (how many); the first line
 //   contained            level cgroup init_pid why_not_more
 //   attempt_began        attempt
 //   process_started      PROCESS attempt pid
@@ -24,10 +26,11 @@
 //   hang_found           culprits (names) silent (names) why report
 //   injected             what
 //   unkillable           pid why
-//   logs_truncated       PROCESS bytes errno error        (errno 0: old parts are removed to keep to --log_cap)
+//   logs_truncated       PROCESS bytes errno error        (errno 0: old parts are removed
+//                                                         to keep to --log_cap)
 //   warning              text
 //   events_lost          count: lines that could not be written before this one
-//   job_ended            exit_status                                                            (the last line)
+//   job_ended            exit_status; the last line
 //
 // PROCESS stands for process ("trainer 1"), role ("trainer"), rank (1). Pure.
 #pragma once

@@ -1,9 +1,10 @@
-// LOG_DIR/POD/events.jsonl: what happened in a job, one line of JSON per event (launcher/status/event_json has the table).
+// LOG_DIR/POD/events.jsonl: what happened in a job, one line of JSON per event
+// (launcher/status/event_json has the table).
 //
-// The file is made when the first events are written, with mode 0600 and never through a symbolic link. Events are
-// gathered and written by flush(), which its owner calls once per turn of its loop, so that a thousand processes that
-// start together cost one write. A file that cannot be written costs one warning and the lines, never the job; when
-// there is room again, a line says how many are missing. One thread.
+// The file is made when the first events are written, with mode 0600 and never through a symbolic link.
+// Events are gathered and written by flush(), which its owner calls once per turn of its loop, so that a
+// thousand processes that start together cost one write. A file that cannot be written costs one warning and
+// the lines, never the job; when there is room again, a line says how many are missing. One thread.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,9 @@
-// What makes a running job visible and lets it be told things from outside, as one part of the supervisor's: its
-// status, events.jsonl, its entry among the running jobs, the control socket, metrics.
+// What makes a running job visible and lets it be told things from outside, as one part of the supervisor's:
+// its status, events.jsonl, its entry among the running jobs, the control socket, metrics.
 //
-// Nothing of this can fail a job, with one exception: metrics that were asked for and cannot be served are refused
-// before anything starts. What costs system calls (files, sockets) is made in the turn of the loop after the first
-// process was started, so that starting a job does not wait for it.
+// Nothing of this can fail a job, with one exception: metrics that were asked for and cannot be served are
+// refused before anything starts. What costs system calls (files, sockets) is made in the turn of the loop
+// after the first process was started, so that starting a job does not wait for it.
 #pragma once
 
 #include <optional>

@@ -1,15 +1,17 @@
 // How a job is doing: the events of the job, folded into a table of its processes.
 //
-//   process    means                                  job         means
-//   waiting    not started yet in this attempt        starting    not every process has been started
-//   running    started, and not asked to end          running     every process was started
-//   stopping   asked to end, still alive              stopping    what lives was asked to end, for good
-//   ended      ended well, or after it was asked to   restarting  what lives ends, or a backoff passes, and then it is begun again
-//   failed     ended by itself, and not well          ended       the job is over
+//   process    means                                 job         means
+//   waiting    not started yet in this attempt       starting    not every process has been started
+//   running    started, and not asked to end         running     every process was started
+//   stopping   asked to end, still alive             stopping    what lives was asked to end, for good
+//   ended      ended well, or after it was asked to  restarting  what lives ends, or a backoff passes, and
+//                                                                then it is begun again
+//   failed     ended by itself, and not well         ended       the job is over
 //   not_started  could not be started
 //
-// The board is told about every event and costs next to nothing; what costs something (memory and CPU from /proc,
-// the last lines of the logs) is read when somebody asks, by add_usage() and add_last_lines(). One thread.
+// The board is told about every event and costs next to nothing; what costs something (memory and CPU from
+// /proc, the last lines of the logs) is read when somebody asks,
+// by add_usage() and add_last_lines(). One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -146,8 +148,9 @@ void add_figures(JobStatus& status, const std::string& directory);
 /// Reads the last line of each log, and how long it is.
 void add_last_lines(JobStatus& status);
 
-/// The last line of `tail` that shows something, as a terminal would show it: what a progress bar has overwritten
-/// (\r) is gone, and so are escape sequences and control bytes; broken UTF-8 is '?'; at most `most` bytes. Pure.
+/// The last line of `tail` that shows something, as a terminal would show it: what a progress bar has
+/// overwritten (\r) is gone, and so are escape sequences and control bytes;
+/// broken UTF-8 is '?'; at most `most` bytes. Pure.
 std::string last_shown_line(std::string_view tail, std::size_t most = 200);
 
 }  // namespace fleetrun::launcher

@@ -1,14 +1,15 @@
 // A job's status as Prometheus text (exposition format 0.0.4). Pure.
 //
-//   fleetrun_job_info{job_id,pod,mode,containment} 1        fleetrun_process_up{role,rank} 0|1
-//   fleetrun_job_phase{phase} 1 for the one it is in        fleetrun_process_starts_total{role,rank}
-//   fleetrun_job_attempt                                    fleetrun_process_cpu_seconds_total{role,rank}
-//   fleetrun_job_uptime_seconds                             fleetrun_process_resident_memory_bytes{role,rank}
-//   fleetrun_job_restarts_total{kind}                       fleetrun_process_exit_status{role,rank}  its last, as a shell's
-//   fleetrun_job_processes{state}                           fleetrun_process_log_bytes{role,rank}    of its current log
+//   fleetrun_job_info{job_id,pod,mode,containment} 1  fleetrun_process_up{role,rank} 0|1
+//   fleetrun_job_phase{phase} 1 for the one it is in  fleetrun_process_starts_total{role,rank}
+//   fleetrun_job_attempt                              fleetrun_process_cpu_seconds_total{role,rank}
+//   fleetrun_job_uptime_seconds                       fleetrun_process_resident_memory_bytes{role,rank}
+//   fleetrun_job_restarts_total{kind}                 fleetrun_process_exit_status{role,rank}: as a shell's
+//   fleetrun_job_processes{state}                     fleetrun_process_log_bytes{role,rank}: current log
 //
-// A process's CPU and memory include what it started (launcher/host/resource_usage), and are left out while it does not live.
-// Of each parameter server on this host, rank being its own (all of mode ps, launcher/status/server_figures):
+// A process's CPU and memory include what it started (launcher/host/resource_usage), and are left out while
+// it does not live. Of each parameter server on this host, rank being its own (all of mode ps,
+// launcher/status/server_figures):
 //
 //   fleetrun_ps_rows{rank,table}                            fleetrun_ps_calls_total{rank,call}
 //   fleetrun_ps_keys_total{rank,table,direction}            fleetrun_ps_call_errors_total{rank,call}

@@ -131,7 +131,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
                     : http("431 Request Header Fields Too Large", "text/plain", "too long\n");
     asio::async_write(socket_, asio::buffer(answer_),
                       [self = shared_from_this()](const error_code&, std::size_t) {
-                        // Closed here: what the client still sends would otherwise reset the connection before it has read.
+                        // Closed here: what the client still sends would otherwise reset the connection
+                        // before it has read.
                         ::shutdown(self->socket_.native_handle(), SHUT_WR);
                         self->discard();
                       });

@@ -1,14 +1,16 @@
-// What a parameter server says of itself: a line of JSON in a file that it replaces once a second, named to it in
-// FLEETRUN_SERVER_FIGURES. The launcher reads it when somebody asks, and knows nothing else of parameter servers.
+// What a parameter server says of itself: a line of JSON in a file that it replaces once a second, named to
+// it in FLEETRUN_SERVER_FIGURES. The launcher reads it when somebody asks,
+// and knows nothing else of parameter servers.
 //
 //   {"uptime_seconds":12.5,
 //    "tables":[{"name":"emb","rows":1000,"pulled":5000,"pushed":4000}],
-//    "calls":{"pull":{"calls":100,"errors":0,"in_flight":1,"bytes_in":80000,"bytes_out":320000,"seconds":0.25,
+//    "calls":{"pull":{"calls":100,"errors":0,"in_flight":1,"bytes_in":80000,"bytes_out":320000,
+//                     "seconds":0.25,
 //                     "latency_ns":[[1919,60],[4223,40]]}},
 //    "staleness":{"mean":1.5,"highest":4}}
 //
-// rows is missing for dense tables, staleness where nobody pushed; latency_ns is {highest value in a bucket, how many calls}. What else is there is
-// ignored. Pure, but for read_server_figures().
+// rows is missing for dense tables, staleness where nobody pushed; latency_ns is {highest value in a bucket,
+// how many calls}. What else is there is ignored. Pure, but for read_server_figures().
 #pragma once
 
 #include <cstdint>
@@ -59,8 +61,8 @@ std::optional<ServerFigures> read_server_figures(const std::string& path);
 /// "POD.server.RANK.figures", in the directory of the running jobs.
 std::string figures_file_name(std::string_view pod, int rank);
 
-/// What `now` has more than `before`: counts, bytes, times. Tables and calls in flight are those of `now`; where the
-/// server was started again in between everything is.
+/// What `now` has more than `before`: counts, bytes, times. Tables and calls in flight are those of `now`;
+/// where the server was started again in between everything is.
 ServerFigures figures_between(const ServerFigures& before, ServerFigures now);
 
 /// The call of that kind; nullptr: there was none.

@@ -61,7 +61,8 @@ struct OpenFile {
   std::uint64_t bytes = 0;
 };
 
-// Nothing there: no file. A FIFO in the file's place must not be waited for, nor a link followed out of the directory.
+// Nothing there: no file. A FIFO in the file's place must not be waited for,
+// nor a link followed out of the directory.
 OpenFile open_for_reading(const std::string& path) {
   OpenFile out{UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)), 0};
   if (!out.file) {

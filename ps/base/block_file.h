@@ -20,9 +20,10 @@
 
 namespace fleetrun::ps {
 
-/// Makes the file, which must not be there yet, and locks it (flock) until it is closed: who cleans a directory can tell a
-/// file that is being written from one that was left behind.
-/// Throws: Error(host) naming the file when a system call fails. A writer that goes without finish() removes its file.
+/// Makes the file, which must not be there yet, and locks it (flock) until it is closed: who cleans a
+/// directory can tell a file that is being written from one that was left behind.
+/// Throws: Error(host) naming the file when a system call fails.
+/// A writer that goes without finish() removes its file.
 class BlockWriter {
  public:
   explicit BlockWriter(const std::string& path);
@@ -74,7 +75,8 @@ class BlockReader {
     read(&out, sizeof out);
     return out;
   }
-  /// The next `size` bytes where they lie, or copied to `copy` where a block ends among them; valid until the next call.
+  /// The next `size` bytes where they lie, or copied to `copy` where a block ends among them;
+  /// valid until the next call.
   const std::byte* view(std::size_t size, std::vector<std::byte>& copy);
   /// Bytes of the file that were not read from it yet: what is announced to follow cannot be longer.
   std::uint64_t left() const noexcept { return left_ + (block_.size() - at_); }
@@ -100,7 +102,8 @@ class BlockReader {
 void write_file_atomically(const std::string& path, const std::string& temporary, const std::string& text);
 
 /// The text of a small file; none when there is no file. Takes no symbolic link, and nothing but a file.
-/// Throws: Error(data) when it is something else or has more than `most` bytes; Error(host) when it cannot be read.
+/// Throws: Error(data) when it is something else or has more than `most` bytes;
+/// Error(host) when it cannot be read.
 std::optional<std::string> read_small_file(const std::string& path, std::size_t most);
 
 }  // namespace fleetrun::ps

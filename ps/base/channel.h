@@ -1,5 +1,5 @@
-// The way from a client to one server. ps/memory and ps/rpc implement it; ps/client/channel_client.h is written once
-// over it.
+// The way from a client to one server. ps/memory and ps/rpc implement it;
+// ps/client/channel_client.h is written once over it.
 #pragma once
 
 #include <chrono>
@@ -48,7 +48,8 @@ class Call {
   /// The answer of a call that has ended; the reader's bytes live as long as the call.
   /// Throws: Error as the server sent it, or Error(network) naming the server when it is gone.
   virtual Reader result() = 0;
-  /// Of a call that has failed: whether the server had no part in that, and may have done what it was asked or not.
+  /// Of a call that has failed: whether the server had no part in that,
+  /// and may have done what it was asked or not.
   virtual bool was_lost() const { return false; }
 };
 
@@ -58,7 +59,8 @@ class Channel {
   /// Sends `request`; tells `endings` once when the call has ended.
   virtual std::unique_ptr<Call> start(const wire::Header& header, Message request,
                                       std::shared_ptr<Endings> endings) = 0;
-  /// Where requests to this server are best made: the heap, or memory that the server shares. Lives as long as the channel.
+  /// Where requests to this server are best made: the heap, or memory that the server shares.
+  /// Lives as long as the channel.
   virtual MessageSource messages() { return {}; }
   /// "server 0 at 127.0.0.1:40001", for messages.
   virtual const std::string& name() const noexcept = 0;

@@ -7,13 +7,14 @@
 
 namespace fleetrun::ps {
 
-/// What an answered change is safe from. process: the end of the server's process, however sudden; what the host's kernel
-/// has taken over is kept. power: that of the host, too; each answer waits for the disk, together with others.
+/// What an answered change is safe from. process: the end of the server's process, however sudden; what the
+/// host's kernel has taken over is kept. power: that of the host, too;
+/// each answer waits for the disk, together with others.
 enum class LogSync { process, power };
 
-/// What a server does where an earlier run has left something in its directory. refuse: an error says what is there.
-/// resume: it goes on with the tables and with what it knows of each trainer's changes; the trainers meet anew.
-/// replace: it removes that.
+/// What a server does where an earlier run has left something in its directory. refuse: an error says what is
+/// there. resume: it goes on with the tables and with what it knows of each trainer's changes; the trainers
+/// meet anew. replace: it removes that.
 enum class FoundCheckpoint { refuse, resume, replace };
 
 struct Durability {
@@ -24,8 +25,8 @@ struct Durability {
   /// … when the log since then has this many bytes. 0: neither makes one.
   std::uint64_t log_bytes = std::uint64_t{256} << 20;
   LogSync sync = LogSync::process;
-  /// Tells runs apart. Two empty ones are the same. Texts that differ after their last '-' alone are attempts of one run, and
-  /// what an earlier attempt has left is removed, but with resume.
+  /// Tells runs apart. Two empty ones are the same. Texts that differ after their last '-' alone are attempts
+  /// of one run, and what an earlier attempt has left is removed, but with resume.
   std::string run = {};
   FoundCheckpoint found = FoundCheckpoint::refuse;
 };

@@ -1,7 +1,8 @@
 // How rows and gradients travel: as 32-bit floats, or shorter and less exactly.
 //
 //   float16, bfloat16   the nearest; what is too large for float16 becomes its largest
-//   int8                each row as numbers from -127 to 127, and their scale before all of them: f32[rows] | i8[values]
+//   int8                each row as numbers from -127 to 127, and their scale before all of them:
+//                       f32[rows] | i8[values]
 //
 // What is shorter than 32 bits is filled up to a multiple of 8 bytes.
 #pragma once

@@ -1,5 +1,6 @@
-// How a trainer that was started again in sync mode catches up: it runs its script from the beginning, and what the process
-// before it had done there is done. The servers say how much that is; in the pass that was under way they may differ by a step.
+// How a trainer that was started again in sync mode catches up: it runs its script from the beginning, and
+// what the process before it had done there is done. The servers say how much that is; in the pass that was
+// under way they may differ by a step.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ class FastForward {
   /// Throws: Error(config) when the pass was under way with another number of threads.
   bool begin_pass(std::uint64_t number, std::uint32_t threads);
 
-  /// The steps of the thread in this pass that are on all servers, or kAll: the next step is the one after them.
+  /// The steps of the thread in this pass that are on all servers, or kAll:
+  /// the next step is the one after them.
   std::uint64_t skip_steps(std::uint32_t thread);
   /// The thread's next step in this pass, from 1.
   std::uint64_t next_step(std::uint32_t thread);

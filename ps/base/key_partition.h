@@ -23,10 +23,10 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-/// The floats [begin, end) of a dense table that the server `rank` holds. The table has as many blocks as fit with
-/// min_block floats in each, one at least and one a server at most; their sizes differ by one at most. With fewer blocks
-/// than servers they lie on servers that follow each other, from one that the table's id names, so that small tables
-/// spread; the others hold an empty block.
+/// The floats [begin, end) of a dense table that the server `rank` holds. The table has as many blocks as fit
+/// with min_block floats in each, one at least and one a server at most; their sizes differ by one at most.
+/// With fewer blocks than servers they lie on servers that follow each other, from one that the table's id
+/// names, so that small tables spread; the others hold an empty block.
 Block dense_block(const TableConfig& table, std::uint32_t servers, std::uint32_t rank) noexcept;
 
 }  // namespace fleetrun::ps

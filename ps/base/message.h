@@ -25,8 +25,8 @@ struct GiveBackBytes {
   }
 };
 
-/// Contiguous, uninitialised bytes, aligned for any scalar. They come from the heap, or from whom a transport has them
-/// from (shared memory), with how to give them back.
+/// Contiguous, uninitialised bytes, aligned for any scalar. They come from the heap, or from whom a transport
+/// has them from (shared memory), with how to give them back.
 class Message {
  public:
   Message() = default;

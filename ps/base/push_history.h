@@ -1,6 +1,6 @@
-// Which of one trainer's numbered changes a server has applied: all up to some number, and a few beyond it, since
-// changes of several threads arrive in any order. Bounded: a number that is missing when one a whole window later has
-// been applied was given up by its trainer, and counts as done.
+// Which of one trainer's numbered changes a server has applied: all up to some number, and a few beyond it,
+// since changes of several threads arrive in any order. Bounded: a number that is missing when one a whole
+// window later has been applied was given up by its trainer, and counts as done.
 //
 // Pure bookkeeping; ps/durable/gate.h holds the lock.
 #pragma once

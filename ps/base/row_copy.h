@@ -1,5 +1,5 @@
-// Copies of single rows. They are short and of a width that the compiler does not know, and a call of memcpy() for each
-// costs more than the copy.
+// Copies of single rows. They are short and of a width that the compiler does not know, and a call of
+// memcpy() for each costs more than the copy.
 #pragma once
 
 #include <cstddef>

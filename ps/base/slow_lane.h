@@ -1,5 +1,5 @@
-// Saving and loading may take long: they have a thread of their own, so that calls and keepalive pings go on meanwhile,
-// whatever transport they came by.
+// Saving and loading may take long: they have a thread of their own, so that calls and keepalive pings go on
+// meanwhile, whatever transport they came by.
 #pragma once
 
 #include <condition_variable>

@@ -18,8 +18,8 @@ struct StoredStatistics {
   bool operator==(const StoredStatistics&) const = default;
 };
 
-/// Shape: found[keys], statistics[keys] or none (of tables that keep none), values[keys, width]. What was not found is 0.
-/// Of a dense table: no keys, values[width].
+/// Shape: found[keys], statistics[keys] or none (of tables that keep none), values[keys, width]. What was not
+/// found is 0. Of a dense table: no keys, values[width].
 struct StoredRows {
   std::size_t width = 0;
   std::vector<bool> found;

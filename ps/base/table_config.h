@@ -11,8 +11,9 @@
 
 namespace fleetrun::ps {
 
-/// How a gradient g changes values w. The first block has the names and formulas of the optimizers that users write, the
-/// second those of Paddle's parameter server (facts: its sparse_sgd_rule and ctr_accessor, observed in version 2.6.2):
+/// How a gradient g changes values w. The first block has the names and formulas of the optimizers that users
+/// write, the second those of Paddle's parameter server (facts:
+/// its sparse_sgd_rule and ctr_accessor, observed in version 2.6.2):
 ///   sgd        w -= lr * g
 ///   momentum   v = momentum * v + g; w -= lr * v; with nesterov w -= lr * (g + momentum * v)
 ///   adagrad    a += g*g; w -= lr * g / (sqrt(a) + epsilon), per value; a starts at initial_accumulator
@@ -23,10 +24,11 @@ namespace fleetrun::ps {
 ///   sum        w += g (closed-form tests, counters, geo)
 ///
 ///   shared_adagrad  one a per row: w -= lr * (g/scale) * sqrt(a0 / (a0 + a)), then a += mean((g/scale)^2);
-///                   a starts at 0, a0 is initial_accumulator, scale is the push's show where the accessor scales by it
+///                   a starts at 0, a0 is initial_accumulator, scale is the push's show
+///                   where the accessor scales by it
 ///   std_adagrad     the same with an a of each value
-///   pow_adam        adam whose powers of beta1 and beta2 are kept in the row, starting at beta; epsilon outside the
-///                   correction: w -= lr * sqrt(1 - p2) / (1 - p1) * m / (sqrt(v) + epsilon)
+///   pow_adam        adam whose powers of beta1 and beta2 are kept in the row, starting at beta; epsilon
+///                   outside the correction: w -= lr * sqrt(1 - p2) / (1 - p1) * m / (sqrt(v) + epsilon)
 ///   shared_adam     pow_adam with one m and one v per row (the means over the row)
 struct UpdateRule {
   enum class Kind {
@@ -52,7 +54,8 @@ struct UpdateRule {
   float l1 = 0.0f;
   float l2 = 0.0f;
   float learning_rate_power = -0.5f;
-  /// Added to each gradient before the rule: l2_decay * w + l1_decay * sign(w), for the rows that a push touches.
+  /// Added to each gradient before the rule: l2_decay * w + l1_decay * sign(w),
+  /// for the rows that a push touches.
   float l1_decay = 0.0f;
   float l2_decay = 0.0f;
   /// Values are clipped to [low, high] after each update.
@@ -76,16 +79,18 @@ struct Initializer {
   bool operator==(const Initializer&) const = default;
 };
 
-/// What a row keeps beside its values, and when its columns beyond the first exist. Names and defaults are those of Paddle's
-/// accessors (the_one_ps.proto); the score of a row is (show - click) * nonclk_coeff + click * click_coeff.
+/// What a row keeps beside its values, and when its columns beyond the first exist. Names and defaults are
+/// those of Paddle's accessors (the_one_ps.proto); the score of a row is
+/// (show - click) * nonclk_coeff + click * click_coeff.
 struct Accessor {
-  /// plain: nothing. sparse: slot, unseen days, delta score, show, click. ctr: the same, and a pull returns show and
-  /// click before the values.
+  /// plain: nothing. sparse: slot, unseen days, delta score, show, click. ctr: the same, and a pull returns
+  /// show and click before the values.
   enum class Kind { plain, sparse, ctr };
   Kind kind = Kind::plain;
   float nonclk_coeff = 0.1f;
   float click_coeff = 1.0f;
-  /// Columns 1 and up of a row are created once its score is at least this; until then a pull gives zeros there.
+  /// Columns 1 and up of a row are created once its score is at least this;
+  /// until then a pull gives zeros there.
   float embedx_threshold = 0.0f;
   /// Save modes 1 and 2: rows of at least this score, …
   float base_threshold = 0.0f;
@@ -99,7 +104,8 @@ struct Accessor {
   float delete_after_unseen_days = 30.0f;
   /// Rows unseen for longer move to the disk tier when a checkpoint is saved.
   float ssd_unseenday_threshold = 1.0f;
-  /// ctr: gradients are divided by the push's show, by rules that know it (shared_adagrad, std_adagrad). sparse: always.
+  /// ctr: gradients are divided by the push's show, by rules that know it (shared_adagrad,
+  /// std_adagrad). sparse: always.
   bool show_scale = true;
   /// Column 0 starts at 0 instead of by the initializer.
   bool zero_init = false;
@@ -109,10 +115,12 @@ struct Accessor {
   bool operator==(const Accessor&) const = default;
 };
 
-/// When a key that is seen in training gets a row. Until then its pulls give initial values, and its pushes only count.
+/// When a key that is seen in training gets a row. Until then its pulls give initial values,
+/// and its pushes only count.
 struct Admission {
-  /// count: from its threshold-th push on, counted exactly. count_bloom: the same by counting Bloom filter, whose
-  /// memory is bounded and which may admit early, never late. probability: a pure function of seed and key.
+  /// count: from its threshold-th push on, counted exactly. count_bloom: the same by counting Bloom filter,
+  /// whose memory is bounded and which may admit early, never late.
+  /// probability: a pure function of seed and key.
   enum class Kind { always, count, count_bloom, probability };
   Kind kind = Kind::always;
   std::uint32_t threshold = 1;
@@ -127,8 +135,8 @@ struct TableConfig {
   std::uint32_t id = 0;
   std::string name;
   Kind kind = Kind::dense;
-  /// Dense: floats of the whole table, split into contiguous blocks over the servers. Sparse: trained floats of one
-  /// row; rows go to the server that the hash of their key names.
+  /// Dense: floats of the whole table, split into contiguous blocks over the servers. Sparse: trained floats
+  /// of one row; rows go to the server that the hash of their key names.
   std::uint64_t width = 0;
   UpdateRule rule;
   /// Sparse tables only; a dense table gets its first values by Client::set_dense.
@@ -143,17 +151,19 @@ struct TableConfig {
   bool operator==(const TableConfig&) const = default;
 };
 
-/// Floats that a pull of a sparse table gives per key: the width, and show and click before it for accessor ctr.
+/// Floats that a pull of a sparse table gives per key: the width,
+/// and show and click before it for accessor ctr.
 inline std::uint64_t pulled_width(const TableConfig& table) noexcept {
   return table.width + (table.accessor.kind == Accessor::Kind::ctr ? 2 : 0);
 }
 
-/// What a trainer's push means. A server knows sync, and applies all others as they come; what makes the difference is the
-/// trainer's side.
+/// What a trainer's push means. A server knows sync, and applies all others as they come; what makes the
+/// difference is the trainer's side.
 ///   async       each push is applied when it arrives
-///   sync        the pushes of one step, one of every participant, are averaged in the order (trainer, thread) and
-///               applied together, so that two runs give the same bits
-///   half_async  the threads of one trainer step together and push their mean; trainers do not wait for each other
+///   sync        the pushes of one step, one of every participant, are averaged in the order (trainer,
+///               thread) and applied together, so that two runs give the same bits
+///   half_async  the threads of one trainer step together and push their mean;
+///               trainers do not wait for each other
 ///   geo         trainers train copies of their own and exchange differences every so many steps
 enum class Mode { async, sync, half_async, geo };
 

@@ -1,48 +1,49 @@
 // What travels between a client and a server. Little-endian, arrays contiguous, nothing aligned by the
 // reader's luck: headers are multiples of 8 bytes, 64-bit arrays come before 32-bit ones.
 //
-//   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32 | incarnation u64 | epoch u64 | sequence u64 | body
+//   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32
+//              | incarnation u64 | epoch u64 | sequence u64 | body
 //
 //   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64, flags u32, slot u32}
 //              | dense x {table u32, encoding u32, floats u64} | keys u64[] of every sparse section
 //     reply    rows f32[keys, width] of every sparse section | values f32[] of every dense section
-//   push       as pull | gradients f32[keys, width] of every sparse section
-//              | shows f32[keys], clicks f32[keys] of every sparse section that has them | f32[] of every dense section
+//   push       as pull | gradients f32[keys, width] of every sparse section | shows f32[keys], clicks
+//              f32[keys] of every sparse section that has them | f32[] of every dense section
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
-//     reply    late u32: 1 for a trainer that comes while others train (ps/sync/roster.h), 0 u32 | server u64 | next change u64
-//              | barriers, all_reduces, passes so far u64 x 3 | digest of the save it was started from u64
+//     reply    late u32: 1 for a trainer that comes while others train (ps/sync/roster.h), 0 u32 | server u64
+//              | next change u64 | barriers, all_reduces, passes so far u64 x 3 | digest of its save u64
 //              | steps u64 of each thread of the trainer in that pass, as many as there are
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
 //   save_begin directory text      reply a save number that is free there u64
-//   save_freeze                    reply clients u32 | clients x {trainer u32, 0 u32, incarnation u64, number u64}
+//   save_freeze    reply clients u32 | clients x {trainer u32, 0 u32, incarnation u64, number u64}
 //   save_settle clients u32 | clients x as above: the highest of all servers
 //   save_part  directory text, save u64, mode u32       reply pieces u32 | pieces x {bytes u64, digest u64}
-//   save_text  directory text, mode u32
+//   save_text  directory text, mode u32                 save_end   committed u32: 1 when all servers have
 //   save_commit parts u32 | parts x {pieces u32 | pieces x {bytes u64, digest u64}}
-//   save_end   committed u32: 1 when all servers have
 //   load_prepare directory text, save u64 or 0 for the newest that is whole
 //     reply    save u64, digest of its manifest u64, what was wrong with a newer one text
 //   rows       table u32           reply u64
-//   stat                           reply tables u32 | tables x {id u32, kind u32, width u64, text name} | text of JSON
-//                                  (ps/server/stat_json.h)
-//   pull_touched number u64, most u64   reply generation u64, more u32, tables u32 | tables x {table u32, width u32, keys u64}
-//              | keys u64[] of every table | rows f32[keys, width] of every table (ps/server/touched_keys.h)
+//   stat                           reply tables u32 | tables x {id u32, kind u32, width u64, text name}
+//                                  | text of JSON (ps/server/stat_json.h)
+//   pull_touched number u64, most u64   reply generation u64, more u32, tables u32
+//              | tables x {table u32, width u32, keys u64} | keys u64[] of every table
+//              | rows f32[keys, width] of every table (ps/server/touched_keys.h)
 //   get        table u32, 0 u32, keys u64 | keys u64[]   of a dense table no keys
 //     reply    width u32, statistics u32 (1: they are there) | found u32[keys]
-//              | {slot u32, unseen days u32, delta score f32, show f32, click f32}[keys] | values f32[keys, width]
+//              | {slot u32, unseen u32, delta f32, show f32, click f32}[keys] | values f32[keys, width]
 //   shrink     table u32           reply erased u64, or nothing: it was done before
 //   take_staleness                 reply pushes u64, total u64, highest u64 (ps/sync/staleness.h)
 //   keep_pace  step u64, bound u64: answered when the thread may begin the step (ps/sync/pace.h)
 //   text       length u32 | bytes
 //
-// Rows and gradients of a section whose flags (sparse) or encoding (dense) say so are shorter than f32 (ps/base/encoding.h).
-// The width of a sparse section is that of what travels: gradients have the table's, rows pulled from a ctr table two more.
-// The keys of one section of a push are distinct. A client's incarnation is a random number: it tells a
-// trainer that came back from the one before it. A hello and the attend after it have a random sequence, which tells one
-// connection of an incarnation from the next. The epoch is that of the world the trainer knows, 0 without one; a stale
-// one is refused (ps/sync/roster.h).
+// Rows and gradients of a section whose flags (sparse) or encoding (dense) say so are shorter than f32
+// (ps/base/encoding.h). The width of a sparse section is that of what travels: gradients have the table's,
+// rows pulled from a ctr table two more. The keys of one section of a push are distinct. A client's
+// incarnation is a random number: it tells a trainer that came back from the one before it. A hello and the
+// attend after it have a random sequence, which tells one connection of an incarnation from the next. The
+// epoch is that of the world the trainer knows, 0 without one; a stale one is refused (ps/sync/roster.h).
 #pragma once
 
 #include <array>
@@ -62,8 +63,8 @@ static_assert(std::endian::native == std::endian::little, "messages are written 
 
 inline constexpr std::uint32_t kMagic = 0x53504c46;  // "FLPS"
 inline constexpr std::uint16_t kVersion = 4;
-/// The thread of a push that is part of no step: an empty one, where a server has had the step from the process before
-/// (ps/base/fast_forward.h), so that the client's numbers have no gaps.
+/// The thread of a push that is part of no step: an empty one, where a server has had the step from the
+/// process before (ps/base/fast_forward.h), so that the client's numbers have no gaps.
 inline constexpr std::uint32_t kNoStep = 0xffffffff;
 /// The rank of who looks on and is no trainer (fleetrun ps, ps/client/client.h).
 inline constexpr std::uint32_t kObserver = 0xffffffff;
@@ -109,8 +110,8 @@ struct Header {
   std::uint32_t thread = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t epoch = 0;
-  /// Numbers the changes of an incarnation (push, set_dense) from 1, the same on all servers, and apart from that its
-  /// barriers, its sums and its passes; 0 for what need not be told apart.
+  /// Numbers the changes of an incarnation (push, set_dense) from 1, the same on all servers, and apart from
+  /// that its barriers, its sums and its passes; 0 for what need not be told apart.
   std::uint64_t sequence = 0;
 
   bool operator==(const Header&) const = default;
@@ -168,11 +169,11 @@ struct Sections {
 struct HelloAnswer {
   std::uint32_t late = 0;
   std::uint32_t unused = 0;
-  /// A random number that a server keeps when it is started again and goes on with what it had (ps/server/server_durable.cc).
+  /// A random number that a server keeps when it is started again (ps/server/server_durable.cc).
   std::uint64_t server = 0;
   /// All changes of the incarnation before this one have been applied.
   std::uint64_t next_change = 1;
-  /// Its barriers, sums and passes that are complete; those of the process before it where this one goes on for that.
+  /// Its complete barriers, sums and passes; those of the process before it where this one goes on for that.
   std::array<std::uint64_t, 3> rounds = {};
   /// Digest of the manifest that the server was started from; 0 when it was from none.
   std::uint64_t started_from = 0;
@@ -196,8 +197,8 @@ struct PushDraft {
   std::vector<std::span<float>> shows = {};
   std::vector<std::span<float>> clicks = {};
   std::vector<std::span<float>> dense = {};
-  /// Gradients that travel encoded are filled in `plain`, where `gradients` and `dense` show it, and encoded to `encoded`
-  /// then: by sparse section, then by dense section; nullptr for sections of floats.
+  /// Gradients that travel encoded are filled in `plain`, where `gradients` and `dense` show it, and encoded
+  /// to `encoded` then: by sparse section, then by dense section; nullptr for sections of floats.
   std::vector<std::byte*> encoded = {};
   std::vector<std::vector<float>> plain = {};
 };

@@ -39,7 +39,8 @@ struct RequestPart {
   std::vector<Block> blocks;  // by dense section
 };
 
-/// Numbers a client's changes. What is in flight must fit into what a server remembers (ps/base/push_history.h).
+/// Numbers a client's changes. What is in flight must fit into what a server remembers
+/// (ps/base/push_history.h).
 ///
 /// Threads: any.
 class ChangeNumbers {
@@ -75,7 +76,8 @@ class NumberedCalls : public PendingCalls {
   std::uint64_t number_;
 };
 
-/// A client's calls of one kind that wait for the other trainers: one at a time, in the order of their numbers.
+/// A client's calls of one kind that wait for the other trainers:
+/// one at a time, in the order of their numbers.
 struct Rounds {
   std::mutex mutex;
   std::uint64_t done = 0;

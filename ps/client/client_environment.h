@@ -1,7 +1,8 @@
 // What the environment says about how a client exchanges rows and gradients:
 //
 //   FLEETRUN_PS_GRADIENTS, FLEETRUN_PS_ROWS   float32 (the default), fp16, bf16 or int8 (ps/base/encoding.h)
-//   FLEETRUN_PS_DEADLINE                      seconds that a pull or a push may take; 0 (the default): for ever
+//   FLEETRUN_PS_DEADLINE                      seconds that a pull or a push may take;
+//                                             0 (the default): for ever
 #pragma once
 
 #include "ps/client/client.h"

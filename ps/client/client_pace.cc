@@ -1,4 +1,5 @@
-// How stale this trainer's pushes are, and waiting for slower threads where that is bounded. Waiting is server 0's.
+// How stale this trainer's pushes are, and waiting for slower threads where that is bounded.
+// Waiting is server 0's.
 #include "ps/client/channel_client_state.h"
 
 namespace fleetrun::ps {

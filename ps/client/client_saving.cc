@@ -1,6 +1,6 @@
-// Saving and loading: every server does its part on its own host, whole or not at all. A save is one moment of all
-// servers: they stop letting changes in, agree on those that any of them has, let these in, and begin their cuts; then
-// training goes on, beside the writing.
+// Saving and loading: every server does its part on its own host, whole or not at all. A save is one moment
+// of all servers: they stop letting changes in, agree on those that any of them has, let these in, and begin
+// their cuts; then training goes on, beside the writing.
 #include <algorithm>
 #include <map>
 #include <utility>

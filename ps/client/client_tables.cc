@@ -267,7 +267,8 @@ std::unique_ptr<Pending> ChannelClient::push_async(const Push& request) {
   auto pending = std::make_unique<NumberedCalls>(
       changes_, head.sequence,
       options_.mode == Mode::sync ? std::chrono::milliseconds() : options_.deadlines.data);
-  // All servers hear of every change, also where they have no part in it: what one of them lacks is then known.
+  // All servers hear of every change, also where they have no part in it:
+  // what one of them lacks is then known.
   for (std::uint32_t s = 0; s < servers(); ++s) {
     if (step != 0 && before_.has(s, request.thread, step))
       drafts[s] = wire::draft_push(header(Method::push, wire::kNoStep), {});

@@ -1,8 +1,8 @@
-// What shortening has cut off from gradients, kept in the client and added to the next gradient of the same key: over many
-// steps the server receives the sum of the gradients, not the sum of their rounded values.
+// What shortening has cut off from gradients, kept in the client and added to the next gradient of the same
+// key: over many steps the server receives the sum of the gradients, not the sum of their rounded values.
 //
-// Memory is bounded: a place is kept for so many keys of a table, chosen by hash. A key that needs the place of another
-// has it; what was left of the other is lost, and counted.
+// Memory is bounded: a place is kept for so many keys of a table, chosen by hash. A key that needs the place
+// of another has it; what was left of the other is lost, and counted.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ class ErrorFeedback {
 
   explicit ErrorFeedback(std::size_t bytes_per_table = kBytesPerTable) : bytes_(bytes_per_table) {}
 
-  /// Adds what is left of earlier ones to `gradients` ([keys, width], the keys distinct), encodes them to `out`, and keeps
-  /// what that leaves.
+  /// Adds what is left of earlier ones to `gradients` ([keys, width], the keys distinct), encodes them to
+  /// `out`, and keeps what that leaves.
   void encode_rows(Encoding encoding, std::uint32_t table, std::span<const std::uint64_t> keys,
                    std::span<float> gradients, std::byte* out);
   /// The same for the block of a dense table that is on one server.

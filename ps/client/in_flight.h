@@ -1,5 +1,5 @@
-// What a client has sent to one server and the server has not answered: so much and no more, however long the server takes.
-// Who wants to send more waits.
+// What a client has sent to one server and the server has not answered: so much and no more, however long the
+// server takes. Who wants to send more waits.
 #pragma once
 
 #include <chrono>

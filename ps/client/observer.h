@@ -1,6 +1,6 @@
-// Who looks on at servers without being a trainer: the Client of ps/client/client.h under the rank wire::kObserver. It may
-// stat, get, rows, shrink and save; what only trainers do is refused with Error(config). Nobody waits for it, and it keeps
-// no job alive. ps/rpc/connect.h makes one (observe()).
+// Who looks on at servers without being a trainer: the Client of ps/client/client.h under the rank
+// wire::kObserver. It may stat, get, rows, shrink and save; what only trainers do is refused with
+// Error(config). Nobody waits for it, and it keeps no job alive. ps/rpc/connect.h makes one (observe()).
 #pragma once
 
 #include <cstdint>

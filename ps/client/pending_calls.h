@@ -27,7 +27,8 @@ class PendingCalls : public Pending {
 
   void start(Channel& channel, std::uint32_t server, const wire::Header& header, Message request);
   void on_answer(Join join, std::function<void()> finish = {});
-  /// Returns after all calls; throws the first error without waiting for the others, Error(timeout) at the limit.
+  /// Returns after all calls; throws the first error without waiting for the others,
+  /// Error(timeout) at the limit.
   void wait() override;
 
  private:

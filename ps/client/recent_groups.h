@@ -1,5 +1,5 @@
-// The key groups of the last pulls. A step pushes gradients for the keys that it pulled, in the same order: their groups
-// need not be found again.
+// The key groups of the last pulls. A step pushes gradients for the keys that it pulled, in the same order:
+// their groups need not be found again.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Connections are counted (`generation`); what a connection of before says is not heard. A thread of its own makes the
-// next one, and sends what is unanswered, in the order in which it was first sent.
+// Connections are counted (`generation`); what a connection of before says is not heard. A thread of its own
+// makes the next one, and sends what is unanswered, in the order in which it was first sent.
 #include "ps/client/recovering_channel.h"
 
 #include <condition_variable>
@@ -249,7 +249,8 @@ RecoveringChannel::~RecoveringChannel() {
   state_->thread.join();
   const std::lock_guard lock(state_->mutex);
   std::swap(last, state_->channel);
-  // What it holds on to may end a thread, and must not do so on that thread, with the last call that is under way.
+  // What it holds on to may end a thread, and must not do so on that thread,
+  // with the last call that is under way.
   state_->connect = nullptr;
   if (!state_->failure) state_->fail(Error(ErrorKind::network, name_ + ": this client is gone"));
 }

@@ -1,5 +1,6 @@
-// A channel to a server that may be started again: when its connection is lost another one is made, and every request
-// that was not answered is sent again. The server tells which it has done already (ps/durable/gate.h, ps/sync/meeting.h).
+// A channel to a server that may be started again: when its connection is lost another one is made, and every
+// request that was not answered is sent again. The server tells which it has done already
+// (ps/durable/gate.h, ps/sync/meeting.h).
 #pragma once
 
 #include <atomic>
@@ -12,8 +13,8 @@
 
 namespace fleetrun::ps {
 
-/// Connects to the server again, with the hello of the same incarnation. Calls the function it is given, from any thread,
-/// once that connection is lost. Gives up soon when the flag is set.
+/// Connects to the server again, with the hello of the same incarnation. Calls the function it is given, from
+/// any thread, once that connection is lost. Gives up soon when the flag is set.
 /// Throws: Error, when the server does not come back, or not as it was: then nothing more is tried.
 using Reconnect =
     std::function<std::unique_ptr<Channel>(std::function<void()> on_lost, const std::atomic<bool>& give_up)>;

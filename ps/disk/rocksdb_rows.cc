@@ -1,15 +1,20 @@
-// One database for a table: shard u8 | key u64, big endian (so that a shard's rows lie together, in key order) -> the
-// row's floats as they are in memory.
+// One database for a table: shard u8 | key u64, big endian (so that a shard's rows lie together, in key
+// order) -> the row's floats as they are in memory.
 //
-//   no write-ahead log   the rows are worth nothing without this process; a crash recovers them from elsewhere
-//   no compression       trained floats do not shrink: their low bits are noise. It would cost time for a few percent
-//   Bloom filters        10 bits a key in files, and one in front of what is not in a file yet: most keys that memory
-//                        does not have are new, and must not cost a read
-//   one bound            blocks, indexes, filters and unwritten rows of all tables of a server count against one cache
-//   buffered reads       so that the kernel's page cache, which gives way to others, serves rows that come and go
+//   no write-ahead log   the rows are worth nothing without this process;
+//                        a crash recovers them from elsewhere
+//   no compression       trained floats do not shrink: their low bits are noise.
+//                        It would cost time for a few percent
+//   Bloom filters        10 bits a key in files, and one in front of what is not in a file yet: most keys
+//                        that memory does not have are new, and must not cost a read
+//   one bound            blocks, indexes, filters and unwritten rows of all tables
+//                        of a server count against one cache
+//   buffered reads       so that the kernel's page cache, which gives way to others,
+//                        serves rows that come and go
 //
-// A disk that is full stops RocksDB's background work, and every change fails from then on, while what is kept can
-// be read. So each change first asks it to go on when the change before has failed: space that was made is used.
+// A disk that is full stops RocksDB's background work, and every change fails from then on, while what is
+// kept can be read. So each change first asks it to go on when the change before has failed:
+// space that was made is used.
 #include "ps/disk/rocksdb_rows.h"
 
 #include <rocksdb/cache.h>
@@ -61,8 +66,9 @@ rocksdb::Slice slice_of(const Key& key) noexcept {
   return {key.data(), key.size()};
 }
 
-// RocksDB's own log, which would lie beside the rows, ends the process when the disk is full: Debian's library has its
-// assertions (tests/integration/ps/disk/disk_trouble_test.cc). What fails is told by statuses anyway.
+// RocksDB's own log, which would lie beside the rows, ends the process when the disk is full: Debian's
+// library has its assertions (tests/integration/ps/disk/disk_trouble_test.cc).
+// What fails is told by statuses anyway.
 class Quiet final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
@@ -94,7 +100,8 @@ rocksdb::BlockBasedTableOptions file_options(const Memory& memory) {
   rocksdb::BlockBasedTableOptions options;
   options.block_cache = memory.cache;
   options.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  // In pieces that come and go with the blocks: an index of all rows would be the memory that the rows should free.
+  // In pieces that come and go with the blocks: an index of all rows would be the memory
+  // that the rows should free.
   options.cache_index_and_filter_blocks = true;
   options.pin_l0_filter_and_index_blocks_in_cache = true;
   options.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
@@ -266,7 +273,8 @@ class RocksdbRows final : public ColdRows {
   Counts counts_{};
 };
 
-// The positions in `keys` of those that are here, rising, and when `rows` is not null their rows, in that order.
+// The positions in `keys` of those that are here, rising,
+// and when `rows` is not null their rows, in that order.
 std::vector<std::uint32_t> RocksdbRows::find(std::size_t shard, std::span<const std::uint64_t> keys,
                                              char* rows) const {
   std::vector<std::uint32_t> found;

@@ -1,5 +1,5 @@
-// Cold rows in RocksDB: one database per table, in a directory of its own (ps/disk/row_directory.h). RocksDB's headers
-// are seen by rocksdb_rows.cc alone.
+// Cold rows in RocksDB: one database per table, in a directory of its own (ps/disk/row_directory.h).
+// RocksDB's headers are seen by rocksdb_rows.cc alone.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct RocksdbStoreOptions {
   std::string directory;
   /// Whose they are, for whoever finds one: "job …, server 0".
   std::string owner;
-  /// What all tables of the store together may have in memory for blocks, indexes, filters and rows that are being
-  /// written. More than 1 MiB.
+  /// What all tables of the store together may have in memory for blocks, indexes, filters and rows that are
+  /// being written. More than 1 MiB.
   std::uint64_t cache_bytes = std::uint64_t{64} << 20;
 };
 

@@ -1,5 +1,5 @@
-// What a server keeps of itself: a save of its tables like any other (ps/saving/snapshot.h), that has its share of the
-// changes and of the meeting beside them, and the log from there on.
+// What a server keeps of itself: a save of its tables like any other (ps/saving/snapshot.h), that has its
+// share of the changes and of the meeting beside them, and the log from there on.
 //
 //   DIRECTORY/server-<rank, 5 digits>/
 //     lock         held by the server that uses the directory
@@ -35,7 +35,8 @@ std::vector<std::byte> to_bytes(const KeptState& state);
 KeptState parse_kept_state(const std::vector<std::byte>& bytes);
 
 std::string directory_of_server(const std::string& directory, std::uint32_t rank);
-/// Makes the server's own directory, and takes it for this process. Throws: Error(config) when another has it.
+/// Makes the server's own directory, and takes it for this process.
+/// Throws: Error(config) when another has it.
 UniqueFd lock_directory(const std::string& directory);
 
 /// What the directory is of. Tables, mode and numbers are in `server`.

@@ -1,12 +1,13 @@
-// The gate that every change to a server's tables goes through. It lets each numbered change in once, and it can be
-// closed, so that a cut through the tables lies between changes.
+// The gate that every change to a server's tables goes through. It lets each numbered change in once, and it
+// can be closed, so that a cut through the tables lies between changes.
 //
 //   a change    claim -> [enter] -> applied, refused or dropped
 //   a cut       freeze -> [settle] -> (begin the cut) -> open
 //
-// A cut over several servers contains each change on all of them or on none: every server freezes and says how far each
-// trainer's changes have come; each is told the maximum over all servers, and settles: it lets exactly the changes up to
-// there in, and waits for them. While a gate is closed, changes are kept aside, not refused; pulls do not go through it.
+// A cut over several servers contains each change on all of them or on none: every server freezes and says
+// how far each trainer's changes have come; each is told the maximum over all servers, and settles: it lets
+// exactly the changes up to there in, and waits for them. While a gate is closed, changes are kept aside, not
+// refused; pulls do not go through it.
 #pragma once
 
 #include <chrono>
@@ -51,8 +52,9 @@ class Gate {
 
   /// Closes the gate, and returns when no change is inside. Waits while another cut holds it.
   Sequences freeze();
-  /// Lets the changes up to `upto` in, and returns when all of them are applied, apart from those of clients that are
-  /// gone. Throws: Error(timeout) naming the change that did not come within `patience`; the gate stays closed.
+  /// Lets the changes up to `upto` in, and returns when all of them are applied, apart from those of clients
+  /// that are gone. Throws: Error(timeout) naming the change that did not come within `patience`;
+  /// the gate stays closed.
   void settle(const Sequences& upto, std::chrono::milliseconds patience);
   /// What was kept aside goes on, on this thread. Opening an open gate does nothing.
   void open();
@@ -79,8 +81,8 @@ class Gate {
   /// A claim that never entered is given up: the change may come again.
   void dropped(const ChangeId& id);
 
-  /// The server is stopping: what is kept aside, and what comes from now on, is refused with Error(network). A cut under
-  /// way goes on.
+  /// The server is stopping: what is kept aside, and what comes from now on,
+  /// is refused with Error(network). A cut under way goes on.
   void close();
 
   // Who makes changes.

@@ -1,5 +1,5 @@
-// A server's gate, frozen for a cut: it opens when this goes, and by itself when whoever froze it does not come back in
-// time, so that no trainer waits for a saver that has died.
+// A server's gate, frozen for a cut: it opens when this goes, and by itself when whoever froze it does not
+// come back in time, so that no trainer waits for a saver that has died.
 #pragma once
 
 #include <chrono>

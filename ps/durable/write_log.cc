@@ -1,4 +1,5 @@
-// A record is written with one writev, so that a process that is killed leaves a whole record or a beginning of one.
+// A record is written with one writev, so that a process that is killed leaves a whole record
+// or a beginning of one.
 #include "ps/durable/write_log.h"
 
 #include <fcntl.h>

@@ -4,10 +4,10 @@
 //   segment  "FLPSLOG1" | segment u64 | record...
 //   record   mark u32 | length u32 | kind u32 | crc32c u32 | durable u64 | payload
 //
-// The checksum covers the segment, where the record begins, and everything of it but the mark and itself, so that a
-// record is none at any other place. `durable` is how far the segment was safe when the record was written: what is
-// unreadable before that was lost from a disk, and is an error; what is unreadable after it was never answered, and is
-// cut off.
+// The checksum covers the segment, where the record begins, and everything of it but the mark and itself, so
+// that a record is none at any other place. `durable` is how far the segment was safe when the record was
+// written: what is unreadable before that was lost from a disk, and is an error; what is unreadable after it
+// was never answered, and is cut off.
 #pragma once
 
 #include <condition_variable>
@@ -33,8 +33,8 @@ using BytePieces = std::vector<std::span<const std::byte>>;
 /// Threads: all calls may be made from several threads at once.
 class WriteLog {
  public:
-  /// Begins `segment`, durably. `broken` is called, once, when the disk has failed to keep what it was given: what waits
-  /// for it is then never answered. Throws: Error(host) naming the file.
+  /// Begins `segment`, durably. `broken` is called, once, when the disk has failed to keep what it was given:
+  /// what waits for it is then never answered. Throws: Error(host) naming the file.
   WriteLog(std::string directory, std::uint64_t segment, LogSync sync,
            std::function<void(const Error&)> broken = {});
   ~WriteLog();
@@ -43,7 +43,8 @@ class WriteLog {
 
   /// Throws: Error(host) when it cannot be written; nothing of it is in the log then.
   void append(std::uint32_t kind, const BytePieces& payload);
-  /// Calls `then` when all that has been appended is as safe as LogSync says: at once, or from another thread.
+  /// Calls `then` when all that has been appended is as safe as LogSync says:
+  /// at once, or from another thread.
   void when_safe(std::function<void()> then);
   /// What is appended from now on goes to a new segment, whose number is returned.
   std::uint64_t rotate();
@@ -84,9 +85,9 @@ struct ReplayedLog {
   std::uint64_t cut_off = 0;
 };
 
-/// Calls `take` with each record of the segments from `first` on, in order, and cuts off what the last one has
-/// unanswered. No segment is no record. Throws: Error(data) naming the file and the byte where records are missing or
-/// damaged.
+/// Calls `take` with each record of the segments from `first` on, in order, and cuts off what the last one
+/// has unanswered. No segment is no record. Throws: Error(data) naming the file
+/// and the byte where records are missing or damaged.
 ReplayedLog replay_log(const std::string& directory, std::uint64_t first,
                        const std::function<void(LogRecord&)>& take);
 /// Removes the segments before `first`.

@@ -1,5 +1,5 @@
-// The exchanging thread waits to be asked, by the push that completes an interval or by a call that needs the servers to
-// have everything; it never polls.
+// The exchanging thread waits to be asked, by the push that completes an interval or by a call that needs the
+// servers to have everything; it never polls.
 #include "ps/geo/geo_client.h"
 
 #include <condition_variable>

@@ -1,14 +1,17 @@
-// Geo mode: a trainer that trains a copy of the tables of its own, with the user's rule, and every so many pushes
-// exchanges differences with the servers, whose tables add up:
+// Geo mode: a trainer that trains a copy of the tables of its own, with the user's rule, and every so many
+// pushes exchanges differences with the servers, whose tables add up:
 //
-//   change = (mine - the servers') / trainers, for what was touched     sent, and counted as the servers' from now on
-//   mine += now - the servers' as I knew it                             for what others have touched, and dense tables
+//   change = (mine - the servers') / trainers, for what was touched     sent, and counted as the servers'
+//                                                                       from now on
+//   mine += now - the servers' as I knew it                             for what others have touched, and
+//                                                                       dense tables
 //
-// so that a change of mine that the servers have only a share of stays in my copy until it has got there too. This is
-// what Paddle's geo communicator does; an update of one trainer is exactly the user's optimizer.
+// so that a change of mine that the servers have only a share of stays in my copy until it has got there too.
+// This is what Paddle's geo communicator does; an update of one trainer is exactly the user's optimizer.
 //
-// A thread exchanges while training goes on. The next exchange waits for the one before, so a trainer is at most two
-// intervals ahead of what it has heard. Pulls that make no rows (create = false: evaluation) go to the servers.
+// A thread exchanges while training goes on. The next exchange waits for the one before, so a trainer is at
+// most two intervals ahead of what it has heard. Pulls that make no rows (create = false:
+// evaluation) go to the servers.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +22,9 @@
 
 namespace fleetrun::ps {
 
-/// The servers' tables of `tables` in geo mode: changes are added to their values, rows keep no statistics. Throws:
-/// Error(config) naming a table whose keys are admitted, or whose rows show statistics: copies that differ cannot count.
+/// The servers' tables of `tables` in geo mode: changes are added to their values, rows keep no statistics.
+/// Throws: Error(config) naming a table whose keys are admitted, or whose rows show statistics:
+/// copies that differ cannot count.
 std::vector<TableConfig> geo_tables(std::vector<TableConfig> tables);
 
 struct GeoOptions {
@@ -31,8 +35,8 @@ struct GeoOptions {
   std::uint32_t steps = 400;
 };
 
-/// Begins, leaves and ends of passes, barriers, saves and the goodbye exchange first, so that the servers have what was
-/// trained. Throws: an error of the exchanging thread from the next call.
+/// Begins, leaves and ends of passes, barriers, saves and the goodbye exchange first, so that the servers
+/// have what was trained. Throws: an error of the exchanging thread from the next call.
 std::unique_ptr<Client> make_geo_client(std::unique_ptr<Client> servers, const GeoOptions& options);
 
 }  // namespace fleetrun::ps

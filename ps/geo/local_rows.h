@@ -1,9 +1,10 @@
-// Geo mode, the trainer's side: which rows of a sparse table this trainer has, what the servers had in them when it last
-// heard, and which of them it has changed since.
+// Geo mode, the trainer's side: which rows of a sparse table this trainer has, what the servers had in them
+// when it last heard, and which of them it has changed since.
 //
 //   unknown ──claim──▶ awaited ──arrive, follow──▶ held ──touch──▶ held and touched ──take_changes──▶ held
 //
-// The trainer's own values lie in a SparseTable with the user's rule; here are the servers' values beside them.
+// The trainer's own values lie in a SparseTable with the user's rule;
+// here are the servers' values beside them.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,11 @@ class LocalRows {
     std::vector<std::uint64_t> keys;
     std::vector<float> values;
   };
-  /// (the trainer's - the servers') * share of every touched row, which counts as the servers' from now on. A row that
-  /// is touched meanwhile is taken, or stays touched.
+  /// (the trainer's - the servers') * share of every touched row, which counts as the servers' from now on. A
+  /// row that is touched meanwhile is taken, or stays touched.
   Changes take_changes(float share);
-  /// values[keys, width] that the servers have now. What they changed is added to the trainer's; awaited keys arrive,
-  /// and unknown ones are left out.
+  /// values[keys, width] that the servers have now. What they changed is added to the trainer's; awaited keys
+  /// arrive, and unknown ones are left out.
   void follow(std::span<const std::uint64_t> keys, std::span<const float> values);
   std::vector<std::uint64_t> held_keys() const;
 

@@ -11,7 +11,8 @@
 
 namespace fleetrun::ps {
 
-/// `servers` parts, as a cluster would split the tables, and one client per trainer. All parts share the memory.
+/// `servers` parts, as a cluster would split the tables, and one client per trainer.
+/// All parts share the memory.
 std::vector<std::unique_ptr<Client>> make_in_process(std::uint32_t servers, std::uint32_t trainers, Mode mode,
                                                      const std::vector<TableConfig>& tables,
                                                      const TableMemory& memory = {});

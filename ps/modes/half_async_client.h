@@ -1,8 +1,9 @@
-// Half-asynchronous mode: the threads of one trainer step together and push their mean; trainers do not wait for each
-// other.
+// Half-asynchronous mode: the threads of one trainer step together and push their mean;
+// trainers do not wait for each other.
 //
-// A thread's push is done when every thread of the pass has pushed its step, or left the pass, and the servers have applied
-// the mean of what they pushed. The last one to come sends it; the others wait for that, not for a clock.
+// A thread's push is done when every thread of the pass has pushed its step, or left the pass, and the
+// servers have applied the mean of what they pushed. The last one to come sends it;
+// the others wait for that, not for a clock.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Several pushes as one: their keys and gradients one after the other, which whoever sends or applies it adds up by key.
+// Several pushes as one: their keys and gradients one after the other,
+// which whoever sends or applies it adds up by key.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace fleetrun::ps {
 /// Owns what its push names.
 class MergedPush {
  public:
-  /// Each gradient times `scale`: 1 / number of pushes makes the mean, in which a key that some lack counts as zero there.
-  /// Shows and clicks are counts, and stay what they are.
+  /// Each gradient times `scale`: 1 / number of pushes makes the mean, in which a key that some lack counts
+  /// as zero there. Shows and clicks are counts, and stay what they are.
   /// Throws: Error(config) for dense gradients of one table that differ in size.
   MergedPush(std::span<const Push* const> pushes, float scale);
   MergedPush(const MergedPush&) = delete;

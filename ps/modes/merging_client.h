@@ -1,8 +1,9 @@
-// Asynchronous mode with merging: pushes that wait to be sent are added up into one, as Paddle's communicator does.
+// Asynchronous mode with merging: pushes that wait to be sent are added up into one,
+// as Paddle's communicator does.
 //
-// Pushes queue for a thread that sends them, one message after the other. When it comes to the next it takes all that wait,
-// up to a number, and sends their sum; when only one waits it is sent as it is, nobody waits for more. Where the queue is
-// full, push_async waits for room.
+// Pushes queue for a thread that sends them, one message after the other. When it comes to the next it takes
+// all that wait, up to a number, and sends their sum; when only one waits it is sent as it is, nobody waits
+// for more. Where the queue is full, push_async waits for room.
 #pragma once
 
 #include <cstddef>

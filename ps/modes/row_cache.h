@@ -1,8 +1,10 @@
-// Rows of hot keys, kept by the trainer: a pull asks the servers only for those that it has not seen for some steps.
+// Rows of hot keys, kept by the trainer: a pull asks the servers only for those
+// that it has not seen for some steps.
 //
-// A row that comes from the cache is at most `steps` of this client's pushes old (its own among what it lacks); with 0
-// nothing is kept. Memory is bounded: a key has one of four places, and the one that was fetched longest ago gives way.
-// Loading and shrinking empty it. For asynchronous modes: in sync mode every step has to see the one before it.
+// A row that comes from the cache is at most `steps` of this client's pushes old (its own among what it
+// lacks); with 0 nothing is kept. Memory is bounded: a key has one of four places, and the one that was
+// fetched longest ago gives way. Loading and shrinking empty it. For asynchronous modes: in sync mode every
+// step has to see the one before it.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What makes a client that talks to servers a trainer of a mode: servers apply what comes, except in sync mode; all else
-// is the trainer's side.
+// What makes a client that talks to servers a trainer of a mode: servers apply what comes, except in sync
+// mode; all else is the trainer's side.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,13 @@ struct TrainerMode {
   /// async: pushes in one message, and pushes that wait for one, at most (ps/modes/merging_client.h).
   std::uint32_t merged = 1;
   std::uint32_t waiting = 16;
-  /// async and half_async: steps that a thread may be ahead of the slowest one of the job (ps/modes/paced_client.h); 0: any.
+  /// async and half_async: steps that a thread may be ahead of the slowest one of the job
+  /// (ps/modes/paced_client.h); 0: any.
   std::uint32_t most_ahead = 0;
 };
 
-/// The servers' tables of `tables`: in geo mode other ones than the trainers' (geo_tables()). Throws: as geo_tables().
+/// The servers' tables of `tables`: in geo mode other ones than the trainers' (geo_tables()).
+/// Throws: as geo_tables().
 std::vector<TableConfig> server_tables(Mode mode, const std::vector<TableConfig>& tables);
 
 /// `servers`, a client of server_tables(), as a trainer uses it.

@@ -1,4 +1,5 @@
-// What a process proves to parameter servers, and they to it: that both know the job's secret (runtime/connect/access.h).
+// What a process proves to parameter servers, and they to it:
+// that both know the job's secret (runtime/connect/access.h).
 #pragma once
 
 #include "runtime/connect/access.h"

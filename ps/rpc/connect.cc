@@ -1,5 +1,5 @@
-// One channel per server, which all find each other first; where a server may come back (ConnectOptions::recover_within),
-// what it did not answer is sent again (ps/client/recovering_channel.h).
+// One channel per server, which all find each other first; where a server may come back
+// (ConnectOptions::recover_within), what it did not answer is sent again (ps/client/recovering_channel.h).
 #include "ps/rpc/connect.h"
 
 #include <atomic>
@@ -25,7 +25,8 @@ constexpr std::chrono::seconds kSayWhoIsMissing{3};
 constexpr std::chrono::milliseconds kTryAgain{200};
 constexpr std::chrono::milliseconds kLookAtHellos{20};  // while connections are still being made
 
-// A participant of a step in sync mode waits, with its push, for all others: there can be no limit to their bytes together.
+// A participant of a step in sync mode waits, with its push, for all others:
+// there can be no limit to their bytes together.
 InFlight::Limits limits_of(const ClientOptions& client) {
   InFlight::Limits limits;
   limits.patience = client.deadlines.data;
@@ -37,7 +38,8 @@ RpcChannelOptions channel_options(const ClientOptions& client, const ConnectOpti
   return {limits_of(client), options.silence};
 }
 
-// Connects to all servers at once, says hello to each, and again to those that are not there yet or went away in between.
+// Connects to all servers at once, says hello to each, and again to those that are
+// not there yet or went away in between.
 class Introduction {
  public:
   // Which servers the channels lead to, by rank.

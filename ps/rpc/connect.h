@@ -1,9 +1,9 @@
 // A Client over gRPC, or over the memory that it shares with servers on its own host (ps/rpc/transport.h).
 //
-// A server that dies is noticed at once, one whose host is cut off or frozen, or that is stopped, within 15 s. What is sent twice, because the
-// server was started again in between, is applied once. Client and server prove the job's secret to each other before the first call,
-// and every call and answer after it (ps/rpc/session.h). No proxies, no compression, no encryption: for the network of a
-// job.
+// A server that dies is noticed at once, one whose host is cut off or frozen, or that is stopped, within 15
+// s. What is sent twice, because the server was started again in between, is applied once. Client and server
+// prove the job's secret to each other before the first call, and every call and answer after it
+// (ps/rpc/session.h). No proxies, no compression, no encryption: for the network of a job.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,8 @@ struct ConnectOptions {
   std::chrono::milliseconds connect_timeout{std::chrono::minutes(5)};
   Access access = {};
   Transport transport = Transport::automatic;
-  /// How long a server that is gone may take to come back, started again with what it had; meanwhile calls wait, and what
-  /// it did not answer is sent again. 0: calls fail at once.
+  /// How long a server that is gone may take to come back, started again with what it had; meanwhile calls
+  /// wait, and what it did not answer is sent again. 0: calls fail at once.
   std::chrono::milliseconds recover_within{0};
   /// A server that shows no sign of life for so long, because it is stopped or its host is cut off, is gone.
   std::chrono::milliseconds silence{15000};
@@ -36,8 +36,8 @@ struct ConnectOptions {
 std::unique_ptr<Client> connect(const std::vector<std::string>& endpoints, const ClientOptions& client,
                                 const ConnectOptions& options = {});
 
-/// The same for who looks on (ps/client/observer.h), which takes the tables as the servers have them. What it only reads may take
-/// as long as the connection, too.
+/// The same for who looks on (ps/client/observer.h), which takes the tables as the servers have them. What it
+/// only reads may take as long as the connection, too.
 Observer observe(const std::vector<std::string>& endpoints, const ConnectOptions& options = {});
 
 }  // namespace fleetrun::ps

@@ -1,5 +1,5 @@
-// One attempt to connect to a server by one way and to prove the job's secret to each other (runtime/connect/knock.h). Does not
-// block: the caller polls.
+// One attempt to connect to a server by one way and to prove the job's secret to each other
+// (runtime/connect/knock.h). Does not block: the caller polls.
 #pragma once
 
 #include <poll.h>
@@ -18,8 +18,8 @@ namespace fleetrun::ps {
 
 class Dial {
  public:
-  /// Begins; a name is looked up first, which may take its time. `name` is how errors call the server: "server 0 at
-  /// 127.0.0.1:6180". Of an endpoint with several addresses attempt n tries the n-th.
+  /// Begins; a name is looked up first, which may take its time. `name` is how errors call the server:
+  /// "server 0 at 127.0.0.1:6180". Of an endpoint with several addresses attempt n tries the n-th.
   Dial(const std::string& endpoint, const std::string& name, const Access& access, std::size_t attempt,
        Way way = Way::tcp);
 

@@ -52,8 +52,8 @@ Error error_of(const grpc::Status& status, const std::string& server) {
 
 }  // namespace
 
-// One request and its answer. Owned by the RpcCall that waits for it and, until gRPC, or the link through shared memory,
-// has reported its end, by itself.
+// One request and its answer. Owned by the RpcCall that waits for it and, until gRPC, or the link through
+// shared memory, has reported its end, by itself.
 struct RpcChannel::Exchange {
   grpc::ClientContext context;
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;

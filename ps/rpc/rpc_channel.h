@@ -1,9 +1,9 @@
-// A client's connection to one server: over gRPC, or, where the server offers that, through the memory that both share
-// (ps/shm/link.h). Requests are filled in the memory that gRPC sends from; answers are read from the pieces that gRPC
-// received, by the thread that waits.
+// A client's connection to one server: over gRPC, or, where the server offers that, through the memory that
+// both share (ps/shm/link.h). Requests are filled in the memory that gRPC sends from; answers are read from
+// the pieces that gRPC received, by the thread that waits.
 //
-// A call "attend" stays open from hello to goodbye: when it ends, the server is gone, and so is every later call, also
-// when something else answers on that port by then. Nothing is ever sent twice.
+// A call "attend" stays open from hello to goodbye: when it ends, the server is gone, and so is every later
+// call, also when something else answers on that port by then. Nothing is ever sent twice.
 #pragma once
 
 #include <chrono>
@@ -50,10 +50,12 @@ class RpcChannel final : public Channel {
                                     std::chrono::system_clock::time_point deadline);
   /// The server hears of it from now on when this process goes.
   void attend(Message request);
-  /// `on_lost` is called when the connection is, or when the server ends it; at once where it was already. After attend().
+  /// `on_lost` is called when the connection is, or when the server ends it;
+  /// at once where it was already. After attend().
   void when_lost(std::function<void()> on_lost);
 
-  /// Throws: Error(network) when the server is gone, Error(timeout) when there is no room for more requests to it.
+  /// Throws: Error(network) when the server is gone, Error(timeout)
+  /// when there is no room for more requests to it.
   std::unique_ptr<Call> start(const wire::Header& header, Message request,
                               std::shared_ptr<Endings> endings) override;
   MessageSource messages() override { return link_ ? link_->messages() : MessageSource(); }

@@ -2,7 +2,8 @@
 // take events from one queue; a call that waits for other trainers holds no thread. Saving and loading, which
 // may take long, have a thread of their own, so that calls and keepalive pings go on meanwhile.
 //
-// Connections come from the doorkeeper, which has made a session of each; a call proves that it belongs to one.
+// Connections come from the doorkeeper, which has made a session of each;
+// a call proves that it belongs to one.
 //
 // A call: requested -> read -> handled by ps::Server -> finished. It is freed when it is finished and gRPC
 // has reported its end, which also tells whether the peer went away ("attend": the trainer is lost).

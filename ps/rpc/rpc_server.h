@@ -12,7 +12,8 @@
 namespace fleetrun::ps {
 
 struct RpcServerOptions {
-  /// fleetrun keeps a socket at the endpoint that does not listen (FLEETRUN_LISTEN); the server binds beside it.
+  /// fleetrun keeps a socket at the endpoint that does not listen (FLEETRUN_LISTEN);
+  /// the server binds beside it.
   bool held_by_launcher = false;
   /// What connections have to prove.
   Access access = {};

@@ -1,11 +1,13 @@
-// What makes a call on a connection provably the other side's: its session, the keys of which the handshake has made
-// (runtime/secure/handshake), a number that is used once, and a code over the number, the method and the whole body.
+// What makes a call on a connection provably the other side's: its session, the keys of which the handshake
+// has made (runtime/secure/handshake), a number that is used once,
+// and a code over the number, the method and the whole body.
 //
 //   request  metadata "fleetrun-proof-bin" = u64 session │ u64 number │ code[16] over method path, 0, body
 //   answer   metadata "fleetrun-proof-bin" = code[16] over body, under the request's number
 //
-// A call that comes twice, that was changed, or that belongs to another connection changes nothing. Not covered without
-// TLS: what is sent can be read by who sees the network, and an error's text could be changed there.
+// A call that comes twice, that was changed, or that belongs to another connection changes nothing. Not
+// covered without TLS: what is sent can be read by who sees the network,
+// and an error's text could be changed there.
 #pragma once
 
 #include <atomic>
@@ -38,7 +40,8 @@ std::string to_text(const CallProof& proof);
 /// nullopt: it is not of the form above.
 std::optional<CallProof> parse_proof(std::string_view text) noexcept;
 
-/// Which numbers have been there. They come in any order, as calls of many threads do, but none is far behind.
+/// Which numbers have been there. They come in any order, as calls of many threads do,
+/// but none is far behind.
 class CallWindow {
  public:
   static constexpr std::uint64_t kWidth = 65536;
@@ -83,8 +86,8 @@ class ServerSession {
   CallWindow window_;
 };
 
-/// The sessions of a server. One ends with its trainer's connection; of those that never got as far as that, the one
-/// that was quiet longest gives way when there are kMost.
+/// The sessions of a server. One ends with its trainer's connection; of those that never got as far as that,
+/// the one that was quiet longest gives way when there are kMost.
 class Sessions {
  public:
   static constexpr std::size_t kMost = 16384;

@@ -1,8 +1,9 @@
 // By which ways a trainer reaches a server.
 //
-// Every server listens at its endpoint. On the same host it can also be reached through unix sockets whose abstract names
-// are made of the address and the port, and which exist for no other host: one for calls over gRPC, one to share memory
-// with processes of its own user. A trainer takes the best way that its server offers.
+// Every server listens at its endpoint. On the same host it can also be reached through unix sockets whose
+// abstract names are made of the address and the port, and which exist for no other host: one for calls over
+// gRPC, one to share memory with processes of its own user.
+// A trainer takes the best way that its server offers.
 #pragma once
 
 #include <sys/socket.h>
@@ -40,8 +41,8 @@ struct LocalAddress {
 };
 LocalAddress local_address(const sockaddr* address, socklen_t size, Way way);
 
-/// Listens for the same host's processes beside a socket that listens at an endpoint. No socket when something else has
-/// that name: the endpoint is enough.
+/// Listens for the same host's processes beside a socket that listens at an endpoint. No socket when
+/// something else has that name: the endpoint is enough.
 UniqueFd listen_beside(int socket, Way way);
 
 }  // namespace fleetrun::ps

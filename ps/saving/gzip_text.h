@@ -7,8 +7,8 @@
 
 namespace fleetrun::ps {
 
-/// Calls `take` with each line, without its end, and its number from 1. Throws: Error(data) naming the file when it is
-/// damaged or has a line of more than 16 MiB; Error(host) when it cannot be read.
+/// Calls `take` with each line, without its end, and its number from 1. Throws: Error(data) naming the file
+/// when it is damaged or has a line of more than 16 MiB; Error(host) when it cannot be read.
 void read_lines(const std::string& path,
                 const std::function<void(std::string_view line, std::size_t number)>& take);
 

@@ -4,9 +4,9 @@
 //   DIRECTORY/manifest            the newest save, put in place last, by rename
 //   DIRECTORY/manifest.previous   the one before it
 //
-// The manifest decides which save is in a directory: until the new one is in place the old one, with its pieces, is
-// whole; a directory without a manifest holds no save. Names of pieces follow from numbers, so that no manifest can name
-// a file elsewhere.
+// The manifest decides which save is in a directory: until the new one is in place the old one, with its
+// pieces, is whole; a directory without a manifest holds no save. Names of pieces follow from numbers, so
+// that no manifest can name a file elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,15 @@ namespace fleetrun::ps {
 /// Throws: Error(config) naming the modes.
 SaveMode save_mode_of(std::uint32_t number);
 
-/// Which save: its number is unlike that of any file in the directory; a run's epoch grows with each change of its world.
+/// Which save: its number is unlike that of any file in the directory;
+/// a run's epoch grows with each change of its world.
 struct SaveName {
   std::string directory;
   std::uint64_t save = 0;
   SaveMode mode = SaveMode::all;
   std::uint64_t epoch = 0;
-  /// The run of the job (FLEETRUN_RUN), hexadecimal; empty outside one. Epochs of different runs do not compare.
+  /// The run of the job (FLEETRUN_RUN), hexadecimal; empty outside one.
+  /// Epochs of different runs do not compare.
   std::string run = {};
 };
 
@@ -43,7 +45,8 @@ struct Manifest {
   SaveMode mode = SaveMode::all;
   std::uint64_t epoch = 0;
   std::string run = {};
-  /// By rank of the server that wrote them. A server that saves for itself alone names its own, the others' are empty.
+  /// By rank of the server that wrote them. A server that saves for itself alone names its own,
+  /// the others' are empty.
   std::vector<std::vector<SavedPiece>> parts;
 
   bool operator==(const Manifest&) const = default;
@@ -58,9 +61,9 @@ std::string piece_path(const std::string& directory, const Manifest& manifest, s
 /// A number that no file in the directory has: 1 in a new one, so that equal tables give equal files.
 std::uint64_t next_save(const std::string& directory);
 
-/// Makes the save the one that is found, and keeps the one before it as the previous one. Several servers may do so for
-/// one save in one directory. Throws: Error(host) when it cannot be written; Error(config) when a later world of the
-/// same run has saved there.
+/// Makes the save the one that is found, and keeps the one before it as the previous one. Several servers may
+/// do so for one save in one directory. Throws: Error(host) when it cannot be written; Error(config) when a
+/// later world of the same run has saved there.
 void commit_manifest(const std::string& directory, const Manifest& manifest, std::uint32_t rank);
 
 /// The manifest in the file `path`; none when there is no such file. Throws: Error(data) naming the file.

@@ -169,8 +169,8 @@ PaddleRows::State PaddleRows::new_state(std::size_t width) const {
   return out;
 }
 
-// A row without statistics has one state for all of its columns; where that is one number for the row, it is that of
-// the columns from 1 on.
+// A row without statistics has one state for all of its columns; where that is one number for the row, it is
+// that of the columns from 1 on.
 void PaddleRows::store_plain(const State& state, const State& rest, bool extended, Row& row) const {
   const std::size_t more = config_.width - 1;
   if (!extended && more != 0) initializer_.fill(row.key, {row.floats.data(), config_.width}, 1);

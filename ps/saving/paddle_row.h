@@ -2,8 +2,9 @@
 //
 //   key slot unseen_days delta_score show click w[0] state of w[0] [w[1] … w[n-1] state of these]
 //
-// What is in brackets is there once the row is extended. State: nothing (sgd), one sum (shared adagrad), a sum each
-// (std adagrad), m each, v each, power of beta1, power of beta2 (adam), m, v and the powers (shared adam).
+// What is in brackets is there once the row is extended. State: nothing (sgd), one sum (shared adagrad), a
+// sum each (std adagrad), m each, v each, power of beta1, power of beta2 (adam),
+// m, v and the powers (shared adam).
 #pragma once
 
 #include <cstdint>

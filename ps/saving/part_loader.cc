@@ -292,7 +292,8 @@ LoadedTables load_parts(const std::string& directory, const Manifest& manifest, 
   std::vector<PieceOfPart> own;
   std::vector<PieceOfPart> others;
   for (std::uint32_t rank = 0; rank < servers; ++rank) {
-    // As many servers as before: this one's part holds all that is its own, and the others may be on other hosts.
+    // As many servers as before: this one's part holds all that is its own,
+    // and the others may be on other hosts.
     if (servers != place.servers || rank == place.rank) {
       add_all_of(directory, rank, manifest, own);
     } else if (!manifest.parts[rank].empty()) {

@@ -16,8 +16,8 @@
 namespace fleetrun::ps {
 namespace {
 
-// Small tables make one file; the largest ones as many as there are shards, so that a host with that many processors
-// writes and reads them all at once.
+// Small tables make one file; the largest ones as many as there are shards, so that a host with that many
+// processors writes and reads them all at once.
 constexpr std::uint64_t kPieceBytes = std::uint64_t{32} << 20;
 constexpr std::size_t kRunBytes = std::size_t{256} << 10;
 

@@ -20,7 +20,8 @@ struct NamedBytes {
   bool operator==(const NamedBytes&) const = default;
 };
 
-/// While it lives, nobody takes its files for left-behind ones. When it goes, those that no manifest names are removed.
+/// While it lives, nobody takes its files for left-behind ones.
+/// When it goes, those that no manifest names are removed.
 class PartWriter {
  public:
   PartWriter(SaveName save, ServerPlace place);

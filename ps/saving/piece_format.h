@@ -1,14 +1,17 @@
-// What is in a piece, one of the files that a server's part of a save consists of; all in the blocks of ps/base/block_file.h.
+// What is in a piece, one of the files that a server's part of a save consists of;
+// all in the blocks of ps/base/block_file.h.
 //
 //   PieceHead | per table: TableHead, name: length u32, bytes
 //   sections until the one of kind end:  SectionHead, and by kind
-//     rows    { count u32 | count x { key u64 | f32[row] } } until count is 0     row as ps/table/sparse_table.h shows it
+//     rows    { count u32 | count x { key u64 | f32[row] } } until count is 0;
+//             row as ps/sparse_table.h shows it
 //     dense   DenseHead | f32[floats] values | f32[floats] state, per kind of state
-//     admission  { shard u32 | count u32 | u64[count] } until shard is ~0       what ps/table/admission.h has counted
-//     named   name: length u32, bytes | length u64, bytes        what else a server keeps (ps/saving/part_writer.h)
+//     admission  { shard u32 | count u32 | u64[count] } until shard is ~0; what ps/admission.h has counted
+//     named   name: length u32, bytes | length u64, bytes        what else a server keeps
+//                                                                (ps/saving/part_writer.h)
 //
-// Each sparse table has a rows section in every piece, with shards of its own; dense tables and named bytes are in the
-// first piece. Rows of a shard are in key order, so that equal tables make equal files.
+// Each sparse table has a rows section in every piece, with shards of its own; dense tables and named bytes
+// are in the first piece. Rows of a shard are in key order, so that equal tables make equal files.
 #pragma once
 
 #include <array>

@@ -30,15 +30,16 @@ class TableCut {
     std::vector<float> rows;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> order;  // key, position
   };
-  /// Calls `take` once with every row of a shard that the mode saves: in key order, unless the shard is larger than what
-  /// is sorted at once.
+  /// Calls `take` once with every row of a shard that the mode saves: in key order, unless the shard is
+  /// larger than what is sorted at once.
   void rows(std::uint32_t table, std::size_t shard, Scratch& scratch,
             const std::function<void(std::uint64_t key, std::span<const float> row)>& take) const;
   /// What admission had counted; nothing in a delta or base, which are not what training goes on from.
   std::span<const std::uint64_t> admission_words(std::uint32_t table, std::size_t shard) const;
   const DenseTable::Contents& dense(std::uint32_t table) const { return dense_.at(table); }
 
-  /// The save is durable: what its mode changes in the rows that it holds (ps/table/accessor.h, note_saved). Called once.
+  /// The save is durable: what its mode changes in the rows that it holds (ps/table/accessor.h,
+  /// note_saved). Called once.
   void settle();
 
  private:

@@ -10,7 +10,8 @@
 namespace fleetrun::ps {
 namespace {
 
-// Fewer than the calls that a connection carries at once (ps/rpc/settings.h): each of them may wait in a push.
+// Fewer than the calls that a connection carries at once (ps/rpc/settings.h):
+// each of them may wait in a push.
 constexpr std::uint32_t kMostThreads = 960;
 
 void check_options(const ServerOptions& options) {
@@ -46,7 +47,8 @@ void Server::handle(const wire::Header& header, Reader body, Respond respond,
 
 void Server::State::handle(const wire::Header& header, Reader body, Respond mine,
                            const MessageSource& answers) noexcept {
-  // A request that was handed on to the meeting or the gate leaves no respond behind, so each is answered once.
+  // A request that was handed on to the meeting or the gate leaves no respond behind,
+  // so each is answered once.
   const std::string doing = std::string(wire::to_string(header.method)) + " on " + name_of(options);
   try {
     dispatch(header, body, mine, answers);

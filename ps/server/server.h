@@ -35,8 +35,8 @@ struct ServerOptions {
   std::uint64_t memory_limit = 0;
   /// What the server keeps, so that it can be started again and go on.
   Durability durability = {};
-  /// How long a trainer whose connection has ended, or a trainer of before the server was started again, may take to come
-  /// back. 0: it is lost at once.
+  /// How long a trainer whose connection has ended, or a trainer of before the server was started again, may
+  /// take to come back. 0: it is lost at once.
   std::chrono::milliseconds recover_within{0};
   /// Where requests are drawn; may be null.
   std::shared_ptr<Timeline> timeline = nullptr;
@@ -55,10 +55,11 @@ struct Recovery {
 /// Threads: all calls may be made from several threads at once.
 class Server {
  public:
-  /// With Durability::directory, what was kept there is restored before this returns. `all_done` is called once all
-  /// trainers have said goodbye, from the thread of the last one; `report` when a checkpoint could not be made, or,
-  /// which is fatal, when the disk has failed to keep the log: some of what was asked is never answered then.
-  /// Throws: Error(config) for options that cannot work; Error(data) for a log or a checkpoint that is damaged.
+  /// With Durability::directory, what was kept there is restored before this returns. `all_done` is called
+  /// once all trainers have said goodbye, from the thread of the last one; `report` when a checkpoint could
+  /// not be made, or, which is fatal, when the disk has failed to keep the log: some of what was asked is
+  /// never answered then. Throws: Error(config) for options that cannot work;
+  /// Error(data) for a log or a checkpoint that is damaged.
   explicit Server(
       const ServerOptions& options, std::function<void()> all_done = [] {},
       std::function<void(const Error&, bool is_fatal)> report = [](const Error&, bool) {});
@@ -73,16 +74,16 @@ class Server {
   void handle(const wire::Header& header, Reader body, Respond respond,
               const MessageSource& answers = {}) noexcept;
 
-  /// A new world of the job: from now on its trainers count, and stale ones are refused (ps/sync/roster.h). Returns the
-  /// trainers that are gone with it.
+  /// A new world of the job: from now on its trainers count, and stale ones are refused (ps/sync/roster.h).
+  /// Returns the trainers that are gone with it.
   std::vector<std::uint32_t> update(const Attendance& attendance);
   /// Requests that were refused because their trainer is stale.
   std::uint64_t stale_requests() const noexcept;
   /// Whether a request would be refused for that reason now.
   bool is_stale(const wire::Header& header) const noexcept;
 
-  /// The connection of a trainer ended without a goodbye. Whoever waits for it gets Error(network), or goes on waiting
-  /// for the job's next world where trainers come and go.
+  /// The connection of a trainer ended without a goodbye. Whoever waits for it gets Error(network), or goes
+  /// on waiting for the job's next world where trainers come and go.
   /// `connection`: its hello's sequence, 0 for any. True when the trainer may come back: give_up() is due
   /// ServerOptions::recover_within later.
   bool lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection = 0) noexcept;
@@ -98,8 +99,8 @@ class Server {
   void close() noexcept;
   /// What it has done so far, as JSON (ps/server/stat_json.h).
   std::string stat() const;
-  /// Restores the newest save in the directory that is whole. Returns what was wrong with a newer one; empty as a rule.
-  /// Throws: Error(data), Error(config) as ps/saving/snapshot.h; the tables are unchanged then.
+  /// Restores the newest save in the directory that is whole. Returns what was wrong with a newer one; empty
+  /// as a rule. Throws: Error(data), Error(config) as ps/saving/snapshot.h; the tables are unchanged then.
   std::string load(const std::string& directory);
 
  private:

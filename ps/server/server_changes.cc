@@ -1,5 +1,5 @@
-// Changes of tables: each goes through the gate once (ps/durable/gate.h), and is in the log before it is applied. In sync
-// mode a push waits for the step that it is part of, and enters with all of it.
+// Changes of tables: each goes through the gate once (ps/durable/gate.h), and is in the log before it is
+// applied. In sync mode a push waits for the step that it is part of, and enters with all of it.
 #include <memory>
 #include <utility>
 

@@ -1,6 +1,6 @@
-// A server that outlives its process: everything that an answer promises is in the log before the answer is given, and
-// a checkpoint now and then makes the log short. A checkpoint lies between changes (the gate is frozen) and between
-// events of the meeting (its lock is held): there the log's next segment begins.
+// A server that outlives its process: everything that an answer promises is in the log before the answer is
+// given, and a checkpoint now and then makes the log short. A checkpoint lies between changes (the gate is
+// frozen) and between events of the meeting (its lock is held): there the log's next segment begins.
 #include "ps/server/server_durable.h"
 
 #include <algorithm>
@@ -82,7 +82,8 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
     check_same(owner->server, mine.server, durable->directory);
     go_on(is_same_run);
     if (is_same_run) return;
-    // The checkpoint first: were this run to end before the directory is its own, another would go on from the same.
+    // The checkpoint first: were this run to end before the directory is its own,
+    // another would go on from the same.
     make_checkpoint();
     return write_owner(durable->directory, mine);
   }
@@ -92,7 +93,8 @@ void Server::State::recover(std::function<void(const Error&, bool)> report) {
   make_checkpoint();
 }
 
-// Another run's trainers are not known here: only what they had changed, in case one of them comes back with its identity.
+// Another run's trainers are not known here: only what they had changed,
+// in case one of them comes back with its identity.
 void Server::State::go_on(bool is_same_run) {
   LoadedTables found = load_tables(durable->directory, place, options.tables);
   const auto mine = std::ranges::find(found.named, kName, &NamedBytes::name);
@@ -159,7 +161,8 @@ void Server::State::make_checkpoint() {
   PartWriter writer({durable->directory, manifest.save}, place);
   manifest.parts[place.rank] = writer.write(options.tables, *cut, {{kName, to_bytes(kept)}});
   commit_manifest(durable->directory, manifest, place.rank);
-  // The checkpoint before this one stays, and what follows it: it is taken where this one turns out to be damaged.
+  // The checkpoint before this one stays, and what follows it:
+  // it is taken where this one turns out to be damaged.
   remove_log_before(durable->directory, durable->first_segment);
   durable->first_segment = kept.first_segment;
 }

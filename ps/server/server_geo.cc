@@ -5,7 +5,8 @@
 
 namespace fleetrun::ps {
 
-// Loaded tables have rows that no trainer has heard of: what was recorded of the ones before says nothing about them.
+// Loaded tables have rows that no trainer has heard of:
+// what was recorded of the ones before says nothing about them.
 void Server::State::follow_tables() {
   const std::lock_guard lock(mutex);
   if (recorded_tables.lock() == tables) return;

@@ -1,5 +1,6 @@
-// What a server has done so far, and who only looks on: an observer has proved the job's secret, as everybody has, and
-// is no trainer. Nobody waits for it, it keeps no job alive, and it changes nothing that training depends on.
+// What a server has done so far, and who only looks on: an observer has proved the job's secret, as everybody
+// has, and is no trainer. Nobody waits for it, it keeps no job alive,
+// and it changes nothing that training depends on.
 #include <algorithm>
 #include <cstring>
 #include <thread>

@@ -3,16 +3,18 @@
 //   {"schema":1,"server":0,"servers":2,"mode":"async","trainers":2,"uptime_seconds":12.5,"stale_requests":0,
 //    "tables":[{"id":0,"name":"emb","kind":"sparse","width":8,"rows":1000,"bytes":65536,"created":1000,
 //                "erased":0,"not_admitted":0,"cold_rows":0,"from_disk":0,"pulled":5000,"pushed":4000}],
-//    "calls":{"pull":{"calls":100,"errors":0,"in_flight":1,"bytes_in":80000,"bytes_out":320000,"seconds":0.25,
+//    "calls":{"pull":{"calls":100,"errors":0,"in_flight":1,"bytes_in":80000,"bytes_out":320000,
+//                     "seconds":0.25,
 //                     "p50_ns":1900,"p99_ns":4100,"highest_ns":4096,"latency_ns":[[1919,60],[4223,40]]}}}
 //
-// "staleness":{"pushes":50,"mean":1.5,"highest":4}, where pushes were counted: pushes of other trainers that were applied
-// between a thread's pull and its push (ps/sync/staleness.h).
+// "staleness":{"pushes":50,"mean":1.5,"highest":4}, where pushes were counted: pushes of other trainers that
+// were applied between a thread's pull and its push (ps/sync/staleness.h).
 //
-// rows: of this server, cold_rows of them on its disk; bytes: of memory; not_admitted: pushes of keys that got no row;
-// from_disk: rows that came back from there; pulled and pushed: keys that requests brought (of a dense table: requests). calls: kinds that
-// came at least once; calls counts those answered; latency_ns: {highest value in a bucket, how many}, rising, empty ones left
-// out (ps/watch/histogram.h). A reader ignores what it does not know. Pure but for what it reads.
+// rows: of this server, cold_rows of them on its disk; bytes: of memory; not_admitted: pushes of keys that
+// got no row; from_disk: rows that came back from there; pulled and pushed: keys that requests brought (of a
+// dense table: requests). calls: kinds that came at least once; calls counts those answered; latency_ns:
+// {highest value in a bucket, how many}, rising, empty ones left out (ps/watch/histogram.h). A reader ignores
+// what it does not know. Pure but for what it reads.
 #pragma once
 
 #include <cstdint>

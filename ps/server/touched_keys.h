@@ -1,12 +1,14 @@
 // Geo mode, the server's side: for each trainer the keys that others have pushed since it last asked.
 //
-//   push of trainer t      every other trainer's set of the table gets the push's keys, after they were applied
-//   ask(trainer, number)   hands out what has gathered, in portions; an answer that got lost is asked for again with the
-//                          same number, and names the same keys
+//   push of trainer t      every other trainer's set of the table gets the push's keys,
+//                          after they were applied
+//   ask(trainer, number)   hands out what has gathered, in portions; an answer that got lost is asked for
+//                          again with the same number, and names the same keys
 //
-// A trainer's sets exist from its first ask on, and are forgotten when it comes back as another incarnation, when it
-// says goodbye, and when the tables are replaced by a load. Answers carry the recorder's generation: a trainer that sees it
-// change (another server process, loaded tables) cannot know what it has missed, and pulls all of its rows anew.
+// A trainer's sets exist from its first ask on, and are forgotten when it comes back as another incarnation,
+// when it says goodbye, and when the tables are replaced by a load. Answers carry the recorder's generation:
+// a trainer that sees it change (another server process,
+// loaded tables) cannot know what it has missed, and pulls all of its rows anew.
 #pragma once
 
 #include <cstddef>

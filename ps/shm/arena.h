@@ -1,8 +1,8 @@
-// Hands out pieces of a range of offsets: one side's half of a shared segment. Its books are kept in this process, where
-// the other side cannot spoil them.
+// Hands out pieces of a range of offsets: one side's half of a shared segment. Its books are kept in this
+// process, where the other side cannot spoil them.
 //
-// The lowest piece that fits is taken, so that a few pages are used over and over and the rest of a large range is never
-// touched.
+// The lowest piece that fits is taken, so that a few pages are used over
+// and over and the rest of a large range is never touched.
 #pragma once
 
 #include <cstddef>

@@ -310,7 +310,8 @@ struct ShmHost::State {
   void reap();
 };
 
-// Ends the threads of trainers that are gone, and gives their memory back. Shows the others that this process runs.
+// Ends the threads of trainers that are gone, and gives their memory back.
+// Shows the others that this process runs.
 void ShmHost::State::reap() {
   const auto is_over = [](const auto& connection) { return connection->has_ended(); };
   const auto has_work = [&] { return stopped || std::ranges::any_of(connections, is_over); };

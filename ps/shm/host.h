@@ -1,5 +1,5 @@
-// A server's end of shared memory with the trainers on its host: requests are read where the trainer made them, answers
-// are made where the trainer reads them.
+// A server's end of shared memory with the trainers on its host: requests are read where the trainer made
+// them, answers are made where the trainer reads them.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct ShmHostOptions {
   std::function<void(const wire::Header& attended)> lost = {};
 };
 
-/// Each trainer has threads of its own here: one that waits for its next request and as many as it keeps busy, up to the
-/// number of cores. A request that waits for other trainers holds none.
+/// Each trainer has threads of its own here: one that waits for its next request and as many as it keeps
+/// busy, up to the number of cores. A request that waits for other trainers holds none.
 class ShmHost {
  public:
   /// Borrows the server and the slow lane.
@@ -34,13 +34,13 @@ class ShmHost {
   ShmHost(const ShmHost&) = delete;
   ShmHost& operator=(const ShmHost&) = delete;
 
-  /// Shares memory with who is at the other end of `socket`, which has proved the job's secret, if it is a process of this
-  /// user's. Threads: any. Throws: Error.
+  /// Shares memory with who is at the other end of `socket`, which has proved the job's secret, if it is a
+  /// process of this user's. Threads: any. Throws: Error.
   void admit(UniqueFd socket);
   /// Trainers that are connected.
   std::size_t trainers() const;
-  /// No request is taken from now on; returns when those that were have been answered. The server must be closed before,
-  /// so that nothing waits for trainers.
+  /// No request is taken from now on; returns when those that were have been answered. The server must be
+  /// closed before, so that nothing waits for trainers.
   void stop();
 
  private:

@@ -1,8 +1,10 @@
-// A trainer's end of shared memory with a server: requests are made in it, answers are read in it, nothing is copied.
+// A trainer's end of shared memory with a server: requests are made in it,
+// answers are read in it, nothing is copied.
 //
-// One thread takes the answers. At most kMostCalls requests are unanswered at once and together they fill no more than
-// the segment: who wants to send more waits until one of them is answered, or gives up after ShmPatience::room. A server
-// whose process shows no sign of life, because it is stopped, is gone for this link.
+// One thread takes the answers. At most kMostCalls requests are unanswered at once and together they fill no
+// more than the segment: who wants to send more waits until one of them is answered, or gives up after
+// ShmPatience::room. A server whose process shows no sign of life,
+// because it is stopped, is gone for this link.
 #pragma once
 
 #include <chrono>
@@ -47,8 +49,8 @@ class ShmLink {
   ShmLink(const ShmLink&) = delete;
   ShmLink& operator=(const ShmLink&) = delete;
 
-  /// Memory that send() does not have to copy. Waits while the segment is full; from the heap once the link is gone.
-  /// Throws (the source): Error(timeout) naming the server.
+  /// Memory that send() does not have to copy. Waits while the segment is full; from the heap once the link
+  /// is gone. Throws (the source): Error(timeout) naming the server.
   MessageSource messages() const;
   /// `request` must not change or go away until `done` was called.
   /// Throws: Error(timeout) naming the server; nothing is sent then, and `done` not called.

@@ -113,7 +113,8 @@ ShmWoken ShmReader::wait(int socket, int stop, std::chrono::milliseconds most) {
     if (files[0].revents != 0) {
       std::uint64_t count = 0;
       static_cast<void>(!::read(bell_, &count, sizeof count));
-      // Whoever rang has cleared it, and may have done so for an entry that was taken already, or only released.
+      // Whoever rang has cleared it, and may have done so for an entry that was taken already,
+      // or only released.
       ring_->asleep.store(1);
     }
     // What was written before the end still counts.

@@ -2,14 +2,15 @@
 //
 //   rings      requests: trainer to server      answers: server to trainer
 //   requests   messages that the trainer makes; it alone hands them out and takes them back
-//   answers    messages that the server makes; it alone hands them out, and takes back what a release in `requests` names
+//   answers    messages that the server makes; it alone hands them out,
+//              and takes back what a release in `requests` names
 //
-// The segment is a memfd whose size is sealed, so that neither side can make the other's access fail. The server makes
-// it and sends it over the unix socket on which both have proved the job's secret; that socket's end is the peer's end.
-// Pages that no message has touched cost nothing.
+// The segment is a memfd whose size is sealed, so that neither side can make the other's access fail. The
+// server makes it and sends it over the unix socket on which both have proved the job's secret; that socket's
+// end is the peer's end. Pages that no message has touched cost nothing.
 //
-// Both sides run as one user and know the secret: a trainer that changes a message while the server reads it can harm
-// the server, as it could with a debugger. Offsets and sizes are checked all the same.
+// Both sides run as one user and know the secret: a trainer that changes a message while the server reads it
+// can harm the server, as it could with a debugger. Offsets and sizes are checked all the same.
 #pragma once
 
 #include <atomic>
@@ -75,7 +76,8 @@ class ShmReader {
   ShmReader(ShmRing& ring, int bell);
   /// The next entry, if there is one. Throws: Error(data) when the counts cannot be.
   std::optional<ShmEntry> take();
-  /// Waits for the next entry, for the end of `socket`, or until `stop` is readable; `nothing` after `most`, if it is given.
+  /// Waits for the next entry, for the end of `socket`, or until `stop` is readable;
+  /// `nothing` after `most`, if it is given.
   ShmWoken wait(int socket, int stop, std::chrono::milliseconds most = std::chrono::milliseconds(-1));
 
  private:
@@ -105,7 +107,8 @@ class ShmSegment {
 
   ShmRing& requests() const noexcept;
   ShmRing& answers() const noexcept;
-  /// Grows while the server's process runs (ps/shm/host.h): a trainer sees by it that the server is not stopped.
+  /// Grows while the server's process runs (ps/shm/host.h):
+  /// a trainer sees by it that the server is not stopped.
   std::atomic<std::uint64_t>& beats() const noexcept;
   int server_bell() const noexcept { return files_.server_bell.value(); }
   int trainer_bell() const noexcept { return files_.trainer_bell.value(); }

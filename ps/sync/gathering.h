@@ -24,7 +24,8 @@ class Gathering {
   /// By trainer.
   using Round = std::map<std::uint32_t, Entry>;
 
-  /// A trainer's n-th arrival belongs to the n-th round that it sees. One that comes again waits beside the first.
+  /// A trainer's n-th arrival belongs to the n-th round that it sees.
+  /// One that comes again waits beside the first.
   void arrive(std::uint32_t trainer, Entry entry);
   /// The oldest round, once everyone has arrived in it whom the roster awaits.
   std::optional<Round> take_complete(const Roster& roster);

@@ -6,8 +6,8 @@
 namespace fleetrun::ps {
 namespace {
 
-// The sum over all trainers in their order, or what disagrees. `may_differ`: who counts fewer trainers than others,
-// because it has not heard of the newest world, brings fewer values; what it lacks is 0.
+// The sum over all trainers in their order, or what disagrees. `may_differ`: who counts fewer trainers than
+// others, because it has not heard of the newest world, brings fewer values; what it lacks is 0.
 Outcome sum(const Gathering::Round& round, bool may_differ) {
   const auto& [first_trainer, first] = *round.begin();
   std::vector<double> total(first.values.size(), 0.0);
@@ -58,7 +58,8 @@ bool Meeting::hello(const Newcomer& newcomer) {
   return is_late;
 }
 
-// Whoever had the rank before it has no part in anything any more; what it has done is the newcomer's where that goes on.
+// Whoever had the rank before it has no part in anything any more;
+// what it has done is the newcomer's where that goes on.
 void Meeting::come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers) {
   if (before == newcomer.incarnation) return;
   const std::uint32_t trainer = newcomer.trainer;

@@ -1,11 +1,13 @@
 // Where trainers meet on a server: who is there, barriers, sums, passes and the steps of sync mode.
 //
 // Nobody polls: the last to arrive completes a round, or applies a step, and answers all the others. When a
-// trainer is lost without a goodbye everyone who waits for it gets Error(network) naming it; in a job where trainers come
-// and go they wait until the job's next world says that it is gone (update()), and go on without it.
+// trainer is lost without a goodbye everyone who waits for it gets Error(network) naming it; in a job where
+// trainers come and go they wait until the job's next world says that it is gone (update()),
+// and go on without it.
 //
-// In sync mode (Hooks::goes_on) a trainer that is away, or done, may come back as another process, which begins its script
-// anew: it is told how far the one before it was (rounds(), steps()), gets the results of sums again, and has its place in the pass.
+// In sync mode (Hooks::goes_on) a trainer that is away, or done, may come back as another process, which
+// begins its script anew: it is told how far the one before it was (rounds(), steps()), gets the results of
+// sums again, and has its place in the pass.
 #pragma once
 
 #include <array>
@@ -75,8 +77,9 @@ class Meeting {
   bool leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
   /// It was given time to come back: it is lost when it has not. True then.
   bool give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
-  /// values: none for a barrier, the addends for all_reduce, the number of threads for begin_pass. number: as the trainer
-  /// counts its calls of the kind, which makes it the same call when it comes again; 0 where it does not.
+  /// values: none for a barrier, the addends for all_reduce, the number of threads for begin_pass. number: as
+  /// the trainer counts its calls of the kind, which makes it the same call when it comes again;
+  /// 0 where it does not.
   void gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,
               std::uint64_t number = 0);
   void push(Contribution contribution);

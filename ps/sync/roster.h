@@ -1,11 +1,12 @@
-// Which trainers a server expects, has, has seen off, or has lost; and from which epoch on a trainer's word counts.
+// Which trainers a server expects, has, has seen off, or has lost;
+// and from which epoch on a trainer's word counts.
 //
 //   expected     -> here      hello
 //   here         -> done      goodbye
 //   here         -> lost      its connection ended without a goodbye
 //   done, lost   -> here      hello of a new incarnation
-//   here         -> away      where trainers may come back (ServerOptions::recover_within): its connection ended, or the
-//                             server itself was started again; others wait for it meanwhile
+//   here         -> away      where trainers may come back (ServerOptions::recover_within): its connection
+//                             ended, or the server itself was started again; others wait for it meanwhile
 //   away         -> here      its hello by another connection, or that of a new incarnation
 //   away         -> lost      it did not come back in time
 //
@@ -15,12 +16,13 @@
 //   absent       -> coming    the rank has a new holder
 //   coming       -> here      its hello
 //
-// A trainer that comes while the others train has its own place in the script: nobody waits for it before it has met them
-// once (join()), wherever that is. From then on it goes with them.
+// A trainer that comes while the others train has its own place in the script: nobody waits for it before it
+// has met them once (join()), wherever that is. From then on it goes with them.
 //
-// The fence: each rank has the lowest epoch that its holder can have. A trainer that was taken for lost and wakes up
-// comes with a lower one, or as a rank that is absent, and is refused; a survivor is not, however late it hears of a new
-// world. A trainer may know a world before the server does: then it is believed, and its rank's fence rises.
+// The fence: each rank has the lowest epoch that its holder can have. A trainer that was taken for lost and
+// wakes up comes with a lower one, or as a rank that is absent, and is refused; a survivor is not, however
+// late it hears of a new world. A trainer may know a world before the server does:
+// then it is believed, and its rank's fence rises.
 //
 // Pure bookkeeping; ps/sync/meeting.h holds the lock.
 #pragma once
@@ -58,15 +60,17 @@ class Roster {
   /// The connection of everybody who was here before the server was started again.
   static constexpr std::uint64_t kBeforeRestart = 1;
 
-  /// `server` is how errors call this server: "server 0". `epoch`: the world that it was started in, 0 without any.
+  /// `server` is how errors call this server: "server 0".
+  /// `epoch`: the world that it was started in, 0 without any.
   Roster(std::string server, std::uint32_t trainers, std::uint64_t epoch = 0);
 
   /// True for a trainer that was not there from the beginning: the others have begun without it.
-  /// Throws: Error(config) for a rank beyond the trainers, one that another incarnation holds, or a stale epoch.
+  /// Throws: Error(config) for a rank beyond the trainers,
+  /// one that another incarnation holds, or a stale epoch.
   bool hello(const Newcomer& newcomer);
   bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
-  /// Throws unless this incarnation of the trainer is here: Error(config) after its goodbye or when it is stale,
-  /// Error(network) when it was lost or never came, as after a restart of the server.
+  /// Throws unless this incarnation of the trainer is here: Error(config) after its goodbye or when it is
+  /// stale, Error(network) when it was lost or never came, as after a restart of the server.
   void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch = 0) const;
   /// Whether the trainer belongs to an epoch that is over for it.
   bool is_stale(std::uint32_t trainer, std::uint64_t epoch) const;
@@ -76,7 +80,8 @@ class Roster {
   void goodbye(std::uint32_t trainer);
   /// True when that incarnation was here; it is lost now.
   bool lose(std::uint32_t trainer, std::uint64_t incarnation);
-  /// True when that incarnation was here by that connection, or by any for 0; it is away now, and may come back.
+  /// True when that incarnation was here by that connection, or by any for 0;
+  /// it is away now, and may come back.
   bool leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
   /// Whether it is away, and has been since that connection ended; 0 for any.
   bool is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const;
@@ -89,7 +94,8 @@ class Roster {
   std::uint64_t incarnation(std::uint32_t trainer) const {
     return trainer < entries_.size() ? entries_[trainer].incarnation : 0;
   }
-  /// A new world. Returns the ranks whose holders are gone; one that is older than the newest changes nothing.
+  /// A new world. Returns the ranks whose holders are gone;
+  /// one that is older than the newest changes nothing.
   std::vector<std::uint32_t> update(const Attendance& attendance);
 
   std::uint32_t trainers() const noexcept { return static_cast<std::uint32_t>(entries_.size()); }

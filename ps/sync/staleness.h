@@ -1,8 +1,8 @@
-// How stale gradients are: for each push, how many pushes of other trainers were applied between its thread's pull of the
-// values that it was computed from and the push itself. Counted by a server, of what came to it.
+// How stale gradients are: for each push, how many pushes of other trainers were applied between its thread's
+// pull of the values that it was computed from and the push itself. Counted by a server, of what came to it.
 //
-// A thread's pulls and pushes pair off in their order, those with rows and those of dense tables apart: a thread that runs
-// ahead pulls for the next step before it pushes this one.
+// A thread's pulls and pushes pair off in their order, those with rows and those of dense tables apart: a
+// thread that runs ahead pulls for the next step before it pushes this one.
 #pragma once
 
 #include <cstddef>

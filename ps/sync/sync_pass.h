@@ -5,7 +5,8 @@
 //   waiting  has pushed; the step is complete when no participant is thinking
 //   applying its push is being applied; thinking again afterwards
 //
-// The steps of each thread are counted until the next pass begins: a trainer that is started again goes on after them.
+// The steps of each thread are counted until the next pass begins:
+// a trainer that is started again goes on after them.
 //
 // Pure bookkeeping; ps/sync/meeting.h holds the lock.
 #pragma once
@@ -48,10 +49,11 @@ class SyncPass {
   void join(const Participant& participant);
   bool is_under_way() const noexcept { return !participants_.empty(); }
   void leave(const Participant& participant) { participants_.erase(participant); }
-  /// Takes all threads of a trainer out of the pass. Returns their waits: what they pushed in this step is dropped.
+  /// Takes all threads of a trainer out of the pass. Returns their waits:
+  /// what they pushed in this step is dropped.
   std::vector<Respond> leave_all(std::uint32_t trainer);
-  /// Another process goes on for this trainer: all threads that it had in the pass take part, and none waits. Returns the
-  /// waits of the one before: what it pushed in this step is dropped, unless it is being applied.
+  /// Another process goes on for this trainer: all threads that it had in the pass take part, and none waits.
+  /// Returns the waits of the one before: what it pushed in this step is dropped, unless it is being applied.
   std::vector<Respond> take_over(std::uint32_t trainer);
   /// Throws: Error(config) when the participant takes no part, or its last push has not been applied yet.
   void push(Contribution contribution);

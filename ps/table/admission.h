@@ -1,8 +1,9 @@
-// Who gets a row: counts the pushes of keys that have none (TableConfig::admission), for one shard of a table.
+// Who gets a row: counts the pushes of keys that have none (TableConfig::admission),
+// for one shard of a table.
 //
 // count        exact: a small open-addressing table of {key, count}
-// count_bloom  256 KiB per shard whatever comes: a key's four 16-bit cells lie in one cache line; its count is the least
-//              of them, and only cells that are the least go up
+// count_bloom  256 KiB per shard whatever comes: a key's four 16-bit cells lie in one cache line; its count
+//              is the least of them, and only cells that are the least go up
 // probability  nothing is kept
 #pragma once
 
@@ -34,8 +35,8 @@ class Gatekeeper {
   }
   /// What a save holds, for merge(): pairs {key, count}, or the cells four to a word.
   std::vector<std::uint64_t> words() const;
-  /// Adds what another gatekeeper of the same admission counted, where `is_mine` says so of a key. Cells add up for
-  /// all keys: those of other servers' keys admit early at most.
+  /// Adds what another gatekeeper of the same admission counted, where `is_mine` says so of a key. Cells add
+  /// up for all keys: those of other servers' keys admit early at most.
   void merge(std::span<const std::uint64_t> words, const std::function<bool(std::uint64_t)>& is_mine);
 
  private:

@@ -1,13 +1,15 @@
-// Where the rows of one table lie that memory has no room for: what SparseTable asks for them, without saying who keeps
-// them (ps/disk/rocksdb_rows.h does, on the server's disk). A row is in memory or here, never in both:
+// Where the rows of one table lie that memory has no room for: what SparseTable asks for them, without saying
+// who keeps them (ps/disk/rocksdb_rows.h does, on the server's disk).
+// A row is in memory or here, never in both:
 //
 //   a key that is not in memory   take(): found rows leave here, and are the caller's from then on
 //   a row that leaves memory      put(), and only when that has returned the row in memory is given up
-//   a consistent cut              view() while all shards are locked, read later; a row that comes into memory after
-//                                 that is still in the view, and one that leaves memory after that is not
+//   a consistent cut              view() while all shards are locked, read later; a row that comes into
+//                                 memory after that is still in the view,
+//                                 and one that leaves memory after that is not
 //
-// What is kept here is worth nothing without the process that put it here: a server that starts again has its rows from
-// a checkpoint and a log, cold ones and others alike.
+// What is kept here is worth nothing without the process that put it here: a server that starts again has its
+// rows from a checkpoint and a log, cold ones and others alike.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +29,8 @@ struct ColdBlock {
   std::vector<float> rows;
 };
 
-/// The rows that were cold when it was made, however many have come and gone since. It holds their place on disk until
-/// it goes.
+/// The rows that were cold when it was made, however many have come and gone since.
+/// It holds their place on disk until it goes.
 ///
 /// Threads: several may read at once.
 class ColdView {
@@ -41,8 +43,8 @@ class ColdView {
   virtual ColdBlock read(std::size_t shard, std::uint64_t from, std::size_t most) const = 0;
 };
 
-/// Threads: take, put, erase and rewrite of one shard by one thread at a time (that which holds the shard's lock), of
-/// different shards at once; the others from anywhere.
+/// Threads: take, put, erase and rewrite of one shard by one thread at a time (that which holds the shard's
+/// lock), of different shards at once; the others from anywhere.
 /// Throws: Error(host) naming the path, when the disk is full or fails. Nothing has changed then.
 class ColdRows {
  public:
@@ -53,9 +55,9 @@ class ColdRows {
   /// Floats of a row, as SparseTable::visit() shows it: statistics, values, state and steps.
   virtual std::size_t row_floats() const noexcept = 0;
 
-  /// Looks for distinct keys; those that are here leave. Returns their positions in `keys`, rising, and their rows in
-  /// `rows`, one after the other from the front. Have memory for them first: from now on they are nowhere else.
-  /// Shape: rows[keys.size(), row_floats()]
+  /// Looks for distinct keys; those that are here leave. Returns their positions in `keys`, rising, and their
+  /// rows in `rows`, one after the other from the front. Have memory for them first: from now on they are
+  /// nowhere else. Shape: rows[keys.size(), row_floats()]
   virtual std::vector<std::uint32_t> take(std::size_t shard, std::span<const std::uint64_t> keys,
                                           std::span<float> rows) = 0;
   /// Keeps rows whose keys are distinct and not here.
@@ -63,8 +65,8 @@ class ColdRows {
   virtual void put(std::size_t shard, std::span<const std::uint64_t> keys, std::span<const float> rows) = 0;
   /// Forgets those of the keys that are here.
   virtual void erase(std::size_t shard, std::span<const std::uint64_t> keys) = 0;
-  /// Shows each row of a shard, which `decide` may change, and does as it says. When the disk fails in between, some
-  /// rows have been changed and others not.
+  /// Shows each row of a shard, which `decide` may change, and does as it says. When the disk fails in
+  /// between, some rows have been changed and others not.
   virtual void rewrite(std::size_t shard,
                        const std::function<Fate(std::uint64_t key, std::span<float> row)>& decide) = 0;
 

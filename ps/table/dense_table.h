@@ -31,8 +31,8 @@ class DenseTable {
   /// First values; the optimizer state is reset.
   void set(std::span<const float> values);
 
-  /// What save writes, and a cut of a dense table: a copy. State has state_floats_per_value() floats for each value, first all of one kind, then
-  /// all of the next (adam: m, then v).
+  /// What save writes, and a cut of a dense table: a copy. State has state_floats_per_value() floats for each
+  /// value, first all of one kind, then all of the next (adam: m, then v).
   struct Contents {
     std::uint32_t steps = 0;
     bool has_values = false;

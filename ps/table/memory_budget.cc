@@ -26,7 +26,8 @@ void MemoryBudget::make_room() {
   const std::unique_lock lock(moving_);
   if (used() <= limit_) return;
   const std::uint64_t goal = limit_ - limit_ / 64;
-  // Everything that was used is passed once without leaving; when a second round has moved nothing, nothing will.
+  // Everything that was used is passed once without leaving;
+  // when a second round has moved nothing, nothing will.
   std::uint64_t least = used();
   for (int rounds = 0; rounds < 3 && used() > goal && !tables_.empty();) {
     if (step()) ++rounds;
@@ -37,7 +38,8 @@ void MemoryBudget::make_room() {
   }
 }
 
-// Looks at some rows. True when the hand has been everywhere and is at the first shard of the first table again.
+// Looks at some rows. True when the hand has been everywhere and is at the first shard
+// of the first table again.
 bool MemoryBudget::step() {
   if (!tables_[hand_.table]->cool(hand_.shard, kRowsAtOnce)) return false;
   if (++hand_.shard < tables_[hand_.table]->shards()) return false;

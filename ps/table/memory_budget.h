@@ -1,9 +1,10 @@
-// How much memory the rows of those tables of a server may take together whose cold rows may leave it (TableConfig::on_disk).
+// How much memory the rows of those tables of a server may take together whose cold rows may leave it
+// (TableConfig::on_disk).
 //
-// Whoever brings rows into memory counts them (took, gave) and, before the next request begins, makes room: a clock's
-// hand goes over the tables, over the shards of each, and over the rows of each shard. Rows that were used since it
-// passed them last stay for another round; the others leave. The hand stays where it stopped, so that every row has a
-// whole round to be used in.
+// Whoever brings rows into memory counts them (took, gave) and, before the next request begins, makes room: a
+// clock's hand goes over the tables, over the shards of each, and over the rows of each shard. Rows that were
+// used since it passed them last stay for another round; the others leave. The hand stays where it stopped,
+// so that every row has a whole round to be used in.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@ class Coolable {
   virtual ~Coolable() = default;
 
   virtual std::size_t shards() const noexcept = 0;
-  /// Moves the shard's hand over up to `rows` of its rows. True when it has passed the last one and is at the first
-  /// again. Throws: Error(host) when rows cannot leave; they are in memory then.
+  /// Moves the shard's hand over up to `rows` of its rows. True when it has passed the last one and is at the
+  /// first again. Throws: Error(host) when rows cannot leave; they are in memory then.
   virtual bool cool(std::size_t shard, std::size_t rows) = 0;
 };
 
@@ -31,8 +32,8 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(std::uint64_t bytes) : limit_(bytes) {}
 
-  /// As long as it lives no row leaves memory, so that what was brought in is there to be changed. Not to be held by a
-  /// thread that makes room.
+  /// As long as it lives no row leaves memory, so that what was brought in is there to be changed. Not to be
+  /// held by a thread that makes room.
   using Stay = std::shared_lock<std::shared_mutex>;
 
   void join(Coolable& table);
@@ -44,8 +45,8 @@ class MemoryBudget {
   std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   std::uint64_t limit() const noexcept { return limit_; }
 
-  /// Brings `used` below the limit, if rows can be moved. Costs nothing when it is there. Waits while another thread
-  /// does it: requests go on as fast as the disk takes rows.
+  /// Brings `used` below the limit, if rows can be moved. Costs nothing when it is there. Waits while another
+  /// thread does it: requests go on as fast as the disk takes rows.
   /// Throws: as Coolable::cool.
   void make_room();
   Stay stay() { return Stay(moving_); }

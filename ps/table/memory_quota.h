@@ -1,8 +1,8 @@
-// A server's own limit of memory: it refuses what would make new rows, with a reason, before the kernel ends it for using
-// more than its host or container has.
+// A server's own limit of memory: it refuses what would make new rows, with a reason, before the kernel ends
+// it for using more than its host or container has.
 //
-// FLEETRUN_PS_MEMORY_LIMIT says how much: bytes, or with K, M, G or T. Default: 95 % of what its container may have; none
-// where that is not limited.
+// FLEETRUN_PS_MEMORY_LIMIT says how much: bytes, or with K, M, G or T. Default: 95 % of what its container
+// may have; none where that is not limited.
 #pragma once
 
 #include <atomic>

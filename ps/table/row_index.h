@@ -1,11 +1,12 @@
-// Which row a key has: buckets of one cache line, each with twelve {tag, row}. A tag is eight bits of the key's hash; the
-// key itself lies in the row, so a lookup reads one line here and then the row that it wants anyway.
+// Which row a key has: buckets of one cache line, each with twelve {tag, row}. A tag is eight bits of the
+// key's hash; the key itself lies in the row, so a lookup reads one line here
+// and then the row that it wants anyway.
 //
 //   bucket  row u32[12] | tag u8[12], 0 for none | passed u32
 //
-// A key whose bucket is full lies in the next one that is not; every bucket that it passed counts it, so that a lookup
-// ends at a bucket that nobody has passed, and removing leaves no marks behind. Full to seven eighths it takes 6.1 bytes
-// a row, just after it grew 9.2.
+// A key whose bucket is full lies in the next one that is not; every bucket that it passed counts it, so that
+// a lookup ends at a bucket that nobody has passed, and removing leaves no marks behind. Full to seven
+// eighths it takes 6.1 bytes a row, just after it grew 9.2.
 #pragma once
 
 #include <bit>

@@ -1,13 +1,14 @@
 // What lies where in a row, in floats:
 //
-//   sparse and ctr accessors:  statistics[4] | values[width] | state and steps of column 0 | state and steps of the rest
+//   sparse and ctr accessors:  statistics[4] | values[width] | state and steps
+//                              of column 0 | state and steps of the rest
 //   plain:                     values[width] | state | steps
 //
 //   statistics  slot u16 | unseen days u15, extended u1 | delta score f32 | show f32 | click f32
 //   state       of one row of w values (ps/table/update_rule.h); steps is one word (u32), adam only
 //
-// This is what SparseTable::visit(), insert() and cuts show, and what a save holds; in memory the row's key, 8 bytes,
-// lies before it.
+// This is what SparseTable::visit(), insert() and cuts show, and what a save holds;
+// in memory the row's key, 8 bytes, lies before it.
 #pragma once
 
 #include <array>
@@ -27,8 +28,8 @@ struct Statistics {
 
   /// The slot that the last push named.
   std::uint16_t slot = kNoSlot;
-  /// Days since the last push (one more with each save of mode 3), and in the highest bit whether the columns from 1 on
-  /// have been created; these are zeros until then.
+  /// Days since the last push (one more with each save of mode 3), and in the highest bit whether the columns
+  /// from 1 on have been created; these are zeros until then.
   std::uint16_t days = 0;
   float delta_score = 0.0f;
   float show = 0.0f;

@@ -1,5 +1,5 @@
-// The rows of one shard in memory: where they lie, and which key has which. Rows are numbered; a number is used again
-// once its row was removed.
+// The rows of one shard in memory: where they lie, and which key has which. Rows are numbered; a number is
+// used again once its row was removed.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,8 @@ class RowShard {
   const std::vector<std::uint64_t>& live() const noexcept { return live_; }
 
   void prefetch_index(std::uint64_t hash) const noexcept { index_.prefetch(hash); }
-  /// A row that may be that of the key, with its first `bytes` (key included) being fetched; kNone when there is none.
+  /// A row that may be that of the key, with its first `bytes` (key included) being fetched;
+  /// kNone when there is none.
   std::uint32_t prefetch_row(std::uint64_t hash, std::size_t bytes) const noexcept {
     const std::uint32_t row = index_.guess(hash);
     if (row == kNone) return row;
@@ -61,7 +62,8 @@ class RowShard {
   std::uint32_t find(std::uint64_t hash, std::uint64_t key) const {
     return index_.find(hash, key, [this](std::uint32_t row) { return key_at(row); });
   }
-  /// A row for a key that has none; its floats are the caller's to fill. Throws: std::bad_alloc; nothing has changed.
+  /// A row for a key that has none; its floats are the caller's to fill.
+  /// Throws: std::bad_alloc; nothing has changed.
   std::uint32_t add(std::uint64_t hash, std::uint64_t key);
   void remove(std::uint64_t hash, std::uint32_t row);
 

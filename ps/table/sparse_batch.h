@@ -35,8 +35,8 @@ struct SparseTable::Batch {
   }
 };
 
-/// Calls act(shard, position, hash, row or kNone) for every key, under the lock of its shard. `prefetched` bytes of a
-/// row's floats are on their way to the cache by then.
+/// Calls act(shard, position, hash, row or kNone) for every key, under the lock of its shard. `prefetched`
+/// bytes of a row's floats are on their way to the cache by then.
 template <class Act>
 void SparseTable::for_keys(std::span<const std::uint64_t> keys, std::size_t prefetched, Act act) {
   const Batch batch(keys);

@@ -1,5 +1,6 @@
-// Rows of a sparse table that leave memory, and come back. A row is in memory or cold, never both: it is given up in
-// memory once the cold rows have it, and taken from them once memory has it, all under its shard's lock.
+// Rows of a sparse table that leave memory, and come back. A row is in memory or cold, never both: it is
+// given up in memory once the cold rows have it, and taken from them once memory has it,
+// all under its shard's lock.
 #include <algorithm>
 #include <cstring>
 
@@ -126,7 +127,8 @@ bool SparseTable::cool(std::size_t index, std::size_t rows) {
   return shard.hand == 0;
 }
 
-// With a checkpoint, rows that no push has seen for accessor.ssd_unseenday_threshold days leave, whatever room there is.
+// With a checkpoint, rows that no push has seen for accessor.ssd_unseenday_threshold days leave,
+// whatever room there is.
 void SparseTable::put_out_unseen(std::size_t index) {
   Shard& shard = *shards_[index];
   const std::lock_guard lock(shard.mutex);

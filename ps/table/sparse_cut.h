@@ -1,6 +1,7 @@
-// The rows of a sparse table as they were when SparseTable::begin_cut() was called, read while pulls and pushes go on.
-// Nothing is copied at the beginning: each shard gets a bitmap of the rows that are still to be read, and whoever
-// changes or erases one of them first keeps its bytes aside. Cold rows come from a view of their store.
+// The rows of a sparse table as they were when SparseTable::begin_cut() was called, read while pulls and
+// pushes go on. Nothing is copied at the beginning: each shard gets a bitmap of the rows that are still to be
+// read, and whoever changes or erases one of them first keeps its bytes aside.
+// Cold rows come from a view of their store.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace fleetrun::ps {
 
-/// Threads: read() of one shard by one thread at a time, of different shards at once. Reading takes a shard's lock for
-/// about a thousand rows at a time.
+/// Threads: read() of one shard by one thread at a time, of different shards at once. Reading takes a shard's
+/// lock for about a thousand rows at a time.
 class SparseCut {
  public:
   ~SparseCut();
@@ -22,14 +23,14 @@ class SparseCut {
 
   /// Rows that the table had, whatever its mode leaves out.
   std::uint64_t rows() const noexcept { return rows_; }
-  /// Fills `block` with the next rows of a shard that the cut's mode saves (should_save()), in no particular order,
-  /// row_floats() floats each. False, with an empty block, after the last one.
+  /// Fills `block` with the next rows of a shard that the cut's mode saves (should_save()), in no particular
+  /// order, row_floats() floats each. False, with an empty block, after the last one.
   bool read(std::size_t shard, ColdBlock& block);
   /// What admission had counted.
   const std::vector<std::uint64_t>& admission_words(std::size_t shard) const noexcept;
 
-  /// Changes the statistics of the rows that were read as a durable save in this mode does (note_saved()). Call it once,
-  /// after all were read.
+  /// Changes the statistics of the rows that were read as a durable save in this mode does (note_saved()).
+  /// Call it once, after all were read.
   void settle();
 
  private:

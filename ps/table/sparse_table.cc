@@ -1,4 +1,5 @@
-// Pulls and pushes. What else is done to a table is in ps/table/sparse_upkeep.cc; what both share in ps/table/sparse_batch.h.
+// Pulls and pushes. What else is done to a table is in ps/table/sparse_upkeep.cc;
+// what both share in ps/table/sparse_batch.h.
 #include "ps/table/sparse_table.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-// Rows by key, in 64 shards, each with a lock, an index (ps/table/row_index.h) and slabs of rows (ps/table/row_shard.h) of its own.
-// A row is what ps/table/row_layout.h draws.
+// Rows by key, in 64 shards, each with a lock, an index (ps/table/row_index.h) and slabs of rows
+// (ps/table/row_shard.h) of its own. A row is what ps/table/row_layout.h draws.
 //
-// A batch is sorted by shard first, so that each lock is taken once; within a shard every key goes through three
-// stages some keys apart: its line of the index is fetched, then its row, then the row is read or updated. So a line is
-// touched once, and many are on their way at once.
+// A batch is sorted by shard first, so that each lock is taken once; within a shard every key goes through
+// three stages some keys apart: its line of the index is fetched, then its row, then the row is read or
+// updated. So a line is touched once, and many are on their way at once.
 //
-// A key without a row gets one by its first pull or push that may make it (TableConfig::admission), with the values of
-// its initializer. Of a table with statistics a row has column 0 only until its score reaches
+// A key without a row gets one by its first pull or push that may make it (TableConfig::admission), with the
+// values of its initializer. Of a table with statistics a row has column 0 only until its score reaches
 // accessor.embedx_threshold: then a push makes the others, whose gradients it drops.
 #pragma once
 
@@ -68,26 +68,26 @@ class SparseTable : public Coolable {
   const TableConfig& config() const noexcept { return config_; }
   const RowLayout& layout() const noexcept { return layout_; }
 
-  /// Copies what a pull of each key gives to rows[keys.size(), pulled_width(config())]: values, and of a ctr table show
-  /// and click before them. An unknown key gets a row first; with `create` false, or where it is not admitted, it gives
-  /// the values that a new row would have.
+  /// Copies what a pull of each key gives to rows[keys.size(), pulled_width(config())]: values, and of a ctr
+  /// table show and click before them. An unknown key gets a row first; with `create` false, or where it is
+  /// not admitted, it gives the values that a new row would have.
   void pull(std::span<const std::uint64_t> keys, float* rows, bool create = true);
-  /// One update per key with gradients[keys.size(), width]; an unknown key gets a row first, if it is admitted. Keys are
-  /// meant to be distinct; the gradients of equal ones are applied one after the other.
+  /// One update per key with gradients[keys.size(), width]; an unknown key gets a row first, if it is
+  /// admitted. Keys are meant to be distinct; the gradients of equal ones are applied one after the other.
   void push(std::span<const std::uint64_t> keys, const float* gradients,
             const PushStatistics& statistics = {});
-  /// Past the rule, for a copy that follows a server (geo): adds changes[keys.size(), width] to the values, or replaces
-  /// them. An unknown key gets a row first.
+  /// Past the rule, for a copy that follows a server (geo): adds changes[keys.size(), width] to the values,
+  /// or replaces them. An unknown key gets a row first.
   void add(std::span<const std::uint64_t> keys, const float* changes);
   void assign(std::span<const std::uint64_t> keys, const float* values);
   /// Returns how many of the keys had rows.
   std::uint64_t erase(std::span<const std::uint64_t> keys);
-  /// Decays shows and clicks and erases what has expired, shard by shard on `threads` threads. Rows without statistics
-  /// do not expire. Returns how many rows went.
+  /// Decays shows and clicks and erases what has expired, shard by shard on `threads` threads. Rows without
+  /// statistics do not expire. Returns how many rows went.
   std::uint64_t shrink(unsigned threads = 1);
 
-  /// Calls `take` for every key, under its shard's lock, with the row as it is (ps/table/row_layout.h), or nothing where there is
-  /// none. No row is made, and nothing is counted.
+  /// Calls `take` for every key, under its shard's lock, with the row as it is (ps/table/row_layout.h), or
+  /// nothing where there is none. No row is made, and nothing is counted.
   void look(std::span<const std::uint64_t> keys,
             const std::function<void(std::size_t position, std::span<const float> row)>& take);
 
@@ -101,32 +101,34 @@ class SparseTable : public Coolable {
              const std::function<void(std::uint64_t key, std::span<const float> row)>& take) const;
   /// Adds or replaces a row. `row` has row_floats() floats.
   void insert(std::uint64_t key, std::span<const float> row);
-  /// What admission has counted of a shard's keys, and adding that up with what is counted here (ps/table/admission.h).
+  /// What admission has counted of a shard's keys,
+  /// and adding that up with what is counted here (ps/table/admission.h).
   std::vector<std::uint64_t> admission_words(std::size_t shard) const;
   void merge_admission(std::size_t shard, std::span<const std::uint64_t> words,
                        const std::function<bool(std::uint64_t key)>& is_mine);
 
-  /// The rows as they are now, to be read while pushes go on (ps/table/sparse_cut.h). Call it while none runs. The table must
-  /// outlive it.
+  /// The rows as they are now, to be read while pushes go on (ps/table/sparse_cut.h). Call it while none
+  /// runs. The table must outlive it.
   std::unique_ptr<SparseCut> begin_cut(SaveMode mode = SaveMode::all);
 
-  /// Before the first row: where rows may go that memory has no room for, and who says when. Its row_floats() must be
-  /// the table's; `budget` outlives the table.
+  /// Before the first row: where rows may go that memory has no room for, and who says when. Its row_floats()
+  /// must be the table's; `budget` outlives the table.
   void attach(std::unique_ptr<ColdRows> cold, MemoryBudget& budget);
   bool has_cold_rows() const noexcept { return cold_ != nullptr; }
-  /// Brings those of the keys that have cold rows into memory. Between it and a push of them, with budget.stay(), nothing
-  /// of the push waits for the disk or can fail for its sake.
+  /// Brings those of the keys that have cold rows into memory. Between it and a push of them, with
+  /// budget.stay(), nothing of the push waits for the disk or can fail for its sake.
   void warm(std::span<const std::uint64_t> keys);
   std::size_t shards() const noexcept override { return kShards; }
-  /// Only after attach(): of the next `rows` rows of a shard, those that were not used since the last time round go to
-  /// the cold rows.
+  /// Only after attach(): of the next `rows` rows of a shard,
+  /// those that were not used since the last time round go to the cold rows.
   bool cool(std::size_t shard, std::size_t rows) override;
 
  private:
   friend class SparseCut;
   struct CutShard;
-  /// A row stays in memory for a round of the hand when it has been used so often since it came (a step is two: a pull
-  /// and a push), or once since the hand passed it. Rows that come for one step only do not drive others out.
+  /// A row stays in memory for a round of the hand when it has been used so often since it came (a step is
+  /// two: a pull and a push), or once since the hand passed it.
+  /// Rows that come for one step only do not drive others out.
   static constexpr std::uint8_t kStays = 3;
   struct alignas(64) Shard {
     Shard(RowArena& arena, const RowPlaces& places, const Admission& admission)

@@ -36,10 +36,11 @@ class TableSet {
   /// The reply to a pull. Throws: Error(config) naming the table when the request and it disagree, or when a
   /// dense table has no values yet.
   Message pull(const wire::PullRequest& request, const MessageSource& source = {}) const;
-  /// Throws: as pull, and Error(data) for a gradient that is not a finite number. Brings the rows that are cold into
-  /// memory, so that the disk's troubles are told here.
+  /// Throws: as pull, and Error(data) for a gradient that is not a finite number. Brings the rows that are
+  /// cold into memory, so that the disk's troubles are told here.
   void check(const wire::PushRequest& request) const;
-  /// Applies a push that check() has passed. Throws: Error(host) when the disk fails; nothing has changed then.
+  /// Applies a push that check() has passed. Throws: Error(host) when the disk fails;
+  /// nothing has changed then.
   void apply(const wire::PushRequest& request);
   /// Makes room, and keeps rows that are in memory there as long as the result lives.
   MemoryBudget::Stay stay() const;

@@ -1,5 +1,5 @@
-// The update rules as loops over the columns of a row (formulas: ps/base/table_config.h). `Gradient` gives the gradient of a
-// column: as it came, or with the decays of the value added.
+// The update rules as loops over the columns of a row (formulas: ps/base/table_config.h). `Gradient` gives
+// the gradient of a column: as it came, or with the decays of the value added.
 #pragma once
 
 #include <cmath>

@@ -1,8 +1,8 @@
 // Adam's corrections need two powers per row; they depend on the step alone, so they are tabulated up to the
 // step at which both powers no longer change a float32 (18 thousand steps for beta2 = 0.999).
 //
-// Each rule is a loop over the columns that the compiler vectorises (ps/table/update_loops.h), in two kinds: gradients as they
-// came, and with the decays added.
+// Each rule is a loop over the columns that the compiler vectorises (ps/table/update_loops.h), in two kinds:
+// gradients as they came, and with the decays added.
 #include "ps/table/update_rule.h"
 
 #include <algorithm>

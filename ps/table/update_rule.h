@@ -34,14 +34,14 @@ class Updater {
   /// The state of one row before the first update.
   void reset(std::span<float> state) const noexcept;
 
-  /// One update of a row of `width` values. `step` counts its updates, this one included; only adam reads it. `scale` is
-  /// what shared_adagrad and std_adagrad divide the gradient by.
+  /// One update of a row of `width` values. `step` counts its updates, this one included; only adam reads it.
+  /// `scale` is what shared_adagrad and std_adagrad divide the gradient by.
   /// Arithmetic is float32 throughout and in column order, so the same inputs give the same bits.
   void apply(float* values, float* state, const float* gradient, std::size_t width, std::uint32_t step,
              float scale = 1.0f) const noexcept;
 
-  /// Floats of state per value of a dense table, where what a row has once is the table's: the powers follow from its
-  /// step count. Check that is_for_dense() first.
+  /// Floats of state per value of a dense table, where what a row has once is the table's: the powers follow
+  /// from its step count. Check that is_for_dense() first.
   std::size_t dense_state_floats() const noexcept;
   /// One update of a run of a dense table at its `step`-th push. Shape: state[dense_state_floats(), width].
   void apply_dense(float* values, float* state, const float* gradient, std::size_t width,

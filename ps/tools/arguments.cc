@@ -18,8 +18,8 @@ const std::map<std::string, Command, std::less<>> kCommands = {
 
 constexpr const char* kHelp = R"(usage: fleetrun ps COMMAND [ARGUMENT]… [--job JOB]
 
-Looks into the parameter servers of a running job of yours. JOB is a pod or a job id; without it there has to be one job
-only. The servers go on working meanwhile, and no trainer waits for it.
+Looks into the parameter servers of a running job of yours. JOB is a pod or a job id; without it there has to
+be one job only. The servers go on working meanwhile, and no trainer waits for it.
 
   stat             what each server holds and has done: rows, calls, bytes, times
   get TABLE KEY…   rows as they are stored, without making any
@@ -38,9 +38,10 @@ fleetrun-ps(7) explains tables, modes and saves.
 
 constexpr const char* kStatHelp = R"(usage: fleetrun ps stat [--json] [--watch]
 
-Shows for each table its rows, and for each kind of call how many there were, their bytes, and their times: p50 and p99 are
-the times that half and 99 in 100 of the calls were not above, from a histogram that is at most 1/32 too high. In a job with
-several servers there is a line for each server, and the skew: the rows of the fullest server over the mean.
+Shows for each table its rows, and for each kind of call how many there were, their bytes, and their times:
+p50 and p99 are the times that half and 99 in 100 of the calls were not above, from a histogram that is at
+most 1/32 too high. In a job with several servers there is a line for each server, and the skew: the rows of
+the fullest server over the mean.
 
   --json    one line of JSON for each server, in rank order; ps/server/stat_json.h says what is in it
   --watch   again once a second, until Ctrl-C; counts and times are then those of the last second
@@ -48,9 +49,10 @@ several servers there is a line for each server, and the skew: the rows of the f
 
 constexpr const char* kGetHelp = R"(usage: fleetrun ps get TABLE KEY… [--json]
 
-Shows the rows of a sparse table (by its name) that have these keys, or that they have none. A key without a row does not get
-one. Where the table has an accessor that keeps statistics, its slot, unseen days, delta score, show and click come first. KEY is
-a whole number of 64 bits; write -- before negative ones. Of a dense table, and then without keys, all values are shown.
+Shows the rows of a sparse table (by its name) that have these keys, or that they have none. A key without a
+row does not get one. Where the table has an accessor that keeps statistics, its slot, unseen days, delta
+score, show and click come first. KEY is a whole number of 64 bits; write -- before negative ones. Of a dense
+table, and then without keys, all values are shown.
 
   --json    one line of JSON for each key (of a dense table: one line)
 
@@ -59,14 +61,16 @@ example: fleetrun ps get emb 17 42
 
 constexpr const char* kShrinkHelp = R"(usage: fleetrun ps shrink [TABLE]
 
-Ends a day: in a sparse table whose accessor keeps statistics, show and click decay, and rows whose score fell below
-delete_threshold, or that were unseen for more than delete_after_unseen_days, are erased. Says how many. Training goes on.
+Ends a day: in a sparse table whose accessor keeps statistics, show and click decay, and rows whose score fell
+below delete_threshold, or that were unseen for more than delete_after_unseen_days, are erased.
+Says how many. Training goes on.
 )";
 
 constexpr const char* kSaveHelp = R"(usage: fleetrun ps save DIR [--mode N]
 
-Saves all tables below DIR, each server its part on its own host, while training goes on. The save is whole or not there at
-all, and the one before it stays until this one is complete. Servers load it again, in any number.
+Saves all tables below DIR, each server its part on its own host, while training goes on. The save is whole or
+not there at all, and the one before it stays until this one is complete.
+Servers load it again, in any number.
 
   --mode N   0 all rows (default), 1 those changed since the last save, 2 those that make up a model to serve,
              3 a checkpoint: all rows, and a day passes for the statistics

@@ -1,4 +1,5 @@
-// The command line of fleetrun-ps, read by hand: `fleetrun ps` finds the job and adds where its servers are. Pure.
+// The command line of fleetrun-ps, read by hand: `fleetrun ps` finds the job
+// and adds where its servers are. Pure.
 #pragma once
 
 #include <chrono>
@@ -24,8 +25,8 @@ struct ToolRequest {
   std::chrono::milliseconds timeout{10000};
 };
 
-/// Flags may be written with '-' or '_', and as --flag=VALUE or --flag VALUE. Keys are whole numbers of 64 bits; a
-/// negative one is the key that a trainer's int64 of that value is.
+/// Flags may be written with '-' or '_', and as --flag=VALUE or --flag VALUE. Keys are whole numbers of 64
+/// bits; a negative one is the key that a trainer's int64 of that value is.
 /// Throws: Error(usage) naming the word that is wrong; the hint names the help.
 ToolRequest parse_tool_arguments(const std::vector<std::string>& arguments);
 

@@ -1,5 +1,5 @@
-// fleetrun-ps: looks into the parameter servers of a running job. `fleetrun ps` finds the job and runs this program with
-// the endpoints of its servers; it is one of its own so that fleetrun stays free of gRPC.
+// fleetrun-ps: looks into the parameter servers of a running job. `fleetrun ps` finds the job and runs this
+// program with the endpoints of its servers; it is one of its own so that fleetrun stays free of gRPC.
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>

@@ -1,5 +1,5 @@
-// What one server has done, counted while it works: calls of each kind with their bytes and times, keys of each table.
-// Nothing here takes a lock; who reads sees numbers that may be a call apart from each other.
+// What one server has done, counted while it works: calls of each kind with their bytes and times, keys of
+// each table. Nothing here takes a lock; who reads sees numbers that may be a call apart from each other.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// A server's figures in a file, for the launcher beside it: written once a second as a whole (by rename), removed in the
-// end. fleetrun names the file in FLEETRUN_SERVER_FIGURES.
+// A server's figures in a file, for the launcher beside it: written once a second as a whole (by rename),
+// removed in the end. fleetrun names the file in FLEETRUN_SERVER_FIGURES.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ namespace fleetrun::ps {
 
 class FiguresFile {
  public:
-  /// `text` is called on a thread of its own, and so is `warn`, once, when the file cannot be written: the file is given
-  /// up then, and nothing else.
+  /// `text` is called on a thread of its own, and so is `warn`, once, when the file cannot be written: the
+  /// file is given up then, and nothing else.
   FiguresFile(std::string path, std::function<std::string()> text, std::function<void(std::string)> warn,
               std::chrono::milliseconds period = std::chrono::seconds(1));
   ~FiguresFile();

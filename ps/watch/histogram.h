@@ -1,7 +1,8 @@
-// How long things took, counted without locks and with a bounded error: 32 buckets between each power of two and the
-// next, so that a quantile read from them is never below the true one and at most 1/32 above it.
+// How long things took, counted without locks and with a bounded error: 32 buckets between each power of two
+// and the next, so that a quantile read from them is never below the true one and at most 1/32 above it.
 //
-//   value   0 … 31 ns   32 … 63 ns   64 … 127 ns   …        up to 2^40 ns (18 minutes), later ones count there
+//   value   0 … 31 ns   32 … 63 ns   64 … 127 ns   …        up to 2^40 ns (18 minutes),
+//                                                           later ones count there
 //   bucket  1 ns wide   1 ns         2 ns          …
 #pragma once
 
@@ -13,7 +14,8 @@
 
 namespace fleetrun::ps {
 
-/// What a histogram held at one moment: the buckets that are not empty, as {highest value in it, how many}, rising.
+/// What a histogram held at one moment: the buckets that are not empty,
+/// as {highest value in it, how many}, rising.
 struct HistogramCounts {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> buckets;
   std::uint64_t sum = 0;      // of the values

@@ -1,5 +1,6 @@
-// Draws a server's requests into a timeline: a lane for each thread that serves some, a bar for each request, from its
-// arrival until this thread is done with it (one that waits for other trainers is answered by the thread of the last).
+// Draws a server's requests into a timeline: a lane for each thread that serves some, a bar for each request,
+// from its arrival until this thread is done with it (one that waits
+// for other trainers is answered by the thread of the last).
 #pragma once
 
 #include <map>

@@ -1,4 +1,5 @@
-// The clock of everything that is measured or ordered: it never jumps, and is the same for all processes of a host.
+// The clock of everything that is measured or ordered: it never jumps,
+// and is the same for all processes of a host.
 #pragma once
 
 #include <time.h>

@@ -1,4 +1,5 @@
-// By the processor's instruction, or eight bytes at a time with eight tables ("slicing by 8", Kounavis and Berry 2005), made by the compiler.
+// By the processor's instruction, or eight bytes at a time with eight tables ("slicing by 8", Kounavis and
+// Berry 2005), made by the compiler.
 #include "runtime/base/crc32c.h"
 
 #include <array>

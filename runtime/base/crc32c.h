@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli), the checksum of saved tables and of columnar files. Source: RFC 3720, appendix B.4 (polynomial 0x1EDC6F41).
+// CRC-32C (Castagnoli), the checksum of saved tables and of columnar files.
+// Source: RFC 3720, appendix B.4 (polynomial 0x1EDC6F41).
 #pragma once
 
 #include <cstddef>

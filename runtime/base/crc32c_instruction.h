@@ -1,4 +1,5 @@
-// The processor's own instruction for CRC-32C, where it has one. Which file implements this is the build's to choose.
+// The processor's own instruction for CRC-32C, where it has one.
+// Which file implements this is the build's to choose.
 #pragma once
 
 #include <cstddef>

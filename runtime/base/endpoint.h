@@ -26,8 +26,8 @@ std::string to_string(const Endpoint& endpoint);
 /// "a:1,b:2"; "" for an empty list.
 std::string to_string(std::span<const Endpoint> endpoints);
 
-/// Endpoints that many share: a copy copies none of them, and their text is written once. Each process of a job
-/// knows all others, so a thousand processes would otherwise hold a million endpoints.
+/// Endpoints that many share: a copy copies none of them, and their text is written once. Each process of a
+/// job knows all others, so a thousand processes would otherwise hold a million endpoints.
 class EndpointList {
  public:
   EndpointList() : EndpointList(std::vector<Endpoint>()) {}

@@ -68,16 +68,20 @@ const Row kRows[] = {
   {"PADDLE_TRAINER_ENDPOINTS", "endpoints of the trainers, by rank", kCollective | kPs, Need::required,
    [](const Identity& id) -> Text { return id.trainers.text(); },
    [](Identity& id, const std::string& v) { id.trainers = parse_endpoint_list(v); }},
-  {"FLEETRUN_ENDPOINTS", "endpoints of the processes of this role, by rank, where no variable of Paddle's has them", kRpc | kOwn,
-   Need::optional, [](const Identity& id) -> Text { return id.trainers.empty() ? std::nullopt : Text(id.trainers.text()); },
+  {"FLEETRUN_ENDPOINTS",
+   "endpoints of the processes of this role, by rank, where no variable of Paddle's has them", kRpc | kOwn,
+   Need::optional,
+   [](const Identity& id) -> Text { return id.trainers.empty() ? std::nullopt : Text(id.trainers.text()); },
    [](Identity& id, const std::string& v) { id.trainers = parse_endpoint_list(v); }},
   {"PADDLE_TRAINERS_NUM", "number of trainers of the job", kPaddle, Need::required,
    [](const Identity& id) -> Text { return count_text(id.trainers.size()); },
    [](Identity& id, const std::string& v) {
      const auto count = static_cast<std::size_t>(parse_count_of(v, 1));
-     if (id.mode == Mode::rpc && id.trainers.empty()) id.trainers = std::vector<Endpoint>(count);  // Paddle's launcher does not list them
+     // Paddle's launcher does not list them.
+     if (id.mode == Mode::rpc && id.trainers.empty()) id.trainers = std::vector<Endpoint>(count);
      if (count != id.trainers.size())
-       throw Error(ErrorKind::config, v + " trainers, but PADDLE_TRAINER_ENDPOINTS lists " + count_text(id.trainers.size()));
+       throw Error(ErrorKind::config,
+                   v + " trainers, but PADDLE_TRAINER_ENDPOINTS lists " + count_text(id.trainers.size()));
    }},
   {"PADDLE_TRAINER_ID", "rank of this trainer over the whole job", kTrainers, Need::required,
    [](const Identity& id) -> Text { return std::to_string(id.rank); },
@@ -106,11 +110,16 @@ const Row kRows[] = {
    [](Identity& id, const std::string& v) { id.auto_cluster = v; }},
   {"PADDLE_DISTRI_BACKEND", "gloo: the trainers run on the CPU", kCollective, Need::derived,
    [](const Identity& id) -> Text { return id.devices.empty() ? Text("gloo") : std::nullopt; }, nullptr},
-  {"FLAGS_selected_gpus", "the devices of this trainer: indices into the visible ones", kCollective, Need::optional,
-   [](const Identity& id) -> Text { return id.devices.empty() || id.on_xpus ? std::nullopt : Text(join(id.devices, ",")); },
+  {"FLAGS_selected_gpus", "the devices of this trainer: indices into the visible ones", kCollective,
+   Need::optional,
+   [](const Identity& id) -> Text {
+     return id.devices.empty() || id.on_xpus ? std::nullopt : Text(join(id.devices, ","));
+   },
    [](Identity& id, const std::string& v) { id.devices = split(v, ','); }},
   {"FLAGS_selected_xpus", "the same where the devices are XPUs", kCollective, Need::optional,
-   [](const Identity& id) -> Text { return id.devices.empty() || !id.on_xpus ? std::nullopt : Text(join(id.devices, ",")); },
+   [](const Identity& id) -> Text {
+     return id.devices.empty() || !id.on_xpus ? std::nullopt : Text(join(id.devices, ","));
+   },
    [](Identity& id, const std::string& v) { id.devices = split(v, ','), id.on_xpus = true; }},
 
   // Collective jobs, as torchrun describes them.
@@ -139,7 +148,8 @@ const Row kRows[] = {
    [](const Identity& id) -> Text { return count_text(id.trainers.size()); }, nullptr},
   {"TORCHELASTIC_RESTART_COUNT", "the same as FLEETRUN_ATTEMPT", kCollective, Need::derived,
    [](const Identity&) -> Text { return "0"; }, nullptr},
-  {"TORCHELASTIC_MAX_RESTARTS", "value of --max_restart where it was given, or 0", kCollective, Need::optional,
+  {"TORCHELASTIC_MAX_RESTARTS", "value of --max_restart where it was given, or 0", kCollective,
+   Need::optional,
    [](const Identity& id) -> Text { return std::to_string(id.torch.max_restarts); },
    [](Identity& id, const std::string& v) { id.torch.max_restarts = parse_count_of(v, 0); }},
   {"TORCHELASTIC_RUN_ID", "value of --rdzv_id, or of --job_id", kCollective, Need::optional,
@@ -159,7 +169,8 @@ const Row kRows[] = {
    [](const Identity& id) -> Text { return to_string(self_endpoint(id)); },
    [](Identity& id, const std::string& v) {
      std::vector<Endpoint> trainers = id.trainers;
-     if (static_cast<std::size_t>(id.rank) < trainers.size()) trainers[static_cast<std::size_t>(id.rank)] = parse_endpoint(v);
+     if (static_cast<std::size_t>(id.rank) < trainers.size())
+       trainers[static_cast<std::size_t>(id.rank)] = parse_endpoint(v);
      id.trainers = std::move(trainers);
    }},
 
@@ -213,11 +224,16 @@ const Row kRows[] = {
    [](Identity& id, const std::string& v) { id.local_rank = parse_count_of(v, 0); }},
   {"FLEETRUN_ATTEMPT", "how often the job has been started again", kAll, Need::derived,
    [](const Identity&) -> Text { return "0"; }, nullptr},
-  {"FLEETRUN_EPOCH", "number of the world: it grows with each change of the job's hosts", kAll, Need::optional,
+  {"FLEETRUN_EPOCH", "number of the world: it grows with each change of the job's hosts", kAll,
+   Need::optional,
    [](const Identity& id) -> Text { return id.world ? Text(std::to_string(id.world->epoch)) : std::nullopt; },
-   [](Identity& id, const std::string& v) { world_of(id).epoch = static_cast<std::uint64_t>(parse_count_of(v, 0)); }},
+   [](Identity& id, const std::string& v) {
+     world_of(id).epoch = static_cast<std::uint64_t>(parse_count_of(v, 0));
+   }},
   {"FLEETRUN_NODE_RANK", "rank of this host among the hosts of the job", kAll, Need::optional,
-   [](const Identity& id) -> Text { return id.world ? Text(std::to_string(id.world->host_rank)) : std::nullopt; },
+   [](const Identity& id) -> Text {
+     return id.world ? Text(std::to_string(id.world->host_rank)) : std::nullopt;
+   },
    [](Identity& id, const std::string& v) { world_of(id).host_rank = parse_count_of(v, 0); }},
   {"FLEETRUN_NODES", "number of hosts of the job", kAll, Need::optional,
    [](const Identity& id) -> Text { return id.world ? Text(std::to_string(id.world->hosts)) : std::nullopt; },

@@ -18,8 +18,8 @@ namespace fleetrun {
 /// The variables of this process, and no others.
 Environ to_environ(const Identity& identity);
 
-/// The variables of other roles, modes and launchers, which this process must not inherit from whoever started
-/// the job: they would tell it that it is somebody else.
+/// The variables of other roles, modes and launchers, which this process must not inherit from whoever
+/// started the job: they would tell it that it is somebody else.
 std::vector<std::string> foreign_variables(const Identity& identity);
 
 /// Whether `environ` tells a process who it is: true under fleetrun or Paddle's launcher, false for `python

@@ -16,8 +16,8 @@
 
 namespace fleetrun {
 
-/// What kind of job it is: `collective` and `rpc` have trainers only, `ps` has servers and trainers, and a job
-/// file may give a process a role of its `own`, which only the FLEETRUN_ variables tell of.
+/// What kind of job it is: `collective` and `rpc` have trainers only, `ps` has servers and trainers, and a
+/// job file may give a process a role of its `own`, which only the FLEETRUN_ variables tell of.
 enum class Mode { collective, ps, rpc, own };
 enum class Role { trainer, server };
 

@@ -9,7 +9,8 @@
 
 namespace fleetrun {
 
-/// Stays loaded until the process ends: libraries with threads or exit handlers of their own cannot be unloaded safely.
+/// Stays loaded until the process ends: libraries with threads or exit handlers
+/// of their own cannot be unloaded safely.
 class SharedLibrary {
  public:
   /// `needed_for` begins the error's sentence, `hint` says what to install.

@@ -1,14 +1,16 @@
-// A timeline of one process: a file of bars, in lanes, that Perfetto and chrome://tracing open. It is written while the
-// process works, so that one that is killed leaves what it did until then. `fleetrun trace merge` joins those of a job.
+// A timeline of one process: a file of bars, in lanes, that Perfetto and chrome://tracing open. It is written
+// while the process works, so that one that is killed leaves what it did until then.
+// `fleetrun trace merge` joins those of a job.
 //
-//   {"displayTimeUnit": "ms", "otherData": {"process": "trainer 0", "start_us": 1763791111123456}, "traceEvents": [
+//   {"displayTimeUnit": "ms", "otherData": {"process": "trainer 0", "start_us": 1763791111123456},
+//    "traceEvents": [
 //   {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "trainer 0"}},
 //   {"name": "thread_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "thread 0"}},
 //   {"name": "read", "cat": "stage", "ph": "X", "ts": 12.250, "dur": 8.000, "pid": 1, "tid": 1}
 //   ]}
 //
-// One event a line. Times are microseconds since start_us, which is in microseconds since 1970; a file without its last
-// line is that of a process which did not end by itself.
+// One event a line. Times are microseconds since start_us, which is in microseconds since 1970; a file
+// without its last line is that of a process which did not end by itself.
 // Source: Trace Event Format, "complete events" and "metadata events".
 #pragma once
 
@@ -29,8 +31,8 @@ using TimelineClock = std::chrono::steady_clock;
 /// Threads: any.
 class Timeline {
  public:
-  /// A new file FOLDER/STEM-N.json with the first N from 1 that is not taken; the folder is made where it is not there.
-  /// `process`: its name, as people read it. Throws: Error(host) when the file cannot be made.
+  /// A new file FOLDER/STEM-N.json with the first N from 1 that is not taken; the folder is made where it is
+  /// not there. `process`: its name, as people read it. Throws: Error(host) when the file cannot be made.
   static std::shared_ptr<Timeline> create(const std::string& folder, const std::string& stem,
                                           const std::string& process);
   ~Timeline();
@@ -74,7 +76,8 @@ class Lane {
   const std::shared_ptr<Timeline>& timeline() const noexcept { return timeline_; }
   void add(std::string_view name, std::string_view category, TimelineClock::time_point from,
            TimelineClock::time_point to);
-  /// Writes what was added: after a step, since a process that waits may be killed. Otherwise that is done now and then.
+  /// Writes what was added: after a step, since a process that waits may be killed.
+  /// Otherwise that is done now and then.
   void flush() noexcept;
 
  private:

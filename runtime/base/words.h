@@ -1,4 +1,5 @@
-// The words of a command line, read by hand: flags with '-' or '_', as --flag=VALUE or --flag VALUE; "--" ends them.
+// The words of a command line, read by hand: flags with '-' or '_',
+// as --flag=VALUE or --flag VALUE; "--" ends them.
 #pragma once
 
 #include <cstddef>

@@ -18,10 +18,11 @@ struct Access {
   std::string source;
 };
 
-/// The secret in the file FLEETRUN_SECRET_FILE, which fleetrun writes for the processes of a job; without the variable the
-/// user's own (runtime/secure/secret), so that processes that one user starts by hand meet. `label` says what it is for: what
-/// proves it there must prove nothing elsewhere. None with FLEETRUN_INSECURE=1, which is said on standard error with what
-/// strangers `can` do then ("read and change its parameters").
+/// The secret in the file FLEETRUN_SECRET_FILE, which fleetrun writes for the processes of a job; without the
+/// variable the user's own (runtime/secure/secret), so that processes that one user starts by hand meet.
+/// `label` says what it is for: what proves it there must prove nothing elsewhere. None with
+/// FLEETRUN_INSECURE=1, which is said on standard error with what strangers `can` do then
+/// ("read and change its parameters").
 /// Throws: Error(config) for a file that is missing, readable by others, or holds no secret.
 Access access_of(const Environ& environ, std::string_view label, std::string_view can);
 

@@ -1,4 +1,5 @@
-// One thread and poll(): the sockets, an eventfd that ends it, and those who are at the door. Each of them has kPatience.
+// One thread and poll(): the sockets, an eventfd that ends it, and those who are at the door.
+// Each of them has kPatience.
 #include "runtime/connect/doorkeeper.h"
 
 #include <netdb.h>
@@ -199,7 +200,8 @@ Progress Doorkeeper::State::serve(Visitor& visitor) {
   const ssize_t count = ::recv(visitor.connection.value(), block, sizeof block, 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Progress::waits;
   if (count <= 0) {
-    // Who only looks whether somebody listens here is no news: fleetrun does so, before it says that a server is ready.
+    // Who only looks whether somebody listens here is no news:
+    // fleetrun does so, before it says that a server is ready.
     if (visitor.has_spoken) turn_away(visitor, "it left without a proof of the job's secret");
     return Progress::gone;
   }
@@ -226,7 +228,8 @@ void Doorkeeper::State::turn_away(const Visitor& visitor, const std::string& why
 }
 
 void Doorkeeper::State::send(const Visitor& visitor, const std::string& bytes) const {
-  // A few hundred bytes, the first of the connection: they fit into its buffer, or the peer is up to something.
+  // A few hundred bytes, the first of the connection:
+  // they fit into its buffer, or the peer is up to something.
   if (!bytes.empty())
     static_cast<void>(::send(visitor.connection.value(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
 }

@@ -1,6 +1,7 @@
-// Lets connections in to a server: whoever connects has to prove the job's secret (runtime/secure/handshake) before a byte of
-// it reaches what serves there. Strangers get no answer and cost a bounded number of descriptors for a few seconds: when too many
-// are at the door, or descriptors run out, the one that has been there longest goes.
+// Lets connections in to a server: whoever connects has to prove the job's secret (runtime/secure/handshake)
+// before a byte of it reaches what serves there. Strangers get no answer and cost a bounded number of
+// descriptors for a few seconds: when too many are at the door, or descriptors run out,
+// the one that has been there longest goes.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,8 @@ struct Listener {
   UniqueFd socket;
   std::string endpoint;  // with the port that was bound
 };
-/// Listens on the one address that "host:port" names. `shares_port`: beside a socket that does not listen, by which
-/// fleetrun holds the port. Throws: Error(network): "`who` cannot serve at …".
+/// Listens on the one address that "host:port" names. `shares_port`: beside a socket that does not listen, by
+/// which fleetrun holds the port. Throws: Error(network): "`who` cannot serve at …".
 Listener listen_at(const std::string& endpoint, bool shares_port, const std::string& who);
 
 /// A connection that has proved the secret.

@@ -1,5 +1,5 @@
-// One attempt to connect to a server and to prove the job's secret to each other: the other side of a doorkeeper
-// (runtime/connect/doorkeeper.h). Does not block, except for looking up a name: the caller polls.
+// One attempt to connect to a server and to prove the job's secret to each other: the other side of a
+// doorkeeper (runtime/connect/doorkeeper.h). Does not block, except for looking up a name: the caller polls.
 #pragma once
 
 #include <poll.h>

@@ -60,8 +60,8 @@ class Executor {
 
   /// Feeds the `data` variables, runs every operator, and leaves all temporaries readable by tensor() until
   /// the next run. Throws: Error(config) naming a data variable that is not fed or whose type or shape
-  /// disagrees, or a kept one that has no value or one of another type or shape; an operator's error, with the
-  /// line of the script that appended it.
+  /// disagrees, or a kept one that has no value or one of another type or shape; an operator's error, with
+  /// the line of the script that appended it.
   void run(const std::map<std::string, const Tensor*>& feed);
   /// The same, and tells how many seconds each operator took.
   using Observer = std::function<void(const Operator&, double)>;
@@ -70,8 +70,8 @@ class Executor {
   void run_with(const std::map<std::string, const Tensor*>& feed,
                 const std::function<void(std::size_t)>& before, const Observer& observer = {});
 
-  /// Throws: Error(data) naming the first output of `op`, which has just run, that holds NaN or an infinity; `run` says
-  /// which run it was ("batch 3 of thread 0").
+  /// Throws: Error(data) naming the first output of `op`, which has just run, that holds NaN or an infinity;
+  /// `run` says which run it was ("batch 3 of thread 0").
   void expect_finite(const Operator& op, const std::function<std::string()>& run) const;
 
   /// A variable's value after run(): temporary, persistable or fed. Throws: Error(config) when there is none.

@@ -1,8 +1,9 @@
 // The operators of a Program: how each checks its inputs, computes, and is differentiated.
 //
 // The table of operators with inputs, outputs and attributes is at the top of its group's source file: every
-// operators/*_operators.cc opens with its. This room knows none of them: operators/all_operators.h adds them to the table. Names and meanings are Paddle's where Paddle has the operator. The
-// gradient operator of `x` is `x_grad`; the gradient of a variable v is named v@GRAD.
+// operators/*_operators.cc opens with its. This room knows none of them: operators/all_operators.h adds them
+// to the table. Names and meanings are Paddle's where Paddle has the operator. The gradient operator of `x`
+// is `x_grad`; the gradient of a variable v is named v@GRAD.
 #pragma once
 
 #include <functional>
@@ -126,16 +127,16 @@ struct OperatorDefinition {
   bool has_parameter = false;
 };
 
-/// Adds a group of definitions to the table; the same group again changes nothing. Its rows live as long as the process.
-/// Threads: before programs are built, as initializers of static variables do.
+/// Adds a group of definitions to the table; the same group again changes nothing. Its rows live as long as
+/// the process. Threads: before programs are built, as initializers of static variables do.
 void add_operators(std::span<const OperatorDefinition> group);
 
 /// nullptr when there is no such operator.
 const OperatorDefinition* find_operator(std::string_view type) noexcept;
 std::vector<std::string_view> operator_types();
-/// Of an operator that comes from outside (a script, a file) and is about to be appended. Throws: Error(config) for one
-/// that is append_backward's, whose inputs nobody checks; for an output without a name or named twice; and for one that is
-/// an input too, unless it is a variable that is kept.
+/// Of an operator that comes from outside (a script, a file) and is about to be appended. Throws:
+/// Error(config) for one that is append_backward's, whose inputs nobody checks; for an output without a name
+/// or named twice; and for one that is an input too, unless it is a variable that is kept.
 void check_from_outside(const Program& program, const Operator& op);
 
 /// For gradient operators, whose outputs backward.cc has declared: nothing to infer.

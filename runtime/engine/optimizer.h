@@ -11,12 +11,12 @@
 
 namespace fleetrun::engine {
 
-/// Formulas, g being the gradient with its decay: sgd w -= lr*g; momentum v = momentum*v + g, w -= lr*v (nesterov:
-/// lr*(g + momentum*v)); adagrad m += g*g, w -= lr*g/(sqrt(m)+epsilon); adam bias-corrected, as in its paper;
-/// rmsprop s = rho*s + (1-rho)*g*g, v = momentum*v + lr*g/sqrt(s+epsilon), w -= v (centered: m = rho*m + (1-rho)*g, with
-/// s - m*m instead of s), without a table's equal; ftrl
-/// n += g*g, z += g - (n_new^-p - n_old^-p)/lr*w, w = |z| <= l1 ? 0 : (sign(z)*l1 - z)/(n_new^-p/lr + 2*l2) with
-/// p = learning_rate_power.
+/// Formulas, g being the gradient with its decay: sgd w -= lr*g; momentum v = momentum*v + g, w -= lr*v
+/// (nesterov: lr*(g + momentum*v)); adagrad m += g*g, w -= lr*g/(sqrt(m)+epsilon); adam bias-corrected, as in
+/// its paper; rmsprop s = rho*s + (1-rho)*g*g, v = momentum*v + lr*g/sqrt(s+epsilon), w -= v (centered: m =
+/// rho*m + (1-rho)*g, with s - m*m instead of s), without a table's equal; ftrl
+/// n += g*g, z += g - (n_new^-p - n_old^-p)/lr*w, w = |z| <= l1 ? 0 : (sign(z)*l1 - z)/(n_new^-p/lr + 2*l2)
+/// with p = learning_rate_power.
 struct OptimizerConfig {
   enum class Kind { sgd, adagrad, adam, momentum, ftrl, rmsprop };
   Kind kind = Kind::sgd;
@@ -38,14 +38,14 @@ struct OptimizerConfig {
   /// Decay coefficients, 0 for none: g += l1_decay * sign(w) + l2_decay * w.
   double l1_decay = 0.0;
   double l2_decay = 0.0;
-  /// What gradients are cut to before they are used or sent: each value to [clip_least, clip], or scaled down so that the norm of
-  /// each parameter's, or of all together, is at most `clip`.
+  /// What gradients are cut to before they are used or sent: each value to [clip_least, clip], or scaled down
+  /// so that the norm of each parameter's, or of all together, is at most `clip`.
   enum class Clip { none, value, norm, global_norm };
   Clip clip_kind = Clip::none;
   double clip_least = 0.0;
   double clip = 0.0;
-  /// A persistable float32 variable of one value, by which learning_rate is multiplied in every step: what a schedule
-  /// sets. Empty for none.
+  /// A persistable float32 variable of one value, by which learning_rate is multiplied in every step: what a
+  /// schedule sets. Empty for none.
   std::string rate = {};
 
   /// What a parameter has of its own: a factor of the learning rate, and decays instead of the optimizer's.
@@ -69,12 +69,12 @@ std::string_view to_string(OptimizerConfig::Kind kind) noexcept;
 /// The configuration of one parameter: its own rate and decays put in, `own` empty.
 OptimizerConfig config_of(const OptimizerConfig& config, const std::string& parameter);
 
-/// An `embedding` with is_sparse whose parameter decays becomes one with a dense gradient, since every row of it changes in
-/// every step. For training in one process; before the backward operators.
+/// An `embedding` with is_sparse whose parameter decays becomes one with a dense gradient, since every row of
+/// it changes in every step. For training in one process; before the backward operators.
 void decay_all_rows(Program& main, const OptimizerConfig& config);
 
-/// Appends the operators that clip `gradients`, which name the clipped ones afterwards. Throws: Error(config) for rows that
-/// are to be clipped by value.
+/// Appends the operators that clip `gradients`, which name the clipped ones afterwards. Throws: Error(config)
+/// for rows that are to be clipped by value.
 void append_clip(Program& main, std::vector<ParameterGradient>& gradients, const OptimizerConfig& config);
 
 /// Appends the update operator of one parameter to `main`, and the initial values of its state to `startup`.

@@ -49,7 +49,8 @@ struct Operator {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::map<std::string, Attribute> attributes;
-  /// The line of the script that appended it, for errors: "train.py:12: y = paddle.add(a, b)". Empty when not known.
+  /// The line of the script that appended it, for errors: "train.py:12: y = paddle.add(a, b)".
+  /// Empty when not known.
   std::string where = {};
 
   bool operator==(const Operator&) const = default;
@@ -88,15 +89,15 @@ class Program {
 
 /// The attribute that marks operators which are not part of the forward computation: "backward" or "update".
 inline constexpr std::string_view kRoleAttribute = "role";
-/// The names of an operator's inputs and outputs, in this order, where a pass has given them others: errors name these, and
-/// random numbers are chosen by the first output's.
+/// The names of an operator's inputs and outputs, in this order, where a pass has given them others: errors
+/// name these, and random numbers are chosen by the first output's.
 inline constexpr std::string_view kNamesAttribute = "names";
 
 /// The program's variables and operators as text, for people.
 std::string to_string(const Program& program);
 
-/// The program as a picture, for graphviz's dot: boxes are operators (backward ones yellow, updates pink), ellipses the
-/// variables that are fed (blue) or kept (grey).
+/// The program as a picture, for graphviz's dot: boxes are operators (backward ones yellow, updates pink),
+/// ellipses the variables that are fed (blue) or kept (grey).
 std::string to_dot(const Program& program);
 
 /// A copy for evaluation: backward and update operators are dropped, dropout and the like switch to

@@ -1,4 +1,5 @@
-// One box for each operator, one ellipse for each variable that is fed or kept, and arrows with the names of the others.
+// One box for each operator, one ellipse for each variable that is fed or kept,
+// and arrows with the names of the others.
 
 #include <map>
 #include <set>

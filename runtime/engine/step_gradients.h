@@ -1,4 +1,5 @@
-// The gradients of a step: what passes between the backward operators of a program and those that update parameters.
+// The gradients of a step: what passes between the backward operators
+// of a program and those that update parameters.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,8 @@ struct StepGradient {
   Tensor* keys = nullptr;
 };
 
-/// What update operators read that operators before them make, in the order in which these finish it; without tensors.
+/// What update operators read that operators before them make, in the order in which these finish it;
+/// without tensors.
 std::vector<StepGradient> gradients_of(const Program& program);
 
 }  // namespace fleetrun::engine

@@ -20,8 +20,8 @@ namespace fleetrun::inference {
 /// Threads: any number of predictors may share a model.
 class InferenceModel {
  public:
-  /// `path`: the PREFIX of PREFIX.pdmodel and PREFIX.pdiparams, or the folder that fleet.save_inference_model wrote
-  /// (model.pdmodel, model.pdiparams, and tables/ with the rows of sparse_embedding).
+  /// `path`: the PREFIX of PREFIX.pdmodel and PREFIX.pdiparams, or the folder that fleet.save_inference_model
+  /// wrote (model.pdmodel, model.pdiparams, and tables/ with the rows of sparse_embedding).
   /// Throws: Error(data) naming the file that is missing or damaged.
   static InferenceModel load(const std::string& path);
   InferenceModel(InferenceModel&&) noexcept;

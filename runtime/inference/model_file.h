@@ -1,5 +1,5 @@
-// PREFIX.pdmodel: the program of a saved model as JSON, with what it is fed and what is fetched from it. Python writes it
-// (fleetrun/static/io.py).
+// PREFIX.pdmodel: the program of a saved model as JSON, with what it is fed and what is fetched from it.
+// Python writes it (fleetrun/static/io.py).
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct ModelFile {
   std::vector<ps::TableConfig> tables;
 };
 
-/// Throws: Error(data) naming the file, for one that cannot be read, is no such file, or whose operators do not fit
-/// together.
+/// Throws: Error(data) naming the file, for one that cannot be read, is no such file,
+/// or whose operators do not fit together.
 ModelFile read_model(const std::string& path);
 
 }  // namespace fleetrun::inference

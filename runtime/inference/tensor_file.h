@@ -11,8 +11,8 @@
 namespace fleetrun::inference {
 
 /// The tensors in the file `path`; float32, float64, int32, int64 and bool.
-/// Throws: Error(data) naming the file and what in it is wrong: lengths that disagree, tensors that overlap or leave
-/// the file, another type.
+/// Throws: Error(data) naming the file and what in it is wrong: lengths that disagree, tensors that overlap
+/// or leave the file, another type.
 std::map<std::string, engine::Tensor> read_tensors(const std::string& path);
 
 }  // namespace fleetrun::inference

@@ -1,4 +1,5 @@
-// A logger for each line instead of one for the process: lines are rare, and nothing global has to be made or ended.
+// A logger for each line instead of one for the process:
+// lines are rare, and nothing global has to be made or ended.
 #include "runtime/log/log.h"
 
 #include <spdlog/logger.h>

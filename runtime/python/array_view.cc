@@ -1,5 +1,5 @@
-// DLPack's own structures are written down here as its specification lays them out (version 0, which every library gives
-// when it is not asked for more): https://dmlc.github.io/dlpack/latest/c_api.html
+// DLPack's own structures are written down here as its specification lays them out (version 0, which every
+// library gives when it is not asked for more): https://dmlc.github.io/dlpack/latest/c_api.html
 #include "runtime/python/array_view.h"
 
 #include <pybind11/pybind11.h>

@@ -1,5 +1,5 @@
-// An array of any library that speaks DLPack (numpy, PyTorch, …), as contiguous elements in memory: nothing is copied, and
-// what is written through the view is written to the array.
+// An array of any library that speaks DLPack (numpy, PyTorch, …), as contiguous elements in memory: nothing
+// is copied, and what is written through the view is written to the array.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ class ArrayView {
  public:
   /// Takes what `__dlpack__()` returned.
   /// `stream`: of an array on a GPU, the cudaStream_t that makes its values.
-  /// Throws: Error(config) for elements that collectives do not have, for an array with gaps, and for one that is neither in
-  /// the host's memory nor on a GPU of CUDA's.
+  /// Throws: Error(config) for elements that collectives do not have, for an array with gaps, and for one
+  /// that is neither in the host's memory nor on a GPU of CUDA's.
   ArrayView(const pybind11::capsule& capsule, std::uintptr_t stream);
 
   void* data() const noexcept { return data_; }

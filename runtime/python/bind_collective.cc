@@ -1,4 +1,5 @@
-// Collectives: the job's ranks (World), groups of them (Communicator), calls as values, and the plan of gradient buckets.
+// Collectives: the job's ranks (World), groups of them (Communicator),
+// calls as values, and the plan of gradient buckets.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

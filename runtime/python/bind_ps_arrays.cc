@@ -1,5 +1,5 @@
-// Parameter servers for scripts with arrays of their own: fleetrun/ps.py. Keys are uint64, values float32, both
-// C-contiguous; what comes back is a tensor, which numpy.asarray() takes without a copy.
+// Parameter servers for scripts with arrays of their own: fleetrun/ps.py. Keys are uint64, values float32,
+// both C-contiguous; what comes back is a tensor, which numpy.asarray() takes without a copy.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -33,7 +33,8 @@ using engine::Tensor;
 template <class T>
 using Values = std::shared_ptr<std::vector<T>>;
 
-// A call that is left behind after Ctrl-C must own its buffers and the client: hence the copies that it shares.
+// A call that is left behind after Ctrl-C must own its buffers and the client:
+// hence the copies that it shares.
 
 template <class T>
 Values<T> copy_of(const py::buffer& array) {

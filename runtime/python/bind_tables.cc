@@ -1,4 +1,5 @@
-// What a script says about a sparse table: accessor, admission, rule and first values instead of the optimizer's.
+// What a script says about a sparse table: accessor, admission,
+// rule and first values instead of the optimizer's.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

@@ -177,7 +177,8 @@ std::function<void(const std::string&)> printer(const py::function& print_line) 
   };
 }
 
-/// What fleetrun-environment(7) says about FLEETRUN_PASSES_OFF, FLEETRUN_TRACE, FLEETRUN_EVENTS and FLAGS_check_nan_inf.
+/// What fleetrun-environment(7) says about FLEETRUN_PASSES_OFF, FLEETRUN_TRACE,
+/// FLEETRUN_EVENTS and FLAGS_check_nan_inf.
 void apply_environment(runtime::PassOptions& options) {
   const Environ environ = Environ::of_process();
   for (const std::string& name : split(environ.value_or("FLEETRUN_PASSES_OFF", ""), ',')) {

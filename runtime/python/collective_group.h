@@ -1,5 +1,5 @@
-// A communicator as Python has it: of the memory of hosts, with those of GPUs that calls on arrays there make, the world that
-// it lies in, and the thread on which the interpreter's main thread waits for its calls.
+// A communicator as Python has it: of the memory of hosts, with those of GPUs that calls on arrays there
+// make, the world that it lies in, and the thread on which the interpreter's main thread waits for its calls.
 #pragma once
 
 #include <map>
@@ -22,8 +22,9 @@ class Group {
         collective::CommunicatorOptions options)
       : world(std::move(in_world)), ranks_(std::move(ranks)), options_(std::move(options)) {}
 
-  /// The communicator of this GPU's memory, or of the host's. The first call with arrays on a GPU makes it, on all ranks.
-  /// Throws: as collective/nccl/gpu.h says; where another rank makes another call than that, both say so.
+  /// The communicator of this GPU's memory, or of the host's. The first call with arrays on a GPU makes it,
+  /// on all ranks. Throws: as collective/nccl/gpu.h says;
+  /// where another rank makes another call than that, both say so.
   collective::Communicator& of(std::optional<int> device);
   bool has(int device);
   void abort(const Error& why) noexcept;

@@ -18,7 +18,8 @@ class InterruptibleThread {
   InterruptibleThread(const InterruptibleThread&) = delete;
   InterruptibleThread& operator=(const InterruptibleThread&) = delete;
 
-  /// As run_interruptibly(); called with the GIL. On a thread that gets no signals `work` runs on it, without the GIL.
+  /// As run_interruptibly(); called with the GIL. On a thread that gets no signals `work` runs on it,
+  /// without the GIL.
   void run(std::function<void()> work, const std::function<void()>& cancel);
 
  private:

@@ -1,5 +1,5 @@
-// fleetrun._multi_slot_text: samples of a data generator to MultiSlot text, for those that are plain. What is not (other
-// types, a subclass, a mistake) is left to Python, which knows every rule and words the errors.
+// fleetrun._multi_slot_text: samples of a data generator to MultiSlot text, for those that are plain. What is
+// not (other types, a subclass, a mistake) is left to Python, which knows every rule and words the errors.
 //
 // A module of its own, without the engine: a pipe command is started once per data file.
 #include <pybind11/pybind11.h>
@@ -47,7 +47,8 @@ class Text {
   std::size_t used_ = 0;
 };
 
-/// The pair (name, elements) of a slot; false when it is not a tuple or list of two, a str and a list that is not empty.
+/// The pair (name, elements) of a slot; false when it is not a tuple or list of two,
+/// a str and a list that is not empty.
 bool take_pair(PyObject* item, PyObject*& name, PyObject*& elements) {
   if (!PyTuple_CheckExact(item) && !PyList_CheckExact(item)) return false;
   if (PySequence_Fast_GET_SIZE(item) != 2) return false;
@@ -76,8 +77,8 @@ bool append_number(Text& text, PyObject* element) {
   return true;
 }
 
-/// One slot of numbers. The slot is `proto`[index], ("name", "uint64" or "float"), and becomes a float slot with the first
-/// float.
+/// One slot of numbers. The slot is `proto`[index], ("name", "uint64" or "float"),
+/// and becomes a float slot with the first float.
 bool append_numbers(Text& text, PyObject* item, PyObject* proto, Py_ssize_t index) {
   PyObject *name, *elements;
   if (!take_pair(item, name, elements)) return false;
@@ -130,7 +131,8 @@ PyObject* slots_at(PyObject* samples, Py_ssize_t index) {
   return slots;
 }
 
-/// samples[start:] as text, up to the first that is not plain: (text, its index). `append(sample, item, i)` writes a slot.
+/// samples[start:] as text, up to the first that is not plain: (text, its index).
+/// `append(sample, item, i)` writes a slot.
 template <class Append>
 py::tuple join(const py::list& samples, Py_ssize_t start, Py_ssize_t width, const Append& append) {
   Text text;

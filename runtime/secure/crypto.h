@@ -1,8 +1,8 @@
-// What fleetrun needs of cryptography: random bytes, HMAC-SHA256, and a comparison that takes the same time whatever
-// differs.
+// What fleetrun needs of cryptography: random bytes, HMAC-SHA256,
+// and a comparison that takes the same time whatever differs.
 //
-// The kernel gives the random bytes; the rest is OpenSSL's libcrypto, which is loaded when it is first needed: a job on
-// one host never needs it. Every function may be called from any thread.
+// The kernel gives the random bytes; the rest is OpenSSL's libcrypto, which is loaded when it is first
+// needed: a job on one host never needs it. Every function may be called from any thread.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ std::string random_bytes(std::size_t count);
 /// 32 bytes. Throws: Error(host) where libcrypto is missing.
 std::string hmac_sha256(std::string_view key, std::string_view data);
 
-/// False at once when the lengths differ, which are no secret; otherwise after the same time for all contents.
+/// False at once when the lengths differ, which are no secret;
+/// otherwise after the same time for all contents.
 bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 
 /// Overwrites the bytes, and no compiler leaves that out.

@@ -1,5 +1,5 @@
-// How two ends of a connection prove to each other that they have the same secret, without sending it. No I/O: bytes in,
-// bytes out.
+// How two ends of a connection prove to each other that they have the same secret,
+// without sending it. No I/O: bytes in, bytes out.
 //
 //   client                                            server
 //     opening: "FLEETRUN", protocol, version,  ─────→
@@ -10,17 +10,19 @@
 //     proof                                    ─────→
 //     sealed frames                            ←────→   sealed frames (runtime/secure/sealed_frames)
 //
-//   opening   "FLEETRUN" │ u16 protocol │ u8 n, version[n] │ u8 role 'C' or 'S' │ u8 flags │ nonce[32] │ u8 n, purpose[n]
+//   opening   "FLEETRUN" │ u16 protocol │ u8 n, version[n] │ u8 role 'C' or 'S' │ u8 flags │ nonce[32]
+//             │ u8 n, purpose[n]
 //   proof     u8 1 │ u8 32 │ HMAC(session, "server proof" or "client proof")
 //   refusal   u8 2 │ u8 1  │ u8 reason, before the connection is closed
 //   session = HMAC(secret, "fleetrun handshake" │ client's opening │ server's opening │ binding)
 //
-// All integers are little-endian. What is above the flags never changes, so that ends of different protocols can name
-// each other. Both nonces are in the session's key, therefore nothing of one connection is worth anything in another;
-// roles and labels differ by direction, therefore nothing can be sent back to where it came from. `binding` stands for
-// a TLS channel below (its exported key): who sits between two such channels has two of them. The flags are in the
-// session's key, too, and have to be equal: nobody can talk two ends out of TLS or of their secret. Without a secret
-// (--insecure) the same is done under a key that everybody knows: it proves nothing, and finds bytes that changed.
+// All integers are little-endian. What is above the flags never changes, so that ends of different protocols
+// can name each other. Both nonces are in the session's key, therefore nothing of one connection is worth
+// anything in another; roles and labels differ by direction, therefore nothing can be sent back to where it
+// came from. `binding` stands for a TLS channel below (its exported key): who sits between two such channels
+// has two of them. The flags are in the session's key, too, and have to be equal: nobody can talk two ends
+// out of TLS or of their secret. Without a secret (--insecure) the same is done under a key that everybody
+// knows: it proves nothing, and finds bytes that changed.
 #pragma once
 
 #include <optional>
@@ -67,10 +69,11 @@ class Handshake {
   /// Throws: Error(host) where libcrypto is missing.
   explicit Handshake(HandshakeSettings settings);
 
-  /// Takes from the beginning of `bytes` what belongs to the handshake, and says how much. Call again with more until
-  /// finished().
-  /// Throws: Error(config) where the two can never agree (their secrets, versions or settings differ), Error(data) for
-  /// bytes that no fleetrun sends. What output() has then is still to be sent, so that the other side can say why, too.
+  /// Takes from the beginning of `bytes` what belongs to the handshake, and says how much.
+  /// Call again with more until finished().
+  /// Throws: Error(config) where the two can never agree (their secrets, versions or settings differ),
+  /// Error(data) for bytes that no fleetrun sends. What output() has then is still to be sent, so that the
+  /// other side can say why, too.
   std::size_t receive(std::string_view bytes);
 
   /// Bytes for the other side, handed out once.

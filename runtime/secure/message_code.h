@@ -1,8 +1,9 @@
-// Codes by which both ends of a connection know that a message is the other's, whole, and not one that was there before:
-// GMAC (NIST SP 800-38D) with AES-256, which checks several gigabytes a second, so that it can cover all that is sent.
+// Codes by which both ends of a connection know that a message is the other's, whole, and not one that was
+// there before: GMAC (NIST SP 800-38D) with AES-256, which checks several gigabytes a second,
+// so that it can cover all that is sent.
 //
-// Each message has a number of its own under its key: two different messages with the same (purpose, number) give the
-// key away. libcrypto is loaded when the first one is made.
+// Each message has a number of its own under its key: two different messages with the same (purpose, number)
+// give the key away. libcrypto is loaded when the first one is made.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@ class MessageCoder {
   MessageCoder(const MessageCoder&) = delete;
   MessageCoder& operator=(const MessageCoder&) = delete;
 
-  /// The code of the parts, one after the other; nothing says where one ends. `purpose` tells apart messages that have
-  /// the same number: what is asked and what is answered.
+  /// The code of the parts, one after the other; nothing says where one ends. `purpose` tells apart messages
+  /// that have the same number: what is asked and what is answered.
   ///
   /// Threads: any number at once. Throws: Error(host).
   Code of(std::uint32_t purpose, std::uint64_t number,

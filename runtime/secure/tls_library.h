@@ -1,4 +1,5 @@
-// libssl's and libcrypto's functions, for runtime/secure/tls_session.cc alone: loaded when TLS is first asked for.
+// libssl's and libcrypto's functions, for runtime/secure/tls_session.cc alone:
+// loaded when TLS is first asked for.
 #pragma once
 
 #include <openssl/bio.h>

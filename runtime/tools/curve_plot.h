@@ -1,4 +1,5 @@
-// Curves as a picture: a panel for each name, in it a line for each trainer, over the batches of the training.
+// Curves as a picture: a panel for each name, in it a line for each trainer,
+// over the batches of the training.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,8 @@
 
 namespace fleetrun::trace {
 
-/// Places of an axis's marks: multiples of 1, 2 or 5 times a power of ten, about `wanted` of them within [low, high].
+/// Places of an axis's marks: multiples of 1, 2 or 5 times a power of ten,
+/// about `wanted` of them within [low, high].
 std::vector<double> ticks(double low, double high, std::size_t wanted);
 
 /// A mark's text, with as many digits as its distance to the next one needs.

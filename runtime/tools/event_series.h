@@ -1,5 +1,5 @@
-// The curves of a training, read from what its trainers wrote while it ran: files of events (runtime/trainer/event_file.h), or logs
-// with the lines that train_from_dataset prints.
+// The curves of a training, read from what its trainers wrote while it ran: files of events
+// (runtime/trainer/event_file.h), or logs with the lines that train_from_dataset prints.
 #pragma once
 
 #include <istream>
@@ -24,8 +24,9 @@ struct Series {
 /// By the name of what was fetched.
 using Curves = std::map<std::string, std::vector<Series>>;
 
-/// Adds what `text` has as a series of this name; values that are no numbers are left out. Lines that are neither events nor
-/// printed values are passed over, and so is one that is not whole. Returns the number of lines that were taken.
+/// Adds what `text` has as a series of this name; values that are no numbers are left out. Lines that are
+/// neither events nor printed values are passed over, and so is one that is not whole.
+/// Returns the number of lines that were taken.
 std::size_t add_series(std::istream& text, const std::string& name, Curves& curves);
 
 /// Reads files, and all trainers' event files of folders.

@@ -1,5 +1,5 @@
-// fleetrun-predict: computes a saved model over files. `fleetrun predict` runs it; it is a program of its own so that
-// fleetrun stays small.
+// fleetrun-predict: computes a saved model over files. `fleetrun predict` runs it; it is a program of its own
+// so that fleetrun stays small.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// fleetrun-trace: joins timelines and draws curves. `fleetrun trace` and `fleetrun plot` run it; it is a program of its own
-// so that fleetrun stays small.
+// fleetrun-trace: joins timelines and draws curves. `fleetrun trace` and `fleetrun plot` run it; it is a
+// program of its own so that fleetrun stays small.
 #include "runtime/base/tool_main.h"
 #include "runtime/tools/trace_command.h"
 

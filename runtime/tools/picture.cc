@@ -12,8 +12,8 @@
 namespace fleetrun::trace {
 namespace {
 
-// A glyph: strokes with blanks between them, each a list of points, two digits each: x from the left, and y from the
-// deepest descender (0) over the baseline (2) and the height of an x (6) to that of a capital (8).
+// A glyph: strokes with blanks between them, each a list of points, two digits each: x from the left, and y
+// from the deepest descender (0) over the baseline (2) and the height of an x (6) to that of a capital (8).
 constexpr int kBaseline = 2;
 constexpr double kCapital = 6, kGap = 1.7, kBlank = 2.2;
 

@@ -28,7 +28,8 @@ class Picture {
   std::size_t height() const noexcept { return height_; }
   Colour at(std::size_t x, std::size_t y) const noexcept;
 
-  /// A straight line with round ends; what is outside of the picture is left out. Source: coverage by distance.
+  /// A straight line with round ends; what is outside of the picture is left out.
+  /// Source: coverage by distance.
   void line(Point from, Point to, double thickness, Colour colour);
   void polyline(std::span<const Point> points, double thickness, Colour colour);
   /// `height`: of a capital letter. `at`: where the text's baseline begins.

@@ -145,11 +145,12 @@ class Prediction {
 std::string predict_help() {
   return std::string(R"(usage: fleetrun predict MODEL FILE… [--slots LIST] [--fetch NAME,…] [--json]
 
-Computes a saved model for each row of the files and prints a line for each: its fetched values, with spaces between the
-values of one and tabs between two. MODEL is the PREFIX of save_inference_model, or the folder of
+Computes a saved model for each row of the files and prints a line for each: its fetched values, with spaces
+between the values of one and tabs between two. MODEL is the PREFIX of save_inference_model, or the folder of
 fleet.save_inference_model.
 )") + dataset::kInputHelp +
-         R"(  without --slots        a line of text has the model's inputs, in the order in which it was saved with them; with it,
+         R"(  without --slots        a line of text has the model's inputs, in the order in which it was saved
+                         with them; with it,
                          slots that the model does not read are passed over (the label of training files)
   --fetch NAME,…         these variables instead of the ones that the model was saved with
   --batch N              rows that are computed together (default 1000)

@@ -1,7 +1,9 @@
-// Joins the timelines of a job's processes (runtime/base/timeline.h) into one file, and adds up what they say.
+// Joins the timelines of a job's processes (runtime/base/timeline.h) into one file,
+// and adds up what they say.
 //
-// Each file says when it began, by the clock of its host, so bars of different processes lie beside each other as they
-// happened; on several hosts as well as their clocks agree. A file that its process did not end is taken as far as it goes.
+// Each file says when it began, by the clock of its host, so bars of different processes lie beside each
+// other as they happened; on several hosts as well as their clocks agree.
+// A file that its process did not end is taken as far as it goes.
 #pragma once
 
 #include <cstdint>

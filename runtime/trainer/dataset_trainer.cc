@@ -1,8 +1,9 @@
 // One trainer thread per reader, each with its own executor and exchange; the caller's thread waits, and
 // stops the dataset when a thread fails, so that threads that wait for a slow pipe end too.
 //
-// async mode on servers: while batch n computes, the push of batch n-1 and then the pull for batch n+1 are under way.
-// all other modes and one process: a pull follows the push before it, and nothing runs ahead but the reader.
+// async mode on servers: while batch n computes, the push of batch n-1 and then the pull for batch n+1 are
+// under way. all other modes and one process: a pull follows the push before it,
+// and nothing runs ahead but the reader.
 
 #include "runtime/trainer/dataset_trainer.h"
 
@@ -238,7 +239,8 @@ PassResult whole_pass_before(const Pass& pass) {
   return result;
 }
 
-/// By thread: the batches that were done before the trainer was started again; kWholePass for all of the first.
+/// By thread: the batches that were done before the trainer was started again;
+/// kWholePass for all of the first.
 std::vector<std::uint64_t> batches_before(const Pass& pass, std::size_t threads) {
   std::vector<std::uint64_t> before(threads, 0);
   if (pass.client == nullptr || !pass.options.train) return before;

@@ -47,8 +47,8 @@ struct PassOptions {
   std::function<void()> on_batch = {};
 };
 
-/// What a pass did; losses of all threads are weighted by their examples. Of a trainer that was started again in sync mode
-/// (ps::Client::skip_steps): in this process.
+/// What a pass did; losses of all threads are weighted by their examples. Of a trainer that was started again
+/// in sync mode (ps::Client::skip_steps): in this process.
 struct PassResult {
   std::uint64_t examples = 0;
   std::uint64_t batches = 0;
@@ -68,8 +68,8 @@ struct PassResult {
 /// Runs `program` once over `dataset`. `client` may be null when the plan has no tables.
 /// The data variables of the program that are in the dataset's slots are fed by name.
 /// Throws: Error(data) from the readers, Error(network) from the servers, Error(config) when a data variable
-/// has no slot; Error(data) for a NaN with check_nan; Error(data) too when there are fewer batches than were done before a restart; all threads have ended by then,
-/// and the pipe commands too.
+/// has no slot; Error(data) for a NaN with check_nan; Error(data) too when there are fewer batches than were
+/// done before a restart; all threads have ended by then, and the pipe commands too.
 PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
                     const TablePlan& plan, ps::Client* client, const PassOptions& options);
 

@@ -1,6 +1,6 @@
-// The dense parameters of a trainer thread that runs ahead: each gradient leaves as soon as it is final, while the rest of
-// the backward pass computes, and the new values follow it back. The next step starts with values that every push of this
-// thread has made, and hardly waits for them.
+// The dense parameters of a trainer thread that runs ahead: each gradient leaves as soon as it is final,
+// while the rest of the backward pass computes, and the new values follow it back. The next step starts with
+// values that every push of this thread has made, and hardly waits for them.
 //
 // Threads: one.
 #pragma once

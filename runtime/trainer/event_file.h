@@ -1,10 +1,12 @@
-// What a trainer has fetched while it trains, as a file of events (FLEETRUN_EVENTS): one line of JSON every print_period
-// batches and at the end of a pass, for `fleetrun plot` and for programs.
+// What a trainer has fetched while it trains, as a file of events (FLEETRUN_EVENTS): one line of JSON every
+// print_period batches and at the end of a pass, for `fleetrun plot` and for programs.
 //
-//   {"time": 1763791111.123, "batch": 200, "batches": 100, "examples": 100000, "values": {"loss": 0.53, "auc": 0.66}}
+//   {"time": 1763791111.123, "batch": 200, "batches": 100, "examples": 100000,
+//    "values": {"loss": 0.53, "auc": 0.66}}
 //
-// examples, values: of the last `batches` batches of the first thread, and means over these examples; batch: how many that
-// thread has trained in this pass. A value that is no number (NaN) is null; a fetched variable with several values is left out.
+// examples, values: of the last `batches` batches of the first thread, and means over these examples; batch:
+// how many that thread has trained in this pass. A value that is no number (NaN) is null; a fetched variable
+// with several values is left out.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,8 @@ std::string event_line(const TrainingEvent& event, double time);
 /// Threads: one at a time.
 class EventFile {
  public:
-  /// Appends to FOLDER/trainer-RANK.jsonl; the folder is made where it is not there. Throws: Error(host) when it cannot.
+  /// Appends to FOLDER/trainer-RANK.jsonl; the folder is made where it is not there.
+  /// Throws: Error(host) when it cannot.
   EventFile(const std::string& folder, std::int64_t rank);
 
   /// The event, now. Throws: Error(host) when it cannot be written.

@@ -1,8 +1,8 @@
-// Does the pulls and pushes of one trainer thread on a thread of its own, one after the other, in the order in which
-// they were asked for.
+// Does the pulls and pushes of one trainer thread on a thread of its own, one after the other, in the order
+// in which they were asked for.
 //
-// The order is what bounds staleness: a pull that was asked for after a push sees that push applied. The thread takes
-// finding distinct keys, adding gradients up and copying messages off the thread that computes.
+// The order is what bounds staleness: a pull that was asked for after a push sees that push applied. The
+// thread takes finding distinct keys, adding gradients up and copying messages off the thread that computes.
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,5 @@
-// One thread and poll(). Parcels are asked for while less than kMostQueued waits to be sent, and what comes is always
-// taken, so that nobody waits for somebody who waits for it.
+// One thread and poll(). Parcels are asked for while less than kMostQueued waits to be sent, and what comes
+// is always taken, so that nobody waits for somebody who waits for it.
 #include "runtime/trainer/global_shuffle.h"
 
 #include <poll.h>

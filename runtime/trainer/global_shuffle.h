@@ -1,16 +1,18 @@
-// Examples between the trainers of a job (dataset/memory/trainer_exchange.h) over TCP, each pair of trainers by one
-// connection, for one exchange.
+// Examples between the trainers of a job (dataset/memory/trainer_exchange.h) over TCP, each pair of trainers
+// by one connection, for one exchange.
 //
 //   1  each trainer opens a port                    the constructor, port()
 //   2  all learn all endpoints                      the caller's business: a gathering over the servers
-//   3  the higher rank connects to the lower one, both prove the job's secret (ps/rpc/dial, runtime/connect/doorkeeper)
+//   3  the higher rank connects to the lower one,
+//      both prove the job's secret (ps/rpc/dial, runtime/connect/doorkeeper)
 //   4  frames, both ways at once                    exchange()
 //
-//   frame     u32 length │ body[length] │ code[16]         integers little-endian
-//   body      first one of who connected: u32 its rank, u32 trainers;  then parcels;  empty: that was the last
-//   code      runtime/secure/message_code over the body, under the frame's number in its direction
+//   frame    u32 length │ body[length] │ code[16]         integers little-endian
+//   body     first one of who connected: u32 its rank, u32 trainers;  then parcels;  empty: that was the last
+//   code     runtime/secure/message_code over the body, under the frame's number in its direction
 //
-// A frame that was changed, repeated or left out is noticed. Without TLS what is sent can be read by who sees the network.
+// A frame that was changed, repeated or left out is noticed.
+// Without TLS what is sent can be read by who sees the network.
 #pragma once
 
 #include <chrono>

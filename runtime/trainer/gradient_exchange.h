@@ -1,10 +1,11 @@
-// Runs a program whose gradients are averaged over the ranks of a job, between its backward and its update operators, as the
-// schedule says that is written into the program (engine/passes/reduce_schedule.h).
+// Runs a program whose gradients are averaged over the ranks of a job, between its backward and its update
+// operators, as the schedule says that is written into the program (engine/passes/reduce_schedule.h).
 //
 //   reduce_start   a bucket (runtime/trainer/rank_mean.h) begins to travel beside the operators that follow
 //   reduce_wait    before the first update operator that needs it, it has come
 //
-// All ranks run the same program. What they feed may differ, also in size: every rank's gradients count alike.
+// All ranks run the same program. What they feed may differ, also in size:
+// every rank's gradients count alike.
 #pragma once
 
 #include <memory>
@@ -28,7 +29,8 @@ class GradientExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
-  /// One step: the executor's run with the exchange in it, measured in `profile` where there is one. Throws: as both.
+  /// One step: the executor's run with the exchange in it, measured in `profile` where there is one.
+  /// Throws: as both.
   void run(const std::map<std::string, const engine::Tensor*>& feed, PassProfile* profile = nullptr);
   const engine::Executor& executor() const noexcept;
   /// The program as it is run, with the exchange in it.

@@ -1,6 +1,6 @@
-// Signs of life of a training process for fleetrun's --hang_timeout: a write to FLEETRUN_HEARTBEAT_FD now and then.
-// What the descriptor does not take is dropped, so nothing here blocks. The Python package has the same for scripts
-// (fleetrun.heartbeat).
+// Signs of life of a training process for fleetrun's --hang_timeout: a write to FLEETRUN_HEARTBEAT_FD now and
+// then. What the descriptor does not take is dropped, so nothing here blocks. The Python package has the same
+// for scripts (fleetrun.heartbeat).
 #pragma once
 
 #include <atomic>

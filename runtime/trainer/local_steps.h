@@ -1,9 +1,9 @@
 // Local SGD: ranks train apart and average their parameters every so many steps.
 //
-// s being the parameters of the last average, d = s - p of each rank: p = s - mean(d). Up to begin_step they do so in every
-// step, which is synchronous SGD. The adaptive form chooses the number of steps after each average, from 1 to 16:
-// ceil(sqrt(rate0 * loss / (rate * loss0) * k_steps)), rate0 and loss0 being those of the first step.
-// Source: document 004, section 3; Lin et al., 2018; Wang and Joshi, 2019.
+// s being the parameters of the last average, d = s - p of each rank: p = s - mean(d). Up to begin_step they
+// do so in every step, which is synchronous SGD. The adaptive form chooses the number of steps after each
+// average, from 1 to 16: ceil(sqrt(rate0 * loss / (rate * loss0) * k_steps)), rate0 and loss0 being those of
+// the first step. Source: document 004, section 3; Lin et al., 2018; Wang and Joshi, 2019.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,17 @@ struct LocalStepOptions {
 /// All ranks make the same calls. Threads: one call at a time.
 class LocalSteps {
  public:
-  /// `program` has update operators, whose parameters in `scope` are averaged; scope and communicator are borrowed.
-  /// Throws: Error(config) for a program with sparse_embedding, for optimizers other than SGD and Momentum, and for 0 steps.
+  /// `program` has update operators, whose parameters in `scope` are averaged; scope and communicator are
+  /// borrowed. Throws: Error(config) for a program with sparse_embedding,
+  /// for optimizers other than SGD and Momentum, and for 0 steps.
   LocalSteps(const engine::Program& program, engine::Scope& scope, collective::Communicator& communicator,
              const LocalStepOptions& options);
 
-  /// Before the first step, and as often as wanted: where no step was taken since the last average, the parameters are taken
-  /// for those of an average. They are alike on all ranks.
+  /// Before the first step, and as often as wanted: where no step was taken since the last average, the
+  /// parameters are taken for those of an average. They are alike on all ranks.
   void begin();
-  /// After a step in which this rank trained (or had no batch: its parameters then do not count), with its loss. false: an
-  /// average was due, and no rank had trained since the one before.
+  /// After a step in which this rank trained (or had no batch: its parameters then do not count), with its
+  /// loss. false: an average was due, and no rank had trained since the one before.
   bool after_step(bool has_trained, double loss);
   /// The average now, as after the last step of a training. Nothing where it has just been made.
   void synchronize();

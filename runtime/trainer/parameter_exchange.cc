@@ -1,6 +1,6 @@
-// Buffers: a pull fills its own buffers, and two exist at most (the step that computes, the step that follows), so the
-// two sets change places. Dense values and gradients are not copied: their tensors are swapped between executor and
-// buffers.
+// Buffers: a pull fills its own buffers, and two exist at most (the step that computes, the step that
+// follows), so the two sets change places. Dense values and gradients are not copied: their tensors are
+// swapped between executor and buffers.
 
 #include "runtime/trainer/parameter_exchange.h"
 

@@ -4,10 +4,10 @@
 //   begin_pull(feed) ──▶ finish_pull() ──▶ executor.run(feed) ──▶ push()      one step
 //                        begin_pull(next feed) may come before run: pulls run ahead of computing by one step
 //
-// With runs_ahead, pulls and pushes are done in order by a thread of their own (exchange_queue.h), so that nothing of one
-// trainer thread races: a step computes with the dense values that all its earlier pushes made (dense_exchange.h), and with
-// rows that lack at most the step before it. One step of delay in dense values was measured to make Adam overshoot; in
-// rows it was not.
+// With runs_ahead, pulls and pushes are done in order by a thread of their own (exchange_queue.h), so that
+// nothing of one trainer thread races: a step computes with the dense values that all its earlier pushes made
+// (dense_exchange.h), and with rows that lack at most the step before it. One step of delay in dense values
+// was measured to make Adam overshoot; in rows it was not.
 //
 // Rows: all lookups of one table make one key list, in program order, and one pull; a lookup whose ids are
 // computed from other values (not a fed variable, reshaped at most) is pulled when the program reaches it.
@@ -64,7 +64,8 @@ class ParameterExchange final : public engine::RowSource {
   void finish_pull();
   /// Tells that the step's next operator has run: for every operator of a step, when it runs ahead.
   void after_operator();
-  /// Takes the step's gradients out of the executor and pushes them. Nothing when the program has no gradients.
+  /// Takes the step's gradients out of the executor and pushes them.
+  /// Nothing when the program has no gradients.
   void push();
   /// Waits for all pushes.
   void drain();

@@ -1,4 +1,5 @@
-// What one thread of a pass over a dataset fetches after each batch: means over the examples, and lines to print.
+// What one thread of a pass over a dataset fetches after each batch:
+// means over the examples, and lines to print.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ namespace fleetrun::runtime {
 /// Threads: one call at a time.
 class PassFetches {
  public:
-  /// `options` is borrowed. prints: whether this thread is the one that prints. skipped: batches that the lines count besides.
+  /// `options` is borrowed. prints: whether this thread is the one that prints.
+  /// skipped: batches that the lines count besides.
   PassFetches(const PassOptions& options, bool prints, std::uint64_t skipped);
 
   /// After a batch of so many examples. `tensor` gives a variable's value.

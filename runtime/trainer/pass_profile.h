@@ -14,9 +14,9 @@
 
 namespace fleetrun::runtime {
 
-/// What a trainer thread does in turn: wait for the next batch and lay it out, wait for parameters, run the program, hand its
-/// gradients over (and wait for those before). Exchange, of passes that are trained collectively: wait for this trainer's other
-/// threads, and average with the other trainers.
+/// What a trainer thread does in turn: wait for the next batch and lay it out, wait for parameters, run the
+/// program, hand its gradients over (and wait for those before). Exchange, of passes that are trained
+/// collectively: wait for this trainer's other threads, and average with the other trainers.
 enum class Stage { read, pull, compute, push, exchange };
 inline constexpr std::size_t kStages = 5;
 std::string_view to_string(Stage stage) noexcept;
@@ -70,7 +70,8 @@ class PassProfile {
   OperatorTimes operators_;
 };
 
-/// "bound by compute: read 3 %, pull 1 %, compute 92 %, push 4 % of the threads' time; ADVICE". Empty for no time.
+/// "bound by compute: read 3 %, pull 1 %, compute 92 %, push 4 % of the threads' time; ADVICE".
+/// Empty for no time.
 std::string bound_of(const StageSeconds& stages);
 
 /// A line for each type of operator, the longest first: calls, milliseconds, share of all.

@@ -1,5 +1,6 @@
-// A step of a program on CPU_NUM replicas (Paddle's ParallelExecutor): what is fed is split along the batch, what is fetched
-// is put together again. Rows and parameters of tables are exchanged for all replicas together (runtime/trainer/replica_tables.h).
+// A step of a program on CPU_NUM replicas (Paddle's ParallelExecutor): what is fed is split along the batch,
+// what is fetched is put together again. Rows and parameters of tables are exchanged for all replicas
+// together (runtime/trainer/replica_tables.h).
 #pragma once
 
 #include <cstddef>
@@ -28,10 +29,10 @@ class ReplicaRunner {
  public:
   using Feed = engine::Replicas::Feed;
 
-  /// `communicators`: empty, or those of the ranks that this one averages its gradients, or with local SGD its parameters,
-  /// with. All are borrowed.
-  /// Throws: Error(config) as Replicas, RankMean and LocalSteps do; for scales other than `mean` where gradients of ranks are
-  /// averaged.
+  /// `communicators`: empty, or those of the ranks that this one averages its gradients, or with local SGD
+  /// its parameters, with. All are borrowed.
+  /// Throws: Error(config) as Replicas, RankMean and LocalSteps do; for scales other than `mean` where
+  /// gradients of ranks are averaged.
   ReplicaRunner(const engine::Program& program, engine::Scope& scope, const engine::ReplicaOptions& replicas,
                 std::vector<collective::Communicator*> communicators = {},
                 const CollectiveOptions& options = {});
@@ -42,8 +43,8 @@ class ReplicaRunner {
   ReplicaRunner(const ReplicaRunner&) = delete;
   ReplicaRunner& operator=(const ReplicaRunner&) = delete;
 
-  /// Each variable is shared out by itself, as evenly as can be, the first replicas getting one example more. With fewer
-  /// examples than replicas the first replicas get one each. What has no axes goes to all.
+  /// Each variable is shared out by itself, as evenly as can be, the first replicas getting one example more.
+  /// With fewer examples than replicas the first replicas get one each. What has no axes goes to all.
   void run(const Feed& feed);
   /// A feed for each replica. Throws: Error(config) for another number of them.
   void run(std::span<const Feed> feeds);

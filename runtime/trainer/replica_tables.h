@@ -1,6 +1,6 @@
-// The tables of a program that several replicas compute: each replica has the rows of its own examples pulled, while dense
-// values are pulled, and gradients pushed, once in a step for all of them. To the servers the replicas are one thread that
-// trains on the whole batch, in every mode.
+// The tables of a program that several replicas compute: each replica has the rows of its own examples
+// pulled, while dense values are pulled, and gradients pushed, once in a step for all of them. To the servers
+// the replicas are one thread that trains on the whole batch, in every mode.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,15 @@ class ReplicaTables {
 
   /// By replica.
   const std::vector<engine::RowSource*>& rows() const noexcept { return rows_; }
-  /// Puts the servers' dense values into the scope. But in async mode the first call begins a pass with one thread; end_pass
-  /// leaves it, in every mode. Throws: what the client throws.
+  /// Puts the servers' dense values into the scope. But in async mode the first call begins a pass with one
+  /// thread; end_pass leaves it, in every mode. Throws: what the client throws.
   void begin_step();
-  /// The rows of what a replica is fed. Throws: Error(config) where ids are not fed, and what the client throws.
+  /// The rows of what a replica is fed. Throws: Error(config) where ids are not fed,
+  /// and what the client throws.
   void pull(std::size_t replica, const Feed& feed);
-  /// Pushes the gradients of the first `active` replicas as one, dense ones added up and rows behind each other, all times
-  /// `factor`; rows whose gradients are those of single examples, not of a mean, times factor * active. Nothing when the
-  /// program has no gradients.
+  /// Pushes the gradients of the first `active` replicas as one, dense ones added up and rows behind each
+  /// other, all times `factor`; rows whose gradients are those of single examples, not of a mean, times
+  /// factor * active. Nothing when the program has no gradients.
   void push(const engine::Replicas& replicas, std::size_t active, float factor);
   void end_pass();
 

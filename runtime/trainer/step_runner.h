@@ -17,8 +17,8 @@ namespace fleetrun::runtime {
 /// Threads: one call at a time.
 class StepRunner {
  public:
-  /// `client` may be null when the plan has no tables. All arguments are borrowed for the runner's life. `lane` draws stages
-  /// and operators.
+  /// `client` may be null when the plan has no tables. All arguments are borrowed for the runner's life.
+  /// `lane` draws stages and operators.
   StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* client,
              ps::Mode mode, Lane lane = {});
   ~StepRunner();
@@ -28,7 +28,8 @@ class StepRunner {
   /// Pulls, runs, and pushes when the program has the plan's gradients (a test clone has not). But in async
   /// mode the first call begins a pass with one thread; end_pass leaves it, in every mode.
   void run(const std::map<std::string, const engine::Tensor*>& feed);
-  /// From now on run() stops at the first operator that makes NaN or an infinity. Throws: Error(data) naming it.
+  /// From now on run() stops at the first operator that makes NaN or an infinity.
+  /// Throws: Error(data) naming it.
   void expect_finite();
   const engine::Tensor& tensor(const std::string& name) const;
   void end_pass();

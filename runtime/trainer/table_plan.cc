@@ -133,8 +133,8 @@ ps::Initializer take_initializer(Program& startup, const std::string& parameter)
               "append an initializer for it");
 }
 
-/// gradient * the schedule's rate, as a new variable: what a table of rate 1 takes off by sgd. Throws: Error(config) for a
-/// rule whose steps are not in proportion to the gradient.
+/// gradient * the schedule's rate, as a new variable: what a table of rate 1 takes off by sgd. Throws:
+/// Error(config) for a rule whose steps are not in proportion to the gradient.
 std::string scale_by_rate(Program& main, const std::string& parameter, const std::string& gradient,
                           const std::string& rate, const ps::UpdateRule& rule) {
   if (rule.kind != ps::UpdateRule::Kind::sgd || rule.l1_decay != 0.0f || rule.l2_decay != 0.0f) {

@@ -47,11 +47,11 @@ struct TablePlan {
 /// program's operator for the parameter (which is removed where the parameter no longer lives in the
 /// trainer); their seed is the operator's, else the startup program's random_seed, also when that is 0:
 /// servers and trainers agree on it without talking. Rule and rates come from `config`; adam in a sparse
-/// table always counts its steps per row, as with lazy_rows, and momentum and decays change the rows that a push
-/// touches; a dense parameter in a table is trained as it would be in this process. `choices` are for parameters of
-/// sparse_embedding. Throws: Error(config) for an initializer or optimizer that a table cannot honour, naming it, and for a
-/// choice whose parameter or variables are not there. With a schedule (config.rate) the trainer multiplies gradients by the
-/// rate, which sgd alone in a table can follow.
+/// table always counts its steps per row, as with lazy_rows, and momentum and decays change the rows that a
+/// push touches; a dense parameter in a table is trained as it would be in this process. `choices` are for
+/// parameters of sparse_embedding. Throws: Error(config) for an initializer or optimizer that a table cannot
+/// honour, naming it, and for a choice whose parameter or variables are not there. With a schedule
+/// (config.rate) the trainer multiplies gradients by the rate, which sgd alone in a table can follow.
 TablePlan distribute(engine::Program& main, engine::Program& startup, const std::string& loss,
                      const engine::OptimizerConfig& config, Placement placement,
                      const TableChoices& choices = {});

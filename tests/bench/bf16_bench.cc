@@ -1,7 +1,8 @@
-// Whether products in bfloat16 would be faster here than in float32: the instructions alone, on registers, and the matrix
-// library's product of 1000x400 by 400x400 in both, weights in its own layout. One thread.
+// Whether products in bfloat16 would be faster here than in float32: the instructions alone, on registers,
+// and the matrix library's product of 1000x400 by 400x400 in both, weights in its own layout. One thread.
 //
-//   bf16_bench [ROUNDS]    a line of JSON with GFLOP/s for each round; 0 where the processor has no such instruction
+//   bf16_bench [ROUNDS]    a line of JSON with GFLOP/s for each round;
+//                          0 where the processor has no such instruction
 
 #include <omp.h>
 #include <dnnl.hpp>

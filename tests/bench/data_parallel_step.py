@@ -1,6 +1,8 @@
-"""One side of tests/bench/data_parallel_bench.py: trains a small network for some seconds and prints milliseconds of a step.
+"""One side of tests/bench/data_parallel_bench.py:
+trains a small network for some seconds and prints milliseconds of a step.
 
-usage: data_parallel_step.py fleetrun|torch LAYERS WIDTH BATCH STEPS, as a rank of a job (MASTER_ADDR, RANK and so on)
+usage: data_parallel_step.py fleetrun|torch LAYERS WIDTH BATCH STEPS,
+as a rank of a job (MASTER_ADDR, RANK and so on)
 """
 
 import os

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""usage: scripts/bench dataloader [--rounds 5] [--batches 300] [--batch-size 32] [--workers 0,1,2] [--work copy|flip]
+"""usage: scripts/bench dataloader [--rounds 5] [--batches 300] [--batch-size 32] [--workers 0,1,2] [--work
+copy|flip]
 
-Images/s of uint8 224 x 224 x 3 images through a DataLoader: fleetrun's, Paddle 3.3.1's and PyTorch's, one after the other in
-every round, each in a process of its own, which reads --batches batches of --batch-size after 20 that are not counted.
+Images/s of uint8 224 x 224 x 3 images through a DataLoader: fleetrun's, Paddle 3.3.1's and PyTorch's, one
+after the other in every round, each in a process of its own, which reads --batches batches of --batch-size
+after 20 that are not counted.
 
   copy   an example is an image of an array in memory, so that stacking and handing over is all the work
   flip   and mirrored, one image in two, as augmentation does
 
-ours, torch: numpy arrays, and with --to-torch tensors; one byte of each page is read. Paddle's batches are not touched.
-A figure is the median of the rounds; the ratio is that of fleetrun to the other in one round: median, smallest, largest.
-Environments: scripts/bench setup-peers paddle33 torch.
+ours, torch: numpy arrays, and with --to-torch tensors; one byte of each page is read. Paddle's batches are
+not touched. A figure is the median of the rounds; the ratio is that of fleetrun to the other in one round:
+median, smallest, largest. Environments: scripts/bench setup-peers paddle33 torch.
 """
 
 import argparse
@@ -74,7 +76,8 @@ main()
 def measure(kind, python, workers, options):
     words = [kind, workers, options.batch_size, options.batches, options.work, options.prefetch]
     clean = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([python, "-c", READER, json.dumps(words)], capture_output=True, text=True, timeout=600, env=clean)
+    done = subprocess.run([python, "-c", READER, json.dumps(words)], capture_output=True, text=True,
+                          timeout=600, env=clean)
     if done.returncode:
         sys.exit(f"dataloader_bench: error: {kind} failed\n{done.stderr[-3000:]}")
     return float(done.stdout.splitlines()[-1])
@@ -85,14 +88,17 @@ def spread(values, form):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batches", type=int, default=300)
     parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument("--workers", type=lambda text: [int(word) for word in text.split(",")], default=[0, 1, 2])
+    parser.add_argument("--workers", type=lambda text: [int(word) for word in text.split(",")],
+                        default=[0, 1, 2])
     parser.add_argument("--work", choices=["copy", "flip"], default="copy")
     parser.add_argument("--prefetch", type=int, default=2)
-    parser.add_argument("--to-torch", action="store_true", help="fleetrun gives tensors; run by an interpreter with PyTorch")
+    parser.add_argument("--to-torch", action="store_true",
+                        help="fleetrun gives tensors; run by an interpreter with PyTorch")
     options = parser.parse_args()
     kinds = {"fleetrun-torch" if options.to_torch else "fleetrun": sys.executable}
     for kind, name in (("paddle", "paddle33"), ("torch", "torch")):
@@ -110,7 +116,8 @@ def main():
         for kind in kinds:
             line = f"  {kind:15} {spread(found[kind], ',.0f')}"
             if kind in others:
-                line += f"   fleetrun is {spread([a / b for a, b in zip(found[ours], found[kind])], '.2f')} times as fast"
+                line += (f"   fleetrun is {spread([a / b for a, b in zip(found[ours], found[kind])], '.2f')} "
+                         "times as fast")
             print(line, flush=True)
     return 0
 

@@ -1,9 +1,12 @@
-// What reading MultiSlot text costs, a JSON line for each figure: medians with the slowest and the fastest round.
+// What reading MultiSlot text costs, a JSON line for each figure:
+// medians with the slowest and the fastest round.
 //
-//   dataset_bench table FILE…    lines of 13 floats, 26 slots of one id, one label (gen_multislot.py): the parser from
-//                                memory, memory itself, a pipe itself, QueueDataset by file and by pipe
+//   dataset_bench table FILE…    lines of 13 floats, 26 slots of one id, one label (gen_multislot.py): the
+//                                parser from memory, memory itself, a pipe itself,
+//                                QueueDataset by file and by pipe
 //   dataset_bench reader SCHEMA FILE…  delimited text to batches by a schema (fleetrun-schema(5))
-//   dataset_bench scale FOLDER   QueueDataset by threads and by the length of a line; writes its files to FOLDER
+//   dataset_bench scale FOLDER   QueueDataset by threads and by the length of a line;
+//                                writes its files to FOLDER
 //
 // Cycles are those of the time stamp counter, which runs at the processor's nominal rate.
 

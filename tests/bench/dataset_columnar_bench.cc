@@ -1,9 +1,10 @@
-// What reading a columnar file costs beside parsing the text that it was made of: rows and bytes a second to batches of
-// 1000, one reader, files in the page cache; without checksums; from a map of the file instead of reads (what
-// dataset/columnar/columnar_file.h decided against); and what the machine's memory allows: memcpy of as many bytes as the
-// batches have, and of the file's.
+// What reading a columnar file costs beside parsing the text that it was made of: rows and bytes a second to
+// batches of 1000, one reader, files in the page cache; without checksums; from a map of the file instead of
+// reads (what dataset/columnar/columnar_file.h decided against); and what the machine's memory allows: memcpy
+// of as many bytes as the batches have, and of the file's.
 //
-//   dataset_columnar_bench TEXT COLUMNS     both made by tests/bench/gen_multislot.py and fleetrun data convert
+//   dataset_columnar_bench TEXT COLUMNS     both made by tests/bench/gen_multislot.py
+//                                           and fleetrun data convert
 
 #include <fcntl.h>
 #include <sys/mman.h>

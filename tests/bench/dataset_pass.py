@@ -1,8 +1,9 @@
-"""Reads MultiSlot files with a dataset under the smallest program, a mean, and writes how long it took and what it held.
+"""Reads MultiSlot files with a dataset under the smallest program, a mean,
+and writes how long it took and what it held.
 
-One script for both sides of `scripts/bench dataset`: run with Paddle, and with fleetrun's alias package `paddle` on
-PYTHONPATH. The report is JSON: "seconds" of each pass (queue) or load (memory), "shuffle" seconds, "added" bytes of
-resident memory by the first load, above the size before it.
+One script for both sides of `scripts/bench dataset`: run with Paddle, and with fleetrun's alias package
+`paddle` on PYTHONPATH. The report is JSON: "seconds" of each pass (queue) or load (memory), "shuffle"
+seconds, "added" bytes of resident memory by the first load, above the size before it.
 """
 
 import argparse
@@ -33,7 +34,8 @@ def queue(executor, make, arguments):
 def memory(executor, make, arguments):
     found = {"seconds": [], "shuffle": [], "added": None}
     for _ in range(arguments.epochs):
-        dataset = make(paddle.distributed.InMemoryDataset())  # Paddle 3.3.1's cannot load again after release_memory(): SIGSEGV
+        # Paddle 3.3.1's cannot load again after release_memory(): SIGSEGV
+        dataset = make(paddle.distributed.InMemoryDataset())
         before, start = resident(), time.monotonic()
         dataset.load_into_memory()
         found["seconds"].append(time.monotonic() - start)

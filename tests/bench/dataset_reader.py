@@ -1,6 +1,8 @@
-"""A MultiSlotDataGenerator over raw Criteo text, as users write them: what it costs, and what of that is the user's own.
+"""A MultiSlotDataGenerator over raw Criteo text, as users write them:
+what it costs, and what of that is the user's own.
 
-One script for both sides of `scripts/bench dataset`; as a pipe command it is `python dataset_reader.py < raw`.
+One script for both sides of `scripts/bench dataset`;
+as a pipe command it is `python dataset_reader.py < raw`.
 
 usage: dataset_reader.py [--measure RAW REPORT.json]
 """

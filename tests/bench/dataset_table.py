@@ -3,18 +3,20 @@
 
 Measures what datasets cost, beside Paddle 3.3.1 and beside what the machine allows, alternating, in one run:
 
-  parse         the parser from memory, memory itself, a pipe itself (dataset_bench, of a build with -Dbench=enabled in `build`)
+  parse         the parser from memory, memory itself, a pipe itself (dataset_bench,
+                of a build with -Dbench=enabled in `build`)
   queue         QueueDataset to batches under a program of one mean, 1 and 2 threads
   memory        InMemoryDataset: loading, the memory that it adds, local_shuffle
-  generator     a MultiSlotDataGenerator in Python: lines/s, and what is left when the user's own generate_sample is taken off
+  generator     a MultiSlotDataGenerator in Python: lines/s, and what is left when the user's own
+                generate_sample is taken off
   reader        raw text of Criteo's shape by a schema: to batches, and as text (fleetrun data read)
   columnar      the columnar cache: written once, then read
   scale         MB/s by threads and by the length of a line, with a plot
 
-Both sides read the same file of 1,000,000 lines (13 floats, 26 slots of one id, a label) on the same two cores. A figure
-is the median over repetitions of the fastest pass of each; a ratio is that of the two sides of one repetition: median,
-and the smallest and largest in brackets. Ours is .venv/bin/fleetrun; scripts/build makes it. Paddle 3.3.1 is where
-`scripts/bench setup-peers paddle33` puts it.
+Both sides read the same file of 1,000,000 lines (13 floats, 26 slots of one id, a label) on the same two
+cores. A figure is the median over repetitions of the fastest pass of each; a ratio is that of the two sides
+of one repetition: median, and the smallest and largest in brackets. Ours is .venv/bin/fleetrun; scripts/build
+makes it. Paddle 3.3.1 is where `scripts/bench setup-peers paddle33` puts it.
 """
 
 import argparse
@@ -36,17 +38,21 @@ LIMIT = 600  # seconds for one run
 
 
 def quietly(argv, environment=None, to=None, **options):
-    """Runs a program on the first two cores, to its end; its standard output, unless that goes to the file `to`."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PADDLE_", "FLEETRUN_"))}
+    """Runs a program on the first two cores, to its end;
+    its standard output, unless that goes to the file `to`."""
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith(("PADDLE_", "FLEETRUN_"))}
     clean.update(OMP_NUM_THREADS="1", GLOG_minloglevel="2", **(environment or {}))
     two_cores = sorted(os.sched_getaffinity(0))[:2]
     work = os.path.join(CACHE, "bench", "run")
     os.makedirs(work, exist_ok=True)
     with open(to, "wb") if to else contextlib.nullcontext(subprocess.PIPE) as output:
-        done = subprocess.run(argv, env=clean, cwd=work, stdout=output, stderr=subprocess.PIPE, timeout=LIMIT, **options,
+        done = subprocess.run(argv, env=clean, cwd=work, stdout=output, stderr=subprocess.PIPE, timeout=LIMIT,
+                              **options,
                               preexec_fn=lambda: os.sched_setaffinity(0, two_cores))
     if done.returncode:
-        training.fail(f"{' '.join(map(str, argv))} ended with {done.returncode}:\n{done.stderr.decode()[-2000:]}")
+        training.fail(f"{' '.join(map(str, argv))} ended with {done.returncode}:\n"
+                      f"{done.stderr.decode()[-2000:]}")
     return done.stdout
 
 
@@ -56,13 +62,16 @@ def our_python():
 
 def alias():
     """Where the package is that answers to `import paddle`."""
-    return quietly([our_python(), "-c", "import fleetrun; print(fleetrun.__path__[0])"]).decode().strip() + "/_compat"
+    return quietly([our_python(), "-c",
+                    "import fleetrun; print(fleetrun.__path__[0])"]).decode().strip() + "/_compat"
 
 
 def sides():
     """(name, interpreter, environment) of both."""
-    return [("fleetrun", our_python(), {"PYTHONPATH": alias(), "PATH": training.OURS + os.pathsep + os.environ["PATH"]}),
-            ("Paddle 3.3.1", os.path.join(peers.folder_of("paddle33"), "bin", "python"), {"FLAGS_enable_pir_api": "0"})]
+    return [("fleetrun", our_python(),
+             {"PYTHONPATH": alias(), "PATH": training.OURS + os.pathsep + os.environ["PATH"]}),
+            ("Paddle 3.3.1", os.path.join(peers.folder_of("paddle33"), "bin", "python"),
+             {"FLAGS_enable_pir_api": "0"})]
 
 
 def alternate(repetitions, run):
@@ -91,7 +100,8 @@ def dataset_pass(folder, *options):
     """run(side) of dataset_pass.py; its report."""
     def run(_, python, environment):
         report = os.path.join(CACHE, "bench", "dataset-report.json")
-        quietly([python, os.path.join(BENCH, "dataset_pass.py"), "--data", folder, "--report", report, *options], environment)
+        quietly([python, os.path.join(BENCH, "dataset_pass.py"), "--data", folder, "--report", report,
+                 *options], environment)
         with open(report) as file:
             return json.load(file)
 
@@ -101,7 +111,8 @@ def dataset_pass(folder, *options):
 def native_rows(*words):
     """The figures of dataset_bench as rows."""
     if not os.path.exists(NATIVE):
-        print(f"no {NATIVE}: meson configure build -Dbench=enabled && ninja -C build tests/bench/dataset_bench")
+        print(f"no {NATIVE}: meson configure build -Dbench=enabled && ninja -C build "
+              "tests/bench/dataset_bench")
         return
     for line in quietly([NATIVE, *words]).decode().splitlines():
         one = json.loads(line)
@@ -117,14 +128,16 @@ def bench_parse(folder, size, repetitions):
 def bench_queue(folder, size, repetitions):
     for threads in (1, 2):
         pairs = [[size / min(side["seconds"][1:]) / 1e6 for side in pair] for pair in
-                 alternate(repetitions, dataset_pass(folder, "--what=queue", "--epochs=3", f"--threads={threads}"))]
+                 alternate(repetitions, dataset_pass(folder, "--what=queue", "--epochs=3",
+                                                     f"--threads={threads}"))]
         row(f"QueueDataset to batches, threads: {threads}: MB/s", f"{median(one for one, _ in pairs):,.0f}",
             f"{median(other for _, other in pairs):,.0f}", ratios([one / other for one, other in pairs]))
 
 
 def bench_memory(folder, size, repetitions):
     for threads in (1, 2):
-        pairs = alternate(repetitions, dataset_pass(folder, "--what=memory", "--epochs=3", f"--threads={threads}"))
+        pairs = alternate(repetitions, dataset_pass(folder, "--what=memory", "--epochs=3",
+                                                    f"--threads={threads}"))
         speeds = [[size / min(side["seconds"]) / 1e6 for side in pair] for pair in pairs]
         row(f"load_into_memory, threads: {threads}: MB/s", f"{median(one for one, _ in speeds):,.0f}",
             f"{median(other for _, other in speeds):,.0f}", ratios([one / other for one, other in speeds]))
@@ -142,7 +155,8 @@ def raw_text(rows):
     folder = os.path.join(CACHE, "bench", f"criteo-{rows}")
     path = os.path.join(folder, "part-00.txt")
     if not os.path.exists(path):
-        subprocess.run([sys.executable, os.path.join(ROOT, "examples", "criteo", "make_data.py"), "--out", folder, "--files=1",
+        subprocess.run([sys.executable, os.path.join(ROOT, "examples", "criteo", "make_data.py"), "--out",
+                        folder, "--files=1",
                         f"--rows={rows}", "--vocabulary=100000"], check=True)
     return path
 
@@ -159,18 +173,22 @@ def bench_generator(folder, size, repetitions):
 
     pairs = alternate(repetitions, measure)
     per_line = [[(side["whole"] - side["users"]) / rows * 1e6 for side in pair] for pair in pairs]
-    row("generator in Python, all but generate_sample: µs a line", f"{median(one for one, _ in per_line):.2f}",
+    row("generator in Python, all but generate_sample: µs a line",
+        f"{median(one for one, _ in per_line):.2f}",
         f"{median(other for _, other in per_line):.2f}", ratios([other / one for one, other in per_line]))
-    row("generator in Python, one process, start not counted: lines/s", f"{median(rows / one['whole'] for one, _ in pairs):,.0f}",
+    row("generator in Python, one process, start not counted: lines/s",
+        f"{median(rows / one['whole'] for one, _ in pairs):,.0f}",
         f"{median(rows / other['whole'] for _, other in pairs):,.0f}",
         ratios([other["whole"] / one["whole"] for one, other in pairs]))
     users = median(one["users"] / rows * 1e6 for one, _ in pairs)
-    row("… of which generate_sample: µs a line", f"{users:.2f}", f"{median(other['users'] / rows * 1e6 for _, other in pairs):.2f}")
+    row("… of which generate_sample: µs a line", f"{users:.2f}",
+        f"{median(other['users'] / rows * 1e6 for _, other in pairs):.2f}")
     for processes in (1, 2):
         def job(name, python, environment):
             start = time.monotonic()
             with open(raw, "rb") as text:
-                quietly([python, script], {**environment, "FLEETRUN_READER_PROCESSES": str(processes)}, stdin=text)
+                quietly([python, script], {**environment, "FLEETRUN_READER_PROCESSES": str(processes)},
+                        stdin=text)
             return rows / (time.monotonic() - start)
 
         pairs = alternate(repetitions, job)
@@ -185,7 +203,8 @@ def bench_reader(folder, size, repetitions):
     size, speeds = os.path.getsize(raw), []
     for _ in range(repetitions):
         start = time.monotonic()
-        quietly([os.path.join(training.OURS, "fleetrun"), "data", "read", f"--schema={schema}", *[raw] * 8], to="/dev/null")
+        quietly([os.path.join(training.OURS, "fleetrun"), "data", "read", f"--schema={schema}", *[raw] * 8],
+                to="/dev/null")
         speeds.append(8 * size / (time.monotonic() - start) / 1e6)
     row("fleetrun data read > /dev/null: MB/s of raw text",
         f"{median(speeds):,.0f} ({min(speeds):,.0f} to {max(speeds):,.0f})")
@@ -199,7 +218,8 @@ def bench_columnar(folder, size, repetitions):
     seconds = []
     for _ in range(repetitions):
         start = time.monotonic()
-        quietly([os.path.join(training.OURS, "fleetrun"), "data", "convert", *files(folder), *SLOTS, f"--out={columns}"])
+        quietly([os.path.join(training.OURS, "fleetrun"), "data", "convert", *files(folder), *SLOTS,
+                 f"--out={columns}"])
         seconds.append(time.monotonic() - start)
     row("fleetrun data convert: MB/s of text", f"{size / median(seconds) / 1e6:,.0f} "
         f"({size / max(seconds) / 1e6:,.0f} to {size / min(seconds) / 1e6:,.0f})")
@@ -207,7 +227,8 @@ def bench_columnar(folder, size, repetitions):
     text = os.path.join(CACHE, "bench", "columns.txt")
     with open(text, "wb") as whole:
         subprocess.run(["cat", *files(folder)], check=True, stdout=whole)
-    for line in quietly([NATIVE.replace("dataset_bench", "dataset_columnar_bench"), text, columns]).decode().splitlines():
+    for line in quietly([NATIVE.replace("dataset_bench", "dataset_columnar_bench"), text,
+                         columns]).decode().splitlines():
         name, _, figure = line.partition("  ")
         row(name, figure.strip() or "–")
     os.remove(text)
@@ -227,13 +248,15 @@ def files(folder):
     return sorted(glob.glob(os.path.join(folder, "part-*")))
 
 
-PARTS = {"parse": bench_parse, "queue": bench_queue, "memory": bench_memory, "generator": bench_generator, "reader": bench_reader,
+PARTS = {"parse": bench_parse, "queue": bench_queue, "memory": bench_memory, "generator": bench_generator,
+         "reader": bench_reader,
          "columnar": bench_columnar,
          "scale": bench_scale}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
                                      usage=argparse.SUPPRESS)
     parser.add_argument("--repetitions", type=int, default=5, help="runs of each side (5)")
     parser.add_argument("--rows", type=int, default=1_000_000, help="lines of the file (1000000)")
@@ -244,7 +267,8 @@ def main():
     peers.make("paddle33")
     folder = training.data(arguments.rows, vocabulary=1_000_000)  # 355 bytes a line
     size = sum(map(os.path.getsize, files(folder)))
-    print(f"{arguments.rows:,} lines, {size / 1e6:,.1f} MB; load of the machine before: {os.getloadavg()[0]:.2f}\n")
+    print(f"{arguments.rows:,} lines, {size / 1e6:,.1f} MB; load of the machine before: "
+          f"{os.getloadavg()[0]:.2f}\n")
     row("what", "fleetrun", "Paddle 3.3.1", "ratio")
     row("---", "---", "---", "---")
     for name, bench in PARTS.items():

@@ -1,9 +1,11 @@
-// The engine alone on the CTR-DNN shape: 26 slots x dim 10 in one shared table, 13 dense values, fc 400 x 400 x 400, softmax of
-// 2, SGD, random ids that are fed from memory. Beside it, in turn, the same matrix products alone, and the program without
-// passes. Each thread has its own executor and batches over shared parameters, as in train_from_dataset.
+// The engine alone on the CTR-DNN shape: 26 slots x dim 10 in one shared table, 13 dense values, fc 400 x 400
+// x 400, softmax of 2, SGD, random ids that are fed from memory. Beside it, in turn, the same matrix products
+// alone, and the program without passes. Each thread has its own executor
+// and batches over shared parameters, as in train_from_dataset.
 //
 //   engine_bench [BATCH [THREADS [ROUNDS]]]    a line of JSON with examples/s for each round
-//   engine_bench operators [BATCH]             what each type of operator takes of a step, with and without passes
+//   engine_bench operators [BATCH]             what each type of operator takes of a step,
+//                                              with and without passes
 
 #include <algorithm>
 #include <chrono>

@@ -4,9 +4,9 @@
 usage: tests/bench/flights_baseline.py [CSV]     needs scikit-learn (pip install scikit-learn)
 
 Same flights, columns and split as the example's prepare_data.py, one-hot features, scikit-learn's
-LogisticRegression. Its C is chosen on August and September after training on January to July; then it is trained on
-January to September and tested on October to December. Prints both AUCs. CSV: the flights, when they should not be
-downloaded.
+LogisticRegression. Its C is chosen on August and September after training on January to July; then it is
+trained on January to September and tested on October to December. Prints both AUCs. CSV: the flights, when
+they should not be downloaded.
 """
 import csv
 import sys
@@ -29,7 +29,8 @@ def read(source, prepare):
     late = numpy.array([columns[0] for _, columns in flights])
     rows = [list(map(str, columns[1:])) for _, columns in flights]
     for row in rows:
-        # As reader.py has them: a flight number belongs to its carrier, distances count in steps of 250 miles.
+        # As reader.py has them: a flight number belongs to its carrier,
+        # distances count in steps of 250 miles.
         row[5] = row[4] + row[5]
         row[9] = str(int(row[9]) // 250)
     return month, late, numpy.array(rows)
@@ -55,8 +56,10 @@ def main(arguments):
     month, late, columns = read(source, prepare)
     tried = {c: auc(columns, late, month <= 7, (month == 8) | (month == 9), c) for c in CHOICES}
     best = max(tried, key=tried.get)
-    print("validation AUC, August and September:", ", ".join(f"C={c}: {value:.4f}" for c, value in tried.items()))
-    print(f"test AUC, October to December: {auc(columns, late, month <= 9, month >= 10, best):.4f} (C={best})")
+    print("validation AUC, August and September:",
+          ", ".join(f"C={c}: {value:.4f}" for c, value in tried.items()))
+    print(f"test AUC, October to December: {auc(columns, late, month <= 9, month >= 10, best):.4f} "
+          f"(C={best})")
     return 0
 
 

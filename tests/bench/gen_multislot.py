@@ -1,7 +1,7 @@
 """Writes MultiSlot text of the CTR shape: 13 floats, 26 slots of one id each, one label.
 
-A pure function of its arguments (a seeded generator of its own), so that every benchmark reads the same bytes.
-The label depends on the ids and floats, so that a model has something to learn.
+A pure function of its arguments (a seeded generator of its own), so that every benchmark reads the same
+bytes. The label depends on the ids and floats, so that a model has something to learn.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-// Two ranks, a thread each, that average the gradients of a network over shared memory: steps a second when each layer's
-// gradients are reduced alone and when they are joined to buckets, as the schedule in the program says, and when all buckets
-// travel after the backward pass, in turn in each round.
+// Two ranks, a thread each, that average the gradients of a network over shared memory: steps a second when
+// each layer's gradients are reduced alone and when they are joined to buckets, as the schedule in the
+// program says, and when all buckets travel after the backward pass, in turn in each round.
 //
 //   gradient_exchange_bench [LAYERS [WIDTH [BATCH [ROUNDS]]]]    a line of JSON with steps/s for each round
 

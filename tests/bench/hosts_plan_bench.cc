@@ -1,5 +1,5 @@
-// What a host of a very large job plans: its pod among HOSTS hosts with SLOTS trainers each. Prints the time, the memory,
-// and what the kernel is given for each process (its limit is 128 KiB for one variable).
+// What a host of a very large job plans: its pod among HOSTS hosts with SLOTS trainers each. Prints the time,
+// the memory, and what the kernel is given for each process (its limit is 128 KiB for one variable).
 //
 //   hosts_plan_bench [HOSTS [SLOTS]]      10,000 and 8 unless said otherwise
 

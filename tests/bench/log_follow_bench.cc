@@ -1,6 +1,6 @@
-// What following logs costs: some processes write lines to files while a view shows them all, on /dev/null or in a
-// file. Prints what reached the reader per second, from the first write until everything was shown, and checks
-// that nothing was lost.
+// What following logs costs: some processes write lines to files while a view shows them all, on /dev/null or
+// in a file. Prints what reached the reader per second, from the first write until everything was shown, and
+// checks that nothing was lost.
 //
 //   log_follow_bench [MEGABYTES]      of all writers together; default 2000
 #include <fcntl.h>

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """usage: scripts/bench setup-peers [--check] [paddle26] [paddle33] [torch]
 
-Makes the environments of the programs that fleetrun is measured against (all three, or the ones that are named):
+Makes the environments of the programs that fleetrun is measured against (all three,
+or the ones that are named):
 
   paddle26  Paddle 2.6.2, whose parameter server works   $FLEETRUN_PEERS, or .cache/peers
   paddle33  Paddle 3.3.1, the newest                      $FLEETRUN_PEERS_PADDLE3, or .cache/peers-paddle331
   torch     PyTorch with torchrun                         $FLEETRUN_PEERS_TORCH, or .cache/peers-torch
 
-Open MPI's mpirun comes from Debian (apt-get install openmpi-bin); its absence is said, and nothing is installed for it.
+Open MPI's mpirun comes from Debian (apt-get install openmpi-bin); its absence is said, and nothing is
+  installed for it.
   --check   only says what is there; exits 1 when something is missing
 """
 
@@ -22,7 +24,8 @@ CACHE = pathlib.Path(__file__).resolve().parents[2] / ".cache"
 PEERS = {
     "paddle26": ("FLEETRUN_PEERS", "peers", "fleetrun",
                  ["paddlepaddle==2.6.2", "numpy<2", "protobuf==4.25.8", "setuptools<80", "decorator==5.1.1"]),
-    "paddle33": ("FLEETRUN_PEERS_PADDLE3", "peers-paddle331", "fleetrun", ["paddlepaddle==3.3.1", "setuptools"]),
+    "paddle33": ("FLEETRUN_PEERS_PADDLE3", "peers-paddle331", "fleetrun",
+                 ["paddlepaddle==3.3.1", "setuptools"]),
     "torch": ("FLEETRUN_PEERS_TORCH", "peers-torch", "torchrun", ["torch", "numpy"]),
 }
 

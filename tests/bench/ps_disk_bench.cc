@@ -1,6 +1,6 @@
-// What a table costs whose rows take ten times the memory that they may have: Zipf keys are pulled and pushed in batches
-// of 26,000, as a trainer does, and beside it how fast RocksDB alone finds rows that are on disk. One line per
-// measurement: the median of its repetitions, and the fastest and slowest in brackets.
+// What a table costs whose rows take ten times the memory that they may have: Zipf keys are pulled and pushed
+// in batches of 26,000, as a trainer does, and beside it how fast RocksDB alone finds rows that are on disk.
+// One line per measurement: the median of its repetitions, and the fastest and slowest in brackets.
 //
 //   ps_disk_bench [DIRECTORY] [MILLIONS OF ROWS]     default: /var/tmp 10
 #include <algorithm>

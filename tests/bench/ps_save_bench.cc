@@ -1,6 +1,6 @@
-// How fast a server's tables are saved and loaded, beside the rate at which the same disk takes the same bytes written
-// plainly (one file, 1 MiB at a time, and an fsync). One line per measurement: the median of its repetitions, and the
-// slowest and fastest in brackets.
+// How fast a server's tables are saved and loaded, beside the rate at which the same disk takes the same
+// bytes written plainly (one file, 1 MiB at a time, and an fsync). One line per measurement: the median of
+// its repetitions, and the slowest and fastest in brackets.
 //
 //   ps_save_bench [DIRECTORY] [MILLIONS OF ROWS]     default: /var/tmp 5
 #include <fcntl.h>

@@ -1,6 +1,7 @@
-// How the cost of a step grows with servers, trainers and the network's delay: 1, 2 and 4 servers, 1 to 8 trainers, each
-// connection through a proxy that holds every byte back for some milliseconds. A step pulls and pushes 2,000 rows of 10.
-// Prints a JSON line for each combination: the median and the slowest tenth of a step, in milliseconds.
+// How the cost of a step grows with servers, trainers and the network's delay: 1, 2 and 4 servers, 1 to 8
+// trainers, each connection through a proxy that holds every byte back for some milliseconds. A step pulls
+// and pushes 2,000 rows of 10. Prints a JSON line for each combination:
+// the median and the slowest tenth of a step, in milliseconds.
 //
 //   ps_scale_bench [steps]     tests/bench/ps/scale_plot.py makes the table and the plot
 #include <arpa/inet.h>

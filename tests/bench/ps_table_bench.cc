@@ -1,6 +1,7 @@
-// What a row of a sparse table costs: rows pulled and pushed per second of a core, for keys that are uniform and for
-// keys that follow Zipf's law, in batches of 26,000 distinct ones at most (26 slots x 1,000 examples), beside the rate at
-// which this machine reads random cache lines at that moment. Bytes per row are counted by the table and by the kernel.
+// What a row of a sparse table costs: rows pulled and pushed per second of a core, for keys that are uniform
+// and for keys that follow Zipf's law, in batches of 26,000 distinct ones at most (26 slots x 1,000
+// examples), beside the rate at which this machine reads random cache lines at that moment. Bytes per row are
+// counted by the table and by the kernel.
 //
 //   ps_table_bench [ROWS] [THREADS]     10,000,000 and 1
 //

@@ -1,6 +1,6 @@
-// What a batch of 26,000 keys, rows of 10 floats, costs between a trainer and a server in processes of their own, by each
-// transport: how long a pull and a push take, and how many rows a second and a core go through, both processes' processor
-// time counted.
+// What a batch of 26,000 keys, rows of 10 floats, costs between a trainer and a server in processes of their
+// own, by each transport: how long a pull and a push take, and how many rows a second and a core go through,
+// both processes' processor time counted.
 //
 //   ps_wire_bench [batches]     prints a table, and the same as JSON lines with --json
 #include <sys/resource.h>

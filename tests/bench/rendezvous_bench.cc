@@ -1,6 +1,6 @@
-// How long hosts take to meet: from the start of the first agent until the last one knows its rank, the size of the
-// world, its master and its hash. Coordinator and agents are those of a real job, authentication included, on the
-// loopback; the coordinator has one thread, all agents share another.
+// How long hosts take to meet: from the start of the first agent until the last one knows its rank, the size
+// of the world, its master and its hash. Coordinator and agents are those of a real job, authentication
+// included, on the loopback; the coordinator has one thread, all agents share another.
 //
 //   rendezvous_bench [--lists] [AGENTS…]     default: 2 64 1024 4000
 //
@@ -115,7 +115,8 @@ class Agent final : public ChannelListener {
       perform(core_.ready(epoch, settings(0, {}, false).offer, cluster_now()));
     });
   }
-  /// Hosts read their lists at the same time; here one thread would read thousands. The first reads, the others compare.
+  /// Hosts read their lists at the same time; here one thread would read thousands.
+  /// The first reads, the others compare.
   void on_list(std::string_view bytes) {
     if (tally_.list.empty()) {
       const auto list = std::get<WorldList>(decode(bytes));

@@ -1,5 +1,5 @@
-// Replicas on the CTR-DNN shape (tests/support/ctr_model.h): examples/s of one executor, and of 1, 2, … replicas that share out
-// a batch of so many examples for each, in turn in each round.
+// Replicas on the CTR-DNN shape (tests/support/ctr_model.h): examples/s of one executor, and of 1, 2, …
+// replicas that share out a batch of so many examples for each, in turn in each round.
 //
 //   replicas_bench [BATCH [REPLICAS [ROUNDS]]]    a line of JSON with examples/s for each round
 

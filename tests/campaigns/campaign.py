@@ -1,6 +1,8 @@
-"""What every campaign shares: its options, its directories, the search for survivors, its last line and its exit status.
+"""What every campaign shares: its options, its directories, the search for survivors,
+its last line and its exit status.
 
-A campaign is a script that does one thing many times, with random choices drawn from --seed, and counts the failures:
+A campaign is a script that does one thing many times, with random choices drawn from --seed,
+and counts the failures:
 
   campaign.main(__doc__, run, count=1000)      run(Turn) returns None, or says what was wrong
 """
@@ -21,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Turn:
-    """One run of a campaign: its number, its own random numbers, its own directory, what marks its processes."""
+    """One run of a campaign: its number, its own random numbers,
+    its own directory, what marks its processes."""
 
     def __init__(self, number, options, directory):
         self.number, self.options, self.directory = number, options, pathlib.Path(directory)
@@ -39,7 +42,8 @@ class Turn:
         """fleetrun with these arguments; its standard error goes to the file `stderr`."""
         with open(self.directory / "stderr", "wb") as errors:
             popen.setdefault("stdout", subprocess.DEVNULL)
-            return subprocess.Popen([self.options.fleetrun, *map(str, arguments)], cwd=self.directory, stderr=errors,
+            return subprocess.Popen([self.options.fleetrun, *map(str, arguments)], cwd=self.directory,
+                                    stderr=errors,
                                     stdin=subprocess.DEVNULL, env=self.environment(), **popen)
 
     def said(self):
@@ -81,26 +85,32 @@ def compile_c(source, folder):
     if compiler is None:
         raise SystemExit("campaign: error: there is no C compiler (cc)")
     program = str(pathlib.Path(folder, pathlib.Path(source).stem))
-    subprocess.run([compiler, "-O1", "-o", program, str(pathlib.Path(__file__).with_name(source))], check=True)
+    subprocess.run([compiler, "-O1", "-o", program, str(pathlib.Path(__file__).with_name(source))],
+                   check=True)
     return program
 
 
 def find_fleetrun():
-    return os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun") or str(ROOT / "build" / "cli" / "fleetrun")
+    return (os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun")
+            or str(ROOT / "build" / "cli" / "fleetrun"))
 
 
 def main(description, run, count, prepare=None, summary=None):
-    """Runs the campaign. `prepare(options, folder)` is called once before it; `summary()` says more before the last line."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter,
+    """Runs the campaign. `prepare(options, folder)` is called once before it;
+    `summary()` says more before the last line."""
+    parser = argparse.ArgumentParser(description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter,
                                      usage=argparse.SUPPRESS)
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the random choices; it is printed")
+    parser.add_argument("--seed", type=int, default=int(time.time()),
+                        help="of the random choices; it is printed")
     parser.add_argument("--count", type=int, default=count, help=f"how many runs ({count})")
     parser.add_argument("--only", type=int, help="only the run of this number: to see a failure again")
     parser.add_argument("--fleetrun", default=find_fleetrun(), help="the fleetrun to test")
     options = parser.parse_args()
     options.fleetrun = os.path.abspath(options.fleetrun)
     if not os.path.exists(options.fleetrun):
-        raise SystemExit(f"campaign: error: there is no {options.fleetrun}\n  hint: build it, or set FLEETRUN_BIN")
+        raise SystemExit(f"campaign: error: there is no {options.fleetrun}\n"
+                         "  hint: build it, or set FLEETRUN_BIN")
     print(f"seed {options.seed}, {options.fleetrun}", flush=True)
     begin, failures = time.monotonic(), 0
     numbers = [options.only] if options.only is not None else range(options.count)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """usage: tests/campaigns/cascade.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
-Runs jobs of eight processes of which one raises an exception. The others lose their connection to it and die of that, in
-shuffled order, 5 to 500 ms later. Asks that fleetrun names the one that raised, every time.
+Runs jobs of eight processes of which one raises an exception. The others lose their connection to it and die
+of that, in shuffled order, 5 to 500 ms later. Asks that fleetrun names the one that raised, every time.
 
-The one that raises may be the first to die, or it may be slower than the others: it closes its connections while it unwinds,
-and takes its time to write its traceback or to exit after it. The others die of a reset connection, of a closed pipe (with an
-exception, or of SIGPIPE without a word), of an end of file, or of a wait in vain.
+The one that raises may be the first to die, or it may be slower than the others: it closes its connections
+while it unwinds, and takes its time to write its traceback or to exit after it. The others die of a reset
+connection, of a closed pipe (with an exception, or of SIGPIPE without a word),
+of an end of file, or of a wait in vain.
 """
 
 import json
@@ -100,7 +101,8 @@ def draw_job(random):
         "culprit": culprit,
         "manner": manner,
         "slowness": slowness,
-        "delays": {rank: delay for rank, delay in zip(others, sorted(random.uniform(0.005, 0.5) for _ in others))},
+        "delays": {rank: delay for rank, delay in zip(others,
+                                                      sorted(random.uniform(0.005, 0.5) for _ in others))},
         "deaths": {rank: random.choice(DEATHS) for rank in others},
     }
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """usage: tests/campaigns/chaos.py [--minutes M | --count N] [--seed N] [--fleetrun PATH] [--pause FIRST:LAST]
 
-Runs one job of four hosts, each with two trainers, and of two parameter servers, and does something bad to it every 5 to 30
-seconds: processes, launchers and whole hosts are killed, frozen and cut off, one way or both, for a moment or for long;
-strangers knock at the ports. Meanwhile every trainer steps. After each fault the job has to be whole again within a
-minute, and then: no process is left of what was killed, no port or file is leaked, no epoch is two worlds. Launchers
-that ended are started again, as an operator would.
+Runs one job of four hosts, each with two trainers, and of two parameter servers, and does something bad to it
+every 5 to 30 seconds: processes, launchers and whole hosts are killed, frozen and cut off, one way or both,
+for a moment or for long; strangers knock at the ports. Meanwhile every trainer steps. After each fault the
+job has to be whole again within a minute, and then: no process is left of what was killed, no port or file is
+leaked, no epoch is two worlds. Launchers that ended are started again, as an operator would.
 
-At the end all processes end well, and so must every launcher. Said last: which part of the time as many trainers as a
-world has at least were stepping, what each kind of fault cost, how the memory and the descriptors of the launchers grew.
+At the end all processes end well, and so must every launcher. Said last: which part of the time as many
+trainers as a world has at least were stepping, what each kind of fault cost, how the memory and the
+descriptors of the launchers grew.
 
-The hosts are network namespaces (tests/support/hosts_rig.py), so it needs root. By hand half an hour: --minutes 30.
+The hosts are network namespaces (tests/support/hosts_rig.py), so it needs root.
+By hand half an hour: --minutes 30.
 """
 
 import argparse
@@ -35,8 +37,10 @@ SERVERS = (1, 2)  # numbers of the hosts with a server
 LEASE = 3  # seconds: what was lost before is known by then
 WHOLE = 60  # seconds within which the job has to be whole again
 STEPPING = 0.3  # seconds since its last step for which a trainer counts as stepping
-BLAMED, PAROLE = 2, 600  # a host is blamed by the job after three failures in ten minutes: so often it is not made to fail
-FLAGS = (f"--nnodes={LEAST}:{HOSTS}", f"--trainer_num={TRAINERS}", "--max_restart=1000000", "--restart_backoff=0", "--elastic_timeout=30",
+# a host is blamed by the job after three failures in ten minutes: so often it is not made to fail
+BLAMED, PAROLE = 2, 600
+FLAGS = (f"--nnodes={LEAST}:{HOSTS}", f"--trainer_num={TRAINERS}", "--max_restart=1000000",
+         "--restart_backoff=0", "--elastic_timeout=30",
          "--grace=3")
 
 
@@ -105,13 +109,15 @@ class Job:
         for host in self.rig.hosts:
             workers, expected = self.team.workers_on(host), TRAINERS + (host.number in SERVERS)
             if len(workers) != expected:
-                return f"{len(workers)} processes of the job on {host.name} instead of {expected}: {host.processes()}"
+                return (f"{len(workers)} processes of the job on {host.name} instead of {expected}: "
+                        f"{host.processes()}")
             pid = self.launchers[host.name].process.real
             with contextlib.suppress(OSError):
                 descriptors = len(os.listdir(f"/proc/{pid}/fd"))
                 status = pathlib.Path(f"/proc/{pid}/status").read_text()
                 kilobytes = int(status.partition("VmRSS:")[2].split()[0])
-                self.memory.setdefault((host.name, pid), []).append((time.monotonic(), kilobytes, descriptors))
+                self.memory.setdefault((host.name, pid),
+                                       []).append((time.monotonic(), kilobytes, descriptors))
         return None
 
     def finish(self):
@@ -120,7 +126,8 @@ class Job:
             statuses = self.team.finish(list(self.launchers.values()), seconds=20)
         except AssertionError as wrong:
             return str(wrong)[-6000:]
-        return None if set(statuses.values()) == {0} else f"the launchers ended with {statuses}\n{self.team.story()[-6000:]}"
+        return (None if set(statuses.values()) == {0}
+                else f"the launchers ended with {statuses}\n{self.team.story()[-6000:]}")
 
 
 # ---- faults: each takes the job, does something, undoes it, and returns what it did
@@ -199,7 +206,8 @@ def partition(job):
     job.rig.partition(hosts[:at], hosts[at:])
     job.watch(job.random.uniform(3, 8))
     job.rig.heal()
-    return f"{' '.join(host.name for host in hosts[:at])} | {' '.join(host.name for host in hosts[at:])} for a while"
+    return (f"{' '.join(host.name for host in hosts[:at])} | {' '.join(host.name for host in hosts[at:])} "
+            "for a while")
 
 
 def flapping(job):
@@ -215,7 +223,8 @@ def strangers(job):
     """Random bytes, and connections that stay, at every port of a host."""
     host, other = job.random.sample(job.rig.hosts, 2)
     held = other.popen([sys.executable, "-c", STRANGER, str(job.random.random()),
-                        *(f"{address}:{port}" for address, port in host.listeners() if address == host.address)],
+                        *(f"{address}:{port}" for address, port in host.listeners()
+                          if address == host.address)],
                        stdin=subprocess.PIPE)
     job.watch(2)
     held.stdin.close()
@@ -239,7 +248,8 @@ for target in sys.argv[2:]:
 sys.stdin.read()
 """
 
-FAULTS = (trainer_killed, trainer_fails, launcher_killed, launcher_terminated, power_lost, frozen, cable_out, cut_one_way,
+FAULTS = (trainer_killed, trainer_fails, launcher_killed, launcher_terminated, power_lost, frozen, cable_out,
+          cut_one_way,
           partition, flapping, strangers)
 
 
@@ -255,18 +265,21 @@ def pick(job):
 
 def choose(job):
     spent = min(len(times) for times in job.failures.values()) >= BLAMED
-    return job.random.choice([one for one in FAULTS if not (spent and one in (trainer_killed, trainer_fails))])
+    return job.random.choice([one for one in FAULTS if not (spent
+                                                            and one in (trainer_killed, trainer_fails))])
 
 
 def growth(samples, column):
-    """Least squares slope per hour after the first two minutes; None where a launcher did not live for long enough to say."""
+    """Least squares slope per hour after the first two minutes;
+    None where a launcher did not live for long enough to say."""
     samples = [sample for sample in samples if sample[0] - samples[0][0] > 120]
     if len(samples) < 4 or samples[-1][0] - samples[0][0] < 120:
         return None
     times = [sample[0] for sample in samples]
     values = [sample[column] for sample in samples]
     middle, mean = sum(times) / len(times), sum(values) / len(values)
-    slope = sum((t - middle) * (v - mean) for t, v in zip(times, values)) / sum((t - middle) ** 2 for t in times)
+    slope = sum((t - middle) * (v - mean) for t, v in zip(times,
+                                                          values)) / sum((t - middle) ** 2 for t in times)
     return slope * 3600
 
 
@@ -306,7 +319,9 @@ def run(options, rig):
     for what, column, most in (("memory", 1, 8192), ("descriptors", 2, 60)):
         slopes = [slope for samples in job.memory.values() if (slope := growth(samples, column)) is not None]
         if slopes:
-            print(f"  {what} of {len(slopes)} launchers: {sum(slopes) / len(slopes):+.1f} per hour on average, at most {max(slopes):+.1f}"
+            print(
+                f"  {what} of {len(slopes)} launchers: {sum(slopes) / len(slopes):+.1f} per hour on average, "
+                f"at most {max(slopes):+.1f}"
                   + (" (kilobytes)" if column == 1 else ""))
             if sum(slopes) / len(slopes) > most:
                 failures += 1
@@ -317,20 +332,25 @@ def run(options, rig):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="of the random choices; it is printed")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=int(time.time()),
+                        help="of the random choices; it is printed")
     parser.add_argument("--minutes", type=float, help="how long")
-    parser.add_argument("--count", type=int, default=20, help="how many faults, where --minutes is not given (20)")
+    parser.add_argument("--count", type=int, default=20,
+                        help="how many faults, where --minutes is not given (20)")
     parser.add_argument("--pause", default="5:30", help="seconds between faults (5:30)")
     parser.add_argument("--fleetrun", default=campaign.find_fleetrun(), help="the fleetrun to test")
     options = parser.parse_args()
     os.environ["FLEETRUN_BIN"] = os.path.abspath(options.fleetrun)
     if not os.path.exists(options.fleetrun):
-        raise SystemExit(f"campaign: error: there is no {options.fleetrun}\n  hint: build it, or set FLEETRUN_BIN")
+        raise SystemExit(f"campaign: error: there is no {options.fleetrun}\n"
+                         "  hint: build it, or set FLEETRUN_BIN")
     if reason := hosts_rig.why_not():
         raise SystemExit(f"campaign: error: {reason}")
     print(f"seed {options.seed}, {options.fleetrun}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="chaos-") as folder, hosts_rig.Rig(folder, hosts=HOSTS, sshd=False) as rig:
+    with tempfile.TemporaryDirectory(prefix="chaos-") as folder, hosts_rig.Rig(folder, hosts=HOSTS,
+                                                                               sshd=False) as rig:
         done, failures = run(options, rig)
     print(f"{done} runs, {failures} failures", flush=True)
     sys.exit(1 if failures else 0)

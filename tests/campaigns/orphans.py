@@ -3,9 +3,10 @@
 
 Kills fleetrun with SIGKILL at random moments and asks that no process of its job lives one second later.
 
-The processes (clingy.c) ignore every signal that they can, and have descendants that left the session, were orphaned, or
-are stopped. Half of the moments lie in the first milliseconds, while fleetrun plans, starts fleetrun-init and that forks
-and execs; the others after all processes have come up. Every containment level that this machine allows takes its turn.
+The processes (clingy.c) ignore every signal that they can, and have descendants that left the session, were
+orphaned, or are stopped. Half of the moments lie in the first milliseconds, while fleetrun plans, starts
+fleetrun-init and that forks and execs; the others after all processes have come up. Every containment level
+that this machine allows takes its turn.
 """
 
 import os
@@ -31,7 +32,8 @@ def prepare(options, folder):
                                   stdin=subprocess.DEVNULL, capture_output=True)
         if done.returncode == 0:
             state["levels"].append(flags)
-    print("containment: " + ", ".join(flags[0].partition("=")[2] if flags else "default" for flags in state["levels"]))
+    print("containment: " + ", ".join(flags[0].partition("=")[2] if flags else "default"
+                                      for flags in state["levels"]))
 
 
 def run(turn):

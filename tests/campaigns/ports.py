@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """usage: tests/campaigns/ports.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
-Each run starts ten jobs at once, whose processes bind the ports that they were told, without SO_REUSEADDR, and listen
-there for a random time: seven trainers and a store, eight ports a job. Asks that no port was taken by somebody else.
+Each run starts ten jobs at once, whose processes bind the ports that they were told, without SO_REUSEADDR,
+and listen there for a random time: seven trainers and a store, eight ports a job.
+Asks that no port was taken by somebody else.
 
 fleetrun holds the ports that it chooses until the process that needs them starts; between that moment and the
 process's own bind, another job or an outgoing connection could take them.
@@ -28,8 +29,10 @@ def run(turn):
         directory.mkdir()
         with open(directory / "stderr", "wb") as errors:
             jobs.append(subprocess.Popen(
-                [turn.options.fleetrun, f"--nproc_per_node={TRAINERS}", state["program"], str(turn.random.randrange(1, 60))],
-                cwd=directory, env=turn.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors))
+                [turn.options.fleetrun, f"--nproc_per_node={TRAINERS}", state["program"],
+                 str(turn.random.randrange(1, 60))],
+                cwd=directory, env=turn.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=errors))
     wrong = []
     for number, job in enumerate(jobs):
         try:

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """usage: tests/campaigns/ps_kills.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
-Each run is a job of two parameter servers and two trainers that keeps checkpoints (--ps_checkpoint). Trainers add 1 to
-rows that follow from the number of the push, over shared memory, unix sockets or TCP. Each server and each trainer is killed
-with SIGKILL twice, at random times, the second time perhaps before it has come back; fleetrun starts each again alone.
+Each run is a job of two parameter servers and two trainers that keeps checkpoints (--ps_checkpoint). Trainers
+add 1 to rows that follow from the number of the push, over shared memory, unix sockets or TCP. Each server
+and each trainer is killed with SIGKILL twice, at random times, the second time perhaps before it has come
+back; fleetrun starts each again alone.
 
-A trainer notes the number of every push that was answered. In half of the runs trainers have an identity: one that was
-started again goes on where the servers are, and every row has to be what the pushes say, exactly. In the other half the
-servers take it for another; it notes too what it is about to push, and goes on after that: every row has to have all pushes
-that were answered, and those under way at a kill once or not at all. Asks besides that no push that was answered is unknown
-to the servers, that the job ends with 0, and that nothing of it is left.
+A trainer notes the number of every push that was answered. In half of the runs trainers have an identity: one
+that was started again goes on where the servers are, and every row has to be what the pushes say, exactly. In
+the other half the servers take it for another; it notes too what it is about to push, and goes on after that:
+every row has to have all pushes that were answered, and those under way at a kill once or not at all. Asks
+besides that no push that was answered is unknown to the servers,
+that the job ends with 0, and that nothing of it is left.
 
-tests/integration/ps/durable/kills.cc does the same within one process, where messages are lost and doubled too.
+tests/integration/ps/durable/kills.cc does the same within one process,
+where messages are lost and doubled too.
 """
 
 import contextlib
@@ -132,13 +135,15 @@ def kill_some(turn, job, deadline):
                 killed.append((process[0], pid))
                 break
             time.sleep(0.005)
-    return {role: sum(1 for killed_role, _ in killed if killed_role == role) for role in ("servers", "trainers")}
+    return {role: sum(1 for killed_role, _ in killed if killed_role == role)
+            for role in ("servers", "trainers")}
 
 
 def run(turn):
     (turn.directory / "count.py").write_text(TRAINER)
     identity = turn.random.choice(["identity", "none"])
-    job = turn.start("--server_num=2", "--trainer_num=2", "--ps_checkpoint=kept", "--max_restart=20", "--restart_backoff=0",
+    job = turn.start("--server_num=2", "--trainer_num=2", "--ps_checkpoint=kept", "--max_restart=20",
+                     "--restart_backoff=0",
                      "--restart=trainer=process", f"--ps_checkpoint_interval={turn.random.choice([1, 60])}",
                      "count.py", turn.random.randrange(3000, 8000), identity)
     killed = kill_some(turn, job, time.monotonic() + LIMIT)
@@ -163,8 +168,10 @@ def run(turn):
 
 
 def summary():
-    return (f"{state['servers']} servers and {state['trainers']} trainers killed, {state['rows']} pushes of rows counted, "
-            f"{state['unsure']} of them under way at a kill without an identity")
+    return (
+        f"{state['servers']} servers and {state['trainers']} trainers killed, "
+            f"{state['rows']} pushes of rows counted, {state['unsure']} of them under way at a kill without "
+            "an identity")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """usage: tests/campaigns/short_lived.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
-Runs jobs of four processes that end at once (/bin/true), one after the other, and asks that each job ends with 0, in time,
-that none of its processes was lost, and that nothing is left.
+Runs jobs of four processes that end at once (/bin/true), one after the other, and asks that each job ends
+with 0, in time, that none of its processes was lost, and that nothing is left.
 
 A process that ends before anybody knows its pid is the one that launchers lose, and then wait for.
 """
@@ -20,7 +20,8 @@ state = {"slowest": 0.0, "events": 0}
 
 
 def lost_processes(turn):
-    """What the event log misses, or None. Each process has to be in it once as started and once as ended with 0."""
+    """What the event log misses, or None. Each process has to be in it once as started
+    and once as ended with 0."""
     logs = list(turn.directory.glob("log/*/events.jsonl"))
     if not logs:
         return None

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """usage: tests/campaigns/trainer_kills.py [--count N] [--seed N] [--only N] [--fleetrun PATH]
 
-Each run is a job in sync mode of one or two parameter servers and two trainers, of one or two threads each, that keeps
-checkpoints (--ps_checkpoint). The trainers go over their files three times, through a QueueDataset or an InMemoryDataset. Each trainer
-is killed with SIGKILL once or twice at random times, and in half of the runs each server once; fleetrun starts each again alone.
+Each run is a job in sync mode of one or two parameter servers and two trainers, of one or two threads each,
+that keeps checkpoints (--ps_checkpoint). The trainers go over their files three times, through a QueueDataset
+or an InMemoryDataset. Each trainer is killed with SIGKILL once or twice at random times, and in half of the
+runs each server once; fleetrun starts each again alone.
 
-Every example is a row of its own key, whose table counts how often a key was pushed: in the end each count has to be the number of
-passes. With one server the values have to have the bits of a job in which nobody is killed. Asks besides that the job ends with
-0, and that nothing of it is left.
+Every example is a row of its own key, whose table counts how often a key was pushed: in the end each count
+has to be the number of passes. With one server the values have to have the bits of a job in which nobody is
+killed. Asks besides that the job ends with 0, and that nothing of it is left.
 """
 
 import contextlib
@@ -106,7 +107,8 @@ def kill_some(turn, job, plan):
                 killed.append((process[0], pid))
                 break
             time.sleep(0.005)
-    return {role: sum(1 for killed_role, _ in killed if killed_role == role) for role in ("servers", "trainers")}
+    return {role: sum(1 for killed_role, _ in killed if killed_role == role)
+            for role in ("servers", "trainers")}
 
 
 def write_files(directory):
@@ -114,7 +116,8 @@ def write_files(directory):
     (directory / "train.py").write_text(TRAINER)
     (directory / "slow.sh").write_text("while read -r line; do echo \"$line\"; sleep 0.004; done\n")
     for number in range(FILES):
-        lines = [f"1 {number * EXAMPLES + i} 1 {(i * 7 + number) % 11 / 11:.3f} 1 1 1 0\n" for i in range(EXAMPLES)]
+        lines = [f"1 {number * EXAMPLES + i} 1 {(i * 7 + number) % 11 / 11:.3f} 1 1 1 0\n"
+                 for i in range(EXAMPLES)]
         (directory / f"part-{number}").write_text("".join(lines))
 
 
@@ -122,7 +125,8 @@ def train(turn, servers, dataset, threads, plan):
     """(what went wrong or None, the result, the killed)"""
     job = turn.start(f"--server_num={servers}", "--trainer_num=2", "--ps_checkpoint=kept", "--max_restart=20",
                      "--restart_backoff=0", "--restart=trainer=process",
-                     f"--ps_checkpoint_interval={turn.random.choice([1, 60])}", "train.py", dataset, threads, PASSES,
+                     f"--ps_checkpoint_interval={turn.random.choice([1, 60])}", "train.py", dataset, threads,
+                     PASSES,
                      FILES * EXAMPLES)
     killed = kill_some(turn, job, plan)
     try:
@@ -170,7 +174,8 @@ def run(turn):
 
 
 def summary():
-    return f"{state['trainers']} trainers and {state['servers']} servers killed, {state['examples']} examples counted"
+    return (f"{state['trainers']} trainers and {state['servers']} servers killed, "
+            f"{state['examples']} examples counted")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     fleetrun --nproc_per_node=2 tests/gpu/torch_arrays.py
 
-Needs PyTorch with CUDA beside the package. Each rank takes GPU "its rank modulo those that it sees"; with fewer GPUs than ranks
-NCCL has to allow several ranks on one: NCCL_MULTI_RANK_GPU_ENABLE=1, which is set here. Prints "rank R: done, …" on each rank, or
-ends with what was wrong.
+Needs PyTorch with CUDA beside the package. Each rank takes GPU "its rank modulo those that it sees"; with
+fewer GPUs than ranks NCCL has to allow several ranks on one: NCCL_MULTI_RANK_GPU_ENABLE=1, which is set here.
+Prints "rank R: done, …" on each rank, or ends with what was wrong.
 """
 
 import os
@@ -21,7 +21,8 @@ import fleetrun.distributed.fleet as fleet
 def check_calls(rank, size, device):
     """Every kind of call, in place, for the types that NCCL has."""
     total = size * (size + 1) // 2
-    for kind in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int32, torch.int64, torch.uint8):
+    for kind in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int32,
+                 torch.int64, torch.uint8):
         tensor = torch.full((3, 400), rank + 1, device=device).to(kind)
         dist.all_reduce(tensor)
         assert bool((tensor == total).all()), (kind, tensor)
@@ -32,7 +33,8 @@ def check_calls(rank, size, device):
     dist.all_gather(parts, torch.full((2, 2), float(rank), device=device))
     assert [float(part[0, 0]) for part in parts] == list(range(size))
     share = torch.zeros(5, device=device)
-    dist.reduce_scatter(share, [torch.full((5,), float(10 * other + rank), device=device) for other in range(size)])
+    dist.reduce_scatter(share,
+                        [torch.full((5,), float(10 * other + rank), device=device) for other in range(size)])
     assert bool((share == size * 10 * rank + size * (size - 1) // 2).all())
     taken = []
     dist.alltoall([torch.full((2,), 10 * rank + other, device=device) for other in range(size)], taken)
@@ -65,7 +67,8 @@ def check_training(rank, size, device):
 
     def make():
         torch.manual_seed(5)
-        model = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.Tanh(), torch.nn.Linear(512, 512), torch.nn.Tanh(),
+        model = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.Tanh(), torch.nn.Linear(512, 512),
+                                    torch.nn.Tanh(),
                                     torch.nn.Linear(512, 3)).double().to(device)
         return model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 
@@ -76,7 +79,8 @@ def check_training(rank, size, device):
     spent = 0.0
     for _ in range(20):
         x = torch.randn(8 * size, 64, generator=batches, dtype=torch.float64).to(device)
-        for trained, steps, examples in ((alone, its_optimizer, x), (model, optimizer, x[8 * rank:8 * rank + 8])):
+        for trained, steps, examples in ((alone, its_optimizer, x),
+                                         (model, optimizer, x[8 * rank:8 * rank + 8])):
             begun = time.perf_counter()
             steps.zero_grad()
             trained(examples).square().mean().backward()
@@ -106,8 +110,10 @@ def main():
     check_streams(rank, size, device)
     difference, spent = check_training(rank, size, device)
     rate = all_reduce_rate(device)
-    print(f"rank {rank}: done, on {torch.cuda.get_device_name(device)}: the training differs by {difference:.1e}, "
-          f"its last step took {spent * 1e3:.2f} ms; all_reduce of 64 MiB {rate:.1f} GB/s")
+    print(
+        f"rank {rank}: done, on {torch.cuda.get_device_name(device)}: "
+          f"the training differs by {difference:.1e}, its last step took {spent * 1e3:.2f} ms; all_reduce of "
+          f"64 MiB {rate:.1f} GB/s")
     dist.destroy_process_group()
 
 

@@ -23,7 +23,8 @@ def test_the_package_of_this_checkout_has_no_circle():
 
 
 def test_modules_above_each_other_are_accepted(tmp_path):
-    status, found = check(tmp_path, a="import fleetrun.b\n", b="from fleetrun import c\n", c="import os, fleetrun.c\n")
+    status, found = check(tmp_path, a="import fleetrun.b\n", b="from fleetrun import c\n",
+                          c="import os, fleetrun.c\n")
     assert (status, found) == (0, "check-python-modules: no circle among 4 modules\n")
 
 
@@ -49,5 +50,7 @@ def test_a_circle_is_named_with_the_imports_that_close_it(tmp_path, back):
 
 def test_only_the_lazy_names_of_a_package_do_not_count(tmp_path):
     lazy = "def __getattr__(name):\n    from fleetrun.part import a\n    return a\n"
-    assert check(tmp_path / "package", part__of____init__=lazy, part__of__a="from fleetrun import part\n")[0] == 0
-    assert check(tmp_path / "module", a=lazy, part__of____init__="", part__of__a="from fleetrun import a\n")[0] == 1
+    assert check(tmp_path / "package", part__of____init__=lazy,
+                 part__of__a="from fleetrun import part\n")[0] == 0
+    assert check(tmp_path / "module", a=lazy, part__of____init__="",
+                 part__of__a="from fleetrun import a\n")[0] == 1

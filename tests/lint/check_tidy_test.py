@@ -1,4 +1,5 @@
-"""scripts/check-tidy: which sources it reads, by a clang-tidy of the test's own that writes down how it was called."""
+"""scripts/check-tidy: which sources it reads, by a clang-tidy of the test's own
+that writes down how it was called."""
 import json
 import os
 import shutil
@@ -34,7 +35,8 @@ def checkout(tmp_path):
 
 def check(root, *arguments):
     environment = {**os.environ, "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "CALLS": str(root / "calls")}
-    run = subprocess.run([root / "scripts" / "check-tidy", *arguments], capture_output=True, text=True, timeout=60,
+    run = subprocess.run([root / "scripts" / "check-tidy", *arguments], capture_output=True, text=True,
+                         timeout=60,
                          env=environment)
     calls = (root / "calls").read_text().splitlines() if (root / "calls").exists() else []
     return run.returncode, run.stdout, calls

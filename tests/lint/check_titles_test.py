@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "check-titles"
-GIT = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
+GIT = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a",
+       "GIT_COMMITTER_EMAIL": "a@b",
        "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="there is no git")
 
 
 def git(root, *words):
-    subprocess.run(["git", "-C", root, *words], check=True, capture_output=True, timeout=60, env={**os.environ, **GIT})
+    subprocess.run(["git", "-C", root, *words], check=True, capture_output=True, timeout=60,
+                   env={**os.environ, **GIT})
 
 
 @pytest.fixture
@@ -42,7 +44,8 @@ def check(root):
 
 
 @pytest.mark.parametrize("title", [
-    "launcher/plan: say why a port is refused", "README: name the folders", "launcher, scripts: use one word for one thing",
+    "launcher/plan: say why a port is refused", "README: name the folders",
+    "launcher, scripts: use one word for one thing",
     "scripts/{lint,test}: end alike"])
 def test_good_messages_pass_and_those_of_before_the_check_are_exempt(repository, title):
     commit(repository, title, "Because.")

@@ -16,9 +16,11 @@ def script():
     return module
 
 
-PEER = {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:5000,10.0.0.1:5001", "PADDLE_MASTER": "10.0.0.1:5000", "POD_NAME": "abcdef",
+PEER = {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:5000,10.0.0.1:5001", "PADDLE_MASTER": "10.0.0.1:5000",
+        "POD_NAME": "abcdef",
         "PADDLE_LOG_DIR": "/tmp/x/log", "CUSTOM_DEVICE_ROOT": ""}
-OURS = {"PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:7000,127.0.0.1:7001", "PADDLE_MASTER": "127.0.0.1:7000", "POD_NAME": "zyxwvu",
+OURS = {"PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:7000,127.0.0.1:7001", "PADDLE_MASTER": "127.0.0.1:7000",
+        "POD_NAME": "zyxwvu",
         "PADDLE_LOG_DIR": "/tmp/y/log", "FLEETRUN_POD": "zyxwvu", "RANK": "0"}
 
 

@@ -32,10 +32,12 @@ def test_statements_of_cpp(tmp_path, text, statements):
 
 
 @pytest.mark.parametrize("path, text, statements", [
-    ("runtime/python/fleetrun/a.py", '"""Words."""\nimport os\n\n\ndef f():\n    """More."""\n    return (1,\n            2)\n', 3),
+    ("runtime/python/fleetrun/a.py",
+     '"""Words."""\nimport os\n\n\ndef f():\n    """More."""\n    return (1,\n            2)\n', 3),
     ("runtime/python/fleetrun/a.pyi", "def f() -> int: ...\n", 0),
     ("scripts/a", '#!/usr/bin/env python3\nx = 1; y = 2\n', 2),
-    ("scripts/b", '#!/bin/sh\n# c\nif [ -x a ]; then\n  echo "a; b" && \\\n    c | d\nfi\ncat <<EOF\nx\ny\nEOF\nz=1\n', 6),
+    ("scripts/b",
+     '#!/bin/sh\n# c\nif [ -x a ]; then\n  echo "a; b" && \\\n    c | d\nfi\ncat <<EOF\nx\ny\nEOF\nz=1\n', 6),
     ("tests/unit/a.cc", "int x;\n", 0),
 ])
 def test_statements_of_the_other_languages_and_what_is_no_product(tmp_path, path, text, statements):

@@ -13,14 +13,16 @@ MAN = ROOT / "man"
 
 
 def program():
-    path = os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun") or str(ROOT / "build" / "cli" / "fleetrun")
+    path = (os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun")
+            or str(ROOT / "build" / "cli" / "fleetrun"))
     if not os.path.exists(path):
         pytest.skip("fleetrun is not built")
     return path
 
 
 def said(*arguments):
-    return subprocess.run([program(), *arguments], capture_output=True, text=True, check=True, timeout=30).stdout
+    return subprocess.run([program(), *arguments], capture_output=True, text=True, check=True,
+                          timeout=30).stdout
 
 
 def page(name):
@@ -40,7 +42,8 @@ def flags_of_help():
 def long_flags_of_page(name):
     """Those that a page's headings name; the text may mention others."""
     flags = set()
-    for line in re.findall(r"^\.B[IR]? (.*)$", page(name).partition(".SH FLAGS")[2].partition(".SH COMMANDS")[0], re.M):
+    for line in re.findall(r"^\.B[IR]? (.*)$",
+                           page(name).partition(".SH FLAGS")[2].partition(".SH COMMANDS")[0], re.M):
         flags |= set(re.findall(r"(?<![\w-])(--[a-z_]+)", re.sub(r"\\f[BRI]", "", line)))
     return flags
 
@@ -58,7 +61,8 @@ def completed_flags(shell):
 
 def contract_variables():
     """The names in the table of runtime/base/env_contract.cc."""
-    names = set(re.findall(r'^  \{"([A-Za-z_]+)", "', (ROOT / "runtime" / "base" / "env_contract.cc").read_text(), re.M))
+    names = set(re.findall(r'^  \{"([A-Za-z_]+)", "',
+                           (ROOT / "runtime" / "base" / "env_contract.cc").read_text(), re.M))
     assert len(names) > 40
     return names
 
@@ -124,7 +128,8 @@ def test_the_exit_statuses_of_the_help_are_on_the_page():
 def test_the_page_is_sound(name):
     if shutil.which("mandoc") is None:
         pytest.skip("mandoc is not installed")
-    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", str(MAN / name)], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", str(MAN / name)], capture_output=True,
+                          text=True, timeout=30)
     assert not [line for line in done.stdout.splitlines() if "missing date" not in line]
 
 

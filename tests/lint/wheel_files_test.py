@@ -1,4 +1,5 @@
-"""`pip install .` takes the tags that pyproject.toml names, and a wheel has places for commands and packages only."""
+"""`pip install .` takes the tags that pyproject.toml names,
+and a wheel has places for commands and packages only."""
 import json
 import os
 import tomllib
@@ -12,8 +13,10 @@ WHEEL_PLACES = ("{bindir}", "{py_platlib}", "{py_purelib}")
 
 def installed():
     """(tag, destination) of everything that the build would install, as meson tells it."""
-    folders = [Path(os.environ["MESON_BUILD_ROOT"])] if "MESON_BUILD_ROOT" in os.environ else sorted(ROOT.glob("build*"))
-    plans = [plan for folder in folders if (plan := folder / "meson-info" / "intro-install_plan.json").exists()]
+    folders = ([Path(os.environ["MESON_BUILD_ROOT"])] if "MESON_BUILD_ROOT" in os.environ
+               else sorted(ROOT.glob("build*")))
+    plans = [plan for folder in folders
+             if (plan := folder / "meson-info" / "intro-install_plan.json").exists()]
     if not plans:
         pytest.skip("there is no build folder in this checkout")
     kinds = json.loads(max(plans, key=lambda plan: plan.stat().st_mtime).read_text())

@@ -60,7 +60,8 @@ def deepfm(inputs):
 
 
 def dcn(inputs, layers=3):
-    """x' = x0 (x · w) + b + x beside a network. Source: Wang et al., Deep & cross network for ad click predictions, 2017."""
+    """x' = x0 (x · w) + b + x beside a network. Source:
+    Wang et al., Deep & cross network for ad click predictions, 2017."""
     first = paddle.concat(inputs.pooled(), axis=1)
     crossed = first
     for layer in range(layers):
@@ -71,8 +72,8 @@ def dcn(inputs, layers=3):
 
 
 def xdeepfm(inputs, maps=(16, 16)):
-    """Compressed interactions: every product of a feature map's row and a field's, mixed by a convolution of width 1,
-    beside a linear part and a network. Source: Lian et al., xDeepFM, 2018."""
+    """Compressed interactions: every product of a feature map's row and a field's, mixed by a convolution of
+    width 1, beside a linear part and a network. Source: Lian et al., xDeepFM, 2018."""
     vectors = inputs.pooled()
     first = paddle.stack(vectors, axis=1)
     current, sums = first, []
@@ -86,21 +87,24 @@ def xdeepfm(inputs, maps=(16, 16)):
 
 
 def din(inputs):
-    """The films of the history count by how they go with this one. Source: Zhou et al., Deep interest network, 2018."""
+    """The films of the history count by how they go with this one.
+    Source: Zhou et al., Deep interest network, 2018."""
     history, film = inputs.rows("history"), inputs.rows("item")
     film = film * paddle.ones_like(history)
     facts = paddle.concat([history, film, history - film, history * film], axis=2)
     hidden = paddle.nn.PReLU()(paddle.nn.Linear(4 * inputs.width, 16)(facts))
-    there = paddle.cast(paddle.not_equal(inputs.fields["history"], paddle.zeros_like(inputs.fields["history"])), "float32")
+    there = paddle.cast(paddle.not_equal(inputs.fields["history"],
+                                         paddle.zeros_like(inputs.fields["history"])), "float32")
     weights = logit_of(hidden) * paddle.unsqueeze(there, 2)
     interest = paddle.sum(history * weights, axis=1)
     others = inputs.pooled([name for name in inputs.fields if name != "history"])
-    return _one(inputs, logit_of(mlp(paddle.concat([*others, interest, interest * others[4]], axis=1), HIDDEN)))
+    return _one(inputs, logit_of(mlp(paddle.concat([*others, interest, interest * others[4]], axis=1),
+                                     HIDDEN)))
 
 
 def dssm(inputs):
-    """A tower for the user and one for the film; the cosine of what they make. Source: Huang et al., Learning deep
-    structured semantic models, 2013."""
+    """A tower for the user and one for the film; the cosine of what they make. Source: Huang et al., Learning
+    deep structured semantic models, 2013."""
     towers = []
     for names in (("user", "gender", "age", "occupation", "history"), ("item", "year", "genres")):
         hidden = mlp(paddle.concat(inputs.pooled(names), axis=1), HIDDEN[:1], dropout=0.1)
@@ -113,8 +117,8 @@ def dssm(inputs):
 
 
 def esmm(inputs):
-    """Two networks over shared embeddings: is it fine, and if so, is it loved? The second learns only through the
-    product of both, over all examples. Source: Ma et al., Entire space multi-task model, 2018."""
+    """Two networks over shared embeddings: is it fine, and if so, is it loved? The second learns only through
+    the product of both, over all examples. Source: Ma et al., Entire space multi-task model, 2018."""
     x = paddle.concat(inputs.pooled(), axis=1)
     fine, given = (F.sigmoid(logit_of(mlp(x, HIDDEN))) for _ in range(2))
     both = fine * given
@@ -124,8 +128,8 @@ def esmm(inputs):
 
 
 def mmoe(inputs, experts=4, tasks=("like", "love")):
-    """Experts that each task mixes with a gate of its own. Source: Ma et al., Modeling task relationships in multi-task
-    learning with multi-gate mixture-of-experts, 2018."""
+    """Experts that each task mixes with a gate of its own. Source: Ma et al., Modeling task relationships in
+    multi-task learning with multi-gate mixture-of-experts, 2018."""
     x = paddle.concat(inputs.pooled(), axis=1)
     made = paddle.stack([mlp(x, HIDDEN[:1]) for _ in range(experts)], axis=1)
     loss, predictions = None, {}

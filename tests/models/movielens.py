@@ -1,12 +1,13 @@
 """MovieLens-100k as files that a QueueDataset reads: will this user like this film?
 
-The data is what the PyPI package recbole carries (100,000 ratings of 1,682 films by 943 users; GroupLens allows research
-and no redistribution, so it is downloaded with pip and never kept here). `made_up` writes the same files from a formula,
-for tests that must not need a network.
+The data is what the PyPI package recbole carries (100,000 ratings of 1,682 films by 943 users; GroupLens
+allows research and no redistribution, so it is downloaded with pip and never kept here). `made_up` writes the
+same files from a formula, for tests that must not need a network.
 
-A line is one rating as MultiSlot text, each slot a count and its numbers: the FIELDS with their ids, padded with 0, then
-the LABELS, 1 or 0. history: the films that the user liked before this rating, latest first. The last fifth of each user's
-ratings, by time, is the test, and the fifth before it may be kept for validation: then the test is not read.
+A line is one rating as MultiSlot text, each slot a count and its numbers: the FIELDS with their ids, padded
+with 0, then the LABELS, 1 or 0. history: the films that the user liked before this rating, latest first. The
+last fifth of each user's ratings, by time, is the test,
+and the fifth before it may be kept for validation: then the test is not read.
 """
 import csv
 import io
@@ -25,7 +26,8 @@ FILES = 4
 def download(cache):
     """The tables of the package by name, each a list of dicts; the archive stays in `cache`."""
     if not list(cache.glob("recbole-*.whl")):
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
+                        "--no-deps",
                         "--dest", str(cache), PACKAGE], check=True)
     with zipfile.ZipFile(next(cache.glob("recbole-*.whl"))) as wheel:
         return {kind: _table(wheel.read(f"recbole/dataset_example/ml-100k/ml-100k.{kind}"))
@@ -43,12 +45,15 @@ def made_up(users=60, items=80, ratings=6000, seed=1):
     draw = random.Random(seed)
     tastes = [draw.randrange(4) for _ in range(users)]
     kinds = [draw.randrange(4) for _ in range(items)]
-    pairs = draw.sample([(user, item) for user in range(users) for item in range(items)], min(ratings, users * items))
+    pairs = draw.sample([(user, item) for user in range(users) for item in range(items)],
+                        min(ratings, users * items))
     return {"inter": [{"user_id": str(user), "item_id": str(item), "timestamp": str(time),
                        "rating": str(draw.choice((4, 5, 5) if tastes[user] == kinds[item] else (1, 2, 3, 4)))}
                       for time, (user, item) in enumerate(pairs)],
-            "user": [{"user_id": str(user), "age": "30", "gender": "F", "occupation": "other"} for user in range(users)],
-            "item": [{"item_id": str(item), "release_year": "1990", "class": "Drama"} for item in range(items)]}
+            "user": [{"user_id": str(user), "age": "30", "gender": "F", "occupation": "other"}
+                     for user in range(users)],
+            "item": [{"item_id": str(item), "release_year": "1990", "class": "Drama"}
+                     for item in range(items)]}
 
 
 class Ids:
@@ -77,9 +82,11 @@ def examples(tables, ids):
             item = items[row["item_id"]]
             film = ids("item", row["item_id"])
             fields = {"user": [ids("user", name)], "gender": [ids("gender", user["gender"])],
-                      "age": [ids("age", int(user["age"]) // 5)], "occupation": [ids("occupation", user["occupation"])],
+                      "age": [ids("age", int(user["age"]) // 5)],
+                      "occupation": [ids("occupation", user["occupation"])],
                       "item": [film], "year": [ids("year", item["release_year"])],
-                      "genres": [ids("genre", genre) for genre in item["class"].split()], "history": liked[::-1]}
+                      "genres": [ids("genre", genre) for genre in item["class"].split()],
+                      "history": liked[::-1]}
             found.append((fields, float(row["rating"])))
             if float(row["rating"]) >= LABELS["like"]:
                 liked.append(film)

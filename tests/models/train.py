@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Trains models of models.py on the files of movielens.py and prints their AUC on the test.
 
-    python train.py --data DIR all --seeds 1 2 3 4 5       the table of tests/bench/RESULTS.md; DIR gets the files when it has none
-    python train.py --data DIR deepfm --validate --curve   how the epochs below were chosen; DIR is another one
+    python train.py --data DIR all --seeds 1 2 3 4 5       the table of tests/bench/RESULTS.md;
+                                                           DIR gets the files when it has none
+    python train.py --data DIR deepfm --validate --curve   how the epochs below were chosen;
+                                                           DIR is another one
 
-A row has the median over the seeds (smallest and largest), and by how much it is above the largest of the logistic
-regression of the same features and label; the script ends with 1 when that is less than the seeds differ. The data goes
-through an InMemoryDataset, each epoch in another order.
+A row has the median over the seeds (smallest and largest), and by how much it is above the largest of the
+logistic regression of the same features and label; the script ends with 1 when that is less than the seeds
+differ. The data goes through an InMemoryDataset, each epoch in another order.
 """
 import argparse
 import statistics
@@ -19,22 +21,26 @@ import numpy
 from inputs import Inputs
 
 # Epochs, learning rate and decay: the best on the fifth of the ratings before the test.
-SETTINGS = {"lr": (10, 0.01, 3e-5), "fm": (9, 0.001, 0.0), "dnn": (5, 0.001, 0.0), "wide_and_deep": (8, 0.001, 0.0),
-            "deepfm": (8, 0.001, 0.0), "dcn": (6, 0.001, 0.0), "xdeepfm": (6, 0.001, 0.0), "din": (3, 0.001, 0.0),
+SETTINGS = {"lr": (10, 0.01, 3e-5), "fm": (9, 0.001, 0.0), "dnn": (5, 0.001, 0.0),
+            "wide_and_deep": (8, 0.001, 0.0),
+            "deepfm": (8, 0.001, 0.0), "dcn": (6, 0.001, 0.0), "xdeepfm": (6, 0.001, 0.0),
+            "din": (3, 0.001, 0.0),
             "dssm": (4, 0.001, 0.0), "esmm": (3, 0.001, 0.0), "mmoe": (8, 0.001, 0.0)}
 
 
 def dataset(inputs, folder, part, batch_size, seed):
     """The files of one part in memory; `seed` decides the orders that they are shuffled into."""
     data = paddle.distributed.InMemoryDataset()
-    data.init(use_var=inputs.slots, pipe_command="cat", batch_size=batch_size, thread_num=1, shuffle_seed=seed)
+    data.init(use_var=inputs.slots, pipe_command="cat", batch_size=batch_size, thread_num=1,
+              shuffle_seed=seed)
     data.set_filelist(sorted(map(str, (folder / part).glob("part-*.txt"))))
     data.load_into_memory()
     return data
 
 
 class Auc:
-    """The area under the curve of a prediction over everything since reset(), from the counters of the auc operator."""
+    """The area under the curve of a prediction over everything since reset(),
+    from the counters of the auc operator."""
 
     def __init__(self, prediction, label):
         both = paddle.concat([1.0 - prediction, prediction], axis=1)
@@ -51,7 +57,8 @@ class Auc:
 
     def value(self, scope):
         """The area."""
-        yes, no = (numpy.cumsum(numpy.array(tensor).ravel()[::-1].astype("float64")) for tensor in self._tensors(scope))
+        yes, no = (numpy.cumsum(numpy.array(tensor).ravel()[::-1].astype("float64"))
+                   for tensor in self._tensors(scope))
         before = [numpy.concatenate([[0.0], counts]) for counts in (yes, no)]
         area = ((before[0][1:] + before[0][:-1]) / 2 * numpy.diff(before[1])).sum()
         return area / (yes[-1] * no[-1])
@@ -63,7 +70,8 @@ def run(name, folder, seed, arguments):
     epochs, rate = arguments.epochs or epochs, arguments.learning_rate or rate
     main, startup, scope = paddle.static.Program(), paddle.static.Program(), paddle.static.Scope()
     main.random_seed = startup.random_seed = seed
-    with paddle.utils.unique_name.guard(), paddle.static.program_guard(main, startup), paddle.static.scope_guard(scope):
+    with paddle.utils.unique_name.guard(), paddle.static.program_guard(
+            main, startup), paddle.static.scope_guard(scope):
         inputs = Inputs(int((folder / "ids.txt").read_text()))
         loss, predictions = models.BY_NAME[name](inputs)
         curves = {label: Auc(prediction, inputs.labels[label]) for label, prediction in predictions.items()}
@@ -90,10 +98,14 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("models", nargs="+", choices=["all", *models.BY_NAME], metavar="MODEL",
                         help=f"all, or any of {', '.join(models.BY_NAME)}")
-    parser.add_argument("--data", type=Path, required=True, help="folder of the files; made when it is not there")
-    parser.add_argument("--made-up", action="store_true", help="make them from a formula instead of MovieLens-100k")
-    parser.add_argument("--validate", action="store_true", help="make them without the test, the fifth before it instead")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="seeds of the first values and of the order (1)")
+    parser.add_argument("--data", type=Path, required=True,
+                        help="folder of the files; made when it is not there")
+    parser.add_argument("--made-up", action="store_true",
+                        help="make them from a formula instead of MovieLens-100k")
+    parser.add_argument("--validate", action="store_true",
+                        help="make them without the test, the fifth before it instead")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1],
+                        help="seeds of the first values and of the order (1)")
     parser.add_argument("--epochs", type=int, help="passes over the training set (each model's own)")
     parser.add_argument("--batch-size", type=int, default=256, help="examples in a batch (256)")
     parser.add_argument("--learning-rate", type=float, help="of Adam (each model's own)")
@@ -123,7 +135,8 @@ def main():
             for found in runs if arguments.curve else []:
                 print("  " + " ".join(f"{value:.4f}" for value in found[label]), flush=True)
     if near:
-        raise SystemExit(f"train.py: not above logistic regression by more than the seeds differ: {', '.join(near)}")
+        raise SystemExit("train.py: not above logistic regression by more than the seeds differ: "
+                         f"{', '.join(near)}")
 
 
 if __name__ == "__main__":

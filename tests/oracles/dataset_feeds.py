@@ -1,10 +1,11 @@
-"""Reads the cases of dataset_parity.py with the package that this interpreter has, and writes what each one fed.
+"""Reads the cases of dataset_parity.py with the package that this interpreter has,
+and writes what each one fed.
 
 usage: dataset_feeds.py paddle|fleetrun CASES.json RESULTS.json
 
-A case is read in a child of its own, since Paddle answers bad data with abort(). A result is {"ended": "ok", "batches"} or
-{"ended": "error" | "signal 6" …, "text"}; a batch is a list of slots, in use_var order, each [bytes in hexadecimal,
-offsets or None].
+A case is read in a child of its own, since Paddle answers bad data with abort(). A result is {"ended": "ok",
+"batches"} or {"ended": "error" | "signal 6" …, "text"}; a batch is a list of slots, in use_var order, each
+[bytes in hexadecimal, offsets or None].
 """
 
 import json
@@ -21,7 +22,8 @@ def build(paddle, case, more=None):
                  for name, dtype, shape, lod in case["slots"]]
     kind = paddle.distributed.QueueDataset if case["kind"] == "queue" else paddle.distributed.InMemoryDataset
     dataset = kind()
-    dataset.init(use_var=variables, pipe_command=case["command"], batch_size=case["batch"], thread_num=case["threads"],
+    dataset.init(use_var=variables, pipe_command=case["command"], batch_size=case["batch"],
+                 thread_num=case["threads"],
                  **case["init"], **(more or {}))
     for name, settings in case["settings"]:
         getattr(dataset, name)(**settings)
@@ -39,7 +41,8 @@ def call_all(dataset, calls):
     for call in calls:
         name, *arguments = [call] if isinstance(call, str) else call
         own = getattr(dataset, name, None)
-        (own if callable(own) else getattr(dataset.dataset, name))(*arguments)  # some are of Paddle's inner object alone
+        # some are of Paddle's inner object alone
+        (own if callable(own) else getattr(dataset.dataset, name))(*arguments)
 
 
 def read_paddle(case):
@@ -59,7 +62,8 @@ def read_paddle(case):
     executor = paddle.static.Executor(paddle.CPUPlace())
     executor.run(paddle.static.default_startup_program())
     executor.infer_from_dataset(paddle.static.default_main_program(), dataset)
-    if case["after_passes"]:  # what works on examples where two passes, or a global_shuffle of several trainers, have put them
+    # what works on examples where two passes, or a global_shuffle of several trainers, have put them
+    if case["after_passes"]:
         executor.infer_from_dataset(paddle.static.default_main_program(), dataset)
         call_all(dataset, case["after_passes"])
         batches.clear()
@@ -81,7 +85,8 @@ def read_fleetrun(case):
     batches = []
     for reader in range(_native.readers_of(source)):
         while (batch := _native.read_batch(source, reader)) is not None:
-            batches.append([[numpy.asarray(values).tobytes().hex(), None if offsets is None else numpy.asarray(offsets).tolist()]
+            batches.append([[numpy.asarray(values).tobytes().hex(),
+                             None if offsets is None else numpy.asarray(offsets).tolist()]
                             for values, offsets in batch])
     return batches
 

@@ -3,9 +3,10 @@
 
   tests/oracles/dataset_parity.py [--paddle26 VENV] [--paddle33 VENV] [--only TEXT]
 
-Where Paddle is right ours must feed the same bytes and offsets; where ours differs on purpose, both sides are checked to
-do what the list that is printed at the end says. The peers are those of `scripts/bench setup-peers`; one that is not
-there is left out, and the exit status is 77 when none is. Run it with the interpreter that has fleetrun.
+Where Paddle is right ours must feed the same bytes and offsets; where ours differs on purpose, both sides are
+checked to do what the list that is printed at the end says. The peers are those of `scripts/bench
+setup-peers`; one that is not there is left out, and the exit status is 77 when none is. Run it with the
+interpreter that has fleetrun.
 """
 
 import argparse
@@ -32,7 +33,8 @@ def write_files(cases, folder):
         for part, text in enumerate(case.pop("texts")):
             path = folder / f"{number}-{part}.txt{case['suffix']}"
             if not case.get("missing"):
-                path.write_bytes(gzip.compress(text) if case["suffix"] == ".gz" and not case.get("raw") else text)
+                path.write_bytes(gzip.compress(text) if case["suffix"] == ".gz" and not case.get("raw")
+                                 else text)
             case["files"].append(str(path))
     return cases
 
@@ -41,9 +43,11 @@ def feed(python, side, cases, folder):
     """{name: result} of all cases under one interpreter."""
     asked, answer = folder / "cases.json", folder / "results.json"
     asked.write_text(json.dumps(cases))
-    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME") or side != "paddle"}
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")
+             or side != "paddle"}
     clean.update(GLOG_minloglevel="2", OMP_NUM_THREADS="1")
-    subprocess.run([python, str(HERE / "dataset_feeds.py"), side, str(asked), str(answer)], check=True, env=clean,
+    subprocess.run([python, str(HERE / "dataset_feeds.py"), side, str(asked), str(answer)], check=True,
+                   env=clean,
                    cwd=folder, stdout=subprocess.DEVNULL)  # where Paddle may leave its *_train_desc.prototxt
     return json.loads(answer.read_text())
 
@@ -100,8 +104,10 @@ def agree(case, ours, theirs, all_ours):
     for number, (one, other) in enumerate(zip(ours["batches"], theirs["batches"]), 1):
         for (name, dtype, _, _), (mine, my_offsets), (its, its_offsets) in zip(case["slots"], one, other):
             if values(mine, dtype) != values(its, dtype) or my_offsets != its_offsets:
-                return (f"batch {number}, slot {name}: {values(mine, dtype)[:8]} {my_offsets and my_offsets[:8]}, "
-                        f"Paddle {values(its, dtype)[:8]} {its_offsets and its_offsets[:8]}")
+                return (
+                    f"batch {number}, slot {name}: {values(mine, dtype)[:8]} "
+                        f"{my_offsets and my_offsets[:8]}, Paddle {values(its, dtype)[:8]} "
+                        f"{its_offsets and its_offsets[:8]}")
     return ""
 
 
@@ -127,8 +133,10 @@ def differ(case, ours, theirs, all_ours):
     does = what_paddle_does(theirs)
     if case["expect"] == "refused":
         if ours["ended"] != "error" or case["ours"] not in ours["text"]:
-            return f"fleetrun: {ours['ended']}, not an error with {case['ours']!r}: {ours.get('text', ours.get('batches'))}"
-        return "" if case["paddle"] in ("any", does) else f"Paddle {does} where it should have been: {case['paddle']}"
+            return (f"fleetrun: {ours['ended']}, not an error with {case['ours']!r}: "
+                    f"{ours.get('text', ours.get('batches'))}")
+        return ("" if case["paddle"] in ("any", does)
+                else f"Paddle {does} where it should have been: {case['paddle']}")
     if ours["ended"] != "ok" or ours["batches"] != all_ours[case["twin"]]["batches"]:
         return f"fleetrun feeds other values than for {case['twin']}: {ours}"
     return "Paddle feeds the same" if not agree(case, ours, theirs, all_ours) else ""
@@ -137,10 +145,12 @@ def differ(case, ours, theirs, all_ours):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("paddle26", "paddle33"):
-        parser.add_argument(f"--{name}", default=peers.folder_of(name), help=f"virtual environment ({peers.folder_of(name)})")
+        parser.add_argument(f"--{name}", default=peers.folder_of(name),
+                            help=f"virtual environment ({peers.folder_of(name)})")
     parser.add_argument("--only", default="", help="only cases whose name contains this")
     arguments = parser.parse_args()
-    sides = [(name, os.path.join(getattr(arguments, name), "bin", "python")) for name in ("paddle26", "paddle33")]
+    sides = [(name, os.path.join(getattr(arguments, name), "bin", "python"))
+             for name in ("paddle26", "paddle33")]
     sides = [(name, python) for name, python in sides if os.path.exists(python)]
     if not sides:
         print("no Paddle: scripts/bench setup-peers")
@@ -167,7 +177,8 @@ def main():
                     on_purpose.setdefault(case["name"], (case, {}))[1][side] = what_paddle_does(other)
                 if wrong:
                     faults.append(f"{side}: {case['name']}: {wrong}")
-            batches = sum(len(theirs[case["name"]].get("batches", ())) for case in cases if case["expect"] == "same")
+            batches = sum(len(theirs[case["name"]].get("batches", ())) for case in cases
+                          if case["expect"] == "same")
             print(f"{side}: {same} cases the same, {batches} batches", flush=True)
     print("\nOn purpose otherwise:")
     for name, (case, paddle) in on_purpose.items():

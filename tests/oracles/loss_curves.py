@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""The losses of the same programs, from the same parameters over the same batches, in real Paddle and in fleetrun.
+"""The losses of the same programs, from the same parameters over the same batches,
+in real Paddle and in fleetrun.
 
-usage: python tests/oracles/loss_curves.py compare PYTHON    runs both, prints the largest difference of each curve, and
-                                                             ends with 1 when one is above 0.0001
+usage: python tests/oracles/loss_curves.py compare PYTHON    runs both, prints the largest difference of each
+                                                             curve, and ends with 1 when one is above 0.0001
        python tests/oracles/loss_curves.py record PYTHON     writes tests/golden/training/loss_curves.json
-       python tests/oracles/loss_curves.py run MODULE        the curves of `paddle` or `fleetrun` as one line of JSON
+       python tests/oracles/loss_curves.py run MODULE        the curves of `paddle` or `fleetrun` as one line
+                                                             of JSON
 
-PYTHON is an interpreter with paddlepaddle==2.6.2, such as the one that scripts/bench setup-peers makes; this one has
-fleetrun. The programs are the network of examples/mlp and the wide & deep of examples/wide_and_deep, each with SGD, Adagrad
-and Adam, 50 steps (the tables of Adam with dense gradients: for sparse ones Paddle 2.6.2 corrects the bias of a step with the
-factors of the next); tests/e2e/python/test_loss_curves.py compares fleetrun's with those recorded.
+PYTHON is an interpreter with paddlepaddle==2.6.2, such as the one that scripts/bench setup-peers makes; this
+one has fleetrun. The programs are the network of examples/mlp and the wide & deep of examples/wide_and_deep,
+each with SGD, Adagrad and Adam, 50 steps (the tables of Adam with dense gradients: for sparse ones Paddle
+2.6.2 corrects the bias of a step with the factors of the next); tests/e2e/python/test_loss_curves.py compares
+fleetrun's with those recorded.
 """
 
 import importlib
@@ -70,7 +73,8 @@ def wide_and_deep_batch(numbers):
     ids = numpy.minimum(numbers.geometric(0.1, size=(BATCH, SLOTS)), IDS) - 1
     dense = numbers.uniform(size=(BATCH, DENSE)).astype("float32")
     label = ((ids[:, :1] < 6) + dense[:, :1] > 0.8).astype("int64")
-    return {"dense": dense, "label": label, **{f"C{slot}": ids[:, slot:slot + 1].astype("int64") for slot in range(SLOTS)}}
+    return {"dense": dense, "label": label,
+            **{f"C{slot}": ids[:, slot:slot + 1].astype("int64") for slot in range(SLOTS)}}
 
 
 PROGRAMS = {"mlp": (mlp, mlp_batch), "wide_and_deep": (wide_and_deep, wide_and_deep_batch)}
@@ -90,7 +94,8 @@ def curve(paddle, program, batch, optimizer, arguments):
                 net.given[parameter.name] = (values * scale).astype("float32")
             net.start()
             numbers = numpy.random.default_rng(1)
-            return [float(f"{numpy.asarray(net.run([loss], **batch(numbers))[0]).item():.9g}") for _ in range(STEPS)]
+            return [float(f"{numpy.asarray(net.run([loss], **batch(numbers))[0]).item():.9g}")
+                    for _ in range(STEPS)]
 
 
 def curves(paddle):
@@ -113,7 +118,8 @@ def compare(ours, theirs):
     for name, losses in theirs.items():
         apart = max(abs(one - other) for one, other in zip(ours[name], losses, strict=True))
         small = small and apart <= MOST
-        print(f"{name}: {losses[0]:.4f} to {losses[-1]:.4f} in {len(losses)} steps, at most {apart:.2g} apart")
+        print(f"{name}: {losses[0]:.4f} to {losses[-1]:.4f} in {len(losses)} steps, "
+              f"at most {apart:.2g} apart")
     return small
 
 
@@ -125,7 +131,8 @@ def main(words):
         module.enable_static()
         print(json.dumps(curves(module)))
     elif words[0] == "record":
-        lines = [f"{json.dumps(name)}: {json.dumps(losses)}" for name, losses in of(words[1], "paddle").items()]
+        lines = [f"{json.dumps(name)}: {json.dumps(losses)}"
+                 for name, losses in of(words[1], "paddle").items()]
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     else:

@@ -4,11 +4,11 @@
 usage: tests/oracles/mode_parity.py [--data DIR] [--seeds 1,2,3] [--epochs 3] [--trainers 2] [--servers 1]
                                       [--threads 1] [--geo-steps 100] [--within 0.005] [--no-repeat]
 
-Trains the example with each seed: in one process, and with servers in sync, half_async, async and geo mode. Prints the test
-AUC of each and the figures of its last pass. Ends with 1 when the modes' medians over the seeds are further apart than
---within, or when two synchronous runs of one seed printed different losses. DIR is what the example's prepare_data.py
-wrote (default: the example's data/); fleetrun is $FLEETRUN_BIN or the one in PATH, and the package that of the
-interpreter that runs this.
+Trains the example with each seed: in one process, and with servers in sync, half_async, async and geo mode.
+Prints the test AUC of each and the figures of its last pass. Ends with 1 when the modes' medians over the
+seeds are further apart than --within, or when two synchronous runs of one seed printed different losses. DIR
+is what the example's prepare_data.py wrote (default: the example's data/); fleetrun is $FLEETRUN_BIN or the
+one in PATH, and the package that of the interpreter that runs this.
 """
 import argparse
 import os
@@ -29,7 +29,8 @@ LIMIT = 1200  # seconds that one run may take
 def parse(words):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--data", type=Path, default=EXAMPLE / "data")
-    parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")], default=[1, 2, 3])
+    parser.add_argument("--seeds", type=lambda text: [int(seed) for seed in text.split(",")],
+                        default=[1, 2, 3])
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=500)
     parser.add_argument("--trainers", type=int, default=2)
@@ -49,21 +50,25 @@ def command(mode, options):
     fleetrun = os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun")
     if not fleetrun:
         raise SystemExit("mode_parity: error: there is no fleetrun\n  hint: set FLEETRUN_BIN")
-    return [fleetrun, f"--server_num={options.servers}", f"--trainer_num={options.trainers}", "--python", sys.executable,
+    return [fleetrun, f"--server_num={options.servers}", f"--trainer_num={options.trainers}", "--python",
+            sys.executable,
             "train.py", "--mode", mode, "--geo-steps", str(options.geo_steps)]
 
 
 def train(mode, seed, options, folder):
     """(test AUC, the losses that the first trainer printed, seconds)"""
-    argv = command(mode, options) + ["--data", str(options.data.resolve()), "--seed", str(seed), "--print-period", "50",
+    argv = command(mode, options) + ["--data", str(options.data.resolve()), "--seed", str(seed),
+                                     "--print-period", "50",
                                      "--epochs", str(options.epochs), "--batch-size", str(options.batch_size),
                                      "--threads", str(options.threads)]
     started = time.monotonic()
-    run = subprocess.run(argv, cwd=folder, text=True, capture_output=True, timeout=LIMIT, stdin=subprocess.DEVNULL,
+    run = subprocess.run(argv, cwd=folder, text=True, capture_output=True, timeout=LIMIT,
+                         stdin=subprocess.DEVNULL,
                          env={**os.environ, "OMP_NUM_THREADS": "1"})
     found = re.search(r"^test AUC: (0\.\d+) on (\d+) flights", run.stdout, re.MULTILINE)
     if run.returncode != 0 or not found:
-        raise SystemExit(f"mode_parity: error: {mode}, seed {seed}, ended with {run.returncode}\n{run.stdout}{run.stderr}")
+        raise SystemExit(f"mode_parity: error: {mode}, seed {seed}, ended with {run.returncode}\n"
+                         f"{run.stdout}{run.stderr}")
     losses = re.findall(r"batch: \[\d+\], loss\[1\]:\[([^\]]*)\]", run.stdout)
     return float(found[1]), losses, time.monotonic() - started
 
@@ -83,7 +88,8 @@ def main(words):
                 if mode == "sync" and seed == options.seeds[0] and not options.no_repeat:
                     again, repeated, _ = train(mode, seed, options, folder)
                     same = losses == repeated and area == again and losses
-                    print(f"sync again: {'identical' if same else 'different'}, {len(losses)} losses", flush=True)
+                    print(f"sync again: {'identical' if same else 'different'}, {len(losses)} losses",
+                          flush=True)
                     if not same:
                         problems.append("two synchronous runs differ")
             medians[mode] = statistics.median(areas)

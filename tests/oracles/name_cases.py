@@ -3,13 +3,14 @@
 
 usage: python tests/oracles/name_cases.py MODULE SUBJECT…    prints one line of JSON per subject
 
-MODULE is `paddle` or `fleetrun`; a SUBJECT is a file of tests/oracles/names. A case is a public function of it,
-`case(paddle, net)`, that builds a program with the module that it is given, takes its inputs from `net`, and returns
-{name: variable or array}. What it gives: the fetched variables, and the gradient of every trainable parameter by the
-sum of f + f^3 over all float32 variables f that it returned, as PARAMETER@GRAD. No random number matters: parameters
-get the values that net.parameter was given, others values_of() their name.
+MODULE is `paddle` or `fleetrun`; a SUBJECT is a file of tests/oracles/names. A case is a public function of
+it, `case(paddle, net)`, that builds a program with the module that it is given, takes its inputs from `net`,
+and returns {name: variable or array}. What it gives: the fetched variables, and the gradient of every
+trainable parameter by the sum of f + f^3 over all float32 variables f that it returned, as PARAMETER@GRAD. No
+random number matters: parameters get the values that net.parameter was given, others values_of() their name.
 
-`@within(relative=…, absolute=…)` before a case: how far its values may be from Paddle's, instead of 1e-5 and 1e-6.
+`@within(relative=…, absolute=…)` before a case: how far its values may be from Paddle's,
+instead of 1e-5 and 1e-6.
 """
 
 import functools
@@ -85,7 +86,8 @@ class Net:
         self.initial = False
 
     def data(self, name, values, dtype="float32", shape=None, lengths=None):
-        """An input and what is fed: its first size unknown unless `shape` says otherwise; lengths: those of its sequences."""
+        """An input and what is fed: its first size unknown unless `shape` says otherwise;
+        lengths: those of its sequences."""
         array = numpy.asarray(values, dtype=dtype)
         shape = [None, *array.shape[1:]] if shape is None else shape
         variable = self.paddle.static.data(name, shape, dtype, lod_level=0 if lengths is None else 1)
@@ -158,14 +160,18 @@ def _fetch(net, fetches):
 
 
 def describe(array):
-    """An array as JSON: type, shape, values in order; float32 with the nine digits that tell it from others."""
+    """An array as JSON: type, shape, values in order;
+    float32 with the nine digits that tell it from others."""
     array = numpy.asarray(array)
-    number = (lambda value: float(f"{value:.9g}")) if array.dtype == numpy.float32 else (lambda value: value.item())
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "values": [number(value) for value in array.ravel()]}
+    number = ((lambda value: float(f"{value:.9g}")) if array.dtype == numpy.float32
+              else (lambda value: value.item()))
+    return {"dtype": array.dtype.name, "shape": list(array.shape),
+            "values": [number(value) for value in array.ravel()]}
 
 
 def run_subject(module, subject):
-    """{case: {"names": those of names.txt that it used, "values": {name: array as JSON}} or {"error": text}}."""
+    """{case: {"names": those of names.txt that it used, "values": {name:
+    array as JSON}} or {"error": text}}."""
     listed = set(NAMES.read_text(encoding="utf-8").split())
     found = {}
     for name, case in cases_of(subject).items():

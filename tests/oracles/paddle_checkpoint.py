@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Paddle 2.6.2 trains and saves in all four modes; what it saved, loaded and written again, must be the same numbers, and
-Paddle must load what was written and save the same again.
+"""Paddle 2.6.2 trains and saves in all four modes; what it saved, loaded and written again, must be the same
+numbers, and Paddle must load what was written and save the same again.
 
   tests/oracles/paddle_checkpoint.py --paddle=VENV --rewrite=build/tests/integration/ps/ps_paddle_rewrite
 
-VENV is a virtual environment with paddlepaddle 2.6.2. Prints `equal` with the counts and exits 0; exits 77 without Paddle.
+VENV is a virtual environment with paddlepaddle 2.6.2.
+Prints `equal` with the counts and exits 0; exits 77 without Paddle.
 """
 
 import argparse

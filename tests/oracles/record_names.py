@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Records what real Paddle 2.6.2 gives for the cases of tests/oracles/names: tests/golden/engine/SUBJECT.json.
+"""Records what real Paddle 2.6.2 gives for the cases of tests/oracles/names:
+tests/golden/engine/SUBJECT.json.
 
-usage: python tests/oracles/record_names.py [SUBJECT…]    (an interpreter with paddlepaddle==2.6.2, such as the one that
+usage: python tests/oracles/record_names.py [SUBJECT…]    (an interpreter with paddlepaddle==2.6.2,
+                                                          such as the one that
                                                          scripts/bench setup-peers makes)
 
-Ends with 1 when a case ended with an error in real Paddle: such a case says nothing. tests/e2e/python/test_paddle_names.py
-compares.
+Ends with 1 when a case ended with an error in real Paddle: such a case says nothing.
+tests/e2e/python/test_paddle_names.py compares.
 """
 
 import json

@@ -3,10 +3,11 @@
 
 usage: tests/oracles/sampler_parity.py --paddle=VENV [--golden]
 
-VENV is a virtual environment with Paddle (2.6.2 or 3.3.1). fleetrun is the package of the interpreter that runs this.
-Compares DistributedBatchSampler (sizes, trainers, batches, shuffle, drop_last, three epochs and set_epoch), BatchSampler,
-RandomSampler and WeightedRandomSampler after numpy.random.seed, and the seeds of workers. Prints how many lists were equal;
-exits 1 at the first that was not, 77 without Paddle. --golden prints the few cases that the tests keep, from Paddle.
+VENV is a virtual environment with Paddle (2.6.2 or 3.3.1). fleetrun is the package of the interpreter that
+runs this. Compares DistributedBatchSampler (sizes, trainers, batches, shuffle, drop_last, three epochs and
+set_epoch), BatchSampler, RandomSampler and WeightedRandomSampler after numpy.random.seed, and the seeds of
+workers. Prints how many lists were equal; exits 1 at the first that was not, 77 without Paddle. --golden
+prints the few cases that the tests keep, from Paddle.
 """
 
 import argparse
@@ -60,7 +61,8 @@ FEW = [[1, 5, 11], [1, 2, 3], [2, 4]]
 
 
 def theirs(python, sizes):
-    done = subprocess.run([python, "-c", THEIRS, json.dumps(sizes)], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([python, "-c", THEIRS, json.dumps(sizes)], capture_output=True, text=True,
+                          timeout=600)
     if done.returncode:
         raise SystemExit(f"sampler_parity: error: {python} failed\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Layers with random shapes and arguments beside PyTorch: outputs, and gradients of every input and parameter.
+"""Layers with random shapes and arguments beside PyTorch:
+outputs, and gradients of every input and parameter.
 
-usage: python tests/oracles/torch_layers.py [CASES] [SEED]    (an interpreter that has torch and fleetrun; 20 of each kind)
+usage: python tests/oracles/torch_layers.py [CASES] [SEED]    (an interpreter that has torch
+                                                              and fleetrun; 20 of each kind)
 
-Ends with 1 and the first case whose values are further apart than 0.0001 of their size. Batches of no example are among
-the cases where PyTorch takes them.
+Ends with 1 and the first case whose values are further apart than 0.0001 of their size. Batches of no example
+are among the cases where PyTorch takes them.
 """
 
 import sys
@@ -21,17 +23,20 @@ class Both:
 
     def __init__(self, draw):
         self.draw = draw
-        self.main, self.startup, self.scope = paddle.static.Program(), paddle.static.Program(), paddle.static.Scope()
+        self.main, self.startup, self.scope = (paddle.static.Program(), paddle.static.Program(),
+                                               paddle.static.Scope())
         self.values, self.feed, self.tensors = {}, {}, {}
 
     def array(self, name, shape, low=-1.0, high=1.0):
-        """(variable, tensor) of new numbers, differentiated in both; fed, and not differentiated, where there are none."""
+        """(variable, tensor) of new numbers, differentiated in both;
+        fed, and not differentiated, where there are none."""
         values = self.draw.uniform(low, high, shape).astype("float32")
         if values.size == 0:
             self.feed[name] = values
             return paddle.static.data(name, list(shape), "float32"), torch.tensor(values)
         self.tensors[name] = torch.tensor(values, requires_grad=True)
-        return self.given(name, paddle.create_parameter(list(shape), "float32", name=name), values), self.tensors[name]
+        return self.given(name, paddle.create_parameter(list(shape), "float32", name=name),
+                          values), self.tensors[name]
 
     def given(self, name, variable, values):
         """A parameter that gets these values, and is compared with tensors[name]."""
@@ -44,12 +49,14 @@ class Both:
         return paddle.static.data(name, list(values.shape), str(values.dtype))
 
     def compare(self, ours, theirs):
-        """The outputs, and the gradients of the sum of them all with fixed weights. Throws: AssertionError."""
+        """The outputs, and the gradients of the sum of them all with fixed weights.
+        Throws: AssertionError."""
         weights = [numpy.cos(numpy.arange(out.numel(), dtype="float32")).reshape(out.shape) for out in theirs]
         total = sum((out * torch.tensor(weight)).sum() for out, weight in zip(theirs, weights))
         if total.requires_grad:
             total.backward()
-        parts = [paddle.sum(out * self.data(f"weights{index}", weight)) for index, (out, weight) in enumerate(zip(ours, weights))]
+        parts = [paddle.sum(out * self.data(f"weights{index}", weight))
+                 for index, (out, weight) in enumerate(zip(ours, weights))]
         if self.values:
             paddle.optimizer.SGD(0.0).minimize(paddle.add_n(parts))
         executor = paddle.static.Executor(paddle.CPUPlace())
@@ -57,9 +64,11 @@ class Both:
         for own, values in self.values.values():
             self.scope.find_var(own).get_tensor().set(values, paddle.CPUPlace())
         wanted = {f"output {index}": (ours[index].name, out.detach()) for index, out in enumerate(theirs)}
-        wanted |= {f"gradient of {name}": (own + "@GRAD", self.tensors[name].grad) for name, (own, _) in self.values.items()
+        wanted |= {f"gradient of {name}": (own + "@GRAD", self.tensors[name].grad)
+                   for name, (own, _) in self.values.items()
                    if self.tensors[name].grad is not None}
-        found = executor.run(self.main, feed=self.feed, fetch_list=[own for own, _ in wanted.values()], scope=self.scope)
+        found = executor.run(self.main, feed=self.feed, fetch_list=[own for own, _ in wanted.values()],
+                             scope=self.scope)
         for (what, (_, expected)), value in zip(wanted.items(), found):
             expected = expected.numpy()
             scale = max(1.0, abs(expected).max(initial=0.0))
@@ -71,8 +80,10 @@ def convolution(both, draw):
     axes, groups = int(draw.integers(1, 3)), int(draw.integers(1, 4))
     channels, filters = (groups * int(draw.integers(1, 4)) for _ in range(2))
     kernel = [int(size) for size in draw.integers(1, 4, axes)]
-    stride, padding, dilation = ([int(one) for one in draw.integers(*bounds, axes)] for bounds in ((1, 4), (0, 3), (1, 3)))
-    sizes = [int(size) + reach * (k - 1) for size, k, reach in zip(draw.integers(1, 7, axes), kernel, dilation)]
+    stride, padding, dilation = ([int(one) for one in draw.integers(*bounds, axes)]
+                                 for bounds in ((1, 4), (0, 3), (1, 3)))
+    sizes = [int(size) + reach * (k - 1) for size, k, reach in zip(draw.integers(1, 7, axes), kernel,
+                                                                   dilation)]
     x = both.array("x", [int(draw.integers(0, 4)), channels, *sizes])
     weight = both.array("weight", [filters, channels // groups, *kernel])
     bias = both.array("bias", [filters])
@@ -106,10 +117,12 @@ def norm(both, draw):
     layer = paddle.nn.functional.layer_norm(x[0], last, scale[0], shift[0])
     layers = torch.nn.functional.layer_norm(x[1], last, scale[1].reshape(last), shift[1].reshape(last))
     weight, bias = both.array("weight", [shape[1]], low=0.5), both.array("bias", [shape[1]])
-    moments = [paddle.create_parameter([shape[1]], "float32", attr=paddle.ParamAttr(name=name, trainable=False))
+    moments = [paddle.create_parameter([shape[1]], "float32",
+                                       attr=paddle.ParamAttr(name=name, trainable=False))
                for name in ("mean", "variance")]
     batch = paddle.nn.functional.batch_norm(x[0], *moments, weight[0], bias[0], training=True)
-    batches = torch.nn.functional.batch_norm(x[1], torch.zeros(shape[1]), torch.ones(shape[1]), weight[1], bias[1],
+    batches = torch.nn.functional.batch_norm(x[1], torch.zeros(shape[1]), torch.ones(shape[1]), weight[1],
+                                             bias[1],
                                              training=True)
     alpha = both.array("alpha", [shape[1]])
     return ([layer, batch, paddle.nn.functional.prelu(x[0], alpha[0])],
@@ -127,12 +140,15 @@ def recurrence(both, draw):
         both.given(parameter, getattr(ours, parameter), tensor.detach().numpy())
         both.tensors[parameter] = tensor
     x = both.array("x", [batch, steps, width])
-    first = [both.array(state, [layers * ways, batch, hidden]) for state in ("h", "c")[:2 if name == "LSTM" else 1]]
+    first = [both.array(state, [layers * ways, batch, hidden])
+             for state in ("h", "c")[:2 if name == "LSTM" else 1]]
     lengths = draw.integers(1, steps + 1, batch)
     lengths[0] = steps
-    mine, its = (tuple(state[side] for state in first) if name == "LSTM" else first[0][side] for side in (0, 1))
+    mine, its = (tuple(state[side] for state in first) if name == "LSTM" else first[0][side]
+                 for side in (0, 1))
     out, last = ours(x[0], mine, both.data("lengths", lengths))
-    packed = torch.nn.utils.rnn.pack_padded_sequence(x[1], torch.tensor(lengths), batch_first=True, enforce_sorted=False)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x[1], torch.tensor(lengths), batch_first=True,
+                                                     enforce_sorted=False)
     outs, lasts = theirs(packed, its)
     outs, _ = torch.nn.utils.rnn.pad_packed_sequence(outs, batch_first=True)
     return [out, *(last if name == "LSTM" else (last,))], [outs, *(lasts if name == "LSTM" else (lasts,))]

@@ -1,5 +1,5 @@
-// Whether bucket kernels give the bits that collective/cpu/flatten gives, for all pairs of types: on the fake GPU in CI, on a
-// real one in tests/gpu.
+// Whether bucket kernels give the bits that collective/cpu/flatten gives, for all pairs of types: on the fake
+// GPU in CI, on a real one in tests/gpu.
 #pragma once
 
 #include <doctest/doctest.h>

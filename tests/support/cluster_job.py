@@ -40,7 +40,8 @@ class Team:
     def start(self, host, *flags, master=None, environment=None):
         """fleetrun on one host, told where to meet: on the first host unless said otherwise."""
         master = master or self.rig.hosts[0]
-        job = host.start(f"--master={master.address}:{PORT}", "--python", sys.executable, *flags, *self.script,
+        job = host.start(f"--master={master.address}:{PORT}", "--python", sys.executable, *flags,
+                         *self.script,
                          environment=environment)
         self.jobs.append(job)
         return job
@@ -49,9 +50,11 @@ class Team:
         return [self.start(host, *flags, **options) for host in hosts]
 
     def from_here(self, head, hosts, *flags, environment=None):
-        """fleetrun on one host, which starts the others over ssh; `hosts`: of the rig, or the words of --hosts."""
+        """fleetrun on one host, which starts the others over ssh;
+        `hosts`: of the rig, or the words of --hosts."""
         words = hosts if isinstance(hosts, str) else ",".join(host.name for host in hosts)
-        job = head.start(f"--hosts={words}", "--python", sys.executable, *flags, *self.script, environment=environment)
+        job = head.start(f"--hosts={words}", "--python", sys.executable, *flags, *self.script,
+                         environment=environment)
         self.jobs.append(job)
         return job
 
@@ -72,7 +75,8 @@ class Team:
         return found
 
     def wait_for_world(self, size, after=-1, seconds=QUICK, servers=0):
-        """The first world of an epoch later than `after` in which `size` trainers (and `servers`) have started: {who: record}."""
+        """The first world of an epoch later than `after` in which `size` trainers
+        (and `servers`) have started: {who: record}."""
         def complete():
             self.check_jobs()
             for epoch, world in sorted(self.worlds().items()):
@@ -90,7 +94,8 @@ class Team:
 
     def check_jobs(self):
         """Fails at once when there is nobody left who could form a world."""
-        assert not self.jobs or any(job.process.poll() is None for job in self.jobs), "all launchers have ended"
+        assert (not self.jobs
+                or any(job.process.poll() is None for job in self.jobs)), "all launchers have ended"
 
     def steps(self):
         """{(host, who): (time of its last step, its epoch)}"""
@@ -119,7 +124,8 @@ class Team:
     # ---- the end
 
     def finish(self, jobs=None, seconds=QUICK, hosts=None):
-        """The exit statuses by host; nothing may be left on the hosts, and no world may contradict another."""
+        """The exit statuses by host; nothing may be left on the hosts,
+        and no world may contradict another."""
         jobs = self.jobs if jobs is None else jobs
         end = time.monotonic() + seconds
         try:
@@ -135,27 +141,34 @@ class Team:
         for host in hosts:
             if host.holder is None:
                 continue
-            wait_until(lambda host=host: not host.processes(), f"the end of {host.processes()} on {host.name}", 3)
+            wait_until(lambda host=host: not host.processes(),
+                       f"the end of {host.processes()} on {host.name}", 3)
             assert not host.listeners(), f"somebody listens on {host.name}: {host.listeners()}"
-            left = host.run(["find", "/run/user/0", "/dev/shm", "-mindepth", "2"], directory="/").stdout.split()
+            left = host.run(["find", "/run/user/0", "/dev/shm", "-mindepth", "2"],
+                            directory="/").stdout.split()
             left = [path for path in left if not path.endswith(".sock")]
             assert not left, f"files are left on {host.name}: {left}"
 
     def check_worlds(self):
-        """Equal epochs are equal worlds; ranks are unique and contiguous; the number of trainers is what it says."""
+        """Equal epochs are equal worlds; ranks are unique and contiguous;
+        the number of trainers is what it says."""
         for epoch, world in self.worlds().items():
-            trainers = {who: record["environment"] for who, record in world.items() if who.startswith("rank-")}
-            told = {(one.get("FLEETRUN_WORLD_HASH"), one["PADDLE_TRAINERS_NUM"], one.get("PADDLE_TRAINER_ENDPOINTS"))
+            trainers = {who: record["environment"] for who, record in world.items()
+                        if who.startswith("rank-")}
+            told = {(one.get("FLEETRUN_WORLD_HASH"), one["PADDLE_TRAINERS_NUM"],
+                     one.get("PADDLE_TRAINER_ENDPOINTS"))
                     for one in trainers.values()}
             assert len(told) <= 1, f"epoch {epoch} is {len(told)} worlds: {told}"
             for (_, number, endpoints) in told:
                 ranks = sorted(int(who.partition("-")[2]) for who in trainers)
-                assert len(set(ranks)) == len(ranks) and all(rank < int(number) for rank in ranks), (epoch, ranks)
+                assert (len(set(ranks)) == len(ranks)
+                        and all(rank < int(number) for rank in ranks)), (epoch, ranks)
                 if endpoints:
                     assert len(set(endpoints.split(","))) == int(number), endpoints
         places = {}
         for one in self.records():  # a process may be started again, but where it was
-            assert places.setdefault((one["epoch"], one["who"]), one["host"]) == one["host"], f"two hosts have {one['who']}: {places}"
+            assert places.setdefault((one["epoch"], one["who"]),
+                                     one["host"]) == one["host"], f"two hosts have {one['who']}: {places}"
 
     def story(self):
         """Everything that was said, for a failed test."""
@@ -164,5 +177,6 @@ class Team:
             status = job.process.poll()
             said = [line for line in f"{job.out}{job.err}".splitlines() if not CONFIGURATION.match(line)]
             parts.append("\n".join([f"---- {job.host.name}, {'runs' if status is None else status}", *said]))
-        worlds = {epoch: sorted(f"{who}@{record['host']}" for who, record in world.items()) for epoch, world in self.worlds().items()}
+        worlds = {epoch: sorted(f"{who}@{record['host']}" for who, record in world.items())
+                  for epoch, world in self.worlds().items()}
         return "\n".join([*parts, f"---- worlds {worlds}"])

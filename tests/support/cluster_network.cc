@@ -1,5 +1,5 @@
-// The virtual network: ordered within a connection, in any order between them. What is sent into a cut waits, as TCP
-// does, until the link is whole again or the connection is given up.
+// The virtual network: ordered within a connection, in any order between them. What is sent into a cut waits,
+// as TCP does, until the link is whole again or the connection is given up.
 
 #include <algorithm>
 

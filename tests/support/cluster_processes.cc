@@ -192,8 +192,8 @@ void Simulation::check_world(Launcher& launcher, const cluster::joining::TellWor
   if (nodes.size() != world.members.size()) violate("a node is twice in a world");
 }
 
-/// Enough nodes for the rules live and were told no end; and those that may succeed each other hold a quorum of all that
-/// they know.
+/// Enough nodes for the rules live and were told no end;
+/// and those that may succeed each other hold a quorum of all that they know.
 bool Simulation::enough_live() const {
   // Where nobody listens at the first coordinator's address, a newcomer finds nobody.
   const bool door = rules_.head || std::any_of(launchers_.begin(), launchers_.end(), [](const Launcher& its) {

@@ -1,7 +1,7 @@
 // cluster_simulation --seeds FIRST:LAST [--trace]
 //
-// Runs that many schedules of tests/support/cluster_simulator.h, prints how many in a second, and the first seed that
-// violates something with its trace. Ends with 1 then.
+// Runs that many schedules of tests/support/cluster_simulator.h, prints how many in a second, and the first
+// seed that violates something with its trace. Ends with 1 then.
 
 #include <chrono>
 #include <cstdint>

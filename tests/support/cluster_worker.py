@@ -2,10 +2,11 @@
 
 usage: cluster_worker.py FOLDER    a folder that all hosts share, beside their network
 
-It writes FOLDER/started/…, one JSON object: its environment as far as it is a launcher's, host, pid, time. Then it steps:
-FOLDER/steps/HOST.WHO holds the time of the last step and its epoch. Meanwhile it obeys orders, files in FOLDER/orders
-named after itself: `all`, `host-h1`, `rank-0`, `server-0`, each also with `.EPOCH` at the end. An order is a word and a
-value: `exit 3`, `kill 9`, `raise TEXT`; FOLDER/obeyed holds the names of those that were read.
+It writes FOLDER/started/…, one JSON object: its environment as far as it is a launcher's, host, pid, time.
+Then it steps: FOLDER/steps/HOST.WHO holds the time of the last step and its epoch. Meanwhile it obeys orders,
+files in FOLDER/orders named after itself: `all`, `host-h1`, `rank-0`, `server-0`, each also with `.EPOCH` at
+the end. An order is a word and a value: `exit 3`, `kill 9`, `raise TEXT`;
+FOLDER/obeyed holds the names of those that were read.
 """
 
 import json
@@ -17,7 +18,8 @@ import struct
 import sys
 import time
 
-PREFIXES = ("PADDLE_", "FLEETRUN_", "TORCHELASTIC_", "POD_", "TRAINING_", "GROUP_", "LOCAL_", "ROLE_", "MASTER_", "WORLD_",
+PREFIXES = ("PADDLE_", "FLEETRUN_", "TORCHELASTIC_", "POD_", "TRAINING_", "GROUP_", "LOCAL_", "ROLE_",
+            "MASTER_", "WORLD_",
             "RANK", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "TEST_")
 
 
@@ -47,13 +49,16 @@ def main():
     if server:
         endpoint = f"{values['POD_IP']}:{values['PADDLE_PORT']}"
         who = f"server-{values['PADDLE_PSERVERS_IP_PORT_LIST'].split(',').index(endpoint)}"
-        listener = socket.create_server((values["POD_IP"], int(values["PADDLE_PORT"])))  # the launcher waits for it
+        # the launcher waits for it
+        listener = socket.create_server((values["POD_IP"], int(values["PADDLE_PORT"])))
     else:
         who, listener = f"rank-{values.get('PADDLE_TRAINER_ID', values.get('RANK', '?'))}", None
     names = [f"{name}{end}" for name in ("all", f"host-{host}", who) for end in ("", f".{epoch}")]
-    record = {"who": who, "host": host, "epoch": int(epoch), "pid": os.getpid(), "at": time.time(), "environment": values,
+    record = {"who": who, "host": host, "epoch": int(epoch), "pid": os.getpid(), "at": time.time(),
+              "environment": values,
               "argv": sys.argv[2:], "directory": os.getcwd(), "listens": listener is not None}
-    write(folder / "started" / f"{host}.{epoch}.{who}.{os.getpid()}.{time.monotonic_ns()}", json.dumps(record))
+    write(folder / "started" / f"{host}.{epoch}.{who}.{os.getpid()}.{time.monotonic_ns()}",
+          json.dumps(record))
     print(f"{who} of epoch {epoch} on {host} started", flush=True)
     steps = os.open(folder / "steps" / f"{host}.{who}", os.O_WRONLY | os.O_CREAT, 0o644)
     orders, seen = folder / "orders", 0

@@ -1,5 +1,5 @@
-// The CTR network that tests and benches of the engine train: slots of ids in one shared table, dense values, layers with
-// relu, softmax of two.
+// The CTR network that tests and benches of the engine train: slots of ids in one shared table, dense values,
+// layers with relu, softmax of two.
 #pragma once
 
 #include <map>
@@ -90,7 +90,8 @@ struct CtrModel {
   }
 };
 
-/// Batches of random ids, values and labels, the same for the same arguments. Of pooled slots example r has r % 4 ids.
+/// Batches of random ids, values and labels, the same for the same arguments.
+/// Of pooled slots example r has r % 4 ids.
 inline std::vector<std::map<std::string, engine::Tensor>> ctr_batches(const CtrShape& shape,
                                                                       std::size_t batches,
                                                                       std::int64_t batch_size) {

@@ -1,4 +1,5 @@
-"""A real etcd for tests, on a port and in a directory of its own: with Etcd(directory) as etcd: ... etcd.master"""
+"""A real etcd for tests, on a port and in a directory of its own:
+with Etcd(directory) as etcd: ... etcd.master"""
 
 import base64
 import json
@@ -23,7 +24,8 @@ def text64(text):
 class Etcd:
     def __init__(self, directory):
         self.directory = directory
-        # Bound and not listening: nobody else gets these ports, and etcd, which sets SO_REUSEADDR as well, does.
+        # Bound and not listening: nobody else gets these ports, and etcd,
+        # which sets SO_REUSEADDR as well, does.
         self.leases = [socket.socket() for _ in range(2)]
         for lease in self.leases:
             lease.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -49,7 +51,8 @@ class Etcd:
         client = f"http://{self.endpoint}"
         with open(self.directory / "etcd.log", "ab") as log:
             self.server = subprocess.Popen(
-                ["etcd", "--data-dir", self.directory / "data", "--listen-client-urls", client, "--advertise-client-urls", client,
+                ["etcd", "--data-dir", self.directory / "data", "--listen-client-urls", client,
+                 "--advertise-client-urls", client,
                  "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
                  "--initial-cluster", f"default={self.peer}"],
                 stdout=log, stderr=log, env={"PATH": os.environ["PATH"]})
@@ -75,10 +78,12 @@ class Etcd:
     def keys(self):
         """{key: value} of all that is there."""
         found = self.ask("kv/range", {"key": text64("\0"), "range_end": text64("\0")}).get("kvs", [])
-        return {base64.b64decode(entry["key"]).decode(): base64.b64decode(entry.get("value", "")) for entry in found}
+        return {base64.b64decode(entry["key"]).decode(): base64.b64decode(entry.get("value", ""))
+                for entry in found}
 
     def switch_logins_on(self, password):
         for path, question in [
-                ("auth/user/add", {"name": "root", "password": password}), ("auth/role/add", {"name": "root"}),
+                ("auth/user/add", {"name": "root", "password": password}),
+                ("auth/role/add", {"name": "root"}),
                 ("auth/user/grant", {"user": "root", "role": "root"}), ("auth/enable", {})]:
             self.ask(path, question)

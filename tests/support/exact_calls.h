@@ -1,4 +1,5 @@
-// Collective calls whose results are known exactly, whatever the order in which ranks are added: small whole numbers.
+// Collective calls whose results are known exactly, whatever the order in which ranks are added:
+// small whole numbers.
 //
 // wrong_elements() makes a call on one rank; all ranks of the communicator make it at the same time.
 #pragma once
@@ -157,7 +158,8 @@ inline std::size_t exchange_like(Communicator& communicator, const ExactCall& ca
   return wrong;
 }
 
-/// Around a ring: even ranks send first, odd ones receive first; of an odd number of ranks the last receives first.
+/// Around a ring: even ranks send first, odd ones receive first;
+/// of an odd number of ranks the last receives first.
 inline std::size_t message_like(Communicator& communicator, const ExactCall& call) {
   const auto [group, rank, ranks] = communicator.place();
   if (ranks == 1) return 0;
@@ -197,7 +199,8 @@ inline std::size_t wrong_elements(Communicator& communicator, const ExactCall& c
   return 1;
 }
 
-/// Every kind for `count` elements of `type`: with each operation where there is one; in place and out; counts by rank.
+/// Every kind for `count` elements of `type`: with each operation where there is one;
+/// in place and out; counts by rank.
 inline std::vector<ExactCall> exact_calls(DataType type, std::size_t count) {
   std::vector<ExactCall> calls;
   for (const bool in_place : {false, true}) {

@@ -1,4 +1,5 @@
-// Elements of every type that hold small whole numbers, in memory that is not aligned, with guards around them.
+// Elements of every type that hold small whole numbers, in memory that is not aligned,
+// with guards around them.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// All collective calls whose results are known exactly, by one rank: all kinds × operations × types × counts, in place and out.
-// Of the kinds whose buffers grow with the ranks a count above 1000 is what there is in all.
+// All collective calls whose results are known exactly, by one rank: all kinds × operations × types × counts,
+// in place and out. Of the kinds whose buffers grow with the ranks a count above 1000 is what there is in
+// all.
 #pragma once
 
 #include <cstdio>

@@ -12,7 +12,8 @@ $FAKE_SSH names a directory with config.json:
              absent      the command's program is not there (127)
              closed      the account is closed: a word and status 1
              swallow     a login script there reads standard input to its end
-             drop        runs the command, and the connection breaks when the file drop-HOST appears in $FAKE_SSH
+             drop        runs the command, and the connection breaks
+                         when the file drop-HOST appears in $FAKE_SSH
   refuse   the share of first logins on a host that its sshd hangs up on
   seed     of them
   noise    printed on standard output before the command, as login scripts do
@@ -39,7 +40,8 @@ FAILURES = {
     "no_route": "ssh: connect to host {host} port 22: No route to host\r",
     "host_key": "Host key verification failed.\r",
     "denied": "me@{host}: Permission denied (publickey,password).\r",
-    "busy": "kex_exchange_identification: read: Connection reset by peer\r\nConnection reset by 10.0.0.9 port 22\r",
+    "busy":
+    "kex_exchange_identification: read: Connection reset by peer\r\nConnection reset by 10.0.0.9 port 22\r",
 }
 
 
@@ -65,7 +67,8 @@ def fail(text, status=255):
 
 
 def pump(child, stop):
-    """What sshd and the network do: pass bytes on, both ways, until the command has ended or `stop` appears."""
+    """What sshd and the network do: pass bytes on, both ways,
+    until the command has ended or `stop` appears."""
     ends = {0: child.stdin, child.stdout.fileno(): 1, child.stderr.fileno(): 2}
     while len(ends) > (1 if 0 in ends else 0):
         if os.path.exists(stop):
@@ -136,7 +139,8 @@ def main():
     if config.get("exec"):
         os.execve(program, [program, *arguments.split(" ")], environment)
     pipe = subprocess.PIPE
-    child = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, start_new_session=True)
+    child = subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, env=environment,
+                             start_new_session=True)
     os._exit(pump(child, f"{place}/drop-{host}") & 255)
 
 

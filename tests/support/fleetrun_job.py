@@ -14,14 +14,16 @@ DEADLINE = 30  # seconds after which a test that waits has failed
 
 def find_fleetrun():
     """$FLEETRUN_BIN, else the one that is installed in the active environment, else the one of ./build."""
-    path = os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun") or str(ROOT / "build" / "cli" / "fleetrun")
+    path = (os.environ.get("FLEETRUN_BIN") or shutil.which("fleetrun")
+            or str(ROOT / "build" / "cli" / "fleetrun"))
     if not os.path.exists(path):
         raise FileNotFoundError(f"fleetrun is not at {path}; build it or set FLEETRUN_BIN")
     return path
 
 
 def reachable_fleetrun(work):
-    """A copy of fleetrun that any user may run, though the checkout may lie in root's home; opens the way to `work` too."""
+    """A copy of fleetrun that any user may run, though the checkout may lie in root's home;
+    opens the way to `work` too."""
     folder = work.directory.with_name(work.directory.name + "-bin")
     folder.mkdir()
     program = pathlib.Path(find_fleetrun()).resolve()
@@ -36,8 +38,10 @@ def reachable_fleetrun(work):
 
 def clean_environment(**more):
     """This process's environment without what would change a job."""
-    prefixes = ("PADDLE_", "FLEETRUN_", "FLAGS_", "TRAINING_ROLE", "POD_", "PET_", "TORCH", "LOCAL_", "ROLE_", "MASTER_", "GROUP_")
-    names = {"VIRTUAL_ENV", "OMP_NUM_THREADS", "CPU_NUM", "CUDA_VISIBLE_DEVICES", "PYTHONPATH", "RANK", "WORLD_SIZE", "PORT_RANGE"}
+    prefixes = ("PADDLE_", "FLEETRUN_", "FLAGS_", "TRAINING_ROLE", "POD_", "PET_", "TORCH", "LOCAL_", "ROLE_",
+                "MASTER_", "GROUP_")
+    names = {"VIRTUAL_ENV", "OMP_NUM_THREADS", "CPU_NUM", "CUDA_VISIBLE_DEVICES", "PYTHONPATH", "RANK",
+             "WORLD_SIZE", "PORT_RANGE"}
     kept = {k: v for k, v in os.environ.items() if k not in names and not k.startswith(prefixes)}
     kept.update(more)
     return kept
@@ -55,7 +59,8 @@ def wait_until(condition, what, seconds=DEADLINE):
 
 
 def marked_pids(mark):
-    """Living processes whose environment holds `mark`: the ones a test started, however they were re-parented."""
+    """Living processes whose environment holds `mark`:
+    the ones a test started, however they were re-parented."""
     found = set()
     for entry in os.listdir("/proc"):
         if not entry.isdigit():

@@ -1,13 +1,15 @@
 """usage: fxproxy.py --listen HOST:PORT --to HOST:PORT [--seed N]
 
-A TCP proxy that treats its connections badly, for tests. It says "listening on HOST:PORT" and then obeys lines on its
-standard input, each answered with "ok" or "error: ...":
+A TCP proxy that treats its connections badly, for tests. It says "listening on HOST:PORT" and then obeys
+lines on its standard input, each answered with "ok" or "error: ...":
 
-  up WHAT [VALUES]       adds to what is done to the bytes from the one who dials to the one who listens; `down`: the other way
+  up WHAT [VALUES]       adds to what is done to the bytes from the one who dials
+                         to the one who listens; `down`: the other way
   both WHAT [VALUES]     adds to both directions
   clear                  the end of all that; what a connection has lost stays lost
   reset                  resets every connection now (RST); close: ends every connection (FIN)
-  replay                 dials anew and sends what the first connection has sent so far, once more; half a second for answers
+  replay                 dials anew and sends what the first connection has sent so far,
+                         once more; half a second for answers
   count                  answers "ok CONNECTIONS UP_BYTES DOWN_BYTES"
 
   delay MS [JITTER_MS]   each piece is late by that much, and still in order
@@ -18,7 +20,8 @@ standard input, each answered with "ok" or "error: ...":
   flip PROBABILITY       of a byte: one of its bits is flipped
   repeat PROBABILITY     of a piece: it is sent twice
 
-Random choices come from the seed. In a test: with Proxy(to=("h2", 4000)) as proxy: proxy.do("up delay 50 20").
+Random choices come from the seed. In a test: with Proxy(to=("h2", 4000)) as proxy:
+proxy.do("up delay 50 20").
 """
 
 import argparse
@@ -36,13 +39,15 @@ PIECE = 65536
 class Treatment:
     """What is done to one direction."""
 
-    KINDS = {"delay": (1, 2), "rate": (1, 1), "slice": (1, 1), "limit": (1, 2), "hole": (0, 0), "flip": (1, 1), "repeat": (1, 1)}
+    KINDS = {"delay": (1, 2), "rate": (1, 1), "slice": (1, 1), "limit": (1, 2), "hole": (0, 0),
+             "flip": (1, 1), "repeat": (1, 1)}
 
     def __init__(self):
         self.clear()
 
     def clear(self):
-        self.delay, self.jitter, self.rate, self.slice, self.limit, self.abrupt = 0.0, 0.0, 0.0, PIECE, None, False
+        self.delay, self.jitter, self.rate, self.slice, self.limit, self.abrupt = (0.0, 0.0, 0.0, PIECE, None,
+                                                                                   False)
         self.hole, self.flip, self.repeat = False, 0.0, 0.0
 
     def add(self, kind, values):
@@ -80,7 +85,8 @@ class Relay:
         self.count += 1
         record = self.recorded = bytearray() if self.recorded is None else None
         try:
-            await asyncio.gather(self.pump(reader, far_writer, pair, "up", record), self.pump(far_reader, writer, pair, "down", None))
+            await asyncio.gather(self.pump(reader, far_writer, pair, "up", record),
+                                 self.pump(far_reader, writer, pair, "down", None))
         finally:
             self.connections.discard(pair)
             for end in pair:
@@ -111,7 +117,8 @@ class Relay:
 
     async def send(self, writer, piece, treatment):
         if treatment.delay or treatment.jitter:
-            await asyncio.sleep(max(0.0, treatment.delay + self.random.uniform(-treatment.jitter, treatment.jitter)))
+            await asyncio.sleep(max(0.0, treatment.delay + self.random.uniform(-treatment.jitter,
+                                                                               treatment.jitter)))
         if treatment.rate:
             await asyncio.sleep(len(piece) / treatment.rate)
         if treatment.flip:
@@ -179,10 +186,12 @@ async def serve(options):
 
 
 class Proxy:
-    """A proxy of a test, as a process of its own; `host`: of hosts_rig, where it runs (else here, on loopback)."""
+    """A proxy of a test, as a process of its own; `host`:
+    of hosts_rig, where it runs (else here, on loopback)."""
 
     def __init__(self, to, listen=("127.0.0.1", 0), seed=1, host=None):
-        argv = [sys.executable, "-I", "-S", __file__, f"--listen={listen[0]}:{listen[1]}", f"--to={to[0]}:{to[1]}", f"--seed={seed}"]
+        argv = [sys.executable, "-I", "-S", __file__, f"--listen={listen[0]}:{listen[1]}",
+                f"--to={to[0]}:{to[1]}", f"--seed={seed}"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = host.popen(argv, **pipes) if host else subprocess.Popen(argv, **pipes)
         said = self.process.stdout.readline()

@@ -1,7 +1,8 @@
 """Runs data generators over given samples and says what came out: text, exception and slots. A case is a dict
 
     base     "MultiSlotDataGenerator" or "MultiSlotStringDataGenerator"
-    samples  Python source of a list: what generate_sample() gives for line 0, 1, … of standard input, each a list
+    samples  Python source of a list: what generate_sample() gives for line 0, 1,
+             … of standard input, each a list
     batch    set_batch()'s argument, or None
     pads     whether generate_batch() is overridden (reverses each batch)
 
@@ -15,7 +16,8 @@ import io
 import json
 import sys
 
-NAMES = {"nan": float("nan"), "inf": float("inf"), "__builtins__": {"zip": zip, "bytes": bytes, "True": True, "False": False}}
+NAMES = {"nan": float("nan"), "inf": float("inf"),
+         "__builtins__": {"zip": zip, "bytes": bytes, "True": True, "False": False}}
 
 
 def outcome(fleet, case):
@@ -43,7 +45,8 @@ def outcome(fleet, case):
     finally:
         text = sys.stdout.getvalue()
         sys.stdin, sys.stdout = before
-    return {"text": text, "error": error, "slots": reader._proto_info and [list(slot) for slot in reader._proto_info]}
+    return {"text": text, "error": error, "slots": reader._proto_info
+            and [list(slot) for slot in reader._proto_info]}
 
 
 def main():

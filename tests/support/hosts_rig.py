@@ -1,18 +1,19 @@
-"""Hosts for tests: each its own network, host name, processes, and mounts, joined by one switch that can be pulled apart.
+"""Hosts for tests: each its own network, host name, processes, and mounts,
+joined by one switch that can be pulled apart.
 
     with Rig(directory, hosts=4) as rig:
         h1, h2, h3, h4 = rig.hosts                      # 10.77.0.1 ... 10.77.0.4, known to each other by name
-        h1.run(["ssh", "h2", "hostname"]).stdout        # a real sshd, a key for root, host keys that are known
+        h1.run(["ssh", "h2", "hostname"]).stdout    # a real sshd, a key for root, known host keys
         job = h1.start("--hosts=h1,h2", "train.py")     # fleetrun
         h2.link(up=False)                               # the cable is out: nothing arrives, nobody is told
 
-A host is a set of Linux namespaces that a process of its own holds (hosts_rig_init.py); so is the switch. Nothing has a
-name outside of them, no port or file is shared by accident, and all of it is gone when the process that made it is, even
-if that was killed. Needs root: why_not() says what is missing.
+A host is a set of Linux namespaces that a process of its own holds (hosts_rig_init.py); so is the switch.
+Nothing has a name outside of them, no port or file is shared by accident, and all of it is gone when the
+process that made it is, even if that was killed. Needs root: why_not() says what is missing.
 
-`rig.place` is the directory that has the same path on every host and another content on each (`host.files` is how it is
-reached from here), `rig.shared` is the same for all, as a shared disk is. Root's home is each host's own, or with
-shared_home=True the same.
+`rig.place` is the directory that has the same path on every host and another content on each (`host.files` is
+how it is reached from here), `rig.shared` is the same for all, as a shared disk is. Root's home is each
+host's own, or with shared_home=True the same.
 """
 
 import contextlib
@@ -30,7 +31,8 @@ from fleetrun_job import DEADLINE, clean_environment, find_fleetrun, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 NETWORK = "10.77.0."
-PROGRAMS = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux", "sshd": "openssh-server", "ssh": "openssh-client"}
+PROGRAMS = {"ip": "iproute2", "nft": "nftables", "nsenter": "util-linux", "sshd": "openssh-server",
+            "ssh": "openssh-client"}
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -50,7 +52,8 @@ def why_not():
 
 
 class Process(subprocess.Popen):
-    """A process of a host. What is started is nsenter; `real` is the pid, seen from here, of the program itself."""
+    """A process of a host. What is started is nsenter;
+    `real` is the pid, seen from here, of the program itself."""
 
     def __init__(self, host, argv, **options):
         self.host = host
@@ -60,7 +63,8 @@ class Process(subprocess.Popen):
     @property
     def real(self):
         if self._real is None:
-            self._real = wait_until(lambda: self.poll() is not None and -1 or first_child(self.pid), "the start of a program")
+            self._real = wait_until(lambda: self.poll() is not None and -1 or first_child(self.pid),
+                                    "the start of a program")
         return self._real
 
     def send(self, number):
@@ -89,9 +93,11 @@ class Job:
 
     def __init__(self, host, arguments, environment, directory, count):
         self.host, self.directory = host, directory
-        self.out_file, self.err_file = (host.rig.directory / f"{host.name}.{count}.{kind}" for kind in ("out", "err"))
+        self.out_file, self.err_file = (host.rig.directory / f"{host.name}.{count}.{kind}"
+                                        for kind in ("out", "err"))
         with open(self.out_file, "wb") as out, open(self.err_file, "wb") as err:
-            self.process = host.popen([find_fleetrun(), *map(str, arguments)], environment=environment, directory=directory,
+            self.process = host.popen([find_fleetrun(), *map(str, arguments)], environment=environment,
+                                      directory=directory,
                                       stdout=out, stderr=err)
 
     @property
@@ -106,7 +112,8 @@ class Job:
         try:
             self.status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"fleetrun on {self.host.name} goes on after {seconds} s\n{self.out}{self.err}") from None
+            raise AssertionError(f"fleetrun on {self.host.name} goes on after {seconds} s\n"
+                                 f"{self.out}{self.err}") from None
         return self
 
     def signal(self, number):
@@ -146,10 +153,14 @@ class Host:
         key = self.own / "host_key"
         make_key(key)
         (self.own / "sshd_config").write_text(
-            f"ListenAddress {self.address}:22\nHostKey {key}\nAuthorizedKeysFile {self.rig.directory}/key.pub\nStrictModes no\n"
-            "PidFile none\nUsePAM no\nUseDNS no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
+            f"ListenAddress {self.address}:22\nHostKey {key}\n"
+            f"AuthorizedKeysFile {self.rig.directory}/key.pub\nStrictModes no\n"
+            "PidFile none\nUsePAM no\nUseDNS no\nPermitRootLogin prohibit-password\n"
+            "PasswordAuthentication no\n"
             "KbdInteractiveAuthentication no\nPrintMotd no\n")
-        (ssh / "config").write_text(f"IdentityFile {self.rig.directory}/key\nUserKnownHostsFile {self.rig.directory}/known_hosts\n")
+        (ssh /
+         "config").write_text(f"IdentityFile {self.rig.directory}/key\n"
+                              f"UserKnownHostsFile {self.rig.directory}/known_hosts\n")
         with open(self.rig.directory / "known_hosts", "a") as known:
             known.write(f"{self.name},{self.address} {key.with_suffix('.pub').read_text()}")
 
@@ -157,13 +168,16 @@ class Host:
 
     def enter(self, argv, directory=None):
         place = str(directory or self.rig.place)
-        return ["nsenter", f"--target={self.init}", "--mount", "--uts", "--ipc", "--net", "--pid", "--root", f"--wdns={place}",
+        return ["nsenter", f"--target={self.init}", "--mount", "--uts", "--ipc", "--net", "--pid", "--root",
+                f"--wdns={place}",
                 "--", *map(str, argv)]
 
     def environment(self, **more):
         """What a login shell of root on this host would have."""
-        kept = {name: value for name, value in clean_environment().items() if name in ("LANG", "LC_ALL", "TERM", "PYTHONPATH")}
-        return {**kept, "PATH": f"{os.path.dirname(find_fleetrun())}:{PATH}", "HOME": str(self.rig.home), "USER": "root",
+        kept = {name: value for name, value in clean_environment().items()
+                if name in ("LANG", "LC_ALL", "TERM", "PYTHONPATH")}
+        return {**kept, "PATH": f"{os.path.dirname(find_fleetrun())}:{PATH}", "HOME": str(self.rig.home),
+                "USER": "root",
                 "LOGNAME": "root", "SHELL": "/bin/sh", **more}
 
     def popen(self, argv, environment=None, directory=None, **options):
@@ -175,14 +189,16 @@ class Host:
         options.setdefault("text", True)
         if "input" not in options:
             options.setdefault("stdin", subprocess.DEVNULL)
-        done = subprocess.run(self.enter(argv, directory), env=environment or self.environment(), timeout=seconds, **options)
+        done = subprocess.run(self.enter(argv, directory), env=environment or self.environment(),
+                              timeout=seconds, **options)
         assert not check or done.returncode == 0, f"{argv} on {self.name}: {done.stdout}{done.stderr}"
         return done
 
     def start(self, *arguments, environment=None, directory=None):
         """fleetrun, in `rig.place` unless said otherwise."""
         self.started += 1
-        job = Job(self, arguments, environment, directory, f"{self.number}-{self.started}-{time.monotonic_ns()}")
+        job = Job(self, arguments, environment, directory,
+                  f"{self.number}-{self.started}-{time.monotonic_ns()}")
         self.rig.jobs.append(job)
         return job
 
@@ -230,7 +246,8 @@ class Host:
     def deaf_to(self, *others):
         """Drops everything that the others send to this host; what it sends goes on."""
         rules = "".join(f"add rule inet cut in ip saddr {other.address} drop\n" for other in others)
-        self.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n" + rules)
+        self.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n" +
+                 rules)
 
     def hears(self):
         """The end of deaf_to()."""
@@ -289,17 +306,20 @@ class Host:
         self.frozen = set()
         # The same hardware address each time: others remember it.
         rig.switch_run("ip", "-batch", "-", input=(
-            f"link add to-{self.name} type veth peer name eth0 address 02:00:0a:4d:00:{self.number:02x} netns {self.init}\n"
+            f"link add to-{self.name} type veth peer name eth0 address 02:00:0a:4d:00:{self.number:02x} "
+            f"netns {self.init}\n"
             f"link set to-{self.name} master br0 up\n"))
         self.run(["ip", "-batch", "-"], check=True, directory="/", input=(
             f"link set lo up\nlink set eth0 up\naddr add {self.address}/24 dev eth0\n"))
         self.sshd = None
         if rig.sshd:
             with open(self.own / "sshd.log", "wb") as log:
-                daemon = self.popen([shutil.which("sshd", path=PATH), "-D", "-e", "-f", self.own / "sshd_config"], directory="/",
+                daemon = self.popen([shutil.which("sshd", path=PATH), "-D", "-e", "-f",
+                                     self.own / "sshd_config"], directory="/",
                                     stderr=log)
             self.sshd = daemon.real
-            wait_until(lambda: daemon.poll() is not None or "Server listening" in (self.own / "sshd.log").read_text(),
+            wait_until(lambda: daemon.poll() is not None
+                       or "Server listening" in (self.own / "sshd.log").read_text(),
                        f"sshd of {self.name}")
             assert daemon.poll() is None, (self.own / "sshd.log").read_text()
 
@@ -331,7 +351,8 @@ class Rig:
         try:
             self.write_files(hosts)
             _, self.switch = self.hold("switch", [], [])
-            self.switch_run("ip", "-batch", "-", input="link set lo up\nlink add br0 type bridge\nlink set br0 up\n")
+            self.switch_run("ip", "-batch", "-",
+                            input="link set lo up\nlink add br0 type bridge\nlink set br0 up\n")
             for number in range(1, hosts + 1):
                 self.hosts.append(Host(self, number))
         except BaseException:
@@ -349,16 +370,21 @@ class Rig:
         subprocess.run(["cp", "-a", "/etc", str(self.directory / "etc")], check=True)
         names = "".join(f"{NETWORK}{number} h{number}\n" for number in range(1, hosts + 1))
         rewrite(self.directory / "etc" / "hosts", "127.0.0.1 localhost\n" + names)
-        users = [line for line in pathlib.Path("/etc/passwd").read_text().splitlines() if not line.startswith("root:")]
-        rewrite(self.directory / "etc" / "passwd", "\n".join([f"root:*:0:0:root:{self.home}:/bin/sh", *users]) + "\n")
+        users = [line for line in pathlib.Path("/etc/passwd").read_text().splitlines()
+                 if not line.startswith("root:")]
+        rewrite(self.directory / "etc" / "passwd",
+                "\n".join([f"root:*:0:0:root:{self.home}:/bin/sh", *users]) + "\n")
         if self.sshd:
             make_key(self.directory / "key")
 
     def hold(self, name, mounts, folders):
         """A new set of namespaces: the process that holds them, and the pid of their first process."""
-        spec = {"name": name, "parent": os.getpid(), "mounts": [[str(a), str(b)] for a, b in mounts], "folders": folders}
-        holder = subprocess.Popen([sys.executable, "-I", "-S", str(HERE / "hosts_rig_init.py"), json.dumps(spec)],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/", text=True)
+        spec = {"name": name, "parent": os.getpid(), "mounts": [[str(a), str(b)] for a, b in mounts],
+                "folders": folders}
+        holder = subprocess.Popen([sys.executable, "-I", "-S", str(HERE / "hosts_rig_init.py"),
+                                   json.dumps(spec)],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  cwd="/", text=True)
         self.holders.append(holder)
         words = holder.stdout.readline().split()
         if not words:
@@ -366,7 +392,8 @@ class Rig:
         return holder, int(words[1])
 
     def switch_run(self, *argv, check=True, **options):
-        done = subprocess.run(["nsenter", f"--target={self.switch}", "--net", "--", *argv], capture_output=True, text=True,
+        done = subprocess.run(["nsenter", f"--target={self.switch}", "--net", "--", *argv],
+                              capture_output=True, text=True,
                               env={"PATH": PATH}, timeout=DEADLINE, **options)
         assert not check or done.returncode == 0, f"{argv}: {done.stderr}"
 
@@ -432,7 +459,8 @@ class Capture:
     def __init__(self, rig):
         self.path = rig.directory / f"capture-{time.monotonic_ns()}"
         script = [sys.executable, "-I", "-S", str(HERE / "hosts_rig_capture.py"), str(self.path)]
-        self.process = subprocess.Popen(["nsenter", f"--target={rig.switch}", "--net", "--", *script], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(["nsenter", f"--target={rig.switch}", "--net", "--", *script],
+                                        stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
 
@@ -488,11 +516,13 @@ def make_key(path):
 
 
 def pids_of(net, outside=False):
-    """The living processes of a host, whose link to its network reads `net`; outside: those of here that entered it."""
+    """The living processes of a host, whose link to its network reads `net`;
+    outside: those of here that entered it."""
     found, here = set(), os.readlink("/proc/self/ns/pid")
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/{entry}/ns/net") != net or (os.readlink(f"/proc/{entry}/ns/pid") == here) != outside:
+            if (os.readlink(f"/proc/{entry}/ns/net") != net
+                or (os.readlink(f"/proc/{entry}/ns/pid") == here) != outside):
                 continue
             if pathlib.Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
                 found.add(int(entry))
@@ -504,7 +534,8 @@ def entered(net):
 
 
 def control_groups(pids):
-    """The control groups that jobs made for these processes: those who would remove them may be killed too."""
+    """The control groups that jobs made for these processes:
+    those who would remove them may be killed too."""
     found = set()
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -516,7 +547,8 @@ def control_groups(pids):
 
 
 def remove_groups(groups):
-    mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if " - cgroup2 " in line]
+    mounts = [line.split()[4] for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+              if " - cgroup2 " in line]
     for path in sorted(groups, key=len, reverse=True):
         for top in mounts:
             with contextlib.suppress(OSError):
@@ -525,7 +557,8 @@ def remove_groups(groups):
 
 def command(pid):
     try:
-        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(
+            errors="replace").strip()
     except OSError:
         return ""
 

@@ -1,6 +1,8 @@
-"""Writes every frame that passes the bridge br0 of this network namespace to a file: its length (four bytes), then itself.
+"""Writes every frame that passes the bridge br0 of this network namespace to a file:
+its length (four bytes), then itself.
 
-Says "ready" when nothing is missed any more, and at its end, which SIGTERM asks for, how many the kernel had to drop.
+Says "ready" when nothing is missed any more, and at its end, which SIGTERM asks for,
+how many the kernel had to drop.
 """
 
 import select
@@ -23,7 +25,8 @@ def main():
     frames = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL_PROTOCOLS))
     frames.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 128 << 20)
     frames.bind(("br0", ALL_PROTOCOLS))
-    frames.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, struct.pack("iHH8s", socket.if_nametoindex("br0"), PACKET_MR_PROMISC, 0, b""))
+    frames.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP,
+                      struct.pack("iHH8s", socket.if_nametoindex("br0"), PACKET_MR_PROMISC, 0, b""))
     frames.setblocking(False)
     with open(sys.argv[1], "wb", buffering=1 << 20) as file:
         print("ready", flush=True)

@@ -1,9 +1,9 @@
 """The first process of a host of hosts_rig: makes the namespaces, mounts what is the host's own, and reaps.
 
-Its arguments are one JSON object: {"name": ..., "mounts": [[from, to], ...], "folders": [...]}. It says "ready PID" on its
-standard output, with the pid (of the outer namespace) of the process that is pid 1 in the host. The host ends with it: the
-kernel kills every process of a pid namespace whose first process has ended, and takes the network devices away. It ends
-itself when the process that started it does, however that ends.
+Its arguments are one JSON object: {"name": ..., "mounts": [[from, to], ...], "folders": [...]}. It says
+"ready PID" on its standard output, with the pid (of the outer namespace) of the process that is pid 1 in the
+host. The host ends with it: the kernel kills every process of a pid namespace whose first process has ended,
+and takes the network devices away. It ends itself when the process that started it does, however that ends.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """Machines of namespaces on one bridge, without anything that runs on them yet. Root only.
 
-The first one's network namespace holds the bridge, and each other one has a leg on it; all have an /etc/hosts that knows
-them. Nothing is made outside of these namespaces, and they end with their processes.
+The first one's network namespace holds the bridge, and each other one has a leg on it; all have an /etc/hosts
+that knows them. Nothing is made outside of these namespaces, and they end with their processes.
 """
 
 import ctypes
@@ -37,12 +37,14 @@ class Place:
         self.name, self.address = name, address
         script = (f"mount --make-rprivate / && mount --bind {hosts_file} /etc/hosts && "
                   f"hostname {name} && ip link set lo up && echo made && exec sleep infinity")
-        self.holder = subprocess.Popen(["unshare", "-n", "-u", "-m", "sh", "-c", script], stdout=subprocess.PIPE,
+        self.holder = subprocess.Popen(["unshare", "-n", "-u", "-m", "sh", "-c", script],
+                                       stdout=subprocess.PIPE,
                                        preexec_fn=die_with_the_test)
         assert self.holder.stdout.readline() == b"made\n", f"no namespaces for {name}"
 
     def command(self, *words, cwd=None):
-        return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", "-m", f"--wd={cwd or os.getcwd()}", *map(str, words)]
+        return ["nsenter", "-t", str(self.holder.pid), "-n", "-u", "-m", f"--wd={cwd or os.getcwd()}",
+                *map(str, words)]
 
     def run(self, *words, **more):
         return subprocess.run(self.command(*words), check=True, **more)
@@ -100,7 +102,8 @@ def make_machines(hosts_file, names, also_known_as=None):
     """{name: Place} with addresses 10.77.0.1, 10.77.0.2 …; the first one has the bridge."""
     known = also_known_as or {}
     addresses = {name: f"10.77.0.{i + 1}" for i, name in enumerate(names)}
-    lines = ["127.0.0.1 localhost"] + [" ".join([address, name, *known.get(name, [])]) for name, address in addresses.items()]
+    lines = ["127.0.0.1 localhost"] + [" ".join([address, name, *known.get(name, [])])
+                                       for name, address in addresses.items()]
     hosts_file.write_text("\n".join(lines) + "\n")
     places = {}
     try:
@@ -120,7 +123,8 @@ def connect(places):
     switch.run("ip", "addr", "add", f"{switch.address}/24", "dev", "br0")
     switch.run("ip", "link", "set", "br0", "up")
     for i, place in enumerate(places[1:]):
-        switch.run("ip", "link", "add", f"leg{i}", "type", "veth", "peer", "name", "eth0", "netns", place.holder.pid)
+        switch.run("ip", "link", "add", f"leg{i}", "type", "veth", "peer", "name", "eth0", "netns",
+                   place.holder.pid)
         switch.run("ip", "link", "set", f"leg{i}", "master", "br0", "up")
         place.run("ip", "addr", "add", f"{place.address}/24", "dev", "eth0")
         place.run("ip", "link", "set", "eth0", "up")

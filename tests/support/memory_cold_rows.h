@@ -1,4 +1,5 @@
-// Cold rows in a map: what every other keeper of cold rows has to agree with, and what tables are tested with.
+// Cold rows in a map: what every other keeper of cold rows has to agree with,
+// and what tables are tested with.
 #pragma once
 
 #include <algorithm>

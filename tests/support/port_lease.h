@@ -1,5 +1,5 @@
-// A port of a test's own on which nobody listens yet. A server may bind it beside the test: both say SO_REUSEADDR, or, as
-// fleetrun holds its servers' ports, SO_REUSEPORT.
+// A port of a test's own on which nobody listens yet. A server may bind it beside the test: both say
+// SO_REUSEADDR, or, as fleetrun holds its servers' ports, SO_REUSEPORT.
 #pragma once
 
 #include <arpa/inet.h>

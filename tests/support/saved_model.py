@@ -1,7 +1,7 @@
 """A script that trains on day.txt and saves two models, and what it has computed with them."""
 
-# wide/: its rows are in tables, `ids` has two in each row and `bag`, of a number of its own, the same two, so that their
-# sums are equal. dense.pdmodel: one layer.
+# wide/: its rows are in tables, `ids` has two in each row and `bag`, of a number of its own, the same two, so
+# that their sums are equal. dense.pdmodel: one layer.
 SCRIPT = """
 import numpy as np
 import fleetrun as paddle
@@ -37,5 +37,6 @@ fleet.save_inference_model(exe, "wide", ["x", "ids", "bag"], [out, summed, poole
 paddle.static.save_inference_model("dense", [x], [hidden], exe)
 """
 # x, two ids, the same two in the bag, label.
-DAY = "".join(f"2 {x} {-x / 3} 2 {a} {a * a % 50} 2 {a} {a * a % 50} 1 {a % 2}\n" for a, x in enumerate([0.5, -1, 2, 0.25, -3, 7, 1e-3]))
+DAY = "".join(f"2 {x} {-x / 3} 2 {a} {a * a % 50} 2 {a} {a * a % 50} 1 {a % 2}\n"
+              for a, x in enumerate([0.5, -1, 2, 0.25, -3, 7, 1e-3]))
 SLOTS = "--slots=x:float32[2],ids:int64[2],bag:int64,label:float32[1]"

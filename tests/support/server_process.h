@@ -1,4 +1,5 @@
-// A parameter server in a process of its own (tests/integration/ps/server/server_process.cc), which a test may stop and kill.
+// A parameter server in a process of its own (tests/integration/ps/server/server_process.cc),
+// which a test may stop and kill.
 #pragma once
 
 #include <signal.h>

@@ -1,7 +1,8 @@
-"""A Slurm cluster for the tests: munged, a controller and its nodes, all below one directory and gone with it.
+"""A Slurm cluster for the tests: munged, a controller and its nodes,
+all below one directory and gone with it.
 
-The controller and each node are machines of tests/support/machines.py. It takes root, Debian's slurmctld, slurmd,
-slurm-client and munge.
+The controller and each node are machines of tests/support/machines.py. It takes root, Debian's slurmctld,
+slurmd, slurm-client and munge.
 """
 
 import os
@@ -17,7 +18,8 @@ import pytest
 
 from machines import DEADLINE, die_with_the_test, make_machines, need_namespaces, wait_for
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "ip", "unshare", "nsenter", "mount")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "ip", "unshare", "nsenter",
+            "mount")
 SEARCH_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -48,7 +50,8 @@ class SlurmRig:
             self.places = make_machines(self.directory / "hosts", ["ctl", *self.names])
             self.start_munged()
             self.write_configuration()
-            self.start("slurmctld", self.places["ctl"], "slurmctld", "-D", "-i", "-f", self.directory / "slurm.conf")
+            self.start("slurmctld", self.places["ctl"], "slurmctld", "-D", "-i", "-f",
+                       self.directory / "slurm.conf")
             for name in self.names:
                 self.start_node(name)
             self.wait_until_idle()
@@ -73,7 +76,8 @@ class SlurmRig:
 
     def start(self, title, place, *words):
         log = open(self.directory / f"{title}.out", "wb")
-        self.daemons[title] = subprocess.Popen(place.command(*words), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        self.daemons[title] = subprocess.Popen(place.command(*words), stdin=subprocess.DEVNULL, stdout=log,
+                                               stderr=log,
                                                env=self.environment, preexec_fn=die_with_the_test)
         log.close()
 
@@ -84,7 +88,8 @@ class SlurmRig:
         key.touch(mode=0o600)
         key.write_bytes(os.urandom(128))
         self.start("munged", self.places["ctl"], "munged", "--foreground", "--force", f"--key-file={key}",
-                   f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--seed-file={folder}/seed", "--num-threads=2")
+                   f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--seed-file={folder}/seed",
+                   "--num-threads=2")
 
         def answers():
             with socket.socket(socket.AF_UNIX) as client:
@@ -93,7 +98,9 @@ class SlurmRig:
 
     def write_configuration(self):
         base = self.directory
-        addresses = "".join(f"NodeName={name} NodeAddr={self.places[name].address} CPUs={self.cpus} RealMemory=512 State=UNKNOWN\n"
+        addresses = "".join(
+            f"NodeName={name} NodeAddr={self.places[name].address} CPUs={self.cpus} RealMemory=512 "
+            "State=UNKNOWN\n"
                             for name in self.names)
         (base / "slurm.conf").write_text(f"""\
 ClusterName=test
@@ -139,7 +146,8 @@ SlurmdDebug=info
         self.start(name, self.places[name], "slurmd", "-D", "-N", name, "-f", self.directory / "slurm.conf")
 
     def stop_node(self, name):
-        """As if its power were cut: nothing of it is heard any more, and the daemon, the steps and their processes are gone."""
+        """As if its power were cut: nothing of it is heard any more,
+        and the daemon, the steps and their processes are gone."""
         place = self.places[name]
         place.run("ip", "link", "set", "eth0", "down")
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -169,7 +177,8 @@ SlurmdDebug=info
         """A command on one of the machines; it ends with the test."""
         settings = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         settings.update(more)
-        return subprocess.Popen(self.places[on].command(*words, cwd=cwd), env={**self.environment, **(environment or {})},
+        return subprocess.Popen(self.places[on].command(*words, cwd=cwd),
+                                env={**self.environment, **(environment or {})},
                                 preexec_fn=die_with_the_test, **settings)
 
     def run(self, *words, on="ctl", timeout=DEADLINE, **more):

@@ -1,18 +1,22 @@
 """The MultiSlot text format a second time, slow and plain: what the fast parser is held against.
 
-A slot is (name, "float" | "id", width of a dense slot or 0, used); prefixes are of "id", "content", "log_key". A row is a
-list of lists: its prefixes if there are any, then each used slot's ints or float32 bits.
+A slot is (name, "float" | "id", width of a dense slot or 0, used); prefixes are of "id", "content",
+"log_key". A row is a list of lists: its prefixes if there are any,
+then each used slot's ints or float32 bits.
 """
 import ctypes
 import re
 import struct
 
-FLOAT = re.compile(rb"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|0[xX]([\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)([pP][+-]?\d+)?)")
+FLOAT = (
+    re.compile(rb"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+               rb"|0[xX]([\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)([pP][+-]?\d+)?)"))
 WORD = re.compile(rb"[+-]?(nan(\(\w*\))?|inf|infinity)", re.IGNORECASE)
 strtof = ctypes.CDLL(None).strtof
 strtof.restype, strtof.argtypes = ctypes.c_float, [ctypes.c_char_p, ctypes.c_void_p]
 
-class Fault(Exception): """The name of the slot at fault; empty for a fault of the whole line or of a prefix."""
+class Fault(Exception):
+    """The name of the slot at fault; empty for a fault of the whole line or of a prefix."""
 
 def check(good, slot=""):
     if not good:

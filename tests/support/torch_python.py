@@ -1,7 +1,8 @@
 """An interpreter that has torch and the package under test.
 
-That which runs pytest, when it has torch; else Debian's, which is the same one with Debian's packages (python3-torch and the
-numpy that it was built for): the package is then reached through a folder of links that holds nothing else.
+That which runs pytest, when it has torch; else Debian's, which is the same one with Debian's packages
+(python3-torch and the numpy that it was built for): the package is then reached through a folder
+of links that holds nothing else.
 """
 
 import importlib.util
@@ -18,12 +19,14 @@ def clean_environment(**more):
     """This process's, without what would change a job."""
     prefixes = ("PADDLE_", "FLEETRUN_", "FLAGS_", "TRAINING_ROLE", "POD_", "TORCH", "MASTER_")
     names = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_VISIBLE_DEVICES"}
-    kept = {name: value for name, value in os.environ.items() if name not in names and not name.startswith(prefixes)}
+    kept = {name: value for name, value in os.environ.items() if name not in names
+            and not name.startswith(prefixes)}
     return {**kept, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", **more}
 
 
 def _has_torch(python, environment):
-    code = "import sys; assert sys.version_info[:2] == %r; import torch, fleetrun._native" % (sys.version_info[:2],)
+    code = "import sys; assert sys.version_info[:2] == %r; import torch, fleetrun._native" % (
+        sys.version_info[:2],)
     try:
         return subprocess.run([python, "-c", code], env=clean_environment(**environment), capture_output=True,
                               timeout=DEADLINE).returncode == 0

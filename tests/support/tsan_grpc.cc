@@ -1,8 +1,9 @@
-// Tells ThreadSanitizer what gRPC orders. Debian's gRPC and Abseil are not instrumented, so that their locks, counts and
-// queues are not seen; what one thread hands to gRPC and another takes out of it would look like a race of ours. This
-// library stands before them (LD_PRELOAD, scripts/sanitize thread) and says for each call what it promises, no more: a lock
-// orders those who hold it, the end of an operation comes after its start and before its tag is taken from the queue, bytes
-// are freed after the last use. What is not ordered by such a promise is still reported.
+// Tells ThreadSanitizer what gRPC orders. Debian's gRPC and Abseil are not instrumented, so that their locks,
+// counts and queues are not seen; what one thread hands to gRPC and another takes out of it would look like a
+// race of ours. This library stands before them (LD_PRELOAD, scripts/sanitize thread) and says for each call
+// what it promises, no more: a lock orders those who hold it, the end of an operation comes after its start
+// and before its tag is taken from the queue, bytes are freed after the last use. What is not ordered by such
+// a promise is still reported.
 #include <dlfcn.h>
 #include <grpc/grpc.h>
 

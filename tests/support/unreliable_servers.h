@@ -1,6 +1,6 @@
-// Servers in this process behind a network that loses connections before a request arrives or before its answer does,
-// delivers requests in any order, some twice and some of them long afterwards, and servers that are killed and started
-// again from what they have kept. What happens is drawn from a seed.
+// Servers in this process behind a network that loses connections before a request arrives or before its
+// answer does, delivers requests in any order, some twice and some of them long afterwards, and servers that
+// are killed and started again from what they have kept. What happens is drawn from a seed.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // More operators over one float32 tensor, value by value: (X) -> Out of the same shape, offsets kept.
 //
-//   sin, cos, tan, erf, expm1, log2, log10, floor, ceil, round (halves away from 0), sign; the last four have the
-//   gradient 0
+//   sin, cos, tan, erf, expm1, log2, log10, floor, ceil, round (halves away from 0), sign;
+//   the last four have the gradient 0
 //   logsigmoid, silu (swish), mish, relu6, hard_swish
 //   gelu           approximate = false: true takes tanh instead of erf
 //   elu            alpha = 1

@@ -1,4 +1,5 @@
-// All operators that scripts and saved models use. Who builds programs includes this header: that adds them to the table.
+// All operators that scripts and saved models use. Who builds programs includes this header:
+// that adds them to the table.
 #pragma once
 
 #include <span>

@@ -1,10 +1,11 @@
 // Channels brought to mean 0 and variance 1 over a batch, float32.
 //
-//   batch_norm   (X, Scale [c], Bias [c], RunningMean [c], RunningVariance [c]) -> Y, RunningMean, RunningVariance,
-//                Mean [c], Variance [c] (of this batch); epsilon = 1e-5, momentum = 0.9: running = momentum * running +
-//                (1 - momentum) * batch; is_test, use_global_stats = false: with the running ones, which then stay;
-//                trainable_statistics = false: true, and a test takes the batch's too; an empty Scale is 1, an empty Bias 0
-//                channels_last = false: the channels are X's last axis instead of the second
+//   batch_norm   (X, Scale [c], Bias [c], RunningMean [c], RunningVariance [c]) -> Y, RunningMean,
+//                RunningVariance, Mean [c], Variance [c] (of this batch); epsilon = 1e-5, momentum = 0.9:
+//                running = momentum * running + (1 - momentum) * batch; is_test, use_global_stats = false:
+//                with the running ones, which then stay; trainable_statistics = false: true, and a test takes
+//                the batch's too; an empty Scale is 1, an empty Bias 0 channels_last = false: the channels
+//                are X's last axis instead of the second
 //
 // Only passes make (passes/batch_norm_activation.cc), with the attribute activation = relu, sigmoid or tanh:
 //   batch_norm_act       inputs and outputs of batch_norm, Y being activation(what batch_norm makes)
@@ -133,8 +134,8 @@ Kernel prepare_batch_norm(const Preparation& p) {
   };
 }
 
-/// The gradient of what batch_norm makes, by parts of channels.part() values: as it is given, or through the activation
-/// behind it.
+/// The gradient of what batch_norm makes, by parts of channels.part() values:
+/// as it is given, or through the activation behind it.
 class Upward {
  public:
   Upward(const Channels& channels, const Tensor* y, const Tensor& g, const Activation& activation,

@@ -1,8 +1,10 @@
 // Gradient clipping, float32; no gradients of its own. Between the backward operators and the updates.
 //
-//   gradient_squares  (Gradient, Keys int64 or "") -> Out []: the sum of the squares of a parameter's gradient. With Keys,
+//   gradient_squares  (Gradient, Keys int64 or "") -> Out []:
+//                     the sum of the squares of a parameter's gradient. With Keys,
 //     Gradient [n, width] is that of the rows that they name, and those of equal keys are added up first
-//   clip_factor       (Squares1 [], Squares2 [], …) -> Out []: norm / max(norm, sqrt(Squares1 + Squares2 + …)); norm
+//   clip_factor       (Squares1 [], Squares2 [], …) -> Out []: norm / max(norm,
+//                     sqrt(Squares1 + Squares2 + …)); norm
 
 #include <algorithm>
 #include <cmath>

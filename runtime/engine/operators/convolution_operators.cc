@@ -4,8 +4,8 @@
 //            (X [n, c, w], Filter [o, c / groups, kw], Bias) -> Out [n, o, w']
 //            strides, dilations = 1 for each axis, paddings = 0 before and after each axis, groups = 1
 //
-// Source of the layout: Chellapilla, Puri and Simard, High performance convolutional neural networks for document
-// processing, 2006.
+// Source of the layout: Chellapilla, Puri and Simard,
+// High performance convolutional neural networks for document processing, 2006.
 
 #include <algorithm>
 
@@ -104,8 +104,8 @@ class Windows {
  private:
   std::size_t channels() const noexcept { return x_.channels / groups_; }
 
-  /// body(column, from, lead, run, rest) for every row of outputs that a weight of the filter makes: `lead` outputs
-  /// before the image's first column, `run` from x[from] on, `rest` behind its last.
+  /// body(column, from, lead, run, rest) for every row of outputs that a weight of the filter makes: `lead`
+  /// outputs before the image's first column, `run` from x[from] on, `rest` behind its last.
   template <class Body>
   void for_each_run(const Body& body) const {
     const auto high = static_cast<std::int64_t>(x_.high), wide = static_cast<std::int64_t>(x_.wide);

@@ -2,8 +2,8 @@
 //
 //   einsum   (X, Y) -> Out; x, y, out: a letter for each dimension, none twice in one of them
 //
-// A letter of both and of out counts batches, one of both alone is summed over; every other letter of an operand is
-// one of out. The gradients are einsums too: dX = einsum(dOut, Y), dY = einsum(X, dOut).
+// A letter of both and of out counts batches, one of both alone is summed over; every other letter of an
+// operand is one of out. The gradients are einsums too: dX = einsum(dOut, Y), dY = einsum(X, dOut).
 
 #include <algorithm>
 #include <map>

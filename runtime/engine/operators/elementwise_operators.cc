@@ -3,8 +3,8 @@
 //   elementwise_add, _sub, _mul, _div, _max, _min, _pow   (X, Y) -> Out
 //     axis = -1: where Y's first dimension meets X's when Y has fewer; types: equal, float32 for gradients
 //   elementwise_mod, elementwise_floordiv   the same; like Python's % and //, the second without a gradient
-//   equal, not_equal, less_than, less_equal, greater_than, greater_equal, logical_and, logical_or, logical_xor
-//     (X, Y) -> Out bool; no gradient
+//   equal, not_equal, less_than, less_equal, greater_than, greater_equal, logical_and, logical_or,
+//     logical_xor (X, Y) -> Out bool; no gradient
 //   logical_not, isnan, isinf, isfinite   (X) -> Out bool; no gradient
 //   where   (Condition bool, X, Y) -> Out, all of one shape
 // A dimension of 1 is repeated; gradients are summed over repeated dimensions. elementwise_max and _min give
@@ -48,8 +48,8 @@ struct Mul {
   [[gnu::always_inline]] static float by_x(float, float y, float g) { return g * y; }
   [[gnu::always_inline]] static float by_y(float x, float, float g) { return g * x; }
 };
-/// x / y of integers. The processor stops a program that divides by 0, or the least number by -1: the first gives 0, the
-/// second the least number.
+/// x / y of integers. The processor stops a program that divides by 0, or the least number by -1: the first
+/// gives 0, the second the least number.
 template <class T>
 T divide(T x, T y) {
   using Unsigned = std::make_unsigned_t<T>;

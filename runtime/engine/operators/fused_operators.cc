@@ -1,13 +1,17 @@
 // Operators that only passes make; see passes.h for what they stand for.
 //
-//   linear_act           (X [.., K], Weight [K, M], Bias [M] optional) -> Out; activation = relu, sigmoid or tanh
+//   linear_act           (X [.., K], Weight [K, M], Bias [M] optional) -> Out;
+//                        activation = relu, sigmoid or tanh
 //   linear_act_grad      (X, Weight, Out, dOut) -> dX, dWeight, dBias
-//   linear_act_sgd       (…, WeightRate or "", BiasRate or "") -> dX, Weight, Bias: steps the parameters (linear.h)
+//   linear_act_sgd       (…, WeightRate or "", BiasRate or "") -> dX, Weight, Bias:
+//                        steps the parameters (linear.h)
 //   lookup_concat        (Table1 or "", Source1, Table2 or "", Source2, …) -> Out [examples, Σ widths]
-//     pools: "copy" (Source is float32 [examples, width]), "none" (Source is ids, one for each example), or "sum", "average",
-//     "sqrt" over the ids of an example. Rows come from Table, or without one from the RowSource's `parameters`.
-//     paddings: as padding_idx. order: the parts in the order in which the program looked them up
-//   lookup_concat_rows   (dOut, Ids1, Ids2, …) -> Values [n, width], Keys [n]: as row_gradient; begins: first columns
+//     pools: "copy" (Source is float32 [examples, width]), "none" (Source is ids, one for each example), or
+//     "sum", "average", "sqrt" over the ids of an example. Rows come from Table, or without one from the
+//     RowSource's `parameters`. paddings: as padding_idx.
+//     order: the parts in the order in which the program looked them up
+//   lookup_concat_rows   (dOut, Ids1, Ids2, …) -> Values [n, width], Keys [n]: as row_gradient;
+//                        begins: first columns
 //   concat_part          (dOut) -> dX: columns [begin, begin + width)
 
 #include <algorithm>
@@ -63,8 +67,8 @@ Kernel linear_act(const Preparation& p) {
   };
 }
 
-/// to = g · f'(y), and sums = the column sums of `to`, four rows at a time, as linear_grad adds them: from memory, because
-/// a product that goes straight into a sum is rounded once only.
+/// to = g · f'(y), and sums = the column sums of `to`, four rows at a time, as linear_grad adds them: from
+/// memory, because a product that goes straight into a sum is rounded once only.
 template <class F>
 void differentiate(const float* y, const float* g, float* to, float* sums, std::size_t rows,
                    std::size_t columns) {

@@ -1,11 +1,12 @@
-// Rows and values by index; any type, gradients for float32. Indices are int64 or int32; one that is outside is an
-// error naming it.
+// Rows and values by index; any type, gradients for float32.
+// Indices are int64 or int32; one that is outside is an error naming it.
 //
 //   gather        (X, Index [n]) -> Out: X with dimension `axis` = 0 replaced by n picked ones
 //   gather_nd     (X, Index [.., k]) -> Out [.., X's dimensions after the k-th]
 //   take_along_axis (X, Index of as many dimensions) -> Out of Index's shape; axis
-//   scatter       (X, Index [n], Updates [n, ..]) -> Out; overwrite = true: rows of X replaced; false: zeroed, then added
-//                 to. The gradient is 0 for X's rows of Index, and that of those rows for Updates
+//   scatter       (X, Index [n], Updates [n, ..]) -> Out; overwrite = true: rows of X replaced; false:
+//                 zeroed, then added to. The gradient is 0 for X's rows of Index,
+//                 and that of those rows for Updates
 //   one_hot       (X [..]) -> Out float32 [.., depth]
 //   masked_select (X, Mask bool of its shape) -> Out [number of true]
 

@@ -5,8 +5,8 @@
 //   squeeze     (X) -> Out; axes: dropped where 1; none given: all that are 1
 //   unsqueeze   (X) -> Out; axes: places of new dimensions of 1 in the result
 //   transpose   (X) -> Out; perm
-//   slice       (X, numbers …) -> Out; axes, starts, ends (numbers.h): negative ones count from the end, too large
-//               ones are cut; steps: 1 or more
+//   slice       (X, numbers …) -> Out; axes, starts, ends (numbers.h): negative ones count from the end, too
+//               large ones are cut; steps: 1 or more
 //
 // A negative axis counts from the end. Offsets stay when the first dimension does. The gradient of the first
 // four is `reshape_like`: (dOut, X) -> dX.

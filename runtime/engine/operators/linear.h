@@ -16,17 +16,18 @@ struct LinearSize {
   std::size_t columns = 0;
 };
 
-/// out = x·weight, with x's offsets; returns the size of `out`. `shape` is the caller's, who keeps it from step to step so
-/// that none allocates.
+/// out = x·weight, with x's offsets; returns the size of `out`. `shape` is the caller's, who keeps it from
+/// step to step so that none allocates.
 /// Shapes: x [.., K], weight [K, M] -> out [.., M]. Throws: Error(config) where the two disagree.
 LinearSize multiply_linear(const Operator& op, const Tensor& x, const Tensor& weight, Tensor& out,
                            Shape& shape);
 
-/// The end of a linear operator's gradient: from dZ, the gradient of X·Weight + Bias, to dX, dWeight and dBias.
+/// The end of a linear operator's gradient: from dZ, the gradient of X·Weight + Bias,
+/// to dX, dWeight and dBias.
 ///
-/// outputs: dX, dWeight, dBias, each "" where it is not wanted. With an attribute weight_rate (bias_rate) the second (third)
-/// is the parameter itself, which is stepped: parameter -= rate·gradient; the rate is multiplied by the input at
-/// `rates` (`rates` + 1), a schedule's float32 [1], unless that is "".
+/// outputs: dX, dWeight, dBias, each "" where it is not wanted. With an attribute weight_rate (bias_rate) the
+/// second (third) is the parameter itself, which is stepped: parameter -= rate·gradient; the rate is
+/// multiplied by the input at `rates` (`rates` + 1), a schedule's float32 [1], unless that is "".
 class LinearGradient {
  public:
   LinearGradient(const Preparation& p, std::size_t rates);

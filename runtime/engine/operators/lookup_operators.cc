@@ -9,8 +9,8 @@
 //     statistics = 0: that many first columns are statistics of the row, which have no gradient.
 //   row_gradient      (dOut1, Ids1, dOut2, Ids2, …) -> Values [n, width], Keys int64 [n]
 //     added by append_backward, one for each parameter: all looked-up rows in order, duplicates included,
-//     those of padding_idx left out. statistics = 0: so many first columns of dOut are left out too. times_batch = false:
-//     true multiplies by the number of examples
+//     those of padding_idx left out. statistics = 0: so many first columns of dOut are left out too.
+//     times_batch = false: true multiplies by the number of examples
 //   sequence_pool     (X [total, ..] with offsets) -> Out [examples, ..]
 //     pool_type = sum, average (mean), sqrt or max; an example without values gives zeros
 //
@@ -184,7 +184,8 @@ std::size_t examples_of(const Tensor& ids) {
   return ids.shape().empty() ? 1 : static_cast<std::size_t>(ids.shape()[0]);
 }
 
-/// What the gradient operators of rows are made from, and their one work: rows of one lookup behind those before it.
+/// What the gradient operators of rows are made from, and their one work:
+/// rows of one lookup behind those before it.
 struct RowGradient {
   std::vector<std::pair<const Tensor*, const Tensor*>> lookups;
   std::size_t width;

@@ -9,10 +9,10 @@
 //   oneDNN 2.6.3         1947/2212/1955   2861/3095/2901   21/29/21      24,900        40,200
 //   OpenBLAS 0.3.21      2186/2140/2207   3297/3342/3190   20/49/23      26,750        37,400
 //
-// A·Bᵀ with few rows (the gradient by the input of a layer, in a small batch): the library turns all of B around first. There
-// (B·Aᵀ)ᵀ turns A and C around instead, which are smaller. 273x400 and 400x400 with 32 rows, Sapphire Rapids, µs: 57 and 78
-// as it is, 46 and 66 turned around; 16 rows: 35 and 48, 28 and 40. It is a gain with 16, 32 and 48 rows only, all of
-// the library's vectors being full.
+// A·Bᵀ with few rows (the gradient by the input of a layer, in a small batch): the library turns all of B
+// around first. There (B·Aᵀ)ᵀ turns A and C around instead, which are smaller. 273x400 and 400x400 with 32
+// rows, Sapphire Rapids, µs: 57 and 78 as it is, 46 and 66 turned around; 16 rows: 35 and 48, 28 and 40. It
+// is a gain with 16, 32 and 48 rows only, all of the library's vectors being full.
 //
 // OpenBLAS 0.3.21 does not know the first processor and falls back to SSE code; Eigen is only fast in a build
 // for the very machine. oneDNN generates code for what it finds.

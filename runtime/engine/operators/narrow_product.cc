@@ -4,8 +4,9 @@
 //   Aᵀ [k, m] · B [m, n]    the gradient by its weight: each example adds its row of A, n times
 //   A [m, n] · Bᵀ [n, k]    the gradient by its input: a row of C is made of n rows of Bᵀ
 //
-// B (in the second C) lies across the direction in which vectors go, so it is turned around first, a piece at a time. µs with
-// 1000 x 400 and n = 2, Sapphire Rapids, in this order, the library's in brackets: 81 (147), 56 (167), 41 (62).
+// B (in the second C) lies across the direction in which vectors go, so it is turned around first, a piece at
+// a time. µs with 1000 x 400 and n = 2, Sapphire Rapids, in this order, the library's in brackets:
+// 81 (147), 56 (167), 41 (62).
 
 #include "runtime/engine/operators/narrow_product.h"
 

@@ -1,12 +1,13 @@
-// Values of a row brought to mean 0 and variance 1, float32, and prelu, which has a parameter for each channel.
+// Values of a row brought to mean 0 and variance 1, float32, and prelu,
+// which has a parameter for each channel.
 //
 //   layer_norm   (X, Scale [width] optional, Bias [width] optional) -> Y, Mean [rows], Variance [rows];
 //                begin_norm_axis = 1: that axis and those behind it are a row; epsilon = 1e-5
-//   prelu        (X, Alpha) -> Out: x where it is positive, else alpha * x; mode "all" (one alpha), "channel" (second
-//                axis; the last with channels_last) or "element" (one for each value of an example)
+//   prelu        (X, Alpha) -> Out: x where it is positive, else alpha * x; mode "all" (one alpha), "channel"
+//                (second axis; the last with channels_last) or "element" (one for each value of an example)
 //
-// Variances are of the whole (divided by n). Sources: Ba, Kiros and Hinton, 2016; He et al., Delving deep into rectifiers,
-// 2015.
+// Variances are of the whole (divided by n). Sources: Ba, Kiros and Hinton, 2016;
+// He et al., Delving deep into rectifiers, 2015.
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-// Numbers of an operator of which some come from tensors when the program runs: the sizes of a reshape whose batch
-// is a variable.
+// Numbers of an operator of which some come from tensors when the program runs:
+// the sizes of a reshape whose batch is a variable.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace fleetrun::engine {
 
-/// Attribute NAME holds the numbers. Attribute NAME_from, as long when it is there, says of each which input (its
-/// index) holds it instead, in one value of type int32 or int64; -1: none does.
+/// Attribute NAME holds the numbers. Attribute NAME_from, as long when it is there, says of each which input
+/// (its index) holds it instead, in one value of type int32 or int64; -1: none does.
 class Numbers {
  public:
   /// Throws: Error(config) when the two attributes or the inputs disagree.

@@ -1,12 +1,15 @@
-// Operators that compare the values along an axis, or number them; types float32, int64, int32; gradients for float32.
+// Operators that compare the values along an axis, or number them;
+// types float32, int64, int32; gradients for float32.
 //
-//   top_k      (X, and optionally K int32 or int64 of one value) -> Out, Indices int64: the k largest along `axis` = -1, in
-//              order; largest = false: the smallest; k is K, else an attribute. Among equal ones the first comes first
-//   argsort    (X) -> Out, Indices int64: all of them; axis = -1, descending = false. Equal ones keep their order
+//   top_k      (X, and optionally K int32 or int64 of one value) -> Out, Indices int64: the k largest along
+//              `axis` = -1, in order; largest = false: the smallest; k is K, else an attribute.
+//              Among equal ones the first comes first
+//   argsort    (X) -> Out, Indices int64: all of them; axis = -1, descending = false.
+//              Equal ones keep their order
 //   arg_max, arg_min  (X) -> Out int64; axis: one, or none for the place in the flattened X; keepdim = false
 //   cumsum     (X) -> Out; axis: one, or none for the flattened X; reverse = false
-//   unique     (X) -> Out [n] sorted, Indices int64 [n]: their first places in the flattened X, Inverse int64 [size of X],
-//              Counts int64 [n]
+//   unique     (X) -> Out [n] sorted, Indices int64 [n]: their first places in the flattened X, Inverse int64
+//              [size of X], Counts int64 [n]
 //   where_index (Condition bool) -> Out int64 [number of true, dimensions]
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 //
 //   max_pool2d   (X [n, c, h, w] or [n, c, w]) -> Out, Mask: Mask int32, where in its channel each value was
 //   avg_pool2d   (X) -> Out; exclusive = true: padding is not counted
-//   ksize for each axis; strides = 1 for each axis, paddings = 0 before and after each; ceil_mode = false: true keeps
-//   the last window that is not whole
+//   ksize for each axis; strides = 1 for each axis, paddings = 0 before and after each;
+//   ceil_mode = false: true keeps the last window that is not whole
 
 #include <algorithm>
 #include <limits>

@@ -1,10 +1,11 @@
 // Random numbers of a main program: new ones in every run. Seeds as in initializer_operators.cc.
 //
-//   random       (numbers …) -> Out; shape (numbers.h); dtype = "float32"; kind = "uniform" (first, second: low and high),
-//                "normal" (mean and deviation), or "integer" (from first up to, without, second)
+//   random       (numbers …) -> Out; shape (numbers.h); dtype = "float32"; kind = "uniform" (first, second:
+//                low and high), "normal" (mean and deviation),
+//                or "integer" (from first up to, without, second)
 //   bernoulli    (P) -> Out float32: 1 with probability P, else 0
-//   multinomial  (P [.., C]) -> Out int64 [.., num_samples = 1]: places drawn in proportion to P; replacement = false: each
-//                at most once
+//   multinomial  (P [.., C]) -> Out int64 [.., num_samples = 1]: places drawn in proportion to P;
+//                replacement = false: each at most once
 //   permutation  () -> Out int64 [n]: 0 … n-1 in random order
 
 #include <cmath>

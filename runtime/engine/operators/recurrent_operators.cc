@@ -1,10 +1,11 @@
-// Recurrent layers over whole sequences, float32. One operator is one direction of one layer, with its own backward
-// pass through time.
+// Recurrent layers over whole sequences, float32. One operator is one direction of one layer,
+// with its own backward pass through time.
 //
-//   recurrent   (X [n, steps, in], H0 [n, hidden], C0 [n, hidden], WeightIh [gates, in], WeightHh [gates, hidden],
-//               BiasIh [gates], BiasHh [gates], Lengths [n] int64 or int32) -> Out [n, steps, hidden], LastH [n, hidden],
-//               LastC [n, hidden], Reserve. All but X and the weights may be empty names; then they are 0, and every
-//               sequence has all steps. C0 belongs to LSTM alone; in other modes LastC is LastH.
+//   recurrent   (X [n, steps, in], H0 [n, hidden], C0 [n, hidden], WeightIh [gates, in], WeightHh [gates,
+//               hidden], BiasIh [gates], BiasHh [gates], Lengths [n] int64 or int32) -> Out [n, steps,
+//               hidden], LastH [n, hidden], LastC [n, hidden], Reserve. All but X and the weights may be
+//               empty names; then they are 0, and every sequence has all steps.
+//               C0 belongs to LSTM alone; in other modes LastC is LastH.
 //     mode      with x = X·WeightIhᵀ + BiasIh and h = H·WeightHhᵀ + BiasHh, cut into the gates named here:
 //               "RNN_TANH", "RNN_RELU"   H' = tanh (relu) of x + h
 //               "GRU"    r, z, c: r = σ(x + h), z = σ(x + h), c = tanh(x + r h); H' = z H + (1 - z) c
@@ -12,8 +13,9 @@
 //     reverse = false: from the last step to the first; time_major = false: X and Out are [steps, n, ..]
 //     zero_padding = true: Out is 0 behind a sequence's end. The state stays as it is there either way.
 //
-// Reserve has what the backward pass needs of every step. Sources: Hochreiter and Schmidhuber, Long short-term memory,
-// 1997; Cho et al., Learning phrase representations, 2014 (with the reset gate behind the product, as cuDNN has it).
+// Reserve has what the backward pass needs of every step. Sources: Hochreiter and Schmidhuber, Long
+// short-term memory, 1997; Cho et al., Learning phrase representations,
+// 2014 (with the reset gate behind the product, as cuDNN has it).
 
 #include <algorithm>
 
@@ -344,7 +346,8 @@ struct Forward {
   static Kernel kernel(const Preparation& p) { return prepare_recurrent_of<Cell>(p); }
 };
 
-/// From the gradients of H' and C' behind step k (b.state, b.cell) to those before it; b.x and b.h get the gates'.
+/// From the gradients of H' and C' behind step k (b.state, b.cell) to those before it;
+/// b.x and b.h get the gates'.
 template <class Cell>
 void step_back(const Sequence& sequence, std::size_t k, Buffers& b, const Tensor* out_gradient,
                const float* kept) {

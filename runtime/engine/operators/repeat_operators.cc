@@ -1,12 +1,13 @@
 // Operators that repeat values, blank them out, or make them from a shape; any type, gradients for float32.
 //
 //   tile        (X, numbers …) -> Out; repeat_times (numbers.h): one for each dimension, from the last one
-//   expand      (X, numbers …) -> Out; shape (numbers.h): -1 keeps that dimension, dimensions of 1 are repeated
+//   expand      (X, numbers …) -> Out; shape (numbers.h): -1 keeps that dimension,
+//               dimensions of 1 are repeated
 //   expand_as   (X, Y) -> Out: expand to Y's shape; no gradient for Y
 //   tril, triu  (X [.., N, M]) -> Out; diagonal = 0: 0 above (below) that diagonal
 //   shape       (X) -> Out int32 [dimensions]
-//   range       (numbers …) -> Out [n] of dtype = "int64"; bounds (numbers.h): start, end, step; or values: the same three
-//               as floating point, none of them from an input
+//   range       (numbers …) -> Out [n] of dtype = "int64"; bounds (numbers.h): start, end, step; or values:
+//               the same three as floating point, none of them from an input
 //   fill_dynamic (numbers …) -> Out: value = 0 of dtype = "float32"; shape (numbers.h)
 
 #include <algorithm>

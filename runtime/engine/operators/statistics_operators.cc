@@ -4,9 +4,10 @@
 //     those of the example of each key of the row_gradient of these lookups; float32, from float32 or int64.
 //     padding_idx = -1 as in the lookups
 //   cvm             (X [n, width], CVM [examples, 2]) -> Y
-//     the first two columns of X are a row's show and click; use_cvm = true: log(show + 1) and log(click + 1) -
-//     log(show + 1) take their place, false: they are left out. X is by example, or has offsets. The gradient of the
-//     two columns is the example's CVM: a table that keeps statistics does not learn from it.
+//     the first two columns of X are a row's show and click; use_cvm = true: log(show + 1) and
+//     log(click + 1) - log(show + 1) take their place, false: they are left out.
+//     X is by example, or has offsets. The gradient
+//     of the two columns is the example's CVM: a table that keeps statistics does not learn from it.
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// Tensors seen with strides: a stride of 0 repeats a dimension, exchanged strides transpose, larger ones skip.
+// Tensors seen with strides: a stride of 0 repeats a dimension,
+// exchanged strides transpose, larger ones skip.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ inline std::vector<std::size_t> strides_of(const Shape& shape) {
   return strides;
 }
 
-/// body(first value in row-major order, its place in the view, values, step in the view) for each run along the last
-/// dimension.
+/// body(first value in row-major order, its place in the view, values,
+/// step in the view) for each run along the last dimension.
 template <class Body>
 void for_each_run(const Shape& shape, const std::vector<std::size_t>& strides, const Body& body) {
   const std::size_t dimensions = shape.size(), size = product(shape, 0, dimensions);

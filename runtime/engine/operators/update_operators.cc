@@ -1,24 +1,29 @@
 // Optimizer steps, float32, in place: the outputs are the same variables as the inputs of the same name.
 //
 //   sgd      (Parameter, Gradient, Keys or "", Rate or "") -> Parameter:  w -= lr·g
-//   momentum (…, Velocity) -> Parameter, Velocity:  v = momentum·v + g, w -= lr·v; nesterov: w -= lr·(g + momentum·v)
+//   momentum (…, Velocity) -> Parameter, Velocity:  v = momentum·v + g, w -= lr·v;
+//                                                   nesterov: w -= lr·(g + momentum·v)
 //   adagrad  (…, Moment) -> Parameter, Moment:  m += g², w -= lr·g/(sqrt(m) + epsilon)
 //   adam     (…, Moment1, Moment2, Step int64 [1]) -> Parameter, Moment1, Moment2, Step:
 //            t += 1, m = β1·m + (1-β1)·g, v = β2·v + (1-β2)·g²,
 //            w -= lr·sqrt(1-β2^t)/(1-β1^t) · m/(sqrt(v) + epsilon·sqrt(1-β2^t))
 //            Source: Kingma and Ba 2014, algorithm 1, with the corrections moved into the step. With Keys the
 //            corrections are those of t + 1, as in Paddle 2.6 on CPUs
-//   ftrl     (…, Squared, Linear) -> Parameter, Squared, Linear: n += g², z += g - (n_new^-p - n_old^-p)/lr·w,
-//            w = |z| <= l1 ? 0 : (sign(z)·l1 - z)/(n_new^-p/lr + 2·l2), p = learning_rate_power
-//            Source: McMahan et al. 2013, algorithm 1, with l2 counted twice as Paddle and TensorFlow do
-//   rmsprop  (…, MeanSquare, Velocity, Mean) -> Parameter, MeanSquare, Velocity, Mean: s = rho·s + (1-rho)·g²,
-//            v = momentum·v + lr·g/sqrt(s + epsilon), w -= v; centered: m = rho·m + (1-rho)·g, s - m² instead of s
-//   learning_rate, rho, centered, beta1, beta2, epsilon, momentum, nesterov, l1, l2, learning_rate_power, lazy_rows = false,
-//   l1_decay = l2_decay = 0 (g += l1_decay·sign(w) + l2_decay·w). lr is learning_rate, times Rate (float32 [1]) when given.
+//   ftrl     (…, Squared, Linear) -> Parameter, Squared, Linear: n += g², z += g - (n_new^-p -
+//            n_old^-p)/lr·w, w = |z| <= l1 ? 0 : (sign(z)·l1 - z)/(n_new^-p/lr + 2·l2), p =
+//            learning_rate_power Source: McMahan et al. 2013, algorithm 1,
+//            with l2 counted twice as Paddle and TensorFlow do
+//   rmsprop  (…, MeanSquare, Velocity, Mean) -> Parameter, MeanSquare, Velocity, Mean: s = rho·s +
+//            (1-rho)·g², v = momentum·v + lr·g/sqrt(s + epsilon), w -= v;
+//            centered: m = rho·m + (1-rho)·g, s - m² instead of s
+//   learning_rate, rho, centered, beta1, beta2, epsilon, momentum, nesterov, l1, l2, learning_rate_power,
+//   lazy_rows = false,
+//   l1_decay = l2_decay = 0 (g += l1_decay·sign(w) + l2_decay·w).
+//   lr is learning_rate, times Rate (float32 [1]) when given.
 //
 // With Keys, Gradient is [n, width]: gradients of the rows that they name. Those of equal keys are added up
-// first, in order; rows without a key do not change, except that momentum and rmsprop, and adam without lazy_rows, move every row by
-// its state, as if its gradient were 0.
+// first, in order; rows without a key do not change, except that momentum and rmsprop, and adam without
+// lazy_rows, move every row by its state, as if its gradient were 0.
 
 #include <algorithm>
 #include <cmath>
@@ -88,8 +93,8 @@ struct Rule {
   }
 };
 
-// Gradients are passed as a pointer, null for zeros; decay is put in only where there is some, so that the plain loops stay
-// what the compiler makes vectors of.
+// Gradients are passed as a pointer, null for zeros; decay is put in only where there is some, so that the
+// plain loops stay what the compiler makes vectors of.
 template <class Step>
 void for_gradients(const Rule& rule, const float* w, const float* g, std::size_t size, const Step& step) {
   if (g == nullptr) {
@@ -184,7 +189,8 @@ struct AdamStep {
   }
 };
 
-/// Calls step(offset, gradient or nullptr, size) for the rows of merged gradients; with `others`, also for those between.
+/// Calls step(offset, gradient or nullptr, size) for the rows of merged gradients;
+/// with `others`, also for those between.
 template <class Step>
 void for_rows(const MergedRows& merged, std::size_t width, std::size_t rows, bool others, const Step& step) {
   std::size_t next = 0;
@@ -205,7 +211,8 @@ void check_sizes(const Operator& op, const Tensor& w, const Tensor& g, bool rows
   }
 }
 
-/// What all kernels but sgd's do: step(offset, gradient or nullptr, size) over the whole parameter or over its rows.
+/// What all kernels but sgd's do: step(offset, gradient or nullptr,
+/// size) over the whole parameter or over its rows.
 struct Stepped {
   const Operator* op;
   const Tensor* gradient;

@@ -15,8 +15,8 @@ namespace fleetrun::engine {
 struct WindowAxis {
   std::int64_t kernel = 1, stride = 1, before = 0, after = 0, dilation = 1;
 
-  /// How many places the window has along an axis of `size`; -1 where the size is not known, 0 where the window is
-  /// larger than the axis. `ceil` adds the last place that the axis ends within.
+  /// How many places the window has along an axis of `size`; -1 where the size is not known, 0 where the
+  /// window is larger than the axis. `ceil` adds the last place that the axis ends within.
   std::int64_t places(std::int64_t size, bool ceil) const noexcept;
   /// The first value that place `place` covers; it may lie before the axis.
   std::int64_t start(std::int64_t place) const noexcept { return place * stride - before; }
@@ -29,8 +29,8 @@ struct Window {
   Shape places(const Shape& x, std::int64_t channels, bool ceil = false) const;
 };
 
-/// From the attributes strides, paddings (before and after each axis) and dilations, each with an entry (or two) for
-/// every one of `kernel`'s one or two axes. Throws: Error(config) naming the attribute.
+/// From the attributes strides, paddings (before and after each axis) and dilations, each with an entry (or
+/// two) for every one of `kernel`'s one or two axes. Throws: Error(config) naming the attribute.
 Window window_of(const Operator& op, std::span<const std::int64_t> kernel);
 
 /// [n, channels, high, wide] of an image or a sequence.
@@ -40,8 +40,8 @@ struct ImageSize {
   std::size_t examples, channels, high, wide;
 };
 
-/// What a kernel works out from the shapes of so many inputs: a Plan(op, inputs…), made again only when one changes, so that
-/// a step like the one before allocates nothing.
+/// What a kernel works out from the shapes of so many inputs: a Plan(op, inputs…), made again only when one
+/// changes, so that a step like the one before allocates nothing.
 template <class Plan, std::size_t kInputs>
 class PlanByShape {
  public:

@@ -1,5 +1,5 @@
-// An operator, the activation behind it, and their two gradients, for passes that make one operator of the first two and one of
-// the others.
+// An operator, the activation behind it, and their two gradients, for passes that make one operator of the
+// first two and one of the others.
 #pragma once
 
 #include <cstddef>
@@ -26,13 +26,14 @@ struct ActivationMatch {
   std::optional<std::size_t> first_gradient = std::nullopt;
 };
 
-/// The match that begins at `index`: Z = first(…), Y = activation(Z), and backwards dZ = activation_grad(Z, Y, dY),
-/// first_grad(…, dZ). None where Z or dZ is kept or has other readers, or a gradient is computed in another way.
+/// The match that begins at `index`: Z = first(…), Y = activation(Z), and backwards dZ = activation_grad(Z,
+/// Y, dY), first_grad(…, dZ). None where Z or dZ is kept or has other readers,
+/// or a gradient is computed in another way.
 std::optional<ActivationMatch> find_activation(const Rewrite& rewrite, std::size_t index,
                                                const ActivatedOperator& wanted);
 
-/// Puts `forward`, which gets the attribute `activation` and makes Y, in the place of the first two, and `backward` in that
-/// of their gradients, where there are any.
+/// Puts `forward`, which gets the attribute `activation` and makes Y, in the place of the first two, and
+/// `backward` in that of their gradients, where there are any.
 void fuse_activation(Rewrite& rewrite, const ActivationMatch& match, Operator forward, Operator backward);
 
 }  // namespace fleetrun::engine

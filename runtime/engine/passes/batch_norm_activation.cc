@@ -2,8 +2,8 @@
 // relu_grad(Z, Y, dY) -> dZ, batch_norm_grad(X, Scale, Mean, Variance, dZ)  becomes
 // batch_norm_act_grad(X, Scale, Mean, Variance, Y, dY).
 //
-// Where a gradient is computed in another way, or Z or dZ is read by others, nothing changes. Paddle has the same as
-// BuildStrategy.fuse_bn_act_ops.
+// Where a gradient is computed in another way, or Z or dZ is read by others, nothing changes. Paddle has the
+// same as BuildStrategy.fuse_bn_act_ops.
 
 #include "runtime/engine/passes/activation_match.h"
 

@@ -1,5 +1,5 @@
-// From the last operator to the first: one is needed when it makes what is kept, persistable, or read by a needed one
-// behind it. An operator without outputs is needed for what it does, and so is print.
+// From the last operator to the first: one is needed when it makes what is kept, persistable, or read by a
+// needed one behind it. An operator without outputs is needed for what it does, and so is print.
 
 #include <algorithm>
 

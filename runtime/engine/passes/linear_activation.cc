@@ -1,5 +1,6 @@
 // linear -> Z, relu(Z) -> Y  becomes  linear_act -> Y; and
-// relu_grad(Z, Y, dY) -> dZ, linear_grad(X, W, dZ) -> dX, dW, dB  becomes  linear_act_grad(X, W, Y, dY) -> dX, dW, dB.
+// relu_grad(Z, Y, dY) -> dZ, linear_grad(X, W, dZ) -> dX, dW, dB  becomes  linear_act_grad(X, W,
+//                                                                          Y, dY) -> dX, dW, dB.
 //
 // Where a gradient is computed in another way, or Z or dZ is read by others, nothing changes.
 

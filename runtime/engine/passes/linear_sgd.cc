@@ -1,9 +1,10 @@
-// linear_grad(X, W, dZ) -> dX, dW, dB and sgd(W, dW) -> W, sgd(B, dB) -> B  become  linear_sgd(X, W, dZ, …) -> dX, W, B, and
-// linear_act_grad likewise: the product adds to the weight what would have gone through memory twice more. W and B are
-// taken each for itself; the other's gradient stays.
+// linear_grad(X, W, dZ) -> dX, dW, dB and sgd(W, dW) -> W, sgd(B, dB) -> B  become
+// linear_sgd(X, W, dZ, …) -> dX, W, B, and
+// linear_act_grad likewise: the product adds to the weight what would have gone through memory twice more. W
+// and B are taken each for itself; the other's gradient stays.
 //
-// A parameter's step stays where it is when its gradient is read elsewhere too, has rows or decays, when its rate is made
-// later, or when anything between the gradient and the step reads or changes the parameter.
+// A parameter's step stays where it is when its gradient is read elsewhere too, has rows or decays, when its
+// rate is made later, or when anything between the gradient and the step reads or changes the parameter.
 
 #include <algorithm>
 

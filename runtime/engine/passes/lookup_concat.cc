@@ -1,9 +1,10 @@
-// lookup -> (sequence_pool, reshape …) -> concat  becomes  lookup_concat, for all parts of the concat that allow it; the
+// lookup -> (sequence_pool, reshape …) -> concat  becomes  lookup_concat, for all parts
+//                                                          of the concat that allow it; the
 // others are copied. Backwards, concat_grad -> (reshape_like, sequence_pool_grad …) -> row_gradient becomes
 // lookup_concat_rows on the concat's gradient, and what is copied gets its columns by concat_part.
 //
-// A lookup is left alone when its rows are read elsewhere too, when its parameter's gradient is dense or has rows of other
-// lookups, or when rows begin with statistics.
+// A lookup is left alone when its rows are read elsewhere too, when its parameter's gradient is dense or has
+// rows of other lookups, or when rows begin with statistics.
 
 #include <algorithm>
 

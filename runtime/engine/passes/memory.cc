@@ -1,6 +1,7 @@
-// Walks the operators in order and gives each temporary, when it is made, the name of one of its type that nobody reads any
-// more: the largest first, since a tensor keeps its memory. A temporary that has, or could have, offsets keeps its own, and
-// so does one that an operator reads and writes at once. Errors, and random numbers, go by the names that were there before.
+// Walks the operators in order and gives each temporary, when it is made, the name of one of its type that
+// nobody reads any more: the largest first, since a tensor keeps its memory. A temporary that has, or could
+// have, offsets keeps its own, and so does one that an operator reads and writes at once. Errors, and random
+// numbers, go by the names that were there before.
 
 #include <algorithm>
 

@@ -4,13 +4,15 @@
 //   linear_act      linear + relu, sigmoid or tanh, and their two gradients, become one operator each
 //   linear_sgd      the gradients of linear and plain SGD's steps of its parameters become one operator
 //   batch_norm_act  batch_norm with such an activation behind it likewise
-//   lookup_concat   lookups, what pools or reshapes their rows, and the concat behind them become one operator that
-//                   writes the rows straight into the product's input; their gradients are taken straight from it
+//   lookup_concat   lookups, what pools or reshapes their rows, and the concat behind them become one
+//                   operator that writes the rows straight into the product's input;
+//                   their gradients are taken straight from it
 //   memory          temporaries that do not live at the same time become one variable
 //
-// Results are bit for bit those of the program before, but for linear_sgd: there a step is rounded within the product, so that
-// a parameter may differ in its last bit after it. A variable that is read after a run has to be named in `kept`:
-// a pass leaves those, and all persistable variables, as they are, or does not apply. Threads: any.
+// Results are bit for bit those of the program before, but for linear_sgd: there a step is rounded within the
+// product, so that a parameter may differ in its last bit after it. A variable that is read after a run has
+// to be named in `kept`: a pass leaves those, and all persistable variables,
+// as they are, or does not apply. Threads: any.
 #pragma once
 
 #include <cstdint>

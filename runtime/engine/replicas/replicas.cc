@@ -1,8 +1,8 @@
-// A step is three phases that all threads go through together, with a meeting after each. Thread t computes replicas t,
-// t + threads, …, in this order, and acts for them as owners.
+// A step is three phases that all threads go through together, with a meeting after each. Thread t computes
+// replicas t, t + threads, …, in this order, and acts for them as owners.
 //
-// A program is taken apart at its first update operator: what is before is an executor for each replica, the updates are one
-// for each owner, whose gradients are the sums.
+// A program is taken apart at its first update operator: what is before is an executor for each replica, the
+// updates are one for each owner, whose gradients are the sums.
 
 #include "runtime/engine/replicas/replicas.h"
 
@@ -152,7 +152,8 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   using Phase = std::function<void(std::size_t thread)>;
-  /// Runs the phases; those after one that failed are left out. Throws: the error of the first thread that has one.
+  /// Runs the phases; those after one that failed are left out.
+  /// Throws: the error of the first thread that has one.
   void run(std::span<const Phase> phases) {
     phases_ = phases;
     std::ranges::fill(errors_, nullptr);

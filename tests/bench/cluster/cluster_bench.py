@@ -3,9 +3,11 @@
 
 Measures what several hosts cost. Without a PART all of them, one after the other; with one, its own options.
 
-  meeting      from launchers to a world: two real ones beside torchrun, thousands simulated (tests/bench/cluster/meeting.py)
+  meeting      from launchers to a world: two real ones beside torchrun, thousands simulated
+               (tests/bench/cluster/meeting.py)
   death        loss of a host to re-formed job, beside torchrun (tests/bench/cluster/node_death.py)
-  hosts        500 hosts by an ssh that refuses first logins, the plan of 10,000 (tests/bench/cluster/many_hosts.py)
+  hosts        500 hosts by an ssh that refuses first logins, the plan of 10,000
+               (tests/bench/cluster/many_hosts.py)
 
 scripts/bench cluster PART --help says more about each.
 """

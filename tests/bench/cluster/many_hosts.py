@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """usage: scripts/bench cluster hosts [--hosts=500] [--refuse=0.3] [--seed=7] [--keys=all|head] [--plan=10000]
 
-A job over many hosts, started through an ssh that stands in for the real one (tests/support/fake_ssh.py) and hangs up on a
-share of the first logins, as a busy sshd does. Every host has a real agent, a real launcher and one process, all of them on
-this machine, so what is measured is mostly what this machine needs for that. `--keys=all`: hosts may log in on each other, so
-that it is a tree; `head`: they may not, and the head logs in everywhere.
+A job over many hosts, started through an ssh that stands in for the real one (tests/support/fake_ssh.py) and
+hangs up on a share of the first logins, as a busy sshd does. Every host has a real agent, a real launcher and
+one process, all of them on this machine, so what is measured is mostly what this machine needs for that.
+`--keys=all`: hosts may log in on each other, so that it is a tree;
+`head`: they may not, and the head logs in everywhere.
 
-Then the plan of a job that is larger: what --dry-run needs for it here, and, where tests/bench/hosts_plan_bench is built
-(meson configure -Dbench=enabled), what each host plans and hands to its processes.
+Then the plan of a job that is larger: what --dry-run needs for it here, and, where
+tests/bench/hosts_plan_bench is built (meson configure -Dbench=enabled),
+what each host plans and hands to its processes.
 """
 
 import argparse
@@ -39,9 +41,11 @@ def start_many(directory, options, keys):
     script.write_text(f'#!/bin/sh\n: > "{directory}/started-$KEYS/$FAKE_HOST.$$"\n')
     script.chmod(0o755)
     ssh = f"{os.path.realpath(sys.executable)} -IS {ROOT}/tests/support/fake_ssh.py"
-    command = [find_fleetrun(), f"--hosts=n[1-{options.hosts}]:1", "--ssh", ssh, f"--export=KEYS={keys}", "--no_python", script]
+    command = [find_fleetrun(), f"--hosts=n[1-{options.hosts}]:1", "--ssh", ssh, f"--export=KEYS={keys}",
+               "--no_python", script]
     begin = time.monotonic()
-    job = subprocess.Popen(command, cwd=directory, stderr=subprocess.PIPE, text=True, env=clean_environment(FAKE_SSH=str(place)))
+    job = subprocess.Popen(command, cwd=directory, stderr=subprocess.PIPE, text=True,
+                           env=clean_environment(FAKE_SSH=str(place)))
     up = None
     said = []
     for line in job.stderr:
@@ -53,23 +57,27 @@ def start_many(directory, options, keys):
     assert status == 0 and up is not None, "".join(said)
     hosts = collections.Counter(path.name.partition(".")[0] for path in started.iterdir())
     assert len(hosts) == options.hosts and set(hosts.values()) == {1}, "not every host started once"
-    outcomes = collections.Counter(json.loads(line)[1] for line in (place / "logins").read_text().splitlines())
-    print(f"{options.hosts} hosts, {outcomes['busy']} first logins refused, keys: {keys}: each started once; all up after {up:.1f} s, "
-          f"over after {over:.1f} s")
+    outcomes = collections.Counter(json.loads(line)[1]
+                                   for line in (place / "logins").read_text().splitlines())
+    print(
+        f"{options.hosts} hosts, {outcomes['busy']} first logins refused, keys: {keys}: each started once; "
+          f"all up after {up:.1f} s, over after {over:.1f} s")
 
 
 def plan(directory, hosts):
     begin = time.monotonic()
     (directory / "train.py").write_text("")
     command = [find_fleetrun(), f"--hosts=n[1-{hosts}]:8", "--dry_run", "train.py"]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True, env=clean_environment())
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True,
+                          env=clean_environment())
     seconds = time.monotonic() - begin
     assert done.stdout.count("\nhost ") == hosts
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"--dry_run over {hosts} hosts: {1000 * seconds:.0f} ms, at most {peak:.0f} MiB")
     program = ROOT / "build" / "tests" / "bench" / "hosts_plan_bench"
     if program.exists():
-        print(subprocess.run([program, str(hosts), "8"], capture_output=True, text=True, check=True).stdout, end="")
+        print(subprocess.run([program, str(hosts), "8"], capture_output=True, text=True, check=True).stdout,
+              end="")
 
 
 def main():

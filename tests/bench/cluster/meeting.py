@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """usage: scripts/bench cluster meeting [--rounds N] [--agents "N N ..."]
 
-How long hosts take to meet. First two launchers on this machine, on addresses of their own, with --master: from their start
-until both processes run, and from the second launcher's "waiting" to its world, which is the meeting alone; beside torchrun
-where it is installed (scripts/bench setup-peers torch). Then agents by the thousand, authentication included, where
-tests/bench/rendezvous_bench is built (meson configure -Dbench=enabled).
+How long hosts take to meet. First two launchers on this machine, on addresses of their own, with --master:
+from their start until both processes run, and from the second launcher's "waiting" to its world, which is the
+meeting alone; beside torchrun where it is installed (scripts/bench setup-peers torch). Then agents by the
+thousand, authentication included, where tests/bench/rendezvous_bench is built
+(meson configure -Dbench=enabled).
 """
 
 import argparse
@@ -34,17 +35,20 @@ def free_port(address):
 
 
 def fleetrun(number, port):
-    return [find_fleetrun(), f"--master=127.0.0.1:{port}", f"--host=127.0.0.{number}", "--nnodes=2", "--nproc_per_node=1"]
+    return [find_fleetrun(), f"--master=127.0.0.1:{port}", f"--host=127.0.0.{number}", "--nnodes=2",
+            "--nproc_per_node=1"]
 
 
 def torchrun(number, port):
-    return [f"{peers.folder_of('torch')}/bin/torchrun", "--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{port}", "--nnodes=2",
+    return [f"{peers.folder_of('torch')}/bin/torchrun", "--rdzv-backend=c10d",
+            f"--rdzv-endpoint=127.0.0.1:{port}", "--nnodes=2",
             "--nproc-per-node=1", f"--local-addr=127.0.0.{number}", "--no-python"]
 
 
 def moments(text):
     """Seconds of the day at which a launcher began to wait, and at which it knew its world."""
-    return {found[5]: int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3]) + int(found[4]) / 1000 for found in MOMENT.finditer(text)}
+    return {found[5]: int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3]) + int(found[4]) / 1000
+            for found in MOMENT.finditer(text)}
 
 
 def meet(argv, directory):
@@ -60,8 +64,10 @@ def meet(argv, directory):
     for number in (1, 2):
         place = directory / str(number)
         place.mkdir()
-        running.append(subprocess.Popen([*argv(number, port), script, started], cwd=place, env=clean_environment(HOME=str(directory)),
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))
+        running.append(subprocess.Popen([*argv(number, port), script, started], cwd=place,
+                                        env=clean_environment(HOME=str(directory)),
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True))
     wait_until(lambda: {"0", "1"} <= set(os.listdir(started)), "both processes", 120)
     took = time.monotonic() - begin
     said = [process.communicate()[1] for process in running]
@@ -73,7 +79,8 @@ def row(what, values, unit="ms"):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--agents", default="2 64 1024 4000")
     options = parser.parse_args()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """usage: scripts/bench cluster death [--rounds N] [--hosts N]
 
-How long an elastic job takes from the loss of a host to all processes of its new world, each having started. The hosts are
-network namespaces (it needs root); a host is lost by its power: its link is cut, then all that runs on it is killed, so
-that nobody is told. Alternating, in one run: fleetrun, and torchrun with its c10d rendezvous where it is installed
-(scripts/bench setup-peers torch). Processes are shells that write down who they are and sleep: nothing but the launcher can
-find the loss. Who has not re-formed the job within a minute is counted with that.
+How long an elastic job takes from the loss of a host to all processes of its new world, each having started.
+The hosts are network namespaces (it needs root); a host is lost by its power: its link is cut, then all that
+runs on it is killed, so that nobody is told. Alternating, in one run: fleetrun, and torchrun with its c10d
+rendezvous where it is installed (scripts/bench setup-peers torch). Processes are shells that write down who
+they are and sleep: nothing but the launcher can find the loss.
+Who has not re-formed the job within a minute is counted with that.
 """
 
 import argparse
@@ -28,12 +29,14 @@ cd "$1" && : > ".$$" && mv ".$$" "$WORLD_SIZE.$RANK.$(uname -n).$$" && exec slee
 
 
 def fleetrun(hosts):
-    return [find_fleetrun(), "--master=10.77.0.1:6768", f"--nnodes={hosts - 1}:{hosts}", "--max_restart=9", "--restart_backoff=0",
+    return [find_fleetrun(), "--master=10.77.0.1:6768", f"--nnodes={hosts - 1}:{hosts}", "--max_restart=9",
+            "--restart_backoff=0",
             "--nproc_per_node=1"]
 
 
 def torchrun(hosts):
-    return [f"{peers.folder_of('torch')}/bin/torchrun", "--rdzv-backend=c10d", "--rdzv-endpoint=10.77.0.1:29400", "--rdzv-id=bench",
+    return [f"{peers.folder_of('torch')}/bin/torchrun", "--rdzv-backend=c10d",
+            "--rdzv-endpoint=10.77.0.1:29400", "--rdzv-id=bench",
             f"--nnodes={hosts - 1}:{hosts}", "--max-restarts=9", "--nproc-per-node=1", "--no-python"]
 
 
@@ -74,7 +77,8 @@ def measure(rig, argv, hosts):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--hosts", type=int, default=3)
     options = parser.parse_args()
@@ -86,13 +90,15 @@ def main():
     else:
         print("torchrun is not there: scripts/bench setup-peers torch")
     took = {name: [] for name in launchers}
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder, hosts_rig.Rig(folder, hosts=options.hosts, sshd=False) as rig:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, hosts_rig.Rig(folder, hosts=options.hosts,
+                                                                               sshd=False) as rig:
         for _ in range(options.rounds):
             for name, argv in launchers.items():
                 took[name].append(measure(rig, argv, options.hosts))
                 print(f"  {name}: {options.hosts} hosts met after {took[name][-1][0]:.2f} s,"
                       f" {options.hosts - 1} went on {took[name][-1][1]:.2f} s after the loss", flush=True)
-    print(f"loss of one of {options.hosts} hosts to re-formed job, s (median, and smallest and largest of {options.rounds})")
+    print(f"loss of one of {options.hosts} hosts to re-formed job, s (median, "
+          f"and smallest and largest of {options.rounds})")
     for name, rounds in took.items():
         lost = [seconds for _, seconds in rounds]
         late = sum(seconds >= PATIENCE for seconds in lost)

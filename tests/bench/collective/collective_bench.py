@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """usage: scripts/bench collective [--ranks=2,4] [--sizes=BYTES,…] [--rounds=N] [--in-place]
 
-Measures all_reduce of float32 (sum) between processes of one host over shared memory, beside Open MPI, Gloo (ring and bcube,
-loopback TCP) and PyTorch's Gloo, in one run, taking turns; and what the machine's memory allows.
+Measures all_reduce of float32 (sum) between processes of one host over shared memory, beside Open MPI, Gloo
+(ring and bcube, loopback TCP) and PyTorch's Gloo, in one run, taking turns;
+and what the machine's memory allows.
 
-A row has the form of nccl-tests: size, count, type, redop, time, algbw, busbw, #wrong. A time is the median over rounds of
-medians over batches of calls that follow each other (tests/bench/collective/reduce_rows.h); input and output are different
-buffers unless --in-place (PyTorch has nothing but in place). #wrong counts elements of rank 0's result that are not exact.
-busbw = algbw × 2(n-1)/n.
+A row has the form of nccl-tests: size, count, type, redop, time, algbw, busbw, #wrong. A time is the median
+over rounds of medians over batches of calls that follow each other (tests/bench/collective/reduce_rows.h);
+input and output are different buffers unless --in-place (PyTorch has nothing but in place). #wrong counts
+elements of rank 0's result that are not exact. busbw = algbw × 2(n-1)/n.
 
-Ours is collective_shared_bench of a build with -Dbench=enabled in `build`. The peers are built here: Open MPI's by mpicxx, Gloo's
-with Debian's libgloo-dev, PyTorch is where `scripts/bench setup-peers torch` puts it; one that is missing is left out.
+Ours is collective_shared_bench of a build with -Dbench=enabled in `build`. The peers are built here: Open
+MPI's by mpicxx, Gloo's with Debian's libgloo-dev, PyTorch is where `scripts/bench setup-peers torch` puts it;
+one that is missing is left out.
 """
 
 import os
@@ -37,11 +39,13 @@ def build_peers(folder):
     flags = ["-O2", "-std=c++20", f"-I{ROOT}"]
     builds = {
         "mpi_peer": ["mpicxx", *flags, str(HERE / "mpi_peer.cc"), "-o", f"{folder}/mpi_peer"],
-        "gloo_peer": ["g++", *flags, str(HERE / "gloo_peer.cc"), "-o", f"{folder}/gloo_peer", "-lgloo", "-lpthread"],
+        "gloo_peer": ["g++", *flags, str(HERE / "gloo_peer.cc"), "-o", f"{folder}/gloo_peer", "-lgloo",
+                      "-lpthread"],
     }
     built = {}
     for name, command in builds.items():
-        done = shutil.which(command[0]) and subprocess.run(command, capture_output=True, text=True, check=False)
+        done = (shutil.which(command[0]) and subprocess.run(command, capture_output=True, text=True,
+                                                            check=False))
         built[name] = bool(done) and done.returncode == 0
         if not built[name]:
             print(f"{name} cannot be built ({command[0]}, libopenmpi-dev, libgloo-dev): left out")
@@ -65,7 +69,8 @@ def sides(built, ranks, how, sizes, folder):
     """(name, what measures it) for all sides that are there."""
     words = [how, *map(str, sizes)]
     mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
-    mpirun += ["--bind-to", "core" if ranks <= os.cpu_count() else "none", "-np", str(ranks), f"{folder}/mpi_peer"]
+    mpirun += ["--bind-to", "core" if ranks <= os.cpu_count() else "none", "-np", str(ranks),
+               f"{folder}/mpi_peer"]
 
     def gloo(algorithm):
         with tempfile.TemporaryDirectory(dir=folder) as store:
@@ -75,7 +80,8 @@ def sides(built, ranks, how, sizes, folder):
     def torch():
         python = os.path.join(peers.folder_of("torch"), "bin", "python")
         with tempfile.TemporaryDirectory(dir=folder) as store:
-            return rows_of([[python, str(HERE / "torch_peer.py"), f"{store}/store", str(r), str(ranks), *words]
+            return rows_of([[python, str(HERE / "torch_peer.py"), f"{store}/store", str(r), str(ranks),
+                             *words]
                             for r in range(ranks)])
 
     found = [("fleetrun", lambda: rows_of([[str(OURS), str(ranks), *words]]))]
@@ -91,7 +97,8 @@ def sides(built, ranks, how, sizes, folder):
 def print_rows(name, ranks, results, sizes):
     """nccl-tests' table of one side; {size: microseconds}."""
     print(f"\n# {name}, {ranks} ranks")
-    print(f"#{'size (B)':>12} {'count':>10} {'type':>7} {'redop':>6} {'time (us)':>12} {'algbw':>8} {'busbw':>8} {'#wrong':>7}")
+    print(f"#{'size (B)':>12} {'count':>10} {'type':>7} {'redop':>6} {'time (us)':>12} {'algbw':>8} "
+          f"{'busbw':>8} {'#wrong':>7}")
     times = {}
     for size in sizes:
         times[size] = statistics.median(result[size][0] for result in results)
@@ -111,12 +118,15 @@ def print_ratios(times, sizes):
 
 
 def print_limits():
-    text = subprocess.run([str(OURS), "limits"], capture_output=True, text=True, check=True, timeout=LIMIT).stdout
-    limits = {(kind, int(threads)): float(rate) for _, kind, threads, rate in map(str.split, text.splitlines())}
+    text = subprocess.run([str(OURS), "limits"], capture_output=True, text=True, check=True,
+                          timeout=LIMIT).stdout
+    limits = {(kind, int(threads)): float(rate)
+              for _, kind, threads, rate in map(str.split, text.splitlines())}
     print("\n# memory, 128 MiB buffers, GB/s read and written: " +
           ", ".join(f"{kind} {threads} threads {rate:.1f}" for (kind, threads), rate in limits.items()))
     # Each of two ranks reduces half of both inputs (3 halves of traffic) and copies the other half (2).
-    print(f"# so 2 ranks with buffers of their own could reach {limits['add', 2] / 5:.2f} GB/s: 5 bytes for each byte")
+    print(f"# so 2 ranks with buffers of their own could reach {limits['add', 2] / 5:.2f} GB/s: "
+          "5 bytes for each byte")
 
 
 def main():

@@ -1,4 +1,5 @@
-// Gloo's side of scripts/bench collective, over loopback TCP: gloo_peer FOLDER RANK SIZE ring|bcube in|out BYTES…
+// Gloo's side of scripts/bench collective, over loopback TCP:
+// gloo_peer FOLDER RANK SIZE ring|bcube in|out BYTES…
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/math.h>

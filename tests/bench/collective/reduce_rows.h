@@ -1,7 +1,9 @@
-// What every program of `scripts/bench collective` measures in the same way: all_reduce of float32 (sum), by sizes.
+// What every program of `scripts/bench collective` measures in the same way:
+// all_reduce of float32 (sum), by sizes.
 //
 // A figure is the median over batches of calls that follow each other, after a barrier; rank 0 prints
-// "row BYTES MICROSECONDS WRONG" for each size, WRONG being the elements of rank 0's last result that are not exact.
+// "row BYTES MICROSECONDS WRONG" for each size, WRONG being the elements
+// of rank 0's last result that are not exact.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,7 @@
-"""PyTorch's side of scripts/bench collective: torch_peer.py FILE RANK SIZE in|out BYTES…  Gloo, in place; one thread."""
+"""PyTorch's side of scripts/bench collective, on Gloo, in place, with one thread.
+
+usage: torch_peer.py FILE RANK SIZE in|out BYTES…
+"""
 
 import statistics
 import sys
@@ -10,7 +13,8 @@ import torch.distributed as dist
 
 def measure(rank, size, count_bytes):
     count = count_bytes // 4
-    calls = 200 if count_bytes <= 65536 else 20 if count_bytes <= 1 << 20 else 4 if count_bytes <= 8 << 20 else 1
+    calls = (200 if count_bytes <= 65536 else 20 if count_bytes <= 1 << 20 else 4 if count_bytes <= 8 << 20
+             else 1)
     batches = 31 if count_bytes <= 8 << 20 else 15
     values = torch.zeros(count)
     figures = []
@@ -26,7 +30,8 @@ def measure(rank, size, count_bytes):
     dist.all_reduce(values)
     wanted = sum((elements + r * 7) % 5 for r in range(size)).to(torch.float32)
     if rank == 0:
-        print(f"row {count_bytes} {statistics.median(figures):.3f} {int((values != wanted).sum())}", flush=True)
+        print(f"row {count_bytes} {statistics.median(figures):.3f} {int((values != wanted).sum())}",
+              flush=True)
 
 
 def main():

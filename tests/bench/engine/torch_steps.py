@@ -1,5 +1,6 @@
-"""Trains the network of train_in_memory.py with PyTorch, in the fastest of its usual ways (one lookup for all slots), and
-writes seconds of passes over as many examples. The data are random batches in memory; threads share each batch.
+"""Trains the network of train_in_memory.py with PyTorch, in the fastest of its usual ways (one lookup for all
+slots), and writes seconds of passes over as many examples.
+The data are random batches in memory; threads share each batch.
 """
 
 import argparse
@@ -39,7 +40,8 @@ def main():
     torch.manual_seed(1)
     network, size = Network(), arguments.batch_size
     optimizer = torch.optim.SGD(network.parameters(), lr=0.01)
-    batches = [(torch.randint(0, 100_000, (size, SLOTS)), torch.rand(size, DENSE), torch.randint(0, 2, (size,)))
+    batches = [(torch.randint(0, 100_000, (size, SLOTS)), torch.rand(size, DENSE),
+                torch.randint(0, 2, (size,)))
                for _ in range(max(1, arguments.rows // size))]
     seconds = []
     for _ in range(arguments.epochs):

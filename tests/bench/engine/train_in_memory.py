@@ -1,7 +1,7 @@
 """Trains the CTR network on data in memory, in one process, and writes how long each pass took.
 
-One script for both sides of `scripts/bench engine`: run with Paddle, and with fleetrun's alias package `paddle` on
-PYTHONPATH. 26 slots x 10 from one table, 13 floats, layers of 400 x 400 x 400, two classes, SGD.
+One script for both sides of `scripts/bench engine`: run with Paddle, and with fleetrun's alias package
+`paddle` on PYTHONPATH. 26 slots x 10 from one table, 13 floats, layers of 400 x 400 x 400, two classes, SGD.
 """
 
 import argparse
@@ -21,7 +21,8 @@ def build():
     ids = [paddle.static.data(name=f"C{i}", shape=[None, 1], dtype="int64") for i in range(SLOTS)]
     label = paddle.static.data(name="label", shape=[None, 1], dtype="int64")
     table = paddle.ParamAttr(name="rows", initializer=paddle.nn.initializer.Uniform(-0.01, 0.01))
-    rows = [paddle.static.nn.embedding(input=one, size=[ROWS, WIDTH], is_sparse=True, param_attr=table) for one in ids]
+    rows = [paddle.static.nn.embedding(input=one, size=[ROWS, WIDTH], is_sparse=True, param_attr=table)
+            for one in ids]
     layer = paddle.concat([*(paddle.reshape(one, [-1, WIDTH]) for one in rows), dense], axis=1)
     width = DENSE + SLOTS * WIDTH
     for size in (400, 400, 400, 2):
@@ -48,7 +49,8 @@ def main():
     executor = paddle.static.Executor(paddle.CPUPlace())
     executor.run(paddle.static.default_startup_program())
     dataset = paddle.distributed.InMemoryDataset()
-    dataset.init(use_var=inputs, pipe_command="cat", batch_size=arguments.batch_size, thread_num=arguments.threads)
+    dataset.init(use_var=inputs, pipe_command="cat", batch_size=arguments.batch_size,
+                 thread_num=arguments.threads)
     dataset.set_filelist(sorted(glob.glob(os.path.join(arguments.data, "part-*"))))
     dataset.load_into_memory()
     seconds = []

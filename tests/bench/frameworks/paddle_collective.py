@@ -1,4 +1,5 @@
-"""Paddle 3.3.1 data-parallel training on the CPU, as its documentation has it: nothing in here knows fleetrun."""
+"""Paddle 3.3.1 data-parallel training on the CPU, as its documentation has it:
+nothing in here knows fleetrun."""
 
 import numpy as np
 import paddle

@@ -1,4 +1,5 @@
-"""Paddle 2.6.2 on a parameter server, asynchronously, as its quick start has it: nothing in here knows fleetrun.
+"""Paddle 2.6.2 on a parameter server, asynchronously, as its quick start has it:
+nothing in here knows fleetrun.
 
 Every trainer reads a file of its own by QueueDataset; Paddle prints the loss every 100 batches.
 """
@@ -18,7 +19,8 @@ fleet.init(is_collective=False)
 ids = [paddle.static.data(name=f"C{i}", shape=[None, 1], dtype="int64") for i in range(2)]
 label = paddle.static.data(name="label", shape=[None, 1], dtype="int64")
 rows = [paddle.reshape(paddle.static.nn.sparse_embedding(input=one, size=[KEYS, WIDTH],
-                                                         param_attr=paddle.ParamAttr(name="rows")), [-1, WIDTH])
+                                                         param_attr=paddle.ParamAttr(name="rows")),
+                                                         [-1, WIDTH])
         for one in ids]
 hidden = paddle.static.nn.fc(x=paddle.concat(rows, axis=1), size=32, activation="relu")
 loss = paddle.mean(paddle.nn.functional.cross_entropy(paddle.static.nn.fc(x=hidden, size=2), label))

@@ -32,7 +32,8 @@ def train(rank, size):
 def main():
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
-    assert rank == int(os.environ["RANK"]) and int(os.environ["LOCAL_RANK"]) < int(os.environ["LOCAL_WORLD_SIZE"])
+    assert (rank == int(os.environ["RANK"])
+            and int(os.environ["LOCAL_RANK"]) < int(os.environ["LOCAL_WORLD_SIZE"]))
     losses = train(rank, size)
     print(f"rank {rank} of {size}: loss {losses[0]:.4f} -> {losses[-1]:.4f}", flush=True)
     dist.barrier()

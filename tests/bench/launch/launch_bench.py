@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """usage: scripts/bench launch [--quick] [--rows NAMES] [--containment LEVEL] [--json FILE] [--seed N]
 
-Measures fleetrun beside Paddle 3.3.1's launcher, torchrun and mpirun: how long a launch takes, how soon the others are
-gone when one process dies, how soon it runs again, how long a stop takes, and what fleetrun itself uses meanwhile.
+Measures fleetrun beside Paddle 3.3.1's launcher, torchrun and mpirun: how long a launch takes, how soon the
+others are gone when one process dies, how soon it runs again, how long a stop takes,
+and what fleetrun itself uses meanwhile.
 
-The launchers take turns in one run, in an order that is shuffled for each round, so that a busy moment of the machine
-hits all of them. The processes are C programs in pause() (worker.c); a death is timed by the process that dies. The
-floor of a launch is a bare loop of posix_spawn and waitpid, in Python and in C. A figure is the median, in brackets the
-smallest and the largest; a ratio is taken within a round, to the floor (launch) or to fleetrun (the peers' columns).
+The launchers take turns in one run, in an order that is shuffled for each round, so that a busy moment of the
+machine hits all of them. The processes are C programs in pause() (worker.c); a death is timed by the process
+that dies. The floor of a launch is a bare loop of posix_spawn and waitpid, in Python and in C. A figure is
+the median, in brackets the smallest and the largest; a ratio is taken within a round, to the floor (launch)
+or to fleetrun (the peers' columns).
 
   --rows   a comma-separated choice of: ROWS
   --quick  a few rounds of the fast launchers, one of the slow ones
 
-fleetrun is --fleetrun, $FLEETRUN_BIN, or .venv/bin/fleetrun. The peers are where `scripts/bench setup-peers` puts them; one
-that is missing is left out.
+fleetrun is --fleetrun, $FLEETRUN_BIN, or .venv/bin/fleetrun. The peers are where `scripts/bench setup-peers`
+puts them; one that is missing is left out.
 """
 
 import argparse
@@ -39,7 +41,8 @@ COLUMNS = ("fleetrun", "Paddle 3.3.1", "torchrun", "mpirun")
 
 def find_peers(options):
     """The launchers that are here, fleetrun first."""
-    found = [launchers.fleetrun(options.fleetrun, [f"--containment={options.containment}"] if options.containment else [])]
+    found = [launchers.fleetrun(options.fleetrun,
+                                [f"--containment={options.containment}"] if options.containment else [])]
     for name, make in (("paddle33", launchers.paddle), ("torch", launchers.torchrun)):
         if peers.is_there(name):
             found.append(make(peers.folder_of(name)))
@@ -119,7 +122,8 @@ def table_lines(row, results, hung):
         cells = [title, target]
         ours = by_round(results, "fleetrun", what)
         floor = by_round(results, row.floors[0], what) if row.floors else {}
-        floors = [f"{spread(list(v.values()), row.unit)}" for f in row.floors if (v := by_round(results, f, what))]
+        floors = [f"{spread(list(v.values()), row.unit)}" for f in row.floors
+                  if (v := by_round(results, f, what))]
         cells.append(" / ".join(floors) or "–")
         for column in COLUMNS:
             theirs = by_round(results, column, what)
@@ -128,14 +132,17 @@ def table_lines(row, results, hung):
                 continue
             text = spread(list(theirs.values()), row.unit)
             ratio = ratios(theirs, floor if column == "fleetrun" else ours)
-            cells.append(text + (f", {ratio}" if ratio else "") + (f", hung {hung[column]}" if hung.get(column) else ""))
+            cells.append(text + (f", {ratio}" if ratio else "") +
+                         (f", hung {hung[column]}" if hung.get(column) else ""))
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
 def heading(options, fleetrun):
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    print(f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, load {os.getloadavg()[0]:.1f}, seed {options.seed}")
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
+                  if line.startswith("model name")), "?")
+    print(f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, "
+          f"load {os.getloadavg()[0]:.1f}, seed {options.seed}")
     print(f"containment: {rows.containment_of(fleetrun)}\n")
     print("| what | target | floor: loop in Python / in C | " + " | ".join(COLUMNS) + " |")
     print("|---" * (3 + len(COLUMNS)) + "|", flush=True)
@@ -174,7 +181,8 @@ def main():
             if missing:
                 print(f"| {row.measures[0][1]} | left out: {missing} |", flush=True)
                 continue
-            results, hung = measure(row, {name: name for name in row.floors} | contestants, options, generator)
+            results, hung = measure(row, {name: name for name in row.floors} | contestants, options,
+                                    generator)
             everything[row.name] = {"unit": row.unit, "results": results, "hung": hung}
             print("\n".join(table_lines(row, results, hung)), flush=True)
     if options.json:

@@ -28,7 +28,8 @@ class Launcher:
         self.name, self.argv, self.path = name, argv, path
 
     def environment(self):
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "FLEETRUN_", "TORCHELASTIC_", "OMPI_"))}
+        kept = {k: v for k, v in os.environ.items()
+                if not k.startswith(("PADDLE_", "FLEETRUN_", "TORCHELASTIC_", "OMPI_"))}
         kept.update(OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
         if self.path:
             kept["PATH"] = self.path + os.pathsep + kept["PATH"]
@@ -53,7 +54,8 @@ def paddle(folder):
 
 def torchrun(folder):
     def argv(n, restarts=0, grace=None):
-        return [f"{folder}/bin/torchrun", "--standalone", f"--max-restarts={restarts}", f"--nproc-per-node={n}", "--no-python"]
+        return [f"{folder}/bin/torchrun", "--standalone", f"--max-restarts={restarts}",
+                f"--nproc-per-node={n}", "--no-python"]
 
     return Launcher("torchrun", argv, f"{folder}/bin")
 
@@ -179,7 +181,8 @@ def scratch_directory():
 
 
 def own_processes(launcher_pid, workers):
-    """The launcher and what it has started for itself: everything below it that is neither worker nor worker's parent shell."""
+    """The launcher and what it has started for itself:
+    everything below it that is neither worker nor worker's parent shell."""
     below = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -18,13 +18,15 @@ def containment_of(fleetrun):
     """The level that fleetrun says that it reached, or what it said."""
     with launchers.scratch_directory() as directory:
         done = subprocess.run([*fleetrun.argv(1), "/bin/true"], cwd=directory, env=fleetrun.environment(),
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                              text=True)
     words = [line for line in done.stderr.splitlines() if "Containment: " in line]
     return words[0].split("Containment: ")[1] if words else "not said"
 
 
 class Row:
-    """`measures`: (key, title, target). `counts`: runs of each contestant; --quick takes the second number."""
+    """`measures`: (key, title, target). `counts`: runs of each contestant;
+    --quick takes the second number."""
 
     floors = ()
     unit = "ms"
@@ -59,16 +61,19 @@ class Launch(Row):
         if contestant == LOOPS[0]:
             return {"wall": 1000 * self.python_loop()}
         if contestant == LOOPS[1]:
-            done = subprocess.run([self.programs["spawn_loop"], str(self.count)], check=True, capture_output=True)
+            done = subprocess.run([self.programs["spawn_loop"], str(self.count)], check=True,
+                                  capture_output=True)
             return {"wall": 1000 * float(done.stdout)}
         argv, environment = [*contestant.argv(self.count), "/bin/true"], contestant.environment()
         with launchers.scratch_directory() as directory:
             begin = time.perf_counter()
             process = subprocess.Popen(argv, cwd=directory, env=environment, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            # Waiting with a timeout would look at growing intervals, which is all that one would measure then.
+            # Waiting with a timeout would look at growing intervals,
+            # which is all that one would measure then.
             pidfd = os.pidfd_open(process.pid)
-            ended, _, _ = select.select([pidfd], [], [], 15 if contestant.name == "mpirun" else launchers.LIMIT)
+            ended, _, _ = select.select([pidfd], [], [],
+                                        15 if contestant.name == "mpirun" else launchers.LIMIT)
             seconds = time.perf_counter() - begin
             os.close(pidfd)
             if not ended:
@@ -179,9 +184,11 @@ ROWS = [
             counts((30, 5), NONE, (7, 1), NONE)),
     Stop("stop256", "SIGTERM → 256 processes and the launcher gone", "300 ms", 256,
          counts((7, 2), (1, 0), (1, 0), (3, 1))),
-    Stop("stubborn64", f"the same, 64 that ignore SIGTERM, `--grace {GRACE}` (torchrun's is 30 s, mpirun's 1 s)",
+    Stop("stubborn64",
+         f"the same, 64 that ignore SIGTERM, `--grace {GRACE}` (torchrun's is 30 s, mpirun's 1 s)",
          f"{1000 * GRACE + 500:,} ms", 64, counts((3, 1), (1, 0), (1, 0), (3, 1)), stubborn=True),
     Idle("idle-cpu", ("value", "64 idle: CPU of the launcher, % of a core", "0.1 %"), "%",
          counts((1, 1), (1, 0), (1, 0), (1, 1)), None),
-    Idle("idle-memory", ("value", "… its peak memory", "10 MB"), "MB", counts((3, 1), (1, 0), (1, 0), (3, 1)), "VmHWM"),
+    Idle("idle-memory", ("value", "… its peak memory", "10 MB"), "MB", counts((3, 1), (1, 0), (1, 0), (3, 1)),
+         "VmHWM"),
 ]

@@ -1,8 +1,8 @@
 """Trains a CTR network on a parameter server, asynchronously, and writes how long each pass took.
 
-One script for both sides of `scripts/bench ps`: it says `import paddle` and runs under Paddle's fleetrun, and under
-`fleetrun --compat=paddle`. Shape: 26 slots x 10 from one sparse table, 13 floats, layers as --hidden has them, two
-classes. With --local no server: the same network, trained in one process.
+One script for both sides of `scripts/bench ps`: it says `import paddle` and runs under Paddle's fleetrun, and
+under `fleetrun --compat=paddle`. Shape: 26 slots x 10 from one sparse table, 13 floats, layers as --hidden
+has them, two classes. With --local no server: the same network, trained in one process.
 """
 
 import argparse
@@ -27,7 +27,8 @@ def build(hidden, on_servers):
     if not on_servers:
         def embedding(**arguments):
             return paddle.static.nn.embedding(is_sparse=True, **arguments)
-    rows = [paddle.reshape(embedding(input=one, size=[1000001, WIDTH], param_attr=table), [-1, WIDTH]) for one in ids]
+    rows = [paddle.reshape(embedding(input=one, size=[1000001, WIDTH], param_attr=table), [-1, WIDTH])
+            for one in ids]
     layer = paddle.concat([dense, *rows], axis=1)
     width = DENSE + SLOTS * WIDTH
     for size in (*hidden, 2):
@@ -77,7 +78,8 @@ def main():
         dataset.init(use_var=inputs, pipe_command="cat", batch_size=arguments.batch_size, thread_num=1)
         dataset.set_filelist(sorted(glob.glob(os.path.join(arguments.data, "part-*"))))
         start = time.monotonic()
-        executor.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss], fetch_info=["loss"],
+        executor.train_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[loss],
+                                    fetch_info=["loss"],
                                     print_period=10)
         seconds.append(time.monotonic() - start)
     with open(report + ".part", "w") as file:

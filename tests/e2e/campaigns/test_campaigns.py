@@ -12,12 +12,14 @@ import pytest
 from fleetrun_job import clean_environment, find_fleetrun
 
 CAMPAIGNS = pathlib.Path(__file__).resolve().parents[2] / "campaigns"
-COUNTS = {"orphans": 24, "ports": 4, "short_lived": 60, "chaos": 4, "ps_kills": 3, "trainer_kills": 2}  # others: 10
+# others: 10
+COUNTS = {"orphans": 24, "ports": 4, "short_lived": 60, "chaos": 4, "ps_kills": 3, "trainer_kills": 2}
 MORE = {"chaos": ["--pause=0.5:1"]}
 
 
 def scripts():
-    """Every script of the folder that is a campaign: it says so by using campaign.main or printing the last line."""
+    """Every script of the folder that is a campaign: it says so by using campaign.main
+    or printing the last line."""
     return sorted(path for path in CAMPAIGNS.glob("*.py") if os.access(path, os.X_OK))
 
 

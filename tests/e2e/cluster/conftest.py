@@ -1,4 +1,5 @@
-"""What the tests on several hosts share: hosts made once for a folder of tests, and as new before each of them."""
+"""What the tests on several hosts share: hosts made once for a folder of tests,
+and as new before each of them."""
 
 import cluster_job
 import hosts_rig
@@ -16,7 +17,8 @@ def all_hosts(tmp_path_factory):
 
 @pytest.fixture
 def rig(all_hosts):
-    """Five hosts h1 to h5 (tests/support/hosts_rig.py), as new; what a test leaves running on them is killed."""
+    """Five hosts h1 to h5 (tests/support/hosts_rig.py), as new;
+    what a test leaves running on them is killed."""
     all_hosts.reset()
     yield all_hosts
     all_hosts.reset()

@@ -1,4 +1,5 @@
-"""F39: between a host and the coordinator lies a wire that is slow, cuts bytes in pieces, loses, repeats or changes them."""
+"""F39: between a host and the coordinator lies a wire that is slow,
+cuts bytes in pieces, loses, repeats or changes them."""
 
 import pytest
 
@@ -9,7 +10,8 @@ from fxproxy import Proxy
 @pytest.fixture
 def wire(rig):
     """A proxy on h3 through which a host reaches the coordinator on h1."""
-    with Proxy(to=(rig.hosts[0].address, 6768), listen=(rig.hosts[2].address, 6768), host=rig.hosts[2]) as proxy:
+    with Proxy(to=(rig.hosts[0].address, 6768), listen=(rig.hosts[2].address, 6768),
+               host=rig.hosts[2]) as proxy:
         yield proxy
 
 
@@ -59,7 +61,8 @@ def test_a_meeting_that_breaks_off_is_tried_again(rig, team, wire, what):
 
 
 def test_a_world_that_is_cut_off_on_its_way_is_told_again(rig, team, wire):
-    """h2 has joined, and its world is lost: h1 starts by it, h2 does when it has dialled anew, in the same epoch."""
+    """h2 has joined, and its world is lost: h1 starts by it,
+    h2 does when it has dialled anew, in the same epoch."""
     h1, *_ = rig.hosts
     wire.do("down limit 150 rst")
     meet_over(rig, team)

@@ -1,4 +1,5 @@
-"""What the hosts of a job tell strangers: nothing. Secrets, listeners, what passes the network, clients that only stay."""
+"""What the hosts of a job tell strangers: nothing. Secrets, listeners,
+what passes the network, clients that only stay."""
 
 import base64
 import os
@@ -36,7 +37,8 @@ def test_different_secrets_are_told_on_both_sides_with_what_to_do(rig, team):
     jobs = team.meet([h1, h2], "--nnodes=2", "--join_timeout=6")
     jobs[0].says("secret")
     jobs[1].finish(8)
-    assert jobs[1].status == 125 and "another secret" in jobs[1].err and "\n  hint: copy the same file" in jobs[1].err, jobs[1].err
+    assert (jobs[1].status == 125 and "another secret" in jobs[1].err
+            and "\n  hint: copy the same file" in jobs[1].err), jobs[1].err
     assert "10.77.0.2" in jobs[0].err or "h2" in jobs[0].err
     for job in jobs:
         assert secret_file(job.host).read_text().strip() not in job.out + job.err
@@ -85,7 +87,8 @@ def test_without_a_secret_hosts_meet_only_when_all_say_insecure(rig, team):
 def spellings(secret):
     """How somebody who writes a secret down would write it, whole and in part."""
     text = secret.hex()
-    return [secret, secret[:8], secret[-8:], text.encode(), text.upper().encode(), base64.b64encode(secret)[:40],
+    return [secret, secret[:8], secret[-8:], text.encode(), text.upper().encode(),
+            base64.b64encode(secret)[:40],
             base64.urlsafe_b64encode(secret)[:40]]
 
 
@@ -97,7 +100,8 @@ def test_nothing_that_passes_the_network_holds_a_secret(rig, team, how):
         if how == "master":
             team.meet([h1, h2, h3], "--nnodes=3", "--server_num=1", "--trainer_num=1")
         else:
-            team.from_here(h1, "h1:servers=1:trainers=1,h2:servers=1:trainers=1,h3:servers=1:trainers=1", "--run_mode=ps")
+            team.from_here(h1, "h1:servers=1:trainers=1,h2:servers=1:trainers=1,h3:servers=1:trainers=1",
+                           "--run_mode=ps")
         world = team.wait_for_world(3, servers=3)
         files = {one["host"]: one["environment"]["FLEETRUN_SECRET_FILE"] for one in world.values()}
         jobs = {host.read(files[host.name]).strip() for host in (h1, h2, h3)}
@@ -153,7 +157,8 @@ def test_two_thousand_idle_connections_do_not_keep_four_hosts_from_meeting(rig, 
     while (h1.address, PORT) not in h1.listeners():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    stranger = h5.popen([sys.executable, "-c", IDLE, h1.address, PORT, 2000], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    stranger = h5.popen([sys.executable, "-c", IDLE, h1.address, PORT, 2000], stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE, text=True)
     assert int(stranger.stdout.readline()) > 100
     begin = time.time()
     team.meet([h2, h3, h4], "--nnodes=4")
@@ -166,7 +171,8 @@ def test_two_thousand_idle_connections_do_not_keep_four_hosts_from_meeting(rig, 
 
 
 def test_proxies_of_the_environment_are_passed_on_and_not_used(rig, team):
-    proxies = {"http_proxy": "http://10.77.0.5:1", "https_proxy": "http://10.77.0.5:1", "HTTP_PROXY": "http://10.77.0.5:1",
+    proxies = {"http_proxy": "http://10.77.0.5:1", "https_proxy": "http://10.77.0.5:1",
+               "HTTP_PROXY": "http://10.77.0.5:1",
                "no_proxy": "example.org"}
     for host in rig.hosts[:2]:
         team.start(host, "--nnodes=2", environment=host.environment(**proxies))

@@ -11,7 +11,8 @@ def diagnose(host, *arguments):
 
 
 def problems(diagnosis):
-    return {(tuple(f["hosts"]), f["check"]): f["what"] for f in diagnosis["findings"] if f["severity"] == "problem"}
+    return {(tuple(f["hosts"]), f["check"]): f["what"] for f in diagnosis["findings"]
+            if f["severity"] == "problem"}
 
 
 def cannot_dial(diagnosis):
@@ -43,7 +44,8 @@ def test_a_firewall_in_one_direction_is_seen_as_one(rig):
     h1, h2, h3, *_ = rig.hosts
     # h3 lets h2 in at ssh's port only; h3's own connections are answered.
     h3.nft("add table inet cut\nadd chain inet cut in { type filter hook input priority -300; }\n"
-           f"add rule inet cut in ip saddr {h2.address} tcp flags & (syn | ack) == syn tcp dport != 22 drop\n")
+           f"add rule inet cut in ip saddr {h2.address} tcp flags & (syn | ack) == syn tcp dport != 22 "
+           "drop\n")
     diagnosis = diagnose(h1, "--hosts=h1,h2,h3")
     assert cannot_dial(diagnosis) == {("h2", "h3")}
     assert problems(diagnosis) == {

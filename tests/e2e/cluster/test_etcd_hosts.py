@@ -22,8 +22,10 @@ def etcd(rig):
     host = rig.hosts[4]
     url = f"http://{host.address}:2379"
     peer = f"http://{host.address}:2380"
-    host.popen([shutil.which("etcd"), "--data-dir", host.rig.place / "etcd", "--listen-client-urls", url, "--advertise-client-urls",
-                url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"],
+    host.popen([shutil.which("etcd"), "--data-dir", host.rig.place / "etcd", "--listen-client-urls", url,
+                "--advertise-client-urls",
+                url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster",
+                f"default={peer}"],
                stdout=open(host.own / "etcd.log", "wb"), stderr=open(host.own / "etcd.log", "ab"))
     wait_until(lambda: "serving insecure client requests" in (host.own / "etcd.log").read_text(), "etcd")
     yield host
@@ -41,7 +43,8 @@ class Trio:
     def __init__(self, rig, team, etcd):
         self.team, self.etcd, self.hosts = team, etcd, rig.hosts[:3]
         for host in self.hosts:
-            team.jobs.append(host.start(f"--master=etcd://{etcd.name}", "--log_level=DEBUG", "--python", sys.executable, *ELASTIC,
+            team.jobs.append(host.start(f"--master=etcd://{etcd.name}", "--log_level=DEBUG", "--python",
+                                        sys.executable, *ELASTIC,
                                         *team.script))
         self.first = team.wait_for_world(3, seconds=LONG)
 
@@ -87,8 +90,10 @@ def test_a_coordinator_that_is_cut_off_from_all_is_replaced_and_comes_back(trio)
 def test_a_coordinator_that_only_etcd_cannot_hear_is_replaced_and_comes_back(trio):
     leader = trio.leader()
     trio.etcd.deaf_to(leader)
-    # The others know it, and may take it in before they have formed without it: then there is no world of two.
-    wait_until(lambda: max(record["epoch"] for record in trio.team.records()) > epoch_of(trio.first), "another epoch", LONG)
+    # The others know it, and may take it in before they have formed without it:
+    # then there is no world of two.
+    wait_until(lambda: max(record["epoch"] for record in trio.team.records()) > epoch_of(trio.first),
+               "another epoch", LONG)
     trio.etcd.hears()
     third = trio.team.wait_for_world(3, after=epoch_of(trio.first), seconds=LONG)
     assert hosts_in(third) == ["h1", "h2", "h3"]
@@ -101,7 +106,8 @@ def test_nothing_changes_while_etcd_is_cut_off_from_all(trio):
     job.says("has not answered for 2 s: what runs goes on")
     # Longer than any lease: nobody is elected, and nobody stops.
     steps = trio.team.steps()
-    wait_until(lambda: all(trio.team.steps()[who][0] > at + 4 for who, (at, _) in steps.items()), "steps of all")
+    wait_until(lambda: all(trio.team.steps()[who][0] > at + 4 for who, (at, _) in steps.items()),
+               "steps of all")
     assert {record["epoch"] for record in trio.team.records()} == {epoch_of(trio.first)}
     trio.etcd.link(up=True)
     trio.finish()

@@ -1,4 +1,5 @@
-"""Jobs over a list of hosts, started through an ssh that stands in for the real one (tests/support/fake_ssh.py)."""
+"""Jobs over a list of hosts, started through an ssh that stands in for the real one
+(tests/support/fake_ssh.py)."""
 
 import json
 import os
@@ -49,7 +50,8 @@ class Hosts:
 
     def start(self, *arguments, environment=None, **options):
         environment = environment or self.environment()
-        return self.work.start("--ssh", FAKE, "--python", self.python, *arguments, environment=environment, **options)
+        return self.work.start("--ssh", FAKE, "--python", self.python, *arguments, environment=environment,
+                               **options)
 
     def run(self, *arguments, seconds=30, **options):
         return self.start(*arguments, **options).finish(seconds)
@@ -66,15 +68,18 @@ def hosts(work, python):
 
 def lines_of(job):
     """{"h1:trainer 0": what it printed, as JSON}"""
-    return {name.strip(): json.loads(text) for name, text in (line.split(" | ", 1) for line in job.out.splitlines())}
+    return {name.strip(): json.loads(text)
+            for name, text in (line.split(" | ", 1) for line in job.out.splitlines())}
 
 
 def test_ranks_are_prefix_sums_over_uneven_slots(hosts, work):
     work.script("report.py", REPORT)
-    job = hosts.run("--hosts", "h1,me@h2:3,h3:2", "--nproc_per_node", "1", "--show", "all", "report.py", "--lr", "0.1")
+    job = hosts.run("--hosts", "h1,me@h2:3,h3:2", "--nproc_per_node", "1", "--show", "all", "report.py",
+                    "--lr", "0.1")
     assert job.status == 0, job.err
     lines = lines_of(job)
-    assert sorted(lines) == [f"h{host}:trainer {rank}" for host, rank in ((1, 0), (2, 1), (2, 2), (2, 3), (3, 4), (3, 5))]
+    assert sorted(lines) == [f"h{host}:trainer {rank}" for host, rank in ((1, 0), (2, 1), (2, 2), (2, 3),
+                                                                          (3, 4), (3, 5))]
     for name, line in lines.items():
         assert line["PADDLE_TRAINER_ID"] == name[-1]
         assert line["PADDLE_TRAINERS_NUM"] == "6"
@@ -91,7 +96,8 @@ def test_ranks_are_prefix_sums_over_uneven_slots(hosts, work):
 
 
 def test_only_the_first_trainer_is_shown_as_it_is(hosts, work):
-    work.script("say.py", "import os; print('rank', os.environ['PADDLE_TRAINER_ID']); print('no end', end='')")
+    work.script("say.py",
+                "import os; print('rank', os.environ['PADDLE_TRAINER_ID']); print('no end', end='')")
     job = hosts.run("--hosts", "h1:2,h2:2", "say.py")
     assert job.status == 0, job.err
     assert job.out == "rank 0\nno end"
@@ -110,7 +116,8 @@ def test_a_host_file_and_this_host_among_others(hosts, work):
 
 def test_servers_on_one_host_and_trainers_on_others(hosts, work):
     work.script("role.py", ROLE)
-    job = hosts.run("--hosts", "h1:servers=1,h2:trainers=2,h3:trainers=1", "--run_mode", "ps", "--show", "all", "role.py")
+    job = hosts.run("--hosts", "h1:servers=1,h2:trainers=2,h3:trainers=1", "--run_mode", "ps", "--show",
+                    "all", "role.py")
     assert job.status == 0, job.err
     assert sorted(line.replace("  ", " ") for line in job.out.splitlines()) == [
         "h1:server 0 | PSERVER 1",
@@ -122,18 +129,25 @@ def test_servers_on_one_host_and_trainers_on_others(hosts, work):
 
 
 def test_every_byte_arrives(hosts, work):
-    arguments = ["", *(chr(byte).encode("latin-1") for byte in range(1, 256)), bytes(range(1, 256)), "$(touch pwned)", "`id`"]
-    arguments += ["a b", "a\nb", "'", '"', "\\", ";", "a;touch pwned", "-x", "--", "*", "64(x2)", '{"a": [1, 2]}', "x" * 100_000, "y" * 100_000]
+    arguments = ["", *(chr(byte).encode("latin-1") for byte in range(1, 256)), bytes(range(1, 256)),
+                 "$(touch pwned)", "`id`"]
+    arguments += ["a b", "a\nb", "'", '"', "\\", ";", "a;touch pwned", "-x", "--", "*", "64(x2)",
+                  '{"a": [1, 2]}', "x" * 100_000, "y" * 100_000]
     wanted = [os.fsencode(a) for a in arguments]
-    work.script("bytes.py", "import os, sys\nwith open('got', 'wb') as f: f.write(b'\\0'.join(map(os.fsencode, sys.argv[1:] + [os.environ['ODD'], os.environ['EMPTY']])))\n")
+    work.script("bytes.py",
+                "import os, sys\nwith open('got', 'wb') as f: f.write(b'\\0'.join(map(os.fsencode, "
+                "sys.argv[1:] + [os.environ['ODD'], os.environ['EMPTY']])))\n")
     odd = bytes(range(1, 256))
-    environment = {os.fsencode(k): os.fsencode(v) for k, v in hosts.environment(EMPTY="").items()} | {b"ODD": odd}
+    environment = {os.fsencode(k): os.fsencode(v)
+                   for k, v in hosts.environment(EMPTY="").items()} | {b"ODD": odd}
     name, _, mark = "TEST_MARK=bytes".partition("=")
     import subprocess
 
     job = subprocess.run(
-        [find_fleetrun(), "--ssh", FAKE, "--hosts", "h1", "--export", "ODD,EMPTY", "--python", hosts.python, "bytes.py", *wanted],
-        cwd=work.directory, env={**environment, name.encode(): mark.encode()}, capture_output=True, timeout=30,
+        [find_fleetrun(), "--ssh", FAKE, "--hosts", "h1", "--export", "ODD,EMPTY", "--python", hosts.python,
+         "bytes.py", *wanted],
+        cwd=work.directory, env={**environment, name.encode(): mark.encode()}, capture_output=True,
+        timeout=30,
     )
     assert job.returncode == 0, job.stderr
     assert (work.directory / "got").read_bytes().split(b"\0") == [*wanted, odd, b""]
@@ -146,14 +160,17 @@ def test_variables_and_a_directory_for_the_hosts(hosts, work):
     there.mkdir()
     (there / "report.py").write_text(REPORT)
     environment = hosts.environment(GIVEN="from here", NOT="this")
-    job = hosts.run("--hosts", "h1", "--export", "GIV*", "--chdir", there, "--show", "all", "report.py", environment=environment)
+    job = hosts.run("--hosts", "h1", "--export", "GIV*", "--chdir", there, "--show", "all", "report.py",
+                    environment=environment)
     line = lines_of(job)["h1:trainer 0"]
     assert line["GIVEN"] == "from here"
     assert line["cwd"] == str(there)
 
 
 def test_a_failure_ends_the_job_everywhere_and_is_shown_once(hosts, work):
-    work.script("fail.py", "import os, sys, time\nif os.environ['PADDLE_TRAINER_ID'] == '2': sys.exit('out of luck')\ntime.sleep(60)\n")
+    work.script("fail.py",
+                "import os, sys, time\nif os.environ['PADDLE_TRAINER_ID'] == '2': "
+                "sys.exit('out of luck')\ntime.sleep(60)\n")
     job = hosts.run("--hosts", "h1:2,h2:2,h3:1", "fail.py")
     assert job.status == 1
     assert "trainer 2 on h2 exited with 1" in job.err
@@ -163,11 +180,13 @@ def test_a_failure_ends_the_job_everywhere_and_is_shown_once(hosts, work):
     assert job.survivors() == set()
 
 
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143),
+                                            (signal.SIGHUP, 129)])
 def test_a_signal_reaches_every_host(hosts, work, number, status):
     work.script("wait.py", WAIT)
     job = hosts.start("--hosts", "h1,h2", "--show", "all", "wait.py")
-    wait_until(lambda: (work.directory / "log/h2/workerlog.0").exists() and "up" in job.log("h2/workerlog.0"), "a trainer on h2")
+    wait_until(lambda: (work.directory / "log/h2/workerlog.0").exists() and "up" in job.log("h2/workerlog.0"),
+               "a trainer on h2")
     job.signal(number)
     job.finish()
     assert job.status == status, job.err
@@ -175,11 +194,14 @@ def test_a_signal_reaches_every_host(hosts, work, number, status):
 
 
 def test_a_second_signal_kills_at_once(hosts, work):
-    work.script("stubborn.py", "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + WAIT)
+    work.script("stubborn.py",
+                "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+                "signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + WAIT)
     with open(work.directory / "err", "wb") as err:
         job = hosts.start("--hosts", "h1,h2", "--grace", "60", "stubborn.py", stderr=err)
     for host in ("h1", "h2"):
-        wait_until(lambda h=host: (work.directory / f"log/{h}/workerlog.0").exists() and "up" in job.log(f"{h}/workerlog.0"), host)
+        wait_until(lambda h=host: (work.directory / f"log/{h}/workerlog.0").exists()
+                   and "up" in job.log(f"{h}/workerlog.0"), host)
     said = work.directory / "err"
     job.signal(signal.SIGINT)
     wait_until(lambda: "Terminating with signal 2" in said.read_text(), "the first signal is heard")
@@ -195,7 +217,9 @@ def test_one_host_that_is_down_leaves_nothing_on_the_good_ones(hosts, work):
     work.script("touch.py", "open('ran', 'w')")
     job = hosts.run("--hosts", "h[1-5]", "touch.py")
     assert job.status == 125
-    assert "2 of 5 hosts cannot be used; nothing was started, nor on the others:\n    h2: it does not answer" in job.err
+    assert (
+        "2 of 5 hosts cannot be used; nothing was started, nor on the others:\n    h2: it does not answer" in
+        job.err)
     assert "\n    h4: its host key is not known" in job.err
     assert "h1" not in job.err.split("error:")[1]
     assert not list(work.directory.rglob("ran"))
@@ -227,7 +251,8 @@ def test_a_connection_that_breaks_stops_what_runs_there_and_the_job(hosts, work)
     hosts.settle({"hosts": {"h2": "drop", "*": "ok"}})
     work.script("wait.py", WAIT)
     job = hosts.start("--hosts", "h1,h2", "wait.py")
-    wait_until(lambda: (work.directory / "log/h2/workerlog.0").exists() and "up" in job.log("h2/workerlog.0"), "a trainer on h2")
+    wait_until(lambda: (work.directory / "log/h2/workerlog.0").exists() and "up" in job.log("h2/workerlog.0"),
+               "a trainer on h2")
     (hosts.place / "drop-h2").touch()
     job.finish()
     assert job.status == 125, job.err
@@ -239,7 +264,8 @@ def test_a_head_that_is_killed_leaves_nothing(hosts, work):
     work.script("wait.py", WAIT)
     job = hosts.start("--hosts", "h1,h2,localhost", "wait.py")
     for host in ("h1", "h2", "localhost"):
-        wait_until(lambda h=host: (work.directory / f"log/{h}/workerlog.0").exists() and "up" in job.log(f"{h}/workerlog.0"), host)
+        wait_until(lambda h=host: (work.directory / f"log/{h}/workerlog.0").exists()
+                   and "up" in job.log(f"{h}/workerlog.0"), host)
     job.signal(signal.SIGKILL)
     job.finish()
     wait_until(lambda: not job.survivors(), "everything gone")
@@ -317,7 +343,8 @@ def test_logs_are_collected_once_however_the_hosts_share_their_files(hosts, work
     for host in ("h1", "h2"):
         brought = work.directory / "brought" / host
         assert (brought / "workerlog.0").read_text() == f"I am {host} {'x' * 300000}\n"
-        assert (brought / "workerlog.0").read_bytes() == (there / "brought" / host / "workerlog.0").read_bytes()
+        assert (brought / "workerlog.0").read_bytes() == (there / "brought" / host /
+                                                          "workerlog.0").read_bytes()
         assert not list(brought.glob(".fleetrun-*"))
 
 
@@ -338,7 +365,8 @@ def test_the_secret_is_in_no_command_line_and_no_environment(hosts, work):
     (work.directory / "secret").write_text(secret.hex() + "\n")
     (work.directory / "secret").chmod(0o600)
     job = hosts.start("--hosts", "h1,localhost", "--secret_file", work.directory / "secret", "wait.py")
-    wait_until(lambda: (work.directory / "log/h1/workerlog.0").exists() and "up" in job.log("h1/workerlog.0"), "a trainer on h1")
+    wait_until(lambda: (work.directory / "log/h1/workerlog.0").exists() and "up" in job.log("h1/workerlog.0"),
+               "a trainer on h1")
     for pid in marked_pids(job.mark):
         for what in ("cmdline", "environ"):
             try:
@@ -374,7 +402,9 @@ def test_a_rank_that_no_host_has_cannot_be_shown(hosts, work):
 
 
 def test_with_show_fail_only_what_failed_is_shown(hosts, work):
-    work.script("fail.py", "import os, sys, time\nprint('rank', os.environ['PADDLE_TRAINER_ID'], flush=True)\nif os.environ['PADDLE_TRAINER_ID'] == '3': time.sleep(0.2); sys.exit(4)\ntime.sleep(60)\n")
+    work.script("fail.py",
+                "import os, sys, time\nprint('rank', os.environ['PADDLE_TRAINER_ID'], flush=True)\n"
+                "if os.environ['PADDLE_TRAINER_ID'] == '3': time.sleep(0.2); sys.exit(4)\ntime.sleep(60)\n")
     job = hosts.run("--hosts", "h1:2,h2:2", "--show", "fail", "fail.py")
     assert job.status == 4
     assert job.out == "h2:trainer 3 | rank 3\n"
@@ -383,7 +413,8 @@ def test_with_show_fail_only_what_failed_is_shown(hosts, work):
 def test_an_agent_that_is_killed_takes_its_launcher_with_it(hosts, work):
     work.script("wait.py", WAIT)
     job = hosts.start("--hosts", "h1,h2", "wait.py")
-    wait_until(lambda: (work.directory / "log/h2/workerlog.0").exists() and "up" in job.log("h2/workerlog.0"), "a trainer on h2")
+    wait_until(lambda: (work.directory / "log/h2/workerlog.0").exists() and "up" in job.log("h2/workerlog.0"),
+               "a trainer on h2")
 
     def agent_of_h2():
         for pid in marked_pids("FAKE_HOST=h2"):
@@ -402,7 +433,8 @@ def test_an_agent_that_is_killed_takes_its_launcher_with_it(hosts, work):
 
 def test_a_reader_that_takes_nothing_keeps_nobody_from_ending(hosts, work):
     work.script("flood.py", "import sys\nfor i in range(20000): sys.stdout.write('x' * 500 + '\\n')\n")
-    job = hosts.start("--hosts", "h1,h2", "--show", "all", "flood.py", stderr=open(work.directory / "err", "wb"))
+    job = hosts.start("--hosts", "h1,h2", "--show", "all", "flood.py",
+                      stderr=open(work.directory / "err", "wb"))
     try:
         job.process.wait(40)
     finally:
@@ -412,8 +444,12 @@ def test_a_reader_that_takes_nothing_keeps_nobody_from_ending(hosts, work):
 
 
 def test_restarts_are_counted_over_all_hosts(hosts, work):
-    work.script("flaky.py", "import os, sys\nattempt = os.environ['PADDLE_RESTART_COUNT'] if 'PADDLE_RESTART_COUNT' in os.environ else os.environ.get('TORCHELASTIC_RESTART_COUNT')\nprint('attempt', attempt)\nsys.exit(3 if attempt == '0' and os.environ['PADDLE_TRAINER_ID'] == '1' else 0)\n")
-    job = hosts.run("--hosts", "h1,h2", "--max_restart", "2", "--restart_backoff", "0", "--show", "all", "flaky.py")
+    work.script("flaky.py",
+                "import os, sys\nattempt = os.environ['PADDLE_RESTART_COUNT'] if 'PADDLE_RESTART_COUNT' in "
+                "os.environ else os.environ.get('TORCHELASTIC_RESTART_COUNT')\nprint('attempt', attempt)\n"
+                "sys.exit(3 if attempt == '0' and os.environ['PADDLE_TRAINER_ID'] == '1' else 0)\n")
+    job = hosts.run("--hosts", "h1,h2", "--max_restart", "2", "--restart_backoff", "0", "--show", "all",
+                    "flaky.py")
     assert job.status == 0, job.err
     assert "h1:trainer 0 | attempt 1" in job.out and "h2:trainer 1 | attempt 1" in job.out
 
@@ -430,7 +466,8 @@ def test_many_hosts_are_started_by_some_of_them(hosts, work):
 
 def test_a_host_that_starts_others_and_breaks_down_takes_them_with_it(hosts, work):
     hosts.settle({"nested": True, "hosts": {"n01": "drop", "*": "ok"}})
-    job = hosts.start("--hosts", "n[01-66]:1", "--no_python", work.script("wait.sh", "#!/bin/sh\n: > up-$FAKE_HOST\nexec sleep 60\n", mode=0o755))
+    job = hosts.start("--hosts", "n[01-66]:1", "--no_python",
+                      work.script("wait.sh", "#!/bin/sh\n: > up-$FAKE_HOST\nexec sleep 60\n", mode=0o755))
     wait_until(lambda: len(list(work.directory.glob("up-*"))) == 66, "66 trainers", 60)
     (hosts.place / "drop-n01").touch()
     job.finish(60)

@@ -1,4 +1,5 @@
-"""Jobs over a list of hosts with a real sshd on each, on hosts made of namespaces (tests/support/hosts_rig.py)."""
+"""Jobs over a list of hosts with a real sshd on each, on hosts made of namespaces
+(tests/support/hosts_rig.py)."""
 
 import signal
 
@@ -9,9 +10,11 @@ def test_a_job_over_ssh_with_the_head_among_its_hosts(team):
     h1, h2, h3, *_ = team.rig.hosts
     job = team.from_here(h1, "h1:1,h2:2,h3:1")
     world = team.wait_for_world(4)
-    assert {who: record["host"] for who, record in world.items()} == {"rank-0": "h1", "rank-1": "h2", "rank-2": "h2", "rank-3": "h3"}
+    assert {who: record["host"] for who, record in world.items()} == {"rank-0": "h1", "rank-1": "h2",
+                                                                      "rank-2": "h2", "rank-3": "h3"}
     endpoints = world["rank-0"]["environment"]["PADDLE_TRAINER_ENDPOINTS"].split(",")
-    assert [endpoint.split(":")[0] for endpoint in endpoints] == [h1.address, h2.address, h2.address, h3.address]
+    assert [endpoint.split(":")[0] for endpoint in endpoints] == [h1.address, h2.address, h2.address,
+                                                                  h3.address]
     team.order("rank-2", "exit 3")
     assert team.finish() == {"h1": 3}
     assert "trainer 2 on h2 exited with 3" in job.err
@@ -72,4 +75,5 @@ def test_an_elastic_job_goes_on_without_a_host_that_lost_its_cable(team):
     for rank in ("rank-0", "rank-1"):
         team.order(rank, "exit 0")
     assert team.finish(seconds=30, hosts=[h1, h2]) == {"h1": 0}
-    wait_until(lambda: not [text for text in h3.processes().values() if "cluster_worker" in text], "h3 fences itself")
+    wait_until(lambda: not [text for text in h3.processes().values() if "cluster_worker" in text],
+               "h3 fences itself")

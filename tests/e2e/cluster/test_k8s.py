@@ -1,8 +1,9 @@
 """What `fleetrun k8s` prints is what Kubernetes takes.
 
-The published schemas are those of the kubeflow-trainer-api package (Apache License 2.0): models made from the OpenAPI
-documents of Kubernetes (batch/v1, core/v1) and of JobSet (v1alpha2). A manifest that comes back from its model whole has no
-field that the schema does not know, and no value of another type; the model only adds what is there by default.
+The published schemas are those of the kubeflow-trainer-api package (Apache License 2.0): models made from the
+OpenAPI documents of Kubernetes (batch/v1, core/v1) and of JobSet (v1alpha2). A manifest that comes back from
+its model whole has no field that the schema does not know, and no value of another type;
+the model only adds what is there by default.
 """
 
 import base64
@@ -24,7 +25,8 @@ KINDS = {
 
 
 def run(*arguments):
-    return subprocess.run([find_fleetrun(), "k8s", *arguments], capture_output=True, text=True, errors="replace", timeout=DEADLINE,
+    return subprocess.run([find_fleetrun(), "k8s", *arguments], capture_output=True, text=True,
+                          errors="replace", timeout=DEADLINE,
                           env=clean_environment())
 
 
@@ -42,7 +44,8 @@ def manifests(*arguments):
 def holds(whole, part):
     """Whether `whole` is `part`, and perhaps more."""
     if isinstance(part, dict):
-        return isinstance(whole, dict) and all(key in whole and holds(whole[key], value) for key, value in part.items())
+        return (isinstance(whole, dict) and all(key in whole and holds(whole[key], value)
+                                                for key, value in part.items()))
     if isinstance(part, list):
         return isinstance(whole, list) and len(whole) == len(part) and all(map(holds, whole, part))
     return whole == part and type(whole) is type(part)
@@ -66,7 +69,8 @@ LAUNCHES = [
 @pytest.mark.parametrize("launch", LAUNCHES, ids=" ".join)
 def test_manifests_are_valid(launch):
     kinds = set(manifests(*launch))
-    assert kinds == ({"JobSet"} if "--kind=jobset" in launch else {"Service", "Job"}) | (set() if "--secret_name=mine" in launch else {"Secret"})
+    assert kinds == ({"JobSet"} if "--kind=jobset" in launch
+                     else {"Service", "Job"}) | (set() if "--secret_name=mine" in launch else {"Secret"})
 
 
 def test_an_unknown_field_would_be_found():
@@ -85,12 +89,13 @@ def test_every_pod_is_a_fleetrun_that_knows_where_to_meet():
     assert (spec["completionMode"], spec["completions"], spec["parallelism"]) == ("Indexed", 4, 4)
     pod = spec["template"]["spec"]
     assert pod["subdomain"] == found["Service"]["metadata"]["name"] == "train"
-    assert found["Service"]["spec"]["clusterIP"] == "None" and found["Service"]["spec"]["publishNotReadyAddresses"] is True
+    assert (found["Service"]["spec"]["clusterIP"] == "None"
+            and found["Service"]["spec"]["publishNotReadyAddresses"] is True)
     assert found["Service"]["spec"]["selector"].items() <= spec["template"]["metadata"]["labels"].items()
     assert container(spec)["command"] == ["fleetrun"]
     assert container(spec)["args"] == [
-        "--nnodes=4", "--master=train-0.train:6768", "--rank=$(JOB_COMPLETION_INDEX)", "--secret_file=/etc/fleetrun/secret",
-        "--nproc_per_node=2", "train.py", "--epochs=3",
+        "--nnodes=4", "--master=train-0.train:6768", "--rank=$(JOB_COMPLETION_INDEX)",
+        "--secret_file=/etc/fleetrun/secret", "--nproc_per_node=2", "train.py", "--epochs=3",
     ]
 
 
@@ -105,23 +110,28 @@ def test_the_secret_is_drawn_anew_and_mounted_for_its_owner_alone():
 
 def test_what_ends_a_pod_decides_whether_another_comes():
     rules = manifests("train.py")["Job"]["spec"]["podFailurePolicy"]["rules"]
-    by_codes = {tuple(rule["onExitCodes"]["values"]): rule["action"] for rule in rules if "onExitCodes" in rule}
+    by_codes = {tuple(rule["onExitCodes"]["values"]): rule["action"] for rule in rules
+                if "onExitCodes" in rule}
     assert by_codes == {(75,): "Ignore", (125, 126, 127): "FailJob"}
     assert [rule["action"] for rule in rules if "onPodConditions" in rule] == ["Ignore"]
 
 
 def test_roles_of_a_jobset_are_replicated_jobs():
-    spec = manifests("--kind=jobset", "--name=rec", "--nodes=3", "--server_nodes=2", "--server_num=1", "--trainer_num=2", "train.py")["JobSet"]["spec"]
+    spec = manifests("--kind=jobset", "--name=rec", "--nodes=3", "--server_nodes=2", "--server_num=1",
+                     "--trainer_num=2", "train.py")["JobSet"]["spec"]
     jobs = {job["name"]: job["template"]["spec"] for job in spec["replicatedJobs"]}
     assert {name: job["completions"] for name, job in jobs.items()} == {"servers": 2, "trainers": 3}
     assert spec["successPolicy"]["targetReplicatedJobs"] == ["trainers"]
-    for name, roles in (("servers", ["--server_num=1", "--trainer_num=0"]), ("trainers", ["--server_num=0", "--trainer_num=2"])):
+    for name, roles in (("servers", ["--server_num=1", "--trainer_num=0"]),
+                        ("trainers", ["--server_num=0", "--trainer_num=2"])):
         words = container(jobs[name])["args"]
-        assert words[:2] == ["--nnodes=5", "--master=rec-servers-0-0.rec:6768"] and words[-3:] == [*roles, "train.py"]
+        assert (words[:2] == ["--nnodes=5", "--master=rec-servers-0-0.rec:6768"]
+                and words[-3:] == [*roles, "train.py"])
 
 
 def test_every_text_of_the_arguments_arrives():
-    hostile = ["", "a b", "it's", '"', "\\", "$(HOME)", "$$", "a\nb", "\t\r", "yes", "null", "1e3", "- x", "# no", "{a: b}", "ünï\u2028😀", "\x7f\x01", ": "]
+    hostile = ["", "a b", "it's", '"', "\\", "$(HOME)", "$$", "a\nb", "\t\r", "yes", "null", "1e3", "- x",
+               "# no", "{a: b}", "ünï\u2028😀", "\x7f\x01", ": "]
     words = container(manifests("train.py", *hostile)["Job"]["spec"])["args"][-len(hostile):]
     # Kubernetes makes $ of $$.
     assert [word.replace("$$", "$") for word in words] == hostile

@@ -37,7 +37,8 @@ def test_a_lost_host_is_found_in_three_seconds_and_the_others_go_on(rig, team, h
     h1, h2, h3, h4, _ = rig.hosts
     first = four(rig, team)
     lost = time.time()
-    {"power": h3.power_off, "link": lambda: h3.link(up=False), "processes": h3.kill_processes, "frozen": h3.freeze}[how]()
+    {"power": h3.power_off, "link": lambda: h3.link(up=False), "processes": h3.kill_processes,
+     "frozen": h3.freeze}[how]()
     second = team.wait_for_world(3, after=epoch_of(first))
     took = min(record["at"] for record in second.values()) - lost
     assert took < FOUND + 1, f"{took} s"
@@ -202,7 +203,8 @@ def test_a_host_that_is_started_again_takes_its_place_in_a_job_of_fixed_size(rig
     team.jobs[1].finish()
     team.start(h2, *flags)
     second = team.wait_for_world(2, after=epoch_of(first))
-    assert {who: record["host"] for who, record in first.items()} == {who: record["host"] for who, record in second.items()}
+    assert {who: record["host"] for who, record in first.items()} == {who: record["host"]
+                                                                      for who, record in second.items()}
     finish_jobs = [team.jobs[0], team.jobs[2]]
     team.order("all", "exit 0")
     assert team.finish(finish_jobs) == {"h1": 0, "h2": 0}

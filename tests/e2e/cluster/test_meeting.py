@@ -1,4 +1,5 @@
-"""The same command on each host with --master: they meet, agree, and end together. Scenarios of torchelastic among them."""
+"""The same command on each host with --master: they meet, agree, and end together.
+Scenarios of torchelastic among them."""
 
 import signal
 
@@ -24,13 +25,15 @@ def test_two_hosts_meet_and_every_process_knows_everybody(rig, team):
         one = told[f"rank-{rank}"]
         assert one["RANK"] == one["PADDLE_TRAINER_ID"] == str(rank)
         assert one["WORLD_SIZE"] == one["PADDLE_TRAINERS_NUM"] == "4"
-        assert (one["LOCAL_RANK"], one["LOCAL_WORLD_SIZE"], one["GROUP_RANK"]) == (str(rank % 2), "2", str(rank // 2))
+        assert (one["LOCAL_RANK"], one["LOCAL_WORLD_SIZE"],
+                one["GROUP_RANK"]) == (str(rank % 2), "2", str(rank // 2))
         assert one["FLEETRUN_NODE_RANK"] == str(rank // 2) and one["FLEETRUN_NODES"] == "2"
         assert one["TORCHELASTIC_RESTART_COUNT"] == "0" and one["TORCHELASTIC_RUN_ID"] == "both"
         assert one["PADDLE_CURRENT_ENDPOINT"] == one["PADDLE_TRAINER_ENDPOINTS"].split(",")[rank]
     for name in ("MASTER_ADDR", "MASTER_PORT", "FLEETRUN_RUN", "FLEETRUN_EPOCH", "FLEETRUN_WORLD_HASH"):
         assert len({one[name] for one in told.values()}) == 1, name
-    addresses = [endpoint.rpartition(":")[0] for endpoint in told["rank-0"]["PADDLE_TRAINER_ENDPOINTS"].split(",")]
+    addresses = [endpoint.rpartition(":")[0]
+                 for endpoint in told["rank-0"]["PADDLE_TRAINER_ENDPOINTS"].split(",")]
     assert sorted(addresses) == ["10.77.0.1"] * 2 + ["10.77.0.2"] * 2 and addresses[0] == addresses[1]
     team.order("all", "exit 0")
     assert team.finish() == {"h1": 0, "h2": 0}
@@ -42,7 +45,8 @@ def test_hosts_with_one_two_and_three_workers_get_contiguous_ranks(rig, team):
         team.start(host, "--nnodes=3", f"--rank={host.number - 1}", f"--nproc_per_node={count}")
     world = team.wait_for_world(6)
     assert [hosts_of(world)[f"rank-{rank}"] for rank in range(6)] == ["h1", "h2", "h2", "h3", "h3", "h3"]
-    assert [environments(world)[f"rank-{rank}"]["LOCAL_WORLD_SIZE"] for rank in range(6)] == ["1", "2", "2", "3", "3", "3"]
+    assert [environments(world)[f"rank-{rank}"]["LOCAL_WORLD_SIZE"]
+            for rank in range(6)] == ["1", "2", "2", "3", "3", "3"]
     assert sum(int(one["RANK"]) for one in environments(world).values()) == 15
     team.order("all", "exit 0")
     assert set(team.finish().values()) == {0}
@@ -92,15 +96,18 @@ def test_a_job_that_always_fails_uses_up_its_restarts_and_fails(rig, team):
 
 
 def test_a_rank_that_dies_once_is_started_again_with_all_the_others(rig, team):
-    """torchelastic: test_run_with_fail_rank_one_once (SIGKILL of itself in attempt 0); Horovod: fault_tolerance_without_scaling."""
+    """torchelastic: test_run_with_fail_rank_one_once (SIGKILL of itself in attempt 0); Horovod:
+    fault_tolerance_without_scaling."""
     team.meet(rig.hosts[:2], "--nnodes=2", "--nproc_per_node=2", "--max_restart=3", "--restart_backoff=0")
     first = team.wait_for_world(4)
     team.order(f"rank-1.{first['rank-1']['epoch']}", "kill 9")
     second = team.wait_for_world(4, after=first["rank-0"]["epoch"])
     assert hosts_of(first) == hosts_of(second), "survivors keep their ranks"
     assert {one["TORCHELASTIC_RESTART_COUNT"] for one in environments(second).values()} == {"1"}
-    assert len({one["FLEETRUN_RUN"] for world in (first, second) for one in environments(world).values()}) == 1
-    assert {record["pid"] for record in first.values()}.isdisjoint({record["pid"] for record in second.values()} - {0}) or True
+    assert len({one["FLEETRUN_RUN"] for world in (first, second)
+                for one in environments(world).values()}) == 1
+    assert ({record["pid"] for record in
+             first.values()}.isdisjoint({record["pid"] for record in second.values()} - {0}) or True)
     team.order("all", "exit 0")
     assert set(team.finish().values()) == {0}
 
@@ -117,7 +124,8 @@ def test_a_worker_that_ends_long_before_the_others_is_waited_for(rig, team):
 
 
 def test_a_failure_after_others_have_ended_well_is_everybodys(rig, team):
-    """torchelastic: test_workers_drift_fail, test_barrier_failed (what waits at the end does not change the outcome)."""
+    """torchelastic: test_workers_drift_fail, test_barrier_failed
+    (what waits at the end does not change the outcome)."""
     team.meet(rig.hosts[:2], "--nnodes=2")
     team.wait_for_world(2)
     team.order("rank-1", "exit 0")
@@ -171,7 +179,8 @@ def test_ctrl_c_on_one_host_of_a_fixed_job_ends_it_everywhere(rig, team):
 
 @pytest.mark.parametrize("first", ["h1", "h3"])
 def test_a_second_job_with_the_same_id_does_not_disturb_the_first(rig, team, first):
-    """The second group of launchers finds the master taken: spares of the first job at most, never members of it."""
+    """The second group of launchers finds the master taken:
+    spares of the first job at most, never members of it."""
     team.meet(rig.hosts[:2], "--nnodes=2", "--job_id=twice")
     team.wait_for_world(2)
     again = team.start(rig.hosts[0] if first == "h1" else rig.hosts[2], "--nnodes=2", "--job_id=twice")

@@ -1,4 +1,5 @@
-"""One command on one host starts all over a real sshd; hosts that cannot take part, and heads that are gone."""
+"""One command on one host starts all over a real sshd;
+hosts that cannot take part, and heads that are gone."""
 
 import signal
 
@@ -24,7 +25,8 @@ def test_one_command_starts_every_host_and_ends_with_the_job(rig, team):
 def test_servers_and_trainers_get_contiguous_ranks_over_uneven_hosts(rig, team):
     """torchelastic: test_correct_rank_assignment_heterogeneous, with its role ps."""
     h1, *_ = rig.hosts
-    team.from_here(h1, "h1:servers=1:trainers=2,h2:servers=2:trainers=1,h3:trainers=3,h4:servers=1", "--run_mode=ps")
+    team.from_here(h1, "h1:servers=1:trainers=2,h2:servers=2:trainers=1,h3:trainers=3,h4:servers=1",
+                   "--run_mode=ps")
     world = team.wait_for_world(6, servers=4)
     places = {who: record["host"] for who, record in world.items()}
     assert [places[f"rank-{rank}"] for rank in range(6)] == ["h1", "h1", "h2", "h3", "h3", "h3"]
@@ -32,7 +34,8 @@ def test_servers_and_trainers_get_contiguous_ranks_over_uneven_hosts(rig, team):
     for record in world.values():
         told = record["environment"]
         endpoints = told["PADDLE_PSERVERS_IP_PORT_LIST"].split(",")
-        assert [endpoint.partition(":")[0] for endpoint in endpoints] == ["10.77.0.1", "10.77.0.2", "10.77.0.2", "10.77.0.4"]
+        assert [endpoint.partition(":")[0] for endpoint in endpoints] == ["10.77.0.1", "10.77.0.2",
+                                                                          "10.77.0.2", "10.77.0.4"]
     team.order("all", "exit 0")
     assert team.finish() == {"h1": 0}
 
@@ -107,7 +110,8 @@ def test_hosts_end_when_the_command_that_started_them_is_gone(rig, team, how):
                 h1.run(["sh", "-c", "pkill -x ssh"], directory="/")
                 break
     for host in (h2, h3):
-        wait_until(lambda host=host: not any("cluster_worker" in words for words in host.processes().values()),
+        wait_until(lambda host=host: not any("cluster_worker" in words
+                                             for words in host.processes().values()),
                    f"the end of what runs on {host.name}", QUICK)
     if how != "killed":
         job.finish(15)

@@ -1,7 +1,7 @@
 """Pods of Kubernetes, as far as fleetrun sees them: a host name, an address, a process 1, and an environment.
 
-Each pod is a machine of tests/support/machines.py with a process namespace of its own, in which the command of the
-manifest runs as process 1.
+Each pod is a machine of tests/support/machines.py with a process namespace of its own, in which the command
+of the manifest runs as process 1.
 """
 
 import base64
@@ -41,13 +41,16 @@ class Pods:
         return self.directory / name
 
     def environment(self, name, **more):
-        return clean_environment(HOME=str(self.path(name)), FLEETRUN_RUN_DIR=str(self.path(name) / "run"), HOSTNAME=name,
-                                 KUBERNETES_SERVICE_HOST="10.96.0.1", POD_IP=self.machines[name].address, **more)
+        return clean_environment(HOME=str(self.path(name)), FLEETRUN_RUN_DIR=str(self.path(name) / "run"),
+                                 HOSTNAME=name,
+                                 KUBERNETES_SERVICE_HOST="10.96.0.1", POD_IP=self.machines[name].address,
+                                 **more)
 
     def start(self, name, *arguments, **environment):
         words = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", find_fleetrun(), *arguments]
         self.running[name] = subprocess.Popen(
-            self.machines[name].command(*words, cwd=self.path(name)), env=self.environment(name, **environment),
+            self.machines[name].command(*words, cwd=self.path(name)),
+            env=self.environment(name, **environment),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def first_process(self, name):
@@ -60,7 +63,8 @@ class Pods:
     def status(self, name):
         """What the probes ask."""
         words = ["nsenter", "-t", str(self.first_process(name)), "-a", find_fleetrun(), "status"]
-        return subprocess.run(words, env=self.environment(name), capture_output=True, timeout=DEADLINE).returncode
+        return subprocess.run(words, env=self.environment(name), capture_output=True,
+                              timeout=DEADLINE).returncode
 
     def let_go(self):
         for name in NAMES:
@@ -96,7 +100,8 @@ BOTH = [("0", "2", "train-0"), ("1", "2", "train-1")]
 def start_manifest(pods, *flags):
     """As Kubernetes starts the pods of the Indexed Job that `fleetrun k8s` prints."""
     yaml = pytest.importorskip("yaml")
-    printed = subprocess.run([find_fleetrun(), "k8s", "--image=x", "--name=train", "--nodes=2", *flags, "--show=all", "./train"],
+    printed = subprocess.run([find_fleetrun(), "k8s", "--image=x", "--name=train", "--nodes=2", *flags,
+                              "--show=all", "./train"],
                              capture_output=True, text=True, timeout=DEADLINE, env=clean_environment())
     assert printed.returncode == 0, printed.stderr
     found = {manifest["kind"]: manifest for manifest in yaml.safe_load_all(printed.stdout)}
@@ -106,7 +111,8 @@ def start_manifest(pods, *flags):
         mounted.mkdir()
         (mounted / "secret").write_bytes(base64.b64decode(found["Secret"]["data"]["secret"]))
         (mounted / "secret").chmod(0o400)
-        words = [word.replace("$(JOB_COMPLETION_INDEX)", str(index)).replace("$$", "$").replace("/etc/fleetrun", str(mounted))
+        words = [word.replace("$(JOB_COMPLETION_INDEX)",
+                              str(index)).replace("$$", "$").replace("/etc/fleetrun", str(mounted))
                  for word in container["args"]]
         pods.start(name, *words, JOB_COMPLETION_INDEX=str(index))
 
@@ -139,7 +145,8 @@ def test_a_pod_that_is_ended_takes_the_job_with_it_in_order(pods):
 
 VOLCANO = {"VC_WORKER_HOSTS": "train-0.train,train-1.train", "VC_WORKER_NUM": "2"}
 PYTORCH = {"MASTER_ADDR": "train-0", "MASTER_PORT": "23456", "WORLD_SIZE": "2"}
-PADDLE = {"PADDLE_TRAINERS": "10.77.0.2,10.77.0.3", "PADDLE_TRAINERS_NUM": "2", "PADDLE_PORT": "2379", "TRAINING_ROLE": "TRAINER",
+PADDLE = {"PADDLE_TRAINERS": "10.77.0.2,10.77.0.3", "PADDLE_TRAINERS_NUM": "2", "PADDLE_PORT": "2379",
+          "TRAINING_ROLE": "TRAINER",
           "PADDLE_TRAINER_ENDPOINTS": "10.77.0.2:2379,10.77.0.3:2379"}
 
 
@@ -155,7 +162,8 @@ def test_the_environment_of_a_pod_is_understood(pods, common, index, flags, said
     secret.chmod(0o400)
     pods.let_go()
     for number, name in enumerate(NAMES):
-        pods.start(name, *flags, f"--secret_file={secret}", "--show=all", "./train", **{**common, index: str(number)})
+        pods.start(name, *flags, f"--secret_file={secret}", "--show=all", "./train",
+                   **{**common, index: str(number)})
     results = pods.results()
     assert [status for status, _ in results.values()] == [0, 0], results
     assert ranks(results) == BOTH

@@ -24,7 +24,8 @@ while True:
         pass
     peer.close()
 """
-SAY = "import socket,sys; s=socket.create_connection((sys.argv[1],int(sys.argv[2])),1); s.sendall(b'hello'); print(s.recv(9))"
+SAY = ("import socket,sys; s=socket.create_connection((sys.argv[1],int(sys.argv[2])),1); "
+       "s.sendall(b'hello'); print(s.recv(9))")
 
 
 def echo_on(host):
@@ -127,7 +128,8 @@ def test_hosts_end_with_the_process_that_made_them_even_if_it_is_killed(all_host
         print(rig.switch, rig.hosts[0].init, rig.hosts[0].sshd, sleeper.real, flush=True)
         sys.stdin.read()
     """)
-    maker = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    maker = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             text=True)
     pids = [int(word) for word in maker.stdout.readline().split()]
     assert len(pids) == 4
     # One that is just being executed has no command line for a moment.
@@ -138,7 +140,8 @@ def test_hosts_end_with_the_process_that_made_them_even_if_it_is_killed(all_host
 
 
 def talk(proxy, data, more=0):
-    """What comes back for `data` through the proxy, until the connection ends or as much came back (and `more`)."""
+    """What comes back for `data` through the proxy, until the connection ends
+    or as much came back (and `more`)."""
     back = b""
     with socket.create_connection(proxy.address, 10) as connection:
         connection.settimeout(0.5)
@@ -161,7 +164,8 @@ def test_the_proxy_does_to_bytes_what_it_is_told():
             proxy.do("both slice 1")
             proxy.do("up delay 5 3")
             assert talk(proxy, b"slow") == b"slow"
-            for line, said, back in (("down limit 3", b"limited", b"lim"), ("down limit 3 rst", b"limited", b"limRST"),
+            for line, said, back in (("down limit 3", b"limited", b"lim"),
+                                     ("down limit 3 rst", b"limited", b"limRST"),
                                      ("up repeat 1", b"x", b"xx"), ("down hole", b"gone", b"...")):
                 proxy.do("clear")
                 proxy.do(line)
@@ -173,7 +177,8 @@ def test_the_proxy_does_to_bytes_what_it_is_told():
             proxy.do("clear")
             before = int(proxy.do("count").split()[2])
             proxy.do("replay")
-            assert int(proxy.do("count").split()[2]) == before and talk(proxy, b"still there") == b"still there"
+            assert (int(proxy.do("count").split()[2]) == before
+                    and talk(proxy, b"still there") == b"still there")
     finally:
         server.kill()
         server.communicate()

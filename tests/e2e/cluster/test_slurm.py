@@ -1,4 +1,5 @@
-"""fleetrun under a real Slurm: a controller and two nodes, each in namespaces of its own (tests/support/slurm_rig.py)."""
+"""fleetrun under a real Slurm: a controller and two nodes, each in namespaces of its own
+(tests/support/slurm_rig.py)."""
 
 import re
 
@@ -40,7 +41,8 @@ class Place:
         path = directory / "train"
         path.write_text(TRAINER)
         path.chmod(0o755)
-        self.environment = {"HOME": str(directory), "FLEETRUN_RUN_DIR": str(directory / "run"), "PWD": str(directory)}
+        self.environment = {"HOME": str(directory), "FLEETRUN_RUN_DIR": str(directory / "run"),
+                            "PWD": str(directory)}
         self.jobs = []
 
     def run(self, *words, **environment):
@@ -145,7 +147,8 @@ s = socket.create_server((os.environ['POD_IP'], int(os.environ['PADDLE_PORT'])))
 signal.pause()"
 """)
     serve.chmod(0o755)
-    done = place.run("salloc", "-N2", find_fleetrun(), "--server_num=1", "--trainer_num=1", "--show=all", "./roles")
+    done = place.run("salloc", "-N2", find_fleetrun(), "--server_num=1", "--trainer_num=1", "--show=all",
+                     "./roles")
     assert done.returncode == 0, done.stderr
     assert ranks(done.stdout) == sorted(BOTH * 2)
 
@@ -170,7 +173,8 @@ def test_a_dry_run_shows_the_nodes_in_slurms_order(place):
     assert done.stdout.count("srun --nodes=2 ") == 2
 
 
-LISTS = ["n1", "n[1-2]", "a,b[08-10]", "n[001-010,7]", "r[1-3]x[1-9]", "node[9-11],gpu-a[1,3-4]", "n[1-3],m[1-2],k"]
+LISTS = ["n1", "n[1-2]", "a,b[08-10]", "n[001-010,7]", "r[1-3]x[1-9]", "node[9-11],gpu-a[1,3-4]",
+         "n[1-3],m[1-2],k"]
 
 
 @pytest.mark.parametrize("text", LISTS)
@@ -192,7 +196,8 @@ def test_scancel_leaves_nothing(place):
 
 
 def test_the_notice_before_the_end_of_the_time_drains_and_requeues(place):
-    """The limit is a minute, and the notice is due at once: Slurm gives it when it looks, every half minute."""
+    """The limit is a minute, and the notice is due at once:
+    Slurm gives it when it looks, every half minute."""
     job = place.submit("--nodes=2", "--time=1", "--notice=60", "./train")
     place.wait_for(lambda: len(place.files("up")) == 2, "two trainers")
     place.wait_for(lambda: place.slurm.job(job)["Restarts"] == "1", "the requeue", seconds=60)
@@ -208,7 +213,8 @@ def test_the_job_that_was_requeued_goes_on(place):
     place.run("scancel", "--batch", "--signal=USR1", job)
     place.wait_for(lambda: place.slurm.job(job)["Restarts"] == "1", "the requeue")
     place.wait_for_state(job, "PENDING")
-    # Slurm would leave it alone for two minutes; within a second or two its nodes would take it for the one that was ended.
+    # Slurm would leave it alone for two minutes; within a second
+    # or two its nodes would take it for the one that was ended.
     earlier = f"jobid={job}", "StartTime=now+3seconds"
     place.wait_for(lambda: place.run("scontrol", "update", *earlier).returncode == 0, "an earlier start")
     place.wait_for(lambda: len(place.files("up")) == 4, "the trainers of the second run")

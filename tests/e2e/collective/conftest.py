@@ -1,4 +1,5 @@
-"""Jobs whose ranks exchange tensors: scripts as trainers of a real fleetrun, on numpy arrays and on torch modules.
+"""Jobs whose ranks exchange tensors: scripts as trainers of a real fleetrun,
+on numpy arrays and on torch modules.
 
 Without torch (tests/support/torch_python.py) the tests that need it are skipped.
 """
@@ -28,7 +29,8 @@ class Job:
     def __init__(self, done, folder, ranks):
         self.status = done.returncode
         self.output = done.stdout + done.stderr
-        self.logs = [(folder / "log" / f"workerlog.{rank}").read_text() if (folder / "log" / f"workerlog.{rank}").exists() else ""
+        self.logs = [(folder / "log" / f"workerlog.{rank}").read_text()
+                     if (folder / "log" / f"workerlog.{rank}").exists() else ""
                      for rank in range(ranks)]
 
     def succeeded(self):
@@ -46,8 +48,10 @@ def job(tmp_path):
     def run(code, ranks, python=sys.executable, **environment):
         script = tmp_path / "train.py"
         script.write_text(code, encoding="utf-8")
-        done = subprocess.run([FLEETRUN, f"--nproc_per_node={ranks}", f"--python={python}", script], cwd=tmp_path,
-                              env=clean_environment(**environment), text=True, capture_output=True, timeout=DEADLINE,
+        done = subprocess.run([FLEETRUN, f"--nproc_per_node={ranks}", f"--python={python}", script],
+                              cwd=tmp_path,
+                              env=clean_environment(**environment), text=True, capture_output=True,
+                              timeout=DEADLINE,
                               stdin=subprocess.DEVNULL)
         return Job(done, tmp_path, ranks)
 

@@ -1,4 +1,5 @@
-"""The raw calls on numpy arrays and torch tensors, in jobs of several ranks: results that are known for any order."""
+"""The raw calls on numpy arrays and torch tensors, in jobs of several ranks:
+results that are known for any order."""
 
 import pytest
 
@@ -195,7 +196,8 @@ except Exception as error:
 print("done")
 """, 2).succeeded()
     for log in result.logs:
-        assert log.startswith("config") and "all_reduce of 4 float64" in log and "all_reduce of 5 float64" in log
+        assert (log.startswith("config") and "all_reduce of 4 float64" in log
+                and "all_reduce of 5 float64" in log)
 
 
 def test_a_rank_that_fails_is_named_as_lost(job):
@@ -212,4 +214,5 @@ except Exception as error:
     print(error.kind, error, flush=True)
 """, 2)
     assert result.status == 1
-    assert "network" in result.logs[0] and "rank 1" in result.logs[0] and "has left" not in result.logs[0], result.logs[0]
+    assert ("network" in result.logs[0] and "rank 1" in result.logs[0]
+            and "has left" not in result.logs[0]), result.logs[0]

@@ -1,4 +1,5 @@
-"""fleet.distributed_model and fleet.distributed_optimizer on torch modules: against one process with all ranks' examples."""
+"""fleet.distributed_model and fleet.distributed_optimizer on torch modules:
+against one process with all ranks' examples."""
 
 import pytest
 
@@ -33,7 +34,9 @@ def test_buckets_change_no_result(train, strategy, environment):
 
 
 def test_two_levels_change_no_result(train):
-    train(EQUAL, 4, strategy="strategy.use_hierarchical_allreduce = True\nstrategy.hierarchical_allreduce_inter_nranks = 2").succeeded()
+    train(EQUAL, 4,
+          strategy="strategy.use_hierarchical_allreduce = True\n"
+                   "strategy.hierarchical_allreduce_inter_nranks = 2").succeeded()
 
 
 def test_buckets_follow_the_order_of_backward_and_the_rule(train):

@@ -1,5 +1,6 @@
-"""Arrays on GPUs, by DLPack, against the fake CUDA runtime and the fake NCCL of tests/support/fake_gpu: which way a call goes,
-what it comes after, and what is refused. The fake device memory is the host's, and its ranks are threads of one process.
+"""Arrays on GPUs, by DLPack, against the fake CUDA runtime and the fake NCCL of tests/support/fake_gpu: which
+way a call goes, what it comes after, and what is refused.
+The fake device memory is the host's, and its ranks are threads of one process.
 """
 
 import pathlib

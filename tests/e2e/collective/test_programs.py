@@ -1,4 +1,5 @@
-"""The engine's programs trained by several ranks: over datasets of their own, with local SGD, float16 and compression."""
+"""The engine's programs trained by several ranks: over datasets of their own,
+with local SGD, float16 and compression."""
 
 import pytest
 
@@ -106,8 +107,9 @@ print("done")
 
 
 
-@pytest.mark.parametrize("strategy", ["strategy.localsgd = True\nstrategy.localsgd_configs = dict(k_steps=3, begin_step=2)",
-                                      "strategy.adaptive_localsgd = True"])
+@pytest.mark.parametrize(
+    "strategy", ["strategy.localsgd = True\nstrategy.localsgd_configs = dict(k_steps=3, begin_step=2)",
+                 "strategy.adaptive_localsgd = True"])
 def test_local_sgd_over_a_dataset_ends_with_equal_parameters(job, strategy):
     job(script("""
 start = weights()
@@ -121,7 +123,8 @@ print("done")
 
 def test_float16_on_the_way_and_compression(job):
     for strategy in ("strategy.fp16_allreduce = True",
-                     "strategy.dgc = True\nstrategy.dgc_configs = dict(rampup_begin_step=2, rampup_step=4, sparsity=[0.5, 0.9])"):
+                     "strategy.dgc = True\nstrategy.dgc_configs = dict(rampup_begin_step=2, rampup_step=4, "
+                     "sparsity=[0.5, 0.9])"):
         job(script("""
 start = weights()
 files = [lines(f"r{rank}.txt", 100 * rank, 44)]

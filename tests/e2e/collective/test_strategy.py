@@ -1,4 +1,5 @@
-"""The fields of DistributedStrategy that are for collective training: names, defaults, and what they refuse."""
+"""The fields of DistributedStrategy that are for collective training:
+names, defaults, and what they refuse."""
 
 
 def test_fields_have_paddles_defaults_and_document_004s_names(job):

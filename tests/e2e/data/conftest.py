@@ -15,7 +15,8 @@ def data(tmp_path):
     """Runs it: (exit status, standard output, standard error). rows.txt is there."""
 
     def run(*arguments, program=None, **options):
-        done = subprocess.run([str(program or find_fleetrun()), "data", *arguments], cwd=tmp_path, env=clean_environment(),
+        done = subprocess.run([str(program or find_fleetrun()), "data", *arguments], cwd=tmp_path,
+                              env=clean_environment(),
                               capture_output=True, text=True, timeout=60, **options)
         return done.returncode, done.stdout, done.stderr
 

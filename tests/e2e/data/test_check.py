@@ -24,7 +24,8 @@ def test_json_says_the_same(data):
     found = json.loads(out)
     assert code == 1
     assert (found["files"], found["rows"], found["bad_lines"]) == (2, 3, 1)
-    assert found["bad"] == [{"file": "bad.txt", "line": 1, "column": 3, "slot": "ids", "what": "'x' is not a whole number"}]
+    assert found["bad"] == [{"file": "bad.txt", "line": 1, "column": 3, "slot": "ids",
+                             "what": "'x' is not a whole number"}]
     assert [slot["name"] for slot in found["slots"]] == ["ids", "price", "label"]
     assert found["slots"][0]["min"] == -1 and found["slots"][1]["max"] == "inf"
 

@@ -30,9 +30,12 @@ def test_all_rows_go_into_one_file_and_columns_are_chosen_by_name(data):
     code, out, _ = data("convert", "rows.txt", "rows.txt", data.slots, "--out", "all.frc", "--block-rows=2")
     assert code == 0 and out.startswith("all.frc: 6 rows, ")
     assert head(data, "all.frc") == 2 * head(data, "rows.txt", data.slots)
-    assert head(data, "all.frc", "--slots=label:int64[1]").splitlines()[:3] == ['{"label":[0]}', '{"label":[1]}', '{"label":[1]}']
+    assert head(data, "all.frc", "--slots=label:int64[1]").splitlines()[:3] == [
+        '{"label":[0]}', '{"label":[1]}', '{"label":[1]}']
     code, _, err = data("head", "all.frc", "--slots=label:int64")
-    assert code == 125 and "slot 'label' is int64 with any number of values, in all.frc it is int64 with 1 value in each row" in err
+    assert (code == 125
+            and "slot 'label' is int64 with any number of values, "
+                "in all.frc it is int64 with 1 value in each row" in err)
 
 
 def test_bad_lines_end_it_or_are_left_out(data):
@@ -66,12 +69,16 @@ def test_a_conversion_that_is_killed_leaves_nothing_that_is_taken_for_a_file(dat
     (data.directory / "rows.big").write_text(data.rows * 3000)
     os.mkfifo(data.directory / "never")
     for half in range(3):
-        # The pipe command does not end by itself, so that the kill comes in the middle, whatever the machine does.
+        # The pipe command does not end by itself, so that the kill comes in the middle,
+        # whatever the machine does.
         never = os.open(data.directory / "never", os.O_RDWR)
-        command = subprocess.Popen([find_fleetrun(), "data", "convert", "rows.txt", data.slots, "--out=all.frc", "--block_rows=500",
-                                    "--pipe_command", "cat rows.big never"], cwd=data.directory, env=clean_environment())
+        command = subprocess.Popen([find_fleetrun(), "data", "convert", "rows.txt", data.slots,
+                                    "--out=all.frc", "--block_rows=500",
+                                    "--pipe_command", "cat rows.big never"], cwd=data.directory,
+                                    env=clean_environment())
         try:
-            wait_until(lambda: partial.exists() and partial.stat().st_size > 20000 * half, "something of it is written")
+            wait_until(lambda: partial.exists() and partial.stat().st_size > 20000 * half,
+                       "something of it is written")
         finally:
             command.send_signal(signal.SIGKILL)
             command.wait()
@@ -79,7 +86,8 @@ def test_a_conversion_that_is_killed_leaves_nothing_that_is_taken_for_a_file(dat
         assert (data.directory / "all.frc").read_bytes() == before
         partial.rename(data.directory / "half.frc")
         code, _, err = data("head", "half.frc", data.slots)
-        assert code == 125 and ("half.frc is half a columnar file: its end is missing after" in err or "is no columnar file" in err)
+        assert (code == 125 and ("half.frc is half a columnar file: its end is missing after" in err
+                                 or "is no columnar file" in err))
         (data.directory / "half.frc").rename(partial)
     assert data("convert", "rows.txt", data.slots, "--out=all.frc")[0] == 0
     assert (data.directory / "all.frc").read_bytes() == before

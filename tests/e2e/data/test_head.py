@@ -33,18 +33,22 @@ def test_several_files_packed_ones_and_pipe_commands(data):
     (data.directory / "rows.gz").write_bytes(gzip.compress(data.rows.encode()))
     code, out, err = data("head", "-n1", "rows.txt", "rows.gz", data.slots)
     assert code == 125 and "head has no flag -n1" in err
-    code, out, _ = data("head", "-n", "1", "rows.txt", "rows.gz", data.slots, "--pipe-command", "sed s/1002/4711/")
+    code, out, _ = data("head", "-n", "1", "rows.txt", "rows.gz", data.slots, "--pipe-command",
+                        "sed s/1002/4711/")
     assert code == 0
-    assert out == "".join(f"==> {name} <==\n1  ids    4711 7 45\n   price  0.5 0.001\n   label  0\n" for name in ("rows.txt", "rows.gz"))
+    assert out == "".join(f"==> {name} <==\n1  ids    4711 7 45\n   price  0.5 0.001\n   label  0\n"
+                          for name in ("rows.txt", "rows.gz"))
 
 
 def test_slots_may_be_named_one_flag_each_or_in_a_file(data):
     (data.directory / "slots.json").write_text(json.dumps([
-        {"name": "ids", "type": "int64"}, {"name": "price", "type": "float32", "width": 2}, {"name": "label", "type": "int64", "width": 1}]))
+        {"name": "ids", "type": "int64"}, {"name": "price", "type": "float32", "width": 2},
+        {"name": "label", "type": "int64", "width": 1}]))
     wanted = data("head", "rows.txt", data.slots)
     assert wanted[0] == 0
     assert data("head", "rows.txt", "--slots=@slots.json") == wanted
-    assert data("head", "rows.txt", "--slots=ids:int64", "--slots", "price:float32[2]", "--slots=label:int64[1]") == wanted
+    assert data("head", "rows.txt", "--slots=ids:int64", "--slots", "price:float32[2]",
+                "--slots=label:int64[1]") == wanted
 
 
 def test_a_bad_line_is_named_after_the_rows_before_it(data):

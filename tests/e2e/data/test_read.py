@@ -22,24 +22,30 @@ REAL = ROOT.parent / "shared" / "data" / "criteo_sample.csv"
 
 def python_reader(text, *arguments):
     """What examples/criteo/reader.py prints."""
-    package = subprocess.run([sys.executable, "-c", "import fleetrun; print(fleetrun.__path__[0])"], text=True, check=True,
+    package = subprocess.run([sys.executable, "-c", "import fleetrun; print(fleetrun.__path__[0])"],
+                             text=True, check=True,
                              capture_output=True, timeout=LIMIT).stdout.strip()
-    return subprocess.run([sys.executable, str(EXAMPLE / "reader.py"), *arguments], input=text, capture_output=True, check=True,
+    return subprocess.run([sys.executable, str(EXAMPLE / "reader.py"), *arguments], input=text,
+                          capture_output=True, check=True,
                           timeout=LIMIT, env={**os.environ, "PYTHONPATH": os.path.dirname(package)}).stdout
 
 
 def native_reader(text, schema=EXAMPLE / "criteo.json"):
-    return subprocess.run([str(find_fleetrun()), "data", "read", f"--schema={schema}"], input=text, capture_output=True,
+    return subprocess.run([str(find_fleetrun()), "data", "read", f"--schema={schema}"], input=text,
+                          capture_output=True,
                           check=True, timeout=LIMIT, env=clean_environment()).stdout
 
 
 def lines(rows, seed):
-    """Lines of the shape of Criteo's log, with every kind of count: large, negative, with a point, missing."""
+    """Lines of the shape of Criteo's log, with every kind of count:
+    large, negative, with a point, missing."""
     draw = random.Random(seed)
     for _ in range(rows):
-        counts = [draw.choice(("", str(int(10 ** draw.uniform(0, 7)) - 3), f"{draw.randint(-2, 999)}.0", repr(draw.uniform(-9, 9e4))))
+        counts = [draw.choice(("", str(int(10 ** draw.uniform(0, 7)) - 3), f"{draw.randint(-2, 999)}.0",
+                               repr(draw.uniform(-9, 9e4))))
                   for _ in range(13)]
-        words = [draw.choice(("", f"{draw.getrandbits(32):08x}", f"{draw.getrandbits(32):08x}", "word", "a longer word é"))
+        words = [draw.choice(("", f"{draw.getrandbits(32):08x}", f"{draw.getrandbits(32):08x}", "word",
+                              "a longer word é"))
                  for _ in range(26)]
         yield "\t".join([draw.choice("01"), *counts, *words]) + draw.choice(("\n", "\n", "\r\n"))
 
@@ -99,7 +105,8 @@ def test_a_bad_line_ends_it_after_the_lines_before(data, schema):
         125, "1 1 1 2\n", "fleetrun data: error: one.txt:2:3: column 'b': 'x' is not a whole number\n")
     code, out, err = data("read", schema, input="1\n")
     assert (code, out) == (125, "")
-    assert err == "fleetrun data: error: standard input:1:2: 1 column where the schema has 2: 'b' is missing\n"
+    assert (err ==
+            "fleetrun data: error: standard input:1:2: 1 column where the schema has 2: 'b' is missing\n")
 
 
 @pytest.mark.parametrize("arguments, complaint", [
@@ -123,7 +130,8 @@ def test_help(data):
 
 
 def test_a_closed_pipe_ends_it(data, schema):
-    process = subprocess.Popen([str(find_fleetrun()), "data", "read", schema], cwd=data.directory, stdin=subprocess.PIPE,
+    process = subprocess.Popen([str(find_fleetrun()), "data", "read", schema], cwd=data.directory,
+                               stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment())
     try:
         process.stdout.close()
@@ -164,17 +172,22 @@ STEPS = {
         ('["square_log"]', lambda x, text: math.floor(math.log(x) * math.log(x)) if x > 2 else int(x)),
         ('[{"hash": "crc32"}]', lambda x, text: zlib.crc32(text.encode())),
         ('[{"hash": "fnv1a", "prefix": "{column}:"}]', lambda x, text: fnv1a("a:" + text)),
-        ('[{"hash": "fnv1a", "modulo": 1000003}, {"modulo": 1009}]', lambda x, text: fnv1a(text) % 1000003 % 1009),
+        ('[{"hash": "fnv1a", "modulo": 1000003}, {"modulo": 1009}]',
+         lambda x, text: fnv1a(text) % 1000003 % 1009),
     ],
 }
 
 
-@pytest.mark.parametrize("type_name, steps, twin", [(kind, *case) for kind, cases in STEPS.items() for case in cases])
+@pytest.mark.parametrize("type_name, steps, twin",
+                         [(kind, *case) for kind, cases in STEPS.items() for case in cases])
 def test_each_step_gives_what_python_does(tmp_path, type_name, steps, twin):
     (tmp_path / "s.json").write_text(
-        f'{{"columns": ["a"], "slots": [{{"name": "x", "type": "{type_name}", "columns": ["a"], "steps": {steps}}}]}}')
+        f'{{"columns": ["a"], "slots": [{{"name": "x", "type": "{type_name}", "columns": ["a"], "steps": '
+        f'{steps}}}]}}')
     draw = random.Random(3)
-    texts = [repr(draw.choice((draw.randint(0, 5), draw.uniform(0.2, 3), draw.uniform(1, 1e9), draw.randint(1, 10**18))))
+    texts = [repr(draw.choice((draw.randint(0, 5), draw.uniform(0.2, 3), draw.uniform(1, 1e9),
+                               draw.randint(1, 10**18))))
              for _ in range(5000)]
     expected = "".join(f"1 {twin(float(text), text)}\n" for text in texts)
-    assert native_reader("".join(text + "\n" for text in texts).encode(), tmp_path / "s.json").decode() == expected
+    assert native_reader("".join(text + "\n" for text in texts).encode(),
+                         tmp_path / "s.json").decode() == expected

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("sklearn") is None, reason="no scikit-learn, whose digits these train on")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("sklearn") is None,
+                                reason="no scikit-learn, whose digits these train on")
 
 
 def logs(folder, run):
@@ -25,8 +26,10 @@ def test_data_parallel_resnet(example, torch_fleetrun):
     folder = example("data_parallel_resnet")
     texts = logs(folder, torch_fleetrun(folder, "--nproc_per_node=2", "train.py", "--epochs=3"))
     for text in texts:
-        lines = re.findall(r"^\[Epoch (\d), batch (\d+)\] loss: (\d+\.\d{5}), acc1: \d\.\d{5}, acc5: \d\.\d{5}$", text, re.M)
-        assert [(int(epoch), int(batch)) for epoch, batch, _ in lines] == [(e, b) for e in range(3) for b in range(0, 22, 5)]
+        lines = re.findall(
+            r"^\[Epoch (\d), batch (\d+)\] loss: (\d+\.\d{5}), acc1: \d\.\d{5}, acc5: \d\.\d{5}$", text, re.M)
+        assert [(int(epoch), int(batch)) for epoch, batch, _ in lines] == [(e, b) for e in range(3)
+                                                                           for b in range(0, 22, 5)]
         assert float(lines[0][2]) > 1.5 and float(lines[-1][2]) < 0.5
     assert len(digests(texts)) == 1
     assert accuracy(texts[0]) > 0.9 and "test accuracy" not in texts[1]
@@ -37,7 +40,8 @@ def test_local_sgd(example, torch_fleetrun, arguments):
     folder = example("local_sgd")
     texts = logs(folder, torch_fleetrun(folder, "--nproc_per_node=2", "train.py", *arguments))
     for rank, text in enumerate(texts):
-        costs = [float(cost) for cost in re.findall(rf"worker_index: {rank}, step\d+ cost = (\d+\.\d+)", text)]
+        costs = [float(cost) for cost in re.findall(rf"worker_index: {rank}, step\d+ cost = (\d+\.\d+)",
+                                                    text)]
         assert len(costs) == 9 and costs[0] > 1.5 and costs[-1] < 0.5
         assert accuracy(text) > 0.9
     assert len(digests(texts)) == 1

@@ -28,7 +28,8 @@ def example(tmp_path):
 def run():
     """run(FOLDER, COMMAND...): the finished process, its output as text."""
     def start(folder, *command):
-        return subprocess.run(list(map(str, command)), cwd=folder, text=True, capture_output=True, timeout=DEADLINE)
+        return subprocess.run(list(map(str, command)), cwd=folder, text=True, capture_output=True,
+                              timeout=DEADLINE)
     return start
 
 
@@ -69,6 +70,7 @@ def torch_fleetrun(torch_python):
     python, environment = torch_python
 
     def start(folder, *arguments):
-        return subprocess.run([FLEETRUN, f"--python={python}", *map(str, arguments)], cwd=folder, text=True, capture_output=True,
+        return subprocess.run([FLEETRUN, f"--python={python}", *map(str, arguments)], cwd=folder, text=True,
+                              capture_output=True,
                               timeout=DEADLINE, env=clean_environment(**environment))
     return start

@@ -1,4 +1,5 @@
-"""examples/criteo: on made data with servers and without, by both readers; and on real rows of the log, where they are."""
+"""examples/criteo: on made data with servers and without, by both readers;
+and on real rows of the log, where they are."""
 import re
 import subprocess
 import sys
@@ -21,7 +22,8 @@ def folder(example, python):
 
 def epochs(run):
     assert run.returncode == 0, run.stdout + run.stderr
-    found = re.findall(r"^epoch (\d) of \d: (\d+) examples, \d+ examples/s, loss (0\.\d+), AUC (0\.\d+)$", run.stdout, re.MULTILINE)
+    found = re.findall(r"^epoch (\d) of \d: (\d+) examples, \d+ examples/s, loss (0\.\d+), AUC (0\.\d+)$",
+                       run.stdout, re.MULTILINE)
     assert found, run.stdout
     return [(int(examples), float(loss), float(auc)) for _, examples, loss, auc in found]
 
@@ -37,7 +39,8 @@ def test_one_process_learns(folder, python, reader):
 def test_one_server_and_two_trainers(folder, fleetrun):
     seen = epochs(fleetrun(folder, "--server_num=1", "--trainer_num=2", "train.py", "--epochs", 2))
     assert [examples for examples, _, _ in seen] == [ROWS] * 2
-    assert sorted(path.name for path in (folder / "log").glob("*log.*")) == ["serverlog.0", "workerlog.0", "workerlog.1"]
+    assert sorted(path.name for path in (folder / "log").glob("*log.*")) == ["serverlog.0", "workerlog.0",
+                                                                             "workerlog.1"]
 
 
 def test_a_trainer_without_a_file_says_so(folder, fleetrun):
@@ -52,7 +55,8 @@ def test_a_trainer_without_a_file_says_so(folder, fleetrun):
 def test_real_rows_are_read(folder, python, name, rows, form, reader):
     if not (SAMPLES / name).exists():
         pytest.skip(f"{SAMPLES / name} is not there: real rows are not part of this repository")
-    seen = epochs(python(folder, "train.py", SAMPLES / name, "--format", form, "--reader", reader, "--epochs", 1,
+    seen = epochs(python(folder, "train.py", SAMPLES / name, "--format", form, "--reader", reader, "--epochs",
+                         1,
                          "--batch-size", 20))
     assert [examples for examples, _, _ in seen] == [rows]
 

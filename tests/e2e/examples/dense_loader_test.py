@@ -1,4 +1,5 @@
-"""examples/dense_loader: workers that draw pictures, trainers that share them out, PyTorch in the place of the engine."""
+"""examples/dense_loader: workers that draw pictures, trainers that share them out,
+PyTorch in the place of the engine."""
 import re
 import subprocess
 import sys
@@ -19,7 +20,8 @@ def learned(output):
 def test_one_process(folder, python):
     run = python(folder, "train.py")
     assert run.returncode == 0, run.stderr
-    assert re.findall(r"^trainer 0, epoch (\d): (\d+) batches", run.stdout, re.MULTILINE) == [(str(n), "80") for n in (1, 2, 3, 4)]
+    assert re.findall(r"^trainer 0, epoch (\d): (\d+) batches", run.stdout,
+                      re.MULTILINE) == [(str(n), "80") for n in (1, 2, 3, 4)]
     learned(run.stdout)
 
 
@@ -28,7 +30,8 @@ def test_two_trainers_share_the_pictures(folder, fleetrun):
     assert run.returncode == 0, run.stdout + run.stderr
     for rank in (0, 1):
         text = (folder / "log" / f"workerlog.{rank}").read_text()
-        assert re.findall(rf"^trainer {rank}, epoch (\d): (\d+) batches", text, re.M) == [(str(n), "40") for n in (1, 2, 3, 4)]
+        assert re.findall(rf"^trainer {rank}, epoch (\d): (\d+) batches", text,
+                          re.M) == [(str(n), "40") for n in (1, 2, 3, 4)]
         learned(text)
 
 

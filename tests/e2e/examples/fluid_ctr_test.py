@@ -37,7 +37,8 @@ def test_replicas_in_one_process(folder, fleetrun, monkeypatch, replicas):
 def test_training_from_files(folder, fleetrun):
     run = fleetrun(folder, "--compat=paddle", "--nproc_per_node=1", "train_dataset.py")
     assert run.returncode == 0, run.stdout + run.stderr
-    # The first of two threads prints every fifth of its batches; of an epoch's 157 it may get few or nearly all.
+    # The first of two threads prints every fifth of its batches;
+    # of an epoch's 157 it may get few or nearly all.
     fell((folder / "log" / "workerlog.0").read_text(), range(8, 63))
 
 

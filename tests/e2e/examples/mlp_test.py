@@ -68,7 +68,8 @@ def test_collective_training_is_training_with_the_batches_of_all(folder, fleetru
     assert len(one) == 20 and max(abs(a - b) for a, b in zip(one, other)) < 1e-6
 
 
-# Prints sums of the parameters after some steps, of two trainers with half of the examples each or of one with all.
+# Prints sums of the parameters after some steps, of two trainers with half
+# of the examples each or of one with all.
 CHECK = """
 import numpy as np
 import fleetrun as paddle
@@ -104,7 +105,8 @@ for _ in range(20):
 def test_roles_that_the_script_says(folder, python, ports, parts):
     endpoints = [f"127.0.0.1:{port}" for port in ports(3)]
     with concurrent.futures.ThreadPoolExecutor(len(parts)) as threads:
-        runs = list(threads.map(lambda part: python(folder, "train_roles.py", *part.split(), f"--servers={endpoints[0]}",
+        runs = list(threads.map(lambda part: python(folder, "train_roles.py", *part.split(),
+                                                    f"--servers={endpoints[0]}",
                                                     f"--trainers={endpoints[1]},{endpoints[2]}"), parts))
     for part, run in zip(parts, runs):
         assert run.returncode == 0, part + run.stdout + run.stderr

@@ -8,7 +8,8 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "wide_and_deep"
 
 
 def prepare(*arguments, **environment):
-    return subprocess.run([sys.executable, "-B", EXAMPLE / "prepare_data.py", *map(str, arguments)], text=True,
+    return subprocess.run([sys.executable, "-B", EXAMPLE / "prepare_data.py", *map(str, arguments)],
+                          text=True,
                           capture_output=True, timeout=120, env={**os.environ, **environment})
 
 
@@ -16,7 +17,9 @@ def lines(folder):
     return [line for file in sorted(folder.glob("part-*.txt")) for line in file.read_text().splitlines()]
 
 
-HEADER = ("year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,carrier,flight,tailnum,"
+HEADER = (
+    "year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,"
+    "carrier,flight,tailnum,"
           "origin,dest,air_time,distance,hour,minute,time_hour\n")
 
 

@@ -1,4 +1,5 @@
-"""Surroundings that are odd or broken: a job runs in them as in any other, or one error says what is wrong."""
+"""Surroundings that are odd or broken: a job runs in them as in any other,
+or one error says what is wrong."""
 
 import os
 import resource
@@ -31,8 +32,10 @@ VARIABLES = [
     {"TMPDIR": "/nosuch\n"},
     {"HOME": ""},
     {"PATH": ""},
-    {"RANK": "x", "WORLD_SIZE": "-1", "LOCAL_RANK": "9", "MASTER_PORT": "high", "TORCHELASTIC_RESTART_COUNT": "x"},
-    {"PADDLE_TRAINER_ID": "zz", "PADDLE_TRAINERS_NUM": "", "TRAINING_ROLE": "KING", "PADDLE_PORT": "x", "POD_IP": "pod"},
+    {"RANK": "x", "WORLD_SIZE": "-1", "LOCAL_RANK": "9", "MASTER_PORT": "high",
+     "TORCHELASTIC_RESTART_COUNT": "x"},
+    {"PADDLE_TRAINER_ID": "zz", "PADDLE_TRAINERS_NUM": "", "TRAINING_ROLE": "KING", "PADDLE_PORT": "x",
+     "POD_IP": "pod"},
     {"FLEETRUN_ATTEMPT": "x", "FLEETRUN_HEARTBEAT_FD": "99", "FLEETRUN_LISTEN": "x"},
 ]
 
@@ -87,7 +90,8 @@ def test_a_current_directory_that_is_gone(work):
         os.chdir("gone")
         os.rmdir("../gone")
 
-    assert "hint: change to one" in refused(work, *ECHO, says="the current directory has been removed", preexec_fn=leave).err
+    assert "hint: change to one" in refused(work, *ECHO, says="the current directory has been removed",
+                                            preexec_fn=leave).err
 
 
 @ROOT_ONLY
@@ -98,7 +102,8 @@ def test_a_current_directory_that_may_not_be_read_or_written(work):
     os.chown(log, 54321, 54321)
     work.directory.chmod(0o711)
     refused(work, *ECHO, says="Permission denied", executable=fleetrun, preexec_fn=lambda: os.setuid(54321))
-    job = work.run("--log_level=warning", f"--log_dir={log}", *ECHO, executable=fleetrun, preexec_fn=lambda: os.setuid(54321))
+    job = work.run("--log_level=warning", f"--log_dir={log}", *ECHO, executable=fleetrun,
+                   preexec_fn=lambda: os.setuid(54321))
     assert (job.status, job.out) == (0, "trainer 0\n"), job.err
 
 
@@ -113,10 +118,13 @@ def test_a_user_without_a_name(work):
 
 
 def test_few_open_files(work):
-    job = refused(work, *ECHO, says="2 processes need 18 open files, and 16 are allowed", preexec_fn=limited(resource.RLIMIT_NOFILE, 16))
+    job = refused(work, *ECHO, says="2 processes need 18 open files, and 16 are allowed",
+                  preexec_fn=limited(resource.RLIMIT_NOFILE, 16))
     assert "hint: raise the limit" in job.err
-    refused(work, "--nproc_per_node=40", "/bin/true", says="open files", preexec_fn=limited(resource.RLIMIT_NOFILE, 60))
-    refused(work, "--nproc_per_node=40", "/bin/true", says="no descriptor is left", preexec_fn=limited(resource.RLIMIT_NOFILE, 30))
+    refused(work, "--nproc_per_node=40", "/bin/true", says="open files",
+            preexec_fn=limited(resource.RLIMIT_NOFILE, 60))
+    refused(work, "--nproc_per_node=40", "/bin/true", says="no descriptor is left",
+            preexec_fn=limited(resource.RLIMIT_NOFILE, 30))
     runs(work, preexec_fn=limited(resource.RLIMIT_NOFILE, 24))
 
 
@@ -131,7 +139,8 @@ def test_little_memory_to_address(work):
 
 
 def test_a_large_environment(work):
-    """Five megabytes fit where the stack may be large; a little more than six never do, and the largest is named."""
+    """Five megabytes fit where the stack may be large;
+    a little more than six never do, and the largest is named."""
     def large():
         resource.setrlimit(resource.RLIMIT_STACK, (64 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
 
@@ -145,12 +154,14 @@ def test_a_large_environment(work):
         environment[f"MORE_{taken}"] = "y" * size
         taken += size + len(f"MORE_{taken}") + 10
     (work.directory / "log").rename(work.directory / "old")
-    job = refused(work, *ECHO, says="arguments and environment have", environment=environment, preexec_fn=large)
+    job = refused(work, *ECHO, says="arguments and environment have", environment=environment,
+                  preexec_fn=large)
     assert "the largest variable is BIG_" in job.err and "hint: unset what the job does not need" in job.err
 
 
 def test_endpoints_that_are_too_long_for_the_environment_are_in_a_file(work):
-    job = work.run("--nproc_per_node=2", "/usr/bin/env", environment=clean_environment(PADDLE_ENV_LIMIT_LEN="20"))
+    job = work.run("--nproc_per_node=2", "/usr/bin/env",
+                   environment=clean_environment(PADDLE_ENV_LIMIT_LEN="20"))
     assert job.status == 0, job.err
     seen = dict(line.split("=", 1) for line in job.log("workerlog.1").splitlines())
     assert "PADDLE_TRAINER_ENDPOINTS" not in seen and seen["PADDLE_TRAINERS_NUM"] == "2"
@@ -168,17 +179,20 @@ def in_own_mounts(work, script):
     if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
         pytest.skip("mounts of one's own are not allowed here")
     command = script.replace("FLEETRUN", find_fleetrun())
-    return subprocess.run(["unshare", "-m", "sh", "-ec", command], cwd=work.directory, env=clean_environment(), capture_output=True, text=True, timeout=30)
+    return subprocess.run(["unshare", "-m", "sh", "-ec", command], cwd=work.directory,
+                          env=clean_environment(), capture_output=True, text=True, timeout=30)
 
 
 @ROOT_ONLY
 def test_no_proc(work):
     job = in_own_mounts(work, "mount -t tmpfs none /proc; exec FLEETRUN /bin/true")
-    assert job.returncode == 125 and "error: there is no /proc" in job.stderr and "hint: mount it" in job.stderr
+    assert (job.returncode == 125 and "error: there is no /proc" in job.stderr
+            and "hint: mount it" in job.stderr)
 
 
 @ROOT_ONLY
 @pytest.mark.parametrize("place", ["/dev/shm", "/run", "/var/tmp"])
 def test_no_room_for_temporary_files(work, place):
-    job = in_own_mounts(work, f"mount -t tmpfs -o ro none {place}; exec FLEETRUN --log_level=warning /bin/echo x")
+    job = in_own_mounts(work,
+                        f"mount -t tmpfs -o ro none {place}; exec FLEETRUN --log_level=warning /bin/echo x")
     assert (job.returncode, job.stdout, job.stderr) == (0, "x\n", "")

@@ -1,4 +1,5 @@
-"""Each wrong wish is one error that names it and says what to do. Nothing is started, no log directory is made."""
+"""Each wrong wish is one error that names it and says what to do.
+Nothing is started, no log directory is made."""
 
 import os
 import socket
@@ -40,7 +41,8 @@ def test_a_file_without_a_usable_interpreter_line(work):
         assert job.status == status and "could not be started" in job.err and "#! line" in job.err
 
 
-COUNTS = ["0", "-1", "", " 4", "4 ", "+4", "0x4", "4.0", "1e3", "abc", "999999999", "99999999999999999999", "\u0663", "4\n"]
+COUNTS = ["0", "-1", "", " 4", "4 ", "+4", "0x4", "4.0", "1e3", "abc", "999999999", "99999999999999999999",
+          "\u0663", "4\n"]
 
 
 @pytest.mark.parametrize("flag", ["--server_num", "--trainer_num", "--nproc_per_node"])
@@ -51,7 +53,8 @@ def test_counts(work, flag, count):
 
 
 def test_counts_in_the_environment_are_named_by_their_variable(work):
-    refused(work, "/bin/true", environment=clean_environment(PADDLE_SERVER_NUM="two"), says="PADDLE_SERVER_NUM is 'two'")
+    refused(work, "/bin/true", environment=clean_environment(PADDLE_SERVER_NUM="two"),
+            says="PADDLE_SERVER_NUM is 'two'")
 
 
 def test_scripts_that_are_odd(work):
@@ -63,7 +66,8 @@ def test_scripts_that_are_odd(work):
     refused(work, "--no-python", "-m", "x", says="a module needs Python")
 
 
-ENDPOINTS = ["127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:-1", "a:80:80", "http://a:80", ",", "a b:80", "::1:80"]
+ENDPOINTS = ["127.0.0.1", "127.0.0.1:", ":80", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:-1", "a:80:80",
+             "http://a:80", ",", "a b:80", "::1:80"]
 
 
 @pytest.mark.parametrize("flag", ["--servers", "--trainers"])
@@ -73,21 +77,26 @@ def test_endpoints(work, flag, text):
     assert f"while: reading {flag}" in job.err and "HOST:PORT" in job.err
 
 
-@pytest.mark.parametrize("host", ["[fe80::1%nosuch]", "my_host", "localhost.localdomain.", "b\u00fccher", "a" * 256, "-x", "[::1", "a..b"])
+@pytest.mark.parametrize("host", ["[fe80::1%nosuch]", "my_host", "localhost.localdomain.", "b\u00fccher",
+                                  "a" * 256, "-x", "[::1", "a..b"])
 def test_hosts_that_are_not_this_one_or_none(work, host):
     job = work.run(f"--servers={host}:7001", "/bin/true")
-    assert job.status == 125 and job.err.count("error:") == 1 and "hint:" in job.err and not (work.directory / "log").exists()
+    assert (job.status == 125 and job.err.count("error:") == 1 and "hint:" in job.err
+            and not (work.directory / "log").exists())
 
 
-@pytest.mark.parametrize("master", ["", "ftp://127.0.0.1:80", "http://", "127.0.0.1", ":80", "127.0.0.1:0", "127.0.0.1:70000", "https://a:1", "http://a:1/path"])
+@pytest.mark.parametrize("master", ["", "ftp://127.0.0.1:80", "http://", "127.0.0.1", ":80", "127.0.0.1:0",
+                                    "127.0.0.1:70000", "https://a:1", "http://a:1/path"])
 def test_masters(work, master):
     refused(work, f"--master={master}", "/bin/true", says="reading --master")
 
 
 def test_endpoints_that_do_not_fit(work):
     refused(work, "--servers=127.0.0.1:7000,127.0.0.1:7000", "/bin/true", says="in the list twice")
-    refused(work, "--servers=127.0.0.1:7000", "--trainers=127.0.0.1:7000", "/bin/true", says="both a server's and a trainer's")
-    refused(work, "--servers=127.0.0.1:7000", "--server_num=2", "/bin/true", says="--server_num is 2, but --servers lists 1")
+    refused(work, "--servers=127.0.0.1:7000", "--trainers=127.0.0.1:7000", "/bin/true",
+            says="both a server's and a trainer's")
+    refused(work, "--servers=127.0.0.1:7000", "--server_num=2", "/bin/true",
+            says="--server_num is 2, but --servers lists 1")
     refused(work, "--servers=192.0.2.1:7000", "/bin/true", says="is not an address of this host")
     refused(work, "--host=192.0.2.1", "/bin/true", says="is not an address of this host")
     refused(work, "--servers=", "/bin/true", says="a list of endpoints is needed")
@@ -132,10 +141,13 @@ def test_a_read_only_log_directory(work):
 
 def test_log_directories_that_are_links(work):
     (work.directory / "dangling").symlink_to("nowhere")
-    refused(work, "--log_dir=dangling", "/bin/true", says="log directory dangling is a symbolic link that cannot be followed: No such file")
+    refused(work, "--log_dir=dangling", "/bin/true",
+            says="log directory dangling is a symbolic link that cannot be followed: No such file")
     (work.directory / "loop").symlink_to("loop")
-    refused(work, "--log_dir=loop", "/bin/true", says="log directory loop is a symbolic link that cannot be followed: Too many levels")
-    refused(work, "--log_dir=" + "/".join(["x" * 200] * 21), "/bin/true", says="cannot be made: File name too long")
+    refused(work, "--log_dir=loop", "/bin/true",
+            says="log directory loop is a symbolic link that cannot be followed: Too many levels")
+    refused(work, "--log_dir=" + "/".join(["x" * 200] * 21), "/bin/true",
+            says="cannot be made: File name too long")
 
 
 def test_log_directories_in_which_others_could_plant_things(work):
@@ -191,7 +203,8 @@ def test_lines_that_cannot_be_written_do_not_fail_a_job(work):
     assert job.process.returncode == 3 and job.log("workerlog.0") == "hello\n"
 
 
-FLAGS = [("--sever_num=1", "--server_num"), ("--server-nun", "--server_num"), ("--gups=0", "--gpus"), ("-x", "--help lists")]
+FLAGS = [("--sever_num=1", "--server_num"), ("--server-nun", "--server_num"), ("--gups=0", "--gpus"),
+         ("-x", "--help lists")]
 
 
 @pytest.mark.parametrize("flag, hint", FLAGS)
@@ -225,7 +238,8 @@ def test_port_ranges(work, text):
     refused(work, f"--port_range={text}", "/bin/true", says="--port_range is '")
 
 
-NAMES = ["", ".", "..", "../x", "/abs", "a/b", "a\nb", "-x", "x" * 65, "\U0001f600", "%2e%2e", "a b", "$(id)", "*", ".hidden"]
+NAMES = ["", ".", "..", "../x", "/abs", "a/b", "a\nb", "-x", "x" * 65, "\U0001f600", "%2e%2e", "a b", "$(id)",
+         "*", ".hidden"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -236,9 +250,11 @@ def test_job_ids(work, name):
 def test_devices_on_a_host_without_any(work):
     if [d for d in os.listdir("/dev") if d.startswith("nvidia") and d[6:].isdigit()]:
         pytest.skip("this host has devices")
-    job = refused(work, "--devices", "0,1", "/bin/true", says="device 0 of --devices is not there: this host has no devices")
+    job = refused(work, "--devices", "0,1", "/bin/true",
+                  says="device 0 of --devices is not there: this host has no devices")
     assert job.err.count("\n") == 2 and "leave --devices out" in job.err
     env = clean_environment(CUDA_VISIBLE_DEVICES="0,1")
     refused(work, "--gpus", "2", "/bin/true", environment=env, says="the visible devices are 0,1")
     refused(work, "--gpus", "0,0", "/bin/true", environment=env, says="in the list twice")
-    refused(work, "--gpus", "0,1", "--nproc_per_node=3", "/bin/true", environment=env, says="3 trainers asked for, 2 devices given")
+    refused(work, "--gpus", "0,1", "--nproc_per_node=3", "/bin/true", environment=env,
+            says="3 trainers asked for, 2 devices given")

@@ -21,7 +21,8 @@ def normalized(text, work):
     for pod in set(re.findall(r"\bPOD_NAME\W+([a-z]{6})\b", text)):
         text = re.sub(rf"\b{pod}\b", "PODNAM", text)
     ports = {}
-    return re.sub(r"127\.0\.0\.1:(\d+)|(?<=PADDLE_PORT=)(\d+)|(?<=PADDLE_PORT\": \")(\d+)", lambda m: port_name(m, ports), text)
+    return re.sub(r"127\.0\.0\.1:(\d+)|(?<=PADDLE_PORT=)(\d+)|(?<=PADDLE_PORT\": \")(\d+)",
+                  lambda m: port_name(m, ports), text)
 
 
 def port_name(match, ports):
@@ -64,7 +65,8 @@ def test_dry_run_without_a_form_is_text_and_does_not_take_the_script(work):
 
 
 def test_the_shell_script_of_a_dry_run_does_the_same(work):
-    shell = work.run("--dry-run=sh", "--nproc_per_node=2", "/bin/sh", "-c", 'echo "$PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM"').out
+    shell = work.run("--dry-run=sh", "--nproc_per_node=2", "/bin/sh", "-c",
+                     'echo "$PADDLE_TRAINER_ID of $PADDLE_TRAINERS_NUM"').out
     subprocess.run(["/bin/sh"], input=shell, text=True, check=True, env=clean_environment(), timeout=20)
     assert [p.read_text() for p in work.directory.glob("log/*/0/workerlog.1")] == ["1 of 2\n"]
 
@@ -84,13 +86,15 @@ def test_the_json_of_a_dry_run_is_the_plan_that_is_run(work):
 def test_flags_are_written_in_every_documented_way(work):
     ways = [["--trainer_num=2"], ["--trainer-num", "2"], ["--worker_num", "2"], ["--worker-num=2"]]
     for way in ways:
-        plan = json.loads(work.run("--dry-run=json", "--server_num", "1", *way, "/bin/true", "--server_num", "9").out)
+        plan = json.loads(work.run("--dry-run=json", "--server_num", "1", *way, "/bin/true", "--server_num",
+                                   "9").out)
         assert [p["role"] for p in plan["processes"]] == ["server", "trainer", "trainer"]
         assert plan["processes"][0]["argv"] == ["/bin/true", "--server_num", "9"]
 
 
 def test_accepted_flags_of_paddle_change_nothing(work):
-    flags = ["--legacy=0", "--sort_ip", "1", "--enable_gpu_log=False", "--rank=-1", "--rank=0", "--nnodes=1", "--master=127.0.0.1:6768"]
+    flags = ["--legacy=0", "--sort_ip", "1", "--enable_gpu_log=False", "--rank=-1", "--rank=0", "--nnodes=1",
+             "--master=127.0.0.1:6768"]
     for flag in [["--sort_ip", "1"] if f == "1" else [f] for f in flags if f != "--sort_ip"]:
         job = work.run(*flag, "--max_restart=2", "--elastic_level", "1", "/bin/true")
         assert job.status == 0, job.err
@@ -101,7 +105,8 @@ def test_help_teaches_and_names_every_flag(work):
     for flag in ("--help", "-h"):
         job = work.run(flag)
         assert job.status == 0 and job.err == ""
-        for text in ("usage: fleetrun", "examples:", "--server_num", "--worker_num", "--ready_timeout", "exit status", "125"):
+        for text in ("usage: fleetrun", "examples:", "--server_num", "--worker_num", "--ready_timeout",
+                     "exit status", "125"):
             assert text in job.out
         assert max(map(len, job.out.splitlines())) <= 140
 

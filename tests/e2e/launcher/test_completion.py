@@ -58,7 +58,8 @@ cat line
 @pytest.fixture
 def folder(tmp_path):
     for name, shell in (("fleetrun.bash", "bash"), ("_fleetrun", "zsh"), ("fleetrun.fish", "fish")):
-        text = subprocess.run([find_fleetrun(), f"--completion={shell}"], capture_output=True, check=True).stdout
+        text = subprocess.run([find_fleetrun(), f"--completion={shell}"], capture_output=True,
+                              check=True).stdout
         (tmp_path / name).write_bytes(text)
     (tmp_path / "train.py").touch()
     (tmp_path / "rude.txt").touch()
@@ -67,7 +68,8 @@ def folder(tmp_path):
 
 
 def ask(argv, folder):
-    done = subprocess.run(argv, cwd=folder, env=clean_environment(HOME=str(folder), LC_ALL="C.UTF-8"), capture_output=True,
+    done = subprocess.run(argv, cwd=folder, env=clean_environment(HOME=str(folder), LC_ALL="C.UTF-8"),
+                          capture_output=True,
                           text=True, timeout=60, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr

@@ -37,7 +37,8 @@ def command_of(pid):
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])
 def test_a_crash_of_fleetrun_leaves_nothing_alive(work, number):
-    job = work.start("--nproc_per_node=2", "/bin/sh", "-c", "setsid sleep 1000 & echo up; trap '' TERM; wait; wait")
+    job = work.start("--nproc_per_node=2", "/bin/sh", "-c",
+                     "setsid sleep 1000 & echo up; trap '' TERM; wait; wait")
     job.wait_for_log("workerlog.1", "up")
     job.signal(number)
     job.process.wait(10)
@@ -104,12 +105,14 @@ def test_a_fork_bomb_is_ended(work, python, tmp_path):
     for containment in ("subreaper", "auto"):
         shutil.rmtree(work.directory / "log", ignore_errors=True)
         # Its /bin/sh moves into the cgroup and becomes fleetrun.
-        entry = work.script("enter", f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec {find_fleetrun()} "$@"\n', 0o755)
+        entry = work.script(
+            "enter", f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec {find_fleetrun()} "$@"\n', 0o755)
         process = subprocess.Popen([entry, "--containment", containment, "--python", python, "bomb.py"],
                                    cwd=work.directory, env=clean_environment(), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         try:
-            wait_until(lambda: len((group / "cgroup.procs").read_text().split()) >= 290, "the bomb to fill its cgroup")
+            wait_until(lambda: len((group / "cgroup.procs").read_text().split()) >= 290,
+                       "the bomb to fill its cgroup")
             began = time.monotonic()
             os.kill(process.pid, signal.SIGINT)
             os.kill(process.pid, signal.SIGTERM)
@@ -140,19 +143,22 @@ def test_a_process_under_a_debugger_is_not_dead(work):
 
 def as_pid_one(*arguments, **popen):
     """A command as pid 1 of a pid namespace; skips the test where that cannot be had."""
-    unshare = ["unshare", "--pid", "--fork", "--mount-proc", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+    unshare = ["unshare", "--pid", "--fork", "--mount-proc",
+               *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
     if subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
         pytest.skip("no pid namespaces here")
     return subprocess.Popen([*unshare, *map(str, arguments)], env=clean_environment(), **popen)
 
 
 def test_fleetrun_as_pid_one_has_the_jobs_exit_status(work):
-    process = as_pid_one(find_fleetrun(), "/bin/sh", "-c", "exit 5", cwd=work.directory, stderr=subprocess.DEVNULL)
+    process = as_pid_one(find_fleetrun(), "/bin/sh", "-c", "exit 5", cwd=work.directory,
+                         stderr=subprocess.DEVNULL)
     assert process.wait(20) == 5
 
 
 def test_fleetrun_as_pid_one_is_stopped_by_a_signal_in_its_first_millisecond(work):
-    """A pid 1 loses the signals that come before it blocks or handles them, so the first moment is when it does."""
+    """A pid 1 loses the signals that come before it blocks or handles them,
+    so the first moment is when it does."""
     process = as_pid_one(find_fleetrun(), "/bin/sleep", "1000", cwd=work.directory, stderr=subprocess.DEVNULL)
     first = wait_until(lambda: children_of(process.pid), "pid 1")[0]
 
@@ -174,7 +180,8 @@ def test_fleetrun_as_pid_one_reaps_what_is_not_its_own(work):
                          cwd=work.directory, stderr=subprocess.DEVNULL)
     first = wait_until(lambda: children_of(process.pid), "pid 1")[0]
     wait_until(lambda: children_of(first), "fleetrun below it")
-    enter = ["nsenter", "--target", str(first), "--pid", "--mount", *([] if os.geteuid() == 0 else ["--user"])]
+    enter = ["nsenter", "--target", str(first), "--pid", "--mount",
+             *([] if os.geteuid() == 0 else ["--user"])]
     subprocess.run([*enter, "sh", "-c", "(sleep 0.05 &) ; (true &)"], check=True)
     wait_until(lambda: len(children_of(first)) == 1, "the orphans to be reaped")
     (work.directory / "stop").touch()
@@ -183,10 +190,12 @@ def test_fleetrun_as_pid_one_reaps_what_is_not_its_own(work):
 
 def test_fleetrun_init_runs_a_command_as_pid_one(work):
     init = next(path for path in (pathlib.Path(find_fleetrun()).with_name("fleetrun-init"),
-                                  pathlib.Path(find_fleetrun()).parents[1] / "launcher" / "fleetrun-init") if path.exists())
+                                  pathlib.Path(find_fleetrun()).parents[1] / "launcher" / "fleetrun-init")
+                                  if path.exists())
     assert as_pid_one(init, "--", "/bin/sh", "-c", "exit 7").wait(20) == 7
     assert as_pid_one(init, "--", "/nosuch/program", stderr=subprocess.DEVNULL).wait(20) == 127
-    process = as_pid_one(init, "--", "/bin/sh", "-c", "trap 'exit 9' USR1; echo up; while :; do sleep 0.01; done",
+    process = as_pid_one(init, "--", "/bin/sh", "-c",
+                         "trap 'exit 9' USR1; echo up; while :; do sleep 0.01; done",
                          stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"up\n"
     os.kill(children_of(process.pid)[0], signal.SIGUSR1)
@@ -196,7 +205,8 @@ def test_fleetrun_init_runs_a_command_as_pid_one(work):
 
 def has_pid_namespaces():
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    return subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", *user, "true"], capture_output=True).returncode == 0
+    return subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", *user, "true"],
+                          capture_output=True).returncode == 0
 
 
 needs_namespaces = pytest.mark.skipif(not has_pid_namespaces(), reason="no pid namespaces here")
@@ -207,7 +217,8 @@ def test_in_a_pid_namespace_nothing_survives_though_fleetrun_and_init_are_killed
     """The one hole of the lower levels."""
     for _ in range(5):
         shutil.rmtree(work.directory / "log", ignore_errors=True)
-        script = "setsid sh -c 'trap \"\" TERM; sleep 1000; sleep 1000' & (setsid sleep 1000 &) ; echo up; exec sleep 1000"
+        script = ("setsid sh -c 'trap \"\" TERM; sleep 1000; sleep 1000' & (setsid sleep 1000 &) ; "
+                  "echo up; exec sleep 1000")
         job = work.start("--containment=pidns", "--nproc_per_node=2", "/bin/sh", "-c", script)
         job.wait_for_log("workerlog.0", "up")
         job.wait_for_log("workerlog.1", "up")
@@ -226,7 +237,8 @@ def test_in_a_pid_namespace_nothing_survives_though_fleetrun_and_init_are_killed
 def test_pids_that_are_shown_are_the_hosts(work):
     job = work.start("--containment=pidns", "/bin/sh", "-c", "echo in $$; exec sleep 1000")
     job.wait_for_log("workerlog.0", "in ")
-    process = wait_until(lambda: [pid for pid in job.survivors() if command_of(pid) == b"sleep\x001000\x00"], "the process")[0]
+    process = wait_until(lambda: [pid for pid in job.survivors() if command_of(pid) == b"sleep\x001000\x00"],
+                         "the process")[0]
     job.signal(signal.SIGTERM)
     assert job.finish().status == 143
     assert f"waiting up to 30 s for trainer 0 (pid {process})" in job.err
@@ -238,7 +250,8 @@ def test_pids_that_are_shown_are_the_hosts(work):
 def test_a_debugger_on_the_host_finds_a_process_in_a_pid_namespace(work):
     job = work.start("--containment=pidns", "/bin/sh", "-c", "echo up; exec sleep 1000")
     job.wait_for_log("workerlog.0", "up")
-    process = wait_until(lambda: [pid for pid in job.survivors() if command_of(pid) == b"sleep\x001000\x00"], "the process")[0]
+    process = wait_until(lambda: [pid for pid in job.survivors() if command_of(pid) == b"sleep\x001000\x00"],
+                         "the process")[0]
     done = subprocess.run(["gdb", "--batch", "-p", str(process), "-ex", "info inferiors", "-ex", "detach"],
                           capture_output=True, text=True, timeout=30)
     assert f"process {process}" in done.stdout, done.stdout + done.stderr
@@ -257,7 +270,8 @@ def without_namespaces(work):
     """A command prefix below which the kernel grants no pid namespace."""
     if subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True).returncode != 0:
         pytest.skip("no user namespaces here")
-    entry = work.script("enter", "#!/bin/sh\necho 0 > /proc/sys/user/max_pid_namespaces\nexec \"$@\"\n", 0o755)
+    entry = work.script("enter", "#!/bin/sh\necho 0 > /proc/sys/user/max_pid_namespaces\nexec \"$@\"\n",
+                        0o755)
     return ["unshare", "--user", "--map-root-user", str(entry)]
 
 
@@ -265,7 +279,8 @@ def test_what_the_kernel_refuses_falls_back_with_a_word_or_fails_when_required(w
     prefix = without_namespaces(work)
 
     def run(*flags):
-        return subprocess.run([*prefix, find_fleetrun(), *flags, "/bin/sh", "-c", "touch ran; exit 3"], cwd=work.directory,
+        return subprocess.run([*prefix, find_fleetrun(), *flags, "/bin/sh", "-c", "touch ran; exit 3"],
+                              cwd=work.directory,
                               env=clean_environment(), capture_output=True, text=True, timeout=30)
 
     done = run("--containment=pidns")
@@ -285,10 +300,12 @@ def test_a_job_runs_in_a_cgroup_in_which_everything_was_killed_before(work):
         pytest.skip("no writable cgroup v2 at its place beside v1")
     group.mkdir()
     (group / "cgroup.kill").write_text("1")
-    entry = work.script("enter", f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec {find_fleetrun()} "$@"\n', 0o755)
+    entry = work.script("enter", f'#!/bin/sh\necho $$ > {group}/cgroup.procs\nexec {find_fleetrun()} "$@"\n',
+                        0o755)
     try:
         for containment in ("auto", "cgroup2"):
-            done = subprocess.run([entry, "--containment", containment, "/bin/sh", "-c", "exit 3"], cwd=work.directory,
+            done = subprocess.run([entry, "--containment", containment, "/bin/sh", "-c", "exit 3"],
+                                  cwd=work.directory,
                                   env=clean_environment(), capture_output=True, text=True, timeout=30)
             assert done.returncode == 3
     finally:

@@ -42,7 +42,8 @@ class Control:
 
     def command(self, *arguments):
         done = subprocess.run(
-            [find_fleetrun(), *arguments], env=self.environment, capture_output=True, text=True, timeout=DEADLINE, cwd=self.work.directory
+            [find_fleetrun(), *arguments], env=self.environment, capture_output=True, text=True,
+            timeout=DEADLINE, cwd=self.work.directory
         )
         return done.returncode, done.stdout, done.stderr
 
@@ -109,7 +110,8 @@ def test_several_jobs_are_listed_and_nothing_is_done(control):
     second = control.start("--job_id=two", "--log_dir=b", "./wait.sh", jobs=2)
     for command in ("status", "stop", "attach", "top"):
         code, _, err = control.command(command)
-        assert code == 125 and "2 jobs run, and nothing was done" in err and "one (pod " in err and "two (pod " in err
+        assert (code == 125 and "2 jobs run, and nothing was done" in err and "one (pod " in err
+                and "two (pod " in err)
     code, _, err = control.command("stop", "three")
     assert code == 125 and "no job is called three" in err
     assert control.status("two")["job_id"] == "two"
@@ -141,11 +143,15 @@ def test_a_stopped_fleetrun_keeps_nobody_waiting_and_goes_on(control):
 
 
 def test_status_while_a_job_restarts(control):
-    control.work.script("fail.sh", "#!/bin/sh\n[ -e go ] && exit 0\n[ $FLEETRUN_RANK = 1 ] && [ -e fail ] && rm fail && exit 3\nexec ./wait.sh\n", 0o755)
+    control.work.script("fail.sh",
+                        "#!/bin/sh\n[ -e go ] && exit 0\n[ $FLEETRUN_RANK = 1 ] && [ -e fail ] && rm fail && "
+                        "exit 3\nexec ./wait.sh\n", 0o755)
     (control.work.directory / "fail").touch()
     job = control.start("--nproc_per_node=2", "--max_restart=2", "./fail.sh")
-    status = wait_until(lambda: (s := control.status()) and s["attempt"] == 1 and s["phase"] == "running" and s, "the second attempt")
-    assert [r["process"] for r in status["restarts"]] == ["trainer 1"] and status["restarts"][0]["kind"] == "crash"
+    status = wait_until(lambda: (s := control.status()) and s["attempt"] == 1 and s["phase"] == "running"
+                        and s, "the second attempt")
+    assert ([r["process"] for r in status["restarts"]] == ["trainer 1"]
+            and status["restarts"][0]["kind"] == "crash")
     assert all(p["state"] == "running" and p["starts"] == 2 for p in status["processes"])
     assert "/1/workerlog." in status["processes"][0]["log"]
     control.let_go()
@@ -185,7 +191,8 @@ def test_a_detached_job_is_left_and_come_back_to(control):
         assert os.getsid(status["fleetrun_pid"]) == status["fleetrun_pid"]
         os.kill(status["fleetrun_pid"], signal.SIGHUP)  # a hangup means nothing to it
         attached = subprocess.Popen(
-            [find_fleetrun(), "attach", pod], env=control.environment, cwd=control.work.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [find_fleetrun(), "attach", pod], env=control.environment, cwd=control.work.directory,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         assert attached.stdout.readline() == b"up 0\n"
         control.let_go()
@@ -200,12 +207,14 @@ def test_a_detached_job_is_left_and_come_back_to(control):
 
 
 def test_attach_ends_with_the_status_of_the_job_and_ctrl_c_leaves_it_running(control):
-    control.work.script("fail.sh", "#!/bin/sh\necho up\nwhile [ ! -e go ]; do sleep 0.01; done\nexit 7\n", 0o755)
+    control.work.script("fail.sh", "#!/bin/sh\necho up\nwhile [ ! -e go ]; do sleep 0.01; done\nexit 7\n",
+                        0o755)
     job = control.start("./fail.sh")
     job.wait_for_log("workerlog.0", "up")
 
     def attach():
-        process = subprocess.Popen([find_fleetrun(), "attach"], env=control.environment, cwd=control.work.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen([find_fleetrun(), "attach"], env=control.environment,
+                                   cwd=control.work.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout.readline() == b"up\n"
         return process
 
@@ -303,7 +312,8 @@ def test_top_keeps_a_table_up_to_date_and_puts_the_terminal_back(control, termin
 
 
 def test_ctrl_c_on_a_terminal_names_whom_it_waits_for_and_twice_does_not_wait(control, terminal):
-    control.work.script("stubborn.sh", "#!/bin/sh\ntrap '' TERM INT\necho up\nwhile :; do sleep 0.01; done\n", 0o755)
+    control.work.script("stubborn.sh", "#!/bin/sh\ntrap '' TERM INT\necho up\nwhile :; do sleep 0.01; done\n",
+                        0o755)
     job = terminal("--grace=100", "--nproc_per_node=2", "./stubborn.sh")
     job.read_until(b"status running")
     job.read_until(b"up")
@@ -334,11 +344,14 @@ def test_a_storm_of_signals_does_no_harm(control):
         except ProcessLookupError:
             break
     job.finish()
-    assert job.status in (128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP) and not job.survivors()
+    assert (job.status in (128 + signal.SIGINT, 128 + signal.SIGTERM, 128 + signal.SIGHUP)
+            and not job.survivors())
 
 
 def test_usr1_goes_to_every_process_and_the_job_goes_on(control):
-    control.work.script("hear.sh", "#!/bin/sh\ntrap 'echo heard' USR1\ntrap 'echo told' USR2\necho up\nwhile [ ! -e go ]; do sleep 0.01; done\n", 0o755)
+    control.work.script("hear.sh",
+                        "#!/bin/sh\ntrap 'echo heard' USR1\ntrap 'echo told' USR2\necho up\n"
+                        "while [ ! -e go ]; do sleep 0.01; done\n", 0o755)
     job = control.start("--signal_map=USR2=USR1,HUP=ignore", "--nproc_per_node=2", "./hear.sh")
     for i in range(2):
         job.wait_for_log(f"workerlog.{i}", "up")
@@ -352,7 +365,9 @@ def test_usr1_goes_to_every_process_and_the_job_goes_on(control):
 
 
 def test_quit_stops_with_quit(control):
-    control.work.script("quit.sh", "#!/bin/sh\ntrap 'echo quitting; exit 0' QUIT\necho up\nwhile :; do sleep 0.01; done\n", 0o755)
+    control.work.script("quit.sh",
+                        "#!/bin/sh\ntrap 'echo quitting; exit 0' QUIT\necho up\n"
+                        "while :; do sleep 0.01; done\n", 0o755)
     job = control.start("./quit.sh")
     job.wait_for_log("workerlog.0", "up")
     job.signal(signal.SIGQUIT)
@@ -383,7 +398,8 @@ def test_ctrl_z_stops_a_lone_process_with_fleetrun_and_fg_wakes_both(control, te
         with open(f"/proc/{of}/stat") as file:
             return file.read().rpartition(")")[2].split()[0]
 
-    os.kill(job.pid, signal.SIGTSTP)  # what the terminal sends for Ctrl-Z; a session leader alone is not stopped by it
+    # what the terminal sends for Ctrl-Z; a session leader alone is not stopped by it
+    os.kill(job.pid, signal.SIGTSTP)
     wait_until(lambda: state(pid) == "T" and state(job.pid) == "T", "both to be stopped")
     os.kill(job.pid, signal.SIGCONT)
     wait_until(lambda: state(pid) == "S" and state(job.pid) == "S", "both to be awake")
@@ -392,7 +408,8 @@ def test_ctrl_z_stops_a_lone_process_with_fleetrun_and_fg_wakes_both(control, te
 
 
 def test_a_job_that_is_begun_in_the_background_of_a_terminal_does_not_take_its_input(control):
-    """As by `fleetrun cat &` in a shell: cat finds /dev/null, and neither reading nor writing stops anything (tostop)."""
+    """As by `fleetrun cat &` in a shell: cat finds /dev/null,
+    and neither reading nor writing stops anything (tostop)."""
     pid, fd = pty.fork()
     if pid == 0:
         attributes = termios.tcgetattr(0)
@@ -401,7 +418,8 @@ def test_a_job_that_is_begun_in_the_background_of_a_terminal_does_not_take_its_i
         background = os.fork()
         if background == 0:
             os.setpgid(0, 0)
-            os.execve(find_fleetrun(), [find_fleetrun(), f"--log_dir={control.work.directory}/log", "/bin/cat"], control.environment)
+            os.execve(find_fleetrun(), [find_fleetrun(), f"--log_dir={control.work.directory}/log",
+                                        "/bin/cat"], control.environment)
         _, status = os.waitpid(background, os.WUNTRACED)
         os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 99)
     os.write(fd, b"for the shell\n")

@@ -24,10 +24,12 @@ def run(work, module, *arguments, alias=False, **more):
     if (pathlib.Path(interpreter).parent / "fleetrun").exists():
         pytest.skip("another fleetrun is beside this interpreter")
     path = [str(ALIAS), str(PACKAGE)] if alias else [str(PACKAGE)]
-    environment = clean_environment(PYTHONPATH=":".join(path), PATH=f"{bin_directory}:/usr/bin:/bin", PYTHONDONTWRITEBYTECODE="1", **more)
+    environment = clean_environment(PYTHONPATH=":".join(path), PATH=f"{bin_directory}:/usr/bin:/bin",
+                                    PYTHONDONTWRITEBYTECODE="1", **more)
     if alias:
         environment["FLEETRUN_COMPAT"] = "paddle"
-    return subprocess.run([interpreter, "-m", module, *arguments], cwd=work.directory, env=environment, capture_output=True, text=True, timeout=30)
+    return subprocess.run([interpreter, "-m", module, *arguments], cwd=work.directory, env=environment,
+                          capture_output=True, text=True, timeout=30)
 
 
 OURS = ["fleetrun", "fleetrun.launch", "fleetrun.distributed.launch", "fleetrun.distributed.fleet.launch"]
@@ -36,13 +38,16 @@ PADDLES = ["paddle.distributed.launch", "paddle.distributed.fleet.launch"]
 
 @pytest.mark.parametrize("module", OURS + PADDLES)
 def test_every_entry_is_the_command(work, module):
-    work.script("train.py", "import os, sys; print(os.environ['PADDLE_TRAINER_ID'], sys.executable, sys.argv[1:])")
-    job = run(work, module, "--log_level=error", "--nproc_per_node=1", "train.py", "--x", alias=module in PADDLES)
+    work.script("train.py",
+                "import os, sys; print(os.environ['PADDLE_TRAINER_ID'], sys.executable, sys.argv[1:])")
+    job = run(work, module, "--log_level=error", "--nproc_per_node=1", "train.py", "--x",
+              alias=module in PADDLES)
     assert job.returncode == 0, job.stderr
     assert job.stdout == f"0 {os.path.realpath(sys.executable)} ['--x']\n"
 
 
-@pytest.mark.parametrize("module", ["fleetrun.launch_ps", "fleetrun.distributed.launch_ps", "paddle.distributed.launch_ps"])
+@pytest.mark.parametrize("module", ["fleetrun.launch_ps", "fleetrun.distributed.launch_ps",
+                                    "paddle.distributed.launch_ps"])
 def test_launch_ps_has_the_flags_of_paddle_1(work, module):
     def plan(*flags):
         job = run(work, module, *flags, "--dry-run=json", "/bin/true", alias=module.startswith("paddle"))
@@ -66,5 +71,6 @@ def test_the_exit_status_is_fleetruns(work):
 def test_without_the_command_it_says_where_it_looked(work):
     interpreter = os.path.realpath(sys.executable)
     environment = {"PATH": "/nosuch", "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}
-    job = subprocess.run([interpreter, "-m", "fleetrun.launch", "x"], env=environment, capture_output=True, text=True, timeout=30)
+    job = subprocess.run([interpreter, "-m", "fleetrun.launch", "x"], env=environment, capture_output=True,
+                         text=True, timeout=30)
     assert job.returncode == 127 and "hint: install it" in job.stderr

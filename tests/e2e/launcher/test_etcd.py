@@ -44,8 +44,10 @@ class Nodes:
         place = self.work.directory / f"n{self.count}"
         place.mkdir()
         with open(place / "said", "wb") as said:
-            node = self.work.start(f"--master={master or self.etcd.master}", f"--job_id={job}", f"--host=127.0.0.{self.count + 1}",
-                                   f"--log_dir={place}/log", "--grace=2", *arguments, self.worker, environment=self.environment,
+            node = self.work.start(f"--master={master or self.etcd.master}", f"--job_id={job}",
+                                   f"--host=127.0.0.{self.count + 1}",
+                                   f"--log_dir={place}/log", "--grace=2", *arguments, self.worker,
+                                   environment=self.environment,
                                    stdout=said, stderr=said, preexec_fn=lambda: os.chdir(place))
         node.place = place
         return node
@@ -144,7 +146,8 @@ def test_a_coordinator_that_is_frozen_is_replaced_and_does_not_come_back(nodes, 
     epoch = worlds(left[0])[-1][0]
     leader.signal(signal.SIGCONT)
     # It joins the others as a new node of theirs, or ends; never does it go on in its own world.
-    wait_until(lambda: leader.process.poll() is not None or worlds(leader)[-1][0] > epoch, "the end of its own world")
+    wait_until(lambda: leader.process.poll() is not None or worlds(leader)[-1][0] > epoch,
+               "the end of its own world")
     nodes.finish(*left)
     wait_until(lambda: leader.process.poll() is not None, "the end of the one that was frozen")
 

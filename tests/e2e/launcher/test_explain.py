@@ -1,7 +1,9 @@
-"""Why a job failed: the first failure, its cause with numbers, what followed, on the screen and in verdict.json.
+"""Why a job failed: the first failure, its cause with numbers,
+what followed, on the screen and in verdict.json.
 
-Out of memory runs live where cgroup v1 accounts for memory and this user may make groups (so it does on Debian 12 as root with
-a hybrid hierarchy). What is read of cgroup v2 is tested with recorded files: tests/unit/launcher/failure/evidence_test.cc.
+Out of memory runs live where cgroup v1 accounts for memory and this user may make groups (so it does on
+Debian 12 as root with a hybrid hierarchy). What is read of cgroup v2 is tested with recorded files:
+tests/unit/launcher/failure/evidence_test.cc.
 """
 
 import ctypes
@@ -49,11 +51,13 @@ def compiled(work, name, text, *flags, compiler="g++"):
 @pytest.fixture
 def limited():
     """A memory group of cgroup v1 with a limit of 64 MiB, below this process's own."""
-    own = next((line.split(":", 2)[2] for line in open("/proc/self/cgroup").read().splitlines() if ":memory:" in line), None)
+    own = next((line.split(":", 2)[2] for line in open("/proc/self/cgroup").read().splitlines()
+                if ":memory:" in line), None)
     if own is None or not (MEMORY / "memory.oom_control").exists():
         pytest.skip("cgroup v1 does not account for memory here")
     parent = MEMORY / own.lstrip("/")
-    group = (parent if parent.exists() else MEMORY) / f"fleetrun-test-{os.getpid()}-{random.randrange(1 << 30)}"
+    group = (parent if parent.exists()
+             else MEMORY) / f"fleetrun-test-{os.getpid()}-{random.randrange(1 << 30)}"
     try:
         group.mkdir()
     except OSError as error:
@@ -73,30 +77,38 @@ def enter(group):
 
 
 def test_a_traceback_is_named_with_its_exception_and_its_log(work, python):
-    work.script("t.py", "import os, time\nif os.environ['PADDLE_TRAINER_ID'] == '2':\n    raise ValueError('bad batch 17')\ntime.sleep(100)\n")
+    work.script("t.py",
+                "import os, time\nif os.environ['PADDLE_TRAINER_ID'] == '2':\n"
+                "    raise ValueError('bad batch 17')\ntime.sleep(100)\n")
     job = work.run("--python", python, "--nproc_per_node=4", "t.py")
     assert job.status == 1
     assert screen_of(job).startswith("first failure: trainer 2 exited with 1: ValueError: bad batch 17\n")
     assert "log log/workerlog.2" in screen_of(job)
     assert "then 3 others ended with 143 after fleetrun stopped them" in screen_of(job)
     first = first_failure(work)
-    assert (first["name"], first["role"], first["rank"], first["kind"]) == ("trainer 2", "trainer", 2, "crash")
+    assert (first["name"], first["role"], first["rank"],
+            first["kind"]) == ("trainer 2", "trainer", 2, "crash")
     assert first["block"] == job.log("workerlog.2")
     assert first["signature"] == "python ValueError: bad batch N @ t.py:<module>"
     verdict = verdict_of(work)
     assert (verdict["outcome"], verdict["exit_status"], verdict["exit_status_of"]) == ("failed", 1, "process")
-    assert [(group["text"], group["asked"], len(group["processes"])) for group in verdict["cascade"]] == [("ended with 143", True, 3)]
+    assert [(group["text"], group["asked"], len(group["processes"]))
+            for group in verdict["cascade"]] == [("ended with 143", True, 3)]
 
 
 def test_the_block_is_shown_when_the_end_of_the_log_is_something_else(work, python):
-    work.script("t.py", "import sys\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n    sys.excepthook(*sys.exc_info())\nfor i in range(60): print('bye', i)\nsys.exit(1)\n")
+    work.script("t.py",
+                "import sys\ntry:\n    1 / 0\nexcept ZeroDivisionError:\n"
+                "    sys.excepthook(*sys.exc_info())\nfor i in range(60): print('bye', i)\nsys.exit(1)\n")
     job = work.run("--python", python, "--nproc_per_node=1", "t.py")
     assert "  | ZeroDivisionError: division by zero\n" in screen_of(job)
     assert "bye" not in screen_of(job)
 
 
 def test_a_c_plus_plus_exception_is_named(work):
-    program = compiled(work, "throws", '#include <stdexcept>\nint main() { throw std::runtime_error("no rows in part 7"); }\n')
+    program = compiled(work, "throws",
+                       '#include <stdexcept>\nint main() { throw std::runtime_error("no rows in part 7"); '
+                       '}\n')
     job = work.run("--nproc_per_node=1", program, preexec_fn=without_core)
     assert job.status == 128 + signal.SIGABRT
     assert first_failure(work)["text"] == "was killed by SIGABRT: std::runtime_error: no rows in part 7"
@@ -108,7 +120,8 @@ def without_core():
 
 def test_a_library_that_is_missing_is_named(work):
     library = compiled(work, "libgone.so", "int answer() { return 42; }\n", "-shared", "-fPIC")
-    program = compiled(work, "needs", "int answer();\nint main() { return answer(); }\n", library, "-Wl,-rpath,.")
+    program = compiled(work, "needs", "int answer();\nint main() { return answer(); }\n", library,
+                       "-Wl,-rpath,.")
     library.unlink()
     job = work.run("--nproc_per_node=1", program)
     assert job.status == 127
@@ -154,7 +167,8 @@ def with_core():
 
 
 def test_a_file_that_grows_beyond_its_limit_is_told(work):
-    script = work.script("t.sh", "#!/bin/sh\nulimit -f 8\nexec dd if=/dev/zero of=big bs=1024 count=100\n", 0o755)
+    script = work.script("t.sh", "#!/bin/sh\nulimit -f 8\nexec dd if=/dev/zero of=big bs=1024 count=100\n",
+                         0o755)
     job = work.run("--nproc_per_node=1", script, preexec_fn=without_core)
     assert job.status == 128 + signal.SIGXFSZ
     assert "a file grew beyond the limit (one that it set itself)" in first_failure(work)["text"]
@@ -164,12 +178,14 @@ def test_a_file_that_grows_beyond_its_limit_is_told(work):
 
 
 def test_out_of_memory_is_told_with_its_numbers(work, python, limited):
-    work.script("t.py", "import os, time\nif os.environ['PADDLE_TRAINER_ID'] == '1':\n    " + HOG.replace("\n", "\n    ").rstrip() + "\ntime.sleep(100)\n")
+    work.script("t.py", "import os, time\nif os.environ['PADDLE_TRAINER_ID'] == '1':\n    " +
+                HOG.replace("\n", "\n    ").rstrip() + "\ntime.sleep(100)\n")
     job = work.run("--python", python, "--nproc_per_node=2", "t.py", preexec_fn=enter(limited))
     assert job.status == 128 + signal.SIGKILL
     first = first_failure(work)
     assert (first["name"], first["kind"]) == ("trainer 1", "oom")
-    numbers = r"out of memory, cgroup \S+/fleetrun-test-\S+: limit 64\.0 MiB, peak 64\.0 MiB, in use [\d.]+ [KM]iB"
+    numbers = (r"out of memory, cgroup \S+/fleetrun-test-\S+: limit 64\.0 MiB, peak 64\.0 MiB, "
+               r"in use [\d.]+ [KM]iB")
     assert re.search("was killed by SIGKILL: " + numbers, first["text"]), first["text"]
     assert re.search("first failure: trainer 1 was killed by SIGKILL: " + numbers, screen_of(job))
     assert re.search(r"most memory that it had: [3-6]\d\.\d MiB", first["detail"])
@@ -179,7 +195,8 @@ def test_out_of_memory_is_told_with_its_numbers(work, python, limited):
 
 def test_a_process_that_ran_out_of_address_space_is_told_with_its_limit(work, python):
     work.script("t.py", "bytearray(1 << 30)\n")
-    job = work.run("--python", python, "--nproc_per_node=1", "t.py", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (512 << 20,) * 2))
+    job = work.run("--python", python, "--nproc_per_node=1", "t.py",
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (512 << 20,) * 2))
     first = first_failure(work)
     assert job.status == 1 and first["text"] == "exited with 1: MemoryError" and first["kind"] == "crash"
     assert "its limit of address space is 512.0 MiB (ulimit -v)" in first["detail"]
@@ -187,24 +204,30 @@ def test_a_process_that_ran_out_of_address_space_is_told_with_its_limit(work, py
 
 def test_a_process_that_moved_to_a_group_of_its_own_is_judged_by_that(work, python, limited):
     """Its growth takes a second or two, in which fleetrun looks where it lives."""
-    work.script("t.py", f"import os, time\nopen('{limited}/cgroup.procs', 'w').write(str(os.getpid()))\nblock = []\n"
+    work.script("t.py",
+                f"import os, time\nopen('{limited}/cgroup.procs', 'w').write(str(os.getpid()))\nblock = []\n"
                 "while True:\n    block.append(bytearray(1 << 20))\n    time.sleep(0.025)\n")
     job = work.run("--python", python, "--nproc_per_node=1", "t.py")
     assert job.status == 128 + signal.SIGKILL
     first = first_failure(work)
-    assert first["kind"] == "oom" and f"/{limited.name}: limit 64.0 MiB, peak 64.0 MiB" in first["text"], first
+    assert (first["kind"] == "oom" and f"/{limited.name}: limit 64.0 MiB, peak 64.0 MiB" in
+            first["text"]), first
 
 
 def test_a_sigkill_from_elsewhere_is_not_called_out_of_memory(work, limited):
-    job = work.start("--nproc_per_node=2", "/bin/sh", "-c", "echo $$ > pid.$PADDLE_TRAINER_ID; exec sleep 100", preexec_fn=enter(limited))
+    job = work.start("--nproc_per_node=2", "/bin/sh", "-c",
+                     "echo $$ > pid.$PADDLE_TRAINER_ID; exec sleep 100", preexec_fn=enter(limited))
     file = work.directory / "pid.1"
     pid = wait_until(lambda: file.exists() and file.read_text().strip(), "the process")
-    pids = [int(found) for found in job.survivors() if argv_of(found) == ["sleep", "100"] and rank_of(found) == "1"] or [int(pid)]
+    pids = ([int(found) for found in job.survivors() if argv_of(found) == ["sleep", "100"]
+             and rank_of(found) == "1"] or [int(pid)])
     os.kill(pids[0], signal.SIGKILL)
     assert job.finish().status == 128 + signal.SIGKILL
     first = first_failure(work)
     assert (first["name"], first["kind"]) == ("trainer 1", "crash")
-    assert first["text"] == "was killed by SIGKILL, sender unknown; memory was not the reason: no out-of-memory kill was counted"
+    assert (first["text"] ==
+            "was killed by SIGKILL, sender unknown; memory was not the reason: "
+            "no out-of-memory kill was counted")
 
 
 def argv_of(pid):
@@ -223,10 +246,13 @@ def rank_of(pid):
 
 
 def test_one_killed_by_the_kernel_and_one_by_hand_are_told_apart(work, python, limited):
-    """Attempt 0 runs out of memory; in attempt 1 somebody sends SIGKILL. One counted kill explains one death."""
-    work.script("t.py", "import os, signal\nif os.environ['FLEETRUN_ATTEMPT'] == '0':\n    " + HOG.replace("\n", "\n    ").rstrip() +
+    """Attempt 0 runs out of memory; in attempt 1 somebody sends SIGKILL.
+    One counted kill explains one death."""
+    work.script("t.py", "import os, signal\nif os.environ['FLEETRUN_ATTEMPT'] == '0':\n    " +
+                HOG.replace("\n", "\n    ").rstrip() +
                 "\nos.kill(os.getpid(), signal.SIGKILL)\n")
-    job = work.run("--python", python, "--nproc_per_node=1", "--max_restart=1", "t.py", preexec_fn=enter(limited))
+    job = work.run("--python", python, "--nproc_per_node=1", "--max_restart=1", "t.py",
+                   preexec_fn=enter(limited))
     assert job.status == 128 + signal.SIGKILL
     attempts = verdict_of(work)["attempts"]
     assert [attempt["kind"] for attempt in attempts][:2] == ["oom", "crash"]
@@ -236,7 +262,9 @@ def test_one_killed_by_the_kernel_and_one_by_hand_are_told_apart(work, python, l
 def test_sigbus_with_a_full_dev_shm_says_so(work, python):
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small /dev/shm")
-    work.script("t.py", "import mmap\nfile = open('/dev/shm/part', 'w+b')\nfile.truncate(1 << 20)\nmap = mmap.mmap(file.fileno(), 1 << 20)\n"
+    work.script("t.py",
+                "import mmap\nfile = open('/dev/shm/part', 'w+b')\nfile.truncate(1 << 20)\n"
+                "map = mmap.mmap(file.fileno(), 1 << 20)\n"
                 "for i in range(0, 1 << 20, 4096): map[i] = 1\n")
     job = work.run("--python", python, "--nproc_per_node=1", "t.py", preexec_fn=with_small_shm)
     if job.status != 128 + signal.SIGBUS:
@@ -259,9 +287,11 @@ def with_small_shm():
 
 
 def test_of_a_hundred_deaths_that_init_sees_at_once_the_first_is_named(work):
-    """While fleetrun-init is stopped, a hundred processes die in a shuffled order. It then sees them all in one turn."""
+    """While fleetrun-init is stopped, a hundred processes die in a shuffled order.
+    It then sees them all in one turn."""
     job = work.start("--nproc_per_node=100", "--containment=subreaper", "/bin/sleep", "1000")
-    sleeping = wait_until(lambda: len(found := {p: rank_of(p) for p in job.survivors() if argv_of(p) == ["/bin/sleep", "1000"]}) == 100 and found,
+    sleeping = wait_until(lambda: len(found := {p: rank_of(p) for p in job.survivors()
+                                                if argv_of(p) == ["/bin/sleep", "1000"]}) == 100 and found,
                           "a hundred processes")
     init = next(pid for pid in job.survivors() if argv_of(pid)[0].endswith("fleetrun-init"))
     order = list(sleeping)
@@ -274,7 +304,8 @@ def test_of_a_hundred_deaths_that_init_sees_at_once_the_first_is_named(work):
     os.kill(init, signal.SIGCONT)
     assert job.finish().status == 128 + signal.SIGKILL
     assert f"first failure: trainer {sleeping[order[0]]} was killed by SIGKILL" in job.err
-    events = [json.loads(line) for path in work.directory.glob("log/*/events.jsonl") for line in path.read_text().splitlines()]
+    events = [json.loads(line) for path in work.directory.glob("log/*/events.jsonl")
+              for line in path.read_text().splitlines()]
     ended = [event["rank"] for event in events if event["type"] == "process_exited"]
     if events:
         assert ended == [int(sleeping[pid]) for pid in order]
@@ -288,7 +319,8 @@ def state_of(pid):
 
 
 def test_the_one_that_raised_is_named_although_a_peer_that_lost_it_dies_first(work, python):
-    """Rank 1 sees the end of the connection and dies of it, and only then does rank 0 end, which has raised."""
+    """Rank 1 sees the end of the connection and dies of it,
+    and only then does rank 0 end, which has raised."""
     work.script("t.py", """
 import atexit, os, select, socket, time
 if os.environ["PADDLE_TRAINER_ID"] == "0":
@@ -315,7 +347,8 @@ if not peer.recv(1):
     assert job.status == 1
     first = first_failure(work)
     assert (first["name"], first["text"]) == ("trainer 0", "exited with 1: KeyError: 'weight'")
-    assert re.search(r"before it, being quicker to die, trainer 1, [\d.]+ ms earlier: exited with 1", screen_of(job))
+    assert re.search(r"before it, being quicker to die, trainer 1, [\d.]+ ms earlier: exited with 1",
+                     screen_of(job))
 
 
 # ------------------------------------------------------------------ statuses
@@ -329,9 +362,11 @@ def test_every_exit_code_comes_through(work):
 
 
 def test_every_signal_comes_through(work):
-    stopping = {signal.SIGCHLD, signal.SIGCONT, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGURG, signal.SIGWINCH}
+    stopping = {signal.SIGCHLD, signal.SIGCONT, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN,
+                signal.SIGTTOU, signal.SIGURG, signal.SIGWINCH}
     for number in sorted(set(range(1, 65)) - {int(s) for s in stopping}):
-        job = work.run("--nproc_per_node=1", "--log_level=CRITICAL", "/bin/sh", "-c", f"kill -{number} $$; sleep 100", preexec_fn=without_core)
+        job = work.run("--nproc_per_node=1", "--log_level=CRITICAL", "/bin/sh", "-c",
+                       f"kill -{number} $$; sleep 100", preexec_fn=without_core)
         assert job.status == 128 + number
         assert first_failure(work)["text"].startswith("was killed by ")
 
@@ -356,13 +391,15 @@ def test_a_sigterm_from_elsewhere_and_exit_code_75_are_preemptions(work):
 def test_every_outcome_has_a_verdict(work):
     assert work.run("--nproc_per_node=2", "/bin/true").status == 0
     verdict = verdict_of(work)
-    assert (verdict["schema"], verdict["outcome"], verdict["exit_status"], verdict["first_failure"]) == (1, "completed", 0, None)
+    assert (verdict["schema"], verdict["outcome"], verdict["exit_status"],
+            verdict["first_failure"]) == (1, "completed", 0, None)
     job = work.start("--nproc_per_node=1", "/bin/sleep", "1000")
     wait_until(lambda: any(argv_of(pid) == ["/bin/sleep", "1000"] for pid in job.survivors()), "the process")
     job.signal(signal.SIGINT)
     assert job.finish().status == 130
     verdict = verdict_of(work)
-    assert (verdict["outcome"], verdict["exit_status"], verdict["exit_status_of"]) == ("stopped", 130, "fleetrun")
+    assert (verdict["outcome"], verdict["exit_status"],
+            verdict["exit_status_of"]) == ("stopped", 130, "fleetrun")
     assert work.run("--nproc_per_node=1", "--timeout=0.2", "/bin/sleep", "1000").status == 124
     assert verdict_of(work)["outcome"] == "timed_out"
 
@@ -384,5 +421,6 @@ def test_a_verdict_that_cannot_be_written_is_one_warning(work):
 
 
 def test_a_critical_log_level_silences_the_screen(work):
-    job = work.run("--nproc_per_node=1", "--log_level=CRITICAL", "/bin/false", environment=clean_environment())
+    job = work.run("--nproc_per_node=1", "--log_level=CRITICAL", "/bin/false",
+                   environment=clean_environment())
     assert job.status == 1 and "first failure" not in job.err

@@ -76,7 +76,8 @@ def test_sigterm_of_init_leaves_nothing_alive(stubborn):
     assert job.status == 137 and not job.survivors()
 
 
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143),
+                                            (signal.SIGHUP, 129)])
 def test_a_signal_stops_the_job_in_order(stubborn, number, status):
     job = stubborn("--grace=0.3")
     job.signal(number)
@@ -89,14 +90,17 @@ def test_a_signal_stops_the_job_in_order(stubborn, number, status):
 def test_a_second_ctrl_c_does_not_wait_for_the_grace(stubborn):
     job = stubborn("--grace=100")
     job.signal(signal.SIGINT)
-    wait_until(lambda: b"Terminating with signal 2" in os.read(job.process.stderr.fileno(), 65536), "the first")
+    wait_until(lambda: b"Terminating with signal 2" in os.read(job.process.stderr.fileno(), 65536),
+               "the first")
     job.signal(signal.SIGINT)
     job.finish(seconds=10)
     assert job.status == 130 and not job.survivors()
 
 
 def test_processes_are_asked_all_at_once_and_have_the_grace_to_end(work):
-    script = work.script("polite.sh", "#!/bin/sh\ntrap 'sleep 0.2; echo saved; exit 0' TERM\necho up\nwhile :; do sleep 0.01; done\n", 0o755)
+    script = work.script("polite.sh",
+                         "#!/bin/sh\ntrap 'sleep 0.2; echo saved; exit 0' TERM\necho up\n"
+                         "while :; do sleep 0.01; done\n", 0o755)
     job = work.start("--nproc_per_node=8", script)
     for i in range(8):
         job.wait_for_log(f"workerlog.{i}", "up")
@@ -107,7 +111,9 @@ def test_processes_are_asked_all_at_once_and_have_the_grace_to_end(work):
 
 
 def test_a_stopped_process_is_woken_to_hear_the_request(work):
-    script = work.script("polite.sh", "#!/bin/sh\ntrap 'echo saved; exit 0' TERM\necho $$\nwhile :; do sleep 0.01; done\n", 0o755)
+    script = work.script("polite.sh",
+                         "#!/bin/sh\ntrap 'echo saved; exit 0' TERM\necho $$\nwhile :; do sleep 0.01; done\n",
+                         0o755)
     job = work.start("--grace=20", script)
     job.wait_for_log("workerlog.0", "\n")
     os.kill(int(job.log("workerlog.0")), signal.SIGSTOP)
@@ -168,13 +174,15 @@ def test_the_job_fails_when_a_process_cannot_be_forked(work):
         os.setuid(54321)
         resource.setrlimit(resource.RLIMIT_NPROC, (6, 6))
 
-    job = work.run("--nproc_per_node=16", "/bin/sleep", "100", executable=reachable_fleetrun(work), preexec_fn=limit)
+    job = work.run("--nproc_per_node=16", "/bin/sleep", "100", executable=reachable_fleetrun(work),
+                   preexec_fn=limit)
     assert job.status == 126 and "could not be started" in job.err and "(fork)" in job.err
     assert not job.survivors()
 
 
 def test_a_reader_that_takes_no_launch_lines_does_not_delay_the_stop(work):
-    """Standard error is a pipe that is full once the job runs, and nobody reads it until the processes are gone."""
+    """Standard error is a pipe that is full once the job runs,
+    and nobody reads it until the processes are gone."""
     script = work.script("wait.sh", "#!/bin/sh\necho up\nexec sleep 100\n", 0o755)
     reading, writing = os.pipe()
     job = work.start(script, stderr=writing)

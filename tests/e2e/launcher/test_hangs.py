@@ -1,7 +1,7 @@
 """Jobs that hang (--hang_timeout): who is named, what is shown, and what becomes of the job.
 
-Timeouts are short, and no test asserts one. The workers are Python programs that write to the descriptor themselves,
-as a program in any language would.
+Timeouts are short, and no test asserts one. The workers are Python programs that write to the descriptor
+themselves, as a program in any language would.
 """
 
 import json
@@ -43,7 +43,8 @@ def no_tools(tmp_path):
 
 def start(work, python, script, *flags, environment, size=2, **popen):
     work.script("job.py", WORKER + script)
-    return work.start(f"--nproc_per_node={size}", f"--python={python}", "--log_level=warning", "--grace=1", *flags, "job.py",
+    return work.start(f"--nproc_per_node={size}", f"--python={python}", "--log_level=warning", "--grace=1",
+                      *flags, "job.py",
                       environment=environment, **popen)
 
 
@@ -53,7 +54,8 @@ def test_the_one_that_others_wait_for_is_named_and_the_job_ends(work, python, no
     assert job.status == 137
     lines = job.err.splitlines()
     report = lines[next(i for i, line in enumerate(lines) if "the job hangs: trainer 2 (" in line) :]
-    assert report[1].startswith("trainer 2 sent no heartbeat for ") and report[1].endswith("(step 7 was its last)")
+    assert report[1].startswith("trainer 2 sent no heartbeat for ") and report[1].endswith("(step 7 was its "
+                                                                                           "last)")
     assert "3 trainers (0,1,3):" in report and "trainer 2, not where the others are:" in report
     assert "(neither py-spy nor gdb is in PATH, so only system calls are known)" in report
     shown = next(line for line in report if line.startswith("all threads: ")).removeprefix("all threads: ")
@@ -64,7 +66,8 @@ def test_the_one_that_others_wait_for_is_named_and_the_job_ends(work, python, no
     assert verdict["name"] == "trainer 2" and verdict["kind"] == "hang"
     assert verdict["text"].startswith("hung (it sent no heartbeat for ")
     events = (work.directory / shown).parents[1] / "events.jsonl"
-    hang = next(event for event in map(json.loads, events.read_text().splitlines()) if event["type"] == "hang_found")
+    hang = next(event for event in map(json.loads, events.read_text().splitlines())
+                if event["type"] == "hang_found")
     assert hang["culprits"] == ["trainer 2"] and "trainer 2" in hang["silent"]
     assert not job.survivors()
 
@@ -72,7 +75,8 @@ def test_the_one_that_others_wait_for_is_named_and_the_job_ends(work, python, no
 @pytest.mark.skipif(not shutil.which("gdb", path="/usr/bin:/bin"), reason="gdb is not installed")
 def test_gdb_is_used_where_it_is(work, python):
     script = "beat()\nload() if rank == 1 else wait_for_others()\n"
-    job = start(work, python, script, "--hang_timeout=1.5", environment=clean_environment(PATH="/usr/bin:/bin"), size=3).finish()
+    job = start(work, python, script, "--hang_timeout=1.5",
+                environment=clean_environment(PATH="/usr/bin:/bin"), size=3).finish()
     assert job.status == 137
     assert "the job hangs: trainer 1 (" in job.err
     assert "clock_nanosleep" in job.err.partition("trainer 1, not where the others are:")[2]
@@ -87,13 +91,15 @@ def test_a_tool_in_path_is_asked_for_the_frames_of_python(work, python, tmp_path
                    "echo 'Thread 1 (idle): \"MainThread\"'\necho '    all_reduce (train.py:40)'\n")
     spy.chmod(0o755)
     environment = clean_environment(PATH=f"{tools}:/usr/bin:/bin")
-    job = start(work, python, "beat()\nwait_for_others()\n", "--hang_timeout=1.5", environment=environment).finish()
+    job = start(work, python, "beat()\nwait_for_others()\n", "--hang_timeout=1.5",
+                environment=environment).finish()
     assert job.status == 137
     assert "2 trainers (0,1):\n    all_reduce (train.py:40)\n" in job.err
 
 
 def test_a_hang_is_ended_and_the_group_started_again(work, python, no_tools):
-    script = "beat()\nprint('attempt', attempt, flush=True)\nif attempt == 0:\n    load() if rank else beat_until('never')\n"
+    script = ("beat()\nprint('attempt', attempt, flush=True)\nif attempt == 0:\n"
+              "    load() if rank else beat_until('never')\n")
     job = start(work, python, script, "--hang_timeout=1.5", "--max_restart=1", environment=no_tools).finish()
     assert job.status == 0, job.err
     assert "the job hangs: trainer 1 (" in job.err
@@ -103,8 +109,10 @@ def test_a_hang_is_ended_and_the_group_started_again(work, python, no_tools):
 
 
 def test_a_stopped_worker_hangs_and_is_said_to_be_stopped(work, python, no_tools):
-    script = "for step in range(1000000):\n    beat(f'step {step}')\n    time.sleep(0.01)\n    if attempt: break\n"
-    job = start(work, python, script, "--hang_timeout=1.5", "--max_restart=1", "--inject=stop rank=1 at=step:5",
+    script = ("for step in range(1000000):\n    beat(f'step {step}')\n    time.sleep(0.01)\n"
+              "    if attempt: break\n")
+    job = start(work, python, script, "--hang_timeout=1.5", "--max_restart=1",
+                "--inject=stop rank=1 at=step:5",
                 environment=no_tools).finish()
     assert job.status == 0, job.err
     assert "injected: SIGSTOP to trainer 1 at step 5 of attempt 0" in job.err
@@ -114,8 +122,10 @@ def test_a_stopped_worker_hangs_and_is_said_to_be_stopped(work, python, no_tools
 @pytest.mark.parametrize(
     "script",
     [
-        "lock = threading.Lock()\nlock.acquire()\nlock.acquire()\n",  # never a heartbeat: by its log and processor time
-        # A thread beats, and the main thread keeps the interpreter's lock: ctypes.PyDLL does not give it back.
+        # never a heartbeat: by its log and processor time
+        "lock = threading.Lock()\nlock.acquire()\nlock.acquire()\n",
+        # A thread beats, and the main thread keeps the interpreter's lock:
+        # ctypes.PyDLL does not give it back.
         "threading.Thread(target=beat_until, args=('never',), daemon=True).start()\ntime.sleep(0.1)\n"
         "ctypes.PyDLL(None).sleep(86400)\n",
         "beat()\nos.kill(os.getpid(), 19)\n",
@@ -123,19 +133,23 @@ def test_a_stopped_worker_hangs_and_is_said_to_be_stopped(work, python, no_tools
     ids=["deadlock", "interpreter lock", "stopped by itself"],
 )
 def test_each_way_to_hang_is_found(work, python, no_tools, script):
-    job = start(work, python, "if rank == 0:\n    beat_until('never')\n" + script, "--hang_timeout=1.5", environment=no_tools).finish()
+    job = start(work, python, "if rank == 0:\n    beat_until('never')\n" + script, "--hang_timeout=1.5",
+                environment=no_tools).finish()
     assert job.status == 137
     assert "the job hangs: trainer 1 (" in job.err and "trainer 0 " not in job.err
     assert not job.survivors()
 
 
 def test_a_worker_does_not_block_when_fleetrun_does_not_read(work, python, no_tools):
-    script = ("pathlib.Path(f'ready{rank}').touch()\nbeat_until('go')\nfor i in range(200000):\n    beat('step 123456')\n"
+    script = (
+        "pathlib.Path(f'ready{rank}').touch()\nbeat_until('go')\nfor i in range(200000):\n"
+        "    beat('step 123456')\n"
               "pathlib.Path(f'through{rank}').touch()\nbeat_until('end')\n")
     job = start(work, python, script, "--hang_timeout=60", environment=no_tools)
 
     def wait_for_both(name):
-        wait_until(lambda: all((work.directory / f"{name}{rank}").exists() for rank in (0, 1)), f"{name}, both workers")
+        wait_until(lambda: all((work.directory / f"{name}{rank}").exists() for rank in (0, 1)),
+                   f"{name}, both workers")
 
     wait_for_both("ready")
     job.signal(signal.SIGSTOP)
@@ -147,13 +161,16 @@ def test_a_worker_does_not_block_when_fleetrun_does_not_read(work, python, no_to
 
 
 def test_a_pause_of_fleetrun_itself_is_nobodys_hang(work, python, no_tools):
-    script = ("count = 0\nwhile not pathlib.Path('end').exists():\n    beat()\n    time.sleep(0.01)\n    count += 1\n"
+    script = (
+        "count = 0\nwhile not pathlib.Path('end').exists():\n    beat()\n    time.sleep(0.01)\n"
+        "    count += 1\n"
               "    pathlib.Path(f'count{rank}').write_text(str(count))\n")
     job = start(work, python, script, "--hang_timeout=1.5", environment=no_tools)
     counts = [work.directory / "count0", work.directory / "count1"]
 
     def count_up_to(number):
-        wait_until(lambda: all(path.exists() and int(path.read_text() or 0) >= number for path in counts), f"{number} beats")
+        wait_until(lambda: all(path.exists() and int(path.read_text() or 0) >= number for path in counts),
+                   f"{number} beats")
 
     count_up_to(10)
     job.signal(signal.SIGSTOP)
@@ -166,7 +183,9 @@ def test_a_pause_of_fleetrun_itself_is_nobodys_hang(work, python, no_tools):
 
 
 def test_a_slow_worker_is_told_about_and_left_alone(work, python, no_tools, tmp_path):
-    script = ("step = 0\nwhile not pathlib.Path('end').exists():\n    step += 1\n    beat(f'step {step} {0.9 if rank == 2 else 0.1}')\n"
+    script = (
+        "step = 0\nwhile not pathlib.Path('end').exists():\n    step += 1\n"
+        "    beat(f'step {step} {0.9 if rank == 2 else 0.1}')\n"
               "    time.sleep(0.01)\n")
     told = tmp_path / "told"
     with told.open("w") as output:
@@ -178,7 +197,9 @@ def test_a_slow_worker_is_told_about_and_left_alone(work, python, no_tools, tmp_
 
 
 def test_the_python_package_beats(work, python, no_tools):
-    script = ("import fleetrun\nfleetrun.heartbeat(41)\nfleetrun.heartbeat(42)  # too soon after the other: left out\n"
+    script = (
+        "import fleetrun\nfleetrun.heartbeat(41)\n"
+        "fleetrun.heartbeat(42)  # too soon after the other: left out\n"
               "load() if rank else beat_until('never')\n")
     environment = {**no_tools, "PYTHONPATH": str(ROOT / "runtime" / "python")}
     job = start(work, python, script, "--hang_timeout=1.5", environment=environment).finish()
@@ -208,13 +229,17 @@ for wrong in ("", "x", "-1", "99999999999999999999"):
 
 def test_without_being_asked_for_there_is_no_heartbeat(work):
     environment = clean_environment(FLEETRUN_HEARTBEAT_FD="3")
-    job = work.run("--max_restart=0", "/bin/sh", "-c", "echo \"[$FLEETRUN_HEARTBEAT_FD]\"", environment=environment)
+    job = work.run("--max_restart=0", "/bin/sh", "-c", "echo \"[$FLEETRUN_HEARTBEAT_FD]\"",
+                   environment=environment)
     assert job.status == 0 and job.log("workerlog.0") == "[]\n"
 
 
 def test_a_shell_script_beats_with_echo(work, no_tools):
-    script = work.script("beat.sh", "for i in 1 2 3; do echo step $i >&$FLEETRUN_HEARTBEAT_FD || exit 9; done\n[ $FLEETRUN_ATTEMPT = 1 ] || kill -STOP $$\n")
-    job = work.run("--hang_timeout=1", "--max_restart=1", "--grace=1", "--log_level=warning", "/bin/sh", script, environment=no_tools)
+    script = work.script("beat.sh",
+                         "for i in 1 2 3; do echo step $i >&$FLEETRUN_HEARTBEAT_FD || exit 9; done\n"
+                         "[ $FLEETRUN_ATTEMPT = 1 ] || kill -STOP $$\n")
+    job = work.run("--hang_timeout=1", "--max_restart=1", "--grace=1", "--log_level=warning", "/bin/sh",
+                   script, environment=no_tools)
     assert job.status == 0, job.err
     assert "(step 3 was its last)" in job.err
 
@@ -232,6 +257,7 @@ for i in range(250):
     os.write(int(os.environ["FLEETRUN_HEARTBEAT_FD"]), b"beat\\n")
     time.sleep(0.01)
 """)
-    job = work.run("--server_num=1", "--trainer_num=1", f"--python={python}", "--hang_timeout=1", "--grace=1", script, environment=no_tools)
+    job = work.run("--server_num=1", "--trainer_num=1", f"--python={python}", "--hang_timeout=1", "--grace=1",
+                   script, environment=no_tools)
     assert job.status == 0, job.err
     assert "hangs" not in job.err

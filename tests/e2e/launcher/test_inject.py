@@ -9,7 +9,8 @@ WAIT = "import os, time\nprint('attempt', os.environ['FLEETRUN_ATTEMPT'], flush=
 
 def start(work, python, spec, script=WAIT, *flags, size=2):
     work.script("job.py", script)
-    return work.start(f"--nproc_per_node={size}", f"--python={python}", "--log_level=warning", "--grace=5", f"--inject={spec}",
+    return work.start(f"--nproc_per_node={size}", f"--python={python}", "--log_level=warning", "--grace=5",
+                      f"--inject={spec}",
                       *flags, "job.py")
 
 
@@ -92,7 +93,8 @@ def test_a_seed_is_told_and_repeats_the_course(work, python):
 def test_what_does_not_fit_the_job_is_refused_before_anything_starts(work, python):
     for spec, what, hint in (
         ("kill rank=7", "--inject 'kill rank=7': there is no trainer 7", "the ranks on this host go up to 1"),
-        ("kill rank=0 role=server", "--inject 'kill rank=0 role=server': the job has no role 'server'", "there are trainer"),
+        ("kill rank=0 role=server", "--inject 'kill rank=0 role=server': the job has no role 'server'",
+         "there are trainer"),
         ("kil rank=0", "--inject 'kil rank=0': there is no action 'kil'", "did you mean kill?"),
     ):
         job = start(work, python, spec).finish()

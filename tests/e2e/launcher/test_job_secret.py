@@ -1,11 +1,13 @@
-"""The secret that the processes of a job prove to each other: a file of this user's, there for as long as the job runs."""
+"""The secret that the processes of a job prove to each other:
+a file of this user's, there for as long as the job runs."""
 
 import json
 import os
 
 import pytest
 
-# What a process sees, as JSON in a file of its own (its log is shown by fleetrun); then it ends as it is told to.
+# What a process sees, as JSON in a file of its own (its log is shown by fleetrun);
+# then it ends as it is told to.
 LOOK = """
 import json, os, stat, sys
 path = os.environ.get("FLEETRUN_SECRET_FILE")

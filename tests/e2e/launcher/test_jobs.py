@@ -11,7 +11,8 @@ import pytest
 
 from fleetrun_job import clean_environment, wait_until
 
-DUMP = "import json, os, sys; json.dump([dict(os.environ), sys.argv, os.getcwd(), os.getsid(0) == os.getpid()], sys.stdout)"
+DUMP = ("import json, os, sys; json.dump([dict(os.environ), sys.argv, os.getcwd(), os.getsid(0) == "
+        "os.getpid()], sys.stdout)")
 SERVE = """
 import os, signal, socket, sys, time
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -24,7 +25,8 @@ def dumped(job, log):
 
 def test_ps_roles_find_their_environment(work, python):
     work.script("dump.py", DUMP)
-    job = work.run("--python", python, "--server_num=2", "--trainer_num", "2", "dump.py", "a", "--log_dir=mine")
+    job = work.run("--python", python, "--server_num=2", "--trainer_num", "2", "dump.py", "a",
+                   "--log_dir=mine")
     assert job.status == 0, job.err
     environments = {}
     for log in ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1"):
@@ -53,7 +55,8 @@ def test_ps_roles_find_their_environment(work, python):
 
 def test_collective_trainers_find_their_environment(work, python):
     work.script("dump.py", DUMP)
-    job = work.run("--python", python, "--nproc_per_node", "2", "dump.py", environment=clean_environment(OMP_NUM_THREADS="3"))
+    job = work.run("--python", python, "--nproc_per_node", "2", "dump.py",
+                   environment=clean_environment(OMP_NUM_THREADS="3"))
     assert job.status == 0, job.err
     first, second = dumped(job, "workerlog.0")[0], dumped(job, "workerlog.1")[0]
     assert second["PADDLE_TRAINER_ID"] == second["PADDLE_GLOBAL_RANK"] == second["PADDLE_LOCAL_RANK"] == "1"
@@ -66,7 +69,8 @@ def test_collective_trainers_find_their_environment(work, python):
 
 def test_visible_devices_are_handed_out(work, python):
     work.script("dump.py", DUMP)
-    job = work.run("--python", python, "--gpus", "5,3", "dump.py", environment=clean_environment(CUDA_VISIBLE_DEVICES="3,5"))
+    job = work.run("--python", python, "--gpus", "5,3", "dump.py",
+                   environment=clean_environment(CUDA_VISIBLE_DEVICES="3,5"))
     assert job.status == 0, job.err
     envs = [dumped(job, f"workerlog.{i}")[0] for i in range(2)]
     assert [e["FLAGS_selected_gpus"] for e in envs] == ["1", "0"]
@@ -90,7 +94,8 @@ def test_logs_have_three_names_are_private_and_outlive_the_next_run(work):
     assert work.run("/bin/echo", "again").out == "again\n"
     assert (log / "workerlog.0").read_text() == "again\n"
     assert work.run("--log_overwrite=True", "/bin/echo", "anew").out == "anew\n"
-    assert (log / "workerlog.0").read_text() == "anew\n" and (log / pod / "0" / "workerlog.0").read_text() == "hello\n"
+    assert ((log / "workerlog.0").read_text() == "anew\n" and (log / pod / "0" / "workerlog.0").read_text() ==
+            "hello\n")
     assert not [p for p in log.iterdir() if p.name.startswith(".")]
 
 
@@ -103,7 +108,8 @@ def test_nothing_of_the_environment_is_written_to_disk(work):
 
 
 def test_listing_is_paddles(work):
-    job = work.run("--server_num=1", "--trainer_num=2", "--log_level=info", "--grace=2", "/bin/echo", "it's", environment=clean_environment(PADDLE_JOB_ID="ctr"))
+    job = work.run("--server_num=1", "--trainer_num=2", "--log_level=info", "--grace=2", "/bin/echo", "it's",
+                   environment=clean_environment(PADDLE_JOB_ID="ctr"))
     lines = job.err.splitlines()
     form = re.compile(r"LAUNCH INFO \d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (.*)")
     texts = [form.fullmatch(line).group(1) for line in lines]
@@ -124,7 +130,9 @@ def test_listing_is_paddles(work):
 
 @pytest.mark.parametrize("code", [1, 2, 3, 77, 125, 126, 127, 128, 137, 241, 255])
 def test_exit_status_is_the_failing_process_own(work, code):
-    script = work.script("exit.sh", f'#!/bin/sh\n[ "$PADDLE_TRAINER_ID" = 1 ] && echo "it broke" && exit {code}\nexec sleep 100\n', 0o755)
+    script = work.script("exit.sh",
+                         f'#!/bin/sh\n[ "$PADDLE_TRAINER_ID" = 1 ] && echo "it broke" && exit {code}\n'
+                         'exec sleep 100\n', 0o755)
     job = work.run("--nproc_per_node=2", script)
     assert job.status == code
     assert f"trainer 1 exited with {code}" in job.err
@@ -136,7 +144,9 @@ def test_exit_status_is_the_failing_process_own(work, code):
 
 @pytest.mark.parametrize("name", ["KILL", "TERM", "SEGV", "ABRT", "INT", "HUP", "PIPE", "USR1"])
 def test_a_process_killed_by_a_signal_ends_the_job_with_128_plus_it(work, name):
-    script = work.script("die.sh", f'#!/bin/sh\nulimit -c 0\n[ "$PADDLE_TRAINER_ID" = 0 ] && kill -{name} $$\nexec sleep 100\n', 0o755)
+    script = work.script("die.sh",
+                         f'#!/bin/sh\nulimit -c 0\n[ "$PADDLE_TRAINER_ID" = 0 ] && kill -{name} $$\n'
+                         'exec sleep 100\n', 0o755)
     job = work.run("--nproc_per_node=2", script)
     assert job.status == 128 + getattr(signal, f"SIG{name}")
     assert f"trainer 0 was killed by SIG{name}" in job.err
@@ -162,7 +172,9 @@ def test_short_lived_processes_are_never_lost(work):
 
 
 def test_trainer_output_is_shown_whole(work, python):
-    work.script("spew.py", "import os, sys\nfor i in range(20000): print('line', i, 'x' * 80)\nsys.stdout.write('no newline at the end')\n")
+    work.script("spew.py",
+                "import os, sys\nfor i in range(20000): print('line', i, 'x' * 80)\n"
+                "sys.stdout.write('no newline at the end')\n")
     job = work.run("--python", python, "--nproc_per_node=2", "spew.py")
     assert job.status == 0
     assert job.out == job.log("workerlog.0") == job.log("workerlog.1")
@@ -172,7 +184,8 @@ def test_trainer_output_is_shown_whole(work, python):
 def test_output_grows_while_the_job_runs(work):
     script = work.script("slow.sh", "#!/bin/sh\necho one\nread line < go\necho two $line\n", 0o755)
     os.mkfifo(work.directory / "go")
-    job = work.start("--server_num=1", "--trainer_num=1", "/bin/sh", "-c", '[ "$TRAINING_ROLE" = PSERVER ] || exec ./slow.sh')
+    job = work.start("--server_num=1", "--trainer_num=1", "/bin/sh", "-c",
+                     '[ "$TRAINING_ROLE" = PSERVER ] || exec ./slow.sh')
     assert job.process.stdout.readline() == b"one\n"
     (work.directory / "go").write_text("go\n")
     assert job.finish().out == "two go\n" and job.status == 0
@@ -194,7 +207,8 @@ def test_stdin_goes_to_a_process_that_is_alone(work):
     job = work.start("/bin/cat", stdin=subprocess.PIPE)
     out, _ = job.process.communicate(b"hello", timeout=20)
     assert out == b"hello"
-    assert work.run("--nproc_per_node=2", "/bin/cat", stdin=subprocess.PIPE).status == 0  # /dev/null: ends at once
+    # /dev/null: ends at once
+    assert work.run("--nproc_per_node=2", "/bin/cat", stdin=subprocess.PIPE).status == 0
 
 
 def test_trainers_start_when_the_servers_listen(work, python):
@@ -204,7 +218,8 @@ def test_trainers_start_when_the_servers_listen(work, python):
         "if os.environ['TRAINING_ROLE'] == 'PSERVER':\n"
         "    open('server', 'w').close()\n"
         "    while not os.path.exists('listen'): time.sleep(0.01)\n"
-        "    s = socket.socket(); s.bind((os.environ['POD_IP'], int(os.environ['PADDLE_PORT']))); s.listen()\n"
+        "    s = socket.socket(); s.bind((os.environ['POD_IP'], "
+        "int(os.environ['PADDLE_PORT']))); s.listen()\n"
         "    while True: s.accept()\n"
         "host, port = os.environ['PADDLE_PSERVERS_IP_PORT_LIST'].split(':')\n"
         "socket.create_connection((host, int(port)), 5).close(); print('trained')\n",
@@ -219,14 +234,16 @@ def test_trainers_start_when_the_servers_listen(work, python):
 
 
 def test_servers_that_never_listen_hold_trainers_up_for_ready_timeout(work):
-    script = work.script("ps.sh", '#!/bin/sh\n[ "$TRAINING_ROLE" = TRAINER ] && exit 0\nexec sleep 100\n', 0o755)
+    script = work.script("ps.sh", '#!/bin/sh\n[ "$TRAINING_ROLE" = TRAINER ] && exit 0\nexec sleep 100\n',
+                         0o755)
     job = work.run("--ready-timeout", "0.2", "--server_num=1", script)
     assert job.status == 0
     assert "LAUNCH WARNING" in job.err and "--ready-timeout" in job.err
 
 
 def test_a_server_that_dies_before_the_trainers_start_ends_the_job(work):
-    script = work.script("ps.sh", '#!/bin/sh\n[ "$TRAINING_ROLE" = TRAINER ] && touch started\nexit 5\n', 0o755)
+    script = work.script("ps.sh", '#!/bin/sh\n[ "$TRAINING_ROLE" = TRAINER ] && touch started\nexit 5\n',
+                         0o755)
     job = work.run("--server_num=1", script)
     assert job.status == 5 and "server 0 exited with 5" in job.err
     assert not (work.directory / "started").exists()
@@ -235,7 +252,8 @@ def test_a_server_that_dies_before_the_trainers_start_ends_the_job(work):
 def test_a_server_that_dies_while_trainers_run_ends_the_job(work):
     script = work.script(
         "ps.sh",
-        '#!/bin/sh\nif [ "$TRAINING_ROLE" = PSERVER ]; then while [ ! -e up ]; do sleep 0.01; done; kill -9 $$; fi\ntouch up; exec sleep 100\n',
+        '#!/bin/sh\nif [ "$TRAINING_ROLE" = PSERVER ]; then while [ ! -e up ]; do sleep 0.01; done; kill -9 '
+        '$$; fi\ntouch up; exec sleep 100\n',
         0o755,
     )
     job = work.run("--ready-timeout=0.05", "--server_num=1", script)
@@ -246,7 +264,9 @@ def test_a_server_that_dies_while_trainers_run_ends_the_job(work):
 def test_a_ps_job_ends_when_its_trainers_have_ended(work):
     """The server ignores SIGTERM, so it is killed after the grace; the job has done well all the same."""
     script = work.script(
-        "ps.sh", '#!/bin/sh\n[ "$TRAINING_ROLE" = TRAINER ] && exit 0\ntrap "echo asked" TERM\nwhile :; do sleep 0.01; done\n', 0o755
+        "ps.sh",
+        '#!/bin/sh\n[ "$TRAINING_ROLE" = TRAINER ] && exit 0\ntrap "echo asked" TERM\n'
+        'while :; do sleep 0.01; done\n', 0o755
     )
     job = work.run("--ready-timeout=0.3", "--grace=0.3", "--server_num=2", "--trainer_num=2", script)
     assert job.status == 0 and "Pod completed" in job.err
@@ -263,7 +283,8 @@ def test_endpoints_of_the_user_are_used_as_given(work, python):
     for s in sockets:
         s.close()
     servers, trainers = f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]},127.0.0.1:{ports[2]}"
-    job = work.run("--python", python, "--servers", servers, "--workers", trainers, "--gloo_port", ports[3], "dump.py")
+    job = work.run("--python", python, "--servers", servers, "--workers", trainers, "--gloo_port", ports[3],
+                   "dump.py")
     assert job.status == 0, job.err
     env = dumped(job, "workerlog.1")[0]
     assert env["PADDLE_PSERVERS_IP_PORT_LIST"] == servers and env["PADDLE_TRAINER_ENDPOINTS"] == trainers
@@ -274,16 +295,20 @@ def test_environment_variables_set_what_flags_do_not(work):
     env = clean_environment(PADDLE_NPROC_PER_NODE="3", PADDLE_LOG_DIR="elsewhere")
     job = work.run("--log_dir=here", "/bin/true", environment=env)
     assert job.status == 0
-    assert sorted(p.name for p in (work.directory / "here").glob("workerlog.*")) == ["workerlog.0", "workerlog.1", "workerlog.2"]
+    assert sorted(p.name for p in (work.directory / "here").glob("workerlog.*")) == [
+        "workerlog.0", "workerlog.1", "workerlog.2"]
     assert not (work.directory / "elsewhere").exists()
     assert "LAUNCH WARNING" in job.err and "--log_dir here is used, not PADDLE_LOG_DIR=elsewhere" in job.err
 
 
 def test_variables_of_another_job_are_not_inherited(work, python):
     work.script("dump.py", DUMP)
-    left = clean_environment(PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:1", TRAINING_ROLE="PSERVER", PADDLE_PORT="1", FLAGS_mine="2")
+    left = clean_environment(PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:1", TRAINING_ROLE="PSERVER",
+                             PADDLE_PORT="1", FLAGS_mine="2")
     job = work.run("--python", python, "dump.py", environment=left)
     env = dumped(job, "workerlog.0")[0]
-    assert not {"PADDLE_PSERVERS_IP_PORT_LIST", "TRAINING_ROLE", "PADDLE_PORT"} & set(env) and env["FLAGS_mine"] == "2"
-    env = dumped(work.run("--python", python, "--server_num=1", "--log_overwrite=1", "dump.py", environment={**left, "PADDLE_TRAINER_ID": "7"}), "serverlog.0")[0]
+    assert (not {"PADDLE_PSERVERS_IP_PORT_LIST", "TRAINING_ROLE", "PADDLE_PORT"} & set(env)
+            and env["FLAGS_mine"] == "2")
+    env = dumped(work.run("--python", python, "--server_num=1", "--log_overwrite=1", "dump.py",
+                          environment={**left, "PADDLE_TRAINER_ID": "7"}), "serverlog.0")[0]
     assert "PADDLE_TRAINER_ID" not in env

@@ -17,7 +17,8 @@ SHOWN = {
     "none": "",
     "0": "trainer 0 | I am TRAINER 0\n",
     "fail": "trainer 1 | I am TRAINER 1\ntrainer 1 | it broke\ntrainer 1 | no newline\n",
-    "1,0": "trainer 0 | I am TRAINER 0\ntrainer 1 | I am TRAINER 1\ntrainer 1 | it broke\ntrainer 1 | no newline\n",
+    "1,0":
+    "trainer 0 | I am TRAINER 0\ntrainer 1 | I am TRAINER 1\ntrainer 1 | it broke\ntrainer 1 | no newline\n",
 }
 
 
@@ -33,7 +34,8 @@ def test_show(work, choice):
 def test_names_are_aligned_and_coloured_when_asked(work):
     job = work.run("--server_num=1", "--trainer_num=1", "--show=all", "--color=always", "/bin/echo", "hello")
     assert job.status == 0, job.err
-    assert sorted(job.out.splitlines()) == ["\x1b[33mtrainer 0\x1b[0m | hello", "\x1b[36mserver 0 \x1b[0m | hello"]
+    assert sorted(job.out.splitlines()) == ["\x1b[33mtrainer 0\x1b[0m | hello",
+                                            "\x1b[36mserver 0 \x1b[0m | hello"]
 
 
 @pytest.mark.parametrize(
@@ -54,16 +56,19 @@ def test_choices_that_are_none(work, flags, says):
 @pytest.mark.parametrize("choice", ["first", "all"])
 def test_a_reader_that_leaves_or_sleeps_costs_the_processes_nothing(work, choice):
     for reader in ("head -1", "sleep 1"):
-        line = f"{find_fleetrun()} --show={choice} --log_level=ERROR --nproc_per_node=2 /bin/sh -c 'yes | head -c 3000000' | {reader}"
+        line = (f"{find_fleetrun()} --show={choice} --log_level=ERROR --nproc_per_node=2 /bin/sh -c 'yes | "
+                f"head -c 3000000' | {reader}")
         shell = ["/bin/bash", "-o", "pipefail", "-c", line]
-        result = subprocess.run(shell, cwd=work.directory, env=clean_environment(), capture_output=True, timeout=30)
+        result = subprocess.run(shell, cwd=work.directory, env=clean_environment(), capture_output=True,
+                                timeout=30)
         assert result.returncode == 0, result.stderr
         assert (work.directory / "log" / "workerlog.1").stat().st_size == 3000000
 
 
 def test_logs_of_a_past_job(work):
     for word in ("first", "second"):
-        job = work.run("--server_num=1", "--trainer_num=2", f"--job_id={word}", "--show=none", "/bin/echo", word)
+        job = work.run("--server_num=1", "--trainer_num=2", f"--job_id={word}", "--show=none", "/bin/echo",
+                       word)
         assert job.status == 0, job.err
     assert work.run("logs").out == "server 0  | second\ntrainer 0 | second\ntrainer 1 | second\n"
     assert work.run("logs", "first", "--role", "trainer").out == "trainer 0 | first\ntrainer 1 | first\n"
@@ -84,7 +89,8 @@ def test_logs_of_a_past_job(work):
 def test_logs_wait_for_a_reader_that_is_slow(work):
     work.run("--show=none", "/bin/sh", "-c", "yes | head -c 300000")
     line = f"{find_fleetrun()} logs | {{ sleep 0.3; wc -c; }}"
-    result = subprocess.run(["/bin/bash", "-c", line], cwd=work.directory, env=clean_environment(), capture_output=True, timeout=30)
+    result = subprocess.run(["/bin/bash", "-c", line], cwd=work.directory, env=clean_environment(),
+                            capture_output=True, timeout=30)
     assert result.stdout.strip() == b"300000", result.stderr
 
 
@@ -98,24 +104,28 @@ printf 'last words'
 
 def test_through_a_writer_logs_are_whole_and_capped(work):
     script = work.script("chatter.sh", CHATTER, 0o755)
-    job = work.run("--nproc_per_node=2", "--log_through", "--log_cap=16K", "--log_keep=50", "--show=all", script)
+    job = work.run("--nproc_per_node=2", "--log_through", "--log_cap=16K", "--log_keep=50", "--show=all",
+                   script)
     assert job.status == 3 and "last words" in job.err, job.err
     for rank in (0, 1):
         whole = "".join(f"line {i} of {rank}\n" for i in range(1, 3001)) + "last words"
         (pod,) = (work.directory / "log").glob("*/0")
-        parts = sorted(pod.glob(f"workerlog.{rank}.*"), key=lambda p: -int(p.suffix[1:])) + [pod / f"workerlog.{rank}"]
+        parts = sorted(pod.glob(f"workerlog.{rank}.*"),
+                       key=lambda p: -int(p.suffix[1:])) + [pod / f"workerlog.{rank}"]
         assert all(p.stat().st_size <= 16 * 1024 for p in parts)
         if rank == 1:
             assert len(parts) >= 3
             assert "".join(p.read_text() for p in parts) == whole
-            shown = [line.removeprefix("trainer 1 | ") for line in job.out.splitlines() if line.startswith("trainer 1 | ")]
+            shown = [line.removeprefix("trainer 1 | ") for line in job.out.splitlines()
+                     if line.startswith("trainer 1 | ")]
             assert shown == whole.splitlines()
         assert os.path.samefile(work.directory / "log" / f"workerlog.{rank}", pod / f"workerlog.{rank}")
     assert not job.survivors()
 
 
 def test_a_restarted_job_has_a_log_for_each_attempt_through_a_writer_too(work):
-    script = work.script("flaky.sh", '#!/bin/sh\necho "attempt $FLEETRUN_ATTEMPT"\n[ "$FLEETRUN_ATTEMPT" = 2 ]\n', 0o755)
+    script = work.script("flaky.sh",
+                         '#!/bin/sh\necho "attempt $FLEETRUN_ATTEMPT"\n[ "$FLEETRUN_ATTEMPT" = 2 ]\n', 0o755)
     for more in ([], ["--log_through"]):
         job = work.run("--max_restart=2", "--restart_backoff=0", *more, script)
         assert job.status == 0, job.err
@@ -139,7 +149,8 @@ def test_a_full_disk_costs_what_does_not_fit_and_not_the_job(work):
 
 
 def test_a_log_directory_that_is_deleted_costs_the_job_nothing(work):
-    script = work.script("long.sh", '#!/bin/sh\necho begun\nuntil [ -e go ]; do sleep 0.01; done\necho more\n', 0o755)
+    script = work.script("long.sh",
+                         '#!/bin/sh\necho begun\nuntil [ -e go ]; do sleep 0.01; done\necho more\n', 0o755)
     for more in ([], ["--log_through"]):
         job = work.start(*more, "--show=none", script)
         job.wait_for_log("workerlog.0", "begun")
@@ -156,11 +167,13 @@ def test_logs_of_a_running_job_are_followed_to_its_end(work):
     environment = clean_environment(XDG_RUNTIME_DIR=str(work.directory / "run"))
     script = work.script(
         "steps.sh",
-        '#!/bin/sh\necho "step $FLEETRUN_ATTEMPT of $PADDLE_TRAINER_ID"\nuntil [ -e "go$FLEETRUN_ATTEMPT" ]; do sleep 0.01; done\n'
+        '#!/bin/sh\necho "step $FLEETRUN_ATTEMPT of $PADDLE_TRAINER_ID"\n'
+        'until [ -e "go$FLEETRUN_ATTEMPT" ]; do sleep 0.01; done\n'
         '[ "$FLEETRUN_ATTEMPT" = 1 ] || exit 3\n',
         0o755,
     )
-    job = work.start("--nproc_per_node=2", "--job_id=alpha", "--max_restart=1", "--restart_backoff=0", "--show=none", script, environment=environment)
+    job = work.start("--nproc_per_node=2", "--job_id=alpha", "--max_restart=1", "--restart_backoff=0",
+                     "--show=none", script, environment=environment)
     job.wait_for_log("workerlog.1", "step 0")
     follower = Job(["logs", "-f", "alpha", "--rank=1"], work.directory / "elsewhere", environment)
     work.jobs.append(follower)

@@ -37,7 +37,8 @@ else:
 
 
 class Squatter:
-    """Binds the port of `endpoint` the moment it is free, with and without SO_REUSEADDR, and listens there."""
+    """Binds the port of `endpoint` the moment it is free,
+    with and without SO_REUSEADDR, and listens there."""
 
     def __init__(self, endpoint):
         self.endpoint = (endpoint.split(":")[0], int(endpoint.split(":")[1]))
@@ -66,7 +67,8 @@ class Squatter:
 def test_a_squatter_never_gets_the_port_of_a_server_of_ours(work, python):
     work.script("own.py", OWN)
     job = work.start("--python", python, "--server_num=1", "--trainer_num=2", "own.py")
-    endpoint = wait_until(lambda: (work.directory / "endpoint").exists() and (work.directory / "endpoint").read_text(), "the server's start")
+    endpoint = wait_until(lambda: (work.directory / "endpoint").exists()
+                          and (work.directory / "endpoint").read_text(), "the server's start")
     squatter = Squatter(endpoint)
     try:
         wait_until(lambda: squatter.tries > 2000, "the squatter's tries")
@@ -81,7 +83,8 @@ def test_a_squatter_never_gets_the_port_of_a_server_of_ours(work, python):
 def test_another_fleetrun_does_not_get_a_port_that_is_held_for_a_server_of_ours(work, python):
     work.script("own.py", OWN)
     job = work.start("--python", python, "--server_num=1", "--trainer_num=1", "own.py")
-    endpoint = wait_until(lambda: (work.directory / "endpoint").exists() and (work.directory / "endpoint").read_text(), "the server's start")
+    endpoint = wait_until(lambda: (work.directory / "endpoint").exists()
+                          and (work.directory / "endpoint").read_text(), "the server's start")
     other = work.run(f"--servers={endpoint}", "--trainer_num=1", "/bin/true")
     assert other.status == 125
     assert f"of server {endpoint} is in use" in other.err
@@ -90,7 +93,8 @@ def test_another_fleetrun_does_not_get_a_port_that_is_held_for_a_server_of_ours(
 
 
 def test_a_process_of_a_foreign_framework_binds_its_endpoint_as_it_likes(work, python):
-    bind = "import os, socket\ns = socket.socket()\nh, p = os.environ['PADDLE_CURRENT_ENDPOINT'].split(':')\ns.bind((h, int(p)))\ns.listen()\n"
+    bind = ("import os, socket\ns = socket.socket()\n"
+            "h, p = os.environ['PADDLE_CURRENT_ENDPOINT'].split(':')\ns.bind((h, int(p)))\ns.listen()\n")
     work.script("plain.py", bind)
     job = work.run("--python", python, "--nproc_per_node=4", "plain.py", environment=clean_environment())
     assert job.status == 0, job.err

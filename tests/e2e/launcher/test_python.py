@@ -33,7 +33,8 @@ def test_the_active_virtual_environment_is_used(work, environment_directory):
 
 
 def test_python_means_the_same_interpreter_where_there_is_no_python(work, environment_directory):
-    """As on Debian: the directory of the interpreter has python3 and no python. It stays in its virtual environment."""
+    """As on Debian: the directory of the interpreter has python3 and no python.
+    It stays in its virtual environment."""
     (environment_directory / "bin" / "python").unlink()
     target = os.path.realpath(sys.executable)
     for name in ("python3", f"python{sys.version_info[0]}.{sys.version_info[1]}"):
@@ -59,7 +60,8 @@ def test_the_private_python_is_gone_after_sigkill_too(work, tmp_path):
     assert [p for p in (work.directory / "log").iterdir() if p.name.startswith(".python-")]
     job.process.kill()
     job.finish()
-    wait_until(lambda: not [p for p in (work.directory / "log").iterdir() if p.name.startswith(".")], "the removal")
+    wait_until(lambda: not [p for p in (work.directory / "log").iterdir() if p.name.startswith(".")],
+               "the removal")
 
 
 def test_an_interpreter_beside_fleetrun_comes_before_the_one_on_path(work, tmp_path):
@@ -72,7 +74,8 @@ def test_an_interpreter_beside_fleetrun_comes_before_the_one_on_path(work, tmp_p
     (prefix / "python3").write_text('#!/bin/sh\necho beside "$@"\n')
     (prefix / "python3").chmod(0o755)
     work.script("x.py", "")
-    done = subprocess.run([prefix / "fleetrun", "x.py", "a"], cwd=work.directory, env=clean_environment(), capture_output=True, text=True)
+    done = subprocess.run([prefix / "fleetrun", "x.py", "a"], cwd=work.directory, env=clean_environment(),
+                          capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "beside -u x.py a\n"), done.stderr
 
 

@@ -121,7 +121,8 @@ while not os.path.exists("go"):
 @pytest.fixture
 def ps_job(work, python):
     script = work.script(
-        "train.py", f"import os\nexec({SERVER!r} if os.environ['TRAINING_ROLE'] == 'PSERVER' else {TRAINER!r})\n"
+        "train.py",
+        f"import os\nexec({SERVER!r} if os.environ['TRAINING_ROLE'] == 'PSERVER' else {TRAINER!r})\n"
     )
 
     def start(*flags):

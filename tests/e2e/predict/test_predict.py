@@ -1,4 +1,5 @@
-"""fleetrun predict: the numbers that the script itself computed, in text and in JSON, and what it says of what cannot be."""
+"""fleetrun predict: the numbers that the script itself computed,
+in text and in JSON, and what it says of what cannot be."""
 
 import json
 import os
@@ -21,7 +22,8 @@ def saved(tmp_path_factory):
     environment = clean_environment(PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1")
     if folder := os.environ.get("FLEETRUN_PYTHONPATH"):
         environment["PYTHONPATH"] = folder
-    done = subprocess.run([sys.executable, "train.py"], cwd=directory, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "train.py"], cwd=directory, env=environment, capture_output=True,
+                          text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return directory
 
@@ -31,7 +33,8 @@ def predict(saved):
     """Runs it: (exit status, standard output, standard error)."""
 
     def run(*arguments, cwd=saved, **options):
-        done = subprocess.run([find_fleetrun(), "predict", *map(str, arguments)], cwd=cwd, env=clean_environment(),
+        done = subprocess.run([find_fleetrun(), "predict", *map(str, arguments)], cwd=cwd,
+                              env=clean_environment(),
                               capture_output=True, text=True, timeout=60, **options)
         return done.returncode, done.stdout, done.stderr
 
@@ -41,7 +44,8 @@ def predict(saved):
 def columns(out):
     """{position: array} of the printed lines."""
     lines = [line.split("\t") for line in out.splitlines()]
-    return [numpy.array([[float(word) for word in line[i].split()] for line in lines]) for i in range(len(lines[0]))]
+    return [numpy.array([[float(word) for word in line[i].split()] for line in lines])
+            for i in range(len(lines[0]))]
 
 
 def test_a_model_with_rows_gives_what_the_script_computed(predict, saved):
@@ -103,8 +107,10 @@ def test_nothing_is_printed_for_an_empty_file(predict, tmp_path):
     (["dense", "none.txt", SLOTS], "none.txt"),
     (["dense", "day.txt", SLOTS, "--fetch=nothing"], "nothing"),
     (["dense", "day.txt", "--slots=x:float32[3],ids:int64[2],bag:int64,label:float32[1]"], "day.txt:1:"),
-    (["dense", "day.txt", "--slots=y:float32[2],ids:int64[2],bag:int64,label:float32[1]"], "reads 'x', which is no slot"),
-    (["dense", "day.txt", "--slots=x:int64[2],ids:int64[2],bag:int64,label:float32[1]"], "slot 'x' has dense int64 values"),
+    (["dense", "day.txt", "--slots=y:float32[2],ids:int64[2],bag:int64,label:float32[1]"],
+     "reads 'x', which is no slot"),
+    (["dense", "day.txt", "--slots=x:int64[2],ids:int64[2],bag:int64,label:float32[1]"],
+     "slot 'x' has dense int64 values"),
     (["dense", "day.txt"], "day.txt:1:"),
 ])
 def test_what_cannot_be_is_told_in_one_error(predict, arguments, told):
@@ -129,11 +135,13 @@ def damaged(saved, folder, change):
 
 
 @pytest.mark.parametrize("change, told", [
-    (lambda f: (f / "model.pdiparams").write_bytes((f / "model.pdiparams").read_bytes()[:-1]), "model.pdiparams is damaged"),
+    (lambda f: (f / "model.pdiparams").write_bytes((f / "model.pdiparams").read_bytes()[:-1]),
+     "model.pdiparams is damaged"),
     (lambda f: (f / "model.pdiparams").write_bytes(b"\xff" * 40), "model.pdiparams is damaged"),
     (lambda f: (f / "model.pdiparams").unlink(), "model.pdiparams cannot be read"),
     (lambda f: (f / "model.pdmodel").write_text("{}"), "model.pdmodel is no program of fleetrun"),
-    (lambda f: (f / "model.pdmodel").write_text((f / "model.pdmodel").read_text().replace('"concat"', '"concatt"')),
+    (lambda f: (f / "model.pdmodel").write_text((f / "model.pdmodel").read_text().replace(
+        '"concat"', '"concatt"')),
      "model.pdmodel is damaged"),
     (lambda f: shutil.rmtree(f / "tables"), "tables holds no saved tables"),
     (lambda f: [p.write_bytes(p.read_bytes()[:-1]) for p in (f / "tables").glob("part-*")], "part-"),
@@ -145,6 +153,7 @@ def test_a_damaged_model_is_named(predict, saved, tmp_path, change, told):
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(predict, saved):
-    done = subprocess.run(f"{find_fleetrun()} predict wide day.txt {SLOTS} --batch 1 | head -n 1", shell=True, cwd=saved, env=clean_environment(),
+    done = subprocess.run(f"{find_fleetrun()} predict wide day.txt {SLOTS} --batch 1 | head -n 1", shell=True,
+                          cwd=saved, env=clean_environment(),
                           capture_output=True, text=True, timeout=60)
     assert done.stderr == "" and done.stdout.count("\n") == 1

@@ -1,4 +1,5 @@
-"""`fleetrun ps` looks into the parameter servers of a running job: a trainer of one's own in C++ (examples/ps_client)."""
+"""`fleetrun ps` looks into the parameter servers of a running job:
+a trainer of one's own in C++ (examples/ps_client)."""
 
 import contextlib
 import json
@@ -32,7 +33,8 @@ class Looker:
 
     def command(self, *arguments, program=None):
         done = subprocess.run(
-            [program or find_fleetrun(), *arguments], env=self.environment, capture_output=True, text=True, timeout=DEADLINE, cwd=self.work.directory
+            [program or find_fleetrun(), *arguments], env=self.environment, capture_output=True, text=True,
+            timeout=DEADLINE, cwd=self.work.directory
         )
         return done.returncode, done.stdout, done.stderr
 
@@ -47,11 +49,13 @@ class Looker:
     def train(self, *flags):
         """A job that trains until it is stopped, with figures in its servers."""
         job = self.start("--server_num=2", "--trainer_num=2", *flags, example(), "", "1000000000")
-        wait_until(lambda: self.command("ps", "stat")[0] == 0 and self.pushes() > 100, "pushes on the servers")
+        wait_until(lambda: self.command("ps", "stat")[0] == 0 and self.pushes() > 100,
+                   "pushes on the servers")
         return job
 
     def pushes(self):
-        return sum(json.loads(line)["calls"].get("push", {}).get("calls", 0) for line in self.ps("stat", "--json").splitlines())
+        return sum(json.loads(line)["calls"].get("push", {}).get("calls", 0)
+                   for line in self.ps("stat", "--json").splitlines())
 
 
 @pytest.fixture
@@ -76,7 +80,8 @@ def test_stat_shows_tables_and_calls_of_every_server(looker):
 def test_watch_shows_what_happened_in_between_until_nobody_reads(looker):
     looker.train()
     watch = subprocess.Popen(
-        [find_fleetrun(), "ps", "stat", "--watch"], env=looker.environment, stdout=subprocess.PIPE, text=True, cwd=looker.work.directory
+        [find_fleetrun(), "ps", "stat", "--watch"], env=looker.environment, stdout=subprocess.PIPE, text=True,
+        cwd=looker.work.directory
     )
     assert watch.stdout.readline().startswith("server 0 of 2")
     watch.stdout.close()
@@ -112,7 +117,8 @@ def test_get_shows_rows_and_makes_none(looker):
     rows = [json.loads(line) for line in looker.ps("get", "weights", "--json", "--", "3", "-1").splitlines()]
     assert rows[0]["found"] and len(rows[0]["values"]) == 1 and abs(rows[0]["values"][0]) < 10
     assert rows[1] == {"key": 2**64 - 1, "found": False}
-    assert sum(json.loads(line)["tables"][0]["rows"] for line in looker.ps("stat", "--json").splitlines()) == 500
+    assert sum(json.loads(line)["tables"][0]["rows"]
+               for line in looker.ps("stat", "--json").splitlines()) == 500
     code, _, err = looker.command("ps", "get", "weight", "3")
     assert code == 125 and "there is no table 'weight'" in err and "weights" in err
     assert looker.ps("shrink") == "weights: 0 rows erased, 500 left\n"

@@ -1,7 +1,7 @@
 """Where the package is, and scripts run as processes of their own.
 
-The package: FLEETRUN_PYTHONPATH (a directory that holds `fleetrun`), else what the interpreter that runs pytest has
-installed. Every process ends with its test: by itself, or killed by pid at the end.
+The package: FLEETRUN_PYTHONPATH (a directory that holds `fleetrun`), else what the interpreter that runs
+pytest has installed. Every process ends with its test: by itself, or killed by pid at the end.
 """
 
 import os
@@ -19,7 +19,8 @@ from flow import LIMIT  # noqa: E402
 def environment(**variables):
     """The environment of a script: no variable of a job is inherited, `variables` are added."""
     clean = {name: value for name, value in os.environ.items()
-             if not name.startswith(("PADDLE_", "TRAINING_ROLE", "POD_", "FLEETRUN_")) and name != "PYTHONPATH"}
+             if not name.startswith(("PADDLE_", "TRAINING_ROLE", "POD_", "FLEETRUN_"))
+             and name != "PYTHONPATH"}
     if folder := os.environ.get("FLEETRUN_PYTHONPATH"):
         clean["PYTHONPATH"] = folder
     clean["PATH"] = os.path.dirname(sys.executable) + os.pathsep + clean.get("PATH", os.defpath)
@@ -47,7 +48,8 @@ def run(tmp_path):
     def run_script(code, expect=0, **variables):
         script = tmp_path / "script.py"
         script.write_text(code, encoding="utf-8")
-        done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment(**variables), text=True,
+        done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment(**variables),
+                              text=True,
                               capture_output=True, timeout=LIMIT, stdin=subprocess.DEVNULL)
         assert done.returncode == expect, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
@@ -57,11 +59,13 @@ def run(tmp_path):
 
 @pytest.fixture
 def start(tmp_path):
-    """start(argv, …) starts a process whose output goes to a pipe; what is left at the end is killed by pid."""
+    """start(argv, …) starts a process whose output goes to a pipe;
+    what is left at the end is killed by pid."""
     started = []
 
     def start_process(argv, **variables):
-        process = subprocess.Popen([str(word) for word in argv], cwd=tmp_path, env=environment(**variables), text=True,
+        process = subprocess.Popen([str(word) for word in argv], cwd=tmp_path, env=environment(**variables),
+                                   text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         started.append(process)
         return process

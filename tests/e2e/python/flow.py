@@ -1,6 +1,7 @@
 """The scripts of document 003, with data made up for them, and a job of one server and two trainers by hand.
 
-`train.py`, `reader.py` and the structure of `model.py` are the document's; only the imports differ, by IMPORTS.
+`train.py`, `reader.py` and the structure of `model.py` are the document's;
+only the imports differ, by IMPORTS.
 """
 
 import random
@@ -8,7 +9,9 @@ import random
 LIMIT = 120  # seconds that any one process may take; nothing waits for less
 
 IMPORTS = {
-    "fleetrun": "import fleetrun as paddle\nimport fleetrun.distributed.fleet as fleet\nimport fleetrun.nn.functional as F\n",
+    "fleetrun":
+    "import fleetrun as paddle\nimport fleetrun.distributed.fleet as fleet\n"
+    "import fleetrun.nn.functional as F\n",
     "paddle": "import paddle\nimport paddle.distributed.fleet as fleet\nimport paddle.nn.functional as F\n",
 }
 
@@ -143,7 +146,8 @@ else:
 
 def write(directory, package="fleetrun", after="pass", lines=200, files=4):
     """Writes model.py, reader.py, train.py and data/; `after` runs in the trainers before stop_worker."""
-    for name, text in (("model.py", MODEL), ("reader.py", READER), ("train.py", TRAIN.replace("AFTER", after))):
+    for name, text in (("model.py", MODEL), ("reader.py", READER),
+                       ("train.py", TRAIN.replace("AFTER", after))):
         (directory / name).write_text(IMPORTS[package] + text, encoding="utf-8")
     (directory / "data").mkdir()
     numbers = random.Random(5)
@@ -153,7 +157,8 @@ def write(directory, package="fleetrun", after="pass", lines=200, files=4):
             dense = [numbers.gauss(0, 1) for _ in range(4)]
             keys = [numbers.randrange(40) for _ in range(3)]
             label = int(2 * dense[0] - 2 * dense[1] + sum(0.5 if key % 2 else -0.5 for key in keys) > 0)
-            text.append("\t".join([str(label), *(f"{value:.3f}" for value in dense), *(f"{key:x}" for key in keys)]))
+            text.append("\t".join([str(label), *(f"{value:.3f}" for value in dense),
+                                   *(f"{key:x}" for key in keys)]))
         (directory / "data" / f"part{part}").write_text("\n".join(text) + "\n", encoding="utf-8")
 
 

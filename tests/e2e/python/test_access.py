@@ -47,11 +47,14 @@ class Pair:
             self.port = probe.getsockname()[1]
 
     def start(self, role, **variables):
-        common = {"PADDLE_PSERVERS_IP_PORT_LIST": f"127.0.0.1:{self.port}", "PADDLE_TRAINERS_NUM": 1, "PADDLE_TRAINER_ID": 0,
+        common = {"PADDLE_PSERVERS_IP_PORT_LIST": f"127.0.0.1:{self.port}", "PADDLE_TRAINERS_NUM": 1,
+                  "PADDLE_TRAINER_ID": 0,
                   "POD_IP": "127.0.0.1", "PADDLE_PORT": self.port, "TRAINING_ROLE": role,
                   "XDG_CONFIG_HOME": self.folder / "config"}
-        process = subprocess.Popen([sys.executable, "script.py"], cwd=self.folder, env=environment(**{**common, **variables}),
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, "script.py"], cwd=self.folder,
+                                   env=environment(**{**common, **variables}),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
         self.running.append(process)
         return process
 

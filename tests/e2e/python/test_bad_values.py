@@ -32,10 +32,13 @@ assert exe.run(feed={"x": floats(2, 3)}, fetch_list=y)[0].shape == exe.run(feed=
 """)
     lines = done.stdout.splitlines()
     assert lines[0] == "'x' is fed what is no array of float32: None"
-    assert lines[1].startswith("'x' is fed what is no array of float32: setting an array element with a sequence")
+    assert lines[
+        1].startswith("'x' is fed what is no array of float32: setting an array element with a sequence")
     assert lines[2] == "'x' is fed what is no array of float32: could not convert string to float: 'abc'"
-    assert lines[3:] == ["an array of element type 'O' cannot be a tensor", "Executor.run: the feed is ndarray",
-                         "Executor.run: 1 is fed, which is no name", "'scale_0.tmp_0' is fed, and is no input of the program"]
+    assert lines[3:] == ["an array of element type 'O' cannot be a tensor",
+                         "Executor.run: the feed is ndarray",
+                         "Executor.run: 1 is fed, which is no name",
+                         "'scale_0.tmp_0' is fed, and is no input of the program"]
 
 
 def test_inputs_and_parameters_that_cannot_be_declared(run):
@@ -190,6 +193,9 @@ first.join()
 print(exe.last_pass.examples)
 exe.train_from_dataset(main, dataset())
 """)
-    lines = [line for line in done.stdout.splitlines() if not line.startswith(("examples:", "bound by", "time:", "\n")) and line]
-    assert lines == ["Executor.train_from_dataset: 'lines.txt' is no dataset", "Executor.train_from_dataset: no dataset is given",
-                     "Executor.train_from_dataset(thread=-3)", "QueueDataset: another pass is reading it", "40"]
+    lines = [line for line in done.stdout.splitlines()
+             if not line.startswith(("examples:", "bound by", "time:", "\n")) and line]
+    assert lines == ["Executor.train_from_dataset: 'lines.txt' is no dataset",
+                     "Executor.train_from_dataset: no dataset is given",
+                     "Executor.train_from_dataset(thread=-3)", "QueueDataset: another pass is reading it",
+                     "40"]

@@ -1,4 +1,5 @@
-"""Running moments of batch norm under parameter servers: each trainer's own, in no save of tables, in an inference model."""
+"""Running moments of batch norm under parameter servers:
+each trainer's own, in no save of tables, in an inference model."""
 
 import pathlib
 import sys

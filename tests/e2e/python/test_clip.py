@@ -1,4 +1,5 @@
-"""grad_clip where gradients are sent to tables, and where it is refused. What it does to parameters: tests/oracles/names/training.py."""
+"""grad_clip where gradients are sent to tables, and where it is refused. What it does to parameters:
+tests/oracles/names/training.py."""
 
 import pytest
 
@@ -38,9 +39,12 @@ np.testing.assert_allclose(np.asarray(client.pull_rows(table, [7], 1)).ravel(), 
 
 @pytest.mark.parametrize("code, told", [
     ("paddle.optimizer.SGD(1.0, grad_clip=0.5)", "paddle.optimizer.SGD(grad_clip=0.5) is not supported"),
-    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByValue(1.0)).minimize(looked_up())", "the rows of 'embedding_0.w_0' cannot be clipped by value"),
-    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(0.0)).minimize(loss)", "the norm to clip to is not above 0"),
-    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(1.0)).minimize(loss); replicas()", "grad_clip on 2 replicas"),
+    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByValue(1.0)).minimize(looked_up())",
+     "the rows of 'embedding_0.w_0' cannot be clipped by value"),
+    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(0.0)).minimize(loss)",
+     "the norm to clip to is not above 0"),
+    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(1.0)).minimize(loss); replicas()",
+     "grad_clip on 2 replicas"),
     ("paddle.optimizer.RMSProp(1.0).minimize(in_table())", "no table is trained by rmsprop"),
 ])
 def test_what_cannot_be_clipped_is_named(run, code, told):

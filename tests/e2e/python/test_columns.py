@@ -36,7 +36,8 @@ except paddle.Error as error:
 
 
 def run(directory, order, *files):
-    return subprocess.run([sys.executable, "train.py", order, *files], cwd=directory, env=environment(), capture_output=True,
+    return subprocess.run([sys.executable, "train.py", order, *files], cwd=directory, env=environment(),
+                          capture_output=True,
                           text=True, timeout=LIMIT)
 
 
@@ -52,9 +53,11 @@ def test_training_is_the_same_and_slots_are_found_by_name(tmp_path):
     (tmp_path / "train.py").write_text(TRAIN)
     for part in range(2):
         (tmp_path / f"part-{part}").write_text("".join(
-            f"{1 + row % 3} {' '.join(str((row * 7 + i * 13 + part) % 100) for i in range(1 + row % 3))} 2 0.{row} 0.5 1 {row % 2}\n"
+            f"{1 + row % 3} {' '.join(str((row * 7 + i * 13 + part) % 100) for i in range(1 + row % 3))} 2 "
+            f"0.{row} 0.5 1 {row % 2}\n"
             for row in range(100)))
-    subprocess.run([find_fleetrun(), "data", "convert", "part-0", "part-1", "--slots=ids:int64,x:float32[2],y:float32[1]",
+    subprocess.run([find_fleetrun(), "data", "convert", "part-0", "part-1",
+                    "--slots=ids:int64,x:float32[2],y:float32[1]",
                     "--out=columns"], cwd=tmp_path, env=environment(), check=True, timeout=LIMIT)
     text = losses(tmp_path, "same", "part-0", "part-1")
     columns = ["columns/part-0.frc", "columns/part-1.frc"]

@@ -39,7 +39,8 @@ def pipe(tmp_path, environment):
     def run_reader(base, body, text="", more="", call="run_from_stdin"):
         script = tmp_path / "reader.py"
         script.write_text(READER.format(base=base, body=body, more=more, call=call), encoding="utf-8")
-        return subprocess.run([sys.executable, str(script)], input=text, text=True, capture_output=True, timeout=LIMIT,
+        return subprocess.run([sys.executable, str(script)], input=text, text=True, capture_output=True,
+                              timeout=LIMIT,
                               env=environment)
 
     return run_reader
@@ -98,23 +99,32 @@ def test_batches_go_through_generate_batch_and_the_last_may_be_short(pipe):
         self.set_batch(2)
 """
     body = 'yield [("words", [int(x) for x in line.split()])]'
-    assert bytes_of(pipe("MultiSlotDataGenerator", body, "1\n2 3\n4 5 6\n", more)) == "2 1 0\n2 2 3\n3 4 5 6\n"
+    assert bytes_of(pipe("MultiSlotDataGenerator", body, "1\n2 3\n4 5 6\n",
+                         more)) == "2 1 0\n2 2 3\n3 4 5 6\n"
 
 
 TWO = "the complete field set of two given line are inconsistent."
 
 
 @pytest.mark.parametrize("body, complaint, note", [
-    ('yield {"a": [1]}', "the output of process() must be in list or tuple typeExample: [('words', [1926, 08, 17]), ('label', [1])]",
+    ('yield {"a": [1]}',
+     "the output of process() must be in list or tuple typeExample: "
+     "[('words', [1926, 08, 17]), ('label', [1])]",
      "generate_sample() gave a sample of <class 'dict'>"),
     ('yield [(b"a", [1])]', "name<class 'bytes'> must be in str type", ""),
     ('yield [("a", (1, 2))]', "elements<class 'tuple'> must be in list type", "the values of slot 'a'"),
-    ('yield [("a", [])]', "the elements of each field can not be empty, you need padding it in process().", "slot 'a' has no values"),
-    ('yield [("a", ["1"])]', "the type of element<class 'str'> must be in int or float", "a value of slot 'a': '1'"),
-    ('yield [("a", [1.0, None])]', "the type of element<class 'NoneType'> must be in int or float", "a value of slot 'a': None"),
-    ('yield [("a", [1])]; yield [("a", [1]), ("b", [1])]', TWO, "this sample has 2 slots, those before it had 1"),
-    ('yield [("a", [1])]; yield [("b", [1])]', "the field name of two given line are not match: require<a>, get<b>.", ""),
-    ('yield [("a", [1])]; yield [("a", ["x"])]', "the type of element<class 'str'> must be in int or float", "a value of slot 'a': 'x'"),
+    ('yield [("a", [])]', "the elements of each field can not be empty, you need padding it in process().",
+     "slot 'a' has no values"),
+    ('yield [("a", ["1"])]', "the type of element<class 'str'> must be in int or float",
+     "a value of slot 'a': '1'"),
+    ('yield [("a", [1.0, None])]', "the type of element<class 'NoneType'> must be in int or float",
+     "a value of slot 'a': None"),
+    ('yield [("a", [1])]; yield [("a", [1]), ("b", [1])]', TWO,
+     "this sample has 2 slots, those before it had 1"),
+    ('yield [("a", [1])]; yield [("b", [1])]',
+     "the field name of two given line are not match: require<a>, get<b>.", ""),
+    ('yield [("a", [1])]; yield [("a", ["x"])]', "the type of element<class 'str'> must be in int or float",
+     "a value of slot 'a': 'x'"),
 ])
 def test_malformed_samples_are_refused_in_paddles_words_with_a_note(pipe, body, complaint, note):
     done = pipe("MultiSlotDataGenerator", body, call="run_from_memory")
@@ -125,7 +135,8 @@ def test_malformed_samples_are_refused_in_paddles_words_with_a_note(pipe, body, 
 
 
 def test_a_generator_without_generate_sample_names_itself(run):
-    done = run("import fleetrun.distributed.fleet as fleet\nfleet.MultiSlotDataGenerator().run_from_memory()", expect=1)
+    done = run("import fleetrun.distributed.fleet as fleet\nfleet.MultiSlotDataGenerator().run_from_memory()",
+               expect=1)
     assert "NotImplementedError: Please rewrite this function to return a list or tuple" in done.stderr
     assert "MultiSlotDataGenerator does not define generate_sample" in done.stderr
 
@@ -145,7 +156,8 @@ assert (data_generator._multi_slot_text is None) == {plain == "in Python"}
 sys.argv = ["", "fleetrun.distributed.fleet"]
 runpy.run_path({generator_cases.__file__!r}, run_name="__main__")
 """
-    done = subprocess.run([sys.executable, "-c", program], input=json.dumps(cases), text=True, capture_output=True, timeout=LIMIT,
+    done = subprocess.run([sys.executable, "-c", program], input=json.dumps(cases), text=True,
+                          capture_output=True, timeout=LIMIT,
                           env=environment)
     assert done.returncode == 0, done.stderr
     for case, theirs, ours in zip(cases, expected, json.loads(done.stdout), strict=True):
@@ -177,5 +189,6 @@ before = set(sys.modules)
 import fleetrun.distributed.fleet.data_generator
 print(sorted(name for name in set(sys.modules) - before if not name.startswith("fleetrun")))
 """)
-    assert set(eval(done.stdout)) <= {"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "warnings",
+    assert set(eval(done.stdout)) <= {"importlib", "importlib._bootstrap", "importlib._bootstrap_external",
+                                      "warnings",
                                       "_warnings", "types"}, done.stdout

@@ -1,5 +1,5 @@
-"""Bad input to datasets, as a table: each is one clear error that names the place, ends the script, leaves nothing running
-and takes no memory that the data is not worth."""
+"""Bad input to datasets, as a table: each is one clear error that names the place, ends the script, leaves
+nothing running and takes no memory that the data is not worth."""
 
 import gzip
 import json
@@ -12,7 +12,8 @@ import pytest
 from conftest import environment
 from flow import LIMIT
 
-# Reads the files of case.json once, and says how many examples there were; at its end, whatever it is, its peak memory.
+# Reads the files of case.json once, and says how many examples there were;
+# at its end, whatever it is, its peak memory.
 SCRIPT = """
 import atexit
 import json
@@ -76,9 +77,11 @@ def all_end(pids):
 
 @pytest.fixture
 def read(tmp_path):
-    """read(text, …): (exit status, standard output, standard error, peak MiB) of reading a file of this text."""
+    """read(text, …): (exit status, standard output, standard error,
+    peak MiB) of reading a file of this text."""
 
-    def run(text, slots=IDS, command="cat", name="data.txt", dataset="QueueDataset", files=None, meanwhile=None,
+    def run(text, slots=IDS, command="cat", name="data.txt", dataset="QueueDataset", files=None,
+            meanwhile=None,
             **settings):
         if text is not None:
             (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
@@ -87,7 +90,8 @@ def read(tmp_path):
             "slots": slots, "command": command, "files": files or [str(tmp_path / name)], "dataset": dataset,
             "threads": len(files or [1]), "settings": settings}))
         with open(tmp_path / "out", "w+") as out, open(tmp_path / "err", "w+") as err:
-            process = subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=environment(), stdout=out, stderr=err,
+            process = subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=environment(),
+                                       stdout=out, stderr=err,
                                        stdin=subprocess.DEVNULL, start_new_session=True)
             try:
                 if meanwhile:
@@ -123,12 +127,16 @@ BAD_LINES = [
     ("a count alone", IDS, "1", "slot 's': 1 value announced, the line ends after 0"),
     ("too few values", IDS, "2 7", "slot 's': 2 values announced, the line ends after 1"),
     ("too many values", IDS, "1 7 8", "2:5: the line goes on with '8' after the last slot, 's'"),
-    ("a count of 2^31-1", IDS, "2147483647 1", "slot 's': 2147483647 values announced, the line ends after 1"),
-    ("a count of 2^32+1", IDS, "4294967297 1", "slot 's': 4294967297 values announced, the line ends after 1"),
+    ("a count of 2^31-1", IDS, "2147483647 1",
+     "slot 's': 2147483647 values announced, the line ends after 1"),
+    ("a count of 2^32+1", IDS, "4294967297 1",
+     "slot 's': 4294967297 values announced, the line ends after 1"),
     ("a count of 2^64-1", IDS, "18446744073709551615 1", "the line ends after 1"),
-    ("a count beyond 64 bits", IDS, "99999999999999999999 1", "the count '99999999999999999999' does not fit 64 bits"),
+    ("a count beyond 64 bits", IDS, "99999999999999999999 1",
+     "the count '99999999999999999999' does not fit 64 bits"),
     ("a count with a plus", IDS, "+1 7", "'+1' is not a count of values"),
-    ("an id of 2^64", IDS, "1 18446744073709551616", "2:3: slot 's': '18446744073709551616' does not fit 64 bits"),
+    ("an id of 2^64", IDS, "1 18446744073709551616",
+     "2:3: slot 's': '18446744073709551616' does not fit 64 bits"),
     ("a hexadecimal id", IDS, "1 0x10", "'0x10' is not a whole number"),
     ("a float as id", IDS, "1 7.9", "'7.9' is not a whole number"),
     ("a comma", FLOATS, "1 1,5", "2:3: slot 'g': '1,5' is not a number"),
@@ -147,7 +155,8 @@ BAD_LINES = [
 GOOD = {"s": "1 5", "g": "1 5", "f": "2 1 1 1 5 1 0"}
 
 
-@pytest.mark.parametrize("slots, line, message", [row[1:] for row in BAD_LINES], ids=[row[0] for row in BAD_LINES])
+@pytest.mark.parametrize("slots, line, message", [row[1:] for row in BAD_LINES],
+                         ids=[row[0] for row in BAD_LINES])
 def test_a_bad_line_is_named_with_file_line_and_slot(read, tmp_path, slots, line, message):
     line = line.encode() if isinstance(line, str) else line
     good = GOOD[slots[0][0]].encode() + b"\n"
@@ -155,7 +164,8 @@ def test_a_bad_line_is_named_with_file_line_and_slot(read, tmp_path, slots, line
 
 
 @pytest.mark.parametrize("slots, line", [
-    (IDS, "1 -1"), (IDS, "1\t7"), (IDS, "1\v7"), (IDS, " 1  7 "), (IDS, "1 7\r"), (IDS, "1 18446744073709551615"),
+    (IDS, "1 -1"), (IDS, "1\t7"), (IDS, "1\v7"), (IDS, " 1  7 "), (IDS, "1 7\r"),
+    (IDS, "1 18446744073709551615"),
     (FLOATS, "1 nan"), (FLOATS, "1 0x10"), (FLOATS, "1 inf"), (FLOATS, "1 1e-400")], ids=repr)
 def test_what_looks_odd_and_is_right_is_read(read, slots, line):
     status, out, err, _ = read(GOOD[slots[0][0]] + "\n" + line, slots)
@@ -173,7 +183,8 @@ def test_a_line_of_64_megabytes_is_refused_at_16(read, tmp_path, text):
 
 
 def test_gzip_bytes_under_a_name_of_text(read, tmp_path):
-    check_refused(read(gzip.compress(b"1 5\n" * 1000)), f"{tmp_path}/data.txt:1:1: gzip bytes where text should be", "hint: ")
+    check_refused(read(gzip.compress(b"1 5\n" * 1000)),
+                  f"{tmp_path}/data.txt:1:1: gzip bytes where text should be", "hint: ")
 
 
 def test_text_under_a_name_of_gzip(read, tmp_path):
@@ -182,7 +193,8 @@ def test_text_under_a_name_of_gzip(read, tmp_path):
 
 def test_a_gzip_file_that_was_cut(read, tmp_path):
     whole = gzip.compress("".join(f"1 {i * i}\n" for i in range(100_000)).encode())
-    check_refused(read(whole[:len(whole) // 2], name="data.gz"), f"{tmp_path}/data.gz: ", "ends in the middle of its gzip data, at byte ")
+    check_refused(read(whole[:len(whole) // 2], name="data.gz"), f"{tmp_path}/data.gz: ",
+                  "ends in the middle of its gzip data, at byte ")
 
 
 @pytest.mark.parametrize("make, message", [
@@ -201,11 +213,14 @@ COMMANDS = [
     ("ends in the midst of a line", "printf '1 5\\n2 6'", "2 values announced, the line ends after 1"),
     ("is not found", "no-such-command", "exited with 127"),
     ("hides a failure in a pipeline", "(cat; exit 4) | cat", "exited with 4"),
-    ("floods standard error and fails", "head -c 100000000 /dev/zero | tr '\\0' '\\n' >&2; exit 5", "exited with 5"),
-    ("floods with one line and fails", "head -c 30000000 /dev/zero | tr '\\0' x >&2; exit 5", "exited with 5"),
+    ("floods standard error and fails", "head -c 100000000 /dev/zero | tr '\\0' '\\n' >&2; exit 5",
+     "exited with 5"),
+    ("floods with one line and fails", "head -c 30000000 /dev/zero | tr '\\0' x >&2; exit 5",
+     "exited with 5"),
     ("writes no end of a line", "tr '\\0' 7 < /dev/zero", "the line is longer than 16777216 bytes"),
     ("writes bad lines for ever", "yes '1 x'", ":1:3: slot 's': 'x' is not a whole number"),
-    ("leaves a child that holds the output", "cat; sleep 1000 &", "a background process that it left kept its output open"),
+    ("leaves a child that holds the output", "cat; sleep 1000 &",
+     "a background process that it left kept its output open"),
 ]
 
 
@@ -232,7 +247,8 @@ def test_a_command_that_never_ends_is_ended_with_the_script(read, tmp_path):
             started.read()
         process.send_signal(2)
 
-    status, _, err, _ = read("1 5\n", command="echo go > started; trap '' TERM; sleep 1000 | cat", meanwhile=interrupt)
+    status, _, err, _ = read("1 5\n", command="echo go > started; trap '' TERM; sleep 1000 | cat",
+                             meanwhile=interrupt)
     assert status in (1, 130, -2) and "KeyboardInterrupt" in err, err
 
 
@@ -240,8 +256,10 @@ def test_an_error_of_one_file_ends_the_commands_of_the_others(read, tmp_path):
     for name, text in (("a", "good\n"), ("b", "bad\n")):
         (tmp_path / name).write_text(text)
     os.mkfifo(tmp_path / "started")
-    command = "read word; if [ $word = bad ]; then read go < started; exit 5; fi; echo go > started; exec sleep 1000"
-    check_refused(read(None, command=command, files=[str(tmp_path / name) for name in "ab"]), f"{tmp_path}/b", "exited with 5")
+    command = ("read word; if [ $word = bad ]; then read go < started; exit 5; fi; echo go > started; "
+               "exec sleep 1000")
+    check_refused(read(None, command=command, files=[str(tmp_path / name) for name in "ab"]), f"{tmp_path}/b",
+                  "exited with 5")
 
 
 SHRINKING = """
@@ -265,7 +283,8 @@ while _native.read_batch(source, 0) is not None:
 
 @pytest.mark.parametrize("command", ["cat", "cat -u"])
 def test_a_file_that_shrinks_while_it_is_read(run, tmp_path, command):
-    # More than a reader, a pipe and a queue of batches hold, so that the end of the file is not read when it is cut.
+    # More than a reader, a pipe and a queue of batches hold,
+    # so that the end of the file is not read when it is cut.
     (tmp_path / "data.txt").write_text("1 5\n" * 4_000_000)
     done = run(SHRINKING.format(command=command), expect=1)
     assert "data.txt: had 16000000 bytes when it was opened and has 8000000 now" in done.stderr, done.stderr
@@ -273,7 +292,8 @@ def test_a_file_that_shrinks_while_it_is_read(run, tmp_path, command):
 
 
 def test_a_command_that_says_nothing_for_too_long(read, tmp_path):
-    check_refused(read("1 5\n", command="cat; exec sleep 1000", pipe_timeout=0.1), f"{tmp_path}/data.txt", "sleep 1000",
+    check_refused(read("1 5\n", command="cat; exec sleep 1000", pipe_timeout=0.1), f"{tmp_path}/data.txt",
+                  "sleep 1000",
                   "has printed nothing for 100 ms", "pipe_timeout")
 
 
@@ -284,7 +304,8 @@ def test_good_lines_are_read_and_bad_ones_counted(read, tmp_path):
     status, out, err, _ = read("\n".join(lines), bad_line="skip:4")
     assert (status, out.splitlines()[-1:]) == (0, ["996 examples"]), err
     assert "4 bad lines were skipped" in err and f"{tmp_path}/data.txt:501:1: slot 's': a count of 0" in err
-    check_refused(read("\n".join(lines), bad_line="skip:3"), f"{tmp_path}/data.txt:1000:1: slot 's': a count of 0")
+    check_refused(read("\n".join(lines), bad_line="skip:3"),
+                  f"{tmp_path}/data.txt:1000:1: slot 's': a count of 0")
 
 
 def test_a_line_of_64_megabytes_can_be_skipped(read):
@@ -294,4 +315,5 @@ def test_a_line_of_64_megabytes_can_be_skipped(read):
 
 
 def test_a_million_empty_lines_are_not_skipped_by_a_few(read, tmp_path):
-    check_refused(read("\n" * 1_000_000, bad_line="skip:100"), f"{tmp_path}/data.txt:101:1: the line is empty")
+    check_refused(read("\n" * 1_000_000, bad_line="skip:100"),
+                  f"{tmp_path}/data.txt:101:1: the line is empty")

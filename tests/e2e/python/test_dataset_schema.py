@@ -1,4 +1,5 @@
-"""A dataset that reads delimited text by a schema: the batches are those of the text that `fleetrun data read` prints."""
+"""A dataset that reads delimited text by a schema: the batches are those
+of the text that `fleetrun data read` prints."""
 
 import pathlib
 import random
@@ -40,14 +41,16 @@ print(len(direct))
 def lines(rows):
     draw = random.Random(5)
     for _ in range(rows):
-        counts = [draw.choice(("", str(draw.randint(-2, 10**6)), f"{draw.uniform(0, 99):.3f}")) for _ in range(13)]
+        counts = [draw.choice(("", str(draw.randint(-2, 10**6)), f"{draw.uniform(0, 99):.3f}"))
+                  for _ in range(13)]
         words = [draw.choice(("", f"{draw.getrandbits(32):08x}")) for _ in range(26)]
         yield "\t".join([draw.choice("01"), *counts, *words]) + "\n"
 
 
 def test_the_batches_are_those_of_the_text(run, tmp_path):
     (tmp_path / "raw.txt").write_text("".join(lines(1000)))
-    script = f"import sys\nsys.argv[1:] = [{str(EXAMPLE / 'criteo.json')!r}, {str(find_fleetrun())!r}]\n" + SCRIPT
+    script = (f"import sys\nsys.argv[1:] = [{str(EXAMPLE / 'criteo.json')!r}, {str(find_fleetrun())!r}]\n" +
+              SCRIPT)
     assert run(script).stdout == "16\n"
 
 
@@ -92,5 +95,6 @@ try:
 except paddle.Error as error:
     print(error.kind, error.what)
 """)
-    assert done.stdout == ("[3.0, 1.0] [6.0, 4.0]\nconfig delimited text, which a schema describes, has no ids, contents or log "
+    assert done.stdout == (
+        "[3.0, 1.0] [6.0, 4.0]\nconfig delimited text, which a schema describes, has no ids, contents or log "
                            "keys before its slots\n")

@@ -13,8 +13,8 @@ from fleetrun_job import find_fleetrun
 FILES = 12
 ROWS = 40
 
-# Trainer 1 takes a file and then waits until trainer 0 has taken all the others: its first line and its last one come
-# through pipes, so that nobody's speed matters.
+# Trainer 1 takes a file and then waits until trainer 0 has taken all the others: its first line and its last
+# one come through pipes, so that nobody's speed matters.
 TRAIN = """
 import json, os, sys
 import fleetrun as paddle
@@ -67,8 +67,10 @@ def job(directory, mode):
         os.mkfifo(directory / name)
     for i in range(FILES):
         (directory / f"part-{i}").write_text("".join(f"2 0.{i} 0.{row} 1 0.5\n" for row in range(ROWS)))
-    command = [find_fleetrun(), "--server_num=1", "--trainer_num=2", f"--python={sys.executable}", "train.py", mode]
-    return subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+    command = [find_fleetrun(), "--server_num=1", "--trainer_num=2", f"--python={sys.executable}", "train.py",
+               mode]
+    return subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL,
+                          capture_output=True,
                           text=True, timeout=LIMIT)
 
 
@@ -84,7 +86,8 @@ def test_the_fast_trainer_takes_more_files_and_each_file_is_read_once_a_pass(tmp
 def test_sync_mode_says_why_not(tmp_path):
     done = job(tmp_path, "sync")
     assert done.returncode != 0
-    assert "get_dynamic_files in sync mode, where all trainers begin each pass together" in done.stdout + done.stderr
+    assert ("get_dynamic_files in sync mode, where all trainers begin each pass together" in done.stdout +
+            done.stderr)
 
 
 ONE = """
@@ -102,7 +105,8 @@ while (file := queue.next()) is not None:
 
 def test_a_file_whose_reader_is_killed_is_given_to_another_and_those_that_are_done_are_not(tmp_path):
     def one(what):
-        return subprocess.run([sys.executable, "-c", ONE, what], cwd=tmp_path, env=environment(), capture_output=True,
+        return subprocess.run([sys.executable, "-c", ONE, what], cwd=tmp_path, env=environment(),
+                              capture_output=True,
                               text=True, timeout=LIMIT)
 
     killed = one("dies")
@@ -122,6 +126,7 @@ try:
 except Exception as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment(),
+                          capture_output=True, text=True,
                           timeout=LIMIT)
     assert "get_dynamic_files with 2 trainers that fleetrun did not start" in done.stdout, done.stderr

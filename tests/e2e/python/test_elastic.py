@@ -12,7 +12,8 @@ from flow import LIMIT
 
 
 def line(epoch, trainers=(0, 1), in_place=True, **more):
-    world = {"epoch": epoch, "attempt": 0, "run": "a" * 32, "hash": f"{epoch:016x}", "in_place": in_place, "node": "1" * 32,
+    world = {"epoch": epoch, "attempt": 0, "run": "a" * 32, "hash": f"{epoch:016x}", "in_place": in_place,
+             "node": "1" * 32,
              "node_rank": 0, "nodes": ["h1", "h2"], "servers": [],
              "trainers": [{"rank": rank, "endpoint": f"10.0.0.1:{6170 + rank}", "node": "h1", "id": "1" * 32}
                           for rank in trainers]}
@@ -29,7 +30,8 @@ class Told:
         script = tmp_path / "script.py"
         script.write_text(code, encoding="utf-8")
         self.process = subprocess.Popen(
-            [sys.executable, str(script)], env=environment(FLEETRUN_WORLD_FD=read, **variables), pass_fds=[read],
+            [sys.executable, str(script)], env=environment(FLEETRUN_WORLD_FD=read, **variables),
+            pass_fds=[read],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         os.close(read)
 

@@ -1,4 +1,5 @@
-"""Parameter-server jobs whose hosts come and go while the others train: launchers on 127.0.0.1 … 127.0.0.4."""
+"""Parameter-server jobs whose hosts come and go while the others train:
+launchers on 127.0.0.1 … 127.0.0.4."""
 
 import json
 import signal
@@ -91,7 +92,8 @@ class Hosts:
                 f"--job_id=elastic{self.port}", f"--server_num={servers}", f"--trainer_num={trainers}",
                 f"--log_dir=log{number}", f"--python={sys.executable}", "train.py", self.mode]
         with open(self.folder / f"out{number}", "w") as out:
-            self.launchers[number] = subprocess.Popen(argv, cwd=self.folder, stdout=out, stderr=out, env=environment(),
+            self.launchers[number] = subprocess.Popen(argv, cwd=self.folder, stdout=out, stderr=out,
+                                                      env=environment(),
                                                       stdin=subprocess.DEVNULL)
 
         # All of them are on this machine, where each could coordinate: the first one does.
@@ -171,7 +173,8 @@ def test_a_host_is_lost_and_another_comes_while_the_rest_trains_on_synchronously
     job.start(4, servers=0, trainers=1)
     [late] = job.wait_for("a new trainer trains", lambda said: [
         pid for pid, one in said.items() if pid not in before and one["step"] > 3])
-    after = job.wait_for("the survivor hears of it", lambda said: said if said[survivor]["epoch"] == 3 else None)
+    after = job.wait_for("the survivor hears of it", lambda said: said if said[survivor]["epoch"] == 3
+                         else None)
     assert after[late]["late"]
     assert {after[survivor]["rank"], after[late]["rank"]} == {0, 1}
     said = job.wait_for("both split the files", lambda said: said if sorted(
@@ -195,7 +198,8 @@ def test_passes_over_files_with_barriers_and_sums_go_on_too(hosts, tmp_path):
     assert survivor in both
     job.start(4, servers=0, trainers=1)
     after = job.wait_for("they share the files again", lambda said: said if len(said) == 3 and all(
-        one["all"] == [0, 1] and one["examples"] == 1500 for one in said.values() if one["epoch"] == 3) and len(
+        one["all"] == [0, 1] and one["examples"] == 1500 for one in said.values() if one["epoch"] == 3)
+        and len(
             [one for one in said.values() if one["epoch"] == 3]) == 2 else None)
     assert after[survivor]["epoch"] == 3
     job.finish(1, 2, 4)
@@ -209,7 +213,8 @@ def test_a_trainer_whose_host_was_taken_for_lost_is_refused_by_the_servers(hosts
     job.wait_for("two trainers train", two_train)
     # Its launcher sleeps, its trainer does not and has not heard of anything.
     job.launchers[3].send_signal(signal.SIGSTOP)
-    wait_until(lambda: "comes with stale epoch 1, the job is at 2" in job.text(3), "the trainer of epoch 1 is refused")
+    wait_until(lambda: "comes with stale epoch 1, the job is at 2" in job.text(3),
+               "the trainer of epoch 1 is refused")
     job.wait_for("the other one trains on", lambda said: [one for one in said.values() if one["epoch"] == 2])
     assert "epoch 2 is without trainer " in job.text(1)
     job.launchers[3].send_signal(signal.SIGCONT)

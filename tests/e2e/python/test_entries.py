@@ -1,4 +1,5 @@
-"""Entries and accessors at work, with the tables in this process: who gets a row, what it counts, how it learns."""
+"""Entries and accessors at work, with the tables in this process:
+who gets a row, what it counts, how it learns."""
 
 import pytest
 
@@ -132,11 +133,13 @@ assert np.allclose(seen[0, :2], [np.log(51), 0.0]) and np.allclose(seen[1, :2], 
 
 LAZY = {
     "momentum": ("Momentum(0.1, 0.8)", "s[0] = 0.8 * s[0] + g; w -= 0.1 * s[0]"),
-    "nesterov": ("Momentum(0.1, 0.8, use_nesterov=True)", "s[0] = 0.8 * s[0] + g; w -= 0.1 * (g + 0.8 * s[0])"),
+    "nesterov": ("Momentum(0.1, 0.8, use_nesterov=True)",
+                 "s[0] = 0.8 * s[0] + g; w -= 0.1 * (g + 0.8 * s[0])"),
     "decay": ("SGD(0.1, weight_decay=paddle.regularizer.L1Decay(0.5))", "w -= 0.1 * (g + 0.5 * np.sign(w))"),
     "adam": ("Adam(0.1)", "s[2] += 1; s[0] = 0.9 * s[0] + 0.1 * g; s[1] = 0.999 * s[1] + 0.001 * g * g; "
              "w -= 0.1 * s[0] / (1 - 0.9**s[2]) / (np.sqrt(s[1] / (1 - 0.999**s[2])) + 1e-8)"),
-    "ftrl": ("Ftrl(0.1, l1=0.01, l2=0.1)", "n = s[0] + g * g; s[1] += g - (n**0.5 - s[0]**0.5) / 0.1 * w; s[0] = n; "
+    "ftrl": ("Ftrl(0.1, l1=0.01, l2=0.1)",
+             "n = s[0] + g * g; s[1] += g - (n**0.5 - s[0]**0.5) / 0.1 * w; s[0] = n; "
              "w = 0.0 if abs(s[1]) <= 0.01 else (np.sign(s[1]) * 0.01 - s[1]) / (n**0.5 / 0.1 + 0.2)"),
 }
 
@@ -195,7 +198,8 @@ assert training.client.rows(table.id) == 1
 
 
 def test_a_configured_adam_gives_the_rows_that_paddle_gives(run):
-    # Paddle 2.6.2, asynchronous, saved after one merged push: keys 1, 2 and 3 with show 2, w 0.1, m -0.2 (key 2: -0.4).
+    # Paddle 2.6.2, asynchronous, saved after one merged push:
+    # keys 1, 2 and 3 with show 2, w 0.1, m -0.2 (key 2: -0.4).
     run(HEAD + """
 strategy.sparse_table_configs = {"rows": {
     "table_parameters.rows.accessor.accessor_class": "CtrCommonAccessor",

@@ -1,4 +1,5 @@
-"""Document 003, run: one server and two trainers, both modes; the same script alone; saving, loading, faults."""
+"""Document 003, run: one server and two trainers, both modes;
+the same script alone; saving, loading, faults."""
 
 import os
 import re
@@ -9,10 +10,12 @@ import flow
 import pytest
 from flow import LIMIT
 
-PERIOD = re.compile(r"time: \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\], batch: \[\d+\], loss\[1\]:\[([\d.e-]+)\], auc\[1\]:\[([\d.e-]+)\]")
+PERIOD = re.compile(r"time: \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\], batch: \[\d+\], loss\[1\]:\[([\d.e-]+)\], "
+                    r"auc\[1\]:\[([\d.e-]+)\]")
 
 
-# Interrupts the script once its main thread has begun the barrier in init_worker, where it waits for trainer 1.
+# Interrupts the script once its main thread has begun the barrier in init_worker,
+# where it waits for trainer 1.
 INTERRUPT_IN_BARRIER = """    import linecache, signal, threading
     main = threading.get_ident()
     def interrupt():
@@ -25,7 +28,8 @@ INTERRUPT_IN_BARRIER = """    import linecache, signal, threading
 
 
 def figures(text):
-    """(last loss, last auc) of the printed lines. The first loss says little: another trainer may have trained before."""
+    """(last loss, last auc) of the printed lines. The first loss says little:
+    another trainer may have trained before."""
     found = [(float(match[1]), float(match[2])) for match in PERIOD.finditer(text)]
     assert found, text
     return found[-1]
@@ -46,7 +50,8 @@ def job(tmp_path, start, ports):
         port = ports(1)[0]
         command = [sys.executable, "train.py", *arguments]
         return [start(command, **{**flow.server_environment(port), **variables}),
-                *(start(command, **{**flow.trainer_environment(port, rank), **variables}) for rank in range(2))]
+                *(start(command, **{**flow.trainer_environment(port, rank), **variables})
+                  for rank in range(2))]
 
     return start_job
 
@@ -75,11 +80,13 @@ def test_synchronous_runs_with_one_seed_are_the_same(tmp_path, job):
     for attempt in range(2):
         folder = tmp_path / "data"
         if not folder.exists():
-            flow.write(tmp_path, after="print(exe.run(paddle.static.default_main_program().clone(for_test=True), "
-                       "feed={'dense_input': [[1, 2, 3, 4]], 'C1': [[1]], 'C2': [[2]], 'C3': [[3]], 'label': [[1]]}, "
-                       "fetch_list=[model.loss])[0][0])")
+            flow.write(tmp_path,
+                       after="print(exe.run(paddle.static.default_main_program().clone(for_test=True), "
+                       "feed={'dense_input': [[1, 2, 3, 4]], 'C1': [[1]], 'C2': [[2]], 'C3': "
+                       "[[3]], 'label': [[1]]}, fetch_list=[model.loss])[0][0])")
         processes = job("2", "sync")
-        outputs.append([re.sub(r"time: \[.*?\]|seconds: .*|bound by .*", "", finish(process)) for process in processes[1:]])
+        outputs.append([re.sub(r"time: \[.*?\]|seconds: .*|bound by .*", "", finish(process))
+                        for process in processes[1:]])
         finish(processes[0])
     assert outputs[0] == outputs[1]
     assert outputs[0][0].splitlines()[-1] == outputs[0][1].splitlines()[-1]
@@ -129,7 +136,8 @@ def test_a_port_in_use_is_named(tmp_path, start):
     flow.write(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        output = finish(start([sys.executable, "train.py", "1", "async"], **flow.server_environment(port)), status=1)
+        output = finish(start([sys.executable, "train.py", "1", "async"], **flow.server_environment(port)),
+                        status=1)
     assert "fleetrun.Error: " in output and f"127.0.0.1:{port}" in output
 
 
@@ -178,7 +186,8 @@ def test_fleetrun_starts_the_whole_job(tmp_path, start, package_name, flags):
     from fleetrun_job import find_fleetrun
 
     flow.write(tmp_path, package=package_name)
-    output = finish(start([find_fleetrun(), "--server_num=1", "--trainer_num=2", "--python", sys.executable, *flags,
+    output = finish(start([find_fleetrun(), "--server_num=1", "--trainer_num=2", "--python", sys.executable,
+                           *flags,
                            "train.py", "8", "async"]))
     last, auc = figures(output)
     assert last < 0.5 and auc > 0.75, output
@@ -193,7 +202,8 @@ def test_fleetrun_passes_a_failing_pipe_on(tmp_path, start):
     flow.write(tmp_path)
     with open(tmp_path / "data" / "part3", "a") as file:
         file.write("1\tnot a number\n")
-    output = finish(start([find_fleetrun(), "--server_num=1", "--trainer_num=2", "--python", sys.executable, "train.py",
+    output = finish(start([find_fleetrun(), "--server_num=1", "--trainer_num=2", "--python", sys.executable,
+                           "train.py",
                            "1", "async"]), status=1)
     assert "part3" in output and "could not convert string to float" in output
 
@@ -206,11 +216,13 @@ def test_trainers_add_up_over_two_servers(tmp_path, start):
     print("sum", fleet.util.all_reduce(np.array([rank + 1, 0.1])).tolist(), fleet.util.all_reduce(rank, "max"),
           fleet.util.all_reduce(rank, "min"), fleet.util.all_gather(10 + rank), fleet.server_num(),
           len(fleet.worker_endpoints()), paddle.distributed.get_world_size(), flush=True)""")
-    output = finish(start([find_fleetrun(), "--server_num=2", "--trainer_num=3", "--python", sys.executable, "train.py",
+    output = finish(start([find_fleetrun(), "--server_num=2", "--trainer_num=3", "--python", sys.executable,
+                           "train.py",
                            "2", "sync"]))
     expected = "sum [6.0, 0.30000000000000004] 2 0 [10, 11, 12] 2 3 3"
     assert expected in output
     for rank in (1, 2):
         assert expected in (tmp_path / "log" / f"workerlog.{rank}").read_text()
     for server in range(2):
-        assert f"running server with rank id: {server}, " in (tmp_path / "log" / f"serverlog.{server}").read_text()
+        assert f"running server with rank id: {server}, " in (tmp_path / "log" /
+                                                              f"serverlog.{server}").read_text()

@@ -1,4 +1,5 @@
-"""InMemoryDataset.global_shuffle in jobs: every example is on exactly one trainer, the seed decides on which."""
+"""InMemoryDataset.global_shuffle in jobs: every example is on exactly one trainer,
+the seed decides on which."""
 
 import json
 import random
@@ -72,10 +73,12 @@ def write(folder, prefix):
     for part in range(4):
         lines = []
         for i in range(part * 500, part * 500 + 500):
-            keys = [numbers.randrange(40) for _ in range(numbers.randint(1, 3))] if i < 700 or not prefix else [0]
+            keys = ([numbers.randrange(40) for _ in range(numbers.randint(1, 3))] if i < 700
+                    or not prefix else [0])
             x, y = numbers.gauss(0, 1), numbers.gauss(0, 1)
             target = int(x - y + sum(0.8 if key % 2 else -0.8 for key in keys) > 0)
-            lines.append(f"{prefix.format(i % 700)}1 {target} 1 {i} {len(keys)} {' '.join(map(str, keys))} 2 {x:.3f} {y:.3f}")
+            lines.append(f"{prefix.format(i % 700)}1 {target} 1 {i} {len(keys)} {' '.join(map(str, keys))} 2 "
+                         f"{x:.3f} {y:.3f}")
         (folder / f"part{part}").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -86,12 +89,14 @@ def found_in(folder):
 
 @pytest.fixture
 def shuffled(tmp_path, start):
-    """shuffled(seed, by): what each of two trainers, started by fleetrun, has found, in the order of their ranks."""
+    """shuffled(seed, by): what each of two trainers, started by fleetrun,
+    has found, in the order of their ranks."""
     from fleetrun_job import find_fleetrun
 
     def run(seed, by="random"):
         write(tmp_path, "" if by == "random" else "1 user{} ")
-        job = start([find_fleetrun(), "--compat=paddle", "--server_num=1", "--trainer_num=2", "--python", sys.executable,
+        job = start([find_fleetrun(), "--compat=paddle", "--server_num=1", "--trainer_num=2", "--python",
+                     sys.executable,
                      "train.py", seed, by])
         output, _ = job.communicate(timeout=LIMIT)
         assert job.returncode == 0, output
@@ -135,7 +140,8 @@ def test_trainers_started_by_hand_find_each_other(tmp_path, start, ports):
     import subprocess
 
     from conftest import environment
-    common["PYTHONPATH"] = subprocess.run([sys.executable, "-c", package], env=environment(), text=True, check=True,
+    common["PYTHONPATH"] = subprocess.run([sys.executable, "-c", package], env=environment(), text=True,
+                                          check=True,
                                           capture_output=True, timeout=LIMIT).stdout.strip()
     argv = [sys.executable, "train.py", "7", "ids"]
     server = start(argv, **common, TRAINING_ROLE="PSERVER", POD_IP="127.0.0.1", PADDLE_PORT=port)

@@ -175,14 +175,17 @@ print(len(batches(dataset)))
 
 @pytest.mark.parametrize("code, what", [
     ("make([], batchsize=3)", "InMemoryDataset.init(batchsize=...): there is no such setting"),
-    ("make([]).update_settings(shuffle=1)", "InMemoryDataset.update_settings(shuffle=...): there is no such setting"),
+    ("make([]).update_settings(shuffle=1)",
+     "InMemoryDataset.update_settings(shuffle=...): there is no such setting"),
     ("make([], batch_size=0)", "InMemoryDataset: batch_size=0"),
     ("make([], data_feed_type='PaddleBoxDataFeed')", "set_feed_type('PaddleBoxDataFeed')"),
     ("make([]).set_shuffle_by_uid(True)", "set_shuffle_by_uid(enable_shuffle_uid=True) is not supported"),
     ("make([]).load_into_memory()", "a dataset without files"),
     ("make(['a']).local_shuffle()", "local_shuffle: no examples are in memory"),
-    ("exe.infer_from_dataset(dataset=make(['a']))", "a pass over an InMemoryDataset: no examples are in memory"),
-    ("paddle.fluid.DatasetFactory().create_dataset('BoxPSDataset')", "create_dataset(datafeed_class='BoxPSDataset')"),
+    ("exe.infer_from_dataset(dataset=make(['a']))",
+     "a pass over an InMemoryDataset: no examples are in memory"),
+    ("paddle.fluid.DatasetFactory().create_dataset('BoxPSDataset')",
+     "create_dataset(datafeed_class='BoxPSDataset')"),
 ])
 def test_what_it_cannot_do_is_named(run, code, what):
     done = run(HEAD + """

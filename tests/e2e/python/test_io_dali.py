@@ -1,4 +1,5 @@
-"""from_dali: with an object that does what DALI's documentation says of a pipeline, and with DALI where it is installed."""
+"""from_dali: with an object that does what DALI's documentation says of a pipeline,
+and with DALI where it is installed."""
 
 import subprocess
 import sys
@@ -110,8 +111,10 @@ assert len(list(itertools.islice(from_dali(Reader(6, True), size=5, infinite=Tru
     ("from_dali(Source(3), size=3, reader_name='Reader')", "size and reader_name"),
     ("from_dali(Source(3), last_batch='drop')", "last_batch='drop'"),
     ("list(from_dali(Source(3), ['x']))", "the pipeline has 2 outputs, names has 1"),
-    ("from_dali(Reader(3, True), reader_name='Other')", "the pipeline has no reader 'Other'\n  hint: it has Reader"),
-    ("from_dali(Reader(3, False), reader_name='Reader')", "fills up the last batch with examples of the next epoch"),
+    ("from_dali(Reader(3, True), reader_name='Other')",
+     "the pipeline has no reader 'Other'\n  hint: it has Reader"),
+    ("from_dali(Reader(3, False), reader_name='Reader')",
+     "fills up the last batch with examples of the next epoch"),
     ("from_dali(Reader(3, False, 2), reader_name='Reader', last_batch='fill')", "in 2 shards"),
     ("list(from_dali(Source(0), infinite=True))", "an epoch without a batch"),
 ])
@@ -120,7 +123,8 @@ def test_what_from_dali_refuses(run, code, what):
 
 
 def test_dali_itself(run):
-    there = subprocess.run([sys.executable, "-c", "import nvidia.dali"], capture_output=True, env=environment(), timeout=LIMIT)
+    there = subprocess.run([sys.executable, "-c", "import nvidia.dali"], capture_output=True,
+                           env=environment(), timeout=LIMIT)
     if there.returncode:
         pytest.skip("NVIDIA DALI is not installed")
     run("""

@@ -1,4 +1,5 @@
-"""DataLoader when something goes wrong: exceptions, dead workers and parents, Ctrl-C, refusals. Nothing is left running."""
+"""DataLoader when something goes wrong: exceptions, dead workers and parents, Ctrl-C, refusals.
+Nothing is left running."""
 
 import os
 import select
@@ -82,8 +83,10 @@ assert len(multiprocessing.active_children()) == 1, "workers that are kept outli
 
 
 @pytest.mark.parametrize("end, what", [
-    ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL, while batch 3 was awaited\n  hint: the kernel kills so when"),
-    ("os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV, while batch 3 was awaited\n  hint: its native code crashed"),
+    ("os.kill(os.getpid(), signal.SIGKILL)",
+     "was killed by SIGKILL, while batch 3 was awaited\n  hint: the kernel kills so when"),
+    ("os.kill(os.getpid(), signal.SIGSEGV)",
+     "was killed by SIGSEGV, while batch 3 was awaited\n  hint: its native code crashed"),
     ("os._exit(3)", "ended with status 3, while batch 3 was awaited"),
     ("sys.exit(4)", "ended with status 4, while batch 3 was awaited"),
 ])
@@ -174,15 +177,19 @@ assert [plain(batch)[0] for batch in made.get()] == list(range(100))
 
 
 def test_ctrl_c_ends_all_of_it(tmp_path):
-    (tmp_path / "script.py").write_text(WAITING + "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nread()")
+    (tmp_path / "script.py").write_text(
+        WAITING + "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nread()")
     # A session of its own, so that the signal goes to the script and its workers as a terminal would send it.
-    with subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=environment(), text=True, start_new_session=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+    with subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=environment(), text=True,
+                          start_new_session=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL) as process:
         found = handles(process, 2)
         os.killpg(process.pid, signal.SIGINT)
         await_end(found)
         _, errors = process.communicate(timeout=LIMIT)
-    assert process.returncode == -signal.SIGINT and errors.count("Traceback") == 1 and errors.endswith("KeyboardInterrupt\n"), errors
+    assert (process.returncode == -signal.SIGINT and errors.count("Traceback") == 1
+            and errors.endswith("KeyboardInterrupt\n")), errors
 
 
 def test_a_script_that_ends_within_a_pass_ends(run):
@@ -249,10 +256,12 @@ assert "closed within a pass" in str(caught(third)[0])
     ("DataLoader(range(3), timeout=-1)", "timeout=-1"),
     ("DataLoader(range(3), to='jax')", "to='jax'\n  hint: it is \"numpy\" or \"torch\""),
     ("DataLoader(range(3), return_list=False)", "return_list=False without feed_list"),
-    ("DataLoader(range(3), batch_sampler=[[0]], shuffle=True)", "a batch_sampler, and batch_size, shuffle or drop_last"),
+    ("DataLoader(range(3), batch_sampler=[[0]], shuffle=True)",
+     "a batch_sampler, and batch_size, shuffle or drop_last"),
     ("DataLoader(Stream(3), shuffle=True)", "Stream is an IterableDataset, whose order is its own"),
     ("DataLoader(range(3), places=[paddle.CPUPlace()] * 2)", "2 places"),
-    ("list(DataLoader(range(3), feed_list=['x', 'y'], return_list=False))", "a batch has 1 parts, feed_list has 2: x, y"),
+    ("list(DataLoader(range(3), feed_list=['x', 'y'], return_list=False))",
+     "a batch has 1 parts, feed_list has 2: x, y"),
 ])
 def test_what_the_loader_refuses(run, code, what):
     done = run(HEAD + f"""

@@ -1,4 +1,5 @@
-"""DataLoader.from_generator, as document 004 uses it: with Executor.run, in a loop, with a reader that never ends."""
+"""DataLoader.from_generator, as document 004 uses it:
+with Executor.run, in a loop, with a reader that never ends."""
 
 import pytest
 
@@ -166,11 +167,15 @@ assert refused(lambda: list(made), ValueError) == "no more road"
     ("loader().start()", "DataLoader.start() of a loader that is for a loop"),
     ("(loader(iterable=False).set_sample_generator(samples, 1), exe.run(fetch_list=[total]))",
      "the program reads x, y from a DataLoader that is not started\n  hint: call its start()"),
-    ("(made := loader(iterable=False).set_sample_generator(samples, 1), made.start(), made.start())", "it is started already"),
-    ("list(loader().set_sample_generator(lambda: iter([(1,)]), 1))", "an example has 1 parts, feed_list has 2: x, y"),
-    ("list(loader().set_batch_generator(lambda: iter([(1,)])))", "a batch has 1 parts, feed_list has 2: x, y"),
+    ("(made := loader(iterable=False).set_sample_generator(samples, 1), made.start(), made.start())",
+     "it is started already"),
+    ("list(loader().set_sample_generator(lambda: iter([(1,)]), 1))",
+     "an example has 1 parts, feed_list has 2: x, y"),
+    ("list(loader().set_batch_generator(lambda: iter([(1,)])))",
+     "a batch has 1 parts, feed_list has 2: x, y"),
     ("list(loader().set_sample_generator(lambda: iter([(np.zeros(4), 1)]), 1).set_sample_generator("
-     "lambda: iter([(np.zeros(3), [[1, 2], [3, 4], [5, 6]])]), 1))", "a batch for y has the shape [1, 3, 2], the variable [-1, 1]"),
+     "lambda: iter([(np.zeros(3), [[1, 2], [3, 4], [5, 6]])]), 1))",
+     "a batch for y has the shape [1, 3, 2], the variable [-1, 1]"),
     ("exe.run(feed=[{}, {}])", "feed has 2 parts"),
     ("paddle.batch(samples, 0)", "paddle.batch: batch_size=0"),
     ("loader().set_batch_generator(samples, places=[paddle.CPUPlace()] * 2)", "2 places"),

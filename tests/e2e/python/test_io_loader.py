@@ -1,4 +1,5 @@
-"""DataLoader: batches, order, workers and their memory, seeds, streams. What goes wrong: test_io_faults.py."""
+"""DataLoader: batches, order, workers and their memory, seeds, streams.
+What goes wrong: test_io_faults.py."""
 
 import subprocess
 import sys
@@ -132,7 +133,8 @@ assert [(batch[0], batch[-1], len(batch)) for batch in loader][-1] == ("text 350
 
 
 # With numpy.random.seed(3), Paddle 2.6.2 gives these.
-SEEDED = ["[[5, 842, 223], [2, 594, 215]]", "[[4, 913, 92], [0, 687, 682]]", "[[3, 425, 536], [1, 949, 418]]", "789"]
+SEEDED = ["[[5, 842, 223], [2, 594, 215]]", "[[4, 913, 92], [0, 687, 682]]", "[[3, 425, 536], [1, 949, 418]]",
+          "789"]
 
 
 def test_workers_draw_the_numbers_that_paddles_draw(run):
@@ -315,4 +317,5 @@ for eop in range(2):
     print(eop, batch_id, list(sampler))
 """
     done = run(code, PYTHONPATH=package + "/_compat", PADDLE_TRAINERS_NUM=2, PADDLE_TRAINER_ID=1)
-    assert done.stdout.splitlines() == [f"{epoch} 2 [[4, 5, 6, 7], [12, 13, 14, 15], [20, 21, 22, 23]]" for epoch in (0, 1)]
+    assert done.stdout.splitlines() == [f"{epoch} 2 [[4, 5, 6, 7], [12, 13, 14, 15], [20, 21, 22, 23]]"
+                                        for epoch in (0, 1)]

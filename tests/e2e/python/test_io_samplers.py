@@ -1,5 +1,5 @@
-"""Data sets and samplers of fleetrun.io: Paddle's numbers (tests/golden/io, by tests/oracles/sampler_parity.py), fleetrun's
-own options, and what they refuse."""
+"""Data sets and samplers of fleetrun.io: Paddle's numbers (tests/golden/io, by
+tests/oracles/sampler_parity.py), fleetrun's own options, and what they refuse."""
 
 import pathlib
 
@@ -143,7 +143,8 @@ assert [len(part) for part in io.random_split(range(11), [0.5, 0.3, 0.2])] == [6
     ("io.DistributedBatchSampler(range(4), 0)", "batch_size=0"),
     ("io.DistributedBatchSampler(range(4), 2, 2, 2)", "rank=2 of 2 trainers"),
     ("io.DistributedBatchSampler(range(4), 2, 0)", "num_replicas=0"),
-    ("io.DistributedBatchSampler(range(4), 2, 2, 0, uneven='cut')", "uneven='cut'\n  hint: it is one of 'pad', 'drop', 'keep'"),
+    ("io.DistributedBatchSampler(range(4), 2, 2, 0, uneven='cut')",
+     "uneven='cut'\n  hint: it is one of 'pad', 'drop', 'keep'"),
     ("io.DistributedBatchSampler(range(4), 2, 2, 0, shuffle_when='never')", "shuffle_when='never'"),
     ("io.BatchSampler()", "either a dataset or a sampler"),
     ("io.BatchSampler(Stream(1))", "Stream is an IterableDataset"),

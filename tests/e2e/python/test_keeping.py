@@ -127,22 +127,29 @@ assert fleet.all_reduce(3, "max") == 3
 
 
 @pytest.mark.parametrize("code, told", [
-    ("paddle.static.save(paddle.static.default_main_program(), 'm', protocol=7)", "paddle.static.save(protocol=7)"),
-    ("paddle.static.load(paddle.static.default_main_program(), 'nowhere')", "nowhere.pdparams cannot be read"),
+    ("paddle.static.save(paddle.static.default_main_program(), 'm', protocol=7)",
+     "paddle.static.save(protocol=7)"),
+    ("paddle.static.load(paddle.static.default_main_program(), 'nowhere')",
+     "nowhere.pdparams cannot be read"),
     ("open('m.pdparams', 'wb').write(b'cos\\nsystem\\n(S\\'true\\'\\ntR.'); "
-     "paddle.static.load(paddle.static.default_main_program(), 'm')", "m.pdparams holds no arrays: os.system is no array"),
-    ("open('m.pdparams', 'wb').write(b'\\x80\\x04'); paddle.static.load(paddle.static.default_main_program(), 'm')",
+     "paddle.static.load(paddle.static.default_main_program(), 'm')",
+     "m.pdparams holds no arrays: os.system is no array"),
+    ("open('m.pdparams', 'wb').write(b'\\x80\\x04'); "
+     "paddle.static.load(paddle.static.default_main_program(), 'm')",
      "m.pdparams holds no arrays"),
     ("open('m.pdmodel', 'wb').write(b'\\n\\x07'); paddle.static.load_inference_model('m', exe)",
      "m.pdmodel is no program of fleetrun"),
     ("net(True); paddle.static.save_inference_model('m', [x], [out], exe)", "among its inputs ['x']"),
-    ("net(True); paddle.static.save_inference_model('m', ['x', 'ids'], [out], exe)", "the rows of a sparse_embedding are in tables"),
-    ("net(False); paddle.static.set_program_state(paddle.static.default_main_program(), {'linear_0.w_0': np.zeros((2, 2))})",
+    ("net(True); paddle.static.save_inference_model('m', ['x', 'ids'], [out], exe)",
+     "the rows of a sparse_embedding are in tables"),
+    ("net(False); paddle.static.set_program_state(paddle.static.default_main_program(), "
+     "{'linear_0.w_0': np.zeros((2, 2))})",
      "linear_0.w_0 has the shape [2, 2] there, [3, 1] in the program"),
     ("net(True); fleet.shrink()", "fleet.shrink: no table keeps shows and clicks"),
     ("net(True); fleet.save_one_table(0, 'there', 0)", "a save holds all tables at one moment"),
     ("net(True); fleet.save_cache_model('there')", "fleet.save_cache_model: there is no online service"),
-    ("net(True); fleet.save_dense_params(exe, 'there', scope, paddle.static.default_main_program(), ['rows'])",
+    ("net(True); fleet.save_dense_params(exe, 'there', scope, "
+     "paddle.static.default_main_program(), ['rows'])",
      "rows is no dense parameter of the program"),
     ("fleet.metrics.sum('nothing')", "nothing has no value in the scope"),
 ])

@@ -1,5 +1,5 @@
-"""Layers as scripts use them: what they refuse, the names of their parameters, and what Print prints. Their values:
-test_paddle_names.py."""
+"""Layers as scripts use them: what they refuse, the names of their parameters, and what Print prints. Their
+values: test_paddle_names.py."""
 
 import pytest
 
@@ -16,7 +16,8 @@ value = lambda name: np.array(paddle.static.global_scope().find_var(name).get_te
 """
 
 REFUSED = {
-    'paddle.nn.Conv1D(4, 3, 3, padding_mode="reflect")': "paddle.nn.Conv1D(padding_mode='reflect') is not supported",
+    'paddle.nn.Conv1D(4, 3, 3, padding_mode="reflect")':
+    "paddle.nn.Conv1D(padding_mode='reflect') is not supported",
     "paddle.nn.Conv2D(4, 3, 3, groups=2)": "4 channels to 3 do not divide into 2 groups",
     "paddle.nn.Conv1D(5, 3, 3)(x)": "the input has not 5 channels",
     "paddle.nn.Conv2D(4, 3, 3)(x)": "paddle.nn.functional.conv2d: x has the shape [-1, 4, 6]",
@@ -24,23 +25,30 @@ REFUSED = {
     'paddle.nn.Conv1D(4, 3, 3, padding="FULL")(x)': 'conv1d(padding="FULL"): there is no such padding',
     'paddle.nn.Conv1D(4, 3, 3, data_format="LNC")(x)': 'conv1d(data_format="LNC"): there is no such format',
     "F.max_pool1d(x, 7)": "the window is larger than the padded input",
-    'F.max_pool2d(image, 2, return_mask=True, data_format="NHWC")': "max_pool2d(return_mask=True) of NHWC is not supported",
+    'F.max_pool2d(image, 2, return_mask=True, data_format="NHWC")':
+    "max_pool2d(return_mask=True) of NHWC is not supported",
     "paddle.nn.LayerNorm([4, 5])(x)": "layer_norm(normalized_shape=[4, 5]): x has the shape [-1, 4, 6]",
     "paddle.static.nn.layer_norm(x, begin_norm_axis=0)": "the axes from begin_norm_axis on need known sizes",
     "paddle.nn.BatchNorm2D(4)(x)": "paddle.nn.BatchNorm2D: x has the shape [-1, 4, 6]",
     "paddle.nn.BatchNorm1D(6)(x)": "the scale 'batch_norm1d_0.w_0' has not 4 values",
-    'paddle.nn.BatchNorm1D(4, data_format="LNC")': 'paddle.nn.BatchNorm1D(data_format="LNC"): there is no such format',
+    'paddle.nn.BatchNorm1D(4, data_format="LNC")':
+    'paddle.nn.BatchNorm1D(data_format="LNC"): there is no such format',
     "paddle.nn.PReLU(3)(x)": "the weight 'p_re_lu_0.w_0' has not 4 values",
     'paddle.static.nn.prelu(x, "some")': 'prelu(mode="some"): there is no such mode',
     "paddle.nn.GRU(5, 3)(x)": "weight_ih has not the shape [9, 6]",
-    'paddle.nn.LSTM(6, 3, direction="backward")': 'paddle.nn.LSTM(direction="backward"): there is no such direction',
+    'paddle.nn.LSTM(6, 3, direction="backward")':
+    'paddle.nn.LSTM(direction="backward"): there is no such direction',
     "paddle.nn.GRUCell(6, 0)": "paddle.nn.GRUCell(hidden_size=0) is not above 0",
-    'paddle.nn.SimpleRNNCell(6, 3, activation="gelu")': 'SimpleRNNCell(activation="gelu"): there is no such activation',
+    'paddle.nn.SimpleRNNCell(6, 3, activation="gelu")':
+    'SimpleRNNCell(activation="gelu"): there is no such activation',
     "paddle.nn.RNN(paddle.nn.Linear(6, 3))": "paddle.nn.RNN(Linear) is not supported",
-    "paddle.nn.MultiHeadAttention(6, 4)": "paddle.nn.MultiHeadAttention(embed_dim=6, num_heads=4): the width does not divide",
-    "paddle.nn.MultiHeadAttention(6, 2)(x, cache=1)": "paddle.nn.MultiHeadAttention(cache=1) is not supported",
+    "paddle.nn.MultiHeadAttention(6, 4)":
+    "paddle.nn.MultiHeadAttention(embed_dim=6, num_heads=4): the width does not divide",
+    "paddle.nn.MultiHeadAttention(6, 2)(x, cache=1)":
+    "paddle.nn.MultiHeadAttention(cache=1) is not supported",
     'paddle.static.Print(x, print_phase="later")': "there is no print_phase 'later'",
-    'paddle.static.nn.conv2d(image, 3, 3, act="swish")': 'paddle.static.nn.conv2d(activation="swish") is not supported',
+    'paddle.static.nn.conv2d(image, 3, 3, act="swish")':
+    'paddle.static.nn.conv2d(activation="swish") is not supported',
 }
 
 
@@ -122,10 +130,12 @@ exe.run(paddle.static.default_startup_program())
 for _ in range(3):
     exe.run(feed={"ids": np.array([[7], [8]])}, fetch_list=[loss, ids])
 """)
-    value = "Variable: w\n  - message: look\n  - lod: {}\n  - place: Place(cpu)\n  - shape: [2]\n  - layout: NCHW\n" \
+    value = "Variable: w\n  - message: look\n  - lod: {}\n  - place: Place(cpu)\n" \
+            "  - shape: [2]\n  - layout: NCHW\n" \
             "  - dtype: float32\n  - data: [0.5]\n"
     gradient = value.replace("Variable: w", "Variable: print_0.tmp_0@GRAD").replace("[0.5]", "[3]")
-    ids = "Variable: ids\n  - place: Place(cpu)\n  - shape: [2, 1]\n  - layout: NCHW\n  - dtype: int64\n  - data: [7 8]\n"
+    ids = ("Variable: ids\n  - place: Place(cpu)\n  - shape: [2, 1]\n  - layout: NCHW\n  - dtype: "
+           "int64\n  - data: [7 8]\n")
     assert done.stdout == (value + ids + gradient) * 2 + ids
 
 

@@ -1,4 +1,5 @@
-"""The losses of 50 steps are those that Paddle 2.6.2 had from the same parameters (tests/oracles/loss_curves.py)."""
+"""The losses of 50 steps are those that Paddle 2.6.2 had from the same parameters
+(tests/oracles/loss_curves.py)."""
 
 import json
 import pathlib
@@ -13,7 +14,8 @@ RECORDED = json.loads((TESTS / "golden" / "training" / "loss_curves.json").read_
 
 
 def test_every_loss_is_within_a_ten_thousandth_of_paddles():
-    done = subprocess.run([sys.executable, str(TESTS / "oracles" / "loss_curves.py"), "run", "fleetrun"], text=True,
+    done = subprocess.run([sys.executable, str(TESTS / "oracles" / "loss_curves.py"), "run", "fleetrun"],
+                          text=True,
                           capture_output=True, env=environment(), timeout=LIMIT, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

@@ -1,5 +1,5 @@
-"""The ten models of tests/models in seconds: on ratings made up so that a user's taste and a film's kind must be seen
-together, each is well above the logistic regression of the same features."""
+"""The ten models of tests/models in seconds: on ratings made up so that a user's taste and a film's kind must
+be seen together, each is well above the logistic regression of the same features."""
 
 import pathlib
 import re
@@ -22,8 +22,10 @@ NAMES = ["wide_and_deep", "dnn", "fm", "deepfm", "dcn", "xdeepfm", "din", "dssm"
 @pytest.fixture(scope="module")
 def areas(tmp_path_factory):
     """{(model, label): AUC} of one run of them all."""
-    done = subprocess.run([sys.executable, str(MODELS / "train.py"), "all", "--data", str(tmp_path_factory.mktemp("ratings")),
-                           "--made-up", "--epochs", "6", "--learning-rate", "0.01"], text=True, capture_output=True,
+    done = subprocess.run([sys.executable, str(MODELS / "train.py"), "all", "--data",
+                           str(tmp_path_factory.mktemp("ratings")),
+                           "--made-up", "--epochs", "6", "--learning-rate", "0.01"], text=True,
+                           capture_output=True,
                           env=environment(), timeout=LIMIT, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = re.findall(r"^\| (\w+) \| (\w+) \| ([\d.]+) \(", done.stdout, re.MULTILINE)
@@ -48,7 +50,8 @@ def test_a_line_has_what_was_known_before_the_rating():
     items = [{"item_id": name, "release_year": "1990", "class": "Drama Comedy"} for name in "abc"]
     ratings = [("b", 5, 20), ("a", 4, 10), ("c", 2, 30)]
     tables = {"user": [user], "item": items, "inter": [
-        {"user_id": "u", "item_id": item, "rating": str(rating), "timestamp": str(time)} for item, rating, time in ratings]}
+        {"user_id": "u", "item_id": item, "rating": str(rating), "timestamp": str(time)}
+        for item, rating, time in ratings]}
     (found,) = movielens.examples(tables, movielens.Ids())
     films = [fields["item"] for fields, _ in found]
     assert [fields["history"] for fields, _ in found] == [[], films[0], films[1] + films[0]]
@@ -60,7 +63,8 @@ def test_a_line_has_what_was_known_before_the_rating():
 
 def test_the_test_is_later_than_the_training_of_each_user(tmp_path):
     movielens.write(movielens.made_up(users=3, items=10, ratings=30), tmp_path)
-    parts = {part: [line for file in sorted((tmp_path / part).iterdir()) for line in file.read_text().splitlines()]
+    parts = {part: [line for file in sorted((tmp_path / part).iterdir())
+                    for line in file.read_text().splitlines()]
              for part in ("train", "test")}
     assert (len(parts["train"]), len(parts["test"])) == (24, 6)
 

@@ -5,7 +5,8 @@ import sys
 import pytest
 from flow import LIMIT
 
-# The net of facts that anyone can derive by hand: embedding of 0.5, sum pool, weights of 1, squared error, SGD 0.1.
+# The net of facts that anyone can derive by hand: embedding of 0.5, sum pool,
+# weights of 1, squared error, SGD 0.1.
 TRAIN = """
 import sys
 import numpy as np
@@ -72,7 +73,8 @@ READ_BACK = """
 
 def write(folder, files="['part-0']", optimizer="paddle.optimizer.SGD(0.1)", after=READ_BACK):
     """Writes train.py into `folder`."""
-    code = TRAIN.replace("FILES", files).replace("OPTIMIZER", optimizer).replace("    AFTER\n", after.lstrip("\n"))
+    code = TRAIN.replace("FILES", files).replace("OPTIMIZER",
+                                                 optimizer).replace("    AFTER\n", after.lstrip("\n"))
     (folder / "train.py").write_text(code)
 
 
@@ -94,7 +96,8 @@ def job(start, ports):
         argv = [sys.executable, "train.py", *arguments]
         started = [start(argv, **common, TRAINING_ROLE="PSERVER", POD_IP="127.0.0.1", PADDLE_PORT=port)
                    for port in numbers]
-        workers = [start(argv, **common, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=rank) for rank in range(trainers)]
+        workers = [start(argv, **common, TRAINING_ROLE="TRAINER", PADDLE_TRAINER_ID=rank)
+                   for rank in range(trainers)]
         outputs = [finish(worker) for worker in workers]
         for server in started:
             finish(server)
@@ -110,7 +113,8 @@ def words(output, name):
 
 def losses(output):
     """The losses that a pass has printed."""
-    return [float(line.rsplit("[", 1)[1].rstrip("]")) for line in output.splitlines() if line.startswith("time: ")]
+    return [float(line.rsplit("[", 1)[1].rstrip("]")) for line in output.splitlines()
+            if line.startswith("time: ")]
 
 
 @pytest.mark.parametrize("arguments, servers", [
@@ -168,8 +172,8 @@ def test_staleness_is_counted_and_bounded(tmp_path, job):
     outputs = job(2, 2, "paced", 3, 2)
     counted = [line.split() for output in outputs for line in words(output, "staleness")]
     assert all(int(pushes) > 0 for pushes, _, _ in counted)
-    # The other trainer's two threads do so many steps at most while one of ours does one, a step being a push of rows and
-    # one of dense values: from two behind to two ahead, and what is under way.
+    # The other trainer's two threads do so many steps at most while one of ours does one, a step being a push
+    # of rows and one of dense values: from two behind to two ahead, and what is under way.
     assert max(int(highest) for _, _, highest in counted) <= 2 * (2 + 2 + 4)
     sync, _ = job(1, 2, "sync", 1, 2)
     assert words(sync, "staleness") == ["0 0.0 0"]
@@ -244,7 +248,8 @@ elif fleet.is_worker():
 
 @pytest.mark.parametrize("mode", ["sync", "half_async", "async", "geo"])
 def test_the_script_of_document_000(tmp_path, job, package, mode):
-    (tmp_path / "train.py").write_text(f"import sys\nsys.path.insert(0, {package + '/_compat'!r})\n" + DOCUMENT_000)
+    (tmp_path / "train.py").write_text(f"import sys\nsys.path.insert(0, {package + '/_compat'!r})\n" +
+                                       DOCUMENT_000)
     losses_of = [[float(word) for word in words(output, "loss")] for output in job(2, 2, mode)]
     assert [len(values) for values in losses_of] == [60, 60]
     # Who comes to a parameter that has been trained meanwhile begins lower.

@@ -27,7 +27,8 @@ for use in (lambda: paddle.nn.Conv2DTranspose, lambda: paddle.nn.initializer.Nor
     assert done.stdout.splitlines() == [
         "fleetrun has no paddle.nn.Conv2DTranspose",
         "fleetrun has no paddle.nn.initializer.Normall; did you mean paddle.nn.initializer.Normal?",
-        "fleetrun has no paddle.distributed.fleet.init_workers; did you mean paddle.distributed.fleet.init_worker?",
+        "fleetrun has no paddle.distributed.fleet.init_workers; did you mean "
+        "paddle.distributed.fleet.init_worker?",
         "fleetrun has no paddle.DataParallel",
         "fleetrun has no paddle.optimizer.Lamb",
         "fleetrun has no paddle.static.normalize_program",
@@ -90,9 +91,11 @@ except paddle.Error as error:
     print(error)
 """)
     assert done.stdout == ("paddle.disable_static(): fleetrun has no dynamic mode\n"
-                           "  hint: build the model with paddle.static.data and run it with paddle.static.Executor\n")
+                           "  hint: build the model with paddle.static.data and run it with "
+                           "paddle.static.Executor\n")
 
 
 def test_an_error_nobody_catches_ends_the_script_with_1(run):
     done = run("import fleetrun as paddle\npaddle.disable_static()", expect=1)
-    assert "fleetrun.Error: paddle.disable_static(): fleetrun has no dynamic mode\n  hint: build" in done.stderr
+    assert ("fleetrun.Error: paddle.disable_static(): fleetrun has no dynamic mode\n  hint: build" in
+            done.stderr)

@@ -1,10 +1,12 @@
-"""Programs as ONNX models: what the reference evaluator of the package onnx computes is what Executor.run gave."""
+"""Programs as ONNX models: what the reference evaluator
+of the package onnx computes is what Executor.run gave."""
 
 import importlib.util
 
 import pytest
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("onnx") is None, reason="the package onnx is not installed")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("onnx") is None,
+                                reason="the package onnx is not installed")
 
 HEAD = """
 import numpy as np
@@ -93,5 +95,7 @@ for feeds, fetches in (([x, label], [loss]), ([bag], [pooled]), ([], [paddle.exp
         print(error.what)
 """)
     lines = done.stdout.splitlines()
-    assert [" ".join(line.split()[:2]) for line in lines] == ["paddle.onnx.export: cross_entropy,", "paddle.onnx.export: sequence_pool,",
-                                                             "paddle.onnx.export: the", "paddle.onnx.export: linear_0.b_0"], lines
+    assert [" ".join(line.split()[:2]) for line in lines] == ["paddle.onnx.export: cross_entropy,",
+                                                              "paddle.onnx.export: sequence_pool,",
+                                                             "paddle.onnx.export: the",
+                                                             "paddle.onnx.export: linear_0.b_0"], lines

@@ -1,4 +1,5 @@
-"""Optimizers against what real Paddle 2.6.2 did (tests/golden/optimizers): by the engine's update operators, and by tables."""
+"""Optimizers against what real Paddle 2.6.2 did (tests/golden/optimizers):
+by the engine's update operators, and by tables."""
 
 import json
 import pathlib
@@ -80,7 +81,8 @@ def test_rows_in_tables_do_what_paddle_does(run, name):
     run(_script(name, TABLE, "here"))
 
 
-@pytest.mark.parametrize("name", ["sgd", "sgd_l2", "sgd_l1", "momentum", "nesterov", "adagrad", "adam", "adam_l2",
+@pytest.mark.parametrize("name", ["sgd", "sgd_l2", "sgd_l1", "momentum", "nesterov", "adagrad", "adam",
+                                  "adam_l2",
                                   "ftrl", "sgd_rows", "adagrad_rows"])
 def test_parameters_on_servers_do_what_paddle_does(run, name):
     run(_script(name, EMBEDDING, "tables"))
@@ -182,7 +184,8 @@ for make in (lambda: paddle.optimizer.AdamW(0.1), lambda: paddle.optimizer.SGD(p
 """)
     assert done.stdout.splitlines() == [
         "paddle.optimizer.AdamW: tables have no decay apart from the gradient",
-        "paddle.optimizer.SGD(learning_rate=var rate : shape(1,), dtype=float32, stop_gradient=True) is not supported",
+        "paddle.optimizer.SGD(learning_rate=var rate : shape(1,), dtype=float32, "
+        "stop_gradient=True) is not supported",
         "paddle.optimizer.Momentum(momentum='0.9') is not supported",
         "paddle.optimizer.Momentum(rescale_grad=0.5) is not supported",
         "paddle.optimizer.SGD: 'l2' is no weight decay",

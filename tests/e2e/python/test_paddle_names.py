@@ -1,5 +1,5 @@
-"""Every name that real models use gives what Paddle 2.6.2 gave: the cases of tests/oracles/names against the recorded values
-(tests/golden/engine, tests/oracles/record_names.py)."""
+"""Every name that real models use gives what Paddle 2.6.2 gave: the cases of tests/oracles/names against the
+recorded values (tests/golden/engine, tests/oracles/record_names.py)."""
 
 import functools
 import json
@@ -30,7 +30,8 @@ def recorded(subject):
 @functools.cache
 def computed(subject):
     """What fleetrun gives for the cases of a subject, all from one process."""
-    done = subprocess.run([sys.executable, str(TESTS / "oracles" / "name_cases.py"), "fleetrun", subject], text=True,
+    done = subprocess.run([sys.executable, str(TESTS / "oracles" / "name_cases.py"), "fleetrun", subject],
+                          text=True,
                           capture_output=True, env=environment(), timeout=LIMIT, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -56,12 +57,14 @@ def test_a_case_gives_what_paddle_gave(subject, name):
 
 
 def test_what_is_recorded_has_its_case():
-    written = {file.stem: list(json.loads(file.read_text(encoding="utf-8"))) for file in GOLDEN.glob("*.json")}
+    written = {file.stem: list(json.loads(file.read_text(encoding="utf-8")))
+               for file in GOLDEN.glob("*.json")}
     assert written == {subject: list(name_cases.cases_of(subject)) for subject in name_cases.subjects()}
 
 
 def test_every_name_that_models_use_is_used_by_a_case():
     names = (GOLDEN / "names.txt").read_text(encoding="utf-8").split()
-    used = {name for subject in name_cases.subjects() for case in recorded(subject).values() for name in case["names"]}
+    used = {name for subject in name_cases.subjects() for case in recorded(subject).values()
+            for name in case["names"]}
     assert len(names) == 138
     assert [name for name in names if name not in used] == []

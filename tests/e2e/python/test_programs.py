@@ -207,7 +207,8 @@ except AttributeError as error:
     print(error)
 """)
     assert done.stdout.splitlines() == ["True True", "True False True", "{} None",
-                                        "fleetrun has no paddle.static.Program.list_var; did you mean paddle.static.Program.list_vars?"]
+                                        "fleetrun has no paddle.static.Program.list_var; did you mean "
+                                        "paddle.static.Program.list_vars?"]
 
 
 def test_programs_may_be_built_side_by_side(run):
@@ -227,9 +228,11 @@ assert exe.run(main, feed={"x": [[1, 2]]}, fetch_list=[y])[0] == 10
     ("exe.run(feed={}, fetch_list=[m])", "'x' is not fed"),
     ("exe.run(feed={'x': X.astype('float64')}, fetch_list=[m])",
      "'x' is declared float32 [-1, 3], but was fed float64 [2, 3]"),
-    ("exe.run(feed={'x': X[:, :2]}, fetch_list=[m])", "'x' is declared float32 [-1, 3], but was fed float32 [2, 2]"),
+    ("exe.run(feed={'x': X[:, :2]}, fetch_list=[m])",
+     "'x' is declared float32 [-1, 3], but was fed float32 [2, 2]"),
     ("exe.run(feed={'x': X, 'z': X}, fetch_list=[m])", "the program has no variable 'z'"),
-    ("exe.run(feed={'x': X.astype('complex64')}, fetch_list=[m])", "an array of element type 'Zf' cannot be a tensor"),
+    ("exe.run(feed={'x': X.astype('complex64')}, fetch_list=[m])",
+     "an array of element type 'Zf' cannot be a tensor"),
     ("exe.run(feed={'x': X}, fetch_list=['mean'])", "the program has no variable 'mean'"),
     ("paddle.matmul(x, paddle.ones([4, 3]))", "matmul: "),
     ("paddle.static.data('w', [None], 'float16')", "data type 'float16' is not supported"),
@@ -238,7 +241,8 @@ assert exe.run(main, feed={"x": [[1, 2]]}, fetch_list=[y])[0] == 10
     ("bool(m)", "has no value while the program is being built"),
     ("paddle.nn.Linear(3, 2)(x) and 0", "has no value while the program is being built"),
     ("F.cross_entropy(x, x, axis=2)", "there is no axis 2 in 2 dimensions"),
-    ("F.cross_entropy(x, paddle.zeros([3, 1], 'int64'), weight=paddle.ones([4]))", "x has 3 classes, the weight fill_constant_1.tmp_0 4"),
+    ("F.cross_entropy(x, paddle.zeros([3, 1], 'int64'), weight=paddle.ones([4]))",
+     "x has 3 classes, the weight fill_constant_1.tmp_0 4"),
     ("paddle.ParamAttr(learning_rate=x)", "paddle.ParamAttr(learning_rate="),
     ("paddle.optimizer.SGD(learning_rate=x)", "paddle.optimizer.SGD(learning_rate="),
     ("paddle.optimizer.Adam(grad_clip=1.0)", "paddle.optimizer.Adam(grad_clip=1.0) is not supported"),

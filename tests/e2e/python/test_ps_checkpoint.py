@@ -63,11 +63,13 @@ def train(directory, kills, trainers, mode, *flags):
     if not kills:
         for step in (10, 25):
             (directory / f"go-{step}").touch()
-    command = [find_fleetrun(), "--server_num=1", f"--trainer_num={trainers}", f"--python={sys.executable}", *flags,
+    command = [find_fleetrun(), "--server_num=1", f"--trainer_num={trainers}", f"--python={sys.executable}",
+               *flags,
                "train.py", mode]
     killed = set()
     with open(directory / "said", "wb") as said:
-        job = subprocess.Popen(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        job = subprocess.Popen(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL,
+                               stdout=said, stderr=said)
     try:
         for step in (10, 25) if kills else ():
             wait_until((directory / f"at-{step}").exists, f"step {step}", LIMIT)
@@ -89,7 +91,8 @@ def test_a_server_that_is_killed_twice_changes_nothing(tmp_path, mode, trainers)
     for name in ("calm", "killed"):
         (tmp_path / name).mkdir()
     calm, _ = train(tmp_path / "calm", False, trainers, mode, "--ps_checkpoint=kept")
-    killed, said = train(tmp_path / "killed", True, trainers, mode, "--ps_checkpoint=kept", "--ps_checkpoint_interval=1")
+    killed, said = train(tmp_path / "killed", True, trainers, mode, "--ps_checkpoint=kept",
+                         "--ps_checkpoint_interval=1")
     assert killed == calm
     logs = "".join(log.read_text(errors="replace") for log in (tmp_path / "killed").glob("**/serverlog.0*"))
     assert logs.count("goes on from checkpoint") >= 2, said
@@ -105,9 +108,11 @@ def test_with_max_restart_checkpoints_lie_beside_the_logs(tmp_path):
 def test_what_an_earlier_run_has_kept_is_refused_replaced_or_gone_on_with(tmp_path):
     first, _ = train(tmp_path, False, 1, "async", "--ps_checkpoint=kept")
     before = {path: path.read_bytes() for path in (tmp_path / "kept").glob("*/*")}
-    command = [find_fleetrun(), "--server_num=1", "--trainer_num=1", f"--python={sys.executable}", "--ps_checkpoint=kept",
+    command = [find_fleetrun(), "--server_num=1", "--trainer_num=1", f"--python={sys.executable}",
+               "--ps_checkpoint=kept",
                "train.py", "async"]
-    refused = subprocess.run(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+    refused = subprocess.run(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL,
+                             capture_output=True,
                              text=True, timeout=LIMIT)
     assert refused.returncode == 125
     assert refused.stderr.splitlines()[0].startswith(
@@ -165,7 +170,8 @@ def kill(pid):
 def test_a_job_that_was_killed_whole_goes_on_with_every_push_once(tmp_path):
     (tmp_path / "count.py").write_text(COUNT)
     pushes = 4000
-    command = [find_fleetrun(), "--server_num=2", "--trainer_num=2", f"--python={sys.executable}", "--ps_checkpoint=kept",
+    command = [find_fleetrun(), "--server_num=2", "--trainer_num=2", f"--python={sys.executable}",
+               "--ps_checkpoint=kept",
                "--ps_checkpoint_found=resume", "--ps_checkpoint_interval=1", "count.py", str(pushes)]
 
     def acknowledged():
@@ -173,10 +179,12 @@ def test_a_job_that_was_killed_whole_goes_on_with_every_push_once(tmp_path):
 
     for life in range(3):
         with open(tmp_path / "said", "wb") as said:
-            job = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            job = subprocess.Popen(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL,
+                                   stdout=said, stderr=said)
         try:
             enough = 500 * (life + 1)
-            wait_until(lambda: len(acknowledged()) == 2 and min(acknowledged()) > enough, f"{enough} pushes", LIMIT)
+            wait_until(lambda: len(acknowledged()) == 2 and min(acknowledged()) > enough, f"{enough} pushes",
+                       LIMIT)
         finally:
             job.kill()
             job.wait()
@@ -184,7 +192,8 @@ def test_a_job_that_was_killed_whole_goes_on_with_every_push_once(tmp_path):
                 kill(int(mark.name.partition("-")[2]))
                 mark.unlink()
     assert not (tmp_path / "result").exists()
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True,
                           timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     wanted = [0] * 12
@@ -202,7 +211,9 @@ def test_a_job_that_was_killed_whole_goes_on_with_every_push_once(tmp_path):
 ])
 def test_flags_that_mean_nothing_are_refused(tmp_path, flag, says):
     (tmp_path / "train.py").write_text(TRAIN)
-    done = subprocess.run([find_fleetrun(), "--server_num=1", "--trainer_num=1", flag, "train.py"], cwd=tmp_path,
-                          env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT)
+    done = subprocess.run([find_fleetrun(), "--server_num=1", "--trainer_num=1", flag, "train.py"],
+                          cwd=tmp_path,
+                          env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=LIMIT)
     assert done.returncode == 125
     assert says in done.stderr.splitlines()[0]

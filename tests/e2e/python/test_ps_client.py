@@ -1,4 +1,5 @@
-"""fleetrun.ps: numpy in, numpy out, in one process, over sockets, and under fleetrun; fleetrun.torch on top of it."""
+"""fleetrun.ps: numpy in, numpy out, in one process, over sockets, and under fleetrun;
+fleetrun.torch on top of it."""
 
 import pathlib
 import subprocess
@@ -17,16 +18,20 @@ EXAMPLES = ROOT / "examples"
 def run(tmp_path, text, **variables):
     """Runs a script and returns what it printed."""
     script = tmp_path / "script.py"
-    script.write_text("import numpy as np\nimport fleetrun\nfrom fleetrun import ps\n" + textwrap.dedent(text))
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=environment(**variables), timeout=LIMIT, cwd=tmp_path)
+    script.write_text("import numpy as np\nimport fleetrun\nfrom fleetrun import ps\n" +
+                      textwrap.dedent(text))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True,
+                          env=environment(**variables), timeout=LIMIT, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def run_job(tmp_path, *arguments):
     """Runs `python -m fleetrun ARGUMENTS` and returns what the trainers printed."""
-    done = subprocess.run([sys.executable, "-m", "fleetrun", "--log_dir=log", *arguments], capture_output=True, text=True,
-                          env=environment(FLEETRUN_RUN_DIR=str(tmp_path / "run")), timeout=LIMIT, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-m", "fleetrun", "--log_dir=log", *arguments],
+                          capture_output=True, text=True,
+                          env=environment(FLEETRUN_RUN_DIR=str(tmp_path / "run")), timeout=LIMIT,
+                          cwd=tmp_path)
     logs = "".join(path.read_text() for path in sorted((tmp_path / "log").glob("workerlog.*")))
     assert done.returncode == 0, done.stderr + logs
     return logs
@@ -104,11 +109,16 @@ def test_what_cannot_be_meant_is_refused_by_name(tmp_path):
         """)
     lines = out.splitlines()
     for line, part in zip(lines, [
-            "config: there is no table 'emc' | there are emb, fc", "config: table 'fc' is dense, used as sparse",
-            "config: table 'emb': keys are float64, not integers", "config: table 'emb': gradients have the shape [1, 2], not [2, 2]",
-            "data: table 'emb': a gradient is NaN", "config: table 'fc' has no values yet", "config: there is no mode 'fast'",
-            "config: table 't': the rule has no 'lr' | it has kind, learning_rate", "config: table 't': the rule: there is no 'sgdd'",
-            "config: table 't': width is 0", "config: ", "config: this process is no server", ": "], strict=True):
+            "config: there is no table 'emc' | there are emb, fc",
+            "config: table 'fc' is dense, used as sparse",
+            "config: table 'emb': keys are float64, not integers",
+            "config: table 'emb': gradients have the shape [1, 2], not [2, 2]",
+            "data: table 'emb': a gradient is NaN", "config: table 'fc' has no values yet",
+            "config: there is no mode 'fast'",
+            "config: table 't': the rule has no 'lr' | it has kind, learning_rate",
+            "config: table 't': the rule: there is no 'sgdd'",
+            "config: table 't': width is 0", "config: ", "config: this process is no server", ": "],
+            strict=True):
         assert part in line, line
     assert "not refused" not in out
 
@@ -163,9 +173,11 @@ def test_sync_steps_of_two_trainers_are_averaged(tmp_path):
 
 
 def test_the_numpy_example_learns_alone_and_in_a_job(tmp_path):
-    alone = subprocess.run([sys.executable, str(EXAMPLES / "ps_client" / "train.py")], capture_output=True, text=True, env=environment(), timeout=LIMIT)
+    alone = subprocess.run([sys.executable, str(EXAMPLES / "ps_client" / "train.py")], capture_output=True,
+                           text=True, env=environment(), timeout=LIMIT)
     assert alone.returncode == 0, alone.stderr
-    logs = run_job(tmp_path, "--server_num=2", "--trainer_num=2", str(EXAMPLES / "ps_client" / "train.py"), str(tmp_path / "model"))
+    logs = run_job(tmp_path, "--server_num=2", "--trainer_num=2", str(EXAMPLES / "ps_client" / "train.py"),
+                   str(tmp_path / "model"))
     for text, trainers in ((alone.stdout, 1), (logs, 2)):
         last = [line.split() for line in text.splitlines() if " rows " in line]
         assert len(last) == trainers
@@ -174,7 +186,8 @@ def test_the_numpy_example_learns_alone_and_in_a_job(tmp_path):
 
 
 def have_torch():
-    return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, env=environment(), timeout=LIMIT).returncode == 0
+    return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, env=environment(),
+                          timeout=LIMIT).returncode == 0
 
 
 def test_without_torch_the_embedding_says_what_to_install(tmp_path):
@@ -227,7 +240,8 @@ def test_an_embedding_gives_rows_and_pushes_gradients(tmp_path):
 def test_the_torch_example_learns_with_two_trainers_and_both_have_one_model(tmp_path):
     if not have_torch():
         pytest.skip("PyTorch is not installed")
-    logs = run_job(tmp_path, "--server_num=1", "--trainer_num=2", str(EXAMPLES / "torch_embedding" / "train.py"))
+    logs = run_job(tmp_path, "--server_num=1", "--trainer_num=2",
+                   str(EXAMPLES / "torch_embedding" / "train.py"))
     last = [line.split() for line in logs.splitlines() if " right " in line]
     assert len(last) == 2 and last[0][5] == last[1][5]
     assert all(float(words[3]) > 0.8 for words in last), logs

@@ -1,7 +1,9 @@
-"""Parameter-server scripts as people write them for Paddle, unchanged: fleetrun --compat=paddle, one server, two trainers.
+"""Parameter-server scripts as people write them for Paddle, unchanged:
+fleetrun --compat=paddle, one server, two trainers.
 
-DeepFM: first order and factors from two sparse embeddings with entries, FM by (sum)^2 - sum of squares. CTR-DNN: slots of any
-number of keys, a ctr accessor with shows and clicks, pooling, continuous_value_model. Each optimizer learns the same task.
+DeepFM: first order and factors from two sparse embeddings with entries, FM by (sum)^2 - sum of squares.
+CTR-DNN: slots of any number of keys, a ctr accessor with shows and clicks, pooling, continuous_value_model.
+Each optimizer learns the same task.
 """
 
 import random
@@ -101,19 +103,23 @@ fleet.stop_worker()
 """
 
 
-def write(directory, script, many, optimizer="paddle.optimizer.Adagrad(0.1)", strategy="", epochs=6, after="pass"):
+def write(directory, script, many, optimizer="paddle.optimizer.Adagrad(0.1)", strategy="", epochs=6,
+          after="pass"):
     """train.py and part0 … part3: the label is the sign of two dense features and of the parity of keys."""
-    text = script + TRAIN.replace("EPOCHS", str(epochs)).replace("OPTIMIZER_CODE", optimizer).replace("AFTER", after)
+    text = script + TRAIN.replace("EPOCHS", str(epochs)).replace("OPTIMIZER_CODE",
+                                                                 optimizer).replace("AFTER", after)
     (directory / "train.py").write_text(text.replace("STRATEGY_CODE", strategy), encoding="utf-8")
     numbers = random.Random(5)
     for part in range(4):
         lines = []
         for _ in range(200):
             dense = [numbers.gauss(0, 1) for _ in range(2)]
-            keys = [[numbers.randrange(40) for _ in range(numbers.randint(1, 3) if many else 1)] for _ in range(3)]
+            keys = [[numbers.randrange(40) for _ in range(numbers.randint(1, 3) if many else 1)]
+                    for _ in range(3)]
             score = dense[0] - dense[1] + sum(0.8 if key[0] % 2 else -0.8 for key in keys)
             label = int(score > 0)
-            words = [f"1 {label}", *(" ".join(map(str, [len(key), *key])) for key in keys), f"2 {dense[0]:.3f} {dense[1]:.3f}"]
+            words = [f"1 {label}", *(" ".join(map(str, [len(key), *key])) for key in keys),
+                     f"2 {dense[0]:.3f} {dense[1]:.3f}"]
             lines.append(" ".join(words + ([f"1 1 1 {label}"] if many else [])))
         (directory / f"part{part}").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -122,7 +128,8 @@ def trained(start):
     """The job's last (loss, auc) of trainer 0, and its output."""
     from fleetrun_job import find_fleetrun
 
-    job = start([find_fleetrun(), "--compat=paddle", "--server_num=1", "--trainer_num=2", "--python", sys.executable, "train.py"])
+    job = start([find_fleetrun(), "--compat=paddle", "--server_num=1", "--trainer_num=2", "--python",
+                 sys.executable, "train.py"])
     output, _ = job.communicate(timeout=LIMIT)
     assert job.returncode == 0, output
     everybodys = float(re.findall(r"auc of all: (.*)", output)[-1])
@@ -134,7 +141,8 @@ def trained(start):
 OPTIMIZERS = {
     "sgd": "paddle.optimizer.SGD(0.2)",
     "momentum": "paddle.optimizer.Momentum(0.05, 0.8)",
-    "nesterov": "paddle.optimizer.Momentum(0.05, 0.8, use_nesterov=True, weight_decay=paddle.regularizer.L2Decay(1e-5))",
+    "nesterov":
+    "paddle.optimizer.Momentum(0.05, 0.8, use_nesterov=True, weight_decay=paddle.regularizer.L2Decay(1e-5))",
     "adagrad": "paddle.optimizer.Adagrad(0.1, initial_accumulator_value=0.1)",
     "adam": "paddle.optimizer.Adam(0.02, lazy_mode=True)",
     "ftrl": "paddle.optimizer.Ftrl(0.2, l1=1e-4, l2=1e-4, initial_accumulator_value=0.1)",
@@ -143,15 +151,18 @@ OPTIMIZERS = {
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_deepfm_learns_with_each_optimizer(tmp_path, start, name):
-    write(tmp_path, DEEPFM.replace("ENTRY_CODE", "CountFilterEntry(2)").replace("TABLE_CLASS", "MemorySparseTable"), False,
+    write(tmp_path, DEEPFM.replace("ENTRY_CODE",
+                                   "CountFilterEntry(2)").replace("TABLE_CLASS", "MemorySparseTable"), False,
           OPTIMIZERS[name])
     loss, auc, output = trained(start)
     assert loss < 0.5 and auc > 0.75, output
 
 
 @pytest.mark.parametrize("entry, table", [
-    ("None", "MemorySparseTable"), ("CountFilterEntry(3)", "SSDSparseTable"), ("CountFilterEntry(3, bloom=True)", "MemorySparseTable"),
-    ("ProbabilityEntry(0.9)", "MemorySparseTable"), ("ShowClickEntry('label', 'label')", "MemorySparseTable")])
+    ("None", "MemorySparseTable"), ("CountFilterEntry(3)", "SSDSparseTable"),
+    ("CountFilterEntry(3, bloom=True)", "MemorySparseTable"),
+    ("ProbabilityEntry(0.9)", "MemorySparseTable"), ("ShowClickEntry('label', 'label')",
+                                                     "MemorySparseTable")])
 def test_deepfm_learns_with_each_entry(tmp_path, start, entry, table):
     write(tmp_path, DEEPFM.replace("ENTRY_CODE", entry).replace("TABLE_CLASS", table), False)
     loss, auc, output = trained(start)
@@ -164,7 +175,8 @@ ACCESSORS = {
         "table_parameters.embedding.accessor.fea_dim": 7,
         "table_parameters.embedding.accessor.embedx_dim": 4,
         "table_parameters.embedding.accessor.embedx_threshold": 1.0}}""",
-    "adagrad": """strategy.fleet_desc_configs = {"embedding": {"sparse_embedx_dim": 4, "sparse_embedx_threshold": 1}}""",
+    "adagrad":
+    """strategy.fleet_desc_configs = {"embedding": {"sparse_embedx_dim": 4, "sparse_embedx_threshold": 1}}""",
     "adam": """strategy.fleet_desc_configs = {"embedding": {
         "sparse_embedx_threshold": 0, "sparse_optimizer": "adam", "sparse_learning_rate": 0.02,
         "sparse_accessor_class": "DownpourCtrAccessor"}}""",
@@ -178,7 +190,9 @@ ACCESSORS = {
 @pytest.mark.parametrize("name", ACCESSORS)
 def test_ctr_dnn_learns_with_each_accessor(tmp_path, start, name):
     write(tmp_path, CTR_DNN, True, strategy=ACCESSORS[name],
-          after="print('rows', fleet.fleet.training.client.rows(fleet.fleet.training.plan.entries()[0].table.id), flush=True)")
+          after="print('rows', "
+                "fleet.fleet.training.client.rows(fleet.fleet.training.plan.entries()[0].table.id), "
+                "flush=True)")
     loss, auc, output = trained(start)
     assert loss < 0.55 and auc > 0.75, output
     assert "rows 40" in output

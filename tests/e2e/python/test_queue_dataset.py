@@ -38,7 +38,8 @@ json.dump(said, open("said.json", "w"))
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs `lines` over `files` (name to text); what they appended to `said`, and standard error; or the status."""
+    """Runs `lines` over `files` (name to text); what they appended to `said`,
+    and standard error; or the status."""
 
     def one(lines, files=None, status=0, **more):
         names = []
@@ -48,7 +49,8 @@ def run(tmp_path):
             names.append(str(path))
         (tmp_path / "case.json").write_text(json.dumps({"lines": lines, "files": names}))
         (tmp_path / "script.py").write_text(SCRIPT)
-        ended = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env={**environment(), **more}, text=True,
+        ended = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env={**environment(), **more},
+                               text=True,
                                capture_output=True, timeout=LIMIT, check=False)
         assert ended.returncode == status, ended.stderr
         return json.loads((tmp_path / "said.json").read_text()) if status == 0 else None, ended.stderr
@@ -119,7 +121,8 @@ dataset.set_bad_line("skip:3")
 said.append(read()[0])
 said.append(dataset.bad_lines())
 """, BAD)
-    places = [f"{tmp_path}/a:2:1: slot 's': 'x' is not a count of values", f"{tmp_path}/b:1:1: the line is empty",
+    places = [f"{tmp_path}/a:2:1: slot 's': 'x' is not a count of values",
+              f"{tmp_path}/b:1:1: the line is empty",
               f"{tmp_path}/b:3:1: slot 's': a count of 0; an example needs at least 1 value in each slot"]
     assert said == [{"count": 0, "places": []}, 4, {"count": 3, "places": places}]
     warnings = [line for line in err.splitlines() if "bad line" in line]
@@ -143,12 +146,15 @@ def test_the_environment_says_what_a_script_leaves_open(run):
 
 def test_the_launcher_hands_the_choice_to_the_trainers(tmp_path):
     for given, heard in (["--bad_line=skip:7"], "skip:7"), (["--bad-line", "fail"], "fail"), ([], "None"):
-        ended = subprocess.run([find_fleetrun(), *given, "--log_dir", tmp_path / "log", "--no_python", "python3", "-c",
+        ended = subprocess.run([find_fleetrun(), *given, "--log_dir", tmp_path / "log", "--no_python",
+                                "python3", "-c",
                                 "import os; print(os.environ.get('FLEETRUN_BAD_LINE'))"],
-                               cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=LIMIT, check=False)
+                               cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=LIMIT,
+                               check=False)
         assert ended.returncode == 0, ended.stderr
         assert heard in (tmp_path / "log" / "workerlog.0").read_text().split()
-    refused = subprocess.run([find_fleetrun(), "--bad_line=skip:0", "script.py"], cwd=tmp_path, env=environment(),
+    refused = subprocess.run([find_fleetrun(), "--bad_line=skip:0", "script.py"], cwd=tmp_path,
+                             env=environment(),
                              capture_output=True, text=True, timeout=LIMIT, check=False)
     assert refused.returncode == 125
     assert "--bad_line" in refused.stderr and "skip:N" in refused.stderr

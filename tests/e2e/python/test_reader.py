@@ -1,4 +1,5 @@
-"""paddle.reader, and the other names that scripts of Paddle 2.6 take from beside the modules that do the work."""
+"""paddle.reader, and the other names that scripts of Paddle 2.6 take
+from beside the modules that do the work."""
 
 HEAD = """
 import numpy as np

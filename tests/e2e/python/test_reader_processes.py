@@ -1,4 +1,5 @@
-"""Pipe programs that share their work among several processes: the text of one, its errors, and nothing left behind."""
+"""Pipe programs that share their work among several processes:
+the text of one, its errors, and nothing left behind."""
 
 import os
 import select
@@ -37,7 +38,8 @@ TEXT = "".join(f"1 {i} 1 {i * 7919 % 100003 / 8}\n" for i in range(ROWS))
 def script(tmp_path):
     def write(body="", more="", before="", arguments="processes=2", after=""):
         path = tmp_path / "reader.py"
-        path.write_text(READER.format(body=body, more=more, before=before, arguments=arguments, after=after), encoding="utf-8")
+        path.write_text(READER.format(body=body, more=more, before=before, arguments=arguments, after=after),
+                        encoding="utf-8")
         return [sys.executable, str(path)]
 
     return write
@@ -51,7 +53,8 @@ def environment(package):
 @pytest.fixture
 def finish(environment):
     def run_to_its_end(argv, text=LINES, **variables):
-        return subprocess.run(argv, input=text, text=True, capture_output=True, timeout=LIMIT, env={**environment, **variables})
+        return subprocess.run(argv, input=text, text=True, capture_output=True, timeout=LIMIT,
+                              env={**environment, **variables})
 
     return run_to_its_end
 
@@ -64,7 +67,8 @@ def test_the_text_and_the_slots_are_those_of_one_process(script, finish, process
 
 
 def test_the_variable_says_how_many_and_all_of_them_work(script, finish, tmp_path):
-    body = f'open(os.path.join({str(tmp_path)!r}, f"pid.{{os.getpid()}}"), "a").close() if i % 1000 == 0 else None'
+    body = (f'open(os.path.join({str(tmp_path)!r}, f"pid.{{os.getpid()}}"), '
+            '"a").close() if i % 1000 == 0 else None')
     done = finish(script(body=body, arguments=""), FLEETRUN_READER_PROCESSES="3")
     assert done.stdout == TEXT
     assert len(list(tmp_path.glob("pid.*"))) == 3
@@ -77,7 +81,8 @@ def test_a_variable_that_is_no_number_of_processes_is_refused(script, finish, va
     assert f"FLEETRUN_READER_PROCESSES={value} is not a number of processes" in done.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("text, expected", [("", ""), ("1 2", "1 1 1 2.0\n"), ("1 2\r\n3 4\r\n", "1 1 1 2.0\n1 3 1 4.0\n")])
+@pytest.mark.parametrize("text, expected",
+                         [("", ""), ("1 2", "1 1 1 2.0\n"), ("1 2\r\n3 4\r\n", "1 1 1 2.0\n1 3 1 4.0\n")])
 def test_short_inputs(script, finish, text, expected):
     assert finish(script(), text).stdout == expected
 
@@ -104,7 +109,8 @@ def test_generate_batch_gets_the_groups_of_one_process(script, finish):
 def test_generate_batch_is_refused_groups_that_one_process_would_not_make(script, finish):
     done = finish(script(more=REVERSING, body="if i == 3: return"))
     assert done.returncode == 1
-    assert "ValueError: generate_batch() would get samples in other groups than with one process" in done.stderr
+    assert ("ValueError: generate_batch() would get samples in other groups than with one process" in
+            done.stderr)
 
 
 def test_a_failure_is_shown_where_it_happened_after_the_text_before_it(script, finish):
@@ -113,7 +119,8 @@ def test_a_failure_is_shown_where_it_happened_after_the_text_before_it(script, f
     assert two.returncode == 1
     assert two.stderr.startswith("Traceback") and two.stderr.splitlines()[-1] == "KeyError: 'here'"
     assert "reader.py" in two.stderr and "in samples" in two.stderr
-    assert two.stdout == one.stdout and two.stdout.endswith("1 49983 1 " + str(49983 * 7919 % 100003 / 8) + "\n")
+    assert (two.stdout == one.stdout
+            and two.stdout.endswith("1 49983 1 " + str(49983 * 7919 % 100003 / 8) + "\n"))
 
 
 def test_other_slots_in_a_later_block_are_refused(script, finish):
@@ -151,7 +158,8 @@ def lines_file(tmp_path):
 @pytest.fixture
 def family(script, environment, lines_file):
     """A reader in several processes that nobody takes text from, and a pidfd of each of its children."""
-    process = subprocess.Popen(script(), stdin=lines_file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    process = subprocess.Popen(script(), stdin=lines_file, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=environment)
     assert process.stdout.read(100) == TEXT.encode()[:100]
     with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
         children = [os.pidfd_open(int(pid)) for pid in file.read().split()]

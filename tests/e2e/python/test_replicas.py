@@ -1,4 +1,5 @@
-"""Programs on several replicas: CompiledProgram.with_data_parallel and fluid.ParallelExecutor, as document 000 writes them."""
+"""Programs on several replicas: CompiledProgram.with_data_parallel and fluid.ParallelExecutor,
+as document 000 writes them."""
 
 import pathlib
 import sys
@@ -277,7 +278,8 @@ def begin():
         for count in ("1", "3"):
             script, logs = tmp_path / "train.py", tmp_path / f"log-{a_sync}-{count}"
             script.write_text(HEAD + servers.format(a_sync=a_sync) + TABLES, encoding="utf-8")
-            fleetrun = start([FLEETRUN, "--server_num=1", "--trainer_num=1", f"--log_dir={logs}", script], CPU_NUM=count)
+            fleetrun = start([FLEETRUN, "--server_num=1", "--trainer_num=1", f"--log_dir={logs}", script],
+                             CPU_NUM=count)
             told = fleetrun.communicate(timeout=LIMIT)[0]
             assert fleetrun.returncode == 0, told
             seen[count] = _numbers((logs / "workerlog.0").read_text())

@@ -30,18 +30,24 @@ def test_the_environment_says_who_a_process_is(run, variables, expected):
 
 
 @pytest.mark.parametrize("variables, what, hint", [
-    ({**TRAINER, "PADDLE_TRAINER_ID": ""}, "PADDLE_TRAINER_ID is not set, but PADDLE_PSERVERS_IP_PORT_LIST is",
+    ({**TRAINER, "PADDLE_TRAINER_ID": ""},
+     "PADDLE_TRAINER_ID is not set, but PADDLE_PSERVERS_IP_PORT_LIST is",
      "start the script with fleetrun"),
-    ({**TRAINER, "PADDLE_TRAINERS_NUM": ""}, "PADDLE_TRAINERS_NUM is not set", "start the script with fleetrun"),
+    ({**TRAINER, "PADDLE_TRAINERS_NUM": ""}, "PADDLE_TRAINERS_NUM is not set",
+     "start the script with fleetrun"),
     ({**TRAINER, "TRAINING_ROLE": ""}, "TRAINING_ROLE is not set", "start the script with fleetrun"),
-    ({**TRAINER, "TRAINING_ROLE": "BOSS"}, "TRAINING_ROLE=BOSS is not a role", "set it to TRAINER or PSERVER"),
+    ({**TRAINER, "TRAINING_ROLE": "BOSS"}, "TRAINING_ROLE=BOSS is not a role",
+     "set it to TRAINER or PSERVER"),
     ({**TRAINER, "PADDLE_TRAINER_ID": "2"}, "PADDLE_TRAINER_ID=2, but PADDLE_TRAINERS_NUM=2", "count from 0"),
     ({**TRAINER, "PADDLE_TRAINER_ID": "one"}, 'PADDLE_TRAINER_ID="one" is not a number', ""),
-    ({**SERVER, "PADDLE_PORT": "6003"}, "POD_IP:PADDLE_PORT=127.0.0.1:6003 is not one of", "spelled the same"),
-    ({"TRAINING_ROLE": "PSERVER"}, "TRAINING_ROLE=PSERVER, but PADDLE_PSERVERS_IP_PORT_LIST is not set", "IP:PORT"),
+    ({**SERVER, "PADDLE_PORT": "6003"}, "POD_IP:PADDLE_PORT=127.0.0.1:6003 is not one of",
+     "spelled the same"),
+    ({"TRAINING_ROLE": "PSERVER"}, "TRAINING_ROLE=PSERVER, but PADDLE_PSERVERS_IP_PORT_LIST is not set",
+     "IP:PORT"),
     ({"PADDLE_TRAINERS_NUM": "2", "PADDLE_TRAINER_ID": "0"}, "PADDLE_TRAINERS_NUM=2, but PADDLE_PSERVERS",
      "fleetrun --server_num=1"),
-    ({**TRAINER, "PADDLE_PSERVERS_IP_PORT_LIST": "localhost"}, 'server endpoint "localhost" is not HOST:PORT', ""),
+    ({**TRAINER, "PADDLE_PSERVERS_IP_PORT_LIST": "localhost"}, 'server endpoint "localhost" is not HOST:PORT',
+     ""),
 ])
 def test_a_missing_or_contradictory_variable_is_named(run, variables, what, hint):
     said = run(PRINT_ROLE % False, **variables).stdout
@@ -49,7 +55,8 @@ def test_a_missing_or_contradictory_variable_is_named(run, variables, what, hint
 
 
 def test_a_collective_trainer_alone_meets_nobody(run):
-    assert run(PRINT_ROLE % True, PADDLE_TRAINERS_NUM=1, PADDLE_TRAINER_ID=0).stdout == "False True 1 0 0 True \n"
+    assert run(PRINT_ROLE % True, PADDLE_TRAINERS_NUM=1,
+               PADDLE_TRAINER_ID=0).stdout == "False True 1 0 0 True \n"
 
 
 def test_a_collective_role_of_the_script_s_own_agrees_with_the_environment(run):
@@ -150,5 +157,6 @@ fleet.init(role)
 role._barrier()
 print(role._all_gather(3), role._all_reduce([1, 2]))
 """)
-    assert done.stdout.splitlines() == ["a role maker is asked before fleet.init", "  hint: call fleet.init(...) first",
+    assert done.stdout.splitlines() == ["a role maker is asked before fleet.init",
+                                        "  hint: call fleet.init(...) first",
                                         "[3] [1, 2]"]

@@ -1,4 +1,5 @@
-"""What a job has saved comes back: in Paddle's format, past a newest save that is damaged; never from two different ones."""
+"""What a job has saved comes back: in Paddle's format, past a newest save that is damaged;
+never from two different ones."""
 
 import itertools
 import re
@@ -8,8 +9,10 @@ import flow
 import pytest
 from flow import LIMIT
 
-MEAN = ("exe.infer_from_dataset(paddle.static.default_main_program(), dataset, fetch_list=[model.loss], print_period=0); "
-        "print('mean', round(exe.last_pass.fetch_means[0], 5), flush=True)")
+MEAN = (
+    "exe.infer_from_dataset(paddle.static.default_main_program(), dataset, "
+        "fetch_list=[model.loss], print_period=0); print('mean', round(exe.last_pass.fetch_means[0], "
+        "5), flush=True)")
 PASS = "exe.train_from_dataset(paddle.static.default_main_program(), dataset, print_period=0)"
 
 
@@ -22,7 +25,8 @@ def job(tmp_path, start):
 
     def run(passes, status=0, servers=1):
         log = next(logs)
-        process = start([find_fleetrun(), f"--server_num={servers}", "--trainer_num=1", f"--log_dir={log}", "--python",
+        process = start([find_fleetrun(), f"--server_num={servers}", "--trainer_num=1", f"--log_dir={log}",
+                         "--python",
                          sys.executable, "train.py", str(passes), "sync"])
         output, _ = process.communicate(timeout=LIMIT)
         assert process.returncode == status, output
@@ -55,7 +59,8 @@ def test_what_is_saved_in_paddles_format_comes_back(tmp_path, job):
     assert not list((tmp_path / "model").rglob("*.manifest*")), "this is Paddle's own layout, which has none"
     rewrite(tmp_path, (save, "fleet.load_model('model', mode=0)"))
     assert means(job(0)) == saved
-    rewrite(tmp_path, ("fleet.load_model('model', mode=0)", "0"), ("fleet.init_server()", "fleet.init_server('model')"))
+    rewrite(tmp_path, ("fleet.load_model('model', mode=0)", "0"),
+            ("fleet.init_server()", "fleet.init_server('model')"))
     assert means(job(0)) == saved
 
 
@@ -79,7 +84,8 @@ def test_a_server_starts_from_the_save_before_a_damaged_one_and_says_so(tmp_path
     first, second = means(job(1))
     assert float(second) < float(first)
     damage_newest(tmp_path / "model")
-    rewrite(tmp_path, (f"{save}; {MEAN}; {PASS}; {save}; {MEAN}", MEAN), ("fleet.init_server()", "fleet.init_server('model')"))
+    rewrite(tmp_path, (f"{save}; {MEAN}; {PASS}; {save}; {MEAN}", MEAN),
+            ("fleet.init_server()", "fleet.init_server('model')"))
     output = job(0)
     assert means(output) == [first]
     assert "RuntimeWarning" in output and "the save before it is loaded" in output, output

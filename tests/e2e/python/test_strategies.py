@@ -1,4 +1,5 @@
-"""Strategies: how a_sync and its configs choose a mode, and the older factory with its configuration objects."""
+"""Strategies: how a_sync and its configs choose a mode,
+and the older factory with its configuration objects."""
 
 PATHS = """
 from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy_factory import (
@@ -125,7 +126,8 @@ def test_what_is_unknown_or_means_something_else_is_refused_by_name(run, package
         "strategy.get_program_config().min_blok_size",
         "DistributedStrategyFactory.create_geo_strategy(update_frequency=0)",
     ) == [
-        "fleetrun has no DistributeTranspilerConfig.min_block_sise; did you mean DistributeTranspilerConfig.min_block_size?",
+        "fleetrun has no DistributeTranspilerConfig.min_block_sise; did you mean "
+        "DistributeTranspilerConfig.min_block_size?",
         "DistributeTranspilerConfig.min_block_size=0: it must be at least 1",
         "DistributeTranspilerConfig.geo_sgd_mode = True: the factory's call chooses the mode",
         "DistributeTranspilerConfig.enable_dc_asgd = True: delayed gradients are not compensated",
@@ -135,7 +137,8 @@ def test_what_is_unknown_or_means_something_else_is_refused_by_name(run, package
         "ExecutionStrategy.num_iteration_per_run = 2: a run is one iteration",
         "fleetrun has no BuildStrategy.fuse",
         "5 is neither a dict nor a DistributeTranspilerConfig",
-        "fleetrun has no DistributeTranspilerConfig.min_blok_size; did you mean DistributeTranspilerConfig.min_block_size?",
+        "fleetrun has no DistributeTranspilerConfig.min_blok_size; did you mean "
+        "DistributeTranspilerConfig.min_block_size?",
         "DistributeTranspilerConfig.geo_sgd_need_push_nums=0: it must be at least 1",
     ]
 
@@ -147,7 +150,8 @@ strategy = fleet.DistributedStrategy()
 strategy.a_sync = False
 strategy.a_sync_configs = {"k_steps": 5}
 """
-    assert refusals(run, package, prelude, "strategy.exchange", 'setattr(strategy, "a_sync_configs", {"k_steps": "x"})',
+    assert refusals(run, package, prelude, "strategy.exchange",
+                    'setattr(strategy, "a_sync_configs", {"k_steps": "x"})',
                     'setattr(strategy, "a_sync_configs", {"send_queue_size": 0})') == [
         "a_sync=False with a_sync_configs k_steps=5: synchronous training has no k_steps",
         "a_sync_configs k_steps='x' is no whole number",
@@ -182,8 +186,11 @@ print(strategy)
     lines = table.splitlines()
     assert {len(line) for line in lines} == {84} and lines[0] == "    +" + "=" * 78 + "+"
     rows = [line[5:-1].split() for line in lines]
-    for row in (["DistributedStrategy", "Overview"], ["a_sync=True", "<->", "a_sync_configs"], ["k_steps", "40"],
-                ["send_queue_size", "16"], ["localsgd=True", "<->", "localsgd_configs"], ["nccl_comm_num", "1"],
-                ["Build", "Strategy"], ["reduce_strategy", "AllReduce"], ["Execution", "Strategy"], ["a_sync", "False"]):
+    for row in (["DistributedStrategy", "Overview"], ["a_sync=True", "<->", "a_sync_configs"],
+                ["k_steps", "40"],
+                ["send_queue_size", "16"], ["localsgd=True", "<->", "localsgd_configs"],
+                ["nccl_comm_num", "1"],
+                ["Build", "Strategy"], ["reduce_strategy", "AllReduce"], ["Execution", "Strategy"],
+                ["a_sync", "False"]):
         assert row in rows, row
     assert rows.index(["a_sync", "False"]) > rows.index(["k_steps", "40"])

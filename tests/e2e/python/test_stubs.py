@@ -10,7 +10,8 @@ SCRIPT = pathlib.Path(__file__).parents[3] / "scripts" / "python-stubs"
 
 
 def test_they_agree_with_the_package():
-    found = subprocess.run([sys.executable, SCRIPT, "--check"], text=True, capture_output=True, env=environment(), timeout=120)
+    found = subprocess.run([sys.executable, SCRIPT, "--check"], text=True, capture_output=True,
+                           env=environment(), timeout=120)
     assert (found.returncode, found.stdout) == (0, ""), found.stderr
 
 

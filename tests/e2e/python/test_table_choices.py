@@ -33,21 +33,28 @@ SGD = ROWS + "sgd(learning_rate=0.25), constant(0.5)"
     ("entry=ProbabilityEntry(0.25)", SGD + ", admitted by probability(probability=0.25, seed=7)"),
     ("entry=ShowClickEntry('show', 'click')", SGD + ", accessor sparse"),
     ("table_class='SSDSparseTable'", SGD + ", on disk"),
-    ("table_class='SSDSparseTable', entry=CountFilterEntry(2)", SGD + ", admitted by count(threshold=2), on disk"),
+    ("table_class='SSDSparseTable', entry=CountFilterEntry(2)",
+     SGD + ", admitted by count(threshold=2), on disk"),
     ("optimizer=paddle.optimizer.Momentum(0.5, 0.8, use_nesterov=True)",
      ROWS + "momentum(learning_rate=0.5, momentum=0.8, nesterov=1), constant(0.5)"),
     ("optimizer=paddle.optimizer.Ftrl(0.5, l1=0.25, l2=0.125)",
-     ROWS + "ftrl(learning_rate=0.5, l1=0.25, l2=0.125, learning_rate_power=-0.5, initial_accumulator=0), constant(0.5)"),
+     ROWS +
+     "ftrl(learning_rate=0.5, l1=0.25, l2=0.125, learning_rate_power=-0.5, "
+     "initial_accumulator=0), constant(0.5)"),
     # Bounds by the declared shape [10, 4]: sqrt(6 / 14), sqrt(2 / 14), sqrt(3) * sqrt(2 / 10), 1 / sqrt(10).
-    ("initializer=paddle.nn.initializer.XavierUniform()", "uniform(-0.6546536707079771, 0.6546536707079771, seed=7)"),
+    ("initializer=paddle.nn.initializer.XavierUniform()",
+     "uniform(-0.6546536707079771, 0.6546536707079771, seed=7)"),
     ("initializer=paddle.nn.initializer.XavierNormal()", "normal(0, 0.3779644730092272, seed=7)"),
-    ("initializer=paddle.nn.initializer.KaimingUniform()", "uniform(-0.7745966692414833, 0.7745966692414833, seed=7)"),
-    ("initializer=paddle.nn.initializer.KaimingNormal(nonlinearity='linear')", "normal(0, 0.31622776601683794, seed=7)"),
+    ("initializer=paddle.nn.initializer.KaimingUniform()",
+     "uniform(-0.7745966692414833, 0.7745966692414833, seed=7)"),
+    ("initializer=paddle.nn.initializer.KaimingNormal(nonlinearity='linear')",
+     "normal(0, 0.31622776601683794, seed=7)"),
     ("initializer=paddle.nn.initializer.TruncatedNormal(0.5, 2.0)", "truncated_normal(0.5, 2, seed=7)"),
 ])
 def test_an_embedding_says_what_its_table_is(run, arguments, expected):
     done = run(HEAD + f"print(table({arguments}))")
-    assert done.stdout == (expected if expected.startswith(ROWS) else f"{ROWS}sgd(learning_rate=0.25), {expected}") + "\n"
+    assert done.stdout == (expected if expected.startswith(ROWS)
+                           else f"{ROWS}sgd(learning_rate=0.25), {expected}") + "\n"
 
 
 def test_a_ctr_accessor_keeps_show_and_click_out_of_the_trained_columns(run):
@@ -67,9 +74,9 @@ strategy.sparse_table_configs = {"rows": {
 print(table(11, entry=ShowClickEntry("show", "click"), slot=5))
 """)
     assert done.stdout.strip() == (
-        "sparse table 0 'rows' of width 9, sgd(learning_rate=0.05, low=-1, high=2), uniform(-0.01, 0.01, seed=7), accessor "
-        "ctr(nonclk_coeff=0.25, embedx_threshold=2.5, show_scale=0), first column shared_adagrad(learning_rate=0.5, "
-        "initial_accumulator=3, low=-10, high=10)")
+        "sparse table 0 'rows' of width 9, sgd(learning_rate=0.05, low=-1, high=2), uniform(-0.01, "
+        "0.01, seed=7), accessor ctr(nonclk_coeff=0.25, embedx_threshold=2.5, show_scale=0), first column "
+        "shared_adagrad(learning_rate=0.5, initial_accumulator=3, low=-10, high=10)")
 
 
 def test_a_table_that_is_only_configured_has_the_scripts_rule_and_first_values(run):
@@ -90,7 +97,8 @@ print(table())
     adam = "pow_adam(learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, low=-10, high=10)"
     assert done.stdout.strip() == (
         f"{ROWS}{adam}, uniform(-1e-04, 1e-04, seed=7), accessor sparse(embedx_threshold=10, "
-        "base_threshold=1.5, delta_threshold=0.25, show_click_decay_rate=0.98, delete_threshold=0.8, zero_init=1), "
+        "base_threshold=1.5, delta_threshold=0.25, show_click_decay_rate=0.98, "
+        "delete_threshold=0.8, zero_init=1), "
         f"first column {adam}")
 
 
@@ -108,30 +116,40 @@ NAMED = "paddle.static.nn.sparse_embedding"
 @pytest.mark.parametrize("code, told", [
     ("table(entry=3)", f"{NAMED}(entry=3) is no entry"),
     ("table(table_class='HashTable')", f'{NAMED}(table_class="HashTable") is not known'),
-    ("table(table_class='MemorySparseGeoTable')", 'parameter rows: table_class="MemorySparseGeoTable" in async mode'),
+    ("table(table_class='MemorySparseGeoTable')",
+     'parameter rows: table_class="MemorySparseGeoTable" in async mode'),
     ("table(slot=70000)", f"{NAMED}(slot=70000)"),
-    ("table(entry=CountFilterEntry(2)); table(entry=CountFilterEntry(3))", "parameter rows is looked up with"),
-    ("table(initializer=paddle.nn.initializer.Assign([[0.0] * 4] * 10))", "which a table cannot do row by row"),
+    ("table(entry=CountFilterEntry(2)); table(entry=CountFilterEntry(3))",
+     "parameter rows is looked up with"),
+    ("table(initializer=paddle.nn.initializer.Assign([[0.0] * 4] * 10))",
+     "which a table cannot do row by row"),
     ("table(entry=ShowClickEntry('shows', 'click'))", "the program has no variable 'shows'"),
     ("CountFilterEntry(-1)", "count_filter must be a valid integer greater or equal than 0"),
     ("ProbabilityEntry(1)", "probability must be a float in (0,1)"),
     ("ShowClickEntry('show', 1)", "show_name click_name must be a str"),
     ("strategy.sparse_table_configs = {'rows': {'table_parameters.rows.acessor.fea_dim': 3}}",
      "sparse_table_configs rows.acessor.fea_dim; did you mean sparse_table_configs rows.accessor.fea_dim?"),
-    ("strategy.sparse_table_configs = {'rows': {'accessor.fea_dim': 3}}", "does not begin with table_parameters.rows."),
-    ("strategy.sparse_table_configs = {'rows': {'table_parameters.rows.accessor.accessor_class': 'CtrDoubleAccessor'}}",
+    ("strategy.sparse_table_configs = {'rows': {'accessor.fea_dim': 3}}",
+     "does not begin with table_parameters.rows."),
+    ("strategy.sparse_table_configs = {'rows': {'table_parameters.rows.accessor.accessor_class': "
+     "'CtrDoubleAccessor'}}",
      "statistics are float32"),
     ("strategy.fleet_desc_configs = {'rows': {'sparse_accessor_class': 'DownpourCtrDymfAccessor'}}",
      "all rows of a table have the same width"),
     ("strategy.fleet_desc_configs = {'rows': {'sparse_optimizer': 'adagrad_v2'}}", "no table has this rule"),
     ("strategy.fleet_desc_configs = {'rows': {'sparse_learning_rate': '0.1'}}", "it is a number"),
-    ("strategy.fleet_desc_configs = {'dense_table': {}}", "dense parameters are trained by the script's optimizer"),
-    ("strategy.fleet_desc_configs = {'rows': {'sparse_embedx_dim': 8}}; table(4)", "rows has rows of 4 floats"),
+    ("strategy.fleet_desc_configs = {'dense_table': {}}",
+     "dense parameters are trained by the script's optimizer"),
+    ("strategy.fleet_desc_configs = {'rows': {'sparse_embedx_dim': 8}}; table(4)",
+     "rows has rows of 4 floats"),
     ("strategy.trainer_desc_configs = {'dump_fields': ['loss']}", "nothing is dumped"),
-    ("strategy.trainer_desc_configs = {'dump_field': []}", "did you mean DistributedStrategy.trainer_desc_configs.dump_fields?"),
+    ("strategy.trainer_desc_configs = {'dump_field': []}",
+     "did you mean DistributedStrategy.trainer_desc_configs.dump_fields?"),
     ("strategy.adam_d2sum = True", "dense parameters are trained by the script's optimizer"),
-    ("strategy.fleet_desc_configs = {'other': {}}; table(4)", "a table is configured for 'other', which no sparse_embedding"),
-    ("strategy.fleet_desc_configs = {'rows': {}}; table(2)", "its accessor puts show and click before the values"),
+    ("strategy.fleet_desc_configs = {'other': {}}; table(4)",
+     "a table is configured for 'other', which no sparse_embedding"),
+    ("strategy.fleet_desc_configs = {'rows': {}}; table(2)",
+     "its accessor puts show and click before the values"),
 ])
 def test_what_no_table_does_is_refused_by_name(run, code, told):
     done = run(HEAD + f"""

@@ -1,4 +1,5 @@
-"""Layers of random shapes and arguments beside PyTorch (tests/oracles/torch_layers.py); skipped where there is no torch."""
+"""Layers of random shapes and arguments beside PyTorch (tests/oracles/torch_layers.py);
+skipped where there is no torch."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,5 @@
-"""fleetrun trace and fleetrun plot: jobs of every kind, joined into one timeline however they end, and their curves."""
+"""fleetrun trace and fleetrun plot: jobs of every kind,
+joined into one timeline however they end, and their curves."""
 
 import collections
 import json
@@ -86,8 +87,10 @@ class Timeline:
     def __init__(self, path):
         events = json.loads(path.read_text())["traceEvents"]
         named = {(e["name"], e["pid"], e.get("tid")): e["args"] for e in events if e["ph"] == "M"}
-        self.processes = {pid: args["name"] for (name, pid, _), args in named.items() if name == "process_name"}
-        lanes = {(pid, tid): args["name"] for (name, pid, tid), args in named.items() if name == "thread_name"}
+        self.processes = {pid: args["name"] for (name, pid, _), args in named.items()
+                          if name == "process_name"}
+        lanes = {(pid, tid): args["name"] for (name, pid, tid), args in named.items()
+                 if name == "thread_name"}
         self.bars = [e for e in events if e["ph"] == "X"]
         assert all(e["dur"] >= 0 and e["ts"] >= 0 for e in self.bars)
         for bar in self.bars:
@@ -141,7 +144,8 @@ def test_the_clocks_of_ranks_agree(place):
     job = traced(place, *COLLECTIVE, "train.py", "collective", "well")
     assert job.status == 0, job.err
     timeline = Timeline(place.directory / "trace.json")
-    one, other = (sorted((bar["ts"], bar["ts"] + bar["dur"]) for bar in timeline.of(f"trainer {rank}", "average"))
+    one, other = (sorted((bar["ts"], bar["ts"] + bar["dur"])
+                         for bar in timeline.of(f"trainer {rank}", "average"))
                   for rank in (0, 1))
     assert len(one) == len(other) == 26  # 12 batches a pass, and the step in which nobody has one
     for (begin, end), (its_begin, its_end) in zip(one, other):
@@ -155,7 +159,8 @@ def test_the_clocks_of_ranks_agree(place):
     assert "bound by " in job.out
 
 
-@pytest.mark.parametrize("kind, flags, stages", [("ps", PS, {"pull", "compute", "push"}), ("collective", COLLECTIVE, {"compute", "exchange"})])
+@pytest.mark.parametrize("kind, flags, stages", [("ps", PS, {"pull", "compute", "push"}),
+                                                 ("collective", COLLECTIVE, {"compute", "exchange"})])
 def test_steps_of_a_loop_of_ones_own_are_drawn_too(place, kind, flags, stages):
     job = traced(place, *flags, "train.py", kind, "steps")
     assert job.status == 0, job.err
@@ -182,7 +187,8 @@ def test_ctrl_c_leaves_what_there_is(place):
     for rank in (0, 1):
         # The batches of the second pass too, which then waits for a pipe command that says no more.
         log = place.directory / "log" / f"workerlog.{rank}"
-        wait_until(lambda log=log: log.exists() and log.read_text().count("batch: [12]") == 2, f"24 batches in {log}", LIMIT)
+        wait_until(lambda log=log: log.exists() and log.read_text().count("batch: [12]") == 2,
+                   f"24 batches in {log}", LIMIT)
     parts = [name for name in os.listdir(place.directory) if name.startswith("trace.json.parts-")]
     assert len(parts) == 1
     job.signal(signal.SIGINT)
@@ -196,9 +202,11 @@ def test_ctrl_c_leaves_what_there_is(place):
 
 
 def test_timelines_that_were_written_before_are_joined(place):
-    job = place.run(*PS, "train.py", "ps", "well", environment=environment(FLEETRUN_TRACE=place.directory / "traces"), seconds=LIMIT)
+    job = place.run(*PS, "train.py", "ps", "well",
+                    environment=environment(FLEETRUN_TRACE=place.directory / "traces"), seconds=LIMIT)
     assert job.status == 0, job.err
-    names = {f"trainer-{rank}.pass-{number}.json" for rank in (0, 1) for number in (1, 2)} | {"server-0.run-1.json"}
+    names = {f"trainer-{rank}.pass-{number}.json" for rank in (0, 1)
+             for number in (1, 2)} | {"server-0.run-1.json"}
     assert set(os.listdir(place.directory / "traces")) == names
     for name in names:
         json.loads((place.directory / "traces" / name).read_text())
@@ -219,7 +227,8 @@ def test_timelines_that_were_written_before_are_joined(place):
     (["trace", "merge"], "the folder with the timelines is not named"),
     (["trace", "merge", "empty", "--wide"], "trace merge has no flag --wide"),
     (["trace", "merge", "empty", "more"], "takes one folder, and there are empty and more"),
-    (["trace", "-o", "nowhere/out.json", "train.py"], "no timeline can be written to nowhere/out.json: No such file or directory"),
+    (["trace", "-o", "nowhere/out.json", "train.py"],
+     "no timeline can be written to nowhere/out.json: No such file or directory"),
     (["trace", "-o", "out.json"], "no script is given"),
     (["trace", "--hosts", "h1,h2", "train.py"], "--hosts names others"),
     (["trace", "--detach", "train.py"], "waits for the job's end, and --detach does not"),
@@ -246,7 +255,8 @@ def test_a_collective_pass_has_the_table_and_the_search_for_nan(place):
     assert job.status == 0, job.err
     assert "operator " in job.out and "bound by " in job.out
     assert " of the threads' time; " in job.out and "exchange " in job.out
-    job = place.run(*COLLECTIVE, "train.py", "collective", "nan", environment=environment(FLAGS_check_nan_inf=1), seconds=LIMIT)
+    job = place.run(*COLLECTIVE, "train.py", "collective", "nan",
+                    environment=environment(FLAGS_check_nan_inf=1), seconds=LIMIT)
     assert job.status == 1
     for rank in (0, 1):
         assert " made NaN in '" in job.log(f"workerlog.{rank}")
@@ -255,15 +265,18 @@ def test_a_collective_pass_has_the_table_and_the_search_for_nan(place):
 
 
 def test_a_curve_for_each_trainer_from_events_and_from_logs(place):
-    job = place.run(*PS, "train.py", "ps", "well", environment=environment(FLEETRUN_EVENTS=place.directory / "events"), seconds=LIMIT)
+    job = place.run(*PS, "train.py", "ps", "well",
+                    environment=environment(FLEETRUN_EVENTS=place.directory / "events"), seconds=LIMIT)
     assert job.status == 0, job.err
     for rank in (0, 1):
         lines = (place.directory / "events" / f"trainer-{rank}.jsonl").read_text().splitlines()
         events = [json.loads(line) for line in lines]
-        assert [(event["batch"], event["batches"], event["examples"]) for event in events] == [(4, 4, 16), (8, 4, 16), (12, 4, 16)] * 2
+        assert [(event["batch"], event["batches"], event["examples"])
+                for event in events] == [(4, 4, 16), (8, 4, 16), (12, 4, 16)] * 2
         assert all(event["values"]["loss"] > 0 for event in events)
         assert [event["time"] for event in events] == sorted(event["time"] for event in events)
-    for arguments, name in ((["events"], "curve.png"), (["log/workerlog.0", "log/workerlog.1", "-o", "log.png"], "log.png")):
+    for arguments, name in ((["events"], "curve.png"),
+                            (["log/workerlog.0", "log/workerlog.1", "-o", "log.png"], "log.png")):
         drawn = place.run("plot", *arguments)
         assert drawn.status == 0, drawn.err
         assert drawn.out == f"{name} has the curves\n"

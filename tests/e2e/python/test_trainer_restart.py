@@ -13,8 +13,8 @@ from conftest import environment
 from flow import LIMIT
 from fleetrun_job import find_fleetrun
 
-# Trainer 1 kills itself when its first thread has printed a batch: PLAN has the [pass, batch] where it does so, in one life
-# after the other.
+# Trainer 1 kills itself when its first thread has printed a batch: PLAN has the [pass, batch] where it does
+# so, in one life after the other.
 TRAIN = """
 import json, os, signal, sys
 import numpy
@@ -115,10 +115,13 @@ def train(directory, dataset, plan, *flags):
     write_data(directory)
     (directory / "train.py").write_text(TRAIN)
     (directory / "reader.py").write_text(READER)
-    command = [find_fleetrun(), "--server_num=1", "--trainer_num=2", f"--python={sys.executable}", "--max_restart=10",
-               "--restart_backoff=0", "--restart=trainer=process", "--log_dir=logs", *flags, "train.py", json.dumps(plan), dataset]
+    command = [find_fleetrun(), "--server_num=1", "--trainer_num=2", f"--python={sys.executable}",
+               "--max_restart=10",
+               "--restart_backoff=0", "--restart=trainer=process", "--log_dir=logs", *flags, "train.py",
+               json.dumps(plan), dataset]
     with open(directory / "said", "wb") as said:
-        done = subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+        done = subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL,
+                              stdout=said, stderr=said,
                               timeout=LIMIT)
     logs = "".join(log.read_text(errors="replace") for log in sorted(directory.glob("logs/*log.*")))
     text = (directory / "said").read_text(errors="replace") + logs
@@ -143,6 +146,7 @@ def test_a_trainer_that_is_killed_in_the_first_and_in_the_second_pass_changes_no
 
 
 def test_a_global_shuffle_that_the_other_trainers_have_behind_them_is_refused():
-    fleet = SimpleNamespace(worker_num=lambda: 2, worker_index=lambda: 1, util=SimpleNamespace(is_catching_up=lambda: True))
+    fleet = SimpleNamespace(worker_num=lambda: 2, worker_index=lambda: 1,
+                            util=SimpleNamespace(is_catching_up=lambda: True))
     with pytest.raises(RuntimeError, match="global_shuffle on trainer 1, which was started again alone"):
         fleetrun.distributed.InMemoryDataset().global_shuffle(fleet)

@@ -1,4 +1,5 @@
-"""Training in one process: steps against numpy written by hand, the flow of document 002, sparse tables, datasets."""
+"""Training in one process: steps against numpy written by hand,
+the flow of document 002, sparse tables, datasets."""
 
 import json
 import re
@@ -195,7 +196,8 @@ assert (value("linear_0.w_0") == before).all()
 print(exe.last_pass.examples, exe.last_pass.batches, len(exe.last_pass.fetch_means), exe.last_pass.fetch_means[0] < 0.25)
 """)
     lines = done.stdout.splitlines()
-    period = r"time: \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\], batch: \[\d+\], loss\[1\]:\[[\d.e-]+\], auc\[1\]:\[[\d.e-]+\]"
+    period = (r"time: \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\], batch: \[\d+\], loss\[1\]:\[[\d.e-]+\], "
+              r"auc\[1\]:\[[\d.e-]+\]")
     assert sum(bool(re.fullmatch(period, line)) for line in lines) == 8 * 6, lines[:12]
     ends = [line for line in lines if line.startswith("examples: ")]
     assert len(ends) == 9
@@ -209,7 +211,8 @@ print(exe.last_pass.examples, exe.last_pass.batches, len(exe.last_pass.fetch_mea
 
 @pytest.mark.parametrize("break_it, told", [
     ("open('part1', 'a').write('2 1 1 0 1 1\\n')", ["part1:201", "ids"]),
-    ("dataset.set_pipe_command('head -n 20; echo nothing left >&2; exit 3')", ["exited with 3", "nothing left"]),
+    ("dataset.set_pipe_command('head -n 20; echo nothing left >&2; exit 3')",
+     ["exited with 3", "nothing left"]),
     ("dataset.set_filelist(files + ['nowhere', 'never'])", ["nowhere", "never"]),
     ("dataset.set_filelist([])", ["file"]),
     ("dataset.set_use_var([x, label])", ["'ids'"]),
@@ -287,7 +290,8 @@ exe.run(paddle.static.default_startup_program())
 for debug in (True, False):
     exe.train_from_dataset(paddle.static.default_main_program(), dataset, debug=debug, fetch_list=[loss], print_period=0)
 """)
-    tables = [line for line in done.stdout.splitlines() if re.fullmatch(r"operator +calls  milliseconds   share", line)]
+    tables = [line for line in done.stdout.splitlines()
+              if re.fullmatch(r"operator +calls  milliseconds   share", line)]
     assert len(tables) == 1
     assert re.search(r"^mean +12 +\d+\.\d{3} +\d+\.\d %$", done.stdout, re.M)
     for number in (1, 2):
@@ -316,4 +320,5 @@ def test_a_program_is_drawn_for_graphviz(run):
 paddle.optimizer.SGD(0.1).minimize(loss)
 print(paddle.static.default_main_program().to_dot())
 """)
-    assert done.stdout.startswith("digraph program {") and 'label="linear_grad", fillcolor=lightyellow' in done.stdout
+    assert (done.stdout.startswith("digraph program {") and 'label="linear_grad", fillcolor=lightyellow' in
+            done.stdout)

@@ -1,8 +1,8 @@
-// Any bytes, as a message or a journal of a job's hosts: no crash, no more memory than the bytes are worth, and what is
-// read, written, reads the same.
+// Any bytes, as a message or a journal of a job's hosts: no crash, no more memory than the bytes are worth,
+// and what is read, written, reads the same.
 //
-// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; cluster_messages_replay runs it over the corpus in
-// every build. The first byte chooses: a journal, or a message.
+// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; cluster_messages_replay runs it over the
+// corpus in every build. The first byte chooses: a journal, or a message.
 
 #include <cstdint>
 #include <cstdio>

@@ -1,9 +1,9 @@
-// Any bytes, as a columnar file: no crash, no more memory than the file is worth, nothing but an Error for what is damaged;
-// what reads has whole batches.
+// Any bytes, as a columnar file: no crash, no more memory than the file is worth, nothing but an Error for
+// what is damaged; what reads has whole batches.
 //
-// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; columnar_file_replay runs it over the corpus in every
-// build. The last byte is not of the file: bit 0 puts the right digest of the footer into its end, where no mutation would
-// find it, bit 1 leaves checksums out.
+// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; columnar_file_replay runs it over the corpus
+// in every build. The last byte is not of the file: bit 0 puts the right digest of the footer into its end,
+// where no mutation would find it, bit 1 leaves checksums out.
 
 #include <sys/mman.h>
 #include <unistd.h>

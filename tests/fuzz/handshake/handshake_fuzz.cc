@@ -1,8 +1,9 @@
-// Any bytes, as what comes from the other end of a connection: no crash, nothing believed without the secret, the same
-// end however the bytes are cut, and messages arrive unchanged or not at all.
+// Any bytes, as what comes from the other end of a connection: no crash, nothing believed without the secret,
+// the same end however the bytes are cut, and messages arrive unchanged or not at all.
 //
-// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; handshake_replay runs it over the corpus in every
-// build. The first byte chooses what is tried, the second the cut, the next two where a byte is changed.
+// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; handshake_replay runs it over the corpus in
+// every build. The first byte chooses what is tried, the second the cut,
+// the next two where a byte is changed.
 
 #include <cstdint>
 #include <cstdio>

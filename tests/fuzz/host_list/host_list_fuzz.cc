@@ -1,5 +1,5 @@
-// Any bytes, as --hosts, a host file, or a selection: what is accepted is safe as a word of the ssh command, no host is
-// there twice, and the list that is written from it is read as the same hosts.
+// Any bytes, as --hosts, a host file, or a selection: what is accepted is safe as a word of the ssh command,
+// no host is there twice, and the list that is written from it is read as the same hosts.
 //
 // The first byte chooses how the others are read.
 

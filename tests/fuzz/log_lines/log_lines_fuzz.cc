@@ -1,5 +1,5 @@
-// Any bytes, as the output of a process: the lines that are found and what is shown of them do not depend on how
-// the bytes are cut, and nothing that acts on a terminal but colours is left in them.
+// Any bytes, as the output of a process: the lines that are found and what is shown of them do not depend on
+// how the bytes are cut, and nothing that acts on a terminal but colours is left in them.
 //
 // The first byte chooses the cut.
 

@@ -1,10 +1,10 @@
-"""Many texts, good and broken, to the parser and to tests/support/strict_multi_slot.py: the same rows, the same bad lines,
-those behind them included.
+"""Many texts, good and broken, to the parser and to tests/support/strict_multi_slot.py: the same rows, the
+same bad lines, those behind them included.
 
 usage: differential.py PARSE_MANY [--inputs N] [--seed S] [--corpus FOLDER] [--seconds LIMIT]
 
-A text is made by a seed: good lines, then bytes and words of it changed. Cut anywhere, it must read the same. With
---corpus the files of a folder that a fuzzer has filled are read too. Exits 1 at the first difference.
+A text is made by a seed: good lines, then bytes and words of it changed. Cut anywhere, it must read the same.
+With --corpus the files of a folder that a fuzzer has filled are read too. Exits 1 at the first difference.
 """
 
 import argparse
@@ -41,9 +41,11 @@ def good_word(pick, kind):
         return pick.choice(WORDS)
     if kind == "id":
         return str(pick.getrandbits(pick.randrange(1, 65)) - (pick.random() < 0.1) * 2**60)
-    return pick.choice([lambda: f"{pick.uniform(-100, 100):.{pick.randrange(20)}f}", lambda: repr(pick.random()),
+    return pick.choice([lambda: f"{pick.uniform(-100, 100):.{pick.randrange(20)}f}",
+                        lambda: repr(pick.random()),
                         lambda: f"{pick.uniform(-1, 1):e}", lambda: repr(10 ** pick.uniform(-50, 38)),
-                        lambda: float.hex(pick.uniform(-9, 9)), lambda: str(pick.getrandbits(pick.randrange(1, 90)))])()
+                        lambda: float.hex(pick.uniform(-9, 9)),
+                        lambda: str(pick.getrandbits(pick.randrange(1, 90)))])()
 
 
 def good_line(pick, slots, prefixes):
@@ -53,7 +55,8 @@ def good_line(pick, slots, prefixes):
     for _, kind, width, _ in slots:
         count = width or pick.choice([1, 1, 1, 2, 3, 9])
         words += [str(count), *(good_word(pick, kind) for _ in range(count))]
-    return "".join(word + pick.choice([" ", " ", " ", "\t", "  "]) for word in words).encode() + pick.choice([b"\n", b"\n", b"\r\n"])
+    return "".join(word + pick.choice([" ", " ", " ", "\t", "  "])
+                   for word in words).encode() + pick.choice([b"\n", b"\n", b"\r\n"])
 
 
 def change(pick, text):
@@ -81,7 +84,8 @@ def made(pick):
     text = b"".join(good_line(pick, slots, prefixes) for _ in range(pick.randrange(0, 25)))
     for _ in range(pick.choice([0, 0, 1, 1, 2, 5])):
         text = change(pick, text)
-    return slots, prefixes, pick.choice([1 << 24, 1 << 24, 1 << 24, 60]), text[:-1] if pick.random() < 0.2 else text
+    return (slots, prefixes, pick.choice([1 << 24, 1 << 24, 1 << 24, 60]),
+            text[:-1] if pick.random() < 0.2 else text)
 
 
 def shown(row):
@@ -103,7 +107,8 @@ def compare(program, inputs, pick):
         words = " ".join(":".join(map(str, slot)) for slot in slots)
         piece = pick.choice([1, 2, 7, 64, len(text) + 1])
         asked += f"{words}\n{len(text)} {piece} {limit} {' '.join(prefixes)}\n".encode() + text
-    answers = iter(subprocess.run([program], input=bytes(asked), stdout=subprocess.PIPE, check=True).stdout.decode().splitlines())
+    answers = iter(subprocess.run([program], input=bytes(asked), stdout=subprocess.PIPE,
+                                  check=True).stdout.decode().splitlines())
     rows = faults = 0
     for slots, prefixes, limit, text in inputs:
         want = wanted(slots, prefixes, limit, text)
@@ -111,7 +116,8 @@ def compare(program, inputs, pick):
         while got[-1] != "end":
             got.append(next(answers))
         if got != want:
-            sys.exit(f"{slots} {prefixes} {limit}\n{text!r}\nis read as\n" + "\n".join(got) + "\nand by the strict parser as\n" + "\n".join(want))
+            sys.exit(f"{slots} {prefixes} {limit}\n{text!r}\nis read as\n" + "\n".join(got) +
+                     "\nand by the strict parser as\n" + "\n".join(want))
         bad = sum(line.startswith("bad ") for line in want)
         rows, faults = rows + len(want) - bad - 1, faults + bad
     return rows, faults
@@ -129,7 +135,8 @@ def main():
     rows = faults = texts = 0
     start = time.monotonic()
     if arguments.corpus:
-        files = [(slots, (), 1 << 24, path.read_bytes()[3:]) for path in sorted(arguments.corpus.iterdir()) for slots in SCHEMAS]
+        files = [(slots, (), 1 << 24, path.read_bytes()[3:]) for path in sorted(arguments.corpus.iterdir())
+                 for slots in SCHEMAS]
         rows, faults = compare(arguments.program, files, pick)
         texts = len(files)
     while texts < arguments.inputs or arguments.seconds and time.monotonic() - start < arguments.seconds:

@@ -1,9 +1,10 @@
 // Any bytes, as MultiSlot text: no crash, no more memory than the text is worth, the same result however it
-// is cut, and what was read, printed, reads the same. Where bad lines are passed over, what is left is the good ones.
+// is cut, and what was read, printed, reads the same. Where bad lines are passed over,
+// what is left is the good ones.
 //
 // Built with -Dfuzz=enabled and clang, it is a libFuzzer target; multi_slot_replay runs it over the corpus in
-// every build. The first byte chooses the slots, the second the cut, the third what every line begins with and which
-// slots are used.
+// every build. The first byte chooses the slots, the second the cut,
+// the third what every line begins with and which slots are used.
 
 #include <cinttypes>
 #include <cstdint>
@@ -54,7 +55,8 @@ bool same(const Batch& a, const Batch& b) {
   return true;
 }
 
-/// Feeds the text in pieces; the places of bad lines, all of them (`skip`) or the first, which then is the end.
+/// Feeds the text in pieces; the places of bad lines, all of them (`skip`) or the first,
+/// which then is the end.
 std::string parse_in_pieces(MultiSlotParser& parser, std::string_view text, std::size_t piece, bool skip,
                             Batch& batch) {
   std::string faults;
@@ -93,7 +95,8 @@ std::string good_lines(MultiSlotParser& parser, std::string_view text) {
   return good;
 }
 
-/// The used slots of the batch as text, its prefixes before them. An id is lost where a log key stands in its place.
+/// The used slots of the batch as text, its prefixes before them.
+/// An id is lost where a log key stands in its place.
 std::string print(const std::vector<Slot>& slots, LinePrefixes prefixes, const Batch& batch) {
   std::string text;
   char word[64];

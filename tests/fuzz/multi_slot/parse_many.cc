@@ -1,9 +1,9 @@
 // Parses many texts, each in pieces, and prints what came of them: what differential.py compares.
 //
-// Standard input, for each text: a line of slots "f:float:2:1 s:id:0:1" (NAME:TYPE:WIDTH:USED, width 0 for a sparse
-// slot), a line "BYTES PIECE LIMIT PREFIX…" (LIMIT of a line's bytes; prefixes of id, content, log_key), and the bytes.
-// Standard output: a line per row, the prefixes, then each slot, as their count and values (floats as their bits, texts in
-// hexadecimal), "bad LINE SLOT" for each bad line, and "end".
+// Standard input, for each text: a line of slots "f:float:2:1 s:id:0:1" (NAME:TYPE:WIDTH:USED, width 0 for a
+// sparse slot), a line "BYTES PIECE LIMIT PREFIX…" (LIMIT of a line's bytes; prefixes of id, content,
+// log_key), and the bytes. Standard output: a line per row, the prefixes, then each slot, as their count and
+// values (floats as their bits, texts in hexadecimal), "bad LINE SLOT" for each bad line, and "end".
 
 #include <algorithm>
 #include <bit>

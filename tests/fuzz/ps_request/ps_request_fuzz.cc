@@ -1,8 +1,8 @@
-// Requests to a parameter server: whatever the bytes, each is answered once, with an answer or an Error, and the server
-// goes on serving.
+// Requests to a parameter server: whatever the bytes, each is answered once,
+// with an answer or an Error, and the server goes on serving.
 //
-//   input   0xff | bytes of a whole request          or requests one after the other, as a trainer that is there:
-//           {method u8, flags u8, size u16, body}…   flags: 1 another incarnation, 2 who looks on, 4 a stale epoch
+//   input  0xff | bytes of a whole request         or requests one after the other, as a trainer sends them:
+//          {method u8, flags u8, size u16, body}…  flags: 1 another incarnation, 2 an observer, 4 stale
 //
 // Saving and loading are left out: their bodies name directories.
 

@@ -1,8 +1,10 @@
-// Any bytes, as the files of a saved model: no crash, no more memory than the file is worth, nothing but an Error for what is
-// damaged. A program that is taken is run once, on small values, when all that it declares is small.
+// Any bytes, as the files of a saved model: no crash, no more memory than the file is worth, nothing but an
+// Error for what is damaged. A program that is taken is run once, on small values,
+// when all that it declares is small.
 //
-// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; saved_model_replay runs it over the corpus in every build.
-// The last byte is not of the file: it says whether the others are a program, tensors, or a program's list of tables.
+// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; saved_model_replay runs it over the corpus
+// in every build. The last byte is not of the file: it says whether the others are a program,
+// tensors, or a program's list of tables.
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
-// Any bytes, as the JSON of a schema: no crash, no more memory than the text is worth, nothing but an Error for what is none;
-// a schema that is read has slots for every rule.
+// Any bytes, as the JSON of a schema: no crash, no more memory than the text is worth, nothing but an Error
+// for what is none; a schema that is read has slots for every rule.
 //
-// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; schema_json_replay runs it over the corpus in every
-// build.
+// Built with -Dfuzz=enabled and clang, it is a libFuzzer target;
+// schema_json_replay runs it over the corpus in every build.
 
 #include <cstdint>
 #include <cstdio>

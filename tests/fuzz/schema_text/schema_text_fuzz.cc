@@ -1,8 +1,8 @@
-// Any bytes, as delimited text under a schema: no crash, the same result however it is cut, and the same values straight to
-// batches as by way of MultiSlot text.
+// Any bytes, as delimited text under a schema: no crash, the same result however it is cut, and the same
+// values straight to batches as by way of MultiSlot text.
 //
-// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; schema_text_replay runs it over the corpus in every
-// build. The first byte chooses the schema, the second the cut.
+// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; schema_text_replay runs it over the corpus
+// in every build. The first byte chooses the schema, the second the cut.
 
 #include <algorithm>
 #include <cstdint>

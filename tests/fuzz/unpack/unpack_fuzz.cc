@@ -1,7 +1,7 @@
 // Any bytes, as a file that gzip or zstd packed: no crash, the same bytes or a fault, however they are cut.
 //
-// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; unpack_replay runs it over the corpus in every build. The
-// first byte chooses the packing and the cut.
+// Built with -Dfuzz=enabled and clang, it is a libFuzzer target; unpack_replay runs it over the corpus in
+// every build. The first byte chooses the packing and the cut.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,11 +1,13 @@
-"""Records what real Paddle's optimizers do to a dense and to a looked-up parameter: steps.json beside this file.
+"""Records what real Paddle's optimizers do to a dense and to a looked-up parameter:
+steps.json beside this file.
 
 usage: python record.py    (an interpreter with paddlepaddle==2.6.2)
 
-The net is one embedding (rows of width 2, by ids), times an input, times a dense weight, summed up; ids, inputs and first
-values (all rows FIRST) are in the file too, so that a reader of it trains the same. `ftrl` has no class in 2.6.2: its
-operator is called. Ids rise, because 2.6.2's momentum finds rows by bisection in the order of the batch, and misses some
-otherwise; Adam over rows is left out, because 2.6.2 takes the bias correction of the step after. And what its learning rate schedules say, epoch by epoch: schedules.json.
+The net is one embedding (rows of width 2, by ids), times an input, times a dense weight, summed up; ids,
+inputs and first values (all rows FIRST) are in the file too, so that a reader of it trains the same. `ftrl`
+has no class in 2.6.2: its operator is called. Ids rise, because 2.6.2's momentum finds rows by bisection in
+the order of the batch, and misses some otherwise; Adam over rows is left out, because 2.6.2 takes the bias
+correction of the step after. And what its learning rate schedules say, epoch by epoch: schedules.json.
 """
 
 import json
@@ -36,8 +38,10 @@ def cases():
             "sgd_l2" + suffix: ("SGD", {"learning_rate": 0.1, **l2}, is_sparse),
             "sgd_l1" + suffix: ("SGD", {"learning_rate": 0.1, **l1}, is_sparse),
             "momentum" + suffix: ("Momentum", {"learning_rate": 0.1, "momentum": 0.8}, is_sparse),
-            "nesterov" + suffix: ("Momentum", {"learning_rate": 0.1, "momentum": 0.8, "use_nesterov": True}, is_sparse),
-            "adagrad" + suffix: ("Adagrad", {"learning_rate": 0.1, "initial_accumulator_value": 0.25}, is_sparse),
+            "nesterov" + suffix: ("Momentum", {"learning_rate": 0.1, "momentum": 0.8, "use_nesterov": True},
+                                  is_sparse),
+            "adagrad" + suffix: ("Adagrad", {"learning_rate": 0.1, "initial_accumulator_value": 0.25},
+                                 is_sparse),
             "adam" + suffix: ("Adam", {"learning_rate": 0.1, "beta1": 0.8, "beta2": 0.95}, is_sparse),
             "adam_l2" + suffix: ("Adam", {"learning_rate": 0.1, **l2}, is_sparse),
             "adam_lazy" + suffix: ("Adam", {"learning_rate": 0.1, "lazy_mode": True}, is_sparse),
@@ -58,10 +62,13 @@ def minimize(loss, kind, arguments):
     block = paddle.static.default_main_program().global_block()
     rate = paddle.static.create_global_var([1], arguments["learning_rate"], "float32", persistable=True)
     for parameter, gradient in paddle.static.append_backward(loss):
-        states = [paddle.static.create_global_var(list(parameter.shape), 0.0, "float32", persistable=True) for _ in "nz"]
-        block.append_op(type="ftrl", inputs={"Param": parameter, "Grad": gradient, "SquaredAccumulator": states[0],
+        states = [paddle.static.create_global_var(list(parameter.shape), 0.0, "float32", persistable=True)
+                  for _ in "nz"]
+        block.append_op(type="ftrl", inputs={"Param": parameter, "Grad": gradient,
+                                             "SquaredAccumulator": states[0],
                                              "LinearAccumulator": states[1], "LearningRate": rate},
-                        outputs={"ParamOut": parameter, "SquaredAccumOut": states[0], "LinearAccumOut": states[1]},
+                        outputs={"ParamOut": parameter, "SquaredAccumOut": states[0],
+                                 "LinearAccumOut": states[1]},
                         attrs={"l1": arguments["l1"], "l2": arguments["l2"], "lr_power": -0.5})
 
 
@@ -70,20 +77,25 @@ def train(kind, arguments, is_sparse):
     main, startup = paddle.static.Program(), paddle.static.Program()
     scope = paddle.static.Scope()
     values = []
-    with paddle.static.program_guard(main, startup), paddle.static.scope_guard(scope), paddle.utils.unique_name.guard():
+    with paddle.static.program_guard(main, startup), paddle.static.scope_guard(
+            scope), paddle.utils.unique_name.guard():
         ids = paddle.static.data("ids", [None], "int64")
         x = paddle.static.data("x", [None, 2], "float32")
         assign = lambda array: paddle.nn.initializer.Assign(numpy.array(array, dtype="float32"))  # noqa: E731
         rows = paddle.nn.Embedding(4, 2, sparse=is_sparse,
-                                   weight_attr=paddle.ParamAttr(name="rows", initializer=assign([[FIRST] * 2] * 4)))(ids)
-        weight = paddle.create_parameter([2], "float32", attr=paddle.ParamAttr(name="weight", initializer=assign(WEIGHT)))
+                                   weight_attr=paddle.ParamAttr(name="rows",
+                                                                initializer=assign([[FIRST] * 2] * 4)))(ids)
+        weight = paddle.create_parameter([2], "float32",
+                                         attr=paddle.ParamAttr(name="weight", initializer=assign(WEIGHT)))
         loss = paddle.sum(rows * x * weight)
         minimize(loss, kind, arguments)
         executor = paddle.static.Executor(paddle.CPUPlace())
         executor.run(startup)
         for step in range(STEPS):
-            executor.run(main, feed={"ids": numpy.array(IDS[step]), "x": numpy.array(INPUTS[step], dtype="float32")})
-            values.append({name: numpy.array(scope.find_var(name).get_tensor()).round(7).astype("float64").round(7).tolist()
+            executor.run(main, feed={"ids": numpy.array(IDS[step]),
+                                     "x": numpy.array(INPUTS[step], dtype="float32")})
+            values.append({name: numpy.array(scope.find_var(name).get_tensor()).round(7).astype(
+                "float64").round(7).tolist()
                            for name in ("rows", "weight")})
     return values
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Ranks on two hosts (network namespaces, tests/support/hosts_rig.py): what crosses the link between them, and a death.
+"""Ranks on two hosts (network namespaces, tests/support/hosts_rig.py):
+what crosses the link between them, and a death.
 
 usage: hosts.py PROGRAM [--slow]     PROGRAM: collective_world_rank
 
-Two levels send fewer bytes from host to host than all ranks alike; both give exact sums; a rank that is killed is named on both
-hosts. --slow: also prints how long a call takes over a link of 100 Mbit/s, and the ratio. Exits 77 where there can be no hosts.
+Two levels send fewer bytes from host to host than all ranks alike; both give exact sums; a rank that is
+killed is named on both hosts. --slow: also prints how long a call takes over a link of 100 Mbit/s, and the
+ratio. Exits 77 where there can be no hosts.
 """
 import json
 import pathlib
@@ -39,7 +41,8 @@ class Job:
             for _ in range(RANKS_OF_HOST):
                 rank = len(self.ranks)
                 environment = dict(
-                    ENVIRONMENT, RANK=str(rank), WORLD_SIZE=str(RANKS_OF_HOST * len(hosts)), MASTER_ADDR=hosts[0].address,
+                    ENVIRONMENT, RANK=str(rank), WORLD_SIZE=str(RANKS_OF_HOST * len(hosts)),
+                    MASTER_ADDR=hosts[0].address,
                     MASTER_PORT=str(port), FLEETRUN_SECRET_FILE=str(secret), FLEETRUN_MEET_TIMEOUT="30",
                     FLEETRUN_COLLECTIVE_TIMEOUT="60")
                 self.ranks.append(host.popen([program, *map(str, arguments)], environment=environment,
@@ -88,7 +91,9 @@ def measure_slow(hosts, program, secret):
         run(host, *f"tc qdisc add dev {device} root tbf rate 100mbit burst 64kb latency 50ms".split())
     _, levels = all_reduces(hosts, program, secret, 6205, "levels")
     _, alike = all_reduces(hosts, program, secret, 6206, "alike")
-    print(f"all_reduce of {COUNT * 4} bytes, {RANKS_OF_HOST} ranks on each of {len(hosts)} hosts, 100 Mbit/s between them: "
+    print(
+        f"all_reduce of {COUNT * 4} bytes, {RANKS_OF_HOST} ranks on each of {len(hosts)} hosts, "
+        "100 Mbit/s between them: "
           f"two levels {levels:.1f} ms, all alike {alike:.1f} ms, {alike / levels:.2f} times")
 
 

@@ -5,13 +5,15 @@ from name_cases import within
 
 
 def constants(paddle, net):
-    return {"full": paddle.full([2, 3], 1.5), "int": paddle.full([2], 3, "int64"), "bool": paddle.full([2], True, paddle.bool),
+    return {"full": paddle.full([2, 3], 1.5), "int": paddle.full([2], 3, "int64"),
+            "bool": paddle.full([2], True, paddle.bool),
             "ones": paddle.ones([3]), "zeros": paddle.zeros([2, 1], "int32")}
 
 
 def like(paddle, net):
     x, n = net.data("x", [[1.0, 2.0]]), net.data("n", [[1, 2]], "int64")
-    return {"full_like": paddle.full_like(x, 2.5), "ones_like": paddle.ones_like(n), "zeros_like": paddle.zeros_like(x),
+    return {"full_like": paddle.full_like(x, 2.5), "ones_like": paddle.ones_like(n),
+            "zeros_like": paddle.zeros_like(x),
             "typed": paddle.ones_like(x, dtype="int64")}
 
 
@@ -42,7 +44,8 @@ def random_bounds(paddle, net):
 def random_moments(paddle, net):
     """Means and deviations of 40,000 values: within five standard errors."""
     drawn = {"rand": paddle.rand([200, 200]), "randn": paddle.randn([200, 200]),
-             "normal": paddle.normal(3.0, 2.0, [200, 200]), "uniform": paddle.uniform([200, 200], min=-2.0, max=2.0)}
+             "normal": paddle.normal(3.0, 2.0, [200, 200]),
+             "uniform": paddle.uniform([200, 200], min=-2.0, max=2.0)}
     return {name: numpy.array([value.mean(), value.std()], "float32")
             for name, value in zip(drawn, net.run(drawn.values()))}
 
@@ -51,6 +54,7 @@ def draws_without_choice(paddle, net):
     sure = net.data("sure", [[0.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
     both = net.data("both", [[0.5, 0.0, 0.5]])
     chosen = paddle.multinomial(both, 2)
-    return {"multinomial": paddle.multinomial(sure), "replaced": paddle.multinomial(sure, 4, replacement=True),
+    return {"multinomial": paddle.multinomial(sure),
+            "replaced": paddle.multinomial(sure, 4, replacement=True),
             "all": paddle.sort(chosen), "bernoulli": paddle.bernoulli(net.data("p", [[0.0, 1.0]])),
             "randperm": paddle.sort(paddle.randperm(5))}

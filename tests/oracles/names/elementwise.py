@@ -14,7 +14,8 @@ def arithmetic(paddle, net):
 
 def broadcast(paddle, net):
     x, row, column = net.parameter("x", X), net.parameter("row", ROW), net.parameter("column", COLUMN)
-    return {"add": paddle.add(x, row), "subtract": paddle.subtract(column, x), "multiply": paddle.multiply(x, column),
+    return {"add": paddle.add(x, row), "subtract": paddle.subtract(column, x),
+            "multiply": paddle.multiply(x, column),
             "divide": paddle.divide(column, row), "maximum": paddle.maximum(x, row)}
 
 
@@ -46,28 +47,34 @@ def remainders(paddle, net):
 
 def spelled_as_operators(paddle, net):
     x, y = net.parameter("x", X), net.parameter("y", Y)
-    return {"add": x + y, "sub": x - y, "mul": x * y, "div": x / y, "neg": -x, "radd": 2.0 + x, "rsub": 2.0 - x,
-            "rmul": 3 * x, "rdiv": 1.0 / y, "add_number": x + 1.5, "sub_number": x - 0.5, "div_number": x / 4.0,
-            "power": (x * x) ** 1.5, "less": x < y, "less_number": x <= 0.5, "greater": x > y, "greater_equal": x >= 0.5,
+    return {"add": x + y, "sub": x - y, "mul": x * y, "div": x / y, "neg": -x, "radd": 2.0 + x,
+            "rsub": 2.0 - x,
+            "rmul": 3 * x, "rdiv": 1.0 / y, "add_number": x + 1.5, "sub_number": x - 0.5,
+            "div_number": x / 4.0,
+            "power": (x * x) ** 1.5, "less": x < y, "less_number": x <= 0.5, "greater": x > y,
+            "greater_equal": x >= 0.5,
             "equal": x == y, "not_equal": x != y}
 
 
 def operators_of_integers(paddle, net):
     x = net.data("x", [[7, -7, 3]], "int64")
-    return {"add": x + 2, "sub": x - 2, "mul": x * 3, "mod": x % 4, "floor": x // 2, "half": x / 2, "less": x < 4,
+    return {"add": x + 2, "sub": x - 2, "mul": x * 3, "mod": x % 4, "floor": x // 2, "half": x / 2,
+            "less": x < 4,
             "equal": x == 3}
 
 
 def comparisons(paddle, net):
     x, y = net.data("x", [[1.0, 2.0, 3.0]]), net.data("y", [[1.0, 5.0, -3.0]])
-    return {"equal": paddle.equal(x, y), "not_equal": paddle.not_equal(x, y), "less_than": paddle.less_than(x, y),
+    return {"equal": paddle.equal(x, y), "not_equal": paddle.not_equal(x, y),
+            "less_than": paddle.less_than(x, y),
             "less_equal": paddle.less_equal(x, y), "greater_than": paddle.greater_than(x, y),
             "greater_equal": paddle.greater_equal(x, y)}
 
 
 def comparisons_of_integers(paddle, net):
     x, y = net.data("x", [[1, 2, 3]], "int64"), net.data("y", [[1], [3]], "int64")
-    return {"equal": paddle.equal(x, y), "not_equal": paddle.not_equal(x, y), "less_than": paddle.less_than(x, y),
+    return {"equal": paddle.equal(x, y), "not_equal": paddle.not_equal(x, y),
+            "less_than": paddle.less_than(x, y),
             "greater_than": paddle.greater_than(x, y)}
 
 
@@ -85,7 +92,8 @@ def not_numbers(paddle, net):
 
 def choice(paddle, net):
     x, y = net.parameter("x", X), net.parameter("y", Y)
-    return {"where": paddle.where(x > y, x, y), "broadcast": paddle.where(x > 0.5, x, net.parameter("row", ROW))}
+    return {"where": paddle.where(x > y, x, y),
+            "broadcast": paddle.where(x > 0.5, x, net.parameter("row", ROW))}
 
 
 def places(paddle, net):

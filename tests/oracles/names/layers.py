@@ -19,7 +19,8 @@ def embedding(paddle, net):
 
 def activations(paddle, net):
     x = net.parameter("x", X)
-    layers = (paddle.nn.ReLU(), paddle.nn.Sigmoid(), paddle.nn.Tanh(), paddle.nn.Softmax(), paddle.nn.LeakyReLU(),
+    layers = (paddle.nn.ReLU(), paddle.nn.Sigmoid(), paddle.nn.Tanh(), paddle.nn.Softmax(),
+              paddle.nn.LeakyReLU(),
               paddle.nn.LeakyReLU(0.3))
     return {f"{type(layer).__name__} {index}": layer(x) for index, layer in enumerate(layers)}
 
@@ -63,11 +64,13 @@ def losses(paddle, net):
     scores, classes = net.parameter("scores", X), net.data("classes", [[1], [0], [3]], "int64")
     guess = paddle.nn.Sigmoid()(logit)
     return {"bce": paddle.nn.BCELoss()(guess, label), "logits": paddle.nn.BCEWithLogitsLoss()(logit, label),
-            "sum": paddle.nn.BCELoss(reduction="sum")(guess, label), "classes": paddle.nn.CrossEntropyLoss()(scores, classes),
+            "sum": paddle.nn.BCELoss(reduction="sum")(guess, label),
+            "classes": paddle.nn.CrossEntropyLoss()(scores, classes),
             "each": paddle.nn.CrossEntropyLoss(reduction="none")(scores, classes)}
 
 
 def fc(paddle, net):
     x, y = net.parameter("x", X), net.parameter("y", X.reshape(3, 2, 2))
-    return {"plain": paddle.static.nn.fc(x, 2), "relu": paddle.static.nn.fc(x, 3, activation="relu", bias_attr=False),
+    return {"plain": paddle.static.nn.fc(x, 2),
+            "relu": paddle.static.nn.fc(x, 3, activation="relu", bias_attr=False),
             "flat": paddle.static.nn.fc(y, 2), "axes": paddle.static.nn.fc(y, 3, num_flatten_dims=2)}

@@ -7,22 +7,26 @@ CUBE = numpy.arange(24).reshape(2, 3, 4) / 8.0 - 1.0
 
 def reshaping(paddle, net):
     x = net.parameter("x", CUBE)
-    return {"reshape": paddle.reshape(x, [4, -1]), "zero": paddle.reshape(x, [0, 12]), "flatten": paddle.flatten(x, 1),
+    return {"reshape": paddle.reshape(x, [4, -1]), "zero": paddle.reshape(x, [0, 12]),
+            "flatten": paddle.flatten(x, 1),
             "flat": paddle.flatten(x), "middle": paddle.flatten(x, 0, 1)}
 
 
 def axes_of_one(paddle, net):
     x = net.parameter("x", CUBE[:1])
-    return {"squeeze": paddle.squeeze(x, 0), "all": paddle.squeeze(x), "unsqueeze": paddle.unsqueeze(x, [0, 2]),
+    return {"squeeze": paddle.squeeze(x, 0), "all": paddle.squeeze(x),
+            "unsqueeze": paddle.unsqueeze(x, [0, 2]),
             "last": paddle.unsqueeze(x, -1)}
 
 
 def sizes_of_the_run(paddle, net):
     x = net.data("x", CUBE)
     batch = paddle.shape(x)[0]
-    return {"shape": paddle.shape(x), "reshape": paddle.reshape(x, [batch * 3, 4]), "two": paddle.reshape(x, [batch, -1, 2]),
+    return {"shape": paddle.shape(x), "reshape": paddle.reshape(x, [batch * 3, 4]),
+            "two": paddle.reshape(x, [batch, -1, 2]),
             "whole": paddle.reshape(paddle.flatten(x), paddle.shape(x)), "full": paddle.full([batch, 2], 1.5),
-            "tile": paddle.tile(net.parameter("row", [[1.0, 2.0]]), [batch, 1]), "arange": paddle.arange(batch),
+            "tile": paddle.tile(net.parameter("row", [[1.0, 2.0]]), [batch, 1]),
+            "arange": paddle.arange(batch),
             "numel": paddle.numel(x), "rank": paddle.rank(x)}
 
 
@@ -33,7 +37,8 @@ def transposing(paddle, net):
 
 def cutting(paddle, net):
     x = net.parameter("x", CUBE)
-    return {"slice": paddle.slice(x, [1, 2], [1, -3], [3, 100]), "number": x[1], "range": x[:, 1:], "last": x[:, -1, 1:3],
+    return {"slice": paddle.slice(x, [1, 2], [1, -3], [3, 100]), "number": x[1], "range": x[:, 1:],
+            "last": x[:, -1, 1:3],
             "step": x[:, ::2, 1::2], "dots": x[..., 0], "new": x[:, None, 0], "strided": paddle.strided_slice(
                 x, [2], [0], [4], [3])}
 
@@ -49,7 +54,8 @@ def splitting(paddle, net):
 def joining(paddle, net):
     x, y = net.parameter("x", CUBE), net.parameter("y", CUBE[:, :1])
     z = net.parameter("z", CUBE * 2.0)
-    return {"concat": paddle.concat([x, y], axis=1), "first": paddle.concat([x, z]), "stack": paddle.stack([x, z]),
+    return {"concat": paddle.concat([x, y], axis=1), "first": paddle.concat([x, z]),
+            "stack": paddle.stack([x, z]),
             "stack_last": paddle.stack([x, z], axis=-1), "add_n": paddle.add_n([x, z])}
 
 
@@ -60,14 +66,16 @@ def joining_integers(paddle, net):
 
 def repeating(paddle, net):
     x, row = net.parameter("x", CUBE[0]), net.parameter("row", [[1.0, 2.0, 3.0, 4.0]])
-    return {"tile": paddle.tile(x, [2, 3]), "deep": paddle.tile(row, [2, 3, 1]), "expand": paddle.expand(row, [3, -1]),
+    return {"tile": paddle.tile(x, [2, 3]), "deep": paddle.tile(row, [2, 3, 1]),
+            "expand": paddle.expand(row, [3, -1]),
             "new": paddle.expand(row, [2, 3, 4]), "broadcast_to": paddle.broadcast_to(row, [2, 4]),
             "expand_as": paddle.expand_as(row, x)}
 
 
 def triangles(paddle, net):
     x = net.parameter("x", CUBE)
-    return {"tril": paddle.tril(x), "tril_1": paddle.tril(x, 1), "triu": paddle.triu(x), "triu_1": paddle.triu(x, -1)}
+    return {"tril": paddle.tril(x), "tril_1": paddle.tril(x, 1), "triu": paddle.triu(x),
+            "triu_1": paddle.triu(x, -1)}
 
 
 def turning(paddle, net):

@@ -11,8 +11,10 @@ CLASSES = [[2], [0], [1], [2]]
 def probabilities(paddle, net):
     functional, p, label = paddle.nn.functional, net.parameter("p", P), net.data("label", LABEL)
     return {"log_loss": functional.log_loss(p, label), "epsilon": functional.log_loss(p, label, epsilon=1e-7),
-            "mean": functional.binary_cross_entropy(p, label), "sum": functional.binary_cross_entropy(p, label, reduction="sum"),
-            "weighted": functional.binary_cross_entropy(p, label, weight=net.data("w", [[1.0], [2.0], [0.5], [3.0]]),
+            "mean": functional.binary_cross_entropy(p, label),
+            "sum": functional.binary_cross_entropy(p, label, reduction="sum"),
+            "weighted": functional.binary_cross_entropy(p, label,
+                                                        weight=net.data("w", [[1.0], [2.0], [0.5], [3.0]]),
                                                         reduction="none")}
 
 
@@ -25,12 +27,15 @@ def logits(paddle, net):
 def weighted_logits(paddle, net):
     """Of inputs that are fed: the slope that Paddle 2.6.2 gives with pos_weight is not that of its values."""
     functional, x, label = paddle.nn.functional, net.data("x", P), net.data("label", LABEL)
-    return {"positive": functional.binary_cross_entropy_with_logits(x, label, pos_weight=net.data("w", [2.0], shape=[1]))}
+    return {"positive": functional.binary_cross_entropy_with_logits(
+        x, label, pos_weight=net.data("w", [2.0], shape=[1]))}
 
 
 def classes(paddle, net):
-    functional, x, label = paddle.nn.functional, net.parameter("x", LOGITS), net.data("label", CLASSES, "int64")
-    return {"mean": functional.cross_entropy(x, label), "none": functional.cross_entropy(x, label, reduction="none"),
+    functional, x, label = paddle.nn.functional, net.parameter("x",
+                                                               LOGITS), net.data("label", CLASSES, "int64")
+    return {"mean": functional.cross_entropy(x, label),
+            "none": functional.cross_entropy(x, label, reduction="none"),
             "ignored": functional.cross_entropy(x, label, ignore_index=2), "probabilities":
             functional.cross_entropy(functional.softmax(x), label, use_softmax=False),
             "flat": functional.cross_entropy(x, paddle.flatten(label), reduction="none")}
@@ -46,10 +51,12 @@ def classes_as_shares(paddle, net):
 
 
 def weighted_classes(paddle, net):
-    functional, x, label = paddle.nn.functional, net.parameter("x", LOGITS), net.data("label", CLASSES, "int64")
+    functional, x, label = paddle.nn.functional, net.parameter("x",
+                                                               LOGITS), net.data("label", CLASSES, "int64")
     weight = net.data("weight", [0.5, 2.0, 3.0], shape=[3])
     share = net.data("share", [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.1, 0.9]])
-    return {"mean": functional.cross_entropy(x, label, weight=weight), "sum": functional.cross_entropy(x, label, weight, reduction="sum"),
+    return {"mean": functional.cross_entropy(x, label, weight=weight),
+            "sum": functional.cross_entropy(x, label, weight, reduction="sum"),
             "none": functional.cross_entropy(x, label, weight, reduction="none"),
             "flat": functional.cross_entropy(x, paddle.flatten(label), weight, reduction="none"),
             "ignored": functional.cross_entropy(x, label, weight, ignore_index=2),
@@ -57,9 +64,11 @@ def weighted_classes(paddle, net):
 
 
 def classes_along_an_axis(paddle, net):
-    functional, x = paddle.nn.functional, net.parameter("x", [[[0.5, -1.25], [2.0, 3.0], [0.75, -0.5]], [[1.0, 2.5], [0.25, -1.0], [4.0, 2.25]]])
+    functional, x = paddle.nn.functional, net.parameter("x", [[[0.5, -1.25], [2.0, 3.0], [0.75, -0.5]],
+                                                              [[1.0, 2.5], [0.25, -1.0], [4.0, 2.25]]])
     label = net.data("label", [[[2, 0]], [[1, 2]]], "int64")
-    return {"none": functional.cross_entropy(x, label, axis=1, reduction="none"), "mean": functional.cross_entropy(x, label, axis=1),
+    return {"none": functional.cross_entropy(x, label, axis=1, reduction="none"),
+            "mean": functional.cross_entropy(x, label, axis=1),
             "flat": functional.cross_entropy(x, paddle.squeeze(label, 1), axis=1, reduction="none"),
             "softmax": functional.softmax_with_cross_entropy(x, label, axis=1)}
 
@@ -77,22 +86,27 @@ def classes_and_softmax(paddle, net):
 
 
 def distances(paddle, net):
-    functional, x, y = paddle.nn.functional, net.parameter("x", P), net.data("y", [[0.0], [2.5], [1.0], [-3.0]])
-    return {"square": functional.square_error_cost(x, y), "mse": functional.mse_loss(x, y), "l1": functional.l1_loss(x, y),
-            "smooth": functional.smooth_l1_loss(x, y), "delta": functional.smooth_l1_loss(x, y, reduction="sum", delta=0.5)}
+    functional, x, y = paddle.nn.functional, net.parameter("x",
+                                                           P), net.data("y", [[0.0], [2.5], [1.0], [-3.0]])
+    return {"square": functional.square_error_cost(x, y), "mse": functional.mse_loss(x, y),
+            "l1": functional.l1_loss(x, y),
+            "smooth": functional.smooth_l1_loss(x, y),
+            "delta": functional.smooth_l1_loss(x, y, reduction="sum", delta=0.5)}
 
 
 def divergences(paddle, net):
     functional, x = paddle.nn.functional, net.parameter("x", LOGITS)
     share = net.data("share", [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.1, 0.9]])
     logarithm = functional.log_softmax(x)
-    return {"kl": functional.kl_div(logarithm, share), "batch": functional.kl_div(logarithm, share, reduction="batchmean"),
+    return {"kl": functional.kl_div(logarithm, share),
+            "batch": functional.kl_div(logarithm, share, reduction="batchmean"),
             "nll": functional.nll_loss(logarithm, net.data("label", [2, 0, 1, 2], "int64"))}
 
 
 def ranking(paddle, net):
     x, y = net.parameter("x", [[0.5], [1.0], [2.0]]), net.parameter("y", [[1.0], [0.25], [2.5]])
-    return {"margin": paddle.nn.functional.margin_ranking_loss(x, y, net.data("l", [[1.0], [1.0], [-1.0]]), margin=0.1)}
+    return {"margin": paddle.nn.functional.margin_ranking_loss(x, y, net.data("l", [[1.0], [1.0], [-1.0]]),
+                                                               margin=0.1)}
 
 
 def accuracy(paddle, net):
@@ -102,9 +116,11 @@ def accuracy(paddle, net):
 
 
 def auc(paddle, net):
-    p, label = net.data("p", [[0.3, 0.7], [0.8, 0.2], [0.4, 0.6], [0.9, 0.1]]), net.data("label", [[1], [0], [0], [1]], "int64")
+    p, label = net.data("p", [[0.3, 0.7], [0.8, 0.2], [0.4, 0.6],
+                              [0.9, 0.1]]), net.data("label", [[1], [0], [0], [1]], "int64")
     total, batch, _ = paddle.static.auc(p, label)
     net.start()
     net.run()
-    values = net.run([total, batch], p=numpy.array([[0.1, 0.9], [0.7, 0.3]], "float32"), label=numpy.array([[1], [0]]))
+    values = net.run([total, batch], p=numpy.array([[0.1, 0.9], [0.7, 0.3]], "float32"),
+                     label=numpy.array([[1], [0]]))
     return {"total": values[0].reshape([1]), "batch": values[1].reshape([1])}

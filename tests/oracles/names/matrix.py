@@ -15,17 +15,20 @@ def products(paddle, net):
 
 def batches(paddle, net):
     x, y = net.parameter("x", CUBE), net.parameter("y", CUBE.transpose(0, 2, 1) * 0.5)
-    return {"bmm": paddle.bmm(x, y), "matmul": paddle.matmul(x, y), "shared": paddle.matmul(x, net.parameter("m", Y)),
+    return {"bmm": paddle.bmm(x, y), "matmul": paddle.matmul(x, y),
+            "shared": paddle.matmul(x, net.parameter("m", Y)),
             "turned": paddle.matmul(x, x, transpose_y=True), "first": paddle.matmul(net.parameter("n", X), y)}
 
 
 def broadcast(paddle, net):
-    x, y = net.parameter("x", CUBE.reshape(2, 1, 3, 4)), net.parameter("y", CUBE.reshape(1, 2, 4, 3)[:, :, :, :2])
+    x, y = net.parameter("x", CUBE.reshape(2, 1, 3, 4)), net.parameter("y",
+                                                                       CUBE.reshape(1, 2, 4, 3)[:, :, :, :2])
     return {"matmul": paddle.matmul(x, y)}
 
 
 def vectors(paddle, net):
-    x, v, w = net.parameter("x", X), net.parameter("v", [1.0, -0.5, 2.0, 0.25]), net.parameter("w", [0.5, 1.5, -1.0])
+    x, v, w = net.parameter("x", X), net.parameter("v", [1.0, -0.5, 2.0,
+                                                         0.25]), net.parameter("w", [0.5, 1.5, -1.0])
     return {"column": paddle.matmul(x, v), "row": paddle.matmul(w, x), "dot": paddle.matmul(v, v), "rows":
             paddle.dot(x, x * 2.0), "outer": paddle.outer(v, w)}
 
@@ -55,5 +58,6 @@ def einsum_of_one(paddle, net):
 
 def einsum_to_one_number(paddle, net):
     x, y = net.parameter("x", [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]]), net.parameter("y", [1.0, -2.0, 0.5])
-    return {"all": paddle.einsum("ij->", x), "both": paddle.einsum("ij,j->", x, y), "apart": paddle.einsum("i,j->", y, y),
+    return {"all": paddle.einsum("ij->", x), "both": paddle.einsum("ij,j->", x, y),
+            "apart": paddle.einsum("i,j->", y, y),
             "dot": paddle.einsum("i,i->", y, y)}

@@ -15,20 +15,23 @@ def layer_norm(paddle, net):
 
 def static_layer_norm(paddle, net):
     x = net.parameter("x", IMAGE)
-    return {"first": paddle.static.nn.layer_norm(x), "last": paddle.static.nn.layer_norm(x, begin_norm_axis=3, act="relu"),
+    return {"first": paddle.static.nn.layer_norm(x),
+            "last": paddle.static.nn.layer_norm(x, begin_norm_axis=3, act="relu"),
             "no shift": paddle.static.nn.layer_norm(x, shift=False)}
 
 
 def batch_norm(paddle, net):
     x, rows = net.parameter("x", IMAGE), net.parameter("rows", ROWS)
     return {"2d": paddle.nn.BatchNorm2D(2)(x), "rows": paddle.nn.BatchNorm1D(4, momentum=0.7)(rows),
-            "1d": paddle.nn.BatchNorm1D(2)(paddle.reshape(x, [3, 2, 12])), "plain": paddle.nn.BatchNorm(2, act="relu")(x),
+            "1d": paddle.nn.BatchNorm1D(2)(paddle.reshape(x, [3, 2, 12])),
+            "plain": paddle.nn.BatchNorm(2, act="relu")(x),
             "last": paddle.nn.BatchNorm2D(4, data_format="NHWC")(x)}
 
 
 def batch_norm_of_all(paddle, net):
     x = net.parameter("x", IMAGE)
-    return {"always": paddle.nn.BatchNorm2D(2, use_global_stats=True)(x), "static": paddle.static.nn.batch_norm(x)}
+    return {"always": paddle.nn.BatchNorm2D(2, use_global_stats=True)(x),
+            "static": paddle.static.nn.batch_norm(x)}
 
 
 def batch_norm_follows(paddle, net):

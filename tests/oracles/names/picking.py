@@ -8,7 +8,8 @@ def gathering(paddle, net):
     pairs = net.data("pairs", [[0, 1], [3, 2]], "int64")
     return {"gather": paddle.gather(x, rows), "index_select":
             paddle.index_select(x, rows, axis=1), "gather_nd": paddle.gather_nd(x, pairs),
-            "along": paddle.take_along_axis(x, net.data("places", [[0, 2], [1, 1], [2, 0], [0, 0]], "int64"), 1)}
+            "along": paddle.take_along_axis(x, net.data("places", [[0, 2], [1, 1], [2, 0], [0, 0]], "int64"),
+                                            1)}
 
 
 def gathering_along_an_axis(paddle, net):
@@ -24,13 +25,15 @@ def by_variables(paddle, net):
 def scattering(paddle, net):
     x, updates = net.parameter("x", X), net.parameter("updates", [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     rows = net.data("rows", [3, 1], "int64", shape=[2])
-    return {"replaced": paddle.scatter(x, rows, updates), "added": paddle.scatter(x, rows, updates, overwrite=False)}
+    return {"replaced": paddle.scatter(x, rows, updates),
+            "added": paddle.scatter(x, rows, updates, overwrite=False)}
 
 
 def adding_twice(paddle, net):
     x = net.data("x", X, shape=[4, 3])
     updates = net.data("updates", [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], shape=[2, 3])
-    return {"added": paddle.scatter(x, net.data("rows", [1, 1], "int64", shape=[2]), updates, overwrite=False)}
+    return {"added": paddle.scatter(x, net.data("rows", [1, 1], "int64", shape=[2]), updates,
+                                    overwrite=False)}
 
 
 def masked(paddle, net):
@@ -52,7 +55,8 @@ def largest_of_a_number_that_is_fed(paddle, net):
 
 def sorting(paddle, net):
     x = net.parameter("x", X)
-    return {"argsort": paddle.argsort(x), "falling": paddle.argsort(x, axis=0, descending=True), "sort": paddle.sort(x),
+    return {"argsort": paddle.argsort(x), "falling": paddle.argsort(x, axis=0, descending=True),
+            "sort": paddle.sort(x),
             "sort_falling": paddle.sort(x, axis=0, descending=True)}
 
 
@@ -64,7 +68,8 @@ def best(paddle, net):
 
 def different(paddle, net):
     x = net.data("x", [3, 1, 2, 1, 3, 3], "int64", shape=[6])
-    values, first, inverse, counts = paddle.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    values, first, inverse, counts = paddle.unique(x, return_index=True, return_inverse=True,
+                                                   return_counts=True)
     return {"values": values, "first": first, "inverse": inverse, "counts": counts, "floats": paddle.unique(
         net.data("y", [0.5, -1.0, 0.5], shape=[3]))}
 

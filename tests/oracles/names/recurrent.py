@@ -9,13 +9,15 @@ LENGTHS = [5, 2, 4]
 
 
 def _flat(net):
-    """Real Paddle keeps a stacked layer's parameters in one that has them all: weights of every cell first, then biases."""
+    """Real Paddle keeps a stacked layer's parameters in one that has them all:
+    weights of every cell first, then biases."""
     parameters = [parameter for parameter in net.main.all_parameters() if parameter.trainable]
     for whole in parameters:
         if whole.name.split("_")[0] in ("gru", "lstm", "simple") and "cell" not in whole.name:
             parts = [part for part in parameters if "_cell_" in part.name]
             parts.sort(key=lambda part: ".b_" in part.name)
-            net.given[whole.name] = numpy.concatenate([values_of(part.name, part.shape).ravel() for part in parts])
+            net.given[whole.name] = numpy.concatenate([values_of(part.name, part.shape).ravel()
+                                                       for part in parts])
 
 
 def _named(returned):
@@ -71,7 +73,8 @@ def simple(paddle, net):
 def cells(paddle, net):
     x, state = net.parameter("x", X[:, 0]), net.parameter("state", STATE)
     found = {}
-    for cell in (paddle.nn.SimpleRNNCell(4, 2), paddle.nn.SimpleRNNCell(4, 2, activation="relu"), paddle.nn.GRUCell(4, 2)):
+    for cell in (paddle.nn.SimpleRNNCell(4, 2), paddle.nn.SimpleRNNCell(4, 2, activation="relu"),
+                 paddle.nn.GRUCell(4, 2)):
         found[cell.full_name()], _ = cell(x, state)
     found["lstm"], (_, found["lstm cell"]) = paddle.nn.LSTMCell(4, 2)(x, (state, state))
     return found

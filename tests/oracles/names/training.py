@@ -62,7 +62,8 @@ def rmsprop(paddle, net):
 
 
 def centered_rmsprop(paddle, net):
-    return _trained(paddle, net, paddle.optimizer.RMSProp(0.05, rho=0.9, epsilon=1e-4, momentum=0.8, centered=True))
+    return _trained(paddle, net, paddle.optimizer.RMSProp(0.05, rho=0.9, epsilon=1e-4, momentum=0.8,
+                                                          centered=True))
 
 
 def rmsprop_over_rows(paddle, net):
@@ -70,7 +71,8 @@ def rmsprop_over_rows(paddle, net):
 
 
 def clip_by_value(paddle, net):
-    return _trained(paddle, net, paddle.optimizer.SGD(0.1, grad_clip=paddle.nn.ClipGradByValue(max=0.5, min=-0.25)))
+    return _trained(paddle, net,
+                    paddle.optimizer.SGD(0.1, grad_clip=paddle.nn.ClipGradByValue(max=0.5, min=-0.25)))
 
 
 def clip_by_norm(paddle, net):
@@ -79,12 +81,14 @@ def clip_by_norm(paddle, net):
 
 def clip_by_global_norm(paddle, net):
     decay = paddle.regularizer.L2Decay(0.1)
-    return _trained(paddle, net, paddle.optimizer.Adam(0.05, weight_decay=decay, grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)))
+    return _trained(paddle, net, paddle.optimizer.Adam(0.05, weight_decay=decay,
+                                                       grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)))
 
 
 def clip_of_rows(paddle, net):
     """Rows that are looked up twice count once, with the sum of their gradients."""
-    return _rows_trained(paddle, net, paddle.optimizer.SGD(0.5, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.1)))
+    return _rows_trained(paddle, net,
+                         paddle.optimizer.SGD(0.5, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.1)))
 
 
 def clip_of_rows_by_norm(paddle, net):
@@ -96,7 +100,8 @@ def no_clip_of_one(paddle, net):
     x = net.data("x", X)
     one = paddle.nn.initializer.Constant(0.5)
     w = paddle.create_parameter([3, 1], "float32", attr=paddle.ParamAttr(name="w", initializer=one))
-    v = paddle.create_parameter([3, 1], "float32", attr=paddle.ParamAttr(name="v", initializer=one, need_clip=False))
+    v = paddle.create_parameter([3, 1], "float32",
+                                attr=paddle.ParamAttr(name="v", initializer=one, need_clip=False))
     loss = paddle.mean(paddle.square(paddle.matmul(x, w) + paddle.matmul(x, v) - 2.0))
     paddle.optimizer.SGD(0.1, grad_clip=paddle.nn.ClipGradByGlobalNorm(0.5)).minimize(loss)
     net.keep_initial_values()
@@ -111,7 +116,8 @@ def decay_of_squares(paddle, net):
 
 
 def decay_of_sizes(paddle, net):
-    return _trained(paddle, net, paddle.optimizer.SGD(learning_rate=0.1, weight_decay=paddle.regularizer.L1Decay(0.1)))
+    return _trained(paddle, net, paddle.optimizer.SGD(learning_rate=0.1,
+                                                      weight_decay=paddle.regularizer.L1Decay(0.1)))
 
 
 def schedule(paddle, net):
@@ -127,8 +133,10 @@ def own_decay_and_rate(paddle, net):
     x = net.data("x", X)
     attr = paddle.ParamAttr(name="w", learning_rate=0.5, regularizer=paddle.regularizer.L2Decay(0.2),
                             initializer=paddle.nn.initializer.Constant(0.25))
-    same = paddle.framework.ParamAttr(name="v", initializer=paddle.nn.initializer.Constant(0.5), trainable=False)
-    w, v = paddle.create_parameter([3, 1], "float32", attr=attr), paddle.create_parameter([3, 1], "float32", attr=same)
+    same = paddle.framework.ParamAttr(name="v", initializer=paddle.nn.initializer.Constant(0.5),
+                                      trainable=False)
+    w, v = paddle.create_parameter([3, 1], "float32",
+                                   attr=attr), paddle.create_parameter([3, 1], "float32", attr=same)
     loss = paddle.mean(paddle.square(paddle.matmul(x, w) + paddle.matmul(x, v)))
     paddle.optimizer.SGD(learning_rate=0.1).minimize(loss)
     net.keep_initial_values()
@@ -139,7 +147,8 @@ def own_decay_and_rate(paddle, net):
 
 def given_initial_values(paddle, net):
     initializer = paddle.nn.initializer
-    attrs = {"constant": initializer.Constant(0.75), "assign": initializer.Assign(numpy.arange(6, dtype="float32").reshape(2, 3))}
+    attrs = {"constant": initializer.Constant(0.75),
+             "assign": initializer.Assign(numpy.arange(6, dtype="float32").reshape(2, 3))}
     for name, each in attrs.items():
         paddle.create_parameter([2, 3], "float32", attr=paddle.ParamAttr(name=name, initializer=each))
     paddle.create_parameter([4], "float32", is_bias=True, attr=paddle.ParamAttr(name="bias"))
@@ -150,11 +159,13 @@ def given_initial_values(paddle, net):
 
 @within(relative=0, absolute=0.03)
 def random_initial_values(paddle, net):
-    """Mean and deviation of 30,000 values, and the largest where there is a bound: within five standard errors."""
+    """Mean and deviation of 30,000 values, and the largest where there is a bound:
+    within five standard errors."""
     initializer = paddle.nn.initializer
     attrs = {"normal": initializer.Normal(0.3, 0.7), "truncated": initializer.TruncatedNormal(0.3, 0.7),
              "uniform": initializer.Uniform(-0.6, 0.9), "xavier_uniform": initializer.XavierUniform(),
-             "xavier_normal": initializer.XavierNormal(), "xavier_fans": initializer.XavierUniform(fan_in=3, fan_out=3),
+             "xavier_normal": initializer.XavierNormal(),
+             "xavier_fans": initializer.XavierUniform(fan_in=3, fan_out=3),
              "kaiming_uniform": initializer.KaimingUniform(), "kaiming_normal": initializer.KaimingNormal()}
     for name, each in attrs.items():
         paddle.create_parameter([100, 300], "float32", attr=paddle.ParamAttr(name=name, initializer=each))

@@ -23,7 +23,8 @@ def conv1d_channels_last(paddle, net):
 def conv2d(paddle, net):
     x = net.parameter("x", IMAGE)
     return {"plain": paddle.nn.Conv2D(4, 3, 3)(x),
-            "strides": paddle.nn.Conv2D(4, 4, [3, 2], stride=[2, 1], padding=[1, 2], dilation=[1, 2], groups=4)(x),
+            "strides": paddle.nn.Conv2D(4, 4, [3, 2], stride=[2, 1], padding=[1, 2], dilation=[1, 2],
+                                        groups=4)(x),
             "sides": paddle.nn.Conv2D(4, 2, 2, padding=[1, 0, 0, 2], bias_attr=False)(x),
             "same": paddle.nn.Conv2D(4, 2, 3, stride=2, padding="SAME")(x),
             "valid": paddle.nn.Conv2D(4, 2, 3, padding="VALID")(x)}
@@ -37,7 +38,8 @@ def conv2d_channels_last(paddle, net):
 
 def functional_convolutions(paddle, net):
     functional = paddle.nn.functional
-    weight, bias = net.parameter("w", numpy.cos(numpy.arange(24)).reshape(3, 4, 2)), net.parameter("b", [0.5, -0.5, 1.0])
+    weight, bias = net.parameter("w", numpy.cos(numpy.arange(24)).reshape(3, 4, 2)), net.parameter(
+        "b", [0.5, -0.5, 1.0])
     square = net.parameter("s", numpy.cos(numpy.arange(48)).reshape(3, 4, 2, 2))
     return {"conv1d": functional.conv1d(net.data("x", SEQUENCE), weight, bias, stride=2),
             "conv2d": functional.conv2d(net.data("y", IMAGE), square, bias, padding=1)}
@@ -65,7 +67,8 @@ def max_pool2d(paddle, net):
 
 def avg_pool1d(paddle, net):
     x = net.parameter("x", SEQUENCE)
-    return {"layer": paddle.nn.AvgPool1D(3, 2, 1)(x), "counted": paddle.nn.functional.avg_pool1d(x, 3, 2, 1, exclusive=False)}
+    return {"layer": paddle.nn.AvgPool1D(3, 2, 1)(x),
+            "counted": paddle.nn.functional.avg_pool1d(x, 3, 2, 1, exclusive=False)}
 
 
 def avg_pool2d(paddle, net):

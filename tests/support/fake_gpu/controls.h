@@ -1,6 +1,6 @@
-// What a test can set and see of the fake CUDA runtime and the fake NCCL (fake_cudart.cc, fake_nccl.cc): the libraries that
-// collective/nccl loads in tests on machines without a GPU. Device memory is host memory, a stream is a thread that runs
-// what it is given in order, ranks are threads of one process.
+// What a test can set and see of the fake CUDA runtime and the fake NCCL (fake_cudart.cc, fake_nccl.cc): the
+// libraries that collective/nccl loads in tests on machines without a GPU. Device memory is host memory, a
+// stream is a thread that runs what it is given in order, ranks are threads of one process.
 #pragma once
 
 #include <cuda_runtime_api.h>

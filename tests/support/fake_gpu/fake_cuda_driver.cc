@@ -1,5 +1,6 @@
-// The part of the CUDA driver that loads and launches the bucket kernels: each block's work is done on the host by
-// collective/cpu/convert, in the order of the stream, so that what is launched is checked and not how a GPU does it.
+// The part of the CUDA driver that loads and launches the bucket kernels: each block's work is done on the
+// host by collective/cpu/convert, in the order of the stream,
+// so that what is launched is checked and not how a GPU does it.
 #include <cuda.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The part of the CUDA runtime that collective/nccl uses, on host memory. A stream's thread runs its functions in order;
-// an event is finished when its stream has come to where it was recorded.
+// The part of the CUDA runtime that collective/nccl uses, on host memory. A stream's thread runs its
+// functions in order; an event is finished when its stream has come to where it was recorded.
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>

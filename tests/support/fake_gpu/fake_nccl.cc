@@ -1,5 +1,5 @@
-// The part of NCCL that collective/nccl uses, between threads of one process. What ranks disagree on never ends, as with the
-// real one, until the communicator is aborted.
+// The part of NCCL that collective/nccl uses, between threads of one process. What ranks disagree on never
+// ends, as with the real one, until the communicator is aborted.
 #include "tests/support/fake_gpu/fake_nccl_comm.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // A communicator of the fake NCCL, for fake_nccl.cc and fake_nccl_shrink.cc alone.
 //
-// It is non-blocking as the real one is: a call that was started is on its stream only when ncclCommGetAsyncError has said
-// ncclSuccess, which it says at the second question; a communicator is ready when all ranks have asked for it.
+// It is non-blocking as the real one is: a call that was started is on its stream only when
+// ncclCommGetAsyncError has said ncclSuccess, which it says at the second question; a communicator is ready
+// when all ranks have asked for it.
 #pragma once
 
 #include <condition_variable>

@@ -1,5 +1,6 @@
-// Communicators between hosts and in two levels, where something goes wrong: calls that differ, ranks that do not come or die
-// within a call, strangers, bytes that change on the way. Ranks are threads that say they are on different hosts, and processes.
+// Communicators between hosts and in two levels, where something goes wrong: calls that differ, ranks that do
+// not come or die within a call, strangers, bytes that change on the way. Ranks are threads that say they are
+// on different hosts, and processes.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -224,7 +225,8 @@ TEST_CASE("a bit that changes on the way is found, wherever in a message it is")
     one.receive(0, 10, got.data(), got.size(), received);
     const auto until = Clock::now() + 200ms;
     try {
-      // One whose slot has changed is nobody's; one whose length has changed has another one, or does not end.
+      // One whose slot has changed is nobody's; one whose length has changed has another one,
+      // or does not end.
       while (received.receives == 0 && Clock::now() < until) one.progress(until);
       CHECK(received.receives == 0);
     } catch (const Error& error) {

@@ -1,9 +1,10 @@
-// No wrong element in any call over shared memory: all kinds × operations × types × counts × ranks, in place and out, at
-// addresses that are not aligned.
+// No wrong element in any call over shared memory: all kinds × operations × types × counts × ranks, in place
+// and out, at addresses that are not aligned.
 //
 // usage: collective_shared_grid threads|processes RANKS,… COUNT,…
 //
-// Ends with "N calls, M wrong elements". Of the kinds whose buffers grow with the ranks there are COUNT elements in all.
+// Ends with "N calls, M wrong elements". Of the kinds whose buffers grow
+// with the ranks there are COUNT elements in all.
 #include <sys/wait.h>
 #include <unistd.h>
 

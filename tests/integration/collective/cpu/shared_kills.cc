@@ -1,9 +1,11 @@
-// One of four ranks is killed at a random moment of endless calls; all others must name it in less than a second.
+// One of four ranks is killed at a random moment of endless calls;
+// all others must name it in less than a second.
 //
 // usage: collective_shared_kills --count=N --seed=N
 //
-// Ends with "N runs, M failures; slowest report MILLISECONDS ms". The calls are of many kinds and sizes, so that ranks are hit
-// while they copy, reduce, spin and sleep. Time is measured from before the kill to when the last survivor has its error.
+// Ends with "N runs, M failures; slowest report MILLISECONDS ms". The calls are of many kinds and sizes, so
+// that ranks are hit while they copy, reduce, spin and sleep. Time is measured from before the kill to when
+// the last survivor has its error.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>

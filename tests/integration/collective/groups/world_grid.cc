@@ -1,12 +1,13 @@
-// No wrong element in any call of a world's communicators, between hosts and in two levels: all kinds × operations × types ×
-// counts × ranks. Ranks are threads, which say that they are on different hosts.
+// No wrong element in any call of a world's communicators, between hosts and in two levels: all kinds ×
+// operations × types × counts × ranks. Ranks are threads, which say that they are on different hosts.
 //
 // usage: collective_world_grid gloo|hosts|mixed RANKS,… COUNT,…
 //   gloo    all ranks alike, by Gloo
 //   hosts   two consecutive ranks on each host
 //   mixed   ranks of three hosts in turn, so that no host's are consecutive
 //
-// Ends with "N calls, M wrong elements". Of the kinds whose buffers grow with the ranks there are COUNT elements in all.
+// Ends with "N calls, M wrong elements". Of the kinds whose buffers grow
+// with the ranks there are COUNT elements in all.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -2,8 +2,9 @@
 //
 // usage: collective_world_rank COUNT CALLS [levels|alike]
 //
-// Makes CALLS all_reduces of COUNT float32, checks every element, and prints "rank R of P: N wrong, MS ms a call"; CALLS of 0: as
-// many as it can, after the line "ready", until one fails: then the error, and status 3.
+// Makes CALLS all_reduces of COUNT float32, checks every element, and prints "rank R of P: N wrong, MS ms a
+// call"; CALLS of 0: as many as it can, after the line "ready", until one fails:
+// then the error, and status 3.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

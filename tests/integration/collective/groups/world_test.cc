@@ -1,4 +1,5 @@
-// Ranks of one host that meet, as threads and as processes: groups, names, what they disagree on, deaths and survivors.
+// Ranks of one host that meet, as threads and as processes:
+// groups, names, what they disagree on, deaths and survivors.
 #include "collective/groups/world.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// What is launched for a bucket: the list of tensors, its pieces, the kernels by name. The fake driver does each block's work
-// on the host; that the kernels themselves do it is tests/gpu's to show.
+// What is launched for a bucket: the list of tensors, its pieces, the kernels by name. The fake driver does
+// each block's work on the host; that the kernels themselves do it is tests/gpu's to show.
 #include "collective/nccl/bucket_kernels.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,6 @@
-// The host's part of the NCCL communicator, against a fake CUDA runtime and a fake NCCL (tests/support/fake_gpu): order,
-// groups, what calls become. That real GPUs do the same is tests/gpu's to show.
+// The host's part of the NCCL communicator, against a fake CUDA runtime and a fake NCCL
+// (tests/support/fake_gpu): order, groups, what calls become.
+// That real GPUs do the same is tests/gpu's to show.
 #include "collective/nccl/nccl_communicator.h"
 
 #include <doctest/doctest.h>

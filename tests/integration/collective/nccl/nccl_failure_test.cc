@@ -1,5 +1,5 @@
-// Ranks that do not come, die, disagree, or are told to stop; what the survivors do then. Against the fake NCCL, which hangs
-// as the real one does until it is aborted.
+// Ranks that do not come, die, disagree, or are told to stop; what the survivors do then. Against the fake
+// NCCL, which hangs as the real one does until it is aborted.
 #include <doctest/doctest.h>
 
 #include <latch>

@@ -65,7 +65,8 @@ struct TestNode final : MembershipListener {
   }
 };
 
-/// A port that was free a moment ago, and that nothing else on this host is given meanwhile (below the kernel's range).
+/// A port that was free a moment ago, and that nothing else on this host is given meanwhile
+/// (below the kernel's range).
 Endpoint free_master(const std::string& host) {
   for (std::uint16_t port = 20'000 + static_cast<std::uint16_t>(::getpid() % 5'000); port < 32'000; ++port) {
     if (listen_at(host, port)) return {host, port};

@@ -1,4 +1,5 @@
-// What a device cgroup forbids: needs root and a writable cgroup v1 `devices` hierarchy, and is left out elsewhere.
+// What a device cgroup forbids: needs root and a writable cgroup v1 `devices` hierarchy,
+// and is left out elsewhere.
 #include "launcher/host/find_devices.h"
 
 #include <doctest/doctest.h>

@@ -107,7 +107,8 @@ TEST_CASE(
   const std::string newest = world_line(world_of(3000, 10), 0, false);
   REQUIRE(all.size() > newest.size());
   CHECK(all.ends_with("\n" + newest));
-  // Its pipe held the first ones, the one that did not fit whole was finished, and those in between were left out.
+  // Its pipe held the first ones, the one that did not fit whole was finished,
+  // and those in between were left out.
   CHECK(all.starts_with(world_line(world_of(1, 10), 0, false)));
   CHECK(all.size() < (std::size_t{64} << 10) + 3 * newest.size());
 }

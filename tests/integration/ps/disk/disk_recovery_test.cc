@@ -1,5 +1,6 @@
-// A server whose rows are on disk for the most part is killed (SIGKILL) while it trains. The next one has every push that
-// was answered, from checkpoint and log: what was cold comes back like all else, and what the dead one left on disk goes.
+// A server whose rows are on disk for the most part is killed (SIGKILL) while it trains. The next one has
+// every push that was answered, from checkpoint and log:
+// what was cold comes back like all else, and what the dead one left on disk goes.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <spawn.h>

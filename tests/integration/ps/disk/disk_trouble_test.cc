@@ -1,5 +1,5 @@
-// A disk that is full, one that fails, and one that gives back other bytes. RocksDB's writes go through the write() of
-// this program, which answers as told.
+// A disk that is full, one that fails, and one that gives back other bytes. RocksDB's writes go through the
+// write() of this program, which answers as told.
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
 #include <unistd.h>

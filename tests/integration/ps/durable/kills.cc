@@ -1,9 +1,9 @@
-// Servers and trainers that are killed again and again, behind a network that loses one message in ten and doubles one
-// in ten (tests/support/unreliable_servers.h), and count: each trainer adds 1 to rows that follow from the number of the
-// push. In the end every row must be what the pushes say, exactly. ARGV: seed, kills.
+// Servers and trainers that are killed again and again, behind a network that loses one message in ten and
+// doubles one in ten (tests/support/unreliable_servers.h), and count: each trainer adds 1 to rows that follow
+// from the number of the push. In the end every row must be what the pushes say, exactly. ARGV: seed, kills.
 //
-// Prints "K kills (S of servers, T of trainers), C connections cut, D messages doubled, P pushes, M rows wrong"; ends with
-// 0 when there was none, with 1 otherwise.
+// Prints "K kills (S of servers, T of trainers), C connections cut, D messages doubled, P pushes, M rows
+// wrong"; ends with 0 when there was none, with 1 otherwise.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -35,7 +35,8 @@ std::array<std::uint64_t, 2> keys_of(std::uint32_t trainer, std::uint64_t number
   return {(trainer * 31 + number * number) % kKeys, (number * 7 + 3 * trainer) % kKeys};
 }
 
-/// One life: pushes from where the servers are, dies with some of them in flight. False once there are no more.
+/// One life: pushes from where the servers are, dies with some of them in flight.
+/// False once there are no more.
 bool live(const std::vector<std::unique_ptr<UnreliableServer>>& servers, std::uint32_t trainer,
           std::uint64_t most) {
   auto client = fleetrun::tests::connect_unreliably(servers, {.trainer = trainer,

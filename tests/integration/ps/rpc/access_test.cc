@@ -1,4 +1,5 @@
-// Who may talk to a parameter server: strangers, wrong secrets, replays and changed bytes, on the loopback interface.
+// Who may talk to a parameter server: strangers, wrong secrets,
+// replays and changed bytes, on the loopback interface.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>

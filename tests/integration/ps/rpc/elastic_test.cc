@@ -1,4 +1,5 @@
-// Trainers that come, go, and wake up too late, over gRPC on the loopback interface, with the worlds that fleetrun tells.
+// Trainers that come, go, and wake up too late, over gRPC on the loopback interface,
+// with the worlds that fleetrun tells.
 #include <doctest/doctest.h>
 
 #include <array>

@@ -1,5 +1,5 @@
-// Servers that are stopped, that are gone for good, or that have no more memory: what their trainers are told, how soon,
-// and what of it the trainers have to hold.
+// Servers that are stopped, that are gone for good, or that have no more memory: what their trainers are
+// told, how soon, and what of it the trainers have to hold.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -70,7 +70,8 @@ struct Ones {
   Push push() const { return {.thread = 0, .sparse = {{0, keys, ones}}, .dense = {}}; }
 };
 
-// Two of these count resident memory, and seconds in which a quarter of a gigabyte is to be sent: a sanitizer adds to both.
+// Two of these count resident memory, and seconds in which a quarter of a gigabyte is to be sent:
+// a sanitizer adds to both.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
 #else

@@ -81,7 +81,8 @@ std::vector<float> pull(Client& client, std::uint32_t id, const std::vector<std:
   return rows;
 }
 
-// Wants the port of `endpoint`: binds it the moment it is free, with and without SO_REUSEADDR, and listens there.
+// Wants the port of `endpoint`: binds it the moment it is free,
+// with and without SO_REUSEADDR, and listens there.
 class Squatter {
  public:
   explicit Squatter(const std::string& endpoint)

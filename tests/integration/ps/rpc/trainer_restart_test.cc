@@ -1,5 +1,5 @@
-// Trainers of sync mode that die at every place of their script, before a request arrives or between what it did and its
-// answer, and are started again from the script's beginning: every example counts once.
+// Trainers of sync mode that die at every place of their script, before a request arrives or between what it
+// did and its answer, and are started again from the script's beginning: every example counts once.
 #include <array>
 #include <future>
 #include <memory>
@@ -28,7 +28,8 @@ constexpr std::uint32_t kTrainers = 2, kThreads = 2, kPasses = 2;
 constexpr std::uint64_t kKeys = 12;
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-// What is counted: shows, which add up whatever the number of pushes in a step. Values have the bits of an order of steps.
+// What is counted: shows, which add up whatever the number of pushes in a step.
+// Values have the bits of an order of steps.
 std::vector<TableConfig> tables() {
   TableConfig rows = fleetrun::tests::sparse_table(0, "rows", 2, UpdateRule::Kind::adagrad);
   rows.accessor.kind = Accessor::Kind::sparse;
@@ -276,7 +277,8 @@ Outcomes run(const Job& job) {
   return out;
 }
 
-/// The servers and the other trainer die with the one whose death is job.deaths[0], and all are started again.
+/// The servers and the other trainer die with the one whose death is job.deaths[0],
+/// and all are started again.
 Outcomes run_after_the_end_of_all(const Job& job, bool makes_checkpoint) {
   std::array<bool, kTrainers> sums{true, true};
   {
@@ -350,7 +352,8 @@ TEST_CASE("a trainer may die at every request, and every example counts once") {
           const Outcomes killed = run(job);
           CHECK(killed.sums_are_right);
           CHECK(killed.shows == calm.shows);
-          // With several servers a step that was cut in two is computed again, with what one of them has of it.
+          // With several servers a step that was cut in two is computed again,
+          // with what one of them has of it.
           if (servers == 1) CHECK(killed.values == calm.values);
           if (servers == 1) CHECK(killed.dense == calm.dense);
         }

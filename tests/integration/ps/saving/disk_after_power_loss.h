@@ -13,7 +13,8 @@
 
 namespace fleetrun::tests {
 
-/// A directory as a disk may hold it after a power loss: what was synced is there, of the rest anything may be.
+/// A directory as a disk may hold it after a power loss:
+/// what was synced is there, of the rest anything may be.
 class DiskAfterPowerLoss {
  public:
   explicit DiskAfterPowerLoss(const std::string& directory) {

@@ -1,5 +1,5 @@
-// System calls that change files, watched, made to fail, or the last thing that the process does. Linked into a test, it
-// stands before the C library's; calls that do not name or write the watched directory pass.
+// System calls that change files, watched, made to fail, or the last thing that the process does. Linked into
+// a test, it stands before the C library's; calls that do not name or write the watched directory pass.
 #pragma once
 
 #include <cstddef>

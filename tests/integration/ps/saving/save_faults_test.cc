@@ -1,4 +1,5 @@
-// A save that dies, or whose disk fails, at each of its system calls; and what is left of it after a power loss.
+// A save that dies, or whose disk fails, at each of its system calls;
+// and what is left of it after a power loss.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,8 +75,8 @@ std::size_t files_in(const std::string& directory) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory), {}));
 }
 
-// Saves 4 over the others in another process, whose `at`-th call suffers `fault`. Its exit status: 0 it has saved, 1 it
-// has said that it has not, and which signal ended it, plus 100.
+// Saves 4 over the others in another process, whose `at`-th call suffers `fault`. Its exit status: 0 it has
+// saved, 1 it has said that it has not, and which signal ended it, plus 100.
 int save_in_child(const std::string& directory, FileFault fault, std::uint64_t at, bool& came_to_it) {
   const pid_t child = ::fork();
   if (child == 0) {

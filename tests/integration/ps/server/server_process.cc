@@ -1,8 +1,8 @@
-// A parameter server in a process of its own, for tests that stop and kill it: serves one sparse table of width 1 with the
-// rule sum, prints its endpoint on standard output, and waits.
+// A parameter server in a process of its own, for tests that stop and kill it: serves one sparse table of
+// width 1 with the rule sum, prints its endpoint on standard output, and waits.
 //
-//   server_process TRAINERS MODE [RANK SERVERS [MILLISECONDS FOR TRAINERS TO COME BACK [MORE MEMORY FOR ROWS, IN MiB
-//                  [DIRECTORY OF CHECKPOINTS [ENDPOINT]]]]]
+//   server_process TRAINERS MODE [RANK SERVERS [MILLISECONDS FOR TRAINERS TO COME BACK [MORE MEMORY FOR ROWS,
+//                  IN MiB [DIRECTORY OF CHECKPOINTS [ENDPOINT]]]]]
 //
 // Checkpoints are made all the time.
 #include <chrono>

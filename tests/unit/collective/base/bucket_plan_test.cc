@@ -34,7 +34,8 @@ std::size_t count_of_mib(double mib) {
   return static_cast<std::size_t>(mib * 1024 * 1024 / 4);
 }
 
-/// The rule said another way: each layer's bucket is decided by looking at what lies before it, again and again.
+/// The rule said another way: each layer's bucket is decided by looking at what lies before it,
+/// again and again.
 Plan plan_by_looking_back(const std::vector<GradientShape>& gradients, const BucketRule& rule) {
   std::vector<std::string> layers;
   for (const GradientShape& gradient : gradients) {

@@ -26,7 +26,8 @@ struct Read {
   std::string fault;
 };
 
-/// Gives `text` to a reader in pieces of `piece` bytes; `step` is called after each and says whether to go on.
+/// Gives `text` to a reader in pieces of `piece` bytes;
+/// `step` is called after each and says whether to go on.
 template <class Reader, class Step>
 void feed(Reader& reader, std::string_view text, std::size_t piece, const Step& step) {
   while (!text.empty()) {

@@ -1,4 +1,5 @@
-// Servers whose tables hardly fit into memory, beside others that have all of it: a trainer sees no difference.
+// Servers whose tables hardly fit into memory, beside others that have all of it:
+// a trainer sees no difference.
 #include <doctest/doctest.h>
 
 #include <filesystem>

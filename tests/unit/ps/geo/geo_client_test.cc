@@ -118,7 +118,8 @@ TEST_CASE("every so many pushes a trainer exchanges by itself") {
   rows_of(*job.geo[1], 0, {1});
   rows_of(*job.geo[0], 0, {1});
   for (int step = 0; step < 6; ++step) push_rows(*job.geo[0], {1}, {1});
-  // The sixth push has waited for the exchange that the third has begun, which sent half of three pushes at least.
+  // The sixth push has waited for the exchange that the third has begun,
+  // which sent half of three pushes at least.
   exchange(*job.geo[1]);
   const float heard = rows_of(*job.geo[1], 0, {1})[0];
   CHECK(heard >= 1.5f);
@@ -150,8 +151,8 @@ TEST_CASE("threads of several trainers lose nothing: what servers lack of each i
       }
     }
   }
-  // What a copy has and the servers have not is its own: once both know all of the servers', mine + yours - theirs is
-  // everything.
+  // What a copy has and the servers have not is its own:
+  // once both know all of the servers', mine + yours - theirs is everything.
   exchange(*job.geo[0]);
   exchange(*job.geo[1]);
   exchange(*job.geo[0]);

@@ -1,5 +1,5 @@
-// A table whose rows hardly fit into memory and one that has all of it do the same: bit for bit, whatever is done to them
-// in whatever order, and while cuts of them are read.
+// A table whose rows hardly fit into memory and one that has all of it do the same: bit for bit, whatever is
+// done to them in whatever order, and while cuts of them are read.
 #include <doctest/doctest.h>
 
 #include <algorithm>

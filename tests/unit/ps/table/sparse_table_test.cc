@@ -251,7 +251,8 @@ TEST_CASE(
 }
 
 TEST_CASE("the row that Paddle 2.6.2 saved after an asynchronous step comes out of the same push") {
-  // Facts: `1 0 0 0.2 2 0 0.1 -0.2 0.00399995 0.81 0.998001 …`, then the rest untouched with the powers at the betas.
+  // Facts: `1 0 0 0.2 2 0 0.1 -0.2 0.00399995 0.81 0.998001 …`,
+  // then the rest untouched with the powers at the betas.
   TableConfig config = ctr_table(4, 0.1f);
   config.accessor.kind = Accessor::Kind::sparse;
   config.rule.kind = UpdateRule::Kind::pow_adam;

@@ -1,4 +1,5 @@
-// A program of its own, because it replaces operator new: once buffers have their size, a step allocates nothing.
+// A program of its own, because it replaces operator new:
+// once buffers have their size, a step allocates nothing.
 
 #include <atomic>
 #include <cstdlib>

@@ -155,7 +155,8 @@ std::vector<float> train_rows(const OptimizerConfig& config, bool is_sparse) {
 
 TEST_CASE("row gradients update as dense ones do, equal keys added up first") {
   for (const OptimizerConfig& config : configs()) {
-    // A weight that ftrl did not make goes when it is stepped without a gradient; adam's correction of rows is a step ahead.
+    // A weight that ftrl did not make goes when it is stepped without a gradient;
+    // adam's correction of rows is a step ahead.
     if (config.kind == Kind::ftrl || config.kind == Kind::adam) continue;
     INFO(to_string(config.kind));
     const auto rows = train_rows(config, true), dense = train_rows(config, false);
@@ -242,8 +243,8 @@ TEST_CASE("a schedule's variable is a factor of the learning rate") {
 
 namespace {
 
-/// What one step of sgd with rate 1 takes off a dense parameter of gradient (3, 4) and off a 3-row embedding whose rows 0 and 2
-/// get -6 and 2 · 4.
+/// What one step of sgd with rate 1 takes off a dense parameter of gradient (3, 4) and off a 3-row embedding
+/// whose rows 0 and 2 get -6 and 2 · 4.
 std::vector<float> steps_of(OptimizerConfig config) {
   config.learning_rate = 1.0;
   Program main, startup;

@@ -238,7 +238,8 @@ TEST_CASE("an end that is sent its own bytes back is not fooled") {
   End client(settings(Side::client));
   client.take(client.handshake.output(), 1000);
   CHECK(client.failure == "10.0.0.1:7777 has the wrong part: two launchers dialled each other");
-  // Both sides' openings are the server's own, with the role turned round; the proof comes back as it was sent.
+  // Both sides' openings are the server's own, with the role turned round;
+  // the proof comes back as it was sent.
   End server(settings(Side::server)), other(settings(Side::client));
   server.take(other.handshake.output(), 1000);
   std::string answer = server.handshake.output();

@@ -204,7 +204,8 @@ TEST_CASE(
     CountingClient client(*clients[0]);
     dataset::QueueDataset dataset(pooled_options({file}));
     run_pass(model.main, scope, dataset, plan, &client, {});
-    // Rows are pulled one step ahead, after the push of the step before; dense values as soon as they were pushed.
+    // Rows are pulled one step ahead, after the push of the step before;
+    // dense values as soon as they were pushed.
     const Calls ahead = {"pull dense", "pull rows",                                // for step 1
                          "pull rows",  "push dense", "pull dense", "push rows",    // for step 2, of step 1
                          "pull rows",  "push dense", "pull dense", "push rows",    // for step 3, of step 2
@@ -348,7 +349,8 @@ TEST_CASE("a pass says how long each stage and, when asked, each operator took, 
   std::map<std::string, int> seen;
   for (const auto& event : events) ++seen[event.at("name").get<std::string>()];
   CHECK(seen["compute"] == 6);
-  // By the thread, and by the thread that exchanges for it: rows, and the dense parameters of the model by themselves.
+  // By the thread, and by the thread that exchanges for it:
+  // rows, and the dense parameters of the model by themselves.
   CHECK(seen["push"] == 7 + 12);
   CHECK(seen["parse"] > 0);
   CHECK(seen["next batch"] == 7);

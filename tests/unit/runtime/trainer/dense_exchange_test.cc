@@ -1,4 +1,5 @@
-// A model of two large dense layers, whose gradients leave one after the other while the backward pass computes.
+// A model of two large dense layers, whose gradients leave one after the other
+// while the backward pass computes.
 #include "runtime/trainer/dense_exchange.h"
 
 #include <cstring>

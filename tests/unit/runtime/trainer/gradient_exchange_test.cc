@@ -1,4 +1,5 @@
-// Ranks as threads that train one model with a part of the examples each, beside one process with all of them.
+// Ranks as threads that train one model with a part of the examples each,
+// beside one process with all of them.
 
 #include "runtime/trainer/gradient_exchange.h"
 

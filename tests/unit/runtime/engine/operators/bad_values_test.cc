@@ -1,5 +1,5 @@
-// Values that no kernel may touch: shapes that only the run shows to disagree, kept values of another shape, sizes beyond
-// all memory, and the integer divisions at which the processor stops a program.
+// Values that no kernel may touch: shapes that only the run shows to disagree, kept values of another shape,
+// sizes beyond all memory, and the integer divisions at which the processor stops a program.
 
 #include <doctest/doctest.h>
 

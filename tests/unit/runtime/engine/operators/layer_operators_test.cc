@@ -1,4 +1,5 @@
-// Operators of layers: small cases worked out by hand, and what they refuse. Their gradients: gradient_test.cc.
+// Operators of layers: small cases worked out by hand, and what they refuse.
+// Their gradients: gradient_test.cc.
 
 #include <doctest/doctest.h>
 
@@ -165,7 +166,8 @@ TEST_CASE("a recurrence that cannot be names what disagrees") {
 
 namespace {
 
-/// An operator over inputs of these shapes; the batch is -1. The first `by_batch` of its outputs have a row for each example.
+/// An operator over inputs of these shapes; the batch is -1.
+/// The first `by_batch` of its outputs have a row for each example.
 struct Shaped {
   std::string type;
   std::vector<Shape> shapes;

@@ -1,5 +1,5 @@
-// What operators that pick, sort and repeat values refuse, and what they do at the edges; their values are compared with
-// Paddle's by tests/e2e/python/test_paddle_names.py.
+// What operators that pick, sort and repeat values refuse, and what they do at the edges; their values are
+// compared with Paddle's by tests/e2e/python/test_paddle_names.py.
 
 #include <algorithm>
 
@@ -23,7 +23,8 @@ struct Fed {
   Tensor tensor;
 };
 
-/// The text of the error with which a program of one operator ends, while it is built or while it runs; empty without one.
+/// The text of the error with which a program of one operator ends,
+/// while it is built or while it runs; empty without one.
 std::string error_of(const std::string& type, std::vector<Fed> inputs, const Attributes& attributes,
                      std::size_t outputs = 1) {
   Program program;

@@ -1,4 +1,5 @@
-// Networks with batch norm trained fused and unfused: every parameter, moment and fetched value bit for bit the same.
+// Networks with batch norm trained fused and unfused: every parameter,
+// moment and fetched value bit for bit the same.
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// Whole programs trained with and without each pass: every parameter, and what is fetched, bit for bit the same; with linear_sgd
-// but for the last bits.
+// Whole programs trained with and without each pass: every parameter, and what is fetched, bit for bit the
+// same; with linear_sgd but for the last bits.
 
 #include "runtime/engine/passes/passes.h"
 
