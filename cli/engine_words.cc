@@ -13,7 +13,7 @@
 namespace fleetrun::cli {
 namespace {
 
-/// "--gpus-per-node=8" → "gpus_per_node"; "" for what is no long flag.
+/// "--gpus-per-node=8" → "gpus_per_node"; "" for what is not a long flag.
 std::string name_of(const std::string& word) {
   if (!word.starts_with("--")) return {};
   std::string name = word.substr(2, word.find('=') - 2);

@@ -22,7 +22,7 @@ struct StreamedEvent {
   std::optional<int> exit_status;  // of job_ended
 };
 
-/// nullopt for a line that is no event (an answer to a request). Pure.
+/// nullopt for a line that is not an event (an answer to a request). Pure.
 std::optional<StreamedEvent> parse_streamed(std::string_view line);
 
 /// Waits for `fd` to have something to read, for a signal of the user's, or for `patience` to pass (negative:

@@ -92,7 +92,7 @@ CallTag tag_of(const Call& call, std::uint64_t number) noexcept;
 /// "all_reduce of 4 float32 (sum), its call 7"
 std::string to_string(const CallTag& tag);
 
-/// Throws: Error(config) for counts of another number than `size`, a root that is no rank, or no buffer where
+/// Throws: Error(config) for counts of a number other than `size`, a root out of range, or no buffer where
 /// there are elements. What the ranks disagree on is found when they meet.
 void check(const Call& call, int rank, int size);
 

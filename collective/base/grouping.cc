@@ -74,7 +74,7 @@ std::string_view to_string(Way way) noexcept {
 Way parse_way(const std::string& text) {
   for (const Way way : {Way::automatic, Way::shared_memory, Way::gloo})
     if (text == to_string(way)) return way;
-  throw Error(ErrorKind::config, "'" + printable(text) + "' is no way between ranks",
+  throw Error(ErrorKind::config, "'" + printable(text) + "' is not a transport between ranks",
               "set it to auto, shm or gloo");
 }
 

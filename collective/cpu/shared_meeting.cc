@@ -287,7 +287,7 @@ SharedMeeting join_host(const Place& place, Store& store, const std::string& nam
   if (value.starts_with("no ")) throw Error(ErrorKind::host, where(place) + "rank 0: " + value.substr(3));
   const std::size_t space = value.find(' ', 3);
   if (!value.starts_with("at ") || space != 3 + 2 * kNameBytes)
-    throw Error(ErrorKind::data, where(place) + "the store's " + name + "/memory is no address");
+    throw Error(ErrorKind::data, where(place) + "the store's " + name + "/memory is not an address");
   UniqueFd socket = make_socket();
   sockaddr_un address;
   const socklen_t size = address_of(value.substr(3, 2 * kNameBytes), address);

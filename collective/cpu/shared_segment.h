@@ -77,7 +77,7 @@ class SharedSegment {
  public:
   /// Throws: Error(host) when there is not enough memory.
   static SharedSegment make(const SharedShape& shape);
-  /// What rank 0 has passed. Throws: Error(data) when it is no sealed segment of this version.
+  /// What rank 0 has passed. Throws: Error(data) when it is not a sealed segment of this version.
   static SharedSegment attach(UniqueFd file);
   SharedSegment(SharedSegment&& other) noexcept;
   SharedSegment& operator=(SharedSegment&&) = delete;

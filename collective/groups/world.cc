@@ -140,8 +140,8 @@ class GroupStore : public Store {
 
 void World::State::meet() {
   if (options.rank < 0 || options.rank >= options.size)
-    throw Error(ErrorKind::config,
-                std::to_string(options.rank) + " is no rank of a world of " + std::to_string(options.size));
+    throw Error(ErrorKind::config, std::to_string(options.rank) + " is not a rank of a world of " +
+                                       std::to_string(options.size));
   if (options.host_key.empty()) options.host_key = own_host_key();
   if (options.size == 1) {
     hosts = {options.host_key};

@@ -81,7 +81,7 @@ class World {
   /// Throws: Error(timeout) naming the ranks that did not come, Error(config) where two say different things
   /// (secret, size, attempt, a rank twice), Error(network) where the store cannot be reached or served.
   static std::unique_ptr<World> join(WorldOptions options);
-  /// Leaves the job: that this process ends then is no failure. Communicators are destroyed before.
+  /// Leaves the job: that this process ends then is not a failure. Communicators are destroyed before.
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;

@@ -121,7 +121,8 @@ void StoreBook::greet(Client client, const StoreMessage& message) {
     return differs(name + " is of " + printable(message.name) + ", and rank 0 of " + attempt_,
                    "end what is left of the earlier start of the job");
   if (message.number < 0 || message.number >= size_)
-    return differs(std::to_string(message.number) + " is no rank of a job of " + std::to_string(size_), "");
+    return differs(std::to_string(message.number) + " is not a rank of a job of " + std::to_string(size_),
+                   "");
   if (clients_.contains(rank) || gone_.contains(rank))
     return differs(
         name + " is here already",

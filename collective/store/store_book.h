@@ -13,7 +13,7 @@
 //                   living                             neither left nor died): all values by rank
 //   missing         –              name     –          at once: the ranks that a gather still waits for
 //   announce        –              subject  text       never; all others get it as news
-//   leave           –              –        –          at once: its end is no failure from here on
+//   leave           –              –        –          at once: its end is not a failure from here on
 //   to a client
 //   answer, refused: the id of what was asked; refused has an ErrorKind in number, what in name,
 //                    a hint in value

@@ -48,7 +48,7 @@ class TcpStore : public Store {
   /// Throws: Error(network) where rank 0 cannot serve it or does not answer, Error(config) where it has
   /// another secret, size or attempt, or the rank is there already.
   explicit TcpStore(TcpStoreOptions options);
-  /// Leaves: the end of this rank is no failure then.
+  /// Leaves: the end of this rank is not a failure then.
   ~TcpStore() override;
   TcpStore(const TcpStore&) = delete;
   TcpStore& operator=(const TcpStore&) = delete;

@@ -32,7 +32,7 @@ struct ColumnarDatasetOptions {
 
 class ColumnarDataset : public BatchSource {
  public:
-  /// Opens the files. Throws: Error(data) naming a file that is no whole columnar file, Error(config) for one
+  /// Opens the files. Throws: Error(data) naming a file that is not a columnar file, Error(config) for one
   /// that does not have the slots.
   explicit ColumnarDataset(ColumnarDatasetOptions options);
   ~ColumnarDataset() override;

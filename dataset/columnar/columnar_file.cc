@@ -107,7 +107,7 @@ void ColumnarFile::check_ends(std::uint64_t& footer_bytes) {
   if (bytes_ < kColumnarHead.size() ||
       !read_all(file_.value(), std::span(head).first(kColumnarHead.size()), 0, path_) ||
       !is_text(head, kColumnarHead))
-    refuse_file(path_, "is no columnar file: it does not begin with " + std::string(kColumnarHead));
+    refuse_file(path_, "is not a columnar file: it does not begin with " + std::string(kColumnarHead));
   if (bytes_ < head.size() + end.size() || !read_all(file_.value(), head, 0, path_) ||
       !read_all(file_.value(), end, bytes_ - end.size(), path_) ||
       !is_text(std::span(end).last(kColumnarEnd.size()), kColumnarEnd))

@@ -21,7 +21,7 @@ namespace fleetrun::dataset {
 
 class ColumnarFile {
  public:
-  /// Checks all but the sections. Throws: Error(data) naming the file and why it is no whole columnar file.
+  /// Checks all but the sections. Throws: Error(data) with the file and why it is not a columnar file.
   explicit ColumnarFile(std::string path);
 
   const std::string& path() const noexcept { return path_; }

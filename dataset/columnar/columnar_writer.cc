@@ -94,7 +94,7 @@ struct ColumnarWriter::Column {
 ColumnarWriter::ColumnarWriter(std::string path, std::vector<Slot> slots, std::uint32_t block_rows)
     : path_(std::move(path)), partial_(path_ + ".partial") {
   if (slots.empty()) throw Error(ErrorKind::config, "a columnar file without slots");
-  if (block_rows == 0) throw Error(ErrorKind::config, "a columnar file with blocks of no rows");
+  if (block_rows == 0) throw Error(ErrorKind::config, "a columnar file with blocks without rows");
   for (const Slot& slot : slots) {
     if (slot.name.empty()) throw Error(ErrorKind::config, "a slot without a name");
     if (slot.width < 1)

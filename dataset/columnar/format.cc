@@ -59,7 +59,7 @@ Slot take_slot(Cursor& cursor) {
   const auto name = cursor.take_bytes(name_bytes);
   slot.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
   if (type > 1 || dense > 1 || zero != 0 || width < 1 || width > INT64_MAX || name.empty())
-    cursor.refuse("slot '" + printable(slot.name) + "' is of no kind that there is");
+    cursor.refuse("slot '" + printable(slot.name) + "' is of an unknown kind");
   slot.type = type == 1 ? SlotType::float32 : SlotType::int64;
   slot.dense = dense == 1;
   slot.width = static_cast<std::int64_t>(width);
@@ -82,7 +82,7 @@ ColumnarSection take_section(Cursor& cursor, const Slot& slot, std::uint64_t row
                           section.count_bytes == 4;
   if (cursor.take<std::uint16_t>() != 0 || !are_counts ||
       !is_width(section.value_bytes, slot.type == SlotType::float32))
-    cursor.refuse("slot '" + printable(slot.name) + "' has values of no size that there is");
+    cursor.refuse("slot '" + printable(slot.name) + "' has values of an unknown size");
   // In this order: the products must not overflow. Every row has a count or a value that takes room.
   if (section.values > most || rows > most || section.bytes(rows) > most)
     cursor.refuse("slot '" + printable(slot.name) + "' has more values than the file has room for");

@@ -13,8 +13,8 @@ ColumnarDatasetOptions columns_for_queue(const QueueDatasetOptions& options) {
   if (text != options.files.end())
     throw Error(
         ErrorKind::config,
-        printable(*text) + " is no columnar file, and others of the " + std::to_string(options.files.size()) +
-            " files are",
+        printable(*text) + " is not a columnar file, and others of the " +
+            std::to_string(options.files.size()) + " files are",
         "give set_filelist() files of one kind; fleetrun data convert makes columnar ones (.frc) of text");
   const std::string command = command_text(options.pipe);
   if (!command.empty())

@@ -204,7 +204,7 @@ void InMemoryDataset::shuffle_slots(const std::vector<std::string>& slots, std::
     const auto slot =
         std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.name == name; });
     if (slot == slots_.end())
-      throw Error(ErrorKind::config, "slots_shuffle: '" + name + "' is no slot of the dataset");
+      throw Error(ErrorKind::config, "slots_shuffle: '" + name + "' is not a slot of the dataset");
     if (slot->dense)
       throw Error(ErrorKind::config, "slots_shuffle: '" + name + "' is a dense slot",
                   "name slots with lod_level=1");

@@ -4,7 +4,7 @@
 //
 // What counts as failure, although all data may have been printed: an exit status other than 0, a signal, a
 // stage of the command's own pipeline that fails (bash runs with pipefail; a stage that ends by SIGPIPE
-// because a later one has read enough is no failure), and a background process that keeps the output open in
+// because a later one has read enough has not failed), and a background process that keeps the output open in
 // silence after the command has ended. Standard error is passed on to ours; its last lines become part of the
 // error.
 //
@@ -38,7 +38,7 @@ struct PipeCommandOptions {
   /// What the processes get, as "NAME=VALUE".
   std::vector<std::string> environment = {};
   int stop_fd = -1;
-  /// The longest silence on standard output that is no failure while somebody reads; 0: any.
+  /// The longest silence on standard output that is not a failure while somebody reads; 0: any.
   std::chrono::milliseconds timeout{0};
   std::chrono::milliseconds linger{5000};
 };

@@ -82,7 +82,7 @@ std::vector<std::string> expand(const Place& place) {
   const std::string text = place.text();
   const std::size_t dots = text.find("..");
   if (dots == std::string::npos) {
-    if (text.empty()) place.refuse("a name of no characters");
+    if (text.empty()) place.refuse("an empty name");
     return {text};
   }
   const std::string first = text.substr(0, dots), last = text.substr(dots + 2);
@@ -102,7 +102,7 @@ std::vector<std::string> names_in(const Place& list) {
   std::vector<std::string> names;
   for (const Place& item : list.items())
     for (std::string& name : expand(item)) names.push_back(std::move(name));
-  if (names.empty()) list.refuse("a list of no columns");
+  if (names.empty()) list.refuse("an empty list of columns");
   return names;
 }
 
@@ -141,7 +141,8 @@ class StepReader {
       place.allow_only({"modulo"});
       add(place, {.kind = StepKind::modulo, .modulo = place.at("modulo").whole()});
     } else {
-      place.refuse(place.shown() + " is no step", "known: bucket, hash, log, modulo, normalise, square_log");
+      place.refuse(place.shown() + " is not a step",
+                   "known: bucket, hash, log, modulo, normalise, square_log");
     }
   }
   ValueForm form() const noexcept { return form_; }
@@ -271,7 +272,7 @@ std::vector<SlotRule> slots_in(const Place& place, const std::vector<std::string
     slot.values.push_back(
         {.column = static_cast<std::size_t>(column - known.begin()), .missing = {}, .steps = steps[i]});
     if (place.has("missing")) slot.values.back().missing = missing_in(place.at("missing"), type);
-    if (slot.name.empty()) place.at("name").refuse("a name of no characters");
+    if (slot.name.empty()) place.at("name").refuse("an empty name");
   }
   return slots;
 }

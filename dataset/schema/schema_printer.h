@@ -29,7 +29,7 @@ class SchemaPrinter {
   void commit(std::size_t bytes) { rows_.commit(bytes); }
   void end_input() { rows_.end_input(); }
 
-  /// Prints the whole lines that wait; false at one that is no example:
+  /// Prints the whole lines that wait; false at one that is not an example:
   /// fault() says why, those before it are printed.
   bool print();
   const LineFault& fault() const noexcept { return rows_.fault(); }
@@ -44,7 +44,7 @@ class SchemaPrinter {
     bool is_hash = false;
     bool is_float = false;
     std::uint32_t column = 0;
-    std::uint32_t table = 0;  // of the cache, if it is no hash
+    std::uint32_t table = 0;  // of the cache, if it is not a hash
     ShortHash hash;
   };
   char* print_row(char* out);

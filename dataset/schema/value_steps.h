@@ -42,7 +42,7 @@ struct ShortHash {
 /// The rule as a ShortHash, if it is one.
 std::optional<ShortHash> short_hash(const ValueRule& rule, SlotType type);
 
-/// How many values of the schema are no ShortHash.
+/// How many values of the schema are not ShortHash.
 std::size_t long_rules(const Schema& schema);
 
 /// A rule made ready.

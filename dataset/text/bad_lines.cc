@@ -24,7 +24,7 @@ BadLinePolicy bad_line_policy_of(std::string_view text) {
   if (text == "fail") return {};
   const auto count = text.starts_with(skip) ? parse_integer(text.substr(skip.size())) : std::nullopt;
   if (!count || *count < 1)
-    throw Error(ErrorKind::config, "bad_line='" + printable(text) + "' is no way to treat bad lines",
+    throw Error(ErrorKind::config, "bad_line='" + printable(text) + "' is not a way to treat bad lines",
                 "it is fail, or skip:N for up to N bad lines, N above 0");
   return {.skip = static_cast<std::uint64_t>(*count)};
 }

@@ -1,4 +1,4 @@
-// --bad_line: what a line that is no example means.
+// --bad_line: what a line that is not an example means.
 #pragma once
 
 #include <cstdint>

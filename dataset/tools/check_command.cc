@@ -73,7 +73,7 @@ std::string check_help() {
              R"(usage: fleetrun data check FILE… --slots LIST [--pipe_command CMD] [--bad_line=fail|skip:N]
                             [--json]
 
-Reads files to their ends. Says which lines are no examples, as FILE:LINE:COLUMN with the slot and what is
+Reads files to their ends. Says which lines are not examples, as FILE:LINE:COLUMN with the slot and what is
 wrong, and for each slot how many values there are, how many a row has, how many are missing (int64: a row
 whose only value is 0; float32: nan), the least, the greatest, the mean of floats, and how many different ones
 there are: counted up to 4,096, estimated above (~). Its exit status is 1 where there is a bad line.

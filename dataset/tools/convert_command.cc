@@ -55,7 +55,8 @@ void make_directory(const std::string& out) {
   std::error_code error;
   std::filesystem::create_directories(out, error);
   if (!std::filesystem::is_directory(out))
-    throw Error(ErrorKind::host, printable(out) + " is no directory" + (error ? ": " + error.message() : ""),
+    throw Error(ErrorKind::host,
+                printable(out) + " is not a directory" + (error ? ": " + error.message() : ""),
                 "--out is a directory, or a file whose name ends in .frc");
 }
 

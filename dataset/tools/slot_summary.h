@@ -20,7 +20,7 @@ struct SlotSummary {
   /// Sparse int64: rows whose only value is 0, which is how MultiSlot files say that there is none.
   /// float32: nan.
   std::uint64_t missing = 0;
-  // Of ints; of floats those that are no nan.
+  // Of ints; of floats those that are not nan.
   std::int64_t least_int = std::numeric_limits<std::int64_t>::max();
   std::int64_t greatest_int = std::numeric_limits<std::int64_t>::min();
   float least = std::numeric_limits<float>::infinity();

@@ -47,7 +47,7 @@ enum class ChannelEnd {
   broken,       // it was cut: reset, timed out, closed within a message, changed on the way
   unreachable,  // there was no connection: nobody knows the name, nobody listens, no answer
   refused,      // the two can never agree: secrets, versions or settings differ
-  stranger,     // what is at the other end is no fleetrun
+  stranger,     // what is at the other end is not fleetrun
 };
 
 struct ChannelClosed {

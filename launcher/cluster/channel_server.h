@@ -28,10 +28,10 @@ struct ChannelLimits {
 
 struct StrangerCount {
   std::uint64_t turned_away = 0;  // since the last time
-  std::string last;               // of them, and why: "10.0.0.9:4711 is no fleetrun: it begins with 'GET /'"
+  std::string last;               // of them, and why: "10.0.0.9:4711 is not fleetrun: it begins with 'GET /'"
 };
 
-/// "turned 3 strangers away, lastly: 10.0.0.9:4711 is no fleetrun: …"
+/// "turned 3 strangers away, lastly: 10.0.0.9:4711 is not fleetrun: …"
 std::string to_string(const StrangerCount& count);
 
 /// The server may not be destroyed, nor stop to listen, from inside the last two.

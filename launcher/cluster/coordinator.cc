@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 UniqueFd listen_at(const Endpoint& endpoint) {
   const auto address = numeric_address(endpoint);
   if (!address)
-    throw Error(ErrorKind::host, endpoint.host + " is no address in digits",
+    throw Error(ErrorKind::host, endpoint.host + " is not an address in digits",
                 "give one of this host's addresses");
   UniqueFd socket = listening_socket(*address);
   if (!socket) refuse_to_listen(endpoint, errno);

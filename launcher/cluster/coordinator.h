@@ -1,4 +1,4 @@
-// The coordinator of a launcher that is no node of its job itself: the head of a host list, or of an engine's
+// The coordinator of a launcher that is not a node of its job: the head of a host list, or of an engine's
 // allocation. Listens, lets in the launchers that prove the job's secret,
 // and runs a CoordinatorCore for them.
 #pragma once

@@ -51,7 +51,7 @@ enum class Closing { closed, broken };
 struct CoordinatorSettings {
   std::string job_id, version;
   std::string run;   // drawn by whoever starts the first coordinator
-  std::string node;  // that it runs on; empty: it is no node of the job (the head of a host list)
+  std::string node;  // that it runs on; empty: it is not a node of the job (the head of a host list)
   NodeCount nodes;
   bool elastic = false;
   bool in_place = false;  // a change that loses no server stops nobody

@@ -59,7 +59,7 @@ void enter(State& state, Instant now) {
     if (state.stage != Stage::seeking) state.stage = Stage::dialing;
     state.dial_at = state.now;
   }
-  // What happened meanwhile is no reason to give up.
+  // What happened meanwhile is not a reason to give up.
   state.started += slept;
   if (state.lost_since) *state.lost_since += slept;
   state.heard = std::max(state.heard, state.now - state.settings.lease / 2);

@@ -63,7 +63,7 @@ struct State {
   WorldNews news;                    // the newest, epoch 0: none
   std::optional<WorldNews> pending;  // waits for its list
   std::shared_ptr<const World> world;
-  std::shared_ptr<const World> others;  // the newest list: where to look, though this node may be no member
+  std::shared_ptr<const World> others;  // the newest list: where to look; this node may not be a member
   std::string world_coordinator;
   std::vector<PastFailure> past;
   PodOffer offer;             // the newest
@@ -95,7 +95,7 @@ void finish(State& state, JobEnd end);
 
 // ---- member_uplink.cc: dialing, seeking ----
 void dial(State& state, const Place& place);
-/// The uplink is no more: what next?
+/// The uplink is gone: what next?
 void lost_uplink(State& state);
 void try_next(State& state);
 void redirected(State& state, const Redirect& redirect);

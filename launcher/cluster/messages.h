@@ -44,7 +44,7 @@ constexpr std::size_t kMostPods = 65'536;     // trainers or servers of one host
 struct Configuration {
   std::uint64_t epoch = 0;
   std::int32_t attempt = 0;
-  std::string coordinator;         // its node; empty: it is no node
+  std::string coordinator;         // its node; empty: it is not a node
   std::vector<std::string> nodes;  // by node rank
   bool operator==(const Configuration&) const = default;
 };
@@ -125,7 +125,7 @@ struct Standing {
 struct Welcome {
   std::string version;
   std::string run;
-  std::string coordinator;   // its node; empty: it is no node
+  std::string coordinator;   // its node; empty: it is not a node
   bool resumed = false;      // the node is what it was before this connection
   bool provisional = false;  // it waits for enough nodes, and may never find them
   std::int32_t beat_ms = 0, lease_ms = 0;
@@ -206,7 +206,7 @@ std::string_view name_of(const Message& message) noexcept;
 
 std::string encode(const Message& message);
 
-/// Throws: Error(data) for bytes that are no message, too short, too long, or beyond a limit.
+/// Throws: Error(data) for bytes that are not a message, too short, too long, or beyond a limit.
 Message decode(std::string_view bytes);
 
 /// A message for many: whoever sends it encodes it once.

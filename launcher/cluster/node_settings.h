@@ -11,7 +11,7 @@ namespace fleetrun::launcher {
 /// Whether members take the place of a coordinator that is lost by themselves.
 bool has_takeover(const Meeting& meeting) noexcept;
 
-/// Of a coordinator that is no node; `run`, `seed`, `node` and `own` are left to its owner.
+/// Of a coordinator that is not a node; `run`, `seed`, `node` and `own` are left to its owner.
 CoordinatorSettings coordinator_settings(const JobConfig& config);
 
 /// Without the endpoints.

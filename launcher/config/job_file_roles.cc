@@ -28,7 +28,7 @@ std::vector<std::size_t> roles_before(const JobFile& file, const JobFileRole& ro
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
       const auto meant = nearest(name, names);
-      refuse(role, "role '" + role.name + "' comes after '" + printable(name) + "', which is no role",
+      refuse(role, "role '" + role.name + "' comes after '" + printable(name) + "', which is not a role",
              meant ? "did you mean " + *meant + "?" : "the roles are " + join(names, ", "));
     }
     indices.push_back(static_cast<std::size_t>(found - names.begin()));

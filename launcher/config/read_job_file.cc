@@ -119,7 +119,7 @@ Readiness readiness_of(const Node& node) {
     const std::string text = text_of(value, "\"ready\"");
     const std::string fault = regex_fault(text);
     if (!fault.empty())
-      refuse(value, "'" + printable(text) + "' is no regular expression: " + printable(fault));
+      refuse(value, "'" + printable(text) + "' is not a regular expression: " + printable(fault));
     return {Readiness::Kind::log_line, text};
   }
   if (key != "descriptor") refuse_unknown(value, key, " of ready", {"port", "log", "descriptor"});
@@ -130,7 +130,7 @@ Readiness readiness_of(const Node& node) {
 void read_environment(const Node& node, JobFileRole& role) {
   for (const auto& [name, value] : need(node, Form::table, "a table", "{NAME = \"value\"}").fields) {
     if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos)
-      refuse(value, "'" + printable(name) + "' is no name of a variable");
+      refuse(value, "'" + printable(name) + "' is not a name of a variable");
     role.environment[name] = value.kind == Form::number ? value.text : text_of(value, "\"value\"");
   }
 }

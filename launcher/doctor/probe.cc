@@ -66,7 +66,7 @@ class Probe {
           if (const auto* order = std::get_if<remote::Order>(&frame->message)) on_question(order->bytes);
         }
       } catch (const Error&) {
-        return loop_.stop();  // what came are no frames
+        return loop_.stop();  // what came are not frames
       }
       read();
     });

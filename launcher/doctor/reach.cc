@@ -130,7 +130,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
     });
     error_code wrong;
     const auto address = asio::ip::make_address(target_.endpoint.host, wrong);
-    if (wrong) return fail_later("'" + target_.endpoint.host + "' is no address");
+    if (wrong) return fail_later("'" + target_.endpoint.host + "' is not an address");
     socket_.async_connect({address, target_.endpoint.port},
                           [self = shared_from_this()](const error_code& error) {
                             if (error) return self->finish(error.message());

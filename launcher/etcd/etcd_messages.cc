@@ -47,7 +47,7 @@ json compare_json(const EtcdCompare& compare) {
 
 json parsed(std::string_view text) {
   json value = json::parse(text, nullptr, false);
-  if (!value.is_object()) throw Error(ErrorKind::data, "etcd's answer is no JSON object");
+  if (!value.is_object()) throw Error(ErrorKind::data, "etcd's answer is not a JSON object");
   return value;
 }
 
@@ -58,7 +58,7 @@ std::int64_t integer_in(const json& object, const char* name) {
   if (found->is_number_integer()) return found->get<std::int64_t>();
   const auto value = found->is_string() ? parse_integer(found->get_ref<const std::string&>()) : std::nullopt;
   if (!value)
-    throw Error(ErrorKind::data, std::string("etcd's answer has a '") + name + "' that is no number");
+    throw Error(ErrorKind::data, std::string("etcd's answer has a '") + name + "' that is not a number");
   return *value;
 }
 
@@ -67,7 +67,7 @@ std::string bytes_in(const json& object, const char* name) {
   if (found == object.end()) return {};
   const auto value = found->is_string() ? from_base64(found->get_ref<const std::string&>()) : std::nullopt;
   if (!value)
-    throw Error(ErrorKind::data, std::string("etcd's answer has a '") + name + "' that is no base64");
+    throw Error(ErrorKind::data, std::string("etcd's answer has a '") + name + "' that is not base64");
   return *value;
 }
 
@@ -82,7 +82,7 @@ const json& object_in(const json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end()) return kNone;
   if (!found->is_object())
-    throw Error(ErrorKind::data, std::string("etcd's answer has a '") + name + "' that is no object");
+    throw Error(ErrorKind::data, std::string("etcd's answer has a '") + name + "' that is not an object");
   return *found;
 }
 
@@ -91,12 +91,12 @@ const json& list_in(const json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end()) return kNone;
   if (!found->is_array())
-    throw Error(ErrorKind::data, std::string("etcd's answer has a '") + name + "' that is no list");
+    throw Error(ErrorKind::data, std::string("etcd's answer has a '") + name + "' that is not a list");
   return *found;
 }
 
 EtcdEntry entry_in(const json& object) {
-  if (!object.is_object()) throw Error(ErrorKind::data, "etcd's answer has an entry that is no object");
+  if (!object.is_object()) throw Error(ErrorKind::data, "etcd's answer has an entry that is not an object");
   return {.key = bytes_in(object, "key"),
           .value = bytes_in(object, "value"),
           .created = integer_in(object, "create_revision"),
@@ -171,7 +171,7 @@ EtcdRequest watch_key(std::string_view key, std::int64_t revision) {
 }
 
 EtcdRequest log_in(std::string_view user, std::string_view password) {
-  // Bytes that are no UTF-8 cannot be said in JSON: etcd gets them replaced, and refuses the login.
+  // Bytes that are not UTF-8 cannot be said in JSON: etcd gets them replaced, and refuses the login.
   const json body = {{"name", user}, {"password", password}};
   return {"/v3/auth/authenticate", body.dump(-1, ' ', false, json::error_handler_t::replace)};
 }
@@ -231,7 +231,7 @@ EtcdWatchNews watch_news_in(std::string_view line) {
   news.ended = canceled != result.end() && canceled->is_boolean() && canceled->get<bool>();
   news.reason = printable(text_in(result, "cancel_reason"), kLongestReason);
   for (const json& event : list_in(result, "events")) {
-    if (!event.is_object()) throw Error(ErrorKind::data, "etcd's answer has an event that is no object");
+    if (!event.is_object()) throw Error(ErrorKind::data, "etcd's answer has an event that is not an object");
     news.changes.push_back({text_in(event, "type") == "DELETE", entry_in(object_in(event, "kv"))});
   }
   return news;

@@ -78,10 +78,10 @@ EtcdRequest run_transaction(const EtcdTransaction& transaction);
 EtcdRequest watch_key(std::string_view key, std::int64_t revision);
 EtcdRequest log_in(std::string_view user, std::string_view password);
 
-/// nullopt: the answer is no failure.
+/// nullopt: the answer is not a failure.
 std::optional<EtcdFailure> failure_in(int http_status, std::string_view body);
 
-// Throw: Error(data) for what is no such answer.
+// Throw: Error(data) for what is not such an answer.
 EtcdAnswer answer_in(std::string_view body);
 /// The seconds that a lease has from now; 0: there is no such lease any more.
 std::int64_t time_to_live_in(std::string_view body);

@@ -14,7 +14,7 @@ class HttpAnswer {
   explicit HttpAnswer(std::size_t most_bytes);
   ~HttpAnswer();
 
-  /// Throws: Error(network) for what is no HTTP answer, or one that is too large.
+  /// Throws: Error(network) for what is not an HTTP answer, or one that is too large.
   void take(std::string_view bytes);
   /// The connection has ended. Throws: Error(network) when the answer is not whole.
   void end();

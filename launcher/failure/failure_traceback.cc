@@ -78,7 +78,7 @@ bool is_frame(std::string_view text) {
 }
 
 /// The lines that belong to the exception whose line is `at`. Nothing marks the end of a message: what goes
-/// on for long is no message, but what the process wrote next.
+/// on for long is not a message, but what the process wrote next.
 void read_message(const Lines& lines, std::size_t at, std::string_view prefix, Traceback& traceback) {
   traceback.exception = without_prefix(lines[at], prefix);
   traceback.message = traceback.exception;

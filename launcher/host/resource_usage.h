@@ -33,7 +33,7 @@ struct ProcStat {
   bool operator==(const ProcStat&) const = default;
 };
 
-/// Pure. nullopt when `text` is no such line. The program's name may hold blanks and brackets.
+/// Pure. nullopt when `text` is not such a line. The program's name may hold blanks and brackets.
 std::optional<ProcStat> parse_proc_stat(std::string_view text) noexcept;
 
 /// The sum for each of `pids`. Pure.

@@ -360,7 +360,7 @@ void JobState::decide_group(const Explained& event, Actions& actions) {
   actions.push_back(Sweep{});
 }
 
-/// A process has ended, and it was no failure, or one that no longer matters.
+/// A process has ended, and it was not a failure, or one that no longer matters.
 void JobState::after_end(Actions& actions) {
   if (undisturbed()) {
     for (std::size_t role = 0; role < roles_.size(); ++role) {

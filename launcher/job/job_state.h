@@ -23,7 +23,7 @@
 //
 // The first failure of an attempt stops all others (of a role that is restarted alone: none). What those
 // others then end with is a consequence. Which failure was the root is said by Explained, which comes once
-// all have ended. A role that `serves` is not waited for; when such a process ends well, that is no failure.
+// all have ended. A role that `serves` is not waited for; when such a process ends well, it has not failed.
 // Each process has the grace of its role between being asked to stop and being killed.
 // A second request to stop kills at once.
 #pragma once

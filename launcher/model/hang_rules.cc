@@ -15,7 +15,7 @@ constexpr milliseconds kShortestPeriod{20}, kLongestPeriod{5'000};
 constexpr int kLooksPerTimeout = 10;
 constexpr int kLateLooks = 2;  // a pause between looks counts as this many at most
 
-// Less than this is no work: the kernel counts in ticks of 10 ms, and a waiting interpreter or a thread that
+// Less than this is not work: the kernel counts in ticks of 10 ms, and a waiting interpreter or a thread that
 // wakes up to look at the clock uses some parts of a thousand of a core.
 constexpr double kLeastCpuSeconds = 0.02;
 constexpr double kLeastCpuShare = 0.01;

@@ -24,7 +24,7 @@ std::vector<std::string> devices_of(const RemoteHost& host) {
   return devices;
 }
 
-/// The name ends at the first ':' that is no part of an IPv6 address in brackets.
+/// The name ends at the first ':' that is not part of an IPv6 address in brackets.
 std::pair<std::string, std::string> name_and_devices(std::string_view flag, std::string_view part) {
   const bool bracketed = part.starts_with('[') && part.find(':') < part.find(']');
   const std::size_t close = bracketed ? part.find(']') : std::string_view::npos;

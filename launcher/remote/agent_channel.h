@@ -122,7 +122,7 @@ class ChannelDecoder {
 
   void append(std::string_view bytes) { buffer_.append(bytes); }
   /// The next whole frame, or nullopt until more bytes have come.
-  /// Throws: Error(data) when the bytes are no frames, or too long, or there is too much noise.
+  /// Throws: Error(data) when the bytes are not frames, or too long, or there is too much noise.
   std::optional<Addressed> next();
   /// The marker has come.
   bool marked() const noexcept { return marked_; }

@@ -1,4 +1,4 @@
-// The coordinator of a job over a list of hosts: here, in the head, which is no member itself.
+// The coordinator of a job over a list of hosts: here, in the head, which is not a member itself.
 #pragma once
 
 #include "launcher/remote/head.h"

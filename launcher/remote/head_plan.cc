@@ -156,7 +156,7 @@ LaunchOrder order_for(const RemoteHost& host, const Options& options, const JobC
 /// the user's own number of trainers counts more.
 RemoteHosts hosts_of_slurm(const JobConfig& config, const Environ& environ, std::vector<std::string>& srun) {
   const auto allocation = slurm_allocation(environ);
-  if (!allocation) refuse("this is no allocation of Slurm's any more", "");
+  if (!allocation) refuse("this is no longer an allocation of Slurm's", "");
   RemoteHosts found;
   found.hosts = slurm_hosts(*allocation);
   srun = srun_command(*allocation, found.hosts.size());

@@ -23,7 +23,7 @@ class LinkListener {
   virtual ~LinkListener() = default;
   virtual void on_frame(Addressed frame) = 0;
   /// The last call. `said`: the end of what the command wrote on standard error; `garbled`: why the bytes
-  /// that came were no frames, which ended the command.
+  /// that came were not frames, which ended the command.
   virtual void on_closed(int exit_status, const std::string& said, const std::string& garbled) = 0;
 };
 

@@ -27,7 +27,7 @@ class SrunMerger {
   explicit SrunMerger(std::uint32_t hosts) : hosts_(hosts) {}
 
   /// Throws: Error(data) for a line of a host that is not there,
-  /// for one that cannot be read, and for bytes that are no frames.
+  /// for one that cannot be read, and for bytes that are not frames.
   std::string merge(std::string_view bytes);
   /// What others wrote since the last call, cut to its end.
   std::string take_noise() { return std::move(noise_); }

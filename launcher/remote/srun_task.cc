@@ -67,7 +67,7 @@ Environ environment_of_agent(Environ environment) {
 std::uint32_t number_of_host(const Environ& environment) {
   const auto allocation = slurm_allocation(environment);
   if (!allocation || !allocation->step)
-    throw Error(ErrorKind::config, "this is no task of srun's",
+    throw Error(ErrorKind::config, "this is not a task of srun's",
                 "fleetrun starts it by itself in an allocation of Slurm's: fleetrun train.py");
   return static_cast<std::uint32_t>(allocation->step->node);
 }

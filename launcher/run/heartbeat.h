@@ -41,7 +41,7 @@ class HeartbeatParser {
   void on_line(std::string_view line);
 
   Heartbeat heartbeat_;
-  std::string partial_;  // bounded; the rest of a line that is too long is no step
+  std::string partial_;  // bounded; the rest of a line that is too long is not a step
 };
 
 /// The channels of a job's processes.

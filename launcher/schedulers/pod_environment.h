@@ -46,7 +46,7 @@ struct PodEnvironment {
   bool operator==(const PodEnvironment&) const = default;
 };
 
-/// `asked` is --nnodes where the user gave it. nullopt: this is no pod of a job of several, or it does not
+/// `asked` is --nnodes where the user gave it. nullopt: this is not a pod of a job of several, or it does not
 /// say enough. Throws: Error(config) for variables that disagree; the message names them.
 std::optional<PodEnvironment> pod_environment(const Environ& environ, std::optional<NodeCount> asked);
 

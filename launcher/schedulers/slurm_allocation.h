@@ -45,7 +45,7 @@ struct SlurmAllocation {
 
 enum class SlurmPart { alone, head, node };
 
-/// nullopt: this is no allocation of Slurm's.
+/// nullopt: this is not an allocation of Slurm's.
 /// Throws: Error(config) for variables that are missing, that cannot be read or that disagree, and for more
 /// hosts than kMostNamedHosts. The message names the variable and its value.
 std::optional<SlurmAllocation> slurm_allocation(const Environ& environ);

@@ -28,7 +28,7 @@ class ControlHandler {
  public:
   virtual ~ControlHandler() = default;
   /// As after a SIGTERM. While a stop is under way it changes nothing, unless `now`:
-  /// asking twice is no reason to kill.
+  /// asking twice is not a reason to kill.
   virtual void request_stop(const StopRequest& request) = 0;
   /// To the processes that live, of those named.
   virtual void request_signal(const SignalRequest& request) = 0;

@@ -241,7 +241,7 @@ std::string answer_http(std::string_view head, const std::function<std::string()
   const std::string_view line = head.substr(0, head.find("\r\n"));
   const std::size_t first = line.find(' '), second = line.find(' ', first == line.npos ? first : first + 1);
   if (second == line.npos || !line.substr(second + 1).starts_with("HTTP/1."))
-    return http("400 Bad Request", kPlain, "this is no request\n");
+    return http("400 Bad Request", kPlain, "this is not a request\n");
   const std::string_view method = line.substr(0, first);
   std::string_view path = line.substr(first + 1, second - first - 1);
   path = path.substr(0, path.find('?'));

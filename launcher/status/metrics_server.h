@@ -26,7 +26,7 @@ struct MetricsAddress {
   bool operator==(const MetricsAddress&) const = default;
 };
 
-/// Pure. Throws: Error(usage) for what is no address.
+/// Pure. Throws: Error(usage) for what is not an address.
 MetricsAddress parse_metrics_address(std::string_view text);
 
 class MetricsServer {

@@ -122,7 +122,7 @@ void BlockWriter::flush_block() {
   std::memcpy(block_.data(), &head, sizeof head);
   digest_.add(block_);
   write_all(file_.value(), block_.data(), block_.size(), path_);
-  // The disk begins now with what it would otherwise only get at the end; that it cannot is no error.
+  // The disk begins now with what it would otherwise only get at the end; that it cannot is not an error.
   if (blocks_ % kBlocksOnTheWay == 0) {
     ::sync_file_range(file_.value(), static_cast<off_t>(begun_),
                       static_cast<off_t>(bytes_ + block_.size() - begun_), SYNC_FILE_RANGE_WRITE);

@@ -106,7 +106,7 @@ std::string_view to_string(Encoding encoding) noexcept {
 Encoding encoding_of(std::string_view name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);
   if (found != kNames.end()) return static_cast<Encoding>(found - kNames.begin());
-  throw Error(ErrorKind::config, "'" + std::string(name) + "' is no encoding of rows and gradients",
+  throw Error(ErrorKind::config, "'" + std::string(name) + "' is not an encoding of rows and gradients",
               "set it to float32, fp16, bf16 or int8");
 }
 

@@ -66,7 +66,7 @@ inline constexpr std::uint16_t kVersion = 4;
 /// The thread of a push that is part of no step: an empty one, where a server has had the step from the
 /// process before (ps/base/fast_forward.h), so that the client's numbers have no gaps.
 inline constexpr std::uint32_t kNoStep = 0xffffffff;
-/// The rank of who looks on and is no trainer (fleetrun ps, ps/client/client.h).
+/// The rank of who looks on and is not a trainer (fleetrun ps, ps/client/client.h).
 inline constexpr std::uint32_t kObserver = 0xffffffff;
 /// Longest message either side takes: 1 GiB. A batch of a million keys of width 64 is a quarter of it.
 inline constexpr std::size_t kLongestMessage = std::size_t{1} << 30;

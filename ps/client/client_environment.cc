@@ -19,7 +19,8 @@ std::chrono::milliseconds deadline_of(const Environ& environ) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (error == std::errc() && end == text.data() + text.size() && seconds >= 0 && seconds <= kLongest)
     return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
-  throw Error(ErrorKind::config, std::string(kDeadline) + "=" + printable(text) + " is no number of seconds",
+  throw Error(ErrorKind::config,
+              std::string(kDeadline) + "=" + printable(text) + " is not a number of seconds",
               "set it to how long a pull or a push may take, or to 0");
 }
 

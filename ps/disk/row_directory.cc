@@ -1,5 +1,5 @@
 // A directory is a leftover when all of this holds: its name is one of ours, it and its `owner` file belong
-// to this user and are no links, the file starts as we start it and names this host, and nobody holds the
+// to this user and are not links, the file starts as we start it and names this host, and nobody holds the
 // lock on it. The lock is taken before the file gets its name, so that no directory in use can look like a
 // leftover. Only `owner` and `rows` are removed: a directory that has anything else stays, with that.
 #include "ps/disk/row_directory.h"

@@ -17,7 +17,7 @@ std::chrono::milliseconds seconds_of(const Environ& environ, const std::string& 
   if (text.empty()) return std::chrono::seconds(standard);
   const std::optional<std::int64_t> seconds = parse_integer(text);
   if (seconds && *seconds >= 0 && *seconds <= kLongest) return std::chrono::seconds(*seconds);
-  throw Error(ErrorKind::config, name + "=" + printable(text) + " is no number of seconds",
+  throw Error(ErrorKind::config, name + "=" + printable(text) + " is not a number of seconds",
               "write whole seconds, up to a week: " + name + "=" + std::to_string(standard));
 }
 
@@ -42,7 +42,8 @@ Durability durability_of(const Environ& environ) {
   if (sync == "power") {
     out.sync = LogSync::power;
   } else if (sync != "process" && !sync.empty()) {
-    throw Error(ErrorKind::config, "FLEETRUN_PS_LOG_SYNC=" + printable(sync) + " is no way to keep the log",
+    throw Error(ErrorKind::config,
+                "FLEETRUN_PS_LOG_SYNC=" + printable(sync) + " is not a way to keep the log",
                 "set it to process, or to power to survive the end of the host too");
   }
   return out;

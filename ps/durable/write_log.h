@@ -86,7 +86,7 @@ struct ReplayedLog {
 };
 
 /// Calls `take` with each record of the segments from `first` on, in order, and cuts off what the last one
-/// has unanswered. No segment is no record. Throws: Error(data) naming the file
+/// has unanswered. No segment is not a record. Throws: Error(data) naming the file
 /// and the byte where records are missing or damaged.
 ReplayedLog replay_log(const std::string& directory, std::uint64_t first,
                        const std::function<void(LogRecord&)>& take);

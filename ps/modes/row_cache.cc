@@ -131,7 +131,7 @@ RowCacheOptions row_cache_of(const Environ& environ) {
   const std::string text = environ.value_or("FLEETRUN_PS_CACHE", "0");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.steps);
   if (error == std::errc() && end == text.data() + text.size()) return out;
-  throw Error(ErrorKind::config, "FLEETRUN_PS_CACHE=" + printable(text) + " is no number of steps",
+  throw Error(ErrorKind::config, "FLEETRUN_PS_CACHE=" + printable(text) + " is not a number of steps",
               "set it to how many steps old a row may be, or to 0");
 }
 

@@ -129,7 +129,7 @@ class ServerCall {
       return stream_.Finish({grpc::StatusCode::UNIMPLEMENTED, "not a method of a parameter server"},
                             &finished_);
     }
-    if (!find_session()) return refuse("a call of no session");
+    if (!find_session()) return refuse("a call without a session");
     stream_.Read(&request_, &read_);
   }
 

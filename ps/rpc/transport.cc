@@ -18,7 +18,8 @@ Transport transport_of(const Environ& environ) {
   if (wanted == "shm") return Transport::shared_memory;
   if (wanted == "unix") return Transport::unix_socket;
   if (wanted == "tcp") return Transport::tcp;
-  throw Error(ErrorKind::config, "FLEETRUN_PS_TRANSPORT=" + wanted + " is no way to a parameter server",
+  throw Error(ErrorKind::config,
+              "FLEETRUN_PS_TRANSPORT=" + wanted + " is not a transport to a parameter server",
               "set it to auto, shm, unix or tcp");
 }
 

@@ -1,4 +1,4 @@
-// zlib reads a file that is no gzip file as it is.
+// zlib reads a file that is not a gzip file as it is.
 #include "ps/saving/gzip_text.h"
 
 #include <zlib.h>

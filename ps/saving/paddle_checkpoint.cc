@@ -91,7 +91,7 @@ std::vector<float> numbers_in(std::string_view line) {
   while (!line.empty()) {
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), out.emplace_back());
     if (error != std::errc())
-      throw Error(ErrorKind::data, "'" + std::string(line.substr(0, 60)) + "' is no number");
+      throw Error(ErrorKind::data, "'" + std::string(line.substr(0, 60)) + "' is not a number");
     line.remove_prefix(static_cast<std::size_t>(end - line.data()));
     const std::size_t next = line.find_first_not_of(" \r");
     line.remove_prefix(next == std::string_view::npos ? line.size() : next);

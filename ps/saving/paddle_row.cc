@@ -125,7 +125,7 @@ void PaddleRows::parse(std::string_view line, Row& row) const {
   while (good && left.find_first_not_of(" \r") != std::string_view::npos) {
     good = take_number(left, numbers.emplace_back());
   }
-  if (!good) throw Error(ErrorKind::data, "'" + std::string(line.substr(0, 60)) + "' is no row");
+  if (!good) throw Error(ErrorKind::data, "'" + std::string(line.substr(0, 60)) + "' is not a row");
   const std::size_t more = config_.width - 1;
   const std::size_t shorter = kFirstNumbers + numbers_of(rule_of_column0().kind, 1);
   const std::size_t longer = shorter + more + numbers_of(config_.rule.kind, more);

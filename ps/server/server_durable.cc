@@ -99,7 +99,7 @@ void Server::State::go_on(bool is_same_run) {
   LoadedTables found = load_tables(durable->directory, place, options.tables);
   const auto mine = std::ranges::find(found.named, kName, &NamedBytes::name);
   if (mine == found.named.end())
-    throw Error(ErrorKind::data, durable->directory + ": the save in it is no checkpoint of a server");
+    throw Error(ErrorKind::data, durable->directory + ": the save in it is not a checkpoint of a server");
   KeptState kept = parse_kept_state(mine->bytes);
   tables = std::move(found.tables);
   gate.restore(std::move(kept.histories));

@@ -1,5 +1,5 @@
 // What a server has done so far, and who only looks on: an observer has proved the job's secret, as everybody
-// has, and is no trainer. Nobody waits for it, it keeps no job alive,
+// has, and is not a trainer. Nobody waits for it, it keeps no job alive,
 // and it changes nothing that training depends on.
 #include <algorithm>
 #include <cstring>

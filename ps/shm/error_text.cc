@@ -27,7 +27,7 @@ Error decode_error(std::span<const std::byte> bytes) {
   const auto kind = reader.value<std::uint32_t>();
   const auto contexts = reader.value<std::uint32_t>();
   if (kind > static_cast<std::uint32_t>(ErrorKind::data))
-    throw Error(ErrorKind::data, "an error of no known kind");
+    throw Error(ErrorKind::data, "an error of an unknown kind");
   const std::string what = wire::read_text(reader);
   const std::string hint = wire::read_text(reader);
   Error out(static_cast<ErrorKind>(kind), what, hint);

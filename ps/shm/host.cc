@@ -147,7 +147,7 @@ std::optional<ShmEntry> Connection::next() {
           count_call();
           return entry;
         }
-        if (entry->kind != ShmKind::release) throw Error(ErrorKind::data, "an entry of no known kind");
+        if (entry->kind != ShmKind::release) throw Error(ErrorKind::data, "an entry of an unknown kind");
         release(entry->offset);
       }
       if (stopping_ || requests_.wait(socket_.value(), stop_.value()) != ShmWoken::entry) break;

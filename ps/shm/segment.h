@@ -99,7 +99,7 @@ class ShmSegment {
  public:
   /// Makes one with `bytes` for the messages of each direction. Throws: Error(host).
   static ShmSegment make(std::uint64_t bytes);
-  /// Takes over what the other side made. Throws: Error(data) when it is no sealed segment of this version.
+  /// Takes over what the other side made. Throws: Error(data) unless it is a sealed segment of this version.
   static ShmSegment attach(ShmFiles files);
   ~ShmSegment();
   ShmSegment(ShmSegment&& other) noexcept;

@@ -1,5 +1,5 @@
 // What happens where trainers meet, as a server's log keeps it: told again in the same order to another
-// Meeting, it makes that one what this one was. What a trainer waits for is no event: it asks again.
+// Meeting, it makes that one what this one was. What a trainer waits for is not an event: it asks again.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ class Environ;
 
 namespace fleetrun::ps {
 
-/// 0 for none. Throws: Error(config) for a value that is no amount.
+/// 0 for none. Throws: Error(config) for a value that is not an amount.
 std::uint64_t memory_limit_of(const Environ& environ);
 
 /// Bytes of this process that are in memory.

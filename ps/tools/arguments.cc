@@ -90,7 +90,7 @@ std::uint64_t key_of(const std::string& word) {
   const auto read =
       is_negative ? std::from_chars(word.data(), end, negative) : std::from_chars(word.data(), end, key);
   if (word.empty() || read.ec != std::errc() || read.ptr != end)
-    refuse("'" + printable(word) + "' is no key: a whole number of 64 bits");
+    refuse("'" + printable(word) + "' is not a key: a whole number of 64 bits");
   return is_negative ? static_cast<std::uint64_t>(negative) : key;
 }
 
@@ -109,7 +109,7 @@ void take_flag(Words& words, ToolRequest& request) {
   } else if (flag == "--timeout") {
     const std::string value = words.value();
     const auto time = parse_duration_ms(value);
-    if (!time || *time == 0) refuse("--timeout=" + printable(value) + " is no time");
+    if (!time || *time == 0) refuse("--timeout=" + printable(value) + " is not a time");
     request.timeout = std::chrono::milliseconds(*time);
   } else if (flag == "--mode") {
     const std::string value = words.value();

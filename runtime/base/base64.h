@@ -8,7 +8,7 @@
 namespace fleetrun {
 
 std::string base64(std::string_view bytes);
-/// nullopt: `text` is no base64.
+/// nullopt: `text` is not base64.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace fleetrun

@@ -1,5 +1,5 @@
 // A 64-bit digest of bytes that arrive in parts: XXH64 with seed 0 (its published specification,
-// doc/xxhash_spec.md of version 0.1.1). It tells files apart and finds accidents; it is no defence against
+// doc/xxhash_spec.md of version 0.1.1). It tells files apart and finds accidents; it is not a defence against
 // who wants two files to look alike.
 #pragma once
 

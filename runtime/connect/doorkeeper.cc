@@ -200,7 +200,7 @@ Progress Doorkeeper::State::serve(Visitor& visitor) {
   const ssize_t count = ::recv(visitor.connection.value(), block, sizeof block, 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Progress::waits;
   if (count <= 0) {
-    // Who only looks whether somebody listens here is no news:
+    // Who only looks whether somebody listens here is not news:
     // fleetrun does so, before it says that a server is ready.
     if (visitor.has_spoken) turn_away(visitor, "it left without a proof of the job's secret");
     return Progress::gone;

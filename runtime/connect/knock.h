@@ -31,7 +31,7 @@ struct KnockSettings {
   std::function<std::string(int)> inspect = {};
 };
 
-/// What "host:port" stands for. Nothing: `why_not` says why. Throws: Error(config) for what is no endpoint.
+/// What "host:port" stands for. Nothing: `why_not` says why. Throws: Error(config) unless it is an endpoint.
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 Addresses look_up(const std::string& endpoint, std::string& why_not);
 /// One of them, in turn.

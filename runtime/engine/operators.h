@@ -19,7 +19,7 @@
 namespace fleetrun::engine {
 
 std::string_view to_string(DataType type) noexcept;
-/// Throws: Error(config) for a name that is no type.
+/// Throws: Error(config) for a name that is not a type.
 DataType parse_data_type(std::string_view name);
 /// "[-1, 400]".
 std::string to_string(const Shape& shape);

@@ -95,7 +95,7 @@ ModelFile read_model(const std::string& path) {
   const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   const json text = json::parse(bytes, nullptr, false);
   if (!text.is_object() || text.value("format", json()) != kFormat)
-    throw Error(ErrorKind::data, path + " is no program of fleetrun",
+    throw Error(ErrorKind::data, path + " is not a program of fleetrun",
                 "a .pdmodel that Paddle wrote holds Paddle's operators; save it with fleetrun's "
                 "save_inference_model");
   try {

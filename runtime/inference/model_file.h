@@ -19,7 +19,7 @@ struct ModelFile {
   std::vector<ps::TableConfig> tables;
 };
 
-/// Throws: Error(data) naming the file, for one that cannot be read, is no such file,
+/// Throws: Error(data) naming the file, for one that cannot be read, is not such a file,
 /// or whose operators do not fit together.
 ModelFile read_model(const std::string& path);
 

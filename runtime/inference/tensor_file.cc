@@ -65,7 +65,7 @@ class Reader {
     std::string text(length, '\0');
     read_at(sizeof length, text.data(), length);
     json header = json::parse(text, nullptr, false);
-    if (!header.is_object()) fail("its header is no JSON object");
+    if (!header.is_object()) fail("its header is not a JSON object");
     return header;
   }
 

@@ -111,7 +111,7 @@ ArrayView::ArrayView(const py::capsule& capsule, std::uintptr_t stream) {
   if (!type) {
     throw Error(ErrorKind::config,
                 "the array's elements (DLPack code " + std::to_string(tensor.type.code) + ", " +
-                    std::to_string(tensor.type.bits) + " bits) are of no type that collectives have",
+                    std::to_string(tensor.type.bits) + " bits) have a type that collectives do not support",
                 "use float16, bfloat16, float32, float64, int8, int16, int32, int64 or uint8");
   }
   const auto count = contiguous_count(tensor);

@@ -26,7 +26,7 @@ std::string random_bytes(std::size_t count);
 /// 32 bytes. Throws: Error(host) where libcrypto is missing.
 std::string hmac_sha256(std::string_view key, std::string_view data);
 
-/// False at once when the lengths differ, which are no secret;
+/// False at once when the lengths differ, which are not secret;
 /// otherwise after the same time for all contents.
 bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 

@@ -100,7 +100,7 @@ std::size_t Handshake::receive(std::string_view bytes) {
 bool Handshake::take_opening() {
   const std::size_t seen = std::min(received_.size(), kMagic.size());
   if (std::string_view(received_).substr(0, seen) != kMagic.substr(0, seen))
-    throw Error(ErrorKind::data, settings_.peer + " is no fleetrun: it begins with '" +
+    throw Error(ErrorKind::data, settings_.peer + " is not fleetrun: it begins with '" +
                                      printable(std::string_view(received_).substr(0, 16)) + "'");
   Fields fields(received_);
   fields.take(kMagic.size());

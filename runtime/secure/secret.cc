@@ -43,7 +43,7 @@ int hex_value(char digit) {
   return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
-/// The bytes that digits of `bits` each stand for; false where one is no digit.
+/// The bytes that digits of `bits` each stand for; false where one is not a digit.
 bool decode_digits(std::string_view digits, int bits, int (*value_of)(char), std::string& bytes) {
   unsigned held = 0;
   int held_bits = 0;

@@ -47,7 +47,7 @@ class TlsSession {
 
   /// Takes what came from the network; what it says is in plain() afterwards.
   /// Throws: Error(config) where the other side's certificate is of another secret, Error(data) for anything
-  /// that is no TLS. What output() has then is still to be sent.
+  /// that is not TLS. What output() has then is still to be sent.
   void receive(std::string_view bytes);
   /// Takes what is to be said to the other side. Only when established.
   void write(std::string_view plain);

@@ -24,7 +24,7 @@ struct Series {
 /// By the name of what was fetched.
 using Curves = std::map<std::string, std::vector<Series>>;
 
-/// Adds what `text` has as a series of this name; values that are no numbers are left out. Lines that are
+/// Adds what `text` has as a series of this name; values that are not numbers are left out. Lines that are
 /// neither events nor printed values are passed over, and so is one that is not whole.
 /// Returns the number of lines that were taken.
 std::size_t add_series(std::istream& text, const std::string& name, Curves& curves);

@@ -51,7 +51,7 @@ Source open_source(const std::string& path) {
     throw Error(ErrorKind::host, "the timeline " + path + " cannot be read: " + std::strerror(errno));
   std::getline(file, line);
   const json header = header_of(line);
-  if (!is_timeline(header)) throw Error(ErrorKind::data, path + " is no timeline of fleetrun's", kOfWhom);
+  if (!is_timeline(header)) throw Error(ErrorKind::data, path + " is not a timeline of fleetrun's", kOfWhom);
   return {path,
           header["otherData"]["process"].get<std::string>(),
           header["otherData"]["start_us"].get<std::int64_t>(),

@@ -42,7 +42,7 @@ struct Summary {
 std::vector<std::string> find_timelines(const std::string& folder);
 
 /// Writes one timeline, from 0 on, with a process for each rank. `out` is replaced when all is there.
-/// Throws: Error(data) for a file that is no timeline; Error(host) for what cannot be read or written.
+/// Throws: Error(data) for a file that is not a timeline; Error(host) for what cannot be read or written.
 Summary merge(const std::vector<std::string>& files, const std::string& out);
 
 /// What took the time, for people: by process and stage, then the operators that took the most.

@@ -19,7 +19,7 @@ std::vector<BatchInput> inputs_of(const engine::Program& program, const std::vec
     std::size_t slot = 0;
     while (slot < slots.size() && slots[slot].name != name) ++slot;
     if (slot == slots.size()) {
-      throw Error(ErrorKind::config, "the program reads '" + name + "', which is no slot of the dataset",
+      throw Error(ErrorKind::config, "the program reads '" + name + "', which is not a slot of the dataset",
                   "add it to the dataset's use_var");
     }
     const dataset::Slot& from = slots[slot];

@@ -5,7 +5,7 @@
 //    "values": {"loss": 0.53, "auc": 0.66}}
 //
 // examples, values: of the last `batches` batches of the first thread, and means over these examples; batch:
-// how many that thread has trained in this pass. A value that is no number (NaN) is null; a fetched variable
+// how many that thread has trained in this pass. A value that is NaN is null; a fetched variable
 // with several values is left out.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace fleetrun::runtime {
 
 class Heartbeat {
  public:
-  /// Without the variable, or when its number is no channel of fleetrun's (the variable was inherited and the
+  /// Without the variable, or when its number is not fleetrun's channel (the variable was inherited and the
   /// descriptor was not), nothing is ever written.
   explicit Heartbeat(const Environ& environ);
 

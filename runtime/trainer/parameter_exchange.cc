@@ -24,7 +24,7 @@ using engine::attribute;
 using engine::Operator;
 using engine::Tensor;
 
-/// One use of a sparse table: whose ids, and the id that is no key.
+/// One use of a sparse table: whose ids, and the id that is not a key.
 struct Lookup {
   std::string ids;
   std::int64_t padding = -1;

@@ -60,7 +60,7 @@ inline void encode(DataType type, std::byte* at, int value, int divisor = 1) {
   }
 }
 
-/// Elements of a type, at an address that is no multiple of their size, with guards around them.
+/// Elements of a type, at an address that is not a multiple of their size, with guards around them.
 class Elements {
  public:
   static constexpr std::size_t kGuard = 65;

@@ -44,7 +44,7 @@ def keep_mounts_here():
         return
     except OSError:
         pass
-    # In a change root, / is no mount point: it is made private from outside of it.
+    # In a change root, / is not a mount point: it is made private from outside of it.
     inside = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     os.chroot("/proc")
     os.fchdir(inside)

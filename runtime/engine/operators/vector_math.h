@@ -77,7 +77,7 @@ namespace vector_math {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   const float y = p * r * r + r + 1.0f;
-  // Two factors, because 2^128 is no float.
+  // Two factors, because 2^128 is not a float.
   const auto whole = static_cast<std::int32_t>(n);
   const std::int32_t half = whole >> 1;
   const float scale = std::bit_cast<float>((half + 127) << 23);

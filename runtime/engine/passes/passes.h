@@ -49,7 +49,7 @@ std::span<const Pass> all_passes();
 using PassObserver = std::function<void(std::string_view name, const Program& before, const Program& after)>;
 
 /// Applies all passes but those named in `off` ("all" leaves out every one).
-/// Throws: Error(config) for a name that is no pass.
+/// Throws: Error(config) for a name that is not a pass.
 Program optimize(const Program& program, const Kept& kept, const std::set<std::string>& off = {},
                  const PassObserver& observer = {});
 

@@ -51,7 +51,7 @@ void insert_bucket(const ReduceBucket& bucket, std::size_t index, const std::map
     const auto span = spans.find(name);
     if (span == spans.end()) {
       throw Error(ErrorKind::config, "bucket " + std::to_string(index) + " has '" + name +
-                                         "', which is no gradient of the program");
+                                         "', which is not a gradient of the program");
     }
     made = std::max(made, span->second.made);
     read = std::min(read, span->second.read);

@@ -25,7 +25,7 @@ using ReduceBucket = std::vector<std::string>;
 
 /// `program` with the exchange of its gradients (replicas.h: gradients_of) in it; a program without update
 /// operators stays as it is. Throws: Error(config) for a bucket with something
-/// that is no dense gradient of the program.
+/// that is not a dense gradient of the program.
 Program schedule_reduction(const Program& program, std::span<const ReduceBucket> buckets);
 
 }  // namespace fleetrun::engine

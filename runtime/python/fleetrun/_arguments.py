@@ -23,7 +23,7 @@ def whole_number(what, value, least):
         if number != float(value) or isinstance(value, bool):
             raise ValueError
     except (TypeError, ValueError):
-        raise Error("config", f"{what}={value!r} is no whole number") from None
+        raise Error("config", f"{what}={value!r} is not a whole number") from None
     if number < least:
         raise Error("config", f"{what}={value!r}: it must be at least {least}")
     return number

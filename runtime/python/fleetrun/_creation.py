@@ -65,7 +65,7 @@ def to_tensor(
 
     array = numpy.asarray(data)
     if array.dtype.kind not in "fiub":
-        raise Error("config", f"paddle.to_tensor({data!r}): that is no array of numbers")
+        raise Error("config", f"paddle.to_tensor({data!r}): that is not an array of numbers")
     if (
         dtype is None
         and array.dtype == numpy.float64

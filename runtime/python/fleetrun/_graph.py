@@ -292,7 +292,7 @@ def append(
         if variable is not None and not isinstance(variable, Variable):
             raise Error(
                 "config",
-                f"paddle.{kind}: {variable!r} is no variable of a program",
+                f"paddle.{kind}: {variable!r} is not a variable of a program",
                 "inputs come from paddle.static.data, parameters or other calls",
             )
     names = ["" if variable is None else variable.name for variable in inputs]

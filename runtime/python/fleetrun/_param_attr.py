@@ -28,7 +28,7 @@ class ParamAttr:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
             raise Error(
                 "config",
-                f"paddle.ParamAttr(learning_rate={learning_rate!r}) is no number",
+                f"paddle.ParamAttr(learning_rate={learning_rate!r}) is not a number",
                 "it is a factor, 1.0",
             )
         # do_model_average only matters to model averaging, which does not exist here.
@@ -59,4 +59,4 @@ def to_attr(attr: ParamLike, function: str) -> ParamAttr | Literal[False]:
         return ParamAttr(initializer=attr)
     if isinstance(attr, WeightDecay):
         return ParamAttr(regularizer=attr)
-    raise Error("config", f"{function}: {attr!r} is no parameter attribute", "use paddle.ParamAttr(...)")
+    raise Error("config", f"{function}: {attr!r} is not a parameter attribute", "use paddle.ParamAttr(...)")

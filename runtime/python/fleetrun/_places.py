@@ -33,7 +33,7 @@ def _warn_once(text):
 
 
 def check(place: CPUPlace | str | None) -> CPUPlace:
-    """Returns `place`, or the CPU for None. Throws: Error(config) for anything that is no place."""
+    """Returns `place`, or the CPU for None. Throws: Error(config) for anything that is not a place."""
     if place is None:
         return CPUPlace()
     if isinstance(place, str):

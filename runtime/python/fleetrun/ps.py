@@ -208,7 +208,7 @@ class Server:
             if not is_server():
                 raise Error(
                     "config",
-                    "this process is no server of a fleetrun job, and has no endpoint",
+                    "this process is not a server of a fleetrun job, and has no endpoint",
                     "start it with fleetrun --server_num=1 --trainer_num=1, or give endpoint='127.0.0.1:0'",
                 )
             role = _role()

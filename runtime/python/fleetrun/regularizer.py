@@ -36,7 +36,7 @@ def coefficients(regularizer: float | WeightDecay | None, function: str) -> tupl
         return 0.0, float(regularizer)
     raise Error(
         "config",
-        f"{function}: {regularizer!r} is no weight decay",
+        f"{function}: {regularizer!r} is not a weight decay",
         "use paddle.regularizer.L1Decay(coeff) or L2Decay(coeff)",
     )
 

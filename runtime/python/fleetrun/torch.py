@@ -53,7 +53,7 @@ class Embedding(torch.nn.Module):
     values and get no row.
     Shape: ids any shape of integers; returns float32 [*ids.shape, width], on the device of ids. Mode sync:
     each backward of each use of the layer is one step, so all trainers use it equally often.
-    Throws: Error(config) for ids that are no integers, and as ps.Client.pull and push.
+    Throws: Error(config) for ids that are not integers, and as ps.Client.pull and push.
     """
 
     def __init__(self, client: Client, table: str, padding_idx: int | None = None) -> None:

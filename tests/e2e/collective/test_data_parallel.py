@@ -168,7 +168,7 @@ except Exception as error:
     print(error)
 """).succeeded()
     assert "the model of rank 1 is not that of rank 0" in result.logs[0]
-    assert "it is no torch.nn.Module" in result.logs[1]
+    assert "it is not a torch.nn.Module" in result.logs[1]
 
 
 def test_float16_on_the_way(train):

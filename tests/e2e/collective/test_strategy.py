@@ -34,7 +34,7 @@ for change, what in ((lambda: setattr(strategy, "nccl_comm_num", 0), "nccl_comm_
                      (lambda: setattr(strategy, "fuse_all_reduce_ops", 1), "is not True or False"),
                      (lambda: setattr(strategy, "local_sgd_steps", 0), "k_steps = 0"),
                      (lambda: setattr(strategy, "localsgd_configs", {"k_step": 1}), "did you mean"),
-                     (lambda: setattr(strategy, "fetch_frequency", "x"), "is no number")):
+                     (lambda: setattr(strategy, "fetch_frequency", "x"), "is not a number")):
     try:
         change()
     except paddle.Error as error:
@@ -57,7 +57,7 @@ except paddle.Error as error:
     print(error)
 print("done")
 """, 2).succeeded()
-    assert "it is no torch.nn.Module" in result.logs[1]
+    assert "it is not a torch.nn.Module" in result.logs[1]
 
 
 def test_fleets_own_sums_and_barriers(job):

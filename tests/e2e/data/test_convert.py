@@ -87,7 +87,7 @@ def test_a_conversion_that_is_killed_leaves_nothing_that_is_taken_for_a_file(dat
         partial.rename(data.directory / "half.frc")
         code, _, err = data("head", "half.frc", data.slots)
         assert (code == 125 and ("half.frc is half a columnar file: its end is missing after" in err
-                                 or "is no columnar file" in err))
+                                 or "is not a columnar file" in err))
         (data.directory / "half.frc").rename(partial)
     assert data("convert", "rows.txt", data.slots, "--out=all.frc")[0] == 0
     assert (data.directory / "all.frc").read_bytes() == before
@@ -100,7 +100,7 @@ def test_what_cannot_be_done_is_said(data):
     (data.directory / "a" / "rows.txt").write_text("")
     for arguments, said in [
         (["rows.txt"], "convert needs --out=DIR or --out=FILE.frc"),
-        (["rows.txt", "--out=file"], "file is no directory"),
+        (["rows.txt", "--out=file"], "file is not a directory"),
         (["rows.txt", "a/rows.txt", "--out=out"], "rows.txt and a/rows.txt would both become rows.txt.frc"),
         (["rows.txt", "--out=o.frc", "--block_rows=0"], "--block_rows=0 is not a whole number from 1 on"),
         (["rows.txt", "--out=no/o.frc"], "no/o.frc.partial cannot be made: No such file or directory"),

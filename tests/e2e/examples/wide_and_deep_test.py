@@ -82,7 +82,7 @@ def test_without_data_the_script_says_how_to_get_it(example, python):
 
 def test_a_line_that_is_no_flight_fails_the_job_and_names_the_file(folder, fleetrun):
     with open(folder / "data" / "train" / "part-03.txt", "a") as file:
-        file.write("this is no flight\n")
+        file.write("this is not a flight\n")
     run = fleetrun(folder, "--server_num=1", "--trainer_num=2", "train.py", "--epochs", 1)
     assert run.returncode not in (0, 124)
     # The second half of the four files is trainer 1's; trainer 0 fails of that too, but is not the cause.

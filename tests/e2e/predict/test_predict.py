@@ -108,7 +108,7 @@ def test_nothing_is_printed_for_an_empty_file(predict, tmp_path):
     (["dense", "day.txt", SLOTS, "--fetch=nothing"], "nothing"),
     (["dense", "day.txt", "--slots=x:float32[3],ids:int64[2],bag:int64,label:float32[1]"], "day.txt:1:"),
     (["dense", "day.txt", "--slots=y:float32[2],ids:int64[2],bag:int64,label:float32[1]"],
-     "reads 'x', which is no slot"),
+     "reads 'x', which is not a slot"),
     (["dense", "day.txt", "--slots=x:int64[2],ids:int64[2],bag:int64,label:float32[1]"],
      "slot 'x' has dense int64 values"),
     (["dense", "day.txt"], "day.txt:1:"),
@@ -139,7 +139,7 @@ def damaged(saved, folder, change):
      "model.pdiparams is damaged"),
     (lambda f: (f / "model.pdiparams").write_bytes(b"\xff" * 40), "model.pdiparams is damaged"),
     (lambda f: (f / "model.pdiparams").unlink(), "model.pdiparams cannot be read"),
-    (lambda f: (f / "model.pdmodel").write_text("{}"), "model.pdmodel is no program of fleetrun"),
+    (lambda f: (f / "model.pdmodel").write_text("{}"), "model.pdmodel is not a program of fleetrun"),
     (lambda f: (f / "model.pdmodel").write_text((f / "model.pdmodel").read_text().replace(
         '"concat"', '"concatt"')),
      "model.pdmodel is damaged"),

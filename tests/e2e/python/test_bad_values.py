@@ -31,14 +31,14 @@ told(lambda: exe.run(feed={"x": floats(2, 3), y.name: floats(2, 3)}, fetch_list=
 assert exe.run(feed={"x": floats(2, 3)}, fetch_list=y)[0].shape == exe.run(feed={"x": floats(2, 3)}, fetch_list=y.name)[0].shape == (2, 3)
 """)
     lines = done.stdout.splitlines()
-    assert lines[0] == "'x' is fed what is no array of float32: None"
+    assert lines[0] == "feed 'x': cannot convert to float32: None"
     assert lines[
-        1].startswith("'x' is fed what is no array of float32: setting an array element with a sequence")
-    assert lines[2] == "'x' is fed what is no array of float32: could not convert string to float: 'abc'"
+        1].startswith("feed 'x': cannot convert to float32: setting an array element with a sequence")
+    assert lines[2] == "feed 'x': cannot convert to float32: could not convert string to float: 'abc'"
     assert lines[3:] == ["an array of element type 'O' cannot be a tensor",
                          "Executor.run: the feed is ndarray",
-                         "Executor.run: 1 is fed, which is no name",
-                         "'scale_0.tmp_0' is fed, and is no input of the program"]
+                         "Executor.run: feed 1 is not a name",
+                         "feed 'scale_0.tmp_0' is not an input of the program"]
 
 
 def test_inputs_and_parameters_that_cannot_be_declared(run):
@@ -55,15 +55,15 @@ told(lambda: paddle.optimizer.Adam(0.1, beta1=float("nan")))
 told(lambda: paddle.optimizer.lr.StepDecay(float("nan"), 3))
 """)
     assert done.stdout.splitlines() == [
-        "paddle.static.data(name=None) is no name",
+        "paddle.static.data(name=None) is not a name",
         "paddle.static.data(shape='ab'): 'str' object cannot be interpreted as an integer",
         "paddle.static.data(shape=[None, 2.5]): 'float' object cannot be interpreted as an integer",
         "paddle.static.data(shape=[None, -5]) has a size below -1",
         "paddle.embedding_0: a parameter of the shape [-5, 3]",
         "split: makes 1 or more outputs, 0 are named: x float32 [-1, 3]",
-        "paddle.optimizer.SGD(learning_rate=nan) is no number that can be computed with",
-        "paddle.optimizer.SGD(learning_rate=inf) is no number that can be computed with",
-        "paddle.optimizer.Adam(beta1=nan) is no number that can be computed with",
+        "paddle.optimizer.SGD(learning_rate=nan) is not a number that can be computed with",
+        "paddle.optimizer.SGD(learning_rate=inf) is not a number that can be computed with",
+        "paddle.optimizer.Adam(beta1=nan) is not a number that can be computed with",
         "paddle.optimizer.lr.StepDecay: the learning rate of epoch 0 is nan",
     ]
 
@@ -157,7 +157,7 @@ told(lambda: static.load_inference_model("n", exe))
     assert len(lines) == 8 and all(line.startswith("n.pdmodel is damaged: ") for line in lines[:7])
     assert lines[3].endswith("minimize() alone appends it") and lines[4].endswith("an output has no name")
     assert "has no variable 'nothing'" in lines[5]
-    assert lines[7] == "n.pdmodel is no program of fleetrun"
+    assert lines[7] == "n.pdmodel is not a program of fleetrun"
 
 
 DATASET = """
@@ -195,7 +195,7 @@ exe.train_from_dataset(main, dataset())
 """)
     lines = [line for line in done.stdout.splitlines()
              if not line.startswith(("examples:", "bound by", "time:", "\n")) and line]
-    assert lines == ["Executor.train_from_dataset: 'lines.txt' is no dataset",
+    assert lines == ["Executor.train_from_dataset: 'lines.txt' is not a dataset",
                      "Executor.train_from_dataset: no dataset is given",
                      "Executor.train_from_dataset(thread=-3)", "QueueDataset: another pass is reading it",
                      "40"]

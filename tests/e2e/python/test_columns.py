@@ -65,7 +65,7 @@ def test_training_is_the_same_and_slots_are_found_by_name(tmp_path):
     assert losses(tmp_path, "other", *columns) == text
 
     mixed = run(tmp_path, "same", "part-0", *columns)
-    assert "part-0 is no columnar file, and others of the 3 files are" in mixed.stdout + mixed.stderr
+    assert "part-0 is not a columnar file, and others of the 3 files are" in mixed.stdout + mixed.stderr
     damaged = tmp_path / columns[0]
     damaged.write_bytes(damaged.read_bytes()[:-1])
     cut = run(tmp_path, "same", *columns)

@@ -47,7 +47,7 @@ error, batches = caught(DataLoader(Examples(odd), batch_sampler=[[1]], num_worke
 assert "a and b" in str(error) and batches == 0
 assert isinstance(error, paddle.Error if workers else Odd), "an exception that cannot be sent comes as the package's own"
 error, batches = caught(DataLoader(Examples(odd), num_workers=workers), Exception)
-assert "early" in str(error.__cause__ or error), "a StopIteration in a data set is no end"
+assert "early" in str(error.__cause__ or error), "a StopIteration in a data set is not an end"
 error, _ = caught(DataLoader(Examples(lambda i: np.zeros(i + 1)), batch_size=2, num_workers=workers))
 assert error.what == "example 1 of a batch has the shape [2], example 0 [1]"
 error, _ = caught(DataLoader(Examples(lambda i: [0] * i), batch_size=3, num_workers=workers))

@@ -160,7 +160,7 @@ assert [len(part) for part in io.random_split(range(11), [0.5, 0.3, 0.2])] == [6
     ("io.ComposeDataset([Squares(3), Squares(4)])", "the lengths are [3, 4]"),
     ("io.ConcatDataset([Stream(1)])", "Stream is an IterableDataset"),
     ("io.ConcatDataset([])", "no data set is given"),
-    ("io.ChainDataset([Squares(1)])", "Squares is no IterableDataset"),
+    ("io.ChainDataset([Squares(1)])", "Squares is not an IterableDataset"),
     ("io.Dataset()[0]", "Dataset has no __getitem__"),
 ])
 def test_what_samplers_and_data_sets_refuse(run, code, what):

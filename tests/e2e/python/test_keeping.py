@@ -133,12 +133,12 @@ assert fleet.all_reduce(3, "max") == 3
      "nowhere.pdparams cannot be read"),
     ("open('m.pdparams', 'wb').write(b'cos\\nsystem\\n(S\\'true\\'\\ntR.'); "
      "paddle.static.load(paddle.static.default_main_program(), 'm')",
-     "m.pdparams holds no arrays: os.system is no array"),
+     "m.pdparams holds no arrays: os.system is not an array"),
     ("open('m.pdparams', 'wb').write(b'\\x80\\x04'); "
      "paddle.static.load(paddle.static.default_main_program(), 'm')",
      "m.pdparams holds no arrays"),
     ("open('m.pdmodel', 'wb').write(b'\\n\\x07'); paddle.static.load_inference_model('m', exe)",
-     "m.pdmodel is no program of fleetrun"),
+     "m.pdmodel is not a program of fleetrun"),
     ("net(True); paddle.static.save_inference_model('m', [x], [out], exe)", "among its inputs ['x']"),
     ("net(True); paddle.static.save_inference_model('m', ['x', 'ids'], [out], exe)",
      "the rows of a sparse_embedding are in tables"),
@@ -150,7 +150,7 @@ assert fleet.all_reduce(3, "max") == 3
     ("net(True); fleet.save_cache_model('there')", "fleet.save_cache_model: there is no online service"),
     ("net(True); fleet.save_dense_params(exe, 'there', scope, "
      "paddle.static.default_main_program(), ['rows'])",
-     "rows is no dense parameter of the program"),
+     "rows is not a dense parameter of the program"),
     ("fleet.metrics.sum('nothing')", "nothing has no value in the scope"),
 ])
 def test_what_cannot_be_kept_is_named(run, code, told):

@@ -188,8 +188,8 @@ for make in (lambda: paddle.optimizer.AdamW(0.1), lambda: paddle.optimizer.SGD(p
         "stop_gradient=True) is not supported",
         "paddle.optimizer.Momentum(momentum='0.9') is not supported",
         "paddle.optimizer.Momentum(rescale_grad=0.5) is not supported",
-        "paddle.optimizer.SGD: 'l2' is no weight decay",
-        "paddle.ParamAttr(learning_rate=None) is no number",
+        "paddle.optimizer.SGD: 'l2' is not a weight decay",
+        "paddle.ParamAttr(learning_rate=None) is not a number",
         "paddle.optimizer.lr.PiecewiseDecay: 1 boundaries and 1 values",
         "paddle.optimizer.lr.LinearWarmup: warmup_steps=0",
     ]

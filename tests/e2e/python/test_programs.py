@@ -246,7 +246,7 @@ assert exe.run(main, feed={"x": [[1, 2]]}, fetch_list=[y])[0] == 10
     ("paddle.ParamAttr(learning_rate=x)", "paddle.ParamAttr(learning_rate="),
     ("paddle.optimizer.SGD(learning_rate=x)", "paddle.optimizer.SGD(learning_rate="),
     ("paddle.optimizer.Adam(grad_clip=1.0)", "paddle.optimizer.Adam(grad_clip=1.0) is not supported"),
-    ("paddle.static.nn.sparse_embedding(x, [5, 5], entry=3)", "sparse_embedding(entry=3) is no entry"),
+    ("paddle.static.nn.sparse_embedding(x, [5, 5], entry=3)", "sparse_embedding(entry=3) is not an entry"),
 ])
 def test_what_cannot_be_is_named(run, code, what):
     done = run(HEAD + """

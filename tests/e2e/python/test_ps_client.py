@@ -117,7 +117,7 @@ def test_what_cannot_be_meant_is_refused_by_name(tmp_path):
             "config: there is no mode 'fast'",
             "config: table 't': the rule has no 'lr' | it has kind, learning_rate",
             "config: table 't': the rule: there is no 'sgdd'",
-            "config: table 't': width is 0", "config: ", "config: this process is no server", ": "],
+            "config: table 't': width is 0", "config: ", "config: this process is not a server", ": "],
             strict=True):
         assert part in line, line
     assert "not refused" not in out

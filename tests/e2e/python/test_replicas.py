@@ -204,7 +204,7 @@ refused(lambda: setattr(fluid.BuildStrategy(), "reduce_strategy", "Redice"), "Bu
 refused(lambda: setattr(fluid.ExecutionStrategy(), "num_threads", -1), "ExecutionStrategy.num_threads=-1: it must be at least 0", "")
 refused(lambda: fluid.ParallelExecutor(False, main_program=main, num_trainers=2), "num_trainers=2", "leave num_trainers")
 os.environ["CPU_NUM"] = "0"
-refused(lambda: exe.run(compiled_program, feed=batch(0), fetch_list=[loss]), 'CPU_NUM="0" is no number of replicas',
+refused(lambda: exe.run(compiled_program, feed=batch(0), fetch_list=[loss]), 'CPU_NUM="0" is not a number of replicas',
         "set it to 1 or more")
 del os.environ["CPU_NUM"]
 value, = exe.run(compiled_program, feed=batch(0), fetch_list=[loss])

@@ -56,7 +56,7 @@ for call in (lambda: paddle.load("bad"), lambda: paddle.load("missing"), lambda:
         print(error.what)
 """)
     assert done.stdout.splitlines() == [
-        "bad holds no arrays: posix.system is no array",
+        "bad holds no arrays: posix.system is not an array",
         "missing cannot be read: No such file or directory",
         "paddle.save: the variable x, which has no value of its own",
         "paddle.save(protocol=9)",

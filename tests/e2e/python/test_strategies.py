@@ -154,7 +154,7 @@ strategy.a_sync_configs = {"k_steps": 5}
                     'setattr(strategy, "a_sync_configs", {"k_steps": "x"})',
                     'setattr(strategy, "a_sync_configs", {"send_queue_size": 0})') == [
         "a_sync=False with a_sync_configs k_steps=5: synchronous training has no k_steps",
-        "a_sync_configs k_steps='x' is no whole number",
+        "a_sync_configs k_steps='x' is not a whole number",
         "a_sync_configs send_queue_size=0: it must be at least 1",
     ]
 

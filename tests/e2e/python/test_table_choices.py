@@ -114,7 +114,7 @@ NAMED = "paddle.static.nn.sparse_embedding"
 
 
 @pytest.mark.parametrize("code, told", [
-    ("table(entry=3)", f"{NAMED}(entry=3) is no entry"),
+    ("table(entry=3)", f"{NAMED}(entry=3) is not an entry"),
     ("table(table_class='HashTable')", f'{NAMED}(table_class="HashTable") is not known'),
     ("table(table_class='MemorySparseGeoTable')",
      'parameter rows: table_class="MemorySparseGeoTable" in async mode'),

@@ -48,7 +48,7 @@ void check_safe(std::string_view text) {
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte == 0x1b) {
       const std::size_t end = text.find_first_not_of("0123456789;:[", at + 1);
-      if (end == std::string_view::npos || text[end] != 'm') broken("an escape that is no colour is left");
+      if (end == std::string_view::npos || text[end] != 'm') broken("an escape that is not a colour is left");
     } else if ((byte < 0x20 && byte != '\t') || byte == 0x7f) {
       broken("a control character is left");
     }

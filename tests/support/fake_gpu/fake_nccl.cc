@@ -317,7 +317,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   std::lock_guard lock(registry().mutex);
   std::memset(id, 0, sizeof *id);
   std::strcpy(id->internal + 1,
-              ("id " + std::to_string(++registry().ids)).c_str());  // a zero in it: ids are no text
+              ("id " + std::to_string(++registry().ids)).c_str());  // a zero in it: ids are not text
   return ncclSuccess;
 }
 

@@ -17,14 +17,14 @@ _DEFAULT_STREAM, _NO_STREAM = 1, -1
 
 
 def view(array):
-    """The memory of a contiguous array. Throws: Error(config) for what is no array, or none that collectives
-    have."""
+    """The memory of a contiguous array. Throws: Error(config) for what is not an array, or not one that
+    collectives have."""
     if hasattr(array, "detach"):
         array = array.detach()
     if not hasattr(array, "__dlpack__"):
         raise Error(
             "config",
-            f"{type(array).__name__} is no array",
+            f"{type(array).__name__} is not an array",
             "give it a numpy array, a torch.Tensor or what else has DLPack",
         )
     try:

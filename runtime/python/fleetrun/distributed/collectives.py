@@ -80,14 +80,14 @@ def _group(group):
 
 def _operation(op):
     if op not in _OPERATIONS:
-        raise Error("config", f"{op!r} is no ReduceOp", "use ReduceOp.SUM, MAX, MIN, PROD or AVG")
+        raise Error("config", f"{op!r} is not a ReduceOp", "use ReduceOp.SUM, MAX, MIN, PROD or AVG")
     return _OPERATIONS[op]
 
 
 def _place(group, rank, name):
     place = group.get_group_rank(rank)
     if place < 0:
-        raise Error("config", f"{name}={rank} is no rank of {group.name}, which has {group.ranks}")
+        raise Error("config", f"{name}={rank} is not a rank of {group.name}, which has {group.ranks}")
     return place
 
 

@@ -112,7 +112,7 @@ class ChainDataset(IterableDataset):
             if not isinstance(dataset, IterableDataset):
                 raise Error(
                     "config",
-                    f"ChainDataset: {type(dataset).__name__} is no IterableDataset",
+                    f"ChainDataset: {type(dataset).__name__} is not an IterableDataset",
                     "use ConcatDataset for data sets with numbered examples",
                 )
 

@@ -44,7 +44,7 @@ class DataLoader:
     persistent_workers: kept from pass to pass.
     feed_list, return_list: with return_list=False a batch is [{name: array}], as Executor.run(feed=) takes
     it. places: the CPU.
-    use_shared_memory: accepted; the memory has no name, so a small /dev/shm is no reason to turn it off.
+    use_shared_memory: accepted; the memory has no name, so a small /dev/shm is not a reason to turn it off.
     fleetrun's own: to="torch" gives PyTorch tensors of the same memory. infinite: epoch after epoch without
     end, the workers never running dry; len() is that of one epoch.
 

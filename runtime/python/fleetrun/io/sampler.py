@@ -133,7 +133,7 @@ class SubsetRandomSampler(Sampler):
 
 
 def above_zero(owner: str, name: str, value: Any) -> int:
-    """`value` as int. Throws: Error(config) naming it when it is no whole number above 0."""
+    """`value` as int. Throws: Error(config) naming it when it is not a whole number above 0."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
         raise Error("config", f"{owner}: {name}={value!r}", "it is a whole number above 0")
     return int(value)

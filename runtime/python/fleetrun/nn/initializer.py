@@ -185,7 +185,7 @@ class Assign(Initializer):
 
         array = numpy.asarray(value)
         if array.dtype.kind not in "fiub":
-            raise Error("config", f"paddle.nn.initializer.Assign({value!r}) is no array of numbers")
+            raise Error("config", f"paddle.nn.initializer.Assign({value!r}) is not an array of numbers")
         self.value = array
 
     def operator(self, shape: Sequence[int]) -> tuple[str, dict[str, Any]]:

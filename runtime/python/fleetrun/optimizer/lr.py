@@ -28,7 +28,7 @@ class LRScheduler:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
             raise Error(
                 "config",
-                f"paddle.optimizer.lr.{type(self).__name__}(learning_rate={learning_rate!r}) is no number",
+                f"paddle.optimizer.lr.{type(self).__name__}(learning_rate={learning_rate!r}) is not a number",
             )
         self.base_lr = float(learning_rate)
         self.last_lr = float(learning_rate)
@@ -326,7 +326,8 @@ def _above_zero(schedule, **arguments):
 def _callable(schedule, function):
     if not callable(function):
         raise Error(
-            "config", f"paddle.optimizer.lr.{type(schedule).__name__}: lr_lambda={function!r} is no function"
+            "config",
+            f"paddle.optimizer.lr.{type(schedule).__name__}: lr_lambda={function!r} is not a function",
         )
 
 

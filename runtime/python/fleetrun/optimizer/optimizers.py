@@ -142,7 +142,7 @@ def _finite(function, **numbers):
         if not math.isfinite(value):
             raise Error(
                 "config",
-                f"{function}({name}={value!r}) is no number that can be computed with",
+                f"{function}({name}={value!r}) is not a number that can be computed with",
                 f"give {name} as a number",
             )
 

@@ -45,7 +45,7 @@ class CompiledProgram:
         if not isinstance(program_or_graph, framework.Program):
             raise Error(
                 "config",
-                f"CompiledProgram of {program_or_graph!r}, which is no program",
+                f"CompiledProgram of {program_or_graph!r}, which is not a program",
                 "pass a paddle.static.Program",
             )
         self.compiled_from = program_or_graph
@@ -83,7 +83,7 @@ class CompiledProgram:
 
     @property
     def replicas(self) -> int:
-        """Their number. Throws: Error(config) for a CPU_NUM that is no number of at least 1."""
+        """Their number. Throws: Error(config) for a CPU_NUM that is not a number of at least 1."""
         if self._places is not None:
             return len(self._places)
         return cpu_num()
@@ -103,10 +103,10 @@ class CompiledProgram:
 
 
 def cpu_num() -> int:
-    """CPU_NUM, 1 when it is not set. Throws: Error(config) when it is no number of at least 1."""
+    """CPU_NUM, 1 when it is not set. Throws: Error(config) when it is not a number of at least 1."""
     text = os.environ.get("CPU_NUM") or "1"
     if not text.isdigit() or int(text) < 1:
-        raise Error("config", f'CPU_NUM="{text}" is no number of replicas', "set it to 1 or more")
+        raise Error("config", f'CPU_NUM="{text}" is not a number of replicas', "set it to 1 or more")
     return int(text)
 
 

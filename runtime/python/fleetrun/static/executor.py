@@ -185,7 +185,7 @@ class Executor:
     ):
         refuse(f"Executor.{call}", fetch_handler=(fetch_handler, None))
         if not hasattr(dataset, "one_pass"):
-            given = "no dataset is given" if dataset is None else f"{dataset!r} is no dataset"
+            given = "no dataset is given" if dataset is None else f"{dataset!r} is not a dataset"
             raise Error(
                 "config", f"Executor.{call}: {given}", "pass dataset=paddle.distributed.QueueDataset()"
             )
@@ -275,7 +275,7 @@ def _program(program):
         return framework.default_main_program()
     program = getattr(program, "compiled_from", program)
     if not isinstance(program, framework.Program):
-        raise Error("config", f"{program!r} is no program", "pass a paddle.static.Program")
+        raise Error("config", f"{program!r} is not a program", "pass a paddle.static.Program")
     return program
 
 
@@ -294,7 +294,7 @@ def _complete(program, feed):
     feed = dict(feed or {})
     for name in feed:
         if not isinstance(name, str):
-            raise Error("config", f"Executor.run: {name!r} is fed, which is no name", "give it {name: array}")
+            raise Error("config", f"Executor.run: feed {name!r} is not a name", "give it {name: array}")
     for loader in LOADERS.of(program):
         if any(name not in feed for name in loader.names):
             feed = {**loader.take(), **feed}
@@ -451,7 +451,7 @@ def _array(program, name, value):
     if not variable.is_data and not name.endswith("@GRAD"):
         raise Error(
             "config",
-            f"'{name}' is fed, and is no input of the program",
+            f"feed '{name}' is not an input of the program",
             "feed variables of paddle.static.data; scope.var(name).set(array) gives a parameter a value",
         )
     if isinstance(value, numpy.ndarray):
@@ -473,6 +473,6 @@ def _array(program, name, value):
     except (TypeError, ValueError, OverflowError) as error:
         raise Error(
             "config",
-            f"'{name}' is fed what is no array of {variable.dtype.name}: {error}",
+            f"feed '{name}': cannot convert to {variable.dtype.name}: {error}",
             f"feed it {variable.dtype.name} {list(variable.shape)}",
         ) from error

@@ -22,7 +22,7 @@ def data(
     """
     program = framework.default_main_program()
     if not isinstance(name, str):
-        raise Error("config", f"paddle.static.data(name={name!r}) is no name", "give it a text")
+        raise Error("config", f"paddle.static.data(name={name!r}) is not a name", "give it a text")
     sizes = _sizes(shape)
     program.native.add_variable(
         name, dtypes.name_of(dtype or "float32"), sizes, lod_level=int(lod_level), is_data=True

@@ -66,7 +66,7 @@ def load(
     """Reads back what save() wrote, into the scope; var_list: these variables only. Also Paddle's own
     .pdparams and .pdopt.
 
-    Throws: Error(data) for a file that is missing, is no such file, or holds other shapes.
+    Throws: Error(data) for a file that is missing, is not such a file, or holds other shapes.
     """
     _set(program, load_program_state(model_path, var_list), model_path)
 
@@ -188,7 +188,7 @@ def load_inference_model(path_prefix: str, executor: Any, **configs: Any) -> lis
     """[program, names to feed, variables to fetch] of what save_inference_model wrote; parameters go into the
     scope.
 
-    Throws: Error(data) for files that are missing or are no such model.
+    Throws: Error(data) for files that are missing or are not such a model.
     """
     refuse("paddle.static.load_inference_model", **{name: (value, None) for name, value in configs.items()})
     path = f"{path_prefix}.pdmodel"
@@ -315,7 +315,7 @@ def _model_of(path):
     if not isinstance(model, dict) or model.get("format") != _FORMAT:
         raise Error(
             "data",
-            f"{path} is no program of fleetrun",
+            f"{path} is not a program of fleetrun",
             "a .pdmodel that Paddle wrote holds Paddle's operators; "
             "save it with fleetrun's save_inference_model",
         )
@@ -382,7 +382,7 @@ class _Arrays(pickle.Unpickler):
 
     def find_class(self, module, name):
         if (module, name) not in self._ALLOWED:
-            raise pickle.UnpicklingError(f"{module}.{name} is no array")
+            raise pickle.UnpicklingError(f"{module}.{name} is not an array")
         return super().find_class(module, name)
 
 

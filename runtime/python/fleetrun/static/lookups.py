@@ -46,7 +46,7 @@ def note(
     if entry is not None and not isinstance(entry, EntryAttr):
         raise Error(
             "config",
-            f"{call}(entry={entry!r}) is no entry",
+            f"{call}(entry={entry!r}) is not an entry",
             "use paddle.distributed.CountFilterEntry, ProbabilityEntry or ShowClickEntry",
         )
     if table_class not in TABLE_CLASSES:

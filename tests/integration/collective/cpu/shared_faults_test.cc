@@ -197,7 +197,7 @@ TEST_CASE("ranks that disagree on their number, or are the same, do not meet") {
   check_all(texts, "config: group test: rank 1 came twice");
 }
 
-/// Connects to where rank 0 listens and says something that is no rank's; how the connection ends.
+/// Connects to where rank 0 listens and says something that is not a rank's; how the connection ends.
 std::string knock(Store& store, const std::string& words) {
   const std::string value = store.wait("shared/memory", Store::Clock::now() + 20s);
   sockaddr_un address = {};

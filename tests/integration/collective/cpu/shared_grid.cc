@@ -79,7 +79,7 @@ std::vector<std::size_t> numbers(const char* text) {
   for (const std::string& word : split(text, ',')) {
     const auto value = parse_integer(word);
     if (!value || *value < 0) {
-      std::fprintf(stderr, "%s is no number\n", word.c_str());
+      std::fprintf(stderr, "%s is not a number\n", word.c_str());
       std::exit(2);
     }
     values.push_back(static_cast<std::size_t>(*value));

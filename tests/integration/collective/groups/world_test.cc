@@ -87,7 +87,7 @@ TEST_CASE("a group that cannot be is refused by name, on the rank that asks for 
                  }).what(),
                  "rank 1 is not in a world of 1"));
   CHECK(contains(error_of([&] { World::join({.rank = 3, .size = 2}); }).what(),
-                 "3 is no rank of a world of 2"));
+                 "3 is not a rank of a world of 2"));
 }
 
 TEST_CASE("ranks that want groups of one name to be different are told") {

@@ -158,7 +158,7 @@ TEST_CASE("what answers a launcher with something else is named as what it is") 
   REQUIRE(::send(accepted.value(), "HTTP/1.1 400 Bad Request\r\n", 26, MSG_NOSIGNAL) == 26);
   turn_until(loop, [&] { return caller.closed.has_value(); });
   CHECK(caller.closed->end == ChannelEnd::stranger);
-  CHECK(caller.closed->why.find("is no fleetrun: it begins with 'HTTP/1.1 400 Bad") != std::string::npos);
+  CHECK(caller.closed->why.find("is not fleetrun: it begins with 'HTTP/1.1 400 Bad") != std::string::npos);
 }
 
 TEST_CASE("names are looked up, and of several addresses the one that answers is taken") {

@@ -155,5 +155,5 @@ TEST_CASE("an address that cannot be listened at is refused in words") {
                              ": another program does | choose another port, or end that program");
   CHECK(refusal({"192.0.2.1", 0}) ==
         "cannot listen at 192.0.2.1:0: it is not an address of this host | check it with: ip address");
-  CHECK(refusal({"h1", 0}) == "h1 is no address in digits | give one of this host's addresses");
+  CHECK(refusal({"h1", 0}) == "h1 is not an address in digits | give one of this host's addresses");
 }

@@ -70,7 +70,7 @@ TEST_CASE("whoever else answers at the address is not taken for the doctor") {
   CHECK(reaches[0].failure == "somebody else listens there");
   CHECK(reaches[1].failure == "it was let in, and got no answer");
   CHECK(reaches[2].failure == "Connection refused");
-  CHECK(reaches[3].failure == "'h3' is no address");
+  CHECK(reaches[3].failure == "'h3' is not an address");
 }
 
 TEST_CASE("nobody to dial is answered too") {

@@ -81,5 +81,5 @@ TEST_CASE("ranks of different hosts cannot share memory, and are named") {
 TEST_CASE("a way is spelled as the user writes it") {
   for (const Way way : {Way::automatic, Way::shared_memory, Way::gloo})
     CHECK(parse_way(std::string(to_string(way))) == way);
-  CHECK_THROWS_WITH_AS(parse_way("tcp"), "'tcp' is no way between ranks", Error);
+  CHECK_THROWS_WITH_AS(parse_way("tcp"), "'tcp' is not a transport between ranks", Error);
 }

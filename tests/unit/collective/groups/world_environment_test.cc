@@ -101,7 +101,7 @@ TEST_CASE("variables that are missing or make no sense are named") {
   CHECK(refusal({{"RANK", "0"}}) == "WORLD_SIZE is not set");
   CHECK(refusal(with(kTorch, "RANK", "4")) == "RANK is 4 and WORLD_SIZE 4");
   CHECK(refusal(with(kTorch, "WORLD_SIZE", "x")) == "WORLD_SIZE=x is not a whole number from 1 to 1000000");
-  CHECK(refusal(with(kPaddle, "FLEETRUN_COLLECTIVE", "mpi")) == "'mpi' is no way between ranks");
+  CHECK(refusal(with(kPaddle, "FLEETRUN_COLLECTIVE", "mpi")) == "'mpi' is not a transport between ranks");
   CHECK(refusal(with(kPaddle, "FLEETRUN_MEET_TIMEOUT", "0")) ==
         "FLEETRUN_MEET_TIMEOUT=0 is not a whole number from 1 to 10000000");
 }

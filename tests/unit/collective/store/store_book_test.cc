@@ -55,7 +55,7 @@ TEST_CASE("a rank is let in once, with the size and the start of the job that ra
                 "rank 1 has come to a job of 4 ranks, and rank 0 serves one of 3");
   check_refused(book.receive(11, hello(1, 3, "run 0")), ErrorKind::config,
                 "rank 1 is of run 0, and rank 0 of run 1");
-  check_refused(book.receive(11, hello(3)), ErrorKind::config, "3 is no rank of a job of 3");
+  check_refused(book.receive(11, hello(3)), ErrorKind::config, "3 is not a rank of a job of 3");
   CHECK(book.receive(11, hello(1)).size() == 1);
   book.end(11, "its process has ended");
   check_refused(book.receive(12, hello(1)), ErrorKind::config, "rank 1 is here already");

@@ -87,11 +87,12 @@ TEST_CASE("a file that is cut anywhere is refused, and one with more at its end 
     std::filesystem::resize_file(file, size);
     const Reading reading = read(file);
     REQUIRE_FALSE(reading.rows);
-    const char* reason = size < 8 ? "is no columnar file" : "is half a columnar file";
+    const char* reason = size < 8 ? "is not a columnar file" : "is half a columnar file";
     REQUIRE_MESSAGE(reading.refusal.find(reason) != std::string::npos, reading.refusal);
   }
   CHECK(read(directory, whole + "x").refusal.find("its end is missing") != std::string::npos);
-  CHECK(read(directory, "1 2 3\n1 2 3\n").refusal == " is no columnar file: it does not begin with FRCOLUMN");
+  CHECK(read(directory, "1 2 3\n1 2 3\n").refusal ==
+        " is not a columnar file: it does not begin with FRCOLUMN");
 }
 
 TEST_CASE("a file of a later version is refused by its number") {

@@ -116,7 +116,7 @@ TEST_CASE("slots that no file can have, and places that cannot be written, are r
   CHECK_THROWS_WITH_AS(ColumnarWriter(file, {{.name = ""}}), "a slot without a name", Error);
   CHECK_THROWS_WITH_AS(ColumnarWriter(file, {{.name = "a", .width = 0}}),
                        "slot 'a' has a width of 0, less than 1", Error);
-  CHECK_THROWS_WITH_AS(ColumnarWriter(file, columnar_slots(), 0), "a columnar file with blocks of no rows",
+  CHECK_THROWS_WITH_AS(ColumnarWriter(file, columnar_slots(), 0), "a columnar file with blocks without rows",
                        Error);
   CHECK_THROWS_WITH_AS(
       ColumnarWriter(directory.file("no/a.frc"), columnar_slots()),

@@ -48,7 +48,7 @@ TEST_CASE("what is for text only is refused") {
   piped.pipe.command = "python reader.py";
   keyed.prefixes.id = true;
   described.schema = "s.json";
-  CHECK(refusal(mixed) == "z.txt is no columnar file, and others of the 3 files are");
+  CHECK(refusal(mixed) == "z.txt is not a columnar file, and others of the 3 files are");
   CHECK(refusal(piped) == "a pipe command, 'python reader.py', with columnar files");
   CHECK(refusal(keyed) == "ids, contents or log keys of lines, with columnar files");
   CHECK(refusal(described) == "a schema, s.json, with columnar files");

@@ -154,7 +154,7 @@ TEST_CASE("slots that are shuffled have values of other examples, and get their 
   dataset.shuffle_slots({}, 1000);
   CHECK(ids() == own);
   check_config_error([&] { dataset.shuffle_slots({"idz"}, 9); },
-                     "slots_shuffle: 'idz' is no slot of the dataset", "");
+                     "slots_shuffle: 'idz' is not a slot of the dataset", "");
   check_config_error([&] { dataset.shuffle_slots({"label"}, 9); }, "slots_shuffle: 'label' is a dense slot",
                      "name slots with lod_level=1");
 }

@@ -95,7 +95,7 @@ TEST_CASE("a refusal says where and what to write") {
        "it"},
       {with_slot(slot + R"(, "missing": 0.5})"),
        "s.json: slots[0].missing: an int64 slot needs a whole number of at most 2^53, this is 0.5"},
-      {with_slot(slot + R"(, "steps": ["sqrt"]})"), "s.json: slots[0].steps[0]: \"sqrt\" is no step"},
+      {with_slot(slot + R"(, "steps": ["sqrt"]})"), "s.json: slots[0].steps[0]: \"sqrt\" is not a step"},
       {with_slot(slot + R"(, "steps": ["log"]})"),
        "s.json: slots[0]: the last step makes a fraction, and the slot is int64"},
       {with_slot(slot + R"(, "steps": ["log", {"hash": "crc32"}]})"),

@@ -33,7 +33,8 @@ TEST_CASE("fail and skip:N are the ways to treat bad lines, and are written as t
       FAIL("no error");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::config);
-      CHECK(std::string(error.what()) == "bad_line='" + std::string(text) + "' is no way to treat bad lines");
+      CHECK(std::string(error.what()) ==
+            "bad_line='" + std::string(text) + "' is not a way to treat bad lines");
       CHECK(error.hint() == "it is fail, or skip:N for up to N bad lines, N above 0");
     }
   }

@@ -117,7 +117,7 @@ TEST_CASE("a role is ready in one of several ways") {
   CHECK(what(role(R"("script": "x", "ready": {}})")).find("this is not JSON") != std::string::npos);
   CHECK(what(role(R"("script": "x", "ready": {})")) ==
         "job.json: roles[0].ready: a role is ready in one way");
-  CHECK(what(role(R"("script": "x", "ready": {"log": "("})")).find("'(' is no regular expression") !=
+  CHECK(what(role(R"("script": "x", "ready": {"log": "("})")).find("'(' is not a regular expression") !=
         std::string::npos);
   CHECK(what(role(R"("script": "x", "ready": {"prot": true})")) ==
         "job.json: roles[0].ready.prot: unknown key 'prot' of ready");
@@ -176,7 +176,7 @@ TEST_CASE("roles are checked") {
   CHECK(what(role(R"("script": "x", "stop_signal": "NOPE")")) ==
         "job.json: roles[0].stop_signal: there is no such signal: 'NOPE'");
   CHECK(what(role(R"("script": "x", "environment": {"A=B": "x"})")) ==
-        "job.json: roles[0].environment.A=B: 'A=B' is no name of a variable");
+        "job.json: roles[0].environment.A=B: 'A=B' is not a name of a variable");
   CHECK(what(role(R"("script": "x", "environment": {"A": true})")) ==
         "job.json: roles[0].environment.A: a text is needed here");
   CHECK(what(R"({"roles": [{"name": "a", "script": "x"}, {"name": "a", "script": "x"}]})") ==

@@ -128,17 +128,19 @@ TEST_CASE("lines of a watch are understood") {
 }
 
 TEST_CASE("what is no answer of etcd is refused") {
-  CHECK(data_error([] { answer_in("<html>"); }) == "etcd's answer is no JSON object");
-  CHECK(data_error([] { answer_in("[]"); }) == "etcd's answer is no JSON object");
-  CHECK(data_error([] { answer_in(R"({"header":7})"); }) == "etcd's answer has a 'header' that is no object");
+  CHECK(data_error([] { answer_in("<html>"); }) == "etcd's answer is not a JSON object");
+  CHECK(data_error([] { answer_in("[]"); }) == "etcd's answer is not a JSON object");
+  CHECK(data_error([] { answer_in(R"({"header":7})"); }) ==
+        "etcd's answer has a 'header' that is not an object");
   CHECK(data_error([] { answer_in(R"({"header":{"revision":"x"}})"); }) ==
-        "etcd's answer has a 'revision' that is no number");
-  CHECK(data_error([] { answer_in(R"({"kvs":{}})"); }) == "etcd's answer has a 'kvs' that is no list");
-  CHECK(data_error([] { answer_in(R"({"kvs":[1]})"); }) == "etcd's answer has an entry that is no object");
+        "etcd's answer has a 'revision' that is not a number");
+  CHECK(data_error([] { answer_in(R"({"kvs":{}})"); }) == "etcd's answer has a 'kvs' that is not a list");
+  CHECK(data_error([] { answer_in(R"({"kvs":[1]})"); }) ==
+        "etcd's answer has an entry that is not an object");
   CHECK(data_error([] { answer_in(R"({"kvs":[{"key":"%"}]})"); }) ==
-        "etcd's answer has a 'key' that is no base64");
+        "etcd's answer has a 'key' that is not base64");
   CHECK(data_error([] { watch_news_in(R"({"result":{"events":[1]}})"); }) ==
-        "etcd's answer has an event that is no object");
+        "etcd's answer has an event that is not an object");
   CHECK(data_error([] { token_in("{}"); }) == "etcd's answer to a login has no token");
   CHECK(data_error([] { token_in(R"({"token":"a\nb"})"); }) == "etcd's token has a line break");
   CHECK(token_in(R"({"header":{},"token":"tNqgWb.9"})") == "tNqgWb.9");

@@ -177,7 +177,7 @@ TEST_CASE("roles that cannot be are refused") {
   Error error = error_of(role("a", "after = ['b']") + role("b", "after = ['a']") + role("c"));
   CHECK(std::string(error.what()) == "roles wait for each other: a, b");
   error = error_of(role("trainer", "kind = 'trainer'") + role("b", "after = ['trianer']"));
-  CHECK(std::string(error.what()) == "job.toml:5: role 'b' comes after 'trianer', which is no role");
+  CHECK(std::string(error.what()) == "job.toml:5: role 'b' comes after 'trianer', which is not a role");
   CHECK(error.hint() == "did you mean trainer?");
   error = error_of(role("a", "kind = 'trainer'") + role("b", "kind = 'trainer'"));
   CHECK(std::string(error.what()) ==

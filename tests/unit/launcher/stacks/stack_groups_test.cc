@@ -159,7 +159,7 @@ TEST_CASE("where the main threads are alike the others decide") {
   std::vector<ProcessStacks> processes;
   for (std::size_t i = 0; i < 4; ++i) {
     processes.push_back(process(i, kBarrier));
-    // Pools of different sizes are no difference.
+    // Pools of different sizes are not a difference.
     for (std::size_t pool = 0; pool <= i; ++pool) processes[i].threads.push_back({"pool", kIdle});
   }
   CHECK(group_stacks(processes).odd.empty());

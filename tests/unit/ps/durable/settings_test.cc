@@ -42,12 +42,12 @@ TEST_CASE("values that are none are refused") {
     const Error error = error_of([&] { recover_within_of(Environ{{"FLEETRUN_PS_RECOVER", bad}}); });
     CHECK(error.kind() == ErrorKind::config);
     CHECK(std::string(error.what()) ==
-          std::string("FLEETRUN_PS_RECOVER=") + bad + " is no number of seconds");
+          std::string("FLEETRUN_PS_RECOVER=") + bad + " is not a number of seconds");
     CHECK(error.hint() == "write whole seconds, up to a week: FLEETRUN_PS_RECOVER=0");
   }
   const Error found = error_of([] { durability_of(Environ{{"FLEETRUN_PS_CHECKPOINT_FOUND", "keep"}}); });
   CHECK(std::string(found.what()) == "FLEETRUN_PS_CHECKPOINT_FOUND=keep is nothing to do with a checkpoint");
   const Error error = error_of([] { durability_of(Environ{{"FLEETRUN_PS_LOG_SYNC", "maybe"}}); });
-  CHECK(std::string(error.what()) == "FLEETRUN_PS_LOG_SYNC=maybe is no way to keep the log");
+  CHECK(std::string(error.what()) == "FLEETRUN_PS_LOG_SYNC=maybe is not a way to keep the log");
   CHECK(error.hint() == "set it to process, or to power to survive the end of the host too");
 }

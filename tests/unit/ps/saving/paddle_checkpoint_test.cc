@@ -83,7 +83,7 @@ TEST_CASE("what is no row, or one of another width, is refused") {
   for (const char* line : {"x", "-1 0 0 0 1 0 0.5", "1 0 0 zero", "1 0,5", "18446744073709551616 0"}) {
     const fleetrun::Error error = error_of([&] { rows.parse(line, row); });
     CHECK(error.kind() == fleetrun::ErrorKind::data);
-    CHECK(std::string(error.what()) == "'" + std::string(line) + "' is no row");
+    CHECK(std::string(error.what()) == "'" + std::string(line) + "' is not a row");
   }
   const fleetrun::Error error = error_of([&] { rows.parse("1 0 0 0 1 0 0.5", row); });
   CHECK(error.kind() == fleetrun::ErrorKind::config);
@@ -132,7 +132,7 @@ TEST_CASE(
   CHECK(refusal() ==
         dir.path().string() + " has 0 sparse tables and 2 dense values; this program has 0 and 3");
   write(dir.file("000/part-000.gz"), "1\ntwo\n3\n");
-  CHECK(refusal() == dir.file("000/part-000.gz") + ": line 2: 'two' is no number");
+  CHECK(refusal() == dir.file("000/part-000.gz") + ": line 2: 'two' is not a number");
   write(dir.file("000/part-000.gz"), "1 0\n2 0\n3 0\n");
   CHECK(refusal() == "dense values have 1 floats of optimizer state each; those of table 'w' have 0");
   const auto size = std::filesystem::file_size(dir.file("000/part-000.gz"));

@@ -42,9 +42,9 @@ TEST_CASE("keys are whole numbers of 64 bits, negative ones as trainers' int64 a
   CHECK(request.words.at(0) == "emb");
   CHECK(request.keys == std::vector<std::uint64_t>{0, ~0ull, ~0ull, 1ull << 63});
   CHECK(refusal({"get", "--endpoints=h:1", "emb", "18446744073709551616"}) ==
-        "'18446744073709551616' is no key: a whole number of 64 bits");
-  CHECK(refusal({"get", "--endpoints=h:1", "emb", "1x"}).starts_with("'1x' is no key"));
-  CHECK(refusal({"get", "--endpoints=h:1", "emb", ""}).starts_with("'' is no key"));
+        "'18446744073709551616' is not a key: a whole number of 64 bits");
+  CHECK(refusal({"get", "--endpoints=h:1", "emb", "1x"}).starts_with("'1x' is not a key"));
+  CHECK(refusal({"get", "--endpoints=h:1", "emb", ""}).starts_with("'' is not a key"));
 }
 
 TEST_CASE("help is given for all and for each, also without servers") {
@@ -69,7 +69,7 @@ TEST_CASE("what is wrong is named, with where to read on") {
   CHECK(refusal({"shrink", "a", "b", "--endpoints=h:1"}).starts_with("shrink takes one table"));
   CHECK(refusal({"get", "emb", "--watch", "--endpoints=h:1"}) == "--watch belongs to stat");
   CHECK(refusal({"stat", "--mode=1", "--endpoints=h:1"}) == "--mode belongs to save");
-  CHECK(refusal({"stat", "--timeout=never", "--endpoints=h:1"}) == "--timeout=never is no time");
+  CHECK(refusal({"stat", "--timeout=never", "--endpoints=h:1"}) == "--timeout=never is not a time");
   CHECK(refusal({"stat"}) == "fleetrun-ps was not told where the servers are");
   CHECK(refusal({"--json"}) == "fleetrun ps needs a command");
   CHECK(error_of([] { parse_tool_arguments({"stats"}); }).hint() ==

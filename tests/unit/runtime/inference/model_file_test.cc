@@ -66,8 +66,8 @@ TEST_CASE("operators whose inputs nobody checks are not taken from a file") {
 }
 
 TEST_CASE("what is no program is refused") {
-  CHECK(refusal("") == " is no program of fleetrun");
-  CHECK(refusal(std::string(100'000, '[')) == " is no program of fleetrun");
+  CHECK(refusal("") == " is not a program of fleetrun");
+  CHECK(refusal(std::string(100'000, '[')) == " is not a program of fleetrun");
   CHECK(refusal(model(R"({"type": "scale", "inputs": ["nothing"], "outputs": ["y"], "attributes": {}})")) ==
         " is damaged: the program has no variable 'nothing'");
   CHECK(refusal(model(R"({"type": "scale", "inputs": 3, "outputs": ["y"], "attributes": {}})"))

@@ -209,7 +209,7 @@ TEST_CASE("strangers are told nothing") {
         std::string("SSH-2.0-OpenSSH"), std::string("\0", 1), flood, std::string("FLEETRUM")}) {
     End server(settings(Side::server));
     server.take(bytes, 1000);
-    CHECK(server.failure.find("10.0.0.2:4711 is no fleetrun: it begins with '") == 0);
+    CHECK(server.failure.find("10.0.0.2:4711 is not fleetrun: it begins with '") == 0);
     CHECK(server.handshake.output().empty());
     CHECK(server.handshake.is_stranger());
   }

@@ -67,7 +67,7 @@ TEST_CASE("a secret's file holds 32 bytes, plain, hexadecimal or base64, with or
   std::string capital = kHex;
   for (char& digit : capital) digit = static_cast<char>(::toupper(digit));
   CHECK(read_secret_file(private_file(directory, capital)).bytes() == kBytes);
-  const std::string binary = std::string(31, '\xff') + "\n";  // its last byte is no end of line
+  const std::string binary = std::string(31, '\xff') + "\n";  // its last byte is not an end of line
   CHECK(read_secret_file(private_file(directory, binary)).bytes() == binary);
   CHECK(read_secret_file(private_file(directory, kHex, 0400)).bytes() == kBytes);
   CHECK(read_secret_file(private_file(directory, "-_" + std::string(41, 'A'))).bytes().size() == 32);

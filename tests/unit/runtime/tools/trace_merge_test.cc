@@ -97,7 +97,7 @@ TEST_CASE("bars of different processes lie beside each other as they happened, i
   CHECK(find(events, "push").at("tid") == find(events, "compute").at("tid"));
   CHECK(find(events, "parse").at("tid") != find(events, "compute").at("tid"));
   CHECK(!std::filesystem::exists(out + ".unfinished"));
-  // What was merged is no timeline to merge again.
+  // What was merged is not a timeline to merge again.
   CHECK(find_timelines(dir.file("")).size() == 4);
 }
 
@@ -150,8 +150,9 @@ TEST_CASE("what is not there, or is none, is one clear error") {
   CHECK(refusal([&] {
           find_timelines(dir.file(""));
         }).find("no timeline is in " + dir.file("") + " | timelines are written") == 0);
-  CHECK(refusal([&] { merge({other}, dir.file("out")); }).find(other + " is no timeline of fleetrun's | ") ==
-        0);
+  CHECK(refusal([&] {
+          merge({other}, dir.file("out"));
+        }).find(other + " is not a timeline of fleetrun's | ") == 0);
   const std::string good = dir.write("t-1.json", timeline("trainer 0", 1, ""));
   CHECK(refusal([&] { merge({good}, nowhere + "/out"); }) ==
         "the merged timeline could not be written to " + nowhere +

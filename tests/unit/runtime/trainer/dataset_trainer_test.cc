@@ -266,7 +266,7 @@ TEST_CASE("a data variable must be a slot of its type") {
   auto options = pooled_options({file});
   options.slots.pop_back();
   const Error missing = refusal(options);
-  CHECK(std::string(missing.what()) == "the program reads 'label', which is no slot of the dataset");
+  CHECK(std::string(missing.what()) == "the program reads 'label', which is not a slot of the dataset");
   CHECK(missing.hint() == "add it to the dataset's use_var");
   options = pooled_options({file});
   options.slots[0].dense = true;

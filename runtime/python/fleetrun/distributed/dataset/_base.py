@@ -173,8 +173,8 @@ class DatasetBase:
         self._remote["download_command"] = str(download_cmd)
 
     def set_bad_line(self, bad_line: str) -> None:
-        """What a line that is no example does: "fail" ends the pass; "skip:N" passes over up to N of a pass,
-        counted (bad_lines()) and told of on standard error at its end. Default: FLEETRUN_BAD_LINE (fleetrun
+        """How malformed lines are handled: "fail" ends the pass; "skip:N" skips up to N of a pass, counted
+        (bad_lines()) and reported on standard error at its end. Default: FLEETRUN_BAD_LINE (fleetrun
         --bad_line), or fail.
 
         Not in Paddle. Throws: Error(config).

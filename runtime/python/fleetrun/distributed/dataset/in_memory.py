@@ -288,7 +288,7 @@ class InMemoryDataset(DatasetBase):
     def slots_shuffle(self, slots: str | Iterable[str]) -> None:
         """In the passes that follow, these sparse slots have the values of a random other example: how much
         worse the metrics become says what the slots are worth. Each call starts from the values as they were
-        read; [] brings them back. Throws: Error(config) before set_fea_eval(), or naming what is no sparse
+        read; [] brings them back. Throws: Error(config) before set_fea_eval(), or naming what is not a sparse
         slot."""
         if not self._candidates:
             raise Error(

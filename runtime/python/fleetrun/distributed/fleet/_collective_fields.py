@@ -103,7 +103,7 @@ def _value(what, given, default):
     if isinstance(default, list):
         return list(given)
     if isinstance(given, bool) or not isinstance(given, (int, float)):
-        raise Error("config", f"{what} = {given!r} is no number")
+        raise Error("config", f"{what} = {given!r} is not a number")
     if isinstance(default, int) and (int(given) != given or given < min(default, 1)):
         raise Error("config", f"{what} = {given!r}", f"it is a whole number of at least {min(default, 1)}")
     return type(default)(given)

@@ -67,7 +67,7 @@ class Fleet(Keeping):
         if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
             raise Error(
                 "config",
-                f"fleet.init: {role_maker!r} is no role maker",
+                f"fleet.init: {role_maker!r} is not a role maker",
                 "use fleet.PaddleCloudRoleMaker() or fleet.UserDefinedRoleMaker(...)",
             )
         self._role = role_maker or PaddleCloudRoleMaker(is_collective=is_collective)
@@ -195,13 +195,13 @@ class Fleet(Keeping):
     def distributed_model(self, model: Any) -> DataParallel:
         """A torch module whose gradients are the means over all trainers: distributed/parallel/model.py.
 
-        Throws: Error(config) for what is no torch.nn.Module, and where the trainers' modules differ.
+        Throws: Error(config) for what is not a torch.nn.Module, and where the trainers' modules differ.
         """
         self._need_role("distributed_model")
         if not _is_of_torch(model, "Module"):
             raise Error(
                 "config",
-                f"fleet.distributed_model({type(model).__name__}): it is no torch.nn.Module",
+                f"fleet.distributed_model({type(model).__name__}): it is not a torch.nn.Module",
                 "a program's parameters are distributed by fleet.distributed_optimizer(...).minimize(loss)",
             )
         from fleetrun.distributed.parallel import DataParallel

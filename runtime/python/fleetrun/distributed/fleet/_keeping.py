@@ -138,7 +138,9 @@ class Keeping:
         }
         for name in var_names or ():
             if name not in parameters:
-                raise Error("config", f"fleet.save_dense_params: {name} is no dense parameter of the program")
+                raise Error(
+                    "config", f"fleet.save_dense_params: {name} is not a dense parameter of the program"
+                )
         chosen = parameters if var_names is None else var_names
         io.save_vars(
             executor,

@@ -104,7 +104,7 @@ def _dict(what, configs):
     if not isinstance(configs, dict):
         raise Error(
             "config",
-            f"DistributedStrategy.{what} = {configs!r} is no dict",
+            f"DistributedStrategy.{what} = {configs!r} is not a dict",
             "give {parameter name: {key: value}}",
         )
     return configs
@@ -112,7 +112,9 @@ def _dict(what, configs):
 
 def _fields(name, config, what, prefix):
     if not isinstance(config, dict):
-        raise Error("config", f"{what} {name}: {config!r} is no dict", "give {parameter name: {key: value}}")
+        raise Error(
+            "config", f"{what} {name}: {config!r} is not a dict", "give {parameter name: {key: value}}"
+        )
     fields = {}
     for key, value in config.items():
         if not key.startswith(prefix):

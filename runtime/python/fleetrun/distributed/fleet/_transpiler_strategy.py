@@ -167,6 +167,6 @@ def exchange_of(strategy: Any) -> Exchange:
     except AttributeError:
         raise Error(
             "config",
-            f"{strategy!r} is no strategy",
+            f"{strategy!r} is not a strategy",
             "use fleet.DistributedStrategy() or DistributedStrategyFactory.create_*_strategy()",
         ) from None

@@ -20,7 +20,7 @@ class UtilBase:
         more.
 
         Where hosts come and go they are split among the trainers that are there now, so call it for every
-        pass. On a server: []. Throws: TypeError when `files` is no list.
+        pass. On a server: []. Throws: TypeError when `files` is not a list.
         """
         if not isinstance(files, list):
             raise TypeError("files should be a list of file names")

@@ -33,7 +33,7 @@ class DataParallel(torch.nn.Module):
     def __init__(self, module: torch.nn.Module, options: Callable[[], ParallelOptions]) -> None:
         super().__init__()
         if not isinstance(module, torch.nn.Module):
-            raise Error("config", f"distributed_model({type(module).__name__}): it is no torch.nn.Module")
+            raise Error("config", f"distributed_model({type(module).__name__}): it is not a torch.nn.Module")
         self.module = module
         self._options = options
         self._reducer: Any = None

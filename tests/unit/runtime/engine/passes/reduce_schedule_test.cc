@@ -84,5 +84,5 @@ TEST_CASE("a program that does not train has no exchange") {
 TEST_CASE("a bucket with something else than gradients is refused") {
   const std::vector<ReduceBucket> buckets = {{"out.w@GRAD", "loss"}};
   const Error error = error_of([&] { schedule_reduction(program(), buckets); });
-  CHECK(std::string(error.what()) == "bucket 0 has 'loss', which is no gradient of the program");
+  CHECK(std::string(error.what()) == "bucket 0 has 'loss', which is not a gradient of the program");
 }
