@@ -47,14 +47,6 @@ void check_flatten(std::span<const ConstBuffer> tensors, ConstBuffer bucket, dou
                                      ": only floating-point numbers are converted or scaled");
 }
 
-void check_scale(std::span<const Buffer> tensors) {
-  for (const Buffer& tensor : tensors) {
-    if (is_floating(tensor.type)) continue;
-    throw Error(ErrorKind::config, "scaling a tensor of " + std::string(to_string(tensor.type)) +
-                                       ": only floating-point numbers are scaled");
-  }
-}
-
 bool flatten(std::span<const ConstBuffer> tensors, Buffer bucket, double scale) {
   check_flatten(tensors, {bucket.data, bucket.count, bucket.type}, scale);
   bool is_finite = true;
@@ -86,14 +78,6 @@ bool unflatten(ConstBuffer bucket, std::span<const Buffer> tensors, double scale
     }
     from += bytes;
   }
-  return is_finite;
-}
-
-bool scale_in_place(std::span<const Buffer> tensors, double scale) {
-  check_scale(tensors);
-  bool is_finite = true;
-  for (const Buffer& tensor : tensors)
-    is_finite &= convert(tensor.type, tensor.data, tensor.type, tensor.data, tensor.count, scale, vectors());
   return is_finite;
 }
 

@@ -25,12 +25,9 @@ namespace fleetrun::collective {
 bool flatten(std::span<const ConstBuffer> tensors, Buffer bucket, double scale = 1);
 /// The way back. true: all that was written is finite.
 bool unflatten(ConstBuffer bucket, std::span<const Buffer> tensors, double scale = 1);
-/// In place, each tensor of any floating-point type. true: all that was written is finite.
-bool scale_in_place(std::span<const Buffer> tensors, double scale);
 
-/// What all of the functions check, here and for GPUs.
+/// What both functions check, here and for GPUs.
 void check_flatten(std::span<const ConstBuffer> tensors, ConstBuffer bucket, double scale);
-void check_scale(std::span<const Buffer> tensors);
 bool is_floating(DataType type) noexcept;
 
 }  // namespace fleetrun::collective

@@ -129,15 +129,4 @@ void BucketKernels::unflatten(ConstBuffer bucket, std::span<const Buffer> tensor
   launch(copies, scale, not_finite, stream);
 }
 
-void BucketKernels::scale_in_place(std::span<const Buffer> tensors, double scale, unsigned* not_finite,
-                                   cudaStream_t stream) const {
-  check_scale(tensors);
-  for (const DataType type : kFloats) {
-    Copies copies{type, type, {}};
-    for (const Buffer& tensor : tensors)
-      if (tensor.type == type) copies.segments.push_back({tensor.data, tensor.data, tensor.count});
-    launch(copies, scale, not_finite, stream);
-  }
-}
-
 }  // namespace fleetrun::collective

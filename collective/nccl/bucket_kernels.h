@@ -31,8 +31,6 @@ class BucketKernels {
                cudaStream_t stream) const;
   void unflatten(ConstBuffer bucket, std::span<const Buffer> tensors, double scale, unsigned* not_finite,
                  cudaStream_t stream) const;
-  void scale_in_place(std::span<const Buffer> tensors, double scale, unsigned* not_finite,
-                      cudaStream_t stream) const;
 
  private:
   struct Driver;

@@ -88,14 +88,4 @@ std::shared_ptr<Stream> NcclCommunicator::stream() const {
   return session_->stream();
 }
 
-std::vector<std::unique_ptr<Work>> start_together(std::span<const GroupedCall> calls) {
-  std::vector<NcclSession::Part> parts;
-  for (const GroupedCall& call : calls) parts.push_back({call.on->session_.get(), {&call.call, 1}});
-  const auto started = NcclSession::start(parts);
-  std::vector<std::unique_ptr<Work>> works;
-  for (std::size_t i = 0; i < started.size(); ++i)
-    works.push_back(std::make_unique<NcclWork>(calls[i].on->session_, started[i]));
-  return works;
-}
-
 }  // namespace fleetrun::collective

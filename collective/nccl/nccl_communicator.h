@@ -88,17 +88,8 @@ class NcclCommunicator : public Communicator {
 
  private:
   explicit NcclCommunicator(std::shared_ptr<NcclSession> session);
-  friend std::vector<std::unique_ptr<Work>> start_together(std::span<const struct GroupedCall> calls);
 
   std::shared_ptr<NcclSession> session_;
 };
-
-/// A call on one of several communicators.
-struct GroupedCall {
-  NcclCommunicator* on;
-  Call call;
-};
-/// Starts calls on several communicators of this process as one NCCL group; the works in their order.
-std::vector<std::unique_ptr<Work>> start_together(std::span<const GroupedCall> calls);
 
 }  // namespace fleetrun::collective

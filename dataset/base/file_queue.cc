@@ -24,18 +24,6 @@ constexpr std::array<char, 8> kMark{'F', 'R', 'C', 'L', 'A', 'I', 'M', '1'};
 constexpr std::size_t kHeadBytes = 16;
 using Head = std::array<char, kHeadBytes>;
 
-class ListQueue : public FileQueue {
- public:
-  explicit ListQueue(std::vector<std::string> files) : files_(std::move(files)) {}
-  std::optional<std::string> next() override {
-    return at_ < files_.size() ? std::optional(files_[at_++]) : std::nullopt;
-  }
-
- private:
-  std::vector<std::string> files_;
-  std::size_t at_ = 0;
-};
-
 Head head_of(const std::vector<std::string>& files) {
   ContentDigest digest;
   for (const std::string& file : files) digest.add(std::as_bytes(std::span(file.c_str(), file.size() + 1)));
@@ -139,10 +127,6 @@ class SharedQueue : public FileQueue {
 };
 
 }  // namespace
-
-std::unique_ptr<FileQueue> make_list_queue(std::vector<std::string> files) {
-  return std::make_unique<ListQueue>(std::move(files));
-}
 
 std::unique_ptr<FileQueue> make_shared_queue(std::vector<std::string> files, const std::string& claims) {
   return std::make_unique<SharedQueue>(std::move(files), claims);

@@ -18,9 +18,6 @@ class FileQueue {
   virtual std::optional<std::string> next() = 0;
 };
 
-/// The files in their order, all of them for whoever asks.
-std::unique_ptr<FileQueue> make_list_queue(std::vector<std::string> files);
-
 /// Files shared by all who make a queue of them with the same `claims`, a file that need not be there yet:
 /// whoever is done takes the next one, so that a slow one has fewer files and the others do not wait for it.
 ///

@@ -15,6 +15,15 @@
 namespace fleetrun::dataset {
 namespace {
 
+struct ToolCommand {
+  std::string_view name;
+  std::string_view summary;  // one line of the help
+  std::string (*help)();     // the whole text
+  /// Returns the exit status. `arguments` are those after the name. Throws: Error.
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+/// In the order of the help.
 constexpr ToolCommand kCommands[] = {
     {"head", "show the first rows of files", head_help, run_head},
     {"check", "find bad lines, and say what the slots hold", check_help, run_check},
@@ -51,10 +60,6 @@ bool is_help(const std::string& word) {
 }
 
 }  // namespace
-
-std::span<const ToolCommand> tool_commands() noexcept {
-  return kCommands;
-}
 
 bool print_text(std::string_view text) {
   while (!text.empty()) {

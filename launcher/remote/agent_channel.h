@@ -125,7 +125,6 @@ class ChannelDecoder {
   /// Throws: Error(data) when the bytes are not frames, or too long, or there is too much noise.
   std::optional<Addressed> next();
   /// The marker has come.
-  bool marked() const noexcept { return marked_; }
 
  private:
   bool find_marker();

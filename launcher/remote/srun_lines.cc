@@ -12,7 +12,6 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::size_t kBytesOfLine = 720;  // 960 of base64
-constexpr std::size_t kMostNoise = 16 << 10;
 
 }  // namespace
 
@@ -37,11 +36,7 @@ std::string SrunMerger::merge(std::string_view bytes) {
 void SrunMerger::merge_line(std::string_view line, std::string& frames) {
   const std::size_t blank = line.starts_with('~') ? line.find(' ') : std::string_view::npos;
   const auto host = blank == std::string_view::npos ? std::nullopt : parse_integer(line.substr(1, blank - 1));
-  if (!host) {
-    noise_.append(line).append("\n");
-    if (noise_.size() > kMostNoise) noise_.erase(0, noise_.size() - kMostNoise);
-    return;
-  }
+  if (!host) return;
   const auto bytes = from_base64(line.substr(blank + 1));
   if (*host < 0 || *host >= hosts_ || !bytes)
     throw Error(ErrorKind::data, "srun passed on a line that no agent wrote: " + printable(line, 80));

@@ -2,7 +2,7 @@
 //
 // srun mixes what its tasks write, but keeps lines whole that are shorter than 1024 bytes. So the bytes of a
 // task's agent travel as lines "~HOST BASE64", and are put together again by host; what is not such a line
-// was written by somebody else (a prolog, a profile), and is for people.
+// was written by somebody else (a prolog, a profile), and is left out.
 #pragma once
 
 #include <cstddef>
@@ -29,15 +29,13 @@ class SrunMerger {
   /// Throws: Error(data) for a line of a host that is not there,
   /// for one that cannot be read, and for bytes that are not frames.
   std::string merge(std::string_view bytes);
-  /// What others wrote since the last call, cut to its end.
-  std::string take_noise() { return std::move(noise_); }
 
  private:
   void merge_line(std::string_view line, std::string& frames);
 
   std::uint32_t hosts_;
   std::map<std::uint32_t, remote::ChannelDecoder> decoders_;
-  std::string rest_, noise_;
+  std::string rest_;
   bool marked_ = false;
 };
 

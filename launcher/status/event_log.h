@@ -28,7 +28,6 @@ class EventLog final : public JobObserver {
   /// Writes what has been gathered. Never throws.
   void flush() noexcept;
 
-  bool has_unwritten() const noexcept { return events_ > 0; }
 
  private:
   void write_out();

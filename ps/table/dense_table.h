@@ -46,7 +46,6 @@ class DenseTable {
 
  private:
   static constexpr std::size_t kStripe = 16384;
-  std::size_t stripes() const noexcept { return (values_.size() + kStripe - 1) / kStripe; }
   template <class Act>
   void for_stripes(Act act) const;
 

@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 
 #include "ps/base/table_config.h"
 
@@ -73,8 +72,6 @@ struct RowLayout {
   std::size_t part_count = 1;
   /// Of the whole row.
   std::size_t floats = 0;
-
-  std::span<const Part> used_parts() const noexcept { return {parts.data(), part_count}; }
 };
 
 /// Only for rows that start with them.

@@ -114,7 +114,6 @@ class SparseTable : public Coolable {
   /// Before the first row: where rows may go that memory has no room for, and who says when. Its row_floats()
   /// must be the table's; `budget` outlives the table.
   void attach(std::unique_ptr<ColdRows> cold, MemoryBudget& budget);
-  bool has_cold_rows() const noexcept { return cold_ != nullptr; }
   /// Brings those of the keys that have cold rows into memory. Between it and a push of them, with
   /// budget.stay(), nothing of the push waits for the disk or can fail for its sake.
   void warm(std::span<const std::uint64_t> keys);

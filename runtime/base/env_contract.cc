@@ -329,10 +329,6 @@ std::vector<std::string> foreign_variables(const Identity& identity) {
   return names;
 }
 
-bool has_identity(const Environ& environ) {
-  return environ.has("PADDLE_PSERVERS_IP_PORT_LIST") || environ.has("PADDLE_TRAINER_ENDPOINTS");
-}
-
 Identity identity_from(const Environ& environ) {
   Identity id;
   id.mode = mode_from(environ);

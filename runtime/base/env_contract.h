@@ -22,10 +22,6 @@ Environ to_environ(const Identity& identity);
 /// started the job: they would tell it that it is somebody else.
 std::vector<std::string> foreign_variables(const Identity& identity);
 
-/// Whether `environ` tells a process who it is: true under fleetrun or Paddle's launcher, false for `python
-/// train.py`.
-bool has_identity(const Environ& environ);
-
 /// Reads an identity back. Variables that only some launchers set have defaults (a pod name, the local rank,
 /// …). Throws: Error(config) that names the variable that is missing or makes no sense.
 Identity identity_from(const Environ& environ);

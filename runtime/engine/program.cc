@@ -131,14 +131,6 @@ const Operator& Program::append(Operator op) {
   return operators_.back();
 }
 
-std::string Program::unique_name(const std::string& prefix) {
-  std::string name;
-  do {
-    name = prefix + "_" + std::to_string(name_counters_[prefix]++);
-  } while (has_variable(name));
-  return name;
-}
-
 std::string to_string(const Program& program) {
   std::ostringstream out;
   for (const auto& [name, variable] : program.variables()) {

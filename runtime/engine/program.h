@@ -73,9 +73,6 @@ class Program {
   const std::vector<Operator>& operators() const noexcept { return operators_; }
   std::vector<Operator>& operators() noexcept { return operators_; }
 
-  /// A name that no variable has yet: prefix, "_", number.
-  std::string unique_name(const std::string& prefix);
-
   /// 0: fresh random numbers in every run of the startup program.
   std::uint64_t random_seed = 0;
 
@@ -84,7 +81,6 @@ class Program {
  private:
   std::map<std::string, Variable> variables_;
   std::vector<Operator> operators_;
-  std::map<std::string, std::int64_t> name_counters_;
 };
 
 /// The attribute that marks operators which are not part of the forward computation: "backward" or "update".

@@ -41,16 +41,6 @@ bool Rewrite::is_passing(const std::string& name) const {
   return !variable.persistable && !variable.is_data && writers(name).size() == 1;
 }
 
-std::optional<std::size_t> Rewrite::reader_of_type(const std::string& name, std::string_view type) const {
-  std::optional<std::size_t> found;
-  for (const std::size_t index : readers(name)) {
-    if (op(index).type != type) continue;
-    if (found) return std::nullopt;
-    found = index;
-  }
-  return found;
-}
-
 Program Rewrite::result() const {
   Program result = program_;
   auto& operators = result.operators();

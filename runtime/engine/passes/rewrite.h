@@ -3,9 +3,7 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/engine/passes/passes.h"
@@ -26,8 +24,6 @@ class Rewrite {
   const std::vector<std::size_t>& writers(const std::string& name) const;
   /// A temporary that nobody reads after a run, and that one operator makes.
   bool is_passing(const std::string& name) const;
-  /// The operator of this type among the readers, when it is the only one of it.
-  std::optional<std::size_t> reader_of_type(const std::string& name, std::string_view type) const;
 
   void replace(std::size_t index, std::vector<Operator> by) { edits_[index] = std::move(by); }
   void drop(std::size_t index) { replace(index, {}); }

@@ -217,23 +217,6 @@ TEST_CASE("a group is one of NCCL's, whatever is in it") {
   CHECK(fake_nccl().counts.groups == before + 2);  // one a rank
 }
 
-TEST_CASE("calls on several communicators of a process are one group") {
-  GpuJob job;
-  NcclOptions options;
-  options.checks_calls = false;
-  const long before = fake_nccl().counts.groups;
-  run_ranks(2, [&](int rank) {
-    const auto first = job.join(rank, 2, options, "first"), second = job.join(rank, 2, options, "second");
-    Floats a(3, 1), b(5, 2);
-    const std::array calls{GroupedCall{first.get(), all_reduce_of(a)},
-                           GroupedCall{second.get(), all_reduce_of(b)}};
-    for (const auto& work : start_together(calls)) work->wait();
-    CHECK(a == Floats(3, 2));
-    CHECK(b == Floats(5, 4));
-  });
-  CHECK(fake_nccl().counts.groups == before + 2);
-}
-
 TEST_CASE("everything that was made is given back, by NCCL's own end") {
   const long held = fake_cuda_held(), destroyed = fake_nccl().counts.destroyed,
              aborted = fake_nccl().counts.aborted;

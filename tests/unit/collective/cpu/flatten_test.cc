@@ -223,9 +223,6 @@ TEST_CASE("tensors go into a bucket behind each other and come back") {
   CHECK(unflatten({bucket.data(), 5, DataType::float16}, back, 0.125));
   CHECK(back_a == a);
   CHECK(back_c == c);
-  CHECK(scale_in_place(back, 2));
-  CHECK(back_a == std::vector<float>{2, 4, 6});
-  CHECK_FALSE(scale_in_place(back, std::numeric_limits<double>::infinity()));
 }
 
 TEST_CASE("integers are copied as they are") {
@@ -257,8 +254,4 @@ TEST_CASE("buckets and tensors that do not go together are refused, with both") 
     flatten(std::vector{ints}, {values.data(), 1, DataType::float32});
   });
   CHECK(converted.kind() == ErrorKind::config);
-  const Error in_place = error_of([&] {
-    scale_in_place(std::vector{Buffer{values.data(), 1, DataType::int8}}, 2);
-  });
-  CHECK(std::string(in_place.what()) == "scaling a tensor of int8: only floating-point numbers are scaled");
 }

@@ -31,12 +31,6 @@ std::vector<std::string> drained(FileQueue& queue) {
 
 }  // namespace
 
-TEST_CASE("a list is given out in its order") {
-  const auto queue = make_list_queue(names(3));
-  CHECK(drained(*queue) == names(3));
-  CHECK_FALSE(queue->next());
-}
-
 TEST_CASE("one who shares with nobody gets all files, and the same claims are done then") {
   const TempDir directory;
   const auto queue = make_shared_queue(names(5), directory.file("claims"));

@@ -38,13 +38,6 @@ TEST_CASE("a name cannot become another variable") {
                        Error);
 }
 
-TEST_CASE("unique names count up and step over names that are taken") {
-  Program program;
-  add_data(program, "fc_1", DataType::float32, {1});
-  CHECK(program.unique_name("fc") == "fc_0");
-  CHECK(program.unique_name("fc") == "fc_2");
-}
-
 TEST_CASE("gradients of a variable that is used three times are added up once") {
   Program program;
   Scope scope;
