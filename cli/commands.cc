@@ -30,7 +30,7 @@ constexpr Command kCommands[] = {
     {"data", "look into training data, check it, convert it", run_data_command},
     {"predict", "compute a saved model over files", run_predict_command},
     {"trace", "run a job and draw what its time goes into", run_trace_command, true},
-    {"plot", "draw what was fetched in training as a picture", run_plot_command},
+    {"plot", "plot the variables that were fetched in training", run_plot_command},
     {"doctor", "say what keeps hosts from running a job", run_doctor_command},
     {"slurm", "print or submit a batch script for Slurm", run_slurm_command, true},
     {"k8s", "print manifests for Kubernetes", run_k8s_command, true},

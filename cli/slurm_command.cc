@@ -37,7 +37,7 @@ constexpr CommandFlag kSlurmFlags[] = {
     {"mem", 0, "SIZE", "memory on each host, for example 64G"},
     {"job_name", 0, "NAME", "default: made of the script's name"},
     {"output", 0, "FILE", "where fleetrun's own output goes; default: slurm-JOB.out"},
-    {"notice", 0, "SECONDS", "before the time is up the job is told to stop; default: --grace and 30 more"},
+    {"notice", 0, "SECONDS", "before the time limit the job is stopped; default: --grace and 30 more"},
     {"no_requeue", 0, "", "do not start the job again when its time was up or a host was lost"},
     {"sbatch", 0, "OPTION", "one more option of sbatch's, for example --sbatch=--exclusive"},
     {"submit", 0, "", "hand the script to sbatch instead of printing it"},

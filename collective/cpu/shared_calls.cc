@@ -273,7 +273,7 @@ void SharedCalls::all_to_all(const Call& call) {
   const std::size_t most = (slot_bytes_ - front) / ranks / 64 * 64 / width;
   const auto piece = [&](int r) { return front + static_cast<std::size_t>(r) * most * width; };
   if (call.input == call.output && !std::ranges::equal(from, to))
-    throw Error(ErrorKind::config, to_string(call) + ": in place, but what is sent is not what is received");
+    throw Error(ErrorKind::config, to_string(call) + ": in place, but the send and receive buffers differ");
   rounds_->begin(call, most_of(from));
   const Range self = from[static_cast<std::size_t>(rank_)];
   expect_counts(rank_, self.count, to[static_cast<std::size_t>(rank_)].count);

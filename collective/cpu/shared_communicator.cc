@@ -102,8 +102,7 @@ class SharedCommunicator final : public Communicator {
  private:
   void admit(const Call& call) const {
     if (mark_.is_forked()) {
-      throw Error(ErrorKind::config,
-                  group_.prefix() + "its communicator is the one of the process that made it, not of a fork",
+      throw Error(ErrorKind::config, group_.prefix() + "a communicator cannot be used in a forked process",
                   "make communicators after forking");
     }
     check(call, group_.rank(), group_.size());

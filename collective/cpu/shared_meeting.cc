@@ -188,7 +188,7 @@ class Host {
       // A rank that has said Hello says nothing more: this is its end.
       if (peers_[r].socket && files[1 + strangers + r].revents != 0)
         throw Error(ErrorKind::network,
-                    where(place_) + "rank " + std::to_string(r) + " died before all had met");
+                    where(place_) + "rank " + std::to_string(r) + " died before all ranks had joined");
     }
     for (std::size_t s = 0; s < strangers; ++s)
       if (files[1 + s].revents != 0) hear(std::move(strangers_[s]));
@@ -249,7 +249,7 @@ class Host {
 };
 
 Error host_gone(const Place& place) {
-  return Error(ErrorKind::network, where(place) + "rank 0 died before all had met");
+  return Error(ErrorKind::network, where(place) + "rank 0 died before all ranks had joined");
 }
 
 /// What rank 0 answers. Throws: what it refuses with.

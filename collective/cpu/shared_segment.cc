@@ -20,7 +20,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr std::size_t kPage = 4096;
 
 Error no_segment(const std::string& why) {
-  return Error(ErrorKind::data, "what came is not shared memory of a group of ranks: " + why);
+  return Error(ErrorKind::data, "the received memory is not shared memory of a group of ranks: " + why);
 }
 
 /// Its pages are there afterwards: a write to them cannot fail for want of memory.

@@ -158,7 +158,7 @@ void NcclSession::look_at_board(Lock& lock) {
   } catch (const Error& error) {
     // The job's store is gone, and the job with it; the calls' own ends and deadlines still hold.
     if (!std::exchange(is_store_lost_, true))
-      log::warning(std::string("the job's store does not answer any more: ") + error.what());
+      log::warning(std::string("the job's store no longer answers: ") + error.what());
   }
   lock.lock();
   published_ = begun;
@@ -232,7 +232,7 @@ void NcclSession::stop(Lock& lock) {
   try {
     if (!others_know) board_.abort(why);
   } catch (const Error& error) {
-    log::warning(std::string("the other ranks cannot be told of a failure: ") + error.what());
+    log::warning(std::string("the other ranks cannot be notified of a failure: ") + error.what());
   }
   lock.lock();
   is_stopped_ = true;

@@ -69,7 +69,7 @@ StoreMessage decode_store_message(std::string_view bytes) {
   message.number = fields.number<std::int64_t>();
   message.name = fields.text();
   message.value = fields.text();
-  if (!fields.empty()) throw Error(ErrorKind::data, "a message of the job's store goes on behind its end");
+  if (!fields.empty()) throw Error(ErrorKind::data, "a message of the job's store has bytes after its end");
   return message;
 }
 
@@ -119,7 +119,7 @@ void StoreBook::greet(Client client, const StoreMessage& message) {
                    "give all ranks the same number of trainers and the same endpoints");
   if (message.name != attempt_)
     return differs(name + " is of " + printable(message.name) + ", and rank 0 of " + attempt_,
-                   "end what is left of the earlier start of the job");
+                   "end the remaining processes of the earlier start of the job");
   if (message.number < 0 || message.number >= size_)
     return differs(std::to_string(message.number) + " is not a rank of a job of " + std::to_string(size_),
                    "");
@@ -170,7 +170,7 @@ void StoreBook::complete(const std::string& name) {
       answer(asked.first, asked.second, encode_gathered(gathering.values));
     } else {
       refuse(asked.first, asked.second,
-             Error(ErrorKind::network, rank_names(never) + " ended before all ranks had met",
+             Error(ErrorKind::network, rank_names(never) + " ended before all ranks had joined",
                    "look at its log"));
     }
   }

@@ -63,7 +63,7 @@ struct Connection {
     if (count == 0 || errno == ECONNRESET) return "its process has ended";
     return errno == EAGAIN || errno == EINTR
                ? std::string()
-               : std::string("it cannot be reached any more: ") + std::strerror(errno);
+               : std::string("it can no longer be reached: ") + std::strerror(errno);
   }
 
   UniqueFd socket;

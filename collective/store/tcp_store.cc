@@ -212,7 +212,7 @@ std::string TcpStore::State::receive() {
   const ssize_t count = ::recv(connection.value(), block, sizeof block, MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return {};
   if (count < 0 && errno != ECONNRESET)
-    return std::string("cannot be reached any more: ") + std::strerror(errno);
+    return std::string("can no longer be reached: ") + std::strerror(errno);
   if (count <= 0) return "has ended";
   opener->receive({block, static_cast<std::size_t>(count)});
   while (const auto body = opener->next()) take(decode_store_message(*body));

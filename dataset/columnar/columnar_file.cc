@@ -138,7 +138,7 @@ void ColumnarFile::read(std::uint64_t block, std::size_t slot, bool verify,
   const ColumnarSection& wanted = section(block, slot);
   out.resize(wanted.bytes(rows_of(block)));
   if (!read_all(file_.value(), out, offset_of(block, slot), path_))
-    refuse(block, slot, "is not in the file any more: it became shorter while it was read");
+    refuse(block, slot, "is no longer in the file: it was truncated while it was read");
   if (verify && crc32c(out) != wanted.checksum) refuse(block, slot, "is damaged: its checksum differs");
 }
 

@@ -101,7 +101,7 @@ void check_block(std::span<const ExampleField> fields, const ExampleBlock& block
     if (bytes == 0 || bytes > block.bytes - at) throw broken("an example goes beyond its end");
     at += bytes;
   }
-  if (at != block.bytes) throw broken("it goes on after its last example");
+  if (at != block.bytes) throw broken("it has bytes after its last example");
 }
 
 }  // namespace fleetrun::dataset

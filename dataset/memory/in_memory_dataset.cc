@@ -75,7 +75,7 @@ void InMemoryDataset::preload(const Load& what) {
 
 void InMemoryDataset::wait_preload() {
   if (!preloading_.joinable())
-    throw Error(ErrorKind::config, "wait_preload_done() without a load that is under way",
+    throw Error(ErrorKind::config, "wait_preload_done() without a load in progress",
                 "call preload_into_memory() first");
   preloading_.join();
   if (preload_error_) std::rethrow_exception(std::exchange(preload_error_, nullptr));
@@ -83,7 +83,7 @@ void InMemoryDataset::wait_preload() {
 
 void InMemoryDataset::begin_load(const Load& what) {
   if (preloading_.joinable())
-    throw Error(ErrorKind::config, "a load while another one is under way", "call wait_preload_done() first");
+    throw Error(ErrorKind::config, "another load is in progress", "call wait_preload_done() first");
   release();
   what.source->start(true);
   const std::lock_guard lock(loading_mutex_);
@@ -162,7 +162,7 @@ std::size_t InMemoryDataset::bytes() const noexcept {
 
 ExampleStore& InMemoryDataset::need(const char* what) const {
   if (preloading_.joinable())
-    throw Error(ErrorKind::config, std::string(what) + ": a load is under way",
+    throw Error(ErrorKind::config, std::string(what) + ": a load is in progress",
                 "call wait_preload_done() first");
   if (!store_)
     throw Error(ErrorKind::config, std::string(what) + ": no examples are in memory",

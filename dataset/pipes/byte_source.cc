@@ -70,7 +70,7 @@ class OpenedFile {
   [[noreturn]] void fail(const std::string& change, std::uint64_t offset, const char* what) const {
     throw Error(ErrorKind::data,
                 name_ + ": " + change + "; reading ended at byte " + std::to_string(offset) + what,
-                "write a new file under another name and rename it, and leave alone what is being read");
+                "write a new file under another name and rename it; do not change a file that is being read");
   }
 
   std::string name_;

@@ -26,7 +26,7 @@ struct ToolCommand {
 /// In the order of the help.
 constexpr ToolCommand kCommands[] = {
     {"head", "show the first rows of files", head_help, run_head},
-    {"check", "find bad lines, and say what the slots hold", check_help, run_check},
+    {"check", "find malformed lines, and show statistics of the slots", check_help, run_check},
     {"convert", "write them as columns, which are read without parsing", convert_help, run_convert},
     {"read", "print delimited text as MultiSlot text, by a schema", read_help, run_read},
 };

@@ -284,10 +284,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       outbox_.add(bytes);
     }
     if (outbox_.size() > settings_.most_unsent_bytes)
-      return end_later(
-          {ChannelEnd::broken,
-           peer_ + " takes no messages: " + std::to_string(outbox_.size()) + " bytes are waiting for it",
-           ""});
+      return end_later({ChannelEnd::broken,
+                        peer_ + " does not accept messages: " + std::to_string(outbox_.size()) +
+                            " bytes are waiting for it",
+                        ""});
     if (std::exchange(flush_posted_, true)) return;
     asio::post(loop_, [self = shared_from_this()] { self->flush(); });
   }

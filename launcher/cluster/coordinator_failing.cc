@@ -79,7 +79,7 @@ void decide_failure(State& state, Fault fault) {
   note(state, NodeFailed{fault.name, failure});
   if (failure.port_clash && !state.port_retry_used && failure.restarts) {
     state.port_retry_used = true;
-    note(state, RestartDecided{"a port of " + failure.process + " had been taken by somebody else", {}});
+    note(state, RestartDecided{"a port of " + failure.process + " was in use by another process", {}});
     state.stage = Stage::changing;
     return regroup(state);
   }

@@ -76,7 +76,8 @@ std::unique_ptr<Membership> join_job(boost::asio::io_context& loop, const JobCon
   node->start();
   if (config.meeting.insecure)
     node->warn(
-        "--insecure: anybody who reaches the port where this job meets can join it, and run programs as this "
+        "--insecure: authentication is disabled; anybody who reaches the job's port can join it and run "
+        "programs as this "
         "user",
         "leave --insecure out");
   return std::make_unique<NodeMembership>(node);

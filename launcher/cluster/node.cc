@@ -50,7 +50,7 @@ void Node::start() {
   const Meeting& meeting = config_.meeting;
   if (meeting.kind == Meeting::Kind::etcd) return stand_for_election();
   if (meeting.kind != Meeting::Kind::master)
-    throw Error(ErrorKind::config, "the job has several hosts, and nothing says where they meet",
+    throw Error(ErrorKind::config, "the job has several hosts, but no rendezvous address",
                 "give --master HOST:PORT on all of them");
   if (meeting.master.port == 0) {
     // Nobody can know the port yet: this is the first launcher.
@@ -323,7 +323,7 @@ void Node::act(joining::Dial& dial) {
       node.report([&](MemberCore& member) {
         if (node.coordinator_) return member.on_connected(number, cluster_now());
         node.here_ = 0;
-        return member.on_dial_failed(number, "this host does not coordinate the job any more", cluster_now());
+        return member.on_dial_failed(number, "this host no longer coordinates the job", cluster_now());
       });
     });
   }

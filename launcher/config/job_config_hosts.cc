@@ -80,7 +80,7 @@ void read_torchrun(const Values& values, Meeting& meeting) {
   const Value& backend = values["rdzv_backend"];
   const bool etcd = backend.text == "etcd" || backend.text == "etcd-v2";
   if (!etcd && backend.text != "c10d" && backend.text != "static")
-    refuse(backend, "there is no such way to meet", "use static, c10d or etcd");
+    refuse(backend, "there is no such rendezvous", "use static, c10d or etcd");
   if (etcd && !values.given("rdzv_endpoint"))
     refuse(backend, "it needs an address", "add --rdzv_endpoint=HOST:2379");
   const bool several = meeting.nodes.most > 1;
@@ -94,7 +94,8 @@ void read_torchrun(const Values& values, Meeting& meeting) {
     meeting.kind = Meeting::Kind::master;
     meeting.master_by_torchrun = true;
     const std::uint16_t port = values.given("master_port") ? read_port(values["master_port"]) : 29'500;
-    if (port == 65'535) refuse(values["master_port"], "the hosts meet one port above it, and there is none");
+    if (port == 65'535)
+      refuse(values["master_port"], "the rendezvous needs the port above it, and there is none");
     meeting.master = {read_host_address(values["master_addr"]), static_cast<std::uint16_t>(port + 1)};
   }
 }

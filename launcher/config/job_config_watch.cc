@@ -37,7 +37,7 @@ void read_faults(const Values& values, JobConfig& config) {
     if (!signs)
       refuse(values["hang_by"], "a list of heartbeat, log and cpu is needed", "write for example log,cpu");
     if (config.hang.timeout.count() == 0)
-      refuse(values["hang_by"], "nobody looks for signs of life", "add for example --hang_timeout=600");
+      refuse(values["hang_by"], "the hang watch is off", "add for example --hang_timeout=600");
     config.hang.by = *signs;
   }
   if (values.given("inject")) config.inject = parse_injections(values["inject"].text);

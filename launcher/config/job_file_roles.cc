@@ -95,7 +95,7 @@ std::vector<std::size_t> starting_order(const JobFile& file) {
 void apply_job_file(const JobFile& file, Options& options) {
   if (!options.script_args.empty())
     throw Error(ErrorKind::usage,
-                "there are arguments behind the job file: " + printable(options.script_args.front()),
+                "there are arguments after the job file: " + printable(options.script_args.front()),
                 "write flags before the file, and arguments of scripts into its roles");
   for (const char* key : {"server_num", "trainer_num", "servers", "trainers", "nproc_per_node", "devices",
                           "run_mode", "module", "no_python", "run_path"}) {
@@ -113,10 +113,10 @@ void apply_job_file(const JobFile& file, Options& options) {
   const JobFileRole* server = role_of_kind(file, RoleKind::server);
   const JobFileRole* trainer = role_of_kind(file, RoleKind::trainer);
   if (server && !trainer)
-    throw Error(
-        ErrorKind::config,
-        server->where + ": role '" + server->name + "' serves nobody: there is no role of kind trainer",
-        "give the role that trains kind = \"trainer\"");
+    throw Error(ErrorKind::config,
+                server->where + ": role '" + server->name +
+                    "' has no trainers to serve: there is no role of kind trainer",
+                "give the role that trains kind = \"trainer\"");
   const auto say = [&](const char* key, const std::string& text, const JobFileRole& role) {
     options.values[key] = text;
     options.spelled[key] = role.name + " (" + role.where + ")";

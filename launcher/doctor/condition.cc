@@ -48,8 +48,8 @@ auto reading(std::string_view text, Read read) {
   try {
     return read(json::parse(text));
   } catch (const json::exception&) {
-    throw Error(ErrorKind::data, "what the doctor of a host says is not understood",
-                "is the same version of fleetrun on all hosts?");
+    throw Error(ErrorKind::data, "malformed report from a host's doctor",
+                "install the same version on every host");
   }
 }
 

@@ -166,7 +166,7 @@ class Doctor {
     if (wish_.secret && condition.secret.empty())
       problem("secret",
               condition.secret_failure.empty() ? "there is no secret of the user" : condition.secret_failure,
-              alone() ? "the first launch makes it; copy it to the other hosts"
+              alone() ? "the first launch creates it; copy it to the other hosts"
                       : "copy ~/.config/fleetrun/secret to every host (mode 0600)");
   }
 
@@ -191,10 +191,10 @@ class Doctor {
                 reach.failure != failure ? nullptr : reach_between(patients_, reach.host, own);
             return back && back->failure.empty();
           });
-      problem(
-          "ports",
-          "it cannot dial " + join(hosts, ", ") + ": " + failure + (one_way ? " (the other way works)" : ""),
-          "let TCP through between all hosts of a job: look at the firewalls of both, and at routes");
+      problem("ports",
+              "it cannot dial " + join(hosts, ", ") + ": " + failure +
+                  (one_way ? " (the other direction works)" : ""),
+              "let TCP through between all hosts of a job: look at the firewalls of both, and at routes");
     }
   }
 

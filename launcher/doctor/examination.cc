@@ -169,7 +169,7 @@ MasterFacts ask_master(const Endpoint& master) {
     facts.busy = facts.busy || (!listener && errno == EADDRINUSE);
     facts.ours = facts.ours || listener || facts.busy;
   }
-  if (facts.busy) facts.failure = "somebody listens at " + to_string(master) + " already";
+  if (facts.busy) facts.failure = "another process listens at " + to_string(master) + " already";
   if (facts.ours) return facts;
   const std::string failure = dial_failure(found.addresses.front());
   if (!failure.empty()) facts.failure = "it cannot dial " + to_string(master) + ": " + failure;

@@ -169,8 +169,8 @@ Answer answer_from_json(std::string_view text) {
       for (const json& entry : value.at("reaches"))
         answer.reaches.push_back({entry.at(0), printable(entry.at(1).get<std::string>()), entry.at(2)});
   } catch (const json::exception&) {
-    throw Error(ErrorKind::data, "what the doctor of a host says is not understood",
-                "is the same version of fleetrun on all hosts?");
+    throw Error(ErrorKind::data, "malformed report from a host's doctor",
+                "install the same version on every host");
   }
   return answer;
 }

@@ -157,7 +157,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
         socket_, asio::buffer(bytes),
         [self = shared_from_this(), then = std::move(then)](const error_code& error, std::size_t) {
           if (!error) return then();
-          self->finish(error == asio::error::eof ? "somebody else listens there" : error.message());
+          self->finish(error == asio::error::eof ? "another process listens there" : error.message());
         });
   }
 
@@ -170,7 +170,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
             const std::string expected =
                 proof(self->key_, "listen", {self->challenge_.data(), self->challenge_.size()});
             const bool same = equal_in_constant_time({self->answer_.data(), self->answer_.size()}, expected);
-            self->finish(same ? "" : "somebody else listens there");
+            self->finish(same ? "" : "another process listens there");
           });
         });
   }
@@ -236,7 +236,7 @@ std::unique_ptr<ReachListener> listen_for_doctors(asio::io_context& loop, const 
     return std::make_unique<Listener>(loop, endpoint, std::move(key));
   } catch (const boost::system::system_error& error) {
     throw Error(ErrorKind::host,
-                "nobody can listen at " + to_string(endpoint) + ": " + error.code().message());
+                "it is impossible to listen at " + to_string(endpoint) + ": " + error.code().message());
   }
 }
 

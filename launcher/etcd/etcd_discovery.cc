@@ -316,8 +316,9 @@ void EtcdDiscovery::tick() {
   if (!in_doubt_ && !clock_.holds(now)) {
     in_doubt_ = true;
     const std::weak_ptr alive(alive_);
-    listener_->in_doubt(client_->shown() + " has not answered for " + seconds_text(settings_.trust) +
-                        ": what runs goes on, but until it is back no host can come, or be replaced");
+    listener_->in_doubt(
+        client_->shown() + " has not answered for " + seconds_text(settings_.trust) +
+        ": running processes continue, but hosts cannot join or be replaced until it is back");
     if (alive.expired() || !listener_) return;
   }
   if (!waiting_.empty() && now - waiting_.front().since >= settings_.join_timeout)
@@ -412,7 +413,7 @@ Endpoint coordinator_in(std::string_view text) {
       // said below
     }
   }
-  throw Error(ErrorKind::data, "'" + printable(text) + "' is not what a fleetrun writes there",
+  throw Error(ErrorKind::data, "'" + printable(text) + "' was not written by fleetrun",
               "remove the key, or choose another job id with --job_id");
 }
 

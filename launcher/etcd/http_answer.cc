@@ -19,7 +19,7 @@ using boost::system::error_code;
 constexpr std::uint32_t kMostHead = 16 * 1024;
 
 [[noreturn]] void refuse(const std::string& reason) {
-  throw Error(ErrorKind::network, "what came is not an HTTP answer: " + reason);
+  throw Error(ErrorKind::network, "the answer is not HTTP: " + reason);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ class Follower final : public EtcdActivity {
     if (reply.failure) return on_trouble(*reply.failure);
     const auto answer = parsed(reply);
     if (!answer)
-      return on_trouble({EtcdFailure::Kind::unavailable, client_.shown() + " answers what is not an answer"});
+      return on_trouble({EtcdFailure::Kind::unavailable, client_.shown() + " sends a malformed answer"});
     next_ = answer->revision + 1;
     const std::weak_ptr alive(alive_);
     tell(answer->entries.empty() ? std::nullopt : std::optional(answer->entries.front()), answer->revision);

@@ -59,7 +59,7 @@ void say_killed(const Evidence& evidence, Cause& cause) {
                   std::to_string(evidence.machine_oom_kills) + " elsewhere on this machine";
   else
     cause.text +=
-        "whether memory was the reason cannot be told: its cgroup shows no counters, and the machine "
+        "it is unknown whether memory was the reason: its cgroup shows no counters, and the machine "
         "counted " +
         std::to_string(evidence.machine_oom_kills) + " out-of-memory kills";
 }

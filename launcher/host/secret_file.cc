@@ -22,7 +22,7 @@ SecretFile::SecretFile(const std::vector<std::string>& directories, const std::s
     reasons.push_back(why);
   }
   throw Error(ErrorKind::host, "there is no place for the secret of the job: " + join(reasons, "; "),
-              "set FLEETRUN_RUN_DIR to a directory of yours that nobody else may enter");
+              "set FLEETRUN_RUN_DIR to a directory that only you can open");
 }
 
 SecretFile::~SecretFile() {

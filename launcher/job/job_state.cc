@@ -344,7 +344,7 @@ void JobState::decide_group(const Explained& event, Actions& actions) {
   event::RestartDecided told{RestartScope::group, event.index, attempt_ + 1, {}, {}};
   if (event.port_clash && !port_retry_used_) {
     port_retry_used_ = true;
-    told.why = "one of its ports was taken by somebody else: once more, with other ports";
+    told.why = "one of its ports was taken by another process: retrying with other ports";
   } else {
     const RestartDecision decision = policy_.on_failure(event.record, roles_[root.role].restart);
     if (const auto* give_up = std::get_if<GiveUp>(&decision)) {

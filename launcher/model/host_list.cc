@@ -22,7 +22,7 @@ constexpr int kMostSlots = 65'536;
 constexpr std::size_t kLongestName = 253;  // of DNS
 constexpr std::size_t kLargestFile = 16 << 20;
 constexpr auto kHostHint =
-    "a host is written as h1, user@h1, 10.0.0.1 or [fe80::1], with :2 behind it for two trainers";
+    "a host is written as h1, user@h1, 10.0.0.1 or [fe80::1], followed by :2 for two trainers";
 
 /// A word of the list before its ranges are expanded, and where it is.
 struct Entry {
@@ -289,7 +289,7 @@ void add_line(Collector& collector, std::string_view line, const std::string& wh
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::size_t equals = words[i].find('=');
     if (equals == std::string::npos)
-      refuse(where, quoted(words[i]) + " behind the host is not understood",
+      refuse(where, quoted(words[i]) + " after the host is not understood",
              "two trainers are written as slots=2");
     attributes.emplace_back(words[i].substr(0, equals), words[i].substr(equals + 1));
   }
@@ -336,7 +336,7 @@ RemoteHosts parse_hostfile(std::string_view text, const std::string& path) {
   }
   RemoteHosts result = collector.result();
   if (result.hosts.empty())
-    refuse(path, "no host is in the file", "write one host a line, with slots=2 behind it for two trainers");
+    refuse(path, "no host is in the file", "write one host per line, followed by slots=2 for two trainers");
   return result;
 }
 

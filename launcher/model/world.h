@@ -72,7 +72,7 @@ struct NodeFailure {
   std::int64_t at = 0;      // its death, CLOCK_MONOTONIC of its host in ns
   std::int64_t ran_ms = 0;  // from the start of the attempt
   std::optional<std::int64_t> progress;
-  bool port_clash = false;  // one of its ports had been taken by somebody else
+  bool port_clash = false;  // one of its ports was in use by another process
   bool restarts = true;     // its role is started again as a group (RestartScope::group)
 
   bool operator==(const NodeFailure&) const = default;

@@ -35,7 +35,8 @@ void check_flags(const JobConfig& config) {
     refuse("--servers or --trainers is given beside a list of hosts",
            "write h1:servers=1,h2:trainers=2 instead");
   if (config.meeting.kind == Meeting::Kind::etcd || config.meeting.master.port != 0)
-    refuse("--master or its like is given beside a list of hosts: they meet here", "give one of them");
+    refuse("--master or a similar flag is given beside a list of hosts: the rendezvous is here",
+           "give one of them");
 }
 
 void check_host(const RemoteHost& host, const JobConfig& config) {

@@ -32,7 +32,7 @@ constexpr std::string_view kBusyHint =
     "sshd there lets in few logins at a time (MaxStartups); --ssh_window=2 asks for fewer";
 constexpr Sign kSigns[] = {
     {"could not resolve hostname", "its name is not known", "check the name, or write its address"},
-    {"remote host identification has changed", "its host key is not the one that is known",
+    {"remote host identification has changed", "its host key differs from the known one",
      "ssh-keygen -R removes the old one, if the change is yours"},
     {"host key verification failed", "its host key is not known",
      "log in once by hand, or add the key to known_hosts"},
@@ -79,7 +79,7 @@ std::vector<std::string> split_command(std::string_view text) {
     if (!word.empty()) words.push_back(std::move(word));
   }
   if (words.empty())
-    throw Error(ErrorKind::usage, "--ssh is empty", "write it as --ssh=ssh, or with options behind it");
+    throw Error(ErrorKind::usage, "--ssh is empty", "write it as --ssh=ssh, or with options after it");
   return words;
 }
 

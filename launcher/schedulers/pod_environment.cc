@@ -129,7 +129,7 @@ std::optional<PodEnvironment> paddle_job(Reader& reader) {
   if (!serves && *role != "TRAINER") refuse("TRAINING_ROLE", *role, "PSERVER or TRAINER is needed");
   const std::size_t rank = (serves ? 0 : servers) + static_cast<std::size_t>(*id);
   if (static_cast<std::size_t>(*id) >= (serves ? servers : others.size()))
-    refuse("PADDLE_TRAINER_ID", std::to_string(*id), "there are not so many pods of this role");
+    refuse("PADDLE_TRAINER_ID", std::to_string(*id), "there are fewer pods of this role");
   if (hosts.size() < 2) return std::nullopt;
   PodEnvironment pod = meeting_at("a PaddleJob", hosts.front(), hosts.size(), rank);
   if (const auto port = reader.number("PADDLE_PORT", 1); port && *port <= 65'535)
@@ -262,7 +262,7 @@ std::optional<PodEnvironment> pytorch_job(Reader& reader, std::optional<NodeCoun
   if (*rank >= nodes.most)
     refuse("RANK", std::to_string(*rank), "the job has " + std::to_string(nodes.most) + " pods");
   if (*port >= 65'535)
-    refuse("MASTER_PORT", std::to_string(*port), "pods meet one port above it, and there is none");
+    refuse("MASTER_PORT", std::to_string(*port), "the rendezvous needs the port above it, and there is none");
   if (!is_host_name(*address)) refuse("MASTER_ADDR", *address, "it is not the name or address of a host");
   PodEnvironment pod = meeting_at("a PyTorchJob", *address, 1, static_cast<std::size_t>(*rank));
   // The operator tells its first pod to listen on loopback, which the others cannot reach.

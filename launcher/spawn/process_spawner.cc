@@ -229,7 +229,7 @@ class InitPod final : public Pod {
     throw Error(ErrorKind::host,
                 "containment " + std::string(to_string(*required_)) + " is required, and only " +
                     contained.level + " is possible here: " + contained.reason,
-                "leave out --require_containment, or ask for what is possible");
+                "leave out --require_containment, or require a level that is possible");
   }
 
   /// The lifeline ended. What init was holding is ours now, because fleetrun is the next subreaper.

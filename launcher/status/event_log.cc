@@ -70,7 +70,7 @@ void EventLog::fail(const std::string& why) {
   unwritten_.clear();
   if (std::exchange(warned_, true)) return;
   warn_("events.jsonl in " + plan_.log_dir_shown + "/" + plan_.pod_name + " cannot be written: " + why +
-        "; the job goes on without it");
+        "; the job continues without it");
 }
 
 }  // namespace fleetrun::launcher

@@ -258,7 +258,7 @@ struct Known {
                  ", and waits for it to come back");
     const Welcome welcome = Introduction(client, incarnation, one, patient, {rank, servers}, &give_up).run();
     if (welcome.servers.at(0) != server) {
-      throw Error(ErrorKind::data, name + " was started again without what it had",
+      throw Error(ErrorKind::data, name + " was restarted without its data",
                   "start the job again; --ps_checkpoint DIR keeps it");
     }
     one[0]->when_lost(std::move(on_lost));

@@ -162,7 +162,7 @@ class RpcChannel::RpcCall : public Call {
         exchange_->session->is_answer(exchange_->proof, {code->second.data(), code->second.size()}, pieces))
       return;
     throw Error(ErrorKind::network,
-                exchange_->server + " did not send this answer: it was changed on its way",
+                exchange_->server + " did not send this answer: it was changed on the way",
                 "look for what sits between this host and the server's");
   }
 

@@ -164,7 +164,7 @@ class ServerCall {
       pieces.push_back(std::as_bytes(std::span(slice.begin(), slice.size())));
     }
     if (!session_->accept(proof_, kRpcMethod, pieces))
-      return refuse("a call that was changed on its way, or was there before");
+      return refuse("a call that was changed on the way, or replayed");
     Reader body(std::move(pieces));
     try {
       header_ = wire::read_header(body);
@@ -454,7 +454,7 @@ std::uint64_t RpcServer::refusals() const {
 void RpcServer::update(const Attendance& attendance) {
   for (const std::uint32_t trainer : state_->server.update(attendance))
     log::info("epoch " + std::to_string(attendance.epoch) + " is without trainer " + std::to_string(trainer) +
-              ": the others go on, and what it still says is refused");
+              ": the others continue, and its further requests are refused");
 }
 
 std::uint64_t RpcServer::stale_requests() const noexcept {

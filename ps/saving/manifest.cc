@@ -140,7 +140,7 @@ void check_epoch(const std::string& directory, const Manifest& mine, const Manif
   throw Error(ErrorKind::config,
               directory + " holds a save of the job's world " + std::to_string(there.epoch) +
                   "; this server is of world " + std::to_string(mine.epoch),
-              "nothing is lost: the newer world goes on");
+              "nothing is lost: the newer world continues");
 }
 
 // Removes a file that nobody has locked: its writer holds the lock until the save is complete.

@@ -23,8 +23,7 @@ LoadedTables load_tables(const std::string& directory, ServerPlace place,
   const auto load = [&](const Manifest& manifest) {
     if (wanted && manifest.save != *wanted) {
       throw Error(ErrorKind::data, directory + ": save " + std::to_string(*wanted) +
-                                       " is not there any more; save " + std::to_string(manifest.save) +
-                                       " is");
+                                       " no longer exists; save " + std::to_string(manifest.save) + " is");
     }
     return load_parts(directory, manifest, place, tables);
   };

@@ -136,7 +136,7 @@ void ShmLink::State::take(const ShmEntry& entry) {
   {
     const std::lock_guard lock(mutex);
     const auto found = sent.find(entry.call);
-    if (found == sent.end()) throw Error(ErrorKind::data, "it answered what was not asked");
+    if (found == sent.end()) throw Error(ErrorKind::data, "it sent an answer without a request");
     mine = std::move(found->second);
     sent.erase(found);
     flush_releases();

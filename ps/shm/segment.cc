@@ -43,7 +43,7 @@ std::uint64_t size_with(std::uint64_t bytes) {
 }
 
 Error no_segment(const std::string& why) {
-  return Error(ErrorKind::data, "what came is not shared memory of a parameter server's: " + why);
+  return Error(ErrorKind::data, "the received memory is not a parameter server's shared memory: " + why);
 }
 
 void ring_bell(int bell) noexcept {

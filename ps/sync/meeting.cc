@@ -250,7 +250,7 @@ Outcome Meeting::earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t
       return copy_of(*sum->outcome, sum->parts.at(trainer).values);
     return Error(ErrorKind::data,
                  "trainer " + std::to_string(trainer) + " was started again, and asks for its sum " +
-                     std::to_string(number) + ", which " + server_ + " does not keep any more",
+                     std::to_string(number) + ", which " + server_ + " no longer keeps",
                  "so long a script can only be started again with all its trainers: --restart=trainer=group");
   }
   return Error(ErrorKind::data, "this round was over before the trainer began the last one");

@@ -53,7 +53,7 @@ std::vector<Respond> SyncPass::take_over(std::uint32_t trainer) {
 void SyncPass::push(Contribution contribution) {
   const auto found = participants_.find(contribution.from);
   if (found == participants_.end()) {
-    throw Error(ErrorKind::config, name_of(contribution.from) + " pushes, but takes no part in the pass",
+    throw Error(ErrorKind::config, name_of(contribution.from) + " pushes, but has not joined the epoch",
                 "call begin_pass with the number of threads first, and push no more after leave_pass");
   }
   State& state = found->second;

@@ -114,7 +114,7 @@ void take_flag(Words& words, ToolRequest& request) {
   } else if (flag == "--mode") {
     const std::string value = words.value();
     const auto mode = parse_integer(value);
-    if (!mode || *mode < 0 || *mode > 3) refuse("--mode=" + printable(value) + " is none of 0, 1, 2 and 3");
+    if (!mode || *mode < 0 || *mode > 3) refuse("--mode=" + printable(value) + " is not 0, 1, 2 or 3");
     request.mode = static_cast<int>(*mode);
   } else {
     refuse("there is no flag " + printable(flag));
@@ -146,7 +146,7 @@ void check_words(ToolRequest& request) {
   if (request.watch && request.command != Command::stat) refuse("--watch belongs to stat");
   if (request.mode != 0 && request.command != Command::save) refuse("--mode belongs to save");
   if (request.endpoints.empty())
-    throw Error(ErrorKind::usage, "fleetrun-ps was not told where the servers are",
+    throw Error(ErrorKind::usage, "fleetrun-ps does not know the servers' endpoints",
                 "run `fleetrun ps`, which finds your job's, or give --endpoints=HOST:PORT,…");
 }
 

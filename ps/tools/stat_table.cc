@@ -236,7 +236,7 @@ std::string stat_table(const std::vector<std::string>& now, const std::vector<st
     if (servers.size() > 1) text += skew_line(servers);
     return text;
   } catch (const Json::exception& error) {
-    throw Error(ErrorKind::data, std::string("a server's figures cannot be read: ") + error.what(),
+    throw Error(ErrorKind::data, std::string("a server's metrics cannot be read: ") + error.what(),
                 "use the fleetrun that runs the job");
   }
 }

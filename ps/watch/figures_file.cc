@@ -52,8 +52,7 @@ void FiguresFile::run() {
   while (!ending_) {
     lock.unlock();
     const std::string why = replace_file(path_, text_() + "\n");
-    if (!why.empty())
-      return warn_("the figures of this server are not seen by fleetrun: " + path_ + ": " + why);
+    if (!why.empty()) return warn_("fleetrun cannot read this server's metrics: " + path_ + ": " + why);
     lock.lock();
     changed_.wait_for(lock, period_, [this] { return ending_; });
   }

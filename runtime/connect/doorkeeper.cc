@@ -175,7 +175,7 @@ bool Doorkeeper::State::accept_one(const Door& door) {
   if (is_short && visitors.empty()) no_descriptors = true;
   if (is_short || visitors.size() >= kMostAtTheDoor) {
     if (!visitors.empty()) {
-      turn_away(visitors.front(), "too many are at the door");
+      turn_away(visitors.front(), "too many connections are not authenticated");
       visitors.pop_front();
       if (is_short) return true;
     }

@@ -1,6 +1,6 @@
 // Lets connections in to a server: whoever connects has to prove the job's secret (runtime/secure/handshake)
 // before a byte of it reaches what serves there. Strangers get no answer and cost a bounded number of
-// descriptors for a few seconds: when too many are at the door, or descriptors run out,
+// descriptors for a few seconds: when too many connections are not authenticated, or descriptors run out,
 // the one that has been there longest goes.
 #pragma once
 

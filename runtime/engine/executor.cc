@@ -102,9 +102,9 @@ void check_kept(const Variable& variable, const Tensor& value) {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    fail(op, "there is no memory for what it makes");
+    fail(op, "there is not enough memory for its outputs");
   } catch (const std::length_error&) {
-    fail(op, "there is no memory for what it makes");
+    fail(op, "there is not enough memory for its outputs");
   } catch (Error& error) {
     const bool is_of_values = error.kind() == ErrorKind::config || error.kind() == ErrorKind::data;
     if (is_of_values && error.context().empty()) {

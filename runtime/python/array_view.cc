@@ -116,7 +116,7 @@ ArrayView::ArrayView(const py::capsule& capsule, std::uintptr_t stream) {
   }
   const auto count = contiguous_count(tensor);
   if (!count) {
-    throw Error(ErrorKind::config, "the array's values do not lie one after the other",
+    throw Error(ErrorKind::config, "the array is not contiguous",
                 "make it contiguous: numpy.ascontiguousarray(array), or tensor.contiguous()");
   }
   data_ = static_cast<char*>(tensor.data) + tensor.offset;

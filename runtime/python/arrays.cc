@@ -89,8 +89,7 @@ void assign(Tensor& tensor, const py::buffer& values) {
   tensor.offsets.clear();
   if (tensor.bytes() == 0) return;
   if (buffer.ndim > 0 && buffer.strides != strides_of(shape, size_of(tensor.type()))) {
-    throw Error(ErrorKind::config, "the array's values do not lie one after the other",
-                "make a copy with numpy.ascontiguousarray");
+    throw Error(ErrorKind::config, "the array is not contiguous", "make a copy with numpy.ascontiguousarray");
   }
   std::memcpy(tensor.data(), buffer.ptr, tensor.bytes());
 }

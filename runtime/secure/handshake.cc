@@ -149,7 +149,7 @@ void Handshake::check(const Peer& peer) const {
     throw Error(ErrorKind::config,
                 settings_.peer + " is there for '" + printable(peer.purpose) + "', not for '" +
                     settings_.purpose + "'",
-                "name the port where the job meets");
+                "name the port of the job's rendezvous");
   const bool peer_has_secret = (peer.flags & kHasSecret) != 0, peer_has_tls = (peer.flags & kHasTls) != 0;
   const auto mismatch = [&](bool peer_has_it, const char* flag, std::string hint) {
     throw Error(ErrorKind::config,

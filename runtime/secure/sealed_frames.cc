@@ -74,7 +74,7 @@ std::optional<std::string_view> FrameOpener::next() {
   if (!equal_in_constant_time(rest.substr(kLengthBytes + length, kSealBytes),
                               key_view(expected).substr(0, kSealBytes)))
     throw Error(ErrorKind::data, "message " + std::to_string(number_) +
-                                     " of the connection was changed on its way, or is not from there");
+                                     " of the connection was changed on the way, or is from another sender");
   ++number_;
   taken_ += kFrameOverhead + length;
   return body;

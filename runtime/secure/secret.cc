@@ -98,7 +98,7 @@ void check_owner_and_mode(const struct stat& status, const std::string& path) {
   char mode[8];
   ::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(status.st_mode & 07777));
   refuse(std::string("others may read or change it (mode ") + mode + ")",
-         "chmod 600 " + shell_quoted(path) + ", and make another secret if somebody may have read it");
+         "chmod 600 " + shell_quoted(path) + ", and make another secret if others may have read it");
 }
 
 std::string read_small_file(int fd, const std::string& path) {
@@ -196,8 +196,7 @@ std::string user_directory(const Environ& environment) {
   if (config && config->starts_with('/')) return *config + "/fleetrun";  // the standard: others are ignored
   const std::string* home = environment.find("HOME");
   if (home && home->starts_with('/')) return *home + "/.config/fleetrun";
-  throw Error(ErrorKind::config, "this user has no secret to meet other hosts with: HOME is not set",
-              kLackOfHome);
+  throw Error(ErrorKind::config, "this user has no secret for other hosts: HOME is not set", kLackOfHome);
 }
 
 }  // namespace

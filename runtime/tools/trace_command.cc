@@ -77,7 +77,8 @@ std::string merge_help() {
 
 std::string plot_help() {
   return "usage: fleetrun plot FILE|FOLDER... [-o FILE.png] [--width PIXELS]\n\n"
-         "Draws what was fetched in training, a panel for each variable and a line for each trainer, as a "
+         "Plots the variables that were fetched in training, a panel per variable and a line per trainer, as "
+         "a "
          "PNG (default:\n"
          "curve.png, 1200 pixels wide). FOLDER is the one that FLEETRUN_EVENTS has named, FILE one of its "
          "files, or the log\n"

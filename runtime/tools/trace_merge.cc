@@ -278,7 +278,7 @@ std::string summary_text(const Summary& summary) {
               number_text(sum_of(found->second) / 1e6, " %9.2f s: ") + shares_text(found->second) + "\n";
     }
     if (process.cut_off > 0)
-      text += padded(name, widest) + "  it did not end by itself: its last moments may lack\n";
+      text += padded(name, widest) + "  it was killed: its last spans may be missing\n";
     const auto found = process.totals.find("operator");
     if (found == process.totals.end()) continue;
     for (const auto& [type, total] : found->second) {

@@ -261,7 +261,7 @@ PassResult run_threads(const Pass& pass) {
   if (before.at(0) == ps::Client::kWholePass) return whole_pass_before(pass);
   const std::uint64_t skipped = std::accumulate(before.begin(), before.end(), std::uint64_t{0});
   if (skipped > 0)
-    log::warning("this trainer was started again: the pass goes on after " + std::to_string(skipped) +
+    log::warning("this trainer was restarted: the epoch continues after " + std::to_string(skipped) +
                  " batches that were done before");
   Meeting meeting(threads);
   std::vector<std::optional<TrainerThread>> trainers(threads);

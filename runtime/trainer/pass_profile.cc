@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, kStages> kAdvice{
     "larger batches, pulling dense parameters less often, or more servers make it faster",
     "more threads or trainers make it faster while cores are free",
     "larger batches, sending smaller gradients, or more servers make it faster",
-    "larger batches, float16 on the way (fp16_allreduce), or trainers that are equally fast make it faster",
+    "larger batches, float16 transfers (fp16_allreduce) or equally fast trainers make it faster",
 };
 
 double seconds_between(PassProfile::Clock::time_point from, PassProfile::Clock::time_point to) {

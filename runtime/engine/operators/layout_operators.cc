@@ -59,7 +59,7 @@ Shape flattened(const Operator& op, const Shape& x) {
   if (x.empty()) return {1};
   const std::size_t start = axis_of(op, attribute(op, "start_axis", std::int64_t{0}), x.size());
   const std::size_t stop = axis_of(op, attribute(op, "stop_axis", std::int64_t{-1}), x.size());
-  if (start > stop) fail(op, "start_axis is behind stop_axis");
+  if (start > stop) fail(op, "start_axis is greater than stop_axis");
   Shape shape(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(start));
   shape.push_back(count(std::span(x).subspan(start, stop - start + 1)));
   shape.insert(shape.end(), x.begin() + static_cast<std::ptrdiff_t>(stop) + 1, x.end());

@@ -49,7 +49,7 @@ def test_a_firewall_in_one_direction_is_seen_as_one(rig):
     diagnosis = diagnose(h1, "--hosts=h1,h2,h3")
     assert cannot_dial(diagnosis) == {("h2", "h3")}
     assert problems(diagnosis) == {
-        (("h2",), "ports"): "it cannot dial h3: no answer (a firewall?) (the other way works)"}
+        (("h2",), "ports"): "it cannot dial h3: no answer (a firewall?) (the other direction works)"}
     text = h1.fleetrun("doctor", "--hosts=h1,h2,h3")
     assert text.status == 125
     assert "let TCP through between all hosts of a job" in text.out

@@ -103,7 +103,7 @@ def test_a_coordinator_that_only_etcd_cannot_hear_is_replaced_and_comes_back(tri
 def test_nothing_changes_while_etcd_is_cut_off_from_all(trio):
     trio.etcd.link(up=False)
     job = trio.job(trio.leader())
-    job.says("has not answered for 2 s: what runs goes on")
+    job.says("has not answered for 2 s: running processes continue")
     # Longer than any lease: nobody is elected, and nobody stops.
     steps = trio.team.steps()
     wait_until(lambda: all(trio.team.steps()[who][0] > at + 4 for who, (at, _) in steps.items()),

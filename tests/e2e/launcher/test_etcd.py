@@ -158,7 +158,7 @@ def test_the_job_goes_on_while_etcd_is_away(nodes, etcd):
         wait_until(lambda: worlds(node), "a world")
     leader = coordinator(etcd, pair)
     etcd.kill()
-    says(leader, "has not answered for 2 s: what runs goes on")
+    says(leader, "has not answered for 2 s: running processes continue")
     nodes.finish(*pair)
     assert [len(worlds(node)) for node in pair] == [1, 1]
 
@@ -172,7 +172,7 @@ def test_a_loss_while_etcd_is_away_is_mended_when_it_is_back(nodes, etcd):
     lost = next(node for node in all_nodes if node is not leader)
     lost.signal(signal.SIGKILL)
     left = [node for node in all_nodes if node is not lost]
-    says(leader, "has not answered for 2 s: what runs goes on")
+    says(leader, "has not answered for 2 s: running processes continue")
     assert all(len(worlds(node)) == 1 for node in left)
     etcd.start()
     for node in left:

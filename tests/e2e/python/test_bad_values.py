@@ -197,5 +197,5 @@ exe.train_from_dataset(main, dataset())
              if not line.startswith(("examples:", "bound by", "time:", "\n")) and line]
     assert lines == ["Executor.train_from_dataset: 'lines.txt' is not a dataset",
                      "Executor.train_from_dataset: no dataset is given",
-                     "Executor.train_from_dataset(thread=-3)", "QueueDataset: another pass is reading it",
+                     "Executor.train_from_dataset(thread=-3)", "QueueDataset: another epoch is reading it",
                      "40"]

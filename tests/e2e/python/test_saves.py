@@ -88,7 +88,7 @@ def test_a_server_starts_from_the_save_before_a_damaged_one_and_says_so(tmp_path
             ("fleet.init_server()", "fleet.init_server('model')"))
     output = job(0)
     assert means(output) == [first]
-    assert "RuntimeWarning" in output and "the save before it is loaded" in output, output
+    assert "RuntimeWarning" in output and "the one before it is loaded" in output, output
 
 
 def test_servers_that_start_from_different_saves_are_refused(tmp_path, job):

@@ -170,7 +170,7 @@ def test_steps_of_a_loop_of_ones_own_are_drawn_too(place, kind, flags, stages):
         for stage in stages:
             assert timeline.count[f"trainer {rank}", "thread 0", stage] >= 2
     check_nested(timeline.bars)
-    assert "it did not end by itself" not in job.out
+    assert "it was killed" not in job.out
 
 
 def test_a_job_that_fails_leaves_what_it_did(place):
@@ -218,7 +218,7 @@ def test_timelines_that_were_written_before_are_joined(place):
     cut.write_text(cut.read_text()[:-30])
     merged = place.run("trace", "merge", "traces", "-o", "all.json")
     assert merged.status == 0, merged.err
-    assert "it did not end by itself" in merged.out
+    assert "it was killed" in merged.out
 
 
 @pytest.mark.parametrize("arguments, told", [

@@ -72,7 +72,7 @@ class Workers:
         if number != self._passes:
             raise Error(
                 "config",
-                "another pass over the DataLoader began, and its workers, which are kept, are busy with that",
+                "another epoch over the DataLoader began, which uses its persistent workers",
                 "finish one pass before the next, or use persistent_workers=False",
             )
 
@@ -159,7 +159,7 @@ class Workers:
                 "the kernel's log",
                 signal.SIGSEGV: "its native code crashed: num_workers=0 shows where, with python -X "
                 "faulthandler",
-            }.get(-status, "somebody sent it that signal")
+            }.get(-status, "another process sent it that signal")
         return Error("host", f"{member} {how}, while {what} was awaited", hint)
 
     @staticmethod

@@ -212,7 +212,7 @@ TEST_CASE("the end of a process is known to all others at once, and ends what wa
     CHECK(news.rank == 2);
     CHECK(news.text == "its process has ended");
     CHECK(contains(error_of([&] { store.gather("all", "", false, Clock::now() + 20s); }).what(),
-                   "rank 2 ended before all ranks had met"));
+                   "rank 2 ended before all ranks had joined"));
     CHECK(store.gather("left", "", true, Clock::now() + 20s).size() == 2);
   });
 }

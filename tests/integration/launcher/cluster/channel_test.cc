@@ -187,7 +187,7 @@ TEST_CASE("a side that takes no messages is given up, and holds no more memory t
   for (int i = 0; i < 11; ++i) meeting.caller.channel->send(message);
   meeting.until([&] { return meeting.caller.closed.has_value(); });
   CHECK(meeting.caller.closed->end == ChannelEnd::broken);
-  CHECK(meeting.caller.closed->why.find(" takes no messages: 1") != std::string::npos);
+  CHECK(meeting.caller.closed->why.find(" does not accept messages: 1") != std::string::npos);
 }
 
 TEST_CASE("a message that is longer than allowed breaks the connection") {

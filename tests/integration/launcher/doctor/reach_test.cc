@@ -67,7 +67,7 @@ TEST_CASE("whoever else answers at the address is not taken for the doctor") {
   const auto reaches = dial(
       loop, {{0, stranger->endpoint()}, {1, silent.endpoint()}, {2, nobody}, {3, {"h3", 1}}}, "key", 500ms);
   REQUIRE(reaches.size() == 4);
-  CHECK(reaches[0].failure == "somebody else listens there");
+  CHECK(reaches[0].failure == "another process listens there");
   CHECK(reaches[1].failure == "it was let in, and got no answer");
   CHECK(reaches[2].failure == "Connection refused");
   CHECK(reaches[3].failure == "'h3' is not an address");

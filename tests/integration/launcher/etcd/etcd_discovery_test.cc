@@ -193,6 +193,6 @@ TEST_CASE("a key that no fleetrun has written is refused" * doctest::skip(!has_e
   Elector elector(loop, job_at(etcd.address()), 1);
   REQUIRE(run_until(loop, [&] { return elector.told("failed"); }));
   CHECK(elector.last() ==
-        "failed: 'rm -rf /' is not what a fleetrun writes there | remove the key, or choose another "
+        "failed: 'rm -rf /' was not written by fleetrun | remove the key, or choose another "
         "job id with --job_id");
 }

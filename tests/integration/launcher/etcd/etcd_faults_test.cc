@@ -79,7 +79,7 @@ TEST_CASE("a leader goes on while etcd is away, and with it when it is back" * d
   etcd.kill(0);
   leader.discovery->publish("b");
   REQUIRE(run_until(loop, [&] { return leader.told("doubt"); }));
-  CHECK(leader.last().find("has not answered for 2 s: what runs goes on") != std::string::npos);
+  CHECK(leader.last().find("has not answered for 2 s: running processes continue") != std::string::npos);
   // Long enough for its lease to be over.
   CHECK_FALSE(run_until(
       loop, [&] { return leader.lines.size() > 4; }, 2s));

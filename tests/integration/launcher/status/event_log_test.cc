@@ -99,7 +99,7 @@ TEST_CASE(
     log.flush();
   }
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].ends_with("No space left on device; the job goes on without it"));
+  CHECK(warnings[0].ends_with("No space left on device; the job continues without it"));
   REQUIRE(::dup2(kept, file) == file);
   ::close(kept);
   std::fclose(device);

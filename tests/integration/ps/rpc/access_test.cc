@@ -434,7 +434,7 @@ TEST_CASE("who sits on the way and changes a gradient or an answer is found out"
     const auto client = connect({meddler.endpoint()}, {0, 2, Mode::async, kTables}, {.access = job.access});
     const Error error = error_of([&] { add(*client, 3, kGradient); });
     CHECK(meddler.has_meddled());
-    CHECK(contains(error.what(), "the server refused a call that was changed on its way"));
+    CHECK(contains(error.what(), "the server refused a call that was changed on the way"));
     CHECK(value_of(*witness, 3) == 0.0F);
     client->goodbye();
   }
@@ -443,7 +443,7 @@ TEST_CASE("who sits on the way and changes a gradient or an answer is found out"
   const auto client = connect({meddler.endpoint()}, {0, 2, Mode::async, kTables}, {.access = job.access});
   const Error error = error_of([&] { value_of(*client, 3); });
   CHECK(meddler.has_meddled());
-  CHECK(contains(error.what(), "did not send this answer: it was changed on its way"));
+  CHECK(contains(error.what(), "did not send this answer: it was changed on the way"));
 }
 
 TEST_CASE("two thousand idle connections do not keep four trainers out") {

@@ -67,7 +67,7 @@ TEST_CASE("its size cannot be changed any more, by anybody") {
 }
 
 TEST_CASE("what is no segment is refused") {
-  const std::string begin = "what came is not shared memory of a group of ranks: ";
+  const std::string begin = "the received memory is not shared memory of a group of ranks: ";
   CHECK(refusal(new_file(1 << 20)) == begin + "its size is not sealed");
   UniqueFd small = new_file(100);
   seal(small);

@@ -42,7 +42,8 @@ TEST_CASE("a message is read as it was written, and nothing else is read") {
   CHECK(decode_store_message(bytes) == message);
   for (std::size_t size = 0; size < bytes.size(); ++size)
     CHECK_THROWS_AS(decode_store_message(bytes.substr(0, size)), Error);
-  CHECK_THROWS_WITH(decode_store_message(bytes + "x"), "a message of the job's store goes on behind its end");
+  CHECK_THROWS_WITH(decode_store_message(bytes + "x"),
+                    "a message of the job's store has bytes after its end");
   CHECK_THROWS_WITH(decode_store_message("\x7f" + bytes.substr(1)),
                     "a message of kind 127 for the job's store");
 }
@@ -135,7 +136,7 @@ TEST_CASE("a gathering of all fails when one is lost; one of the living goes on 
   for (const StoreBook::Output& output : outputs) {
     if (output.message.kind == Kind::refused) {
       ++refused;
-      CHECK(output.message.name == "rank 1 ended before all ranks had met");
+      CHECK(output.message.name == "rank 1 ended before all ranks had joined");
     }
     if (output.message.kind == Kind::answer) {
       ++answered;

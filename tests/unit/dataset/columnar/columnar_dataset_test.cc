@@ -125,8 +125,7 @@ TEST_CASE("a file that is cut while it is read ends the pass with its name, and 
   std::filesystem::resize_file(two.files[0], 100);
   CHECK_THROWS_WITH_AS(
       dataset.next(0, batch),
-      (two.files[0] +
-       ": block 1, slot 'one' is not in the file any more: it became shorter while it was read")
+      (two.files[0] + ": block 1, slot 'one' is no longer in the file: it was truncated while it was read")
           .c_str(),
       Error);
   CHECK_THROWS_AS(dataset.next(1, batch), Error);  // the other readers stop, and know why

@@ -195,7 +195,7 @@ TEST_CASE("what needs examples, or their ids, says so") {
   check_config_error([&] { dataset.start(true); },
                      "a pass over an InMemoryDataset: no examples are in memory",
                      "call load_into_memory() first");
-  check_config_error([&] { dataset.wait_preload(); }, "wait_preload_done() without a load that is under way",
+  check_config_error([&] { dataset.wait_preload(); }, "wait_preload_done() without a load in progress",
                      "call preload_into_memory() first");
   load(dataset, {mixed_lines(0, 2, 1)});
   check_config_error([&] { dataset.merge_by_line_id(2); },
@@ -232,7 +232,7 @@ TEST_CASE("a load in the background ends with its error when it is waited for") 
         {.source = std::make_shared<TextSource>(mixed_slots(), std::vector{mixed_lines(0, 9, 1)}, 2)});
   };
   preload();
-  check_config_error([&] { dataset.local_shuffle(1); }, "local_shuffle: a load is under way",
+  check_config_error([&] { dataset.local_shuffle(1); }, "local_shuffle: a load is in progress",
                      "call wait_preload_done() first");
   CHECK(dataset.rows() == 0);
   dataset.release();

@@ -56,7 +56,7 @@ TEST_CASE("a file that shrinks, grows or goes while it is read is an error with 
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::data);
       CHECK(error.hint() ==
-            "write a new file under another name and rename it, and leave alone what is being read");
+            "write a new file under another name and rename it; do not change a file that is being read");
       return std::string(error.what()).substr(file.size());
     }
     return std::string("no error");

@@ -329,7 +329,7 @@ TEST_CASE("hangs are looked for when a timeout says so, by the signs that are as
         "--hang_timeout is 'soon': a number of seconds is needed");
   CHECK(refusal(options({{"hang_timeout", "5"}, {"hang_by", "logs"}})) ==
         "--hang_by is 'logs': a list of heartbeat, log and cpu is needed");
-  CHECK(refusal(options({{"hang_by", "log"}})) == "--hang_by is 'log': nobody looks for signs of life");
+  CHECK(refusal(options({{"hang_by", "log"}})) == "--hang_by is 'log': the hang watch is off");
 }
 
 TEST_CASE("failures on purpose are read with the other flags") {

@@ -93,7 +93,7 @@ TEST_CASE("a firewall is seen in the direction in which it works") {
   auto patients = three();
   patients[0].reaches[1].failure = "no answer (a firewall?)";  // h1 → h3
   CHECK(said(patients) ==
-        Lines{"problem h1 ports: it cannot dial h3: no answer (a firewall?) (the other way works)"});
+        Lines{"problem h1 ports: it cannot dial h3: no answer (a firewall?) (the other direction works)"});
   for (Reach& reach : patients[1].reaches) reach.failure = "Connection refused";  // h2 → h1, h3
   patients[0].reaches[0].failure = patients[2].reaches[1].failure = "no answer (a firewall?)";  // and back
   patients[0].reaches[1].failure.clear();
@@ -193,8 +193,8 @@ TEST_CASE("conditions and questions come back from their JSON") {
       condition_from_json(text);
       FAIL("it was taken");
     } catch (const Error& error) {
-      CHECK(std::string(error.what()) == "what the doctor of a host says is not understood");
-      CHECK(error.hint() == "is the same version of fleetrun on all hosts?");
+      CHECK(std::string(error.what()) == "malformed report from a host's doctor");
+      CHECK(error.hint() == "install the same version on every host");
     }
   }
 }

@@ -17,7 +17,7 @@ TEST_CASE("a coordinator's key says where it listens") {
       coordinator_in(text);
       FAIL("it was taken for one");
     } catch (const Error& error) {
-      CHECK(error.what() == "'" + std::string(text) + "' is not what a fleetrun writes there");
+      CHECK(error.what() == "'" + std::string(text) + "' was not written by fleetrun");
       CHECK(error.hint() == "remove the key, or choose another job id with --job_id");
     }
   }

@@ -220,7 +220,7 @@ TEST_CASE("what is wrong in a host file is said with its line") {
   CHECK(has(file_refusal(""), "hosts.txt: no host is in the file"));
   CHECK(has(file_refusal("# nothing\n\n  \n"), "hosts.txt: no host is in the file"));
   CHECK(has(file_refusal("h1\na;b\n"), "hosts.txt:2: 'a;b' is not the name of a host"));
-  CHECK(has(file_refusal("h1 4\n"), "hosts.txt:1: '4' behind the host is not understood"));
+  CHECK(has(file_refusal("h1 4\n"), "hosts.txt:1: '4' after the host is not understood"));
   CHECK(has(file_refusal("h1,h2\n"), "hosts.txt:1: 'h1,h2' are several hosts"));
   CHECK(has(file_refusal("h1 slots=\n"), "slots is ''"));
   CHECK(has(file_refusal("h1 slots=2 slots=3\n"), "slots is given twice"));

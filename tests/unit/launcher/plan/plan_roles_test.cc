@@ -185,10 +185,10 @@ TEST_CASE("roles that cannot be are refused") {
   CHECK(std::string(error_of(role("a", "serves = true")).what()) ==
         "every role serves, so that the job would end at once");
   CHECK(std::string(error_of(role("a", "kind = 'server'")).what()) ==
-        "job.toml:1: role 'a' serves nobody: there is no role of kind trainer");
+        "job.toml:1: role 'a' has no trainers to serve: there is no role of kind trainer");
   Options options;
   options.script = "job.toml";
   options.script_args = {"x"};
   CHECK_THROWS_WITH_AS(apply_job_file(parse_job_file(role("a"), "job.toml"), options),
-                       "there are arguments behind the job file: x", Error);
+                       "there are arguments after the job file: x", Error);
 }

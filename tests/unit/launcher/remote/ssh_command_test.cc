@@ -64,7 +64,7 @@ TEST_CASE("every way in which a login fails has a reason, and a busy server anot
       {255, "ssh: connect to host h1 port 22: No route to host\n", "there is no route to it", false},
       {255, "Host key verification failed.\r\n", "its host key is not known", false},
       {255, "@  WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!  @\nHost key verification failed.\n",
-       "its host key is not the one that is known", false},
+       "its host key differs from the known one", false},
       {255, "me@h1: Permission denied (publickey,password).\r\n", "ssh is not let in", false},
       {255, "kex_exchange_identification: read: Connection reset by peer\r\n",
        "hung up before it said who it is", true},

@@ -215,7 +215,7 @@ TEST_CASE("what disagrees is refused by name and value") {
   CHECK(refusal(with(paddle_worker(), "PADDLE_TRAINERS_NUM", "3")) ==
         "PADDLE_TRAINERS_NUM is '3': PADDLE_TRAINERS names 2");
   CHECK(refusal(with(paddle_worker(), "PADDLE_TRAINER_ID", "2")) ==
-        "PADDLE_TRAINER_ID is '2': there are not so many pods of this role");
+        "PADDLE_TRAINER_ID is '2': there are fewer pods of this role");
   CHECK(refusal(with(paddle_worker(), "PADDLE_TRAINER_ID", "-1")).starts_with("PADDLE_TRAINER_ID is '-1'"));
   CHECK(refusal(with(paddle_worker(), "TRAINING_ROLE", "HETER")) ==
         "TRAINING_ROLE is 'HETER': PSERVER or TRAINER is needed");

@@ -262,7 +262,7 @@ TEST_CASE(
         return std::make_unique<Silent>();
       },
       [](std::function<void()>, const std::atomic<bool>&) -> std::unique_ptr<Channel> {
-        throw Error(ErrorKind::data, "server 3 was started again without what it had");
+        throw Error(ErrorKind::data, "server 3 was restarted without its data");
       });
   const auto endings = std::make_shared<Endings>();
   const wire::Header header{wire::Method::barrier, 0, 0, 7};
@@ -271,7 +271,7 @@ TEST_CASE(
   (*lost)();
   endings->wait(1);
   CHECK(call->has_ended());
-  const std::string text = "server 3 was started again without what it had";
+  const std::string text = "server 3 was restarted without its data";
   CHECK(std::string(error_of([&] { call->result(); }).what()) == text);
   CHECK(std::string(error_of([&] {
                       channel.start(header, wire::draft(header, 0).message, endings);

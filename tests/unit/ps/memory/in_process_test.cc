@@ -228,7 +228,7 @@ TEST_CASE("leaving completes the step that others wait for") {
 TEST_CASE("a synchronous push outside a pass, and a second one in a step, say so") {
   const auto clients = make_in_process(1, 2, Mode::sync, {sparse(0, "sum", 1, UpdateRule::Kind::sum)});
   CHECK(text_of([&] { push_rows(*clients[0], 0, {1}, {1.0f}, 3); }) ==
-        "trainer 0, thread 3 pushes, but takes no part in the pass");
+        "trainer 0, thread 3 pushes, but has not joined the epoch");
   on_threads(2, [&](std::size_t t) { clients[t]->begin_pass(1); });
   const std::vector<std::uint64_t> keys{1};
   const std::vector<float> ones{1.0f};

@@ -115,7 +115,7 @@ TEST_CASE("an earlier world of the same run does not save over a later one") {
   CHECK(error.kind() == fleetrun::ErrorKind::config);
   CHECK(std::string(error.what()) ==
         directory + " holds a save of the job's world 5; this server is of world 4");
-  CHECK(error.hint() == "nothing is lost: the newer world goes on");
+  CHECK(error.hint() == "nothing is lost: the newer world continues");
   CHECK(read_manifest(manifest_path(directory)) == manifest_of(1, 5));
   commit_manifest(directory, manifest_of(2, 0, "bb"), 0);
   CHECK(read_manifest(manifest_path(directory)) == manifest_of(2, 0, "bb"));

@@ -41,7 +41,7 @@ TEST_CASE("those who left are not waited for, and an empty pass has no steps") {
   CHECK(pass.take_complete().empty());
   pass.leave_all(1);
   CHECK(pass.take_complete().size() == 1);
-  CHECK(text_of([&] { push(pass, 1, 0); }) == "trainer 1, thread 0 pushes, but takes no part in the pass");
+  CHECK(text_of([&] { push(pass, 1, 0); }) == "trainer 1, thread 0 pushes, but has not joined the epoch");
   pass.leave({0, 0});
   CHECK(pass.take_complete().empty());
 }
@@ -51,7 +51,7 @@ TEST_CASE("giving up returns those who wait and ends the pass") {
   pass.begin({{0, 2}});
   push(pass, 0, 0);
   CHECK(pass.give_up().size() == 1);
-  CHECK(text_of([&] { push(pass, 0, 0); }) == "trainer 0, thread 0 pushes, but takes no part in the pass");
+  CHECK(text_of([&] { push(pass, 0, 0); }) == "trainer 0, thread 0 pushes, but has not joined the epoch");
 }
 
 TEST_CASE(

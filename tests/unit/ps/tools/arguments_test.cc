@@ -65,12 +65,12 @@ TEST_CASE("what is wrong is named, with where to read on") {
   CHECK(refusal({"get", "--endpoints=h:1"}) == "get needs the name of a table");
   CHECK(refusal({"save", "--endpoints=h:1"}) == "save needs one directory");
   CHECK(refusal({"save", "here", "--endpoints=h:1"}).starts_with("save needs an absolute path, not 'here'"));
-  CHECK(refusal({"save", "/d", "--mode=4", "--endpoints=h:1"}) == "--mode=4 is none of 0, 1, 2 and 3");
+  CHECK(refusal({"save", "/d", "--mode=4", "--endpoints=h:1"}) == "--mode=4 is not 0, 1, 2 or 3");
   CHECK(refusal({"shrink", "a", "b", "--endpoints=h:1"}).starts_with("shrink takes one table"));
   CHECK(refusal({"get", "emb", "--watch", "--endpoints=h:1"}) == "--watch belongs to stat");
   CHECK(refusal({"stat", "--mode=1", "--endpoints=h:1"}) == "--mode belongs to save");
   CHECK(refusal({"stat", "--timeout=never", "--endpoints=h:1"}) == "--timeout=never is not a time");
-  CHECK(refusal({"stat"}) == "fleetrun-ps was not told where the servers are");
+  CHECK(refusal({"stat"}) == "fleetrun-ps does not know the servers' endpoints");
   CHECK(refusal({"--json"}) == "fleetrun ps needs a command");
   CHECK(error_of([] { parse_tool_arguments({"stats"}); }).hint() ==
         "fleetrun ps --help lists the commands and their flags");

@@ -65,8 +65,8 @@ TEST_CASE("several servers have a skew: the fullest over the mean") {
 }
 
 TEST_CASE("what is no figures of a server is refused") {
-  CHECK(text_of([] { stat_table({"{}"}); }).starts_with("a server's figures cannot be read"));
-  CHECK(text_of([] { stat_table({"x"}); }).starts_with("a server's figures cannot be read"));
+  CHECK(text_of([] { stat_table({"{}"}); }).starts_with("a server's metrics cannot be read"));
+  CHECK(text_of([] { stat_table({"x"}); }).starts_with("a server's metrics cannot be read"));
 }
 
 TEST_CASE("staleness is told where it was measured") {

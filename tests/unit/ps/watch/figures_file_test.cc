@@ -75,7 +75,7 @@ TEST_CASE("a file that cannot be written is told of once, and ends nothing") {
         std::chrono::milliseconds(1));
     REQUIRE(warnings.await(1));
   }
-  CHECK(warning.starts_with("the figures of this server are not seen by fleetrun: /proc/nowhere/figures: "));
+  CHECK(warning.starts_with("fleetrun cannot read this server's metrics: /proc/nowhere/figures: "));
   CHECK(warnings.count == 1);
   CHECK(texts.count == 1);
 }

@@ -63,7 +63,8 @@ TEST_CASE("many messages at once are taken without moving what is left each time
 
 TEST_CASE("a message that is repeated, left out or moved is refused") {
   const auto frames = sealed({"one", "two", "three"});
-  const std::string refusal = "!message 1 of the connection was changed on its way, or is not from there";
+  const std::string refusal =
+      "!message 1 of the connection was changed on the way, or is from another sender";
   CHECK(opened(frames[0] + frames[0]) == std::vector<std::string>{"one", refusal});
   CHECK(opened(frames[0] + frames[2]) == std::vector<std::string>{"one", refusal});
   CHECK(opened(frames[1] + frames[0]).size() == 1);

@@ -111,7 +111,7 @@ TEST_CASE("a timeline that was cut off is taken as far as it goes") {
     CHECK(summary.bars == 1);
     CHECK(summary.processes[0].cut_off == 1);
     CHECK(events_in(dir.file("out")).size() == 5);
-    CHECK(summary_text(summary).find("it did not end by itself") != std::string::npos);
+    CHECK(summary_text(summary).find("it was killed") != std::string::npos);
   }
   dir.write("t-1.json", timeline("trainer 0", 1'000'000, "", false));
   CHECK(merge({dir.file("t-1.json")}, dir.file("out")).bars == 0);

@@ -33,8 +33,7 @@ TEST_CASE("operators are a table, the longest first") {
 TEST_CASE("a pass that is trained collectively has other stages") {
   CHECK(bound_of({1.0, 0.0, 3.0, 0.0, 4.0}) ==
         "bound by exchange: read 13 %, compute 38 %, exchange 50 % of the threads' time; larger batches, "
-        "float16 "
-        "on the way (fp16_allreduce), or trainers that are equally fast make it faster");
+        "float16 transfers (fp16_allreduce) or equally fast trainers make it faster");
 }
 
 TEST_CASE("stages and operators are counted, and drawn where there is a timeline") {

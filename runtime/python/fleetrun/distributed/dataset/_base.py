@@ -54,7 +54,7 @@ class DatasetBase:
         if not self._turn.acquire(blocking=False):
             raise Error(
                 "config",
-                f"{self._name()}: another pass is reading it",
+                f"{self._name()}: another epoch is reading it",
                 "give each thread that trains a dataset of its own",
             )
         try:

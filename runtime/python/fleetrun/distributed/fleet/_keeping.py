@@ -240,7 +240,7 @@ def warn(told: str) -> None:
         import warnings
 
         warnings.warn(
-            f"the save before it is loaded, because the newest one is not whole: {told}",
+            f"the newest save is incomplete, so the one before it is loaded: {told}",
             RuntimeWarning,
             stacklevel=3,
         )

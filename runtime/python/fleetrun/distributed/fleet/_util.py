@@ -87,7 +87,7 @@ class UtilBase:
         if directory is None and nodes > 1:
             raise Error(
                 "config",
-                f"get_dynamic_files on {nodes} hosts without a directory that all of them see",
+                f"get_dynamic_files on {nodes} hosts without a shared directory",
                 "get_dynamic_files(files, directory=...), or get_file_shard",
             )
         self._dynamic_passes += 1
