@@ -350,7 +350,7 @@ std::vector<pid_t> InitHolder::still_alive(const Sweep& sweep) const {
 void InitHolder::name_unkillable(Sweep& sweep) {
   for (const pid_t pid : still_alive(sweep)) {
     if (!sweep.told.insert(pid).second) continue;
-    const ProcessState process = state_of(pid);
+    const KernelProcess process = state_of(pid);
     if (process.name.empty()) continue;
     const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     lifeline_.send(

@@ -18,7 +18,7 @@ std::string place_of(pid_t pid, const char* file) {
 }
 
 /// "1234 (any name) S 1 …"
-bool parse_stat(const std::string& text, ProcessState& process) {
+bool parse_stat(const std::string& text, KernelProcess& process) {
   const std::size_t open = text.find('('), close = text.rfind(')');
   if (open == std::string::npos || close == std::string::npos || close + 4 >= text.size()) return false;
   process.name = text.substr(open + 1, close - open - 1);
@@ -27,13 +27,13 @@ bool parse_stat(const std::string& text, ProcessState& process) {
   return true;
 }
 
-std::unordered_map<pid_t, ProcessState> every_process() {
-  std::unordered_map<pid_t, ProcessState> processes;
+std::unordered_map<pid_t, KernelProcess> every_process() {
+  std::unordered_map<pid_t, KernelProcess> processes;
   DIR* proc = ::opendir("/proc");
   if (proc == nullptr) return processes;
   while (const dirent* entry = ::readdir(proc)) {
     if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
-    ProcessState process;
+    KernelProcess process;
     if (parse_stat(read_whole(std::string("/proc/") + entry->d_name + "/stat"), process))
       processes.emplace(static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10)), std::move(process));
   }
@@ -96,8 +96,8 @@ bool environment_has(pid_t pid, const std::vector<std::string>& entries) {
   });
 }
 
-ProcessState state_of(pid_t pid) {
-  ProcessState process;
+KernelProcess state_of(pid_t pid) {
+  KernelProcess process;
   if (!parse_stat(read_whole(place_of(pid, "stat")), process)) return {};
   process.where = read_whole(place_of(pid, "wchan"));
   if (process.where == "0") process.where.clear();

@@ -26,13 +26,13 @@ pid_t session_of(pid_t pid);
 /// False for none, and where it may not be read.
 bool environment_has(pid_t pid, const std::vector<std::string>& entries);
 
-struct ProcessState {
+struct KernelProcess {
   std::string name;   // of its program, as the kernel knows it; empty: the process is gone
   std::string state;  // one letter: "R", "S", "D", "T", "Z" …
   std::string where;  // the kernel function it waits in; empty: not known
   pid_t parent = 0;
 };
 
-ProcessState state_of(pid_t pid);
+KernelProcess state_of(pid_t pid);
 
 }  // namespace fleetrun::launcher

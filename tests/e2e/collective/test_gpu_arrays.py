@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-FAKES = pathlib.Path(__file__).parents[3] / "build-test" / "tests" / "support"
+FAKES = pathlib.Path(__file__).parents[3] / "build" / "tests" / "support"
 
 COMMON = """
 import ctypes
