@@ -28,7 +28,6 @@ class EventLog final : public JobObserver {
   /// Writes what has been gathered. Never throws.
   void flush() noexcept;
 
-
  private:
   void write_out();
   void fail(const std::string& why);

@@ -86,8 +86,8 @@ TEST_CASE("what a header says must fit the file") {
   says(one(R"({"dtype": "F32", "shape": 2, "data_offsets": [0, 8]})"), "the entry of 'w'");
   says(one(R"({"dtype": 3, "shape": [2], "data_offsets": [0, 8]})"), "the entry of 'w'");
   says(one("[]"), "the entry of 'w'");
-  says(folder.refusal(file_of("[1]", "")), "no JSON object");
-  says(folder.refusal(file_of("{", "")), "no JSON object");
+  says(folder.refusal(file_of("[1]", "")), "not a JSON object");
+  says(folder.refusal(file_of("{", "")), "not a JSON object");
   says(folder.refusal(file_of(R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
                                   "b": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})",
                               "12345678")),
