@@ -33,8 +33,8 @@ std::size_t size_of(DataType type) noexcept;
 std::string_view to_string(DataType type) noexcept;
 
 /// avg is the sum divided by the number of ranks, once, at the end; of integers rounded towards zero. float16
-/// and bfloat16 are summed in float32 and rounded to nearest even once per step of the algorithm. Integers
-/// wrap around. min and max of a NaN and a number are a NaN.
+/// and bfloat16 are summed in float32 and rounded to nearest even once per step of the algorithm; a mean of
+/// float16 is finite where the inputs are. Integers wrap around. min and max of a NaN and a number are a NaN.
 enum class Operation : std::uint8_t { sum, prod, min, max, avg };
 inline constexpr std::size_t kOperations = 5;
 std::string_view to_string(Operation operation) noexcept;
@@ -69,6 +69,11 @@ struct Call {
 
   std::size_t bytes() const noexcept { return count * size_of(type); }
 };
+
+/// A mean whose sum its type may not hold: 60000 and 60000.
+constexpr bool is_half_mean(const Call& call) noexcept {
+  return call.operation == Operation::avg && call.type == DataType::float16;
+}
 
 /// "all_reduce of 4 float32 (sum)", for messages.
 std::string to_string(const Call& call);

@@ -99,6 +99,7 @@ class GlooCommunicator : public Communicator {
   [[noreturn]] void be_late();
 
   void all_reduce(const Call& call);
+  void all_reduce_by_shares(const Call& call);
   void broadcast(const Call& call);
   void reduce(const Call& call);
   void all_gather(const Call& call);
@@ -219,6 +220,7 @@ void GlooCommunicator::be_late() {
 }
 
 void GlooCommunicator::all_reduce(const Call& call) {
+  if (is_half_mean(call)) return all_reduce_by_shares(call);
   copy_bytes(call.output, call.input, call.bytes());
   if (call.count == 0) return;
   const bool is_mean = call.operation == Operation::avg;
@@ -240,6 +242,19 @@ void GlooCommunicator::all_reduce(const Call& call) {
   collective::reduce({call.type, Operation::avg, place_.size}, call.output, sum, call.count);
 }
 
+/// A rank adds up its share of all inputs in one pass: the sum is never one of the type's values.
+void GlooCommunicator::all_reduce_by_shares(const Call& call) {
+  std::vector<std::size_t> counts(size(), call.count / size());
+  counts.back() += call.count % size();
+  Call share = call;
+  share.counts = counts;
+  share.output = bytes_at(call.output, counts[0] * rank() * size_of(call.type));
+  reduce_scatter(share);
+  share.input = share.output;
+  share.output = call.output;
+  all_gather(share);
+}
+
 void GlooCommunicator::broadcast(const Call& call) {
   if (call.count == 0) return;
   gloo::BroadcastOptions options(context_);
@@ -256,6 +271,11 @@ void GlooCommunicator::reduce(const Call& call) {
   const bool is_root = place_.rank == call.root;
   std::vector<std::byte> scratch(is_root ? 0 : call.bytes());
   void* output = is_root ? call.output : scratch.data();
+  if (is_half_mean(call)) {
+    Call everywhere = call;
+    everywhere.output = output;
+    return all_reduce_by_shares(everywhere);
+  }
   copy_bytes(output, call.input, call.bytes());
   const bool is_mean = call.operation == Operation::avg;
   const Reduction step{call.type, is_mean ? Operation::sum : call.operation};

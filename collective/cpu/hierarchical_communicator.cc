@@ -1,6 +1,7 @@
 #include "collective/cpu/hierarchical_communicator.h"
 
 #include <algorithm>
+#include <bit>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "collective/base/call_thread.h"
+#include "collective/cpu/convert.h"
 #include "collective/cpu/copy.h"
 #include "collective/cpu/reduce_kernels.h"
 #include "runtime/base/error_copy.h"
@@ -56,6 +58,11 @@ class HierarchicalCommunicator : public Communicator {
   }
   /// This rank's group added up in `output` of its first rank, which others need not have.
   void reduce_within(const Call& call, void* output);
+  void reduce_half_within(const Call& call, void* output);
+  /// What `call` asks of the group's sums.
+  Call among_groups(const Call& call) const;
+  /// The last step of a mean.
+  void divide(const Call& call, void* sum, std::size_t count) const;
 
   void all_reduce(const Call& call);
   void broadcast(const Call& call);
@@ -144,7 +151,23 @@ void HierarchicalCommunicator::make_in_levels(const Call& call) {
   }
 }
 
+/// Sums of float16 are of values divided by this power of two, which loses nothing and overflows nowhere.
+double half_divisor(int ranks) {
+  return static_cast<double>(std::bit_ceil(static_cast<unsigned>(ranks)));
+}
+
+void HierarchicalCommunicator::reduce_half_within(const Call& call, void* output) {
+  std::vector<float> sums(call.count);
+  const Vectors vectors = best_vectors();
+  convert(call.type, call.input, DataType::float32, sums.data(), call.count, 1, vectors);
+  within({.kind = CallKind::reduce, .input = sums.data(), .output = sums.data(), .count = call.count});
+  if (leads())
+    convert(DataType::float32, sums.data(), call.type, output, call.count, 1 / half_divisor(place_.size),
+            vectors);
+}
+
 void HierarchicalCommunicator::reduce_within(const Call& call, void* output) {
+  if (is_half_mean(call)) return reduce_half_within(call, output);
   Call inner = call;
   inner.kind = CallKind::reduce;
   if (inner.operation == Operation::avg) inner.operation = Operation::sum;
@@ -156,16 +179,29 @@ void HierarchicalCommunicator::reduce_within(const Call& call, void* output) {
     copy_bytes(output, call.input, call.bytes());
 }
 
+Call HierarchicalCommunicator::among_groups(const Call& call) const {
+  Call outer = call;
+  if (call.operation == Operation::avg) outer.operation = Operation::sum;
+  return outer;
+}
+
+void HierarchicalCommunicator::divide(const Call& call, void* sum, std::size_t count) const {
+  if (call.operation != Operation::avg) return;
+  if (is_half_mean(call)) {
+    convert(call.type, sum, call.type, sum, count, half_divisor(place_.size) / place_.size, best_vectors());
+    return;
+  }
+  const void* const sums[] = {sum};
+  collective::reduce({call.type, Operation::avg, place_.size}, sum, sums, count);
+}
+
 void HierarchicalCommunicator::all_reduce(const Call& call) {
   reduce_within(call, call.output);
   if (leads()) {
-    Call outer = call;
+    Call outer = among_groups(call);
     outer.input = call.output;
-    if (call.operation == Operation::avg) outer.operation = Operation::sum;
     levels_.outer->run(outer);
-    const void* const sum[] = {call.output};
-    if (call.operation == Operation::avg)
-      collective::reduce({call.type, Operation::avg, place_.size}, call.output, sum, call.count);
+    divide(call, call.output, call.count);
   }
   within({.kind = CallKind::broadcast,
           .type = call.type,
@@ -202,15 +238,12 @@ void HierarchicalCommunicator::reduce(const Call& call) {
   void* sum = is_root ? call.output : scratch.data();
   reduce_within(call, leads() ? sum : nullptr);
   if (leads()) {
-    Call outer = call;
+    Call outer = among_groups(call);
     outer.input = sum;
     outer.output = sum;
     outer.root = root.group;
-    if (call.operation == Operation::avg) outer.operation = Operation::sum;
     levels_.outer->run(outer);
-    const void* const total[] = {sum};
-    if (call.operation == Operation::avg && own().group == root.group)
-      collective::reduce({call.type, Operation::avg, place_.size}, sum, total, call.count);
+    if (own().group == root.group) divide(call, sum, call.count);
   }
   if (own().group != root.group || root.index == 0) return;
   if (leads())
@@ -309,15 +342,12 @@ void HierarchicalCommunicator::reduce_scatter(const Call& call) {
   const std::size_t own_group = of_groups[static_cast<std::size_t>(own().group)];
   std::vector<std::byte> group(leads() ? own_group * element : 0);
   if (leads()) {
-    levels_.outer->run({.kind = CallKind::reduce_scatter,
-                        .type = call.type,
-                        .operation = call.operation == Operation::avg ? Operation::sum : call.operation,
-                        .input = sums.data(),
-                        .output = group.data(),
-                        .counts = of_groups});
-    const void* const sum[] = {group.data()};
-    if (call.operation == Operation::avg)
-      collective::reduce({call.type, Operation::avg, place_.size}, group.data(), sum, own_group);
+    Call outer = among_groups(call);
+    outer.input = sums.data();
+    outer.output = group.data();
+    outer.counts = of_groups;
+    levels_.outer->run(outer);
+    divide(call, group.data(), own_group);
   }
   if (!levels_.inner) return copy_bytes(call.output, group.data(), share * element);
   std::vector<std::size_t> from(mates().size(), 0), to(mates().size(), 0);

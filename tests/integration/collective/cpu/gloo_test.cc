@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "collective/cpu/gloo_communicator.h"
+#include "collective/cpu/half.h"
 #include "collective/cpu/rank_links.h"
 #include "collective/groups/world.h"
 #include "collective/store/memory_store.h"
@@ -92,6 +94,37 @@ TEST_CASE("calls that differ are an error that says who calls what, on all ranks
       CHECK(contains(error.what(), "reduce of 1000 float32 (sum)"));
       CHECK(error.hint() == "all ranks of a group make the same calls in the same order");
       CHECK(error_of([&] { barrier(*all); }).kind() == ErrorKind::config);
+    });
+  }
+}
+
+TEST_CASE("a mean of float16 near the largest does not overflow, by TCP and in two levels") {
+  for (const int ranks_of_host : {1, 2}) {
+    const Job job;
+    run_ranks(5, [&](int rank) {
+      const auto world = job.join(rank, 5, ranks_of_host);
+      const auto all = world->make_communicator("all");
+      const std::vector<std::uint16_t> given(503, to_float16(rank == 4 ? 65504.0f : 60000.0f));
+      const std::uint16_t mean = to_float16(61100.8f);
+      const ConstBuffer input{given.data(), given.size(), DataType::float16};
+      const auto check_mean = [&](const std::vector<std::uint16_t>& values) {
+        CHECK(std::count(values.begin(), values.end(), mean) == static_cast<std::ptrdiff_t>(values.size()));
+      };
+      std::vector<std::uint16_t> values(given.size());
+      const Buffer output{values.data(), values.size(), DataType::float16};
+      all_reduce(*all, input, output, Operation::avg);
+      check_mean(values);
+      std::vector<std::uint16_t> in_place = given;
+      all_reduce(*all, Buffer{in_place.data(), in_place.size(), DataType::float16}, Operation::avg);
+      check_mean(in_place);
+      values.assign(given.size(), 0);
+      reduce(*all, input, output, Operation::avg, 3);
+      if (rank == 3) check_mean(values);
+      std::vector<std::uint16_t> share(rank == 0 ? 103 : 100);
+      const std::vector<std::size_t> counts{103, 100, 100, 100, 100};
+      reduce_scatter(*all, input, Buffer{share.data(), share.size(), DataType::float16}, Operation::avg,
+                     counts);
+      check_mean(share);
     });
   }
 }
