@@ -56,7 +56,16 @@ bool wait_without_gil(Task& task, std::chrono::milliseconds time) {
 
 }  // namespace
 
+bool gets_signals() {
+  const py::module_ threading = py::module_::import("threading");
+  return threading.attr("current_thread")().is(threading.attr("main_thread")());
+}
+
 void run_interruptibly(std::function<void()> work, const std::function<void()>& cancel) {
+  if (!gets_signals()) {
+    const py::gil_scoped_release release;
+    return work();
+  }
   const auto task = std::make_shared<Task>();
   std::thread thread([task, work = std::move(work)] { task->run(work); });
   while (!wait_without_gil(*task, kSignalPeriod)) {

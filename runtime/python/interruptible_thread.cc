@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/python/interrupt.h"
+
 namespace fleetrun::python {
 
 namespace {
@@ -15,11 +17,6 @@ namespace py = pybind11;
 /// How soon a signal is seen, and how long cancelled work may take to end.
 constexpr std::chrono::milliseconds kSignalPeriod{50};
 constexpr std::chrono::seconds kCancelPatience{5};
-
-bool gets_signals() {
-  const py::module_ threading = py::module_::import("threading");
-  return threading.attr("current_thread")().is(threading.attr("main_thread")());
-}
 
 }  // namespace
 

@@ -79,6 +79,150 @@ print("done")
 """, 2).succeeded()
 
 
+def test_messages_that_both_ranks_post_first_pass_each_other(job):
+    job(NUMPY + """
+others = [r for r in ranks if r != rank]
+# Receives before sends on every rank, and a receive whose sender waits for another message first.
+got = {r: np.zeros(1000) for r in others}
+receives = {r: dist.irecv(got[r], src=r) for r in others}
+sends = [dist.isend(np.full(1000, 10.0 * rank + r), dst=r) for r in others]
+for r in others:
+    receives[r].wait()
+    assert (got[r] == 10 * r + rank).all(), (r, got[r])
+for task in sends:
+    task.wait()
+    assert task.is_completed()
+if rank == 0:
+    dist.recv(got[2], src=2)
+    dist.send(np.full(1000, 7.0), dst=1)
+elif rank == 1:
+    late, early = dist.irecv(got[0], src=0), dist.isend(np.full(1000, 5.0), dst=2)
+    late.wait()
+    assert (got[0] == 7).all()
+elif rank == 2:
+    dist.recv(got[1], src=1)
+    dist.send(got[1], dst=0)
+# A message and a call of all ranks do not wait for each other, and messages keep their order.
+right, left = (rank + 1) % size, (rank - 1) % size
+tasks = [dist.irecv(part, src=left) for part in (got[left][:300], got[left][300:])]
+total = np.ones(1)
+dist.all_reduce(total)
+assert total == size
+swap = dist.batch_isend_irecv([dist.P2POp(dist.isend, np.full(300, 1.0), right), dist.P2POp(dist.isend, np.full(700, 2.0), right)])
+for task in tasks + swap:
+    task.wait()
+assert got[left][:300].tolist() == [1.0] * 300 and got[left][300:].tolist() == [2.0] * 700
+odd = dist.new_group([0, 2])
+if odd.is_member():
+    other = 2 - rank
+    tasks = dist.batch_isend_irecv([dist.P2POp(dist.irecv, got[other], other, odd), dist.P2POp(dist.isend, np.full(1000, rank + 3.0), other, odd)])
+    for task in tasks:
+        task.wait()
+    assert (got[other] == other + 3).all()
+print("done")
+""", 3).succeeded()
+
+
+def test_a_message_that_nobody_sends_is_an_error_and_keeps_nobody_from_ending(job):
+    result = job(NUMPY + """
+got = np.zeros(3)
+task = dist.irecv(got, src=1 - rank)
+assert not task.is_completed()
+if rank == 1:
+    raise SystemExit(0)
+try:
+    task.wait()
+except Exception as error:
+    print(error.kind)
+print("done")
+""", 2, FLEETRUN_MEET_TIMEOUT="20")
+    assert result.status == 0 and result.logs[0].split() == ["network", "done"], result.logs
+
+
+def test_scatter_and_gather(job):
+    job(NUMPY + """
+mine, last = np.zeros((2, 2)), size - 1
+dist.scatter(mine, [np.full((2, 2), 5.0 + r) for r in ranks] if rank == last else None, src=last)
+assert (mine == 5 + rank).all()
+parts = []
+dist.gather(mine, parts if rank == 0 else None, dst=0)
+assert [part[0, 0] for part in parts] == ([5 + r for r in ranks] if rank == 0 else [])
+places = [np.zeros((2, 2)) for _ in ranks]
+task = dist.gather(mine, places, dst=last, sync_op=False)
+task.wait()
+assert [part[1, 1] for part in places] == ([5 + r for r in ranks] if rank == last else [0] * size)
+print("done")
+""", 3).succeeded()
+
+
+def test_bools_and_complex_numbers(job):
+    job(NUMPY + """
+for op, expected in ((ReduceOp.SUM, [True, True, False]), (ReduceOp.MAX, [True, True, False]),
+                     (ReduceOp.PROD, [False, True, False]), (ReduceOp.MIN, [False, True, False])):
+    array = np.array([rank == 0, True, False])
+    dist.all_reduce(array, op)
+    assert array.view("uint8").tolist() == [int(each) for each in expected], (op, array.view("uint8"))
+for kind in ("complex64", "complex128"):
+    array = np.full((2, 3), 1 + 2j * rank, dtype=kind)
+    dist.all_reduce(array)
+    assert array.dtype == kind and (array == size + 2j * sum(ranks)).all()
+    dist.all_reduce(array, ReduceOp.AVG)
+    parts = []
+    dist.all_gather(parts, np.full((), 1j * rank, dtype=kind))
+    assert parts == [1j * r for r in ranks]
+    dist.broadcast(array, src=0)
+print("done")
+""", 2).succeeded()
+
+
+def test_objects_are_data_or_pickled_where_all_ranks_say_so(job):
+    job(NUMPY + """
+import collections
+values = {"a": [1, 2.5, None, True, float("inf")], 3: (b"x", "\u00e4"), (1, 2): {"set"}, "array": np.arange(6, dtype="float16").reshape(2, 3),
+          "one": np.float32(1.5), "rows": np.array([(1, 2.0)], dtype=[("key", "<i8"), ("value", "<f4")]), "rank": rank, 10**30: np.zeros((0, 3), bool)}
+def same(one, other):
+    if isinstance(one, (np.ndarray, np.generic)):
+        return type(one) is type(other) and one.dtype == other.dtype and one.shape == other.shape and (one == other).all()
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    return type(one) is type(other) and one == other
+every = []
+dist.all_gather_object(every, values)
+assert [each.pop("rank") for each in every] == list(ranks)
+mine = {key: value for key, value in values.items() if key != "rank"}
+assert all(same(mine, each) for each in every), every
+every[0]["array"][0, 0] = 7
+slots = [None] * size
+dist.all_gather_object(slots, rank)      # in the place of what a list of as many has
+assert slots == list(ranks)
+gathered = []
+dist.gather_object(("from", rank), gathered if rank == 1 else None, dst=1)
+assert gathered == ([("from", r) for r in ranks] if rank == 1 else [])
+out = []
+dist.scatter_object_list(out, [{"for": int(r)} for r in ranks] if rank == 1 else None, src=1)
+assert out == [{"for": rank}]
+for call in (lambda: dist.all_gather_object([], collections.Counter(a=1) if rank == 1 else 0),
+             lambda: dist.broadcast_object_list([collections.Counter(a=1)], src=1),
+             lambda: dist.scatter_object_list([], [collections.Counter(a=1)] * size, src=1)):
+    try:
+        call()
+    except Exception as error:
+        assert error.kind == "config" and "rank 1" in error.what and "collections.Counter" in error.what, error
+        assert "allow_pickle=True" in error.hint
+    else:
+        raise AssertionError("a Counter is not data")
+every = []
+dist.all_gather_object(every, collections.Counter(a=rank), allow_pickle=True)
+assert every == [collections.Counter(a=r) for r in ranks] and type(every[0]) is collections.Counter
+try:
+    dist.broadcast_object_list(listed := [collections.Counter()], src=1, allow_pickle=rank == 1)
+    assert rank == 1
+except Exception as error:
+    assert rank == 0 and "did not allow it" in error.what
+print("done")
+""", 2).succeeded()
+
+
 def test_tasks_and_groups(job):
     job(NUMPY + """
 odd = dist.new_group([1])
@@ -134,7 +278,20 @@ print("done")
 @pytest.mark.parametrize("call, what", [
     ("dist.all_reduce([1.0])", "list is not an array"),
     ("dist.all_reduce(np.zeros((4, 4))[:, 1])", "is not contiguous"),
-    ("dist.all_reduce(np.zeros(3, dtype='complex64'))", "a type that collectives do not support"),
+    ("dist.all_reduce(np.zeros(3, dtype='uint32'))", "a type that collectives do not support"),
+    ("dist.all_reduce(np.zeros(3, dtype='complex64'), ReduceOp.MAX)", "max of an array of complex64"),
+    ("dist.all_reduce(np.zeros(3, dtype=bool), ReduceOp.AVG)", "avg of an array of bool"),
+    ("dist.send(np.zeros(3), dst=0)", "dst=0 is this rank"),
+    ("dist.recv(np.zeros(3), src=3)", "src=3 is not a rank of world"),
+    ("dist.P2POp(dist.send, np.zeros(3), 0)", "P2POp of <function send"),
+    ("dist.batch_isend_irecv([])", "a list of P2POp that is not empty"),
+    ("dist.scatter(np.zeros(3), [np.zeros(3)] * 2)", "a list of 2 arrays"),
+    ("dist.scatter(np.zeros(3), [np.zeros(2)])", "scatter of arrays of 2 elements together into 1 of 3"),
+    ("dist.gather(np.zeros(3))", "gather on rank 0 without gather_list"),
+    ("dist.all_gather_object([], ...)", "rank 0: an object of type builtins.ellipsis"),
+    ("dist.broadcast_object_list([1, object()])", "rank 0: an object of type builtins.object is not data"),
+    ("dist.scatter_object_list([], [])", "scatter_object_list of 0 objects"),
+    ("dist.gather_object(1)", "gather_object on rank 0 without a list"),
     ("dist.all_reduce(np.zeros(3), op=9)", "9 is not a ReduceOp"),
     ("dist.broadcast(np.zeros(3), src=5)", "src=5 is not a rank of world"),
     ("dist.alltoall([np.zeros(3)] * 4, [])", "a list of 4 arrays"),

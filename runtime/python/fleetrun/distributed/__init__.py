@@ -13,10 +13,14 @@ __getattr__, __dir__ = _lazy.attach(
         **_lazy.names("distributed.ranks", "get_rank get_world_size"),
         **_lazy.names(
             "distributed.collectives",
-            "ReduceOp all_gather all_gather_object all_reduce alltoall alltoall_single barrier "
-            "broadcast broadcast_object_list destroy_process_group get_backend get_group "
-            "init_parallel_env irecv "
-            "is_available is_initialized isend new_group recv reduce reduce_scatter send wait",
+            "ReduceOp all_gather all_reduce alltoall alltoall_single barrier broadcast destroy_process_group "
+            "gather get_backend get_group init_parallel_env is_available is_initialized new_group reduce "
+            "reduce_scatter scatter wait",
         ),
+        **_lazy.names(
+            "distributed.objects",
+            "all_gather_object broadcast_object_list gather_object scatter_object_list",
+        ),
+        **_lazy.names("distributed.messages", "P2POp batch_isend_irecv irecv isend recv send"),
     },
 )

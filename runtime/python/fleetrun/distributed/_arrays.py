@@ -21,6 +21,7 @@ def view(array):
     collectives have."""
     if hasattr(array, "detach"):
         array = array.detach()
+    array = _of_numbers(array)
     if not hasattr(array, "__dlpack__"):
         raise Error(
             "config",
@@ -38,6 +39,23 @@ def view(array):
         if isinstance(error, Error):
             raise
         raise Error("config", f"the array cannot be shared: {error}") from None
+
+
+def _of_numbers(array):
+    """Bools as bytes and complex numbers as pairs, which DLPack does not have in every library."""
+    kind = str(getattr(array, "dtype", ""))
+    if kind == "torch.bool":
+        return array.view(sys.modules["torch"].uint8)
+    if kind.startswith("torch.complex"):
+        return sys.modules["torch"].view_as_real(array)
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(array, numpy.ndarray) or not array.flags.c_contiguous:
+        return array
+    if kind == "bool":
+        return array.view("uint8")
+    if kind in ("complex64", "complex128"):
+        return array.reshape(-1).view("float32" if kind == "complex64" else "float64")
+    return array
 
 
 def current_stream(array):

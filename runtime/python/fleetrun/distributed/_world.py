@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
+from fleetrun.distributed._channel import Channel
 
 if TYPE_CHECKING:
     from fleetrun import _native
@@ -29,6 +30,7 @@ class Group:
         self._world = world
         self._options = options or {}
         self._communicator: Any = None
+        self._channels: dict[tuple[int, int], Channel] = {}
         self.id = number
         self.ranks = list(ranks)
         self.nranks = len(self.ranks)
@@ -73,10 +75,22 @@ class Group:
             )
         return self._communicator
 
+    def channel(self, source: int, target: int) -> Channel:
+        """The messages from one of the job's ranks to another; this process is one of them."""
+        if (source, target) not in self._channels:
+            name = f"group/{self.id}/from {source} to {target}"
+            self._channels[source, target] = Channel(
+                lambda: self._world.make_communicator(name, [source, target], **self._options)
+            )
+        return self._channels[source, target]
+
     def close(self) -> None:
-        """Lets the communicator go."""
+        """Lets the communicator and the channels go."""
         self._world.forget(self._communicator)
         self._communicator = None
+        for channel in self._channels.values():
+            self._world.forget(channel.communicator)
+        self._channels = {}
 
     def __repr__(self) -> str:
         return f"Group(id={self.id}, rank={self.rank}, ranks={self.ranks})"

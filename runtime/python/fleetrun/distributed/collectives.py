@@ -8,6 +8,9 @@ Names and signatures are Paddle's. All ranks of a group make the same calls in t
 differs, and a rank that is gone, is an Error on every rank, which says who. sync_op=False returns a Task at
 once: its arrays are not to be touched before task.wait() has returned. Ranks (src, dst) are those of the job,
 also in calls of a group.
+
+Bools and complex numbers are reduced as such: the sum of bools says whether any is true, their product
+whether all are; complex numbers have sums and means.
 """
 
 import datetime
@@ -16,13 +19,13 @@ from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Iterable, Sequence
 from fleetrun.distributed._arrays import copy, empty_like, join, view
+from fleetrun.distributed._channel import Message
 from fleetrun.distributed._world import Group, the_world
 
 __all__ = [
-    "all_gather", "all_gather_object", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast",
-    "broadcast_object_list", "destroy_process_group", "get_backend", "get_group", "init_parallel_env",
-    "irecv", "is_available", "is_initialized", "isend", "new_group", "recv", "reduce", "reduce_scatter",
-    "ReduceOp", "send", "Task", "wait",
+    "all_gather", "all_reduce", "alltoall", "alltoall_single", "barrier", "broadcast",
+    "destroy_process_group", "gather", "get_backend", "get_group", "init_parallel_env", "is_available",
+    "is_initialized", "new_group", "reduce", "reduce_scatter", "ReduceOp", "scatter", "Task", "wait",
 ]  # fmt: skip
 
 _KIND, _OPERATION = _native.CallKind, _native.Operation
@@ -51,7 +54,9 @@ class Task:
     """A call that was started, or one that has ended."""
 
     def __init__(
-        self, started: _native.StartedCall | None = None, then: Callable[[], object] | None = None
+        self,
+        started: _native.StartedCall | Message | None = None,
+        then: Callable[[], object] | None = None,
     ) -> None:
         self._started = started
         self._then = then
@@ -78,9 +83,23 @@ def _group(group):
     return the_world.default_group if group is None else group
 
 
-def _operation(op):
+_NAMES = {operation: name.lower() for name, operation in vars(ReduceOp).items() if name.isupper()}
+# Of bools, whose bytes are 0 and 1: any, and all.
+_OF_BOOLS = {ReduceOp.SUM: ReduceOp.MAX, ReduceOp.PROD: ReduceOp.MIN}
+
+
+def _operation(op, array):
+    """The operation on an array's elements, as view() gives them."""
     if op not in _OPERATIONS:
         raise Error("config", f"{op!r} is not a ReduceOp", "use ReduceOp.SUM, MAX, MIN, PROD or AVG")
+    kind = str(getattr(array, "dtype", ""))
+    name = _NAMES[op]
+    if kind.endswith("bool"):
+        if op == ReduceOp.AVG:
+            raise Error("config", f"{name} of an array of {kind}", "convert it to a type of numbers")
+        op = _OF_BOOLS.get(op, op)
+    elif "complex" in kind and op not in (ReduceOp.SUM, ReduceOp.AVG):
+        raise Error("config", f"{name} of an array of {kind}: it has sums and means", "reduce its parts")
     return _OPERATIONS[op]
 
 
@@ -156,7 +175,9 @@ def all_reduce(tensor: Any, op: int = ReduceOp.SUM, group: Group | None = None, 
     """tensor = the ranks' tensors reduced."""
     values = view(tensor)
     return _call(
-        _group(group), sync_op, _native.Call(_KIND.all_reduce, values, values, values.count, _operation(op))
+        _group(group),
+        sync_op,
+        _native.Call(_KIND.all_reduce, values, values, values.count, _operation(op, tensor)),
     )
 
 
@@ -180,7 +201,9 @@ def reduce(
     return _call(
         group,
         sync_op,
-        _native.Call(_KIND.reduce, values, values, values.count, _operation(op), _place(group, dst, "dst")),
+        _native.Call(
+            _KIND.reduce, values, values, values.count, _operation(op, tensor), _place(group, dst, "dst")
+        ),
     )
 
 
@@ -225,7 +248,9 @@ def reduce_scatter(
     return _call(
         group,
         sync_op,
-        _native.Call(_KIND.reduce_scatter, view(join(tensor_list)), target, target.count, _operation(op)),
+        _native.Call(
+            _KIND.reduce_scatter, view(join(tensor_list)), target, target.count, _operation(op, tensor)
+        ),
     )
 
 
@@ -236,6 +261,68 @@ def _as_many(tensor_list, group, name):
             f"{name} with a list of {len(tensor_list)} arrays, and {group.name} has {group.nranks} ranks",
             "give it one array for each rank",
         )
+
+
+def scatter(
+    tensor: Any,
+    tensor_list: Sequence[Any] | None = None,
+    src: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
+    """tensor = rank src's tensor_list[this rank]; other ranks give no list."""
+    group = _group(group)
+    place = _place(group, src, "src")
+    target = view(tensor)
+    counts, sent = [0] * group.nranks, [0] * group.nranks
+    counts[place] = target.count
+    given = empty_like(tensor, (0,))
+    if place == group.rank:
+        _as_many(tensor_list or [], group, "scatter")
+        assert tensor_list is not None
+        given = join(tensor_list)
+        sent = [target.count] * group.nranks
+        if view(given).count != sum(sent):
+            raise Error(
+                "config",
+                f"scatter of arrays of {view(given).count} elements together into {group.nranks} of "
+                f"{target.count}",
+                "give arrays of the shape of the one that is set",
+            )
+    return _call(
+        group, sync_op, _native.Call(_KIND.all_to_all, view(given), target, counts=counts, send_counts=sent)
+    )
+
+
+def gather(
+    tensor: Any,
+    gather_list: list[Any] | None = None,
+    dst: int = 0,
+    group: Group | None = None,
+    sync_op: bool = True,
+) -> Task:
+    """On rank dst: gather_list = the ranks' tensors, which have one shape; an empty list is filled."""
+    group = _group(group)
+    place = _place(group, dst, "dst")
+    is_here = place == group.rank
+    if is_here and gather_list is None:
+        raise Error("config", f"gather on rank {dst} without gather_list", "give it a list there")
+    given = view(tensor)
+    counts = [given.count if is_here else 0] * group.nranks
+    sent = [0] * group.nranks
+    sent[place] = given.count
+    taken = empty_like(tensor, (group.nranks, *tensor.shape) if is_here else (0,))
+
+    def take():
+        if is_here:
+            _take_parts(gather_list, taken, group.nranks, "gather")
+
+    return _call(
+        group,
+        sync_op,
+        _native.Call(_KIND.all_to_all, given, view(taken), counts=counts, send_counts=sent),
+        take,
+    )
 
 
 def alltoall(
@@ -290,36 +377,6 @@ def _elements(array, count, rows, ranks):
     return [row * width for row in rows]
 
 
-def send(tensor: Any, dst: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:
-    """Gives tensor to rank `dst`, which receives it."""
-    group = _group(group)
-    values = view(tensor)
-    return _call(
-        group, sync_op, _native.Call(_KIND.send, values, None, values.count, root=_place(group, dst, "dst"))
-    )
-
-
-def recv(tensor: Any, src: int = 0, group: Group | None = None, sync_op: bool = True) -> Task:
-    """tensor = what rank `src` sends."""
-    group = _group(group)
-    values = view(tensor)
-    return _call(
-        group,
-        sync_op,
-        _native.Call(_KIND.receive, None, values, values.count, root=_place(group, src, "src")),
-    )
-
-
-def isend(tensor: Any, dst: int, group: Group | None = None) -> Task:
-    """send(), which returns a Task at once."""
-    return send(tensor, dst, group, sync_op=False)
-
-
-def irecv(tensor: Any, src: int | None = None, group: Group | None = None) -> Task:
-    """recv(), which returns a Task at once."""
-    return recv(tensor, 0 if src is None else src, group, sync_op=False)
-
-
 def barrier(group: Group | None = None) -> None:
     """Returns when every rank of the group has called it."""
     _call(_group(group), True, _native.Call(_KIND.barrier))
@@ -327,42 +384,3 @@ def barrier(group: Group | None = None) -> None:
 
 def wait(tensor: Any, group: Group | None = None, use_calc_stream: bool = True) -> None:
     """Nothing: calls have ended when they return, on GPUs too, and a Task is waited for by its wait()."""
-
-
-def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
-    """Appends the ranks' objects, pickled on the way: they come from the ranks of this job only."""
-    import pickle
-
-    import numpy
-
-    group = _group(group)
-    text = numpy.frombuffer(pickle.dumps(obj), dtype=numpy.uint8).copy()
-    lengths: list[Any] = []
-    all_gather(lengths, numpy.array([text.size], dtype=numpy.int64), group)
-    counts = [int(length[0]) for length in lengths]
-    joined = numpy.empty(sum(counts), dtype=numpy.uint8)
-    _call(group, True, _native.Call(_KIND.all_gather, view(text), view(joined), counts=counts))
-    object_list.extend(
-        pickle.loads(part.tobytes()) for part in numpy.split(joined, numpy.cumsum(counts)[:-1])
-    )
-
-
-def broadcast_object_list(object_list: list[Any], src: int, group: Group | None = None) -> None:
-    """object_list = that of rank `src`, pickled on the way."""
-    import pickle
-
-    import numpy
-
-    group = _group(group)
-    mine = the_world.rank == src
-    pickled = pickle.dumps(object_list) if mine else b""
-    length = numpy.array([len(pickled)], dtype=numpy.int64)
-    broadcast(length, src, group)
-    text = (
-        numpy.frombuffer(pickled, dtype=numpy.uint8).copy()
-        if mine
-        else numpy.empty(length[0], dtype=numpy.uint8)
-    )
-    broadcast(text, src, group)
-    if not mine:
-        object_list[:] = pickle.loads(text.tobytes())

@@ -8,7 +8,7 @@ import torch
 from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Iterator
-from fleetrun.distributed import collectives
+from fleetrun.distributed import objects
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._world import the_world
 from fleetrun.distributed.parallel.options import ParallelOptions
@@ -51,9 +51,7 @@ class DataParallel(torch.nn.Module):
             if isinstance(value, torch.Tensor)
         ]
         digests: list[Any] = []
-        collectives.all_gather_object(
-            digests, (len(shapes), hashlib.sha256(repr(shapes).encode()).hexdigest())
-        )
+        objects.all_gather_object(digests, (len(shapes), hashlib.sha256(repr(shapes).encode()).hexdigest()))
         for rank, digest in enumerate(digests):
             if digest != digests[0]:
                 raise Error(
