@@ -24,9 +24,14 @@ Message ChannelClient::directory_request(const Header& head, const std::string& 
 std::uint64_t ChannelClient::begin_save(const std::string& directory) {
   const Header head = header(Method::save_begin);
   std::uint64_t save = 0;
-  ask_all(
-      head, [&](std::uint32_t) { return directory_request(head, directory); },
-      [&](std::uint32_t, Reader answer) { save = std::max(save, answer.value<std::uint64_t>()); });
+  // One server after the other: of trainers that save at once, the others wait for the first one there.
+  for (std::uint32_t s = 0; s < servers(); ++s) {
+    PendingCalls pending;
+    pending.on_answer(
+        [&](std::uint32_t, Reader answer) { save = std::max(save, answer.value<std::uint64_t>()); });
+    pending.start(*channels_[s], s, head, directory_request(head, directory));
+    pending.wait();
+  }
   return save;
 }
 
@@ -104,8 +109,8 @@ void ChannelClient::end_save(bool committed) {
 
 void ChannelClient::save(const std::string& directory, SaveMode mode) {
   if (before_.is_under_way()) return;
-  const std::uint64_t save = begin_save(directory);
   try {
+    const std::uint64_t save = begin_save(directory);
     settle();
     commit_save(save_parts(directory, save, mode));
   } catch (Error& error) {
@@ -128,8 +133,8 @@ void ChannelClient::save_for_paddle(const std::string& directory, SaveMode mode)
                 "save as usual, load that in a process without servers, and save from there");
   }
   if (before_.is_under_way()) return;
-  begin_save(directory);
   try {
+    begin_save(directory);
     settle();
     const Header head = header(Method::save_text);
     ask_all(head, [&](std::uint32_t) {

@@ -106,6 +106,7 @@ void Server::make_checkpoint() {
 void Server::close() noexcept {
   state_->meeting.close();
   state_->end_pace();
+  state_->end_saves();
   state_->gate.close();
 }
 
@@ -149,6 +150,9 @@ bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, R
       return true;
     case wire::Method::keep_pace:
       keep_pace(header, body, respond);
+      return true;
+    case wire::Method::save_begin:
+      begin_save(header, body, respond);
       return true;
     case wire::Method::barrier:
       return gather(Meeting::Kind::barrier, {});
@@ -202,8 +206,6 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       return {};
     case wire::Method::rows:
       return message_of(current()->sparse(body.value<std::uint32_t>()).rows());
-    case wire::Method::save_begin:
-      return begin_save(header, body);
     case wire::Method::save_freeze:
       return freeze_save();
     case wire::Method::save_settle:
@@ -218,7 +220,7 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       commit_save(body);
       return {};
     case wire::Method::save_end:
-      end_save(body);
+      end_save(header, body);
       return {};
     case wire::Method::load_prepare:
       return prepare_load(body);

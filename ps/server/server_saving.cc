@@ -76,18 +76,30 @@ std::string Server::load(const std::string& directory) {
 void Server::State::drop_save() noexcept {
   std::shared_ptr<GateHold> held;
   std::shared_ptr<SavedCut> written;  // its end removes what no manifest names
-  const std::lock_guard lock(mutex);
-  held.swap(hold);
-  written.swap(part);
-  saving.reset();
+  std::optional<WaitingSave> next;
+  {
+    const std::lock_guard lock(mutex);
+    held.swap(hold);
+    written.swap(part);
+    saving.reset();
+    if (!waiting_saves.empty()) {
+      next = std::move(waiting_saves.front());
+      waiting_saves.pop_front();
+      saving = next->trainer;
+    }
+  }
+  held.reset();
+  written.reset();
+  if (next) start_save(*next);
 }
 
-void Server::State::end_save(Reader& body) {
+void Server::State::end_save(const wire::Header& header, Reader& body) {
   const auto committed = body.value<std::uint32_t>();
   wire::expect_end(body);
   std::shared_ptr<SavedCut> written;
   {
     const std::lock_guard lock(mutex);
+    if (saving != header.trainer) return;
     written.swap(part);
   }
   // Only now: where a server could not commit, the rows are in the next delta again.
@@ -98,30 +110,50 @@ void Server::State::end_save(Reader& body) {
 void Server::State::lost_saver(std::uint32_t trainer) noexcept {
   {
     const std::lock_guard lock(mutex);
+    std::erase_if(waiting_saves, [trainer](const WaitingSave& save) { return save.trainer == trainer; });
     if (saving != trainer) return;
   }
   drop_save();
 }
 
-Message Server::State::begin_save(const wire::Header& header, Reader& body) {
-  const std::string directory = wire::read_text(body);
-  wire::expect_end(body);
+void Server::State::end_saves() {
+  std::deque<WaitingSave> waiting;
   {
     const std::lock_guard lock(mutex);
-    if (saving && *saving != header.trainer && meeting.is_here(*saving)) {
-      throw Error(ErrorKind::config,
-                  "trainer " + std::to_string(header.trainer) + " wants to save while trainer " +
-                      std::to_string(*saving) + " does",
-                  "let one trainer save");
-    }
+    waiting.swap(waiting_saves);
   }
-  drop_save();
+  for (const WaitingSave& save : waiting)
+    save.respond(Error(ErrorKind::network, name_of(options) + " is ending"));
+}
+
+// Trainers save one after the other: the next one's turn comes when the save under way ends.
+void Server::State::begin_save(const wire::Header& header, Reader& body, Respond& respond) {
+  WaitingSave next{header.trainer, wire::read_text(body), nullptr};
+  wire::expect_end(body);
+  next.respond = std::exchange(respond, nullptr);
+  std::shared_ptr<GateHold> held;
+  std::shared_ptr<SavedCut> written;
   {
     const std::lock_guard lock(mutex);
+    if (saving && *saving != header.trainer && meeting.is_here(*saving))
+      return waiting_saves.push_back(std::move(next));
+    held.swap(hold);
+    written.swap(part);
     saving = header.trainer;
   }
-  remove_other_pieces(directory);
-  return message_of(next_save(directory));
+  held.reset();
+  written.reset();
+  start_save(next);
+}
+
+void Server::State::start_save(const WaitingSave& save) noexcept {
+  try {
+    remove_other_pieces(save.directory);
+    save.respond(message_of(next_save(save.directory)));
+  } catch (const Error& error) {
+    save.respond(error);
+    drop_save();
+  }
 }
 
 Message Server::State::freeze_save() {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -55,6 +56,13 @@ struct SavedCut {
   std::unique_ptr<PartWriter> writer;  // none for a checkpoint of Paddle's
 };
 
+/// A save whose turn comes when the one under way ends.
+struct WaitingSave {
+  std::uint32_t trainer = 0;
+  std::string directory;
+  Respond respond;
+};
+
 struct Server::State {
   ServerOptions options;
   ServerPlace place;
@@ -70,8 +78,9 @@ struct Server::State {
   bool recorded_any = false;
   std::unique_ptr<LoadedTables> loaded;  // load_prepare, not committed yet
   std::optional<std::uint32_t> saving;   // the trainer whose save is under way
-  std::shared_ptr<GateHold> hold;        // until the cut is made; shared with the request that uses it
-  std::shared_ptr<SavedCut> part;        // what was written, shared with the request that commits it
+  std::deque<WaitingSave> waiting_saves;
+  std::shared_ptr<GateHold> hold;  // until the cut is made; shared with the request that uses it
+  std::shared_ptr<SavedCut> part;  // what was written, shared with the request that commits it
   std::atomic<std::uint64_t> stale_requests{0};
   std::atomic<std::uint64_t> started_from{0};  // digest of the manifest of the save
   TouchedKeys touched;
@@ -115,7 +124,8 @@ struct Server::State {
   void push_in_step(const wire::Header& header, Reader body, Respond& respond, const ChangeId& id);
   void apply_step(const std::vector<Contribution>& step);
   std::unique_ptr<wire::PushRequest> read_checked_push(Reader& body) const;
-  Message begin_save(const wire::Header& header, Reader& body);
+  void begin_save(const wire::Header& header, Reader& body, Respond& respond);
+  void start_save(const WaitingSave& save) noexcept;
   Message freeze_save();
   void settle_save(Reader& body);
   std::shared_ptr<GateHold> held_gate() const;
@@ -137,7 +147,8 @@ struct Server::State {
   void replay_change(Reader& in);
   void replay_step(Reader& in);
   void commit_save(Reader& body);
-  void end_save(Reader& body);
+  void end_save(const wire::Header& header, Reader& body);
+  void end_saves();
   void drop_save() noexcept;
   void lost_saver(std::uint32_t trainer) noexcept;
   Message prepare_load(Reader& body);

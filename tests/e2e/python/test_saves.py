@@ -102,3 +102,41 @@ def test_servers_that_start_from_different_saves_are_refused(tmp_path, job):
     assert "copy one save to all of them" in output
     rewrite(tmp_path, ("['model', 'other'][fleet.server_index()]", "'other'"))
     assert means(job(0, servers=2)) == last
+
+
+def test_trainers_that_save_at_once_leave_a_whole_model(tmp_path, start):
+    from fleetrun_job import find_fleetrun
+
+    (tmp_path / "train.py").write_text("""
+import numpy as np
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+paddle.enable_static()
+fleet.init()
+x = paddle.static.data("x", [None, 4])
+ids = paddle.static.data("ids", [None, 1], "int64")
+y = paddle.static.nn.fc(x, 1) + paddle.static.nn.sparse_embedding(ids, [100, 1])
+loss = paddle.mean(y * y)
+fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), fleet.DistributedStrategy()).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe = paddle.static.Executor(paddle.CPUPlace())
+    exe.run(paddle.static.default_startup_program())
+    fleet.init_worker()
+    for number in range(4):
+        exe.run(feed={"x": np.ones((2, 4), "float32"), "ids": np.array([[number], [7]])})
+        fleet.barrier_worker()
+        fleet.save_inference_model(exe, "model", ["x", "ids"], y)
+        fleet.save_persistables(exe, "all")
+    fleet.barrier_worker()
+    fleet.load_model("all") if fleet.is_first_worker() else None
+    fleet.stop_worker()
+""", encoding="utf-8")
+    job = start([find_fleetrun(), "--server_num=2", "--trainer_num=3", "--python", sys.executable,
+                 "train.py"])
+    output, _ = job.communicate(timeout=LIMIT)
+    assert job.returncode == 0, output
+    assert not list(tmp_path.rglob("*.new")), "nothing is left over"
+    assert (tmp_path / "model" / "model.pdiparams").is_file() and (tmp_path / "model" / "tables").is_dir()

@@ -26,6 +26,7 @@ import numpy
 from fleetrun import _tensors, framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
+from fleetrun._files import replacing
 from fleetrun._types import Any, Callable, Fetches, Iterable, Mapping, Program, Sequence, Variable
 
 __all__ = [
@@ -417,12 +418,5 @@ def _read(path):
 
 
 def _write(path, data):
-    try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path + ".new", "wb") as file:
-            file.write(data)
-        os.replace(path + ".new", path)
-    except OSError as error:
-        raise Error(
-            "host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written"
-        ) from error
+    with replacing(path) as file:
+        file.write(data)

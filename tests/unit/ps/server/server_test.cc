@@ -3,15 +3,18 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "ps/client/channel_client.h"
 #include "tests/support/ps_tables.h"
+#include "tests/support/temp_dir.h"
 
 using namespace fleetrun::ps;
 using fleetrun::Error;
 using fleetrun::tests::dense_table;
 using fleetrun::tests::sparse_table;
+using fleetrun::tests::TempDir;
 using fleetrun::tests::text_of;
 
 namespace {
@@ -142,4 +145,45 @@ TEST_CASE("a stale trainer changes nothing, is told so, and is counted") {
   CHECK(ask(server, make_hello(sleeper, 9, 0, 1).bytes()).starts_with("trainer 0 comes with stale epoch 3"));
   CHECK(server.stale_requests() == 3);
   CHECK(ask(server, wire::draft({wire::Method::barrier, 1, 0, 8, 3}, 0).message.bytes()) == "ok");
+}
+
+TEST_CASE("trainers that save at once do so one after the other") {
+  const TempDir dir;
+  Server server({.rank = 0, .servers = 1, .trainers = 3, .mode = Mode::async, .tables = kTables});
+  std::map<std::uint32_t, std::string> answers;
+  const auto send = [&](std::uint32_t trainer, const Message& request) {
+    Reader reader(request.bytes());
+    const wire::Header header = wire::read_header(reader);
+    answers[trainer] = "nothing";
+    server.handle(header, std::move(reader), [&answers, trainer](Outcome outcome) {
+      const Error* error = std::get_if<Error>(&outcome);
+      answers[trainer] = error != nullptr ? error->what() : "ok";
+    });
+    return answers[trainer];
+  };
+  const auto begin = [&](std::uint32_t trainer, const std::string& directory) {
+    wire::Draft draft = wire::draft({wire::Method::save_begin, trainer, 0, 7}, wire::text_size(directory));
+    wire::write_text(draft.writer, directory);
+    return send(trainer, draft.message);
+  };
+  const auto end = [&](std::uint32_t trainer) {
+    wire::Draft draft = wire::draft({wire::Method::save_end, trainer, 0, 7}, sizeof(std::uint32_t));
+    draft.writer.value(std::uint32_t{0});
+    return send(trainer, draft.message);
+  };
+  for (std::uint32_t trainer = 0; trainer < 3; ++trainer)
+    send(trainer, make_hello({trainer, 3, Mode::async, kTables}, 7, 0, 1));
+  REQUIRE(answers == std::map<std::uint32_t, std::string>{{0, "ok"}, {1, "ok"}, {2, "ok"}});
+  const std::string directory = dir.file("saved");
+  CHECK(begin(0, directory) == "ok");
+  CHECK(begin(1, directory) == "nothing");
+  CHECK(begin(2, directory) == "nothing");
+  // Who is not saving ends nobody's save.
+  CHECK(end(1) == "ok");
+  CHECK(begin(1, directory) == "nothing");
+  CHECK(end(0) == "ok");
+  CHECK(answers[1] == "ok");
+  CHECK(answers[2] == "nothing");
+  server.close();
+  CHECK(answers[2] == "server 0 is ending");
 }

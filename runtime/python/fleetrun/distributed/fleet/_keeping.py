@@ -7,7 +7,7 @@ import os
 from fleetrun import framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
-from fleetrun._types import Any, Callable, Program, Scope, Sequence, Variable
+from fleetrun._types import Any, Callable, Fetches, Program, Scope, Sequence
 from fleetrun.static.training import Training
 
 
@@ -81,7 +81,7 @@ class Keeping:
         executor: Any,
         dirname: str | os.PathLike[str],
         feeded_var_names: Sequence[str],
-        target_vars: Sequence[Variable],
+        target_vars: Fetches,
         main_program: Program | None = None,
         export_for_deployment: bool = True,
         mode: int | str = 0,
@@ -96,7 +96,7 @@ class Keeping:
         training = self._keep("save_inference_model")
         refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True))
         mode = _mode("save_inference_model", mode)
-        feeds, fetches = [str(name) for name in feeded_var_names], [variable.name for variable in target_vars]
+        feeds, fetches = [str(name) for name in feeded_var_names], io.names_of(target_vars)
         pruned = io.prune(main_program or training.main, feeds, fetches)
         self._pull_dense(training)
         io.write_inference(

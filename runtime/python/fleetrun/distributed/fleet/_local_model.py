@@ -10,6 +10,7 @@ import numpy
 
 from fleetrun import framework
 from fleetrun._error import Error
+from fleetrun._files import replacing
 from fleetrun._types import Any
 
 
@@ -23,16 +24,8 @@ def save(training, program, dirname, mode=0):
         for name in program.native.variable_names()
         if program.native.variable(name).persistable and scope.has(name)
     }
-    path = os.path.join(dirname, "persistables.npz")
-    try:
-        os.makedirs(dirname, exist_ok=True)
-        with open(path + ".new", "wb") as file:
-            numpy.savez(file, **values)
-        os.replace(path + ".new", path)
-    except OSError as error:
-        raise Error(
-            "host", f"{path} cannot be written: {error.strerror}", "choose a directory that can be written"
-        ) from error
+    with replacing(os.path.join(dirname, "persistables.npz")) as file:
+        numpy.savez(file, **values)
     if training.client is not None:
         training.client.save(os.path.join(dirname, "tables"), mode)
 
