@@ -50,6 +50,11 @@ void check_rule(const UpdateRule& rule, const auto& refuse) {
   }
 }
 
+// Of sparse tables.
+void check_rows(const UpdateRule& rule, const auto& refuse) {
+  if (rule.kind == UpdateRule::Kind::adam_d2sum) refuse("adam_d2sum is a rule of dense tables");
+}
+
 void check_dense(const TableConfig& table, const auto& refuse) {
   using enum UpdateRule::Kind;
   if (table.rule.kind == shared_adagrad || table.rule.kind == shared_adam) {
@@ -65,6 +70,7 @@ void check_dense(const TableConfig& table, const auto& refuse) {
 void check_accessor(const Accessor& accessor, const auto& refuse) {
   if (accessor.embed_rule) {
     check_rule(*accessor.embed_rule, refuse);
+    check_rows(*accessor.embed_rule, refuse);
     if (accessor.kind == Accessor::Kind::plain) {
       refuse("its first column has a rule of its own, but it keeps no statistics",
              "use the accessor sparse or ctr");
@@ -90,6 +96,7 @@ void check_table(const TableConfig& table) {
   if (table.kind == TableConfig::Kind::dense) {
     check_dense(table, refuse);
   } else {
+    check_rows(table.rule, refuse);
     check_accessor(table.accessor, refuse);
   }
   if (!(table.admission.probability >= 0.0 && table.admission.probability <= 1.0)) {
@@ -132,6 +139,7 @@ std::string describe(const UpdateRule& rule) {
   if (is_adam) {
     fields.always("beta1", rule.beta1).always("beta2", rule.beta2).always("epsilon", rule.epsilon);
   }
+  if (rule.kind == adam_d2sum) fields.always("epsilon", rule.epsilon);
   if (rule.kind == momentum) {
     fields.always("momentum", rule.momentum).always("nesterov", static_cast<int>(rule.nesterov));
   }
@@ -143,6 +151,7 @@ std::string describe(const UpdateRule& rule) {
   }
   fields.unless(usual.l1_decay, "l1_decay", rule.l1_decay).unless(usual.l2_decay, "l2_decay", rule.l2_decay);
   fields.unless(usual.low, "low", rule.low).unless(usual.high, "high", rule.high);
+  fields.unless(0, "scheduled", static_cast<int>(rule.is_scheduled));
   return std::string(to_string(rule.kind)) + fields.text();
 }
 
@@ -197,9 +206,9 @@ std::string describe(const Initializer& initializer) {
 }  // namespace
 
 std::string_view to_string(UpdateRule::Kind kind) noexcept {
-  constexpr std::array<std::string_view, 10> names = {
-      "sgd",  "adagrad",        "adam",        "sum",      "momentum",
-      "ftrl", "shared_adagrad", "std_adagrad", "pow_adam", "shared_adam"};
+  constexpr std::array<std::string_view, 11> names = {
+      "sgd",         "adagrad",  "adam",        "sum",       "momentum", "ftrl", "shared_adagrad",
+      "std_adagrad", "pow_adam", "shared_adam", "adam_d2sum"};
   return names[static_cast<std::size_t>(kind)];
 }
 

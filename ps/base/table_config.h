@@ -30,6 +30,8 @@ namespace fleetrun::ps {
 ///   pow_adam        adam whose powers of beta1 and beta2 are kept in the row, starting at beta; epsilon
 ///                   outside the correction: w -= lr * sqrt(1 - p2) / (1 - p1) * m / (sqrt(v) + epsilon)
 ///   shared_adam     pow_adam with one m and one v per row (the means over the row)
+///   adam_d2sum      dense tables: d = 0.9999 * d + 1; s = 0.9999 * s + g*g; v = 0.99 * (v + g) - g;
+///                   w += lr * v * sqrt((d + e) / (s + e)), e = epsilon * d
 struct UpdateRule {
   enum class Kind {
     sgd,
@@ -42,6 +44,7 @@ struct UpdateRule {
     std_adagrad,
     pow_adam,
     shared_adam,
+    adam_d2sum,
   };
   Kind kind = Kind::sgd;
   float learning_rate = 0.001f;
@@ -61,6 +64,8 @@ struct UpdateRule {
   /// Values are clipped to [low, high] after each update.
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
+  /// The learning rate is multiplied by the rate that comes with each push (Client::set_rate).
+  bool is_scheduled = false;
 
   bool operator==(const UpdateRule&) const = default;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 
@@ -158,7 +159,11 @@ static std::span<float> room_for(const auto& section, std::size_t count, Writer&
   return is_plain ? writer.room<float>(count) : std::span(out.plain.emplace_back(count));
 }
 
-PushDraft draft_push(const Header& header, const Sections& sections, const MessageSource& source) {
+// No table's id: the section of the rate.
+static constexpr std::uint32_t kRateTable = 0xffffffff;
+
+PushDraft draft_push(const Header& header, Sections sections, float rate, const MessageSource& source) {
+  if (rate != 1.0f) sections.dense.push_back({kRateTable, 0, 1});
   std::size_t bytes = section_bytes(sections) + key_bytes(sections);
   for (const Rows& rows : sections.sparse) {
     bytes += rows.bytes() + rows.keys * (rows.has(kStatistics) ? 2 * sizeof(float) : 0);
@@ -180,6 +185,11 @@ PushDraft draft_push(const Header& header, const Sections& sections, const Messa
   }
   for (const Floats& block : sections.dense) {
     out.dense.push_back(room_for(block, block.floats, started.writer, out));
+  }
+  if (rate != 1.0f) {
+    out.dense.back().front() = rate;
+    out.dense.pop_back();
+    out.encoded.pop_back();
   }
   return out;
 }
@@ -210,6 +220,17 @@ PullRequest read_pull(Reader& reader) {
   return out;
 }
 
+// Makes the section of the rate the request's rate.
+static void take_rate(PushRequest& request) {
+  std::vector<Floats>& sections = request.sections.dense;
+  if (sections.empty() || sections.back().table != kRateTable) return;
+  if (request.dense.back().size() != 1 || !std::isfinite(request.dense.back().front()))
+    throw malformed("the rate of a push is not one finite number");
+  request.rate = request.dense.back().front();
+  sections.pop_back();
+  request.dense.pop_back();
+}
+
 PushRequest read_push(Reader& reader) {
   PushRequest out;
   out.sections = read_sections(reader);
@@ -227,6 +248,7 @@ PushRequest read_push(Reader& reader) {
     out.dense.push_back(read_values(reader, block, block.floats, kDenseRow, out.copies));
   }
   expect_end(reader);
+  take_rate(out);
   return out;
 }
 

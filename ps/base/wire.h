@@ -7,7 +7,8 @@
 //   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64, flags u32, slot u32}
 //              | dense x {table u32, encoding u32, floats u64} | keys u64[] of every sparse section
 //     reply    rows f32[keys, width] of every sparse section | values f32[] of every dense section
-//   push       as pull | gradients f32[keys, width] of every sparse section | shows f32[keys], clicks
+//   push       as pull, and the rate of scheduled rules as a last dense section of table ffffffff
+//              | gradients f32[keys, width] of every sparse section | shows f32[keys], clicks
 //              f32[keys] of every sparse section that has them | f32[] of every dense section
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
@@ -24,7 +25,7 @@
 //   save_commit parts u32 | parts x {pieces u32 | pieces x {bytes u64, digest u64}}
 //   load_prepare directory text, save u64 or 0 for the newest that is whole
 //     reply    save u64, digest of its manifest u64, what was wrong with a newer one text
-//   rows       table u32           reply u64
+//   rows       table u32           reply u64            text       length u32 | bytes
 //   stat                           reply tables u32 | tables x {id u32, kind u32, width u64, text name}
 //                                  | text of JSON (ps/server/stat_json.h)
 //   pull_touched number u64, most u64   reply generation u64, more u32, tables u32
@@ -36,7 +37,6 @@
 //   shrink     table u32           reply erased u64, or nothing: it was done before
 //   take_staleness                 reply pushes u64, total u64, highest u64 (ps/sync/staleness.h)
 //   keep_pace  step u64, bound u64: answered when the thread may begin the step (ps/sync/pace.h)
-//   text       length u32 | bytes
 //
 // Rows and gradients of a section whose flags (sparse) or encoding (dense) say so are shorter than f32
 // (ps/base/encoding.h). The width of a sparse section is that of what travels: gradients have the table's,
@@ -204,7 +204,7 @@ struct PushDraft {
 };
 /// Throw: Error(data) when the message would be longer than kLongestMessage.
 PullDraft draft_pull(const Header& header, const Sections& sections, const MessageSource& source = {});
-PushDraft draft_push(const Header& header, const Sections& sections, const MessageSource& source = {});
+PushDraft draft_push(const Header& header, Sections, float rate = 1.0f, const MessageSource& source = {});
 /// A request with room for a body of `body` bytes, and the writer that stands at its start.
 struct Draft {
   Message message;
@@ -232,10 +232,10 @@ struct PushRequest {
   Sections sections;
   std::vector<std::span<const std::uint64_t>> keys;
   std::vector<std::span<const float>> gradients;
-  /// By sparse section; empty where there are none.
-  std::vector<std::span<const float>> shows = {};
+  std::vector<std::span<const float>> shows = {};  // by sparse section, as in PushDraft
   std::vector<std::span<const float>> clicks = {};
   std::vector<std::span<const float>> dense = {};
+  float rate = 1.0f;
   std::vector<Message> copies;
 };
 /// Views into the reader's pieces where they allow it. Throw: Error(data) when the sizes announced and the

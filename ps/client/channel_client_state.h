@@ -101,6 +101,7 @@ class ChannelClient final : public Client {
   TouchedRows pull_touched() override;
   StalenessCounts take_staleness() override;
   void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) override;
+  void set_rate(float rate) noexcept override { rate_ = rate; }
   void set_dense(std::uint32_t table, std::span<const float> values) override;
   void begin_pass(std::uint32_t threads) override;
   void leave_pass(std::uint32_t thread) override;
@@ -169,6 +170,7 @@ class ChannelClient final : public Client {
   std::atomic<bool> said_goodbye_{false};
   bool is_late_;
   std::atomic<std::uint64_t> epoch_;
+  std::atomic<float> rate_{1.0f};
   ChangeNumbers changes_;
   FastForward before_;
   Rounds barriers_, sums_, passes_;

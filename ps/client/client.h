@@ -153,6 +153,10 @@ class Client {
   /// `bound` steps behind. kLeavesPace: it takes part no more.
   virtual void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) = 0;
 
+  /// What tables whose rule is scheduled multiply their learning rate by, from the next push on: 1 until it
+  /// is said. In sync mode all trainers say the same.
+  virtual void set_rate(float rate) noexcept = 0;
+
   /// First values of a dense table; the optimizer state is reset.
   virtual void set_dense(std::uint32_t table, std::span<const float> values) = 0;
 
@@ -168,10 +172,10 @@ class Client {
   virtual void all_reduce_sum(std::span<double> values) = 0;
 
   /// Every server writes (reads) its part of all tables below `directory` on its own host; whole or not at
-  /// all. load takes what any number of servers has saved, the save before the newest one where that is
-  /// damaged; it returns what is wrong with the newest one then. A save beside pushes
-  /// holds each of them on all servers or on none.  Throws: Error(host) when a file
-  /// cannot be written, Error(data) naming the file that is missing or damaged,
+  /// all. Trainers that save at the same time do so one after the other. load takes what any number of
+  /// servers has saved, the save before the newest one where that is damaged; it returns what is wrong with
+  /// the newest one then. A save beside pushes holds each of them on all servers or on none. Throws:
+  /// Error(host) when a file cannot be written, Error(data) naming the file that is missing or damaged,
   /// Error(config) when a save is of other tables.
   virtual void save(const std::string& directory, SaveMode mode = SaveMode::all) = 0;
   virtual std::string load(const std::string& directory) = 0;

@@ -198,8 +198,8 @@ std::vector<wire::PushDraft> ChannelClient::draft_pushes(const Push& request) {
   }
   std::vector<wire::PushDraft> drafts;
   for (std::uint32_t s = 0; s < servers(); ++s) {
-    drafts.push_back(
-        wire::draft_push(header(Method::push, request.thread), parts[s].sections, channels_[s]->messages()));
+    drafts.push_back(wire::draft_push(header(Method::push, request.thread), parts[s].sections, rate_,
+                                      channels_[s]->messages()));
     for (std::size_t i = 0; i < groups.size(); ++i) {
       std::ranges::copy(groups[i]->keys_of(s), drafts[s].keys[i].begin());
     }

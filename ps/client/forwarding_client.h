@@ -24,6 +24,7 @@ class ForwardingClient : public Client {
   void set_dense(std::uint32_t table, std::span<const float> values) override {
     to_->set_dense(table, values);
   }
+  void set_rate(float rate) noexcept override { to_->set_rate(rate); }
   void begin_pass(std::uint32_t threads) override { to_->begin_pass(threads); }
   void leave_pass(std::uint32_t thread) override { to_->leave_pass(thread); }
   void barrier() override { to_->barrier(); }

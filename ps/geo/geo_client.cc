@@ -2,6 +2,7 @@
 // servers to have everything; it never polls.
 #include "ps/geo/geo_client.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -40,10 +41,12 @@ class GeoClient final : public ForwardingClient {
     return std::make_unique<DonePending>();
   }
   std::unique_ptr<Pending> push_async(const Push& request) override {
-    current()->push(request);
+    current()->push(request, rate_);
     if (!request.sparse.empty() || !request.dense.empty()) count_step();
     return std::make_unique<DonePending>();
   }
+  // What the servers add up has the rate in it.
+  void set_rate(float rate) noexcept override { rate_ = rate; }
   void set_dense(std::uint32_t table, std::span<const float> values) override {
     ForwardingClient::set_dense(table, values);
     current()->set_dense(table, values);
@@ -150,6 +153,7 @@ class GeoClient final : public ForwardingClient {
   }
 
   const GeoOptions options_;
+  std::atomic<float> rate_{1.0f};
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   // Owned by this and by the calls that are using it, so that a load can replace it.

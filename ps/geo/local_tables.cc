@@ -98,7 +98,7 @@ void LocalTables::pull(const Pull& request, Client& servers) {
   }
 }
 
-void LocalTables::push(const Push& request) {
+void LocalTables::push(const Push& request, float rate) {
   std::vector<Summed> sums(request.sparse.size());
   for (std::size_t i = 0; i < request.sparse.size(); ++i) {
     const SparsePush& sparse = request.sparse[i];
@@ -116,10 +116,10 @@ void LocalTables::push(const Push& request) {
     check_finite(config, dense.gradients);
   }
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    mine_.sparse(request.sparse[i].table).push(sums[i].groups.keys, sums[i].gradients.data());
+    mine_.sparse(request.sparse[i].table).push(sums[i].groups.keys, sums[i].gradients.data(), {}, rate);
     rows_.at(request.sparse[i].table)->touch(sums[i].groups.keys);
   }
-  for (const DensePush& dense : request.dense) mine_.dense(dense.table).push(dense.gradients);
+  for (const DensePush& dense : request.dense) mine_.dense(dense.table).push(dense.gradients, rate);
 }
 
 void LocalTables::set_dense(std::uint32_t table, std::span<const float> values) {

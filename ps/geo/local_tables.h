@@ -21,9 +21,9 @@ class LocalTables {
 
   /// Reads the copy; what it lacks is asked of `servers` first.
   void pull(const Pull& request, Client& servers);
-  /// Applies the user's rule to the copy. Throws: Error(data) for a gradient
+  /// Applies the user's rule to the copy, at `rate` where it is scheduled. Throws: Error(data) for a gradient
   /// that is not a finite number; nothing has changed then.
-  void push(const Push& request);
+  void push(const Push& request, float rate);
   void set_dense(std::uint32_t table, std::span<const float> values);
   /// Sends a share of what was changed, and takes over what others have changed.
   void exchange(float share, Client& servers);

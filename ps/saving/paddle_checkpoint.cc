@@ -110,17 +110,23 @@ std::vector<std::vector<float>> read_dense(const std::vector<Folder>& folders) {
   return out;
 }
 
+// Numbers between a value and its state that mean nothing.
+std::size_t unused_of(const TableConfig& config) noexcept {
+  return config.rule.kind == UpdateRule::Kind::adam_d2sum ? 1 : 0;
+}
+
 void load_dense(std::span<const std::vector<float>> values, const TableConfig& config, ServerPlace place,
                 DenseTable& table) {
   const Block mine = dense_block(config, place.servers, place.rank);
   DenseTable::Contents contents = table.contents();
   contents.has_values = true;
   const std::size_t kinds = table.state_floats_per_value();
+  const std::size_t skipped = unused_of(config);
   for (std::uint64_t i = 0; i < mine.size(); ++i) {
     const std::vector<float>& numbers = values[mine.begin + i];
     contents.values[i] = numbers.at(0);
     if (numbers.size() == 1) continue;  // saved without state: it starts anew
-    if (numbers.size() != 1 + kinds) {
+    if (numbers.size() != 1 + skipped + kinds) {
       throw Error(ErrorKind::config,
                   "dense values have " + std::to_string(numbers.size() - 1) +
                       " floats of optimizer state each; those of table '" + config.name + "' have " +
@@ -128,7 +134,7 @@ void load_dense(std::span<const std::vector<float>> values, const TableConfig& c
                   "load it with the optimizer that it was saved with");
     }
     for (std::size_t kind = 0; kind < kinds; ++kind)
-      contents.state[kind * mine.size() + i] = numbers[1 + kind];
+      contents.state[kind * mine.size() + i] = numbers[1 + skipped + kind];
   }
   table.restore(std::move(contents));
 }
@@ -160,13 +166,15 @@ void save_sparse(const std::string& directory, const TableConfig& config, const 
   });
 }
 
-void append_dense(const DenseTable::Contents& contents, std::string& out) {
+void append_dense(const TableConfig& config, const DenseTable::Contents& contents, std::string& out) {
+  const std::string_view unused = unused_of(config) != 0 ? " 0" : "";
   const std::size_t count = contents.values.size();
   std::array<char, 64> number;
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t at = i; at < count + contents.state.size(); at += count) {
       const float value = at < count ? contents.values[at] : contents.state[at - count];
       out.append(number.data(), std::to_chars(number.data(), number.data() + number.size(), value).ptr);
+      if (at < count) out += unused;
       out += at + count < count + contents.state.size() ? ' ' : '\n';
     }
   }
@@ -228,7 +236,7 @@ void save_paddle_checkpoint(const std::string& directory, const std::vector<Tabl
   std::string dense;
   for (const TableConfig& config : ordered) {
     if (config.kind == TableConfig::Kind::dense) {
-      append_dense(cut.dense(config.id), dense);
+      append_dense(config, cut.dense(config.id), dense);
     } else {
       save_sparse(table_directory(directory, next++), config, cut, shards);
     }

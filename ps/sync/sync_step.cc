@@ -98,6 +98,7 @@ void apply_averaged(const std::vector<Contribution>& step, TableSet& tables) {
     }
   }
   const auto pushes = static_cast<float>(step.size());
+  const float rate = step.front().push->rate;
   std::map<std::uint32_t, SparseSum> sparse_sums;
   std::map<std::uint32_t, std::vector<float>> dense_sums;
   for (const auto& [id, parts] : sparse_parts) {
@@ -112,9 +113,9 @@ void apply_averaged(const std::vector<Contribution>& step, TableSet& tables) {
   const MemoryBudget::Stay staying = tables.stay();
   for (const auto& [id, sum] : sparse_sums) tables.sparse(id).warm(sum.keys);
   for (const auto& [id, sum] : sparse_sums) {
-    tables.sparse(id).push(sum.keys, sum.gradients.data(), {sum.shows, sum.clicks, sum.slot});
+    tables.sparse(id).push(sum.keys, sum.gradients.data(), {sum.shows, sum.clicks, sum.slot}, rate);
   }
-  for (const auto& [id, sum] : dense_sums) tables.dense(id).push(sum);
+  for (const auto& [id, sum] : dense_sums) tables.dense(id).push(sum, rate);
 }
 
 }  // namespace fleetrun::ps

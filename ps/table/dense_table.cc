@@ -40,7 +40,7 @@ void DenseTable::pull(std::span<float> values) const {
   });
 }
 
-void DenseTable::push(std::span<const float> gradients) {
+void DenseTable::push(std::span<const float> gradients, float rate) {
   assert(gradients.size() == values_.size());
   std::uint32_t step = 0;
   {
@@ -51,7 +51,7 @@ void DenseTable::push(std::span<const float> gradients) {
   const std::size_t per_value = state_floats_per_value();
   for_stripes([&](std::size_t begin, std::size_t count) {
     updater_.apply_dense(values_.data() + begin, state_.data() + begin * per_value, gradients.data() + begin,
-                         count, step);
+                         count, step, rate);
   });
 }
 

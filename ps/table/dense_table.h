@@ -25,7 +25,8 @@ class DenseTable {
   /// False until set() or restore() gave the block its first values; an empty block has none to wait for.
   bool has_values() const;
   void pull(std::span<float> values) const;
-  void push(std::span<const float> gradients);
+  /// `rate`: the push's, for a rule that is scheduled.
+  void push(std::span<const float> gradients, float rate = 1.0f);
   /// Adds to the values, past the rule: for a copy that follows a server (geo).
   void add(std::span<const float> changes);
   /// First values; the optimizer state is reset.

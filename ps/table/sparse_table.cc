@@ -56,7 +56,7 @@ void SparseTable::write_pulled(const float* row, float* out) const noexcept {
 }
 
 void SparseTable::push(std::span<const std::uint64_t> keys, const float* gradients,
-                       const PushStatistics& statistics) {
+                       const PushStatistics& statistics, float rate) {
   for_keys(keys, layout_.floats * sizeof(float),
            [&](Shard& shard, std::size_t position, std::uint64_t hash, std::uint32_t row) {
              ++shard.figures.pushed;
@@ -74,7 +74,7 @@ void SparseTable::push(std::span<const std::uint64_t> keys, const float* gradien
              touch(shard, row);
              update(key, shard.rows.at(row), gradients + position * layout_.width,
                     statistics.shows.empty() ? 1.0f : statistics.shows[position],
-                    statistics.clicks.empty() ? 0.0f : statistics.clicks[position], statistics.slot);
+                    statistics.clicks.empty() ? 0.0f : statistics.clicks[position], statistics.slot, rate);
            });
 }
 
@@ -107,17 +107,17 @@ void SparseTable::assign(std::span<const std::uint64_t> keys, const float* value
 }
 
 void SparseTable::update(std::uint64_t key, float* row, const float* gradient, float show, float click,
-                         std::uint16_t slot) const noexcept {
-  if (layout_.statistics == 0) return update_part(0, row, gradient, 1.0f);
+                         std::uint16_t slot, float rate) const noexcept {
+  if (layout_.statistics == 0) return update_part(0, row, gradient, 1.0f, rate);
   const Accessor& accessor = config_.accessor;
   Statistics statistics = read_statistics(row);
   note_push(accessor, show, click, slot, statistics);
   // Paddle's SparseAccessor has no switch for it.
   const bool scales = (accessor.kind == Accessor::Kind::sparse || accessor.show_scale) && show > 0.0f;
   const float scale = scales ? show : 1.0f;
-  update_part(0, row, gradient, scale);
+  update_part(0, row, gradient, scale, rate);
   if (statistics.is_extended()) {
-    if (layout_.part_count == 2) update_part(1, row, gradient, scale);
+    if (layout_.part_count == 2) update_part(1, row, gradient, scale, rate);
   } else if (score_of(accessor, statistics.show, statistics.click) >= accessor.embedx_threshold) {
     statistics.set_extended(true);
     initializer_.fill(key, {row + layout_.statistics, layout_.width}, 1);
@@ -125,8 +125,8 @@ void SparseTable::update(std::uint64_t key, float* row, const float* gradient, f
   write_statistics(statistics, row);
 }
 
-void SparseTable::update_part(std::size_t part, float* row, const float* gradient,
-                              float scale) const noexcept {
+void SparseTable::update_part(std::size_t part, float* row, const float* gradient, float scale,
+                              float rate) const noexcept {
   const RowLayout::Part& at = layout_.parts[part];
   std::uint32_t step = 0;
   if (at.steps != RowLayout::kNone) {
@@ -135,7 +135,7 @@ void SparseTable::update_part(std::size_t part, float* row, const float* gradien
     std::memcpy(row + at.steps, &step, sizeof step);
   }
   updaters_[part].apply(row + layout_.statistics + at.column, row + at.state, gradient + at.column, at.width,
-                        step, scale);
+                        step, scale, rate);
 }
 
 std::uint32_t SparseTable::add_row(Shard& shard, std::uint64_t hash, std::uint64_t key) {

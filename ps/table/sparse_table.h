@@ -75,7 +75,7 @@ class SparseTable : public Coolable {
   /// One update per key with gradients[keys.size(), width]; an unknown key gets a row first, if it is
   /// admitted. Keys are meant to be distinct; the gradients of equal ones are applied one after the other.
   void push(std::span<const std::uint64_t> keys, const float* gradients,
-            const PushStatistics& statistics = {});
+            const PushStatistics& statistics = {}, float rate = 1.0f);
   /// Past the rule, for a copy that follows a server (geo): adds changes[keys.size(), width] to the values,
   /// or replaces them. An unknown key gets a row first.
   void add(std::span<const std::uint64_t> keys, const float* changes);
@@ -162,8 +162,9 @@ class SparseTable : public Coolable {
   void remove_row(Shard& shard, std::uint64_t hash, std::uint32_t row);
   void write_pulled(const float* row, float* out) const noexcept;
   void update(std::uint64_t key, float* row, const float* gradient, float show, float click,
-              std::uint16_t slot) const noexcept;
-  void update_part(std::size_t part, float* row, const float* gradient, float scale) const noexcept;
+              std::uint16_t slot, float rate) const noexcept;
+  void update_part(std::size_t part, float* row, const float* gradient, float scale,
+                   float rate) const noexcept;
   void keep_for_cuts(Shard& shard, std::uint32_t row) const;
   void see_for_cuts(Shard& shard, std::uint32_t row) const;
   void touch(Shard& shard, std::uint32_t row) const;

@@ -171,10 +171,10 @@ void TableSet::apply(const wire::PushRequest& request) {
   warm(request);
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
     sparse(request.sections.sparse[i].table)
-        .push(request.keys[i], request.gradients[i].data(), statistics_of(request, i));
+        .push(request.keys[i], request.gradients[i].data(), statistics_of(request, i), request.rate);
   }
   for (std::size_t i = 0; i < request.dense.size(); ++i) {
-    dense(request.sections.dense[i].table).push(request.dense[i]);
+    dense(request.sections.dense[i].table).push(request.dense[i], request.rate);
   }
 }
 

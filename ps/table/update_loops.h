@@ -150,6 +150,29 @@ void shared_adam(float* values, float* state, Gradient gradient, std::size_t wid
   state[1] = static_cast<float>(v_sum / static_cast<double>(width));
 }
 
+// Paddle's decays of it are no settings.
+template <class Gradient>
+void adam_d2sum(float* values, float* state, Gradient gradient, std::size_t width, const UpdateRule& rule) {
+  constexpr float kSumDecay = 0.9999f;
+  constexpr float kMomentDecay = 0.99f;
+  float* counts = state;
+  float* squares = state + width;
+  float* moments = state + 2 * width;
+  const float rate = rule.learning_rate;
+  const float epsilon = rule.epsilon;
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < width; ++i) {
+    const float g = gradient(i);
+    const float d = counts[i] * kSumDecay + 1.0f;
+    const float s = squares[i] * kSumDecay + g * g;
+    const float v = (moments[i] + g) * kMomentDecay - g;
+    counts[i] = d;
+    squares[i] = s;
+    moments[i] = v;
+    values[i] += rate * (v * std::sqrt((d + d * epsilon) / (s + d * epsilon)));
+  }
+}
+
 // power is learning_rate_power, at most 0: n^-power is the root of n for -0.5.
 template <class Gradient>
 void ftrl(float* values, float* squares, float* linear, Gradient gradient, std::size_t width,

@@ -55,6 +55,8 @@ std::size_t Updater::state_floats(std::size_t width) const noexcept {
       return 2 * width + 2;
     case shared_adam:
       return 4;
+    case adam_d2sum:
+      return 3 * width;
   }
   return 0;
 }
@@ -87,61 +89,78 @@ Updater::Correction Updater::compute_correction(std::uint32_t step) const noexce
           static_cast<float>(rule_.epsilon * epsilon_times)};
 }
 
-Updater::Correction Updater::correction(std::uint32_t step) const noexcept {
-  if (step >= 1 && step <= corrections_.size()) return corrections_[step - 1];
-  return settled_ ? corrections_.back() : compute_correction(step);
+Updater::Correction Updater::correction(std::uint32_t step, float rate) const noexcept {
+  Correction now = step >= 1 && step <= corrections_.size() ? corrections_[step - 1]
+                   : settled_                               ? corrections_.back()
+                                                            : compute_correction(step);
+  now.rate *= rate;
+  return now;
 }
 
 template <class Gradient>
-void Updater::update(float* values, float* state, Gradient gradient, std::size_t width, std::uint32_t step,
-                     float scale) const noexcept {
+void Updater::update(const UpdateRule& rule, float* values, float* state, Gradient gradient,
+                     std::size_t width, std::uint32_t step, float scale, float rate) const noexcept {
   using enum UpdateRule::Kind;
-  switch (rule_.kind) {
+  switch (rule.kind) {
     case sgd:
-      return loops::sgd(values, gradient, width, rule_.learning_rate);
+      return loops::sgd(values, gradient, width, rule.learning_rate);
     case sum:
       return loops::sum(values, gradient, width);
     case momentum:
-      return loops::momentum(values, state, gradient, width, rule_);
+      return loops::momentum(values, state, gradient, width, rule);
     case adagrad:
-      return loops::adagrad(values, state, gradient, width, rule_);
+      return loops::adagrad(values, state, gradient, width, rule);
     case ftrl:
-      return loops::ftrl(values, state, state + width, gradient, width, rule_);
+      return loops::ftrl(values, state, state + width, gradient, width, rule);
     case shared_adagrad:
-      return loops::shared_adagrad(values, state, gradient, width, scale, rule_);
+      return loops::shared_adagrad(values, state, gradient, width, scale, rule);
     case std_adagrad:
-      return loops::std_adagrad(values, state, gradient, width, scale, rule_);
+      return loops::std_adagrad(values, state, gradient, width, scale, rule);
     case adam: {
-      const Correction now = correction(step);
+      const Correction now = correction(step, rate);
       return loops::adam(values, state, state + width, gradient, width,
-                         {rule_.beta1, rule_.beta2, now.rate, now.epsilon});
+                         {rule.beta1, rule.beta2, now.rate, now.epsilon});
     }
     case pow_adam: {
       float* powers = state + 2 * width;
-      loops::adam(values, state, state + width, gradient, width, loops::step_of(rule_, powers));
-      return loops::raise(rule_, powers);
+      loops::adam(values, state, state + width, gradient, width, loops::step_of(rule, powers));
+      return loops::raise(rule, powers);
     }
     case shared_adam:
-      loops::shared_adam(values, state, gradient, width, loops::step_of(rule_, state + 2));
-      return loops::raise(rule_, state + 2);
+      loops::shared_adam(values, state, gradient, width, loops::step_of(rule, state + 2));
+      return loops::raise(rule, state + 2);
+    case adam_d2sum:
+      return loops::adam_d2sum(values, state, gradient, width, rule);
   }
 }
 
 void Updater::apply(float* values, float* state, const float* gradient, std::size_t width, std::uint32_t step,
-                    float scale) const noexcept {
-  if (decays_) {
-    update(values, state, loops::Decayed{gradient, values, rule_.l1_decay, rule_.l2_decay}, width, step,
-           scale);
+                    float scale, float rate) const noexcept {
+  if (rule_.is_scheduled && rate != 1.0f) {
+    UpdateRule rule = rule_;
+    rule.learning_rate *= rate;
+    move(rule, values, state, gradient, width, step, scale, rate);
   } else {
-    update(values, state, loops::AsCame{gradient}, width, step, scale);
+    move(rule_, values, state, gradient, width, step, scale, 1.0f);
   }
-  if (bounds_) loops::clip(values, width, rule_.low, rule_.high);
+}
+
+void Updater::move(const UpdateRule& rule, float* values, float* state, const float* gradient,
+                   std::size_t width, std::uint32_t step, float scale, float rate) const noexcept {
+  if (decays_) {
+    update(rule, values, state, loops::Decayed{gradient, values, rule.l1_decay, rule.l2_decay}, width, step,
+           scale, rate);
+  } else {
+    update(rule, values, state, loops::AsCame{gradient}, width, step, scale, rate);
+  }
+  if (bounds_) loops::clip(values, width, rule.low, rule.high);
 }
 
 void Updater::apply_dense(float* values, float* state, const float* gradient, std::size_t width,
-                          std::uint32_t step) const noexcept {
-  if (rule_.kind != UpdateRule::Kind::pow_adam) return apply(values, state, gradient, width, step);
-  const Correction now = correction(step);
+                          std::uint32_t step, float rate) const noexcept {
+  if (rule_.kind != UpdateRule::Kind::pow_adam)
+    return apply(values, state, gradient, width, step, 1.0f, rate);
+  const Correction now = correction(step, rule_.is_scheduled ? rate : 1.0f);
   const loops::AdamStep adam{rule_.beta1, rule_.beta2, now.rate, now.epsilon};
   if (decays_) {
     loops::adam(values, state, state + width,

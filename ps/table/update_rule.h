@@ -10,6 +10,7 @@
 //   pow_adam          m[w] | v[w] | power of beta1 | power of beta2
 //   shared_adam       m[1] | v[1] | power of beta1 | power of beta2
 //   ftrl              n[w] | z[w]
+//   adam_d2sum        d[w] | s[w] | v[w]
 #pragma once
 
 #include <cstddef>
@@ -35,17 +36,18 @@ class Updater {
   void reset(std::span<float> state) const noexcept;
 
   /// One update of a row of `width` values. `step` counts its updates, this one included; only adam reads it.
-  /// `scale` is what shared_adagrad and std_adagrad divide the gradient by.
+  /// `scale` is what shared_adagrad and std_adagrad divide the gradient by; `rate` is the push's, for a rule
+  /// that is scheduled.
   /// Arithmetic is float32 throughout and in column order, so the same inputs give the same bits.
   void apply(float* values, float* state, const float* gradient, std::size_t width, std::uint32_t step,
-             float scale = 1.0f) const noexcept;
+             float scale = 1.0f, float rate = 1.0f) const noexcept;
 
   /// Floats of state per value of a dense table, where what a row has once is the table's: the powers follow
   /// from its step count. Check that is_for_dense() first.
   std::size_t dense_state_floats() const noexcept;
   /// One update of a run of a dense table at its `step`-th push. Shape: state[dense_state_floats(), width].
-  void apply_dense(float* values, float* state, const float* gradient, std::size_t width,
-                   std::uint32_t step) const noexcept;
+  void apply_dense(float* values, float* state, const float* gradient, std::size_t width, std::uint32_t step,
+                   float rate = 1.0f) const noexcept;
   void reset_dense(std::span<float> state) const noexcept;
   /// False for rules that share one state over the values of a row: a dense table has no rows.
   static bool is_for_dense(UpdateRule::Kind kind) noexcept {
@@ -58,11 +60,15 @@ class Updater {
     float rate;
     float epsilon;
   };
-  Correction correction(std::uint32_t step) const noexcept;
+  Correction correction(std::uint32_t step, float rate) const noexcept;
   Correction compute_correction(std::uint32_t step) const noexcept;
   template <class Gradient>
-  void update(float* values, float* state, Gradient gradient, std::size_t width, std::uint32_t step,
-              float scale) const noexcept;
+  void update(const UpdateRule& rule, float* values, float* state, Gradient gradient, std::size_t width,
+              std::uint32_t step, float scale, float rate) const noexcept;
+
+  // apply() by `rule`, whose learning rate has the push's `rate` in it.
+  void move(const UpdateRule& rule, float* values, float* state, const float* gradient, std::size_t width,
+            std::uint32_t step, float scale, float rate) const noexcept;
 
   UpdateRule rule_;
   bool decays_;

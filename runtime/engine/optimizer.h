@@ -28,6 +28,8 @@ struct OptimizerConfig {
   double initial_accumulator = 0.0;
   /// adam over row gradients: only the rows of the batch are touched.
   bool lazy_rows = false;
+  /// adam in dense tables follows the rule adam_d2sum (ps/base/table_config.h).
+  bool adam_d2sum = false;
   double momentum = 0.9;
   bool nesterov = false;
   double rho = 0.95;

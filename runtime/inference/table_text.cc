@@ -26,7 +26,7 @@ std::string name_of(Kind kind) {
 
 ps::UpdateRule rule_of(const std::string& name) {
   ps::UpdateRule rule;
-  rule.kind = kind_of<ps::UpdateRule::Kind>(name, 10);
+  rule.kind = kind_of<ps::UpdateRule::Kind>(name, 11);
   return rule;
 }
 

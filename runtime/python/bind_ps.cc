@@ -137,6 +137,7 @@ void bind_client(py::module_& module) {
       .def_property_readonly("is_catching_up", &Client::is_catching_up)
       .def("skip_steps", &Client::skip_steps)
       .def("set_epoch", &Client::set_epoch)
+      .def("set_rate", &Client::set_rate)
       .def("goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); });
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
              "epoch"_a = 0, "launcher"_a = "", "exchange"_a = std::array<std::uint32_t, 4>{400, 1, 16, 0},

@@ -51,7 +51,7 @@ void bind_rule(py::module_& module) {
       .def_readwrite("low", &UpdateRule::low)
       .def_readwrite("high", &UpdateRule::high);
   def_kind(rule, std::array{sgd, adagrad, adam, sum, momentum, ftrl, shared_adagrad, std_adagrad, pow_adam,
-                            shared_adam});
+                            shared_adam, adam_d2sum});
 }
 
 void bind_accessor(py::module_& module) {

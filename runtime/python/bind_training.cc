@@ -62,6 +62,7 @@ void bind_plan(py::module_& module) {
       .def_readwrite("epsilon", &OptimizerConfig::epsilon)
       .def_readwrite("initial_accumulator", &OptimizerConfig::initial_accumulator)
       .def_readwrite("lazy_rows", &OptimizerConfig::lazy_rows)
+      .def_readwrite("adam_d2sum", &OptimizerConfig::adam_d2sum)
       .def_readwrite("momentum", &OptimizerConfig::momentum)
       .def_readwrite("nesterov", &OptimizerConfig::nesterov)
       .def_readwrite("rho", &OptimizerConfig::rho)

@@ -1,5 +1,6 @@
 #include "runtime/trainer/table_plan.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -55,6 +56,9 @@ std::map<std::string, std::uint64_t> sparse_parameters(const Program& program) {
   return widths;
 }
 
+/// Paddle's, whatever the optimizer's epsilon.
+constexpr float kD2sumEpsilon = 1e-8f;
+
 ps::UpdateRule::Kind kind_of(OptimizerConfig::Kind kind) {
   switch (kind) {
     case OptimizerConfig::Kind::sgd:
@@ -74,7 +78,8 @@ ps::UpdateRule::Kind kind_of(OptimizerConfig::Kind kind) {
               "use Adagrad or Adam, or train in one process with paddle.nn.Embedding");
 }
 
-ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& parameter) {
+ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& parameter,
+                       ps::TableConfig::Kind table) {
   const OptimizerConfig config = engine::config_of(shared, parameter);
   ps::UpdateRule rule;
   rule.kind = kind_of(config.kind);
@@ -90,6 +95,11 @@ ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& paramet
   rule.learning_rate_power = static_cast<float>(config.learning_rate_power);
   rule.l1_decay = static_cast<float>(config.l1_decay);
   rule.l2_decay = static_cast<float>(config.l2_decay);
+  rule.is_scheduled = !config.rate.empty();
+  if (config.adam_d2sum && table == ps::TableConfig::Kind::dense) {
+    rule.kind = ps::UpdateRule::Kind::adam_d2sum;
+    rule.epsilon = kD2sumEpsilon;
+  }
   return rule;
 }
 
@@ -133,24 +143,6 @@ ps::Initializer take_initializer(Program& startup, const std::string& parameter)
               "append an initializer for it");
 }
 
-/// gradient * the schedule's rate, as a new variable: what a table of rate 1 takes off by sgd. Throws:
-/// Error(config) for a rule whose steps are not in proportion to the gradient.
-std::string scale_by_rate(Program& main, const std::string& parameter, const std::string& gradient,
-                          const std::string& rate, const ps::UpdateRule& rule) {
-  if (rule.kind != ps::UpdateRule::Kind::sgd || rule.l1_decay != 0.0f || rule.l2_decay != 0.0f) {
-    throw Error(ErrorKind::config,
-                "'" + parameter + "' lies in a table of " + std::string(to_string(rule.kind)) +
-                    ", whose learning rate cannot change",
-                "give the learning rate as a number, or use SGD without weight decay");
-  }
-  const std::string scaled = gradient + "@SCHEDULED";
-  main.append({.type = "elementwise_mul",
-               .inputs = {gradient, rate},
-               .outputs = {scaled},
-               .attributes = {{std::string(engine::kRoleAttribute), std::string("backward")}}});
-  return scaled;
-}
-
 /// Columns of statistics that a pull of this accessor returns before the values.
 std::uint64_t statistics_columns(const ps::Accessor& accessor) {
   return accessor.kind == ps::Accessor::Kind::ctr ? 2 : 0;
@@ -173,11 +165,13 @@ void check_choices(const Program& main, const TableChoices& choices,
     }
     for (const std::string& name : {choice.shows, choice.clicks}) {
       if (name.empty()) continue;
-      const engine::Variable& variable = main.variable(name);
-      if (!variable.is_data || variable.lod_level > 0) {
+      // Of sequences the step itself sees whether each has one value.
+      const engine::Shape& shape = main.variable(name).shape;
+      if (shape.size() > 1 &&
+          std::any_of(shape.begin() + 1, shape.end(), [](auto size) { return size > 1; })) {
         throw Error(ErrorKind::config,
                     "'" + name + "' of a ShowClickEntry has not one value for each example",
-                    "make it with paddle.static.data(name, [None, 1])");
+                    "give it the shape [None, 1]");
       }
     }
   }
@@ -272,14 +266,11 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
   for (auto& [parameter, entry] : entries) {
     entry.table.id = static_cast<std::uint32_t>(plan.entries.size());
     entry.table.name = parameter;
-    entry.table.rule = rule_of(config, parameter);
+    entry.table.rule = rule_of(config, parameter, entry.table.kind);
     const auto choice = choices.find(parameter);
     if (choice != choices.end()) {
       take_choice(entry.table, choice->second);
       add_statistics(main, entry, choice->second);
-    }
-    if (!config.rate.empty() && !entry.gradient.empty()) {
-      entry.gradient = scale_by_rate(main, parameter, entry.gradient, config.rate, entry.table.rule);
     }
     plan.entries.push_back(std::move(entry));
   }

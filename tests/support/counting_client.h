@@ -35,6 +35,7 @@ class CountingClient : public ps::Client {
   void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) override {
     inner_.keep_pace(thread, step, bound);
   }
+  void set_rate(float rate) noexcept override { inner_.set_rate(rate); }
   void set_dense(std::uint32_t table, std::span<const float> values) override {
     inner_.set_dense(table, values);
   }

@@ -1,6 +1,18 @@
 """Checks of arguments that several calls have."""
 
+import sys
+
 from fleetrun._error import Error
+
+_said = set()
+
+
+def warn_once(subject, text):
+    """Says `text` on standard error, once per process for each `subject`: of what is accepted and has no
+    effect."""
+    if subject not in _said:
+        _said.add(subject)
+        print(f"fleetrun: warning: {text}", file=sys.stderr, flush=True)
 
 
 def refuse(function, **arguments):

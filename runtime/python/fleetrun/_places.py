@@ -1,10 +1,7 @@
 """Where a program runs. Always the CPU: other places are accepted, and say so once."""
 
-import sys
-
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
-
-_said = set()
 
 
 class CPUPlace:
@@ -19,17 +16,11 @@ class CUDAPlace(CPUPlace):
 
     def __init__(self, id: int = 0) -> None:
         self.id = id
-        _warn_once(f"paddle.{type(self).__name__}({id}): fleetrun's engine runs on the CPU")
+        warn_once("place", f"paddle.{type(self).__name__}({id}): fleetrun's engine runs on the CPU")
 
 
 class CUDAPinnedPlace(CPUPlace):
     """Host memory like any other here."""
-
-
-def _warn_once(text):
-    if "place" not in _said:
-        _said.add("place")
-        print(f"fleetrun: warning: {text}", file=sys.stderr, flush=True)
 
 
 def check(place: CPUPlace | str | None) -> CPUPlace:
@@ -68,7 +59,7 @@ def set_device(device: str) -> CPUPlace:
     """Takes "cpu"; "gpu" and "gpu:N" with the warning of CUDAPlace. Throws: Error(config) for others."""
     kind = str(device).partition(":")[0]
     if kind == "gpu":
-        _warn_once(f"paddle.set_device({device!r}): fleetrun's engine runs on the CPU")
+        warn_once("place", f"paddle.set_device({device!r}): fleetrun's engine runs on the CPU")
     elif kind != "cpu":
         raise Error("config", f"paddle.set_device({device!r}): there is no such device", 'use "cpu"')
     return CPUPlace()

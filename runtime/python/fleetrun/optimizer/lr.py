@@ -14,15 +14,19 @@ from fleetrun import _lazy
 from fleetrun._error import Error
 
 __all__ = [
-    "CosineAnnealingDecay", "ExponentialDecay", "InverseTimeDecay", "LambdaDecay", "LinearWarmup",
-    "LRScheduler", "MultiplicativeDecay", "MultiStepDecay", "NaturalExpDecay", "NoamDecay",
-    "PiecewiseDecay", "PolynomialDecay", "StepDecay",
+    "CosineAnnealingDecay", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialDecay",
+    "InverseTimeDecay", "LambdaDecay", "LinearLR", "LinearWarmup", "LRScheduler", "MultiplicativeDecay",
+    "MultiStepDecay", "NaturalExpDecay", "NoamDecay", "OneCycleLR", "PiecewiseDecay", "PolynomialDecay",
+    "ReduceOnPlateau", "StepDecay",
 ]  # fmt: skip
 
 
 class LRScheduler:
     """Base of all schedules: get_lr() says the rate of `last_epoch`, and calling the schedule gives the
     current one."""
+
+    # What set_state_dict() needs.
+    _STATE: tuple[str, ...] = ("last_epoch", "last_lr")
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
         if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float)):
@@ -63,7 +67,7 @@ class LRScheduler:
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on from where state_dict() was made."""
-        for key in ("last_epoch", "last_lr"):
+        for key in self._STATE:
             if key not in state_dict:
                 raise Error(
                     "config",
@@ -311,6 +315,243 @@ class CosineAnnealingDecay(LRScheduler):
             self.eta_min
             + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
         )
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """CosineAnnealingDecay that starts anew after T_0 epochs, then after T_mult times as many each time.
+    Source: Loshchilov and Hutter, 2017."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        _above_zero(self, T_0=T_0, T_mult=T_mult)
+        self.T_0 = int(T_0)
+        self.T_mult = int(T_mult)
+        self.eta_min = float(eta_min)
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def step(self, epoch: float | None = None) -> None:
+        """Goes on to the next epoch, or to `epoch`, which may lie between two."""
+        self._at = self.last_epoch + 1 if epoch is None else epoch
+        super().step(None if epoch is None else math.floor(epoch))
+
+    def get_lr(self) -> float:
+        since, length = self._at, self.T_0
+        if self.T_mult == 1:
+            since %= length
+        while since >= length:
+            since, length = since - length, length * self.T_mult
+        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * since / length)) / 2
+
+
+class LinearLR(LRScheduler):
+    """learning_rate times a factor that goes from start_factor to end_factor in total_steps, and stays
+    there."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        total_steps: int,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        _above_zero(self, total_steps=total_steps, start_factor=start_factor)
+        if start_factor > 1 or not 0 <= end_factor <= 1:
+            raise Error(
+                "config",
+                f"paddle.optimizer.lr.LinearLR: start_factor={start_factor}, end_factor={end_factor}",
+                "both are at most 1",
+            )
+        self.total_steps = total_steps
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self) -> float:
+        share = min(self.last_epoch, self.total_steps) / self.total_steps
+        return self.base_lr * (self.start_factor + (self.end_factor - self.start_factor) * share)
+
+
+class OneCycleLR(LRScheduler):
+    """From max_learning_rate / divide_factor up to max_learning_rate in phase_pct of total_steps, then down
+    to end_learning_rate; three_phase: down to where it began first, in as many steps. Source: Smith and
+    Topin, 2017."""
+
+    def __init__(
+        self,
+        max_learning_rate: float,
+        total_steps: int,
+        divide_factor: float = 25.0,
+        end_learning_rate: float = 0.0001,
+        phase_pct: float = 0.3,
+        anneal_strategy: str = "cos",
+        three_phase: bool = False,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        _above_zero(self, total_steps=total_steps, divide_factor=divide_factor)
+        if anneal_strategy not in ("cos", "linear") or not 0 <= phase_pct <= (0.5 if three_phase else 1):
+            raise Error(
+                "config",
+                f"paddle.optimizer.lr.OneCycleLR: anneal_strategy={anneal_strategy!r}, phase_pct={phase_pct}",
+                'use "cos" or "linear", and a share of the steps, below a half with three_phase',
+            )
+        first = max_learning_rate / divide_factor
+        rising = phase_pct * total_steps - 1
+        self.total_steps = total_steps
+        self.anneal_strategy = anneal_strategy
+        self._ends = [0, rising, 2 * rising, total_steps - 1] if three_phase else [0, rising, total_steps - 1]
+        self._rates = [first, max_learning_rate, *([first] if three_phase else []), end_learning_rate]
+        super().__init__(first, last_epoch, verbose)
+
+    def get_lr(self) -> float:
+        step = self.last_epoch
+        if step > self.total_steps:
+            raise Error(
+                "config",
+                f"paddle.optimizer.lr.OneCycleLR: step {step} of total_steps={self.total_steps}",
+                "give it the number of steps that are trained",
+            )
+        phase = 0
+        while step > self._ends[phase + 1] and phase + 2 < len(self._ends):
+            phase += 1
+        begin, end = self._rates[phase : phase + 2]
+        share = (step - self._ends[phase]) / (self._ends[phase + 1] - self._ends[phase])
+        if self.anneal_strategy == "linear":
+            return begin + (end - begin) * share
+        return end + (begin - end) / 2 * (math.cos(math.pi * share) + 1)
+
+
+class CyclicLR(LRScheduler):
+    """From base_learning_rate up to max_learning_rate in step_size_up, down again in step_size_down, and so
+    on. mode: "triangular", "triangular2" (each cycle half as high) or "exp_range" (exp_gamma^step as high);
+    scale_fn: the height instead, of the cycle (from 1) or with scale_mode="iterations" of the step. Source:
+    Smith, 2017."""
+
+    def __init__(
+        self,
+        base_learning_rate: float,
+        max_learning_rate: float,
+        step_size_up: int,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        exp_gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        step_size_down = step_size_up if step_size_down is None else step_size_down
+        _above_zero(self, step_size_up=step_size_up, step_size_down=step_size_down)
+        heights: dict[str, tuple[Callable[[float], float], str]] = {
+            "triangular": (lambda cycle: 1.0, "cycle"),
+            "triangular2": (lambda cycle: 2.0 ** (1 - cycle), "cycle"),
+            "exp_range": (lambda step: exp_gamma**step, "iterations"),
+        }
+        if scale_fn is None and mode not in heights or scale_mode not in ("cycle", "iterations"):
+            raise Error(
+                "config",
+                f"paddle.optimizer.lr.CyclicLR: mode={mode!r}, scale_mode={scale_mode!r}",
+                f'use one of {", ".join(heights)}, and "cycle" or "iterations"',
+            )
+        self.scale_fn, self.scale_mode = (scale_fn, scale_mode) if scale_fn is not None else heights[mode]
+        self.cycle_size = step_size_up + step_size_down
+        self.step_size_up = step_size_up
+        self.max_lr = float(max_learning_rate)
+        super().__init__(base_learning_rate, last_epoch, verbose)
+
+    def get_lr(self) -> float:
+        cycle, step = divmod(self.last_epoch, self.cycle_size)
+        rising = step <= self.step_size_up
+        height = (
+            step / self.step_size_up
+            if rising
+            else (self.cycle_size - step) / (self.cycle_size - self.step_size_up)
+        )
+        scale = self.scale_fn(1 + cycle if self.scale_mode == "cycle" else self.last_epoch)
+        return self.base_lr + (self.max_lr - self.base_lr) * height * scale
+
+
+class ReduceOnPlateau(LRScheduler):
+    """learning_rate, times `factor` whenever the metric that step() is told has not become better for more
+    than `patience` steps, down to min_lr. mode: "min" or "max" is better; by `threshold`, a share of the best
+    so far or with threshold_mode="abs" a number. cooldown: steps after a change that do not count. epsilon: a
+    smaller change is none."""
+
+    _STATE = ("cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr")
+
+    def __init__(
+        self,
+        learning_rate: float,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0,
+        epsilon: float = 1e-8,
+        verbose: bool = False,
+    ) -> None:
+        self.mode, self.threshold_mode = mode.lower(), threshold_mode.lower()
+        if self.mode not in ("min", "max") or self.threshold_mode not in ("rel", "abs") or factor >= 1:
+            raise Error(
+                "config",
+                f"paddle.optimizer.lr.ReduceOnPlateau: mode={mode!r}, threshold_mode={threshold_mode!r}, "
+                f"factor={factor}",
+                'use "min" or "max", "rel" or "abs", and a factor below 1',
+            )
+        self.factor = factor
+        self.patience = patience
+        self.threshold = threshold
+        self.cooldown = cooldown
+        self.min_lr = min_lr
+        self.epsilon = epsilon
+        self.cooldown_counter = 0
+        self.best: float | None = None
+        self.num_bad_epochs = 0
+        super().__init__(learning_rate, -1, verbose)
+
+    def get_lr(self) -> float:
+        return self.last_lr
+
+    def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Goes on to the next epoch, or to `epoch`, at the end of which the metric is `metrics`: one
+        number."""
+        if metrics is not None:
+            self._judge(float(metrics))
+        super().step(epoch)
+
+    def _judge(self, metric: float) -> None:
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            return
+        if self._is_better(metric):
+            self.best, self.num_bad_epochs = metric, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.num_bad_epochs > self.patience:
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+            rate = max(self.last_lr * self.factor, self.min_lr)
+            if self.last_lr - rate > self.epsilon:
+                self.last_lr = rate
+
+    def _is_better(self, metric: float) -> bool:
+        if self.best is None:
+            return True
+        margin = self.threshold * (self.best if self.threshold_mode == "rel" else 1.0)
+        return metric < self.best - margin if self.mode == "min" else metric > self.best + margin
+
+    def state_dict(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in self._STATE}
 
 
 def _above_zero(schedule, **arguments):

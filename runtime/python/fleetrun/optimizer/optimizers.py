@@ -3,7 +3,7 @@
 import math
 
 from fleetrun import _native, framework, regularizer
-from fleetrun._arguments import refuse
+from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
 from fleetrun._types import Any, Parameter, Program, Sequence, Variable, WeightDecay
 from fleetrun.nn import clip
@@ -84,21 +84,33 @@ class Optimizer:
         mode: str,
         servers: bool,
         tables: dict[str, Any] | None = None,
+        adam_d2sum: bool = False,
     ) -> tuple[list[Any], list[tuple[Parameter, str]]]:
         """minimize() with the parameters' place: servers (True) or this process.
 
         tables: what a strategy says of sparse tables, {parameter: function(native TableChoice, width)}.
+        adam_d2sum: Adam's dense tables follow that rule.
         """
         main = loss.program
         startup = startup_program or framework.default_startup_program()
+        if not any(parameter.trainable for parameter in main.all_parameters()):
+            warn_once(
+                f"minimize {loss.name}",
+                f"minimize of {loss.name} has no effect: its program has no trainable parameter",
+            )
+            attach(main, Training(_native.TablePlan(), mode, servers, (main, startup)))
+            return [], []
         schedule, rate = None, ""
         if isinstance(self._learning_rate, LRScheduler):
-            schedule, rate = self._learning_rate, _rate_variable(main, startup, self.get_lr())
+            schedule, rate = self.get_lr, _rate_variable(main, startup, self.get_lr())
+        config = self._native_config(main, rate)
+        if adam_d2sum:
+            config.adam_d2sum = True
         plan = _native.distribute(
             main.native,
             startup.native,
             loss.name,
-            self._native_config(main, rate),
+            config,
             servers,
             choices_of(main, tables or {}, mode),
         )
@@ -312,6 +324,16 @@ class Ftrl(Optimizer):
             learning_rate_power=lr_power,
             initial_accumulator=initial_accumulator_value,
         )
+
+    def get_lr(self) -> float:
+        rate = super().get_lr()
+        if isinstance(self._learning_rate, LRScheduler) and rate <= 0:
+            raise Error(
+                "config",
+                f"paddle.optimizer.Ftrl: the schedule's learning rate is {rate}",
+                "Ftrl divides by it: choose a schedule that stays above 0",
+            )
+        return rate
 
 
 class RMSProp(Optimizer):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetrun import _native
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
 from fleetrun._types import Any, Callable, Program
@@ -16,7 +17,7 @@ from fleetrun.distributed.fleet._exchange import Exchange
 if TYPE_CHECKING:
     from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
-__all__ = ["attach", "FixedOptions", "is_trained", "share", "tables_of", "Training", "training_of"]
+__all__ = ["attach", "TrainerOptions", "is_trained", "share", "tables_of", "Training", "training_of"]
 
 
 class Training:
@@ -79,7 +80,10 @@ class Training:
         if self.schedule is not None:
             import numpy
 
-            scope.set_value(self._rate, numpy.array([self.schedule()], dtype=numpy.float32))
+            rate = self.schedule()
+            scope.set_value(self._rate, numpy.array([rate], dtype=numpy.float32))
+            if self.plan.tables():
+                self.client.set_rate(rate)
 
     def step_with(self, runner: Any) -> None:
         """Says whose steps Executor.run() takes now. Those of another runner before it are ended first."""
@@ -119,7 +123,7 @@ _shared: Training | None = None
 def attach(program: Program, training: Training) -> None:
     """Says that minimize() was called on this very program."""
     _TRAININGS.put(program, training)
-    program._fleet_opt = FixedOptions()
+    program._fleet_opt = TrainerOptions()
 
 
 def share(training: Training | None) -> None:
@@ -144,16 +148,18 @@ def tables_of(program: Program) -> Training | None:
     return training_of(program) or (_shared if program.native.has_operator("sparse_embedding") else None)
 
 
-class FixedOptions(dict):
-    """What Paddle's trainers are told through Program._fleet_opt. Nothing here reads it, so it takes
-    nothing."""
+class TrainerOptions(dict):
+    """What Paddle's trainers are told through Program._fleet_opt: kept, and read by nothing here, which is
+    said once of each key that is given a value."""
 
     def __setitem__(self, key: str, value: Any) -> None:
-        raise Error(
-            "config",
-            f"Program._fleet_opt[{key!r}] = {value!r}: nothing reads it",
-            "use fleet.DistributedStrategy, and fetch_list to see values",
-        )
+        # Statistics are the program's own variables here, which every thread adds to.
+        if value and key != "stat_var_names":
+            warn_once(
+                f"_fleet_opt {key}",
+                f"Program._fleet_opt[{key!r}] = {value!r} has no effect; fetch_list shows values",
+            )
+        super().__setitem__(key, value)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         for key, value in dict(*args, **kwargs).items():

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "tests/support/ps_tables.h"
 
@@ -37,6 +39,23 @@ TEST_CASE("a push arrives as it was sent") {
   CHECK(push.gradients[1].empty());
   CHECK(std::ranges::equal(push.dense[0], std::vector<float>{7, 8, 9}));
   CHECK(push.copies.empty());
+}
+
+TEST_CASE("a push's rate travels with it, and is no table's") {
+  wire::PushDraft draft = wire::draft_push({wire::Method::push, 1, 2, 99}, kSections, 0.25f);
+  CHECK(draft.dense.size() == 1);
+  CHECK(draft.encoded.size() == kSections.sparse.size() + kSections.dense.size());
+  const auto read = [&draft] {
+    Reader reader(draft.message.bytes());
+    wire::read_header(reader);
+    return wire::read_push(reader);
+  };
+  CHECK(read().rate == 0.25f);
+  CHECK(read().sections.dense == kSections.dense);
+  CHECK(read().dense.size() == 1);
+  const float nothing = std::nanf("");
+  std::memcpy(draft.message.data() + draft.message.size() - sizeof nothing, &nothing, sizeof nothing);
+  CHECK(text_of(read) == "the rate of a push is not one finite number");
 }
 
 TEST_CASE("shows and clicks travel with the sections that have them") {

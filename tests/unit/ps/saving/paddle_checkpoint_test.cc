@@ -196,3 +196,29 @@ TEST_CASE("one server saves for Paddle beside training, several say what to do")
         "Paddle's checkpoints put a key's rows by its number; 2 servers hold them by its hash");
   CHECK(error.hint() == "save as usual, load that in a process without servers, and save from there");
 }
+
+TEST_CASE("dense values of adam_d2sum have Paddle's empty column, and come back") {
+  const TempDir dir;
+  const TableConfig config = dense_table(0, "w", 2, UpdateRule::Kind::adam_d2sum);
+  const auto saver = one_client(1, {config});
+  saver->set_dense(0, std::vector<float>{1.0f, 2.0f});
+  const auto push = [](Client& client) {
+    const std::vector<float> gradients{0.5f, -1.0f};
+    client.push({.sparse = {}, .dense = {{.table = 0, .gradients = gradients}}});
+  };
+  push(*saver);
+  saver->save_for_paddle(dir.file("saved"), SaveMode::all);
+  std::string text;
+  read_lines(dir.file("saved") + "/000/part-000.gz",
+             [&](std::string_view line, std::size_t) { text += std::string(line) + "\n"; });
+  CHECK(std::count(text.begin(), text.end(), ' ') == 8);
+  CHECK(text.find(" 0 1 ") != std::string::npos);
+  const auto loader = one_client(1, {config});
+  loader->load(dir.file("saved"));
+  push(*saver);
+  push(*loader);
+  std::vector<float> kept(2), loaded(2);
+  saver->pull({.sparse = {}, .dense = {{0, kept}}});
+  loader->pull({.sparse = {}, .dense = {{0, loaded}}});
+  CHECK(kept == loaded);
+}

@@ -200,20 +200,27 @@ TEST_CASE("a choice that its program cannot honour is refused") {
           "'rows' of a ShowClickEntry has not one value for each example");
 }
 
-TEST_CASE("a schedule scales the gradients of sgd, and other tables refuse it") {
-  const auto scheduled = [](ChosenModel& model, OptimizerConfig config) {
-    config.rate = "rate";
-    config.learning_rate = 1.0;
-    model.main.add_variable({.name = "rate", .shape = {1}, .persistable = true});
-    return distribute(model.main, model.startup, "loss", config, Placement::one_process);
+TEST_CASE("a schedule is for the rules of tables, but for one that a choice brings") {
+  OptimizerConfig config{.kind = OptimizerConfig::Kind::adam};
+  config.rate = "rate";
+  const auto scheduled = [&config](const TableChoice& choice) {
+    ChosenModel model;
+    return distribute(model.main, model.startup, "loss", config, Placement::one_process, {{"w", choice}})
+        .entries[0];
   };
-  ChosenModel model;
-  CHECK(scheduled(model, {}).entries[0].gradient == "w@GRAD@SCHEDULED");
-  CHECK(model.main.operators().back().inputs == std::vector<std::string>{"w@GRAD", "rate"});
-  ChosenModel other;
-  CHECK_THROWS_WITH_AS(scheduled(other, {.kind = OptimizerConfig::Kind::adam}),
-                       "'w' lies in a table of adam, whose learning rate cannot change", Error);
-  ChosenModel decaying;
-  CHECK_THROWS_WITH_AS(scheduled(decaying, {.l2_decay = 0.5}),
-                       "'w' lies in a table of sgd, whose learning rate cannot change", Error);
+  CHECK(scheduled({}).table.rule.is_scheduled);
+  CHECK(scheduled({}).gradient == "w@GRAD");
+  CHECK_FALSE(scheduled({.rule = ps::UpdateRule{.kind = ps::UpdateRule::Kind::sgd}}).table.rule.is_scheduled);
+}
+
+TEST_CASE("adam_d2sum is for the dense tables of adam") {
+  Model model(true);
+  const OptimizerConfig config{.kind = OptimizerConfig::Kind::adam, .epsilon = 1e-6, .adam_d2sum = true};
+  const TablePlan plan = distribute(model.main, model.startup, "loss", config, Placement::server);
+  for (const TablePlan::Entry& entry : plan.entries) {
+    const bool is_dense = entry.table.kind == ps::TableConfig::Kind::dense;
+    CHECK(entry.table.rule.kind ==
+          (is_dense ? ps::UpdateRule::Kind::adam_d2sum : ps::UpdateRule::Kind::adam));
+    CHECK(entry.table.rule.epsilon == (is_dense ? 1e-8f : 1e-6f));
+  }
 }
