@@ -110,6 +110,80 @@ assert strategy.trainer_desc_configs["trainer"] == "MultiTrainer" and strategy.a
 """)
 
 
+def test_what_paddle_only_keeps_is_kept_and_said_once(run):
+    done = run(HEAD + """
+print(repr(str(strategy.fs_client_param)), strategy.recompute, strategy.sharding_configs)
+for times in range(2):
+    strategy.fs_client_param = {"uri": "hdfs://host:1", "user": "u", "passwd": "secret", "hadoop_bin": None}
+    strategy.trainer_desc_configs = {"dump_fields_path": "dumped", "dump_fields": ["loss"], "stat_var_names": ["auc"]}
+    strategy.recompute = True
+    strategy.sharding_configs = {"sharding_degree": 2}
+    strategy.conv_workspace_size_limit = 1024
+print(str(strategy.fs_client_param), strategy.fs_client_param.passwd, strategy.recompute, strategy.sharding_configs)
+program = paddle.static.default_main_program()
+table()
+options = program._fleet_opt
+options.update(dump_fields=["rows"], dump_param=[])
+options["dump_fields"] = ["rows", "loss"]
+options["stat_var_names"] = ["auc"]
+print(options, program.clone()._fleet_opt is options)
+dataset = paddle.distributed.InMemoryDataset()
+dataset._set_use_ps_gpu(False)
+dataset._set_use_ps_gpu(True)
+""")
+    assert done.stdout.splitlines() == [
+        "'' False {}",
+        'uri: "hdfs://host:1"',
+        'user: "u"',
+        " secret True {'sharding_degree': 2}",
+        "{'dump_fields': ['rows', 'loss'], 'dump_param': [], 'stat_var_names': ['auc']} True",
+    ]
+    assert done.stderr.splitlines() == [
+        'fleetrun: warning: DistributedStrategy.fs_client_param uri="hdfs://host:1" has no effect: '
+        "servers save to their own disks",
+        "fleetrun: warning: trainer_desc_configs dump_fields_path='dumped' has no effect: nothing is "
+        "dumped; fetch_list shows values",
+        "fleetrun: warning: DistributedStrategy.recompute = True has no effect",
+        "fleetrun: warning: DistributedStrategy.conv_workspace_size_limit = 1024 has no effect",
+        "fleetrun: warning: Program._fleet_opt['dump_fields'] = ['rows'] has no effect; "
+        "fetch_list shows values",
+        "fleetrun: warning: InMemoryDataset: use_ps_gpu has no effect: tables lie in host memory",
+    ]
+
+
+@pytest.mark.parametrize("optimizer, a_sync, steps, expected", [
+    ("Adam(0.25)", True, 0, "adam_d2sum(learning_rate=0.25, epsilon=1e-08)"),
+    ("Adam(0.25, epsilon=1e-4)", False, 0, "adam_d2sum(learning_rate=0.25, epsilon=1e-08)"),
+    ("Adam(0.25)", True, 4, "adam(learning_rate=0.25, beta1=0.9, beta2=0.999, epsilon=1e-08)"),
+    ("SGD(0.25)", True, 0, "sgd(learning_rate=0.25)"),
+])
+def test_adam_d2sum_is_for_adams_dense_tables(run, optimizer, a_sync, steps, expected):
+    done = run(f"""
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+paddle.enable_static()
+fleet.init(fleet.UserDefinedRoleMaker(current_id=0, role=fleet.Role.WORKER, worker_num=1, path="here",
+                                      server_endpoints=["127.0.0.1:1"]))
+strategy = fleet.DistributedStrategy()
+strategy.a_sync, strategy.a_sync_configs, strategy.adam_d2sum = {a_sync}, {{"k_steps": {steps}}}, True
+ids = paddle.static.data("ids", [None, 1], "int64")
+rows = paddle.static.nn.embedding(ids, [10, 1], is_sparse=True)
+w = paddle.create_parameter([1], "float32")
+loss = paddle.mean(rows * w)
+fleet.distributed_optimizer(paddle.optimizer.{optimizer}, strategy).minimize(loss)
+for entry in loss.program.training.plan.entries():
+    if not entry.table.sparse:
+        print(entry.table)
+""")
+    assert done.stdout == f"dense table 0 'create_parameter_0.w_0' of width 1, {expected}\n"
+    told = ["fleetrun: warning: UserDefinedRoleMaker(path='here') has no effect: it reads current_id, role, "
+            "worker_num, worker_endpoints and server_endpoints"]
+    if "SGD" in optimizer:
+        told.append(
+            "fleetrun: warning: DistributedStrategy.adam_d2sum has no effect with SGD: it is Adam's rule")
+    assert done.stderr.splitlines() == told
+
+
 NAMED = "paddle.static.nn.sparse_embedding"
 
 
@@ -142,10 +216,15 @@ NAMED = "paddle.static.nn.sparse_embedding"
      "dense parameters are trained by the script's optimizer"),
     ("strategy.fleet_desc_configs = {'rows': {'sparse_embedx_dim': 8}}; table(4)",
      "rows has rows of 4 floats"),
-    ("strategy.trainer_desc_configs = {'dump_fields': ['loss']}", "nothing is dumped"),
+    ("strategy.trainer_desc_configs = {'local_sparse': ['rows']}", "every table lies on the servers"),
     ("strategy.trainer_desc_configs = {'dump_field': []}",
      "did you mean DistributedStrategy.trainer_desc_configs.dump_fields?"),
-    ("strategy.adam_d2sum = True", "dense parameters are trained by the script's optimizer"),
+    ("strategy.adam_d2sum = 1", "DistributedStrategy.adam_d2sum = 1 is not True or False"),
+    ("strategy.gradient_merge = True", "gradients are applied in every step"),
+    ("strategy.recompute = 1", "DistributedStrategy.recompute = 1 is not True or False"),
+    ("strategy.lars_configs = 1", "DistributedStrategy.lars_configs = 1 is not a dict"),
+    ("strategy.fs_client_param = {'url': 'here'}",
+     "did you mean DistributedStrategy.fs_client_param.uri?"),
     ("strategy.fleet_desc_configs = {'other': {}}; table(4)",
      "a table is configured for 'other', which no sparse_embedding"),
     ("strategy.fleet_desc_configs = {'rows': {}}; table(2)",

@@ -65,7 +65,7 @@ def embedding(
     """Rows of a new parameter by id. Shape: input[.., 1] int64 -> [.., width]: the last axis of ids has one,
     as here in 1.x."""
     rows = nn.embedding(input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
-    if input.lod_level == 0 and input.ndim > 1 and input.shape[-1] == 1:
+    if input.ndim > 1 and input.shape[-1] == 1:
         return tensor.squeeze(rows, [-2])
     return rows
 

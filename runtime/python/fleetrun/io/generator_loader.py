@@ -22,6 +22,7 @@ from fleetrun.io.dataset import IterableDataset
 from fleetrun.io.readers import Reader
 from fleetrun.io.readers import batch as in_batches
 from fleetrun.io.sampler import above_zero
+from fleetrun.lod_tensor import LoDTensor
 from fleetrun.static._runs import LOADERS
 
 __all__ = ["GeneratorLoader", "in_own_process", "PyReader"]
@@ -245,18 +246,20 @@ def _made(reader):
 
 
 def _arrays(batch):
-    return [numpy.asarray(part) for part in (batch if isinstance(batch, (list, tuple)) else [batch])]
+    return [
+        part if isinstance(part, LoDTensor) else numpy.asarray(part)
+        for part in (batch if isinstance(batch, (list, tuple)) else [batch])
+    ]
 
 
 def _column(variable, values):
-    """The array of one variable: its type, and its shape where the examples' is another way to write it."""
+    """The array of one variable: its type, and its shape where the examples' is another way to write it; of a
+    variable with lod_level=1 a LoDTensor, an example's values one sequence."""
     if variable.lod_level:
-        raise Error(
-            "config",
-            f"DataLoader: {variable.name} has lod_level {variable.lod_level}, a batch here has equal "
-            "examples",
-            "use paddle.distributed.QueueDataset for values of varying number",
-        )
+        inner = [size for size in variable.shape[1:]]
+        sequences = [numpy.asarray(value, dtype=variable.dtype.name).reshape(-1, *inner) for value in values]
+        lengths = [len(sequence) for sequence in sequences]
+        return LoDTensor(numpy.concatenate(sequences), numpy.cumsum([0, *lengths]).tolist())
     # Stacked before it is converted: numpy.array(list of arrays) takes several times as long.
     array = (
         _collate.default_collate_fn(values) if isinstance(values[0], numpy.ndarray) else numpy.array(values)

@@ -7,7 +7,7 @@ import numpy
 
 from fleetrun import _native, elastic, framework
 from fleetrun import _places as places
-from fleetrun._arguments import refuse
+from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
 from fleetrun._heartbeat import heartbeat
 from fleetrun._places import CPUPlace
@@ -48,9 +48,10 @@ class Executor:
         DataLoader gives it; an array has its variable's type, a plain number or list is converted. What is
         not fed comes from the DataLoaders of the program (DataLoader.from_generator(iterable=False)).
         fetch_list: variables or names. return_numpy=False gives LoDTensors. A variable with lod_level=1 is
-        fed a LoDTensor (paddle.base.create_lod_tensor). A CompiledProgram(...).with_data_parallel(...) runs
-        on several replicas: feed is split along the batch, or a list with a feed for each; values are those
-        of all replicas behind each other along their first axis, with return_merged=False lists of each
+        fed a LoDTensor (paddle.base.create_lod_tensor), or for sequences of one length [batch, length]. A
+        name that the program has not is left out with a warning. A CompiledProgram(...).with_data_parallel
+        runs on several replicas: feed is split along the batch, or a list with a feed for each; values are
+        those of all replicas behind each other along their first axis, with return_merged=False lists of each
         replica's.
         Throws: Error(config) naming an input that is missing or disagrees, Error(network) when a server is
         gone, core.EOFException when a DataLoader of the program has no more batches. Threads that run one
@@ -78,10 +79,12 @@ class Executor:
         if training is not None:
             training.set_rate(scope.native)
             training.step_with(runner)
+        fed: dict[str, Any] = {}
         if parallel and isinstance(feed, (list, tuple)) and len(feed) > 1:
             runner.run_each([_arrays(program, _complete(program, part)) for part in feed])
         else:
-            runner.run(_arrays(program, _complete(program, feed)))
+            fed = _arrays(program, _complete(program, feed))
+            runner.run(fed)
         after = RUNS.of(program).after
         if after is not None:
             after(scope.native)
@@ -89,7 +92,11 @@ class Executor:
         elastic.check()
         as_asked = _fetched if return_numpy else _lod_tensor
         if not parallel:
-            values = [as_asked(runner.value(name)) for name in names]
+            # What is fed may be fetched, whether an operator reads it or not.
+            values = [
+                _as_fed(fed[name], return_numpy) if name in fed else as_asked(runner.value(name))
+                for name in names
+            ]
             return (
                 [_of_one_replica(value, return_merged) for value in values]
                 if _is_data_parallel(compiled)
@@ -438,12 +445,46 @@ def _fetched(value):
     return array.view(SingleValue) if array.shape in ((), (1,)) else array
 
 
+def _as_fed(value, return_numpy):
+    tensor = value if isinstance(value, LoDTensor) else LoDTensor(value)
+    if return_numpy:
+        return _fetched(numpy.array(tensor.array))
+    return LoDTensor(tensor.array, tensor.lod_offsets)
+
+
 def _lod_tensor(value):
     return LoDTensor(numpy.asarray(value), value.offsets)
 
 
 def _arrays(program, feed):
-    return {name: _array(program, name, value) for name, value in feed.items()}
+    return {
+        name: _sequences(program, program.var(name), _array(program, name, value))
+        for name, value in feed.items()
+        if _is_known(program, name)
+    }
+
+
+def _is_known(program, name):
+    """Whether the program has such a variable; what it has not is left out with a warning, as in Paddle."""
+    known = program.has_var(name)
+    if not known:
+        warn_once(
+            f"feed {name}", f"Executor.run: feed '{name}' has no effect: the program has no such variable"
+        )
+    return known
+
+
+def _sequences(program, variable, value):
+    """An array that is fed to a variable of sequences as sequences. One of the variable's shape has a row for
+    each, where no operator asks how they are parted; [batch, length] for [-1, 1] has them of one length."""
+    if variable.lod_level == 0 or not isinstance(value, numpy.ndarray) or not value.ndim:
+        return value
+    if value.ndim == 2 and value.shape[1] > 1 and variable.shape == (-1, 1):
+        rows, length = value.shape
+        return LoDTensor(value.reshape(-1, 1), range(0, rows * length + 1, length))
+    if program.native.has_operator("sequence_pool"):
+        return value
+    return LoDTensor(value, range(len(value) + 1))
 
 
 def _array(program, name, value):

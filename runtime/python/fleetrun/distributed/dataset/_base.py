@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fleetrun import _dtypes as dtypes
-from fleetrun._arguments import refuse
+from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
 
 if TYPE_CHECKING:
@@ -184,6 +184,11 @@ class DatasetBase:
         _native.DatasetOptions().bad_line = str(bad_line)
         self._bad_line = str(bad_line)
 
+    def set_use_ps_gpu(self, use_ps_gpu: bool) -> None:
+        """Accepted, as in a Paddle that was built without tables in GPU memory: True with a warning."""
+        if use_ps_gpu:
+            warn_once("use_ps_gpu", f"{self._name()}: use_ps_gpu has no effect: tables lie in host memory")
+
     def bad_lines(self) -> dict[str, Any]:
         """The lines that were passed over (set_bad_line) when the files were read last: {"count": N,
         "places": [the first ones]}. Not in Paddle."""
@@ -214,6 +219,7 @@ class DatasetBase:
     _set_input_type = set_input_type
     _set_hdfs_config = set_hdfs_config
     _set_download_cmd = set_download_cmd
+    _set_use_ps_gpu = set_use_ps_gpu
 
     def _settings(self, threads=0):
         """All that the engine's dataset is made of, to compare."""

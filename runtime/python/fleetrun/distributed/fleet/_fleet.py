@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fleetrun import elastic
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun.distributed.fleet._keeping import Keeping, warn
 from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker, RoleMakerBase
@@ -260,12 +261,25 @@ class Fleet(Keeping):
             exchange.mode,
             self._role.distributed,
             getattr(self._strategy, "tables", None),
+            self._has_adam_d2sum(exchange.mode),
         )
         self._take_training(loss)
         self.training.exchange = exchange
         # Never split: blocks of at least more values than a parameter can have.
         self.training.plan.split_dense((1 << 63) if exchange.min_block is None else exchange.min_block)
         return result
+
+    def _has_adam_d2sum(self, mode):
+        """Whether dense tables follow adam_d2sum: as in Paddle where they are Adam's, on servers, which add
+        differences up in geo mode."""
+        if not getattr(self._strategy, "adam_d2sum", False) or not self._role.distributed or mode == "geo":
+            return False
+        kind = type(self._optimizer).__name__
+        if kind != "Adam":
+            warn_once(
+                "adam_d2sum", f"DistributedStrategy.adam_d2sum has no effect with {kind}: it is Adam's rule"
+            )
+        return kind == "Adam"
 
     def _minimize_collectively(self, loss, startup_program):
         from fleetrun import framework

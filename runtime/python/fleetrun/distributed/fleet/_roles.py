@@ -14,6 +14,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 
 
@@ -173,7 +174,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
 class UserDefinedRoleMaker(RoleMakerBase):
     """The role as the script says: current_id, role (Role.WORKER or Role.SERVER), worker_num or
     worker_endpoints, server_endpoints. Collective trainers that no launcher has started meet at the first of
-    worker_endpoints.
+    worker_endpoints. Any other argument is ignored with a warning, as in Paddle.
 
     Throws: Error(config) naming the argument that is missing or contradicts another.
     """
@@ -190,11 +191,11 @@ class UserDefinedRoleMaker(RoleMakerBase):
         **kwargs: Any,
     ) -> None:
         super().__init__(is_collective)
-        if kwargs:
-            raise Error(
-                "config",
-                f"UserDefinedRoleMaker has no argument {sorted(kwargs)[0]}",
-                "it takes current_id, role, worker_num, worker_endpoints and server_endpoints",
+        for name in sorted(kwargs):
+            warn_once(
+                f"UserDefinedRoleMaker.{name}",
+                f"UserDefinedRoleMaker({name}={kwargs[name]!r}) has no effect: it reads current_id, role, "
+                "worker_num, worker_endpoints and server_endpoints",
             )
         if current_id is None:
             raise Error(

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from fleetrun._arguments import whole_number
+from fleetrun._arguments import warn_once, whole_number
 from fleetrun._error import Error
 from fleetrun._lazy import missing
 from fleetrun.distributed.fleet import _collective_fields as collective_fields
+from fleetrun.distributed.fleet import _stored_fields as stored_fields
 from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
 from fleetrun.distributed.fleet._exchange import Exchange
 
@@ -36,22 +37,22 @@ _ATTRIBUTES = (
     "fleet_desc_configs",
     "trainer_desc_configs",
     "adam_d2sum",
+    "fs_client_param",
     "build_strategy",
     "execution_strategy",
 )
 
-# Paddle's keys of trainer_desc_configs with their defaults, and why another value is refused; None: it has no
-# effect.
-_NO_DUMP = "nothing is dumped; fetch what you want to see with fetch_list"
-_TRAINER_DESC = {
-    "dump_fields_path": ("", _NO_DUMP),
-    "dump_fields": ([], _NO_DUMP),
-    "dump_param": ([], _NO_DUMP),
-    "stat_var_names": ([], _NO_DUMP),
-    "trainer": ("", None),
-    "device_worker": ("", None),
-    "local_sparse": ([], "every table lies on the servers"),
-    "remote_sparse": ([], "every table lies on the servers"),
+# Paddle's keys of trainer_desc_configs with their defaults. Fields to dump are said once to be of no effect;
+# what would leave tables with the trainers is refused.
+_TRAINER_DESC: dict[str, Any] = {
+    "dump_fields_path": "",
+    "dump_fields": [],
+    "dump_param": [],
+    "stat_var_names": [],
+    "trainer": "",
+    "device_worker": "",
+    "local_sparse": [],
+    "remote_sparse": [],
 }
 
 
@@ -92,10 +93,13 @@ class DistributedStrategy:
 
     sparse_table_configs, fleet_desc_configs: {parameter: {key: value}} of sparse tables; see
     _table_configs.py.
-    trainer_desc_configs: its keys take their defaults only; trainer and device_worker have no effect.
-    adam_d2sum: False only.
+    trainer_desc_configs: local_sparse and remote_sparse take their defaults only; the others have no effect,
+    which is said once of fields to dump.
+    adam_d2sum: True trains the dense tables of Adam by Paddle's rule of that name in sync and async mode; it
+    has no effect with another optimizer (said once), in geo mode and without servers, as in Paddle.
 
-    Collective training has fields of its own, see _collective_fields.py.
+    Collective training has fields of its own, see _collective_fields.py; what else Paddle's strategy has is
+    in _stored_fields.py.
 
     build_strategy, execution_strategy: taken as they are, and printed; what runs on replicas is told by
     CompiledProgram.with_data_parallel(build_strategy=…, exec_strategy=…).
@@ -115,17 +119,26 @@ class DistributedStrategy:
         "_build_strategy",
         "_execution_strategy",
         "_collective",
+        "_adam_d2sum",
+        "_fs_client_param",
+        "_stored",
     )
 
     def __init__(self) -> None:
         self._collective = collective_fields.defaults()
+        self._stored = {
+            name: dict(value) if isinstance(value, dict) else value
+            for name, value in stored_fields.DEFAULTS.items()
+        }
+        self._fs_client_param = stored_fields.FsClientParameter()
+        self._adam_d2sum = False
         self._a_sync = True
         self._a_sync_configs: dict[str, Any] = dict(_A_SYNC_DEFAULTS)
         self._build_strategy = BuildStrategy()
         self._execution_strategy = ExecutionStrategy()
         self._sparse_table_configs: dict[Any, Any] = {}
         self._fleet_desc_configs: dict[Any, Any] = {}
-        self._trainer_desc_configs = {key: default for key, (default, _) in _TRAINER_DESC.items()}
+        self._trainer_desc_configs = dict(_TRAINER_DESC)
         self.tables: dict[Any, Any] = {}
 
     @property
@@ -196,27 +209,39 @@ class DistributedStrategy:
         for key, value in configs.items():
             if key not in _TRAINER_DESC:
                 raise Error("config", missing("DistributedStrategy.trainer_desc_configs", key, _TRAINER_DESC))
-            default, reason = _TRAINER_DESC[key]
-            if reason is not None and value and value != default:
+            if value and key.endswith("_sparse"):
                 raise Error(
-                    "config", f"trainer_desc_configs {key}={value!r}: {reason}", f"leave it at {default!r}"
+                    "config",
+                    f"trainer_desc_configs {key}={value!r}: every table lies on the servers",
+                    "leave it out",
+                )
+            if value and key.startswith("dump"):
+                warn_once(
+                    "trainer_desc_configs",
+                    f"trainer_desc_configs {key}={value!r} has no effect: nothing is dumped; fetch_list "
+                    "shows values",
                 )
             self._trainer_desc_configs[key] = value
 
     @property
     def adam_d2sum(self) -> bool:
-        """False: dense parameters are trained by the script's optimizer."""
-        return False
+        """Whether Adam's dense tables follow Paddle's rule of this name."""
+        return self._adam_d2sum
 
     @adam_d2sum.setter
     def adam_d2sum(self, flag: bool) -> None:
-        if flag:
-            raise Error(
-                "config",
-                f"DistributedStrategy.adam_d2sum = {flag!r}: dense parameters are trained by the script's "
-                "optimizer",
-                "leave it at False",
-            )
+        if not isinstance(flag, bool):
+            raise Error("config", f"DistributedStrategy.adam_d2sum = {flag!r} is not True or False")
+        self._adam_d2sum = flag
+
+    @property
+    def fs_client_param(self) -> stored_fields.FsClientParameter:
+        """uri, user, passwd and hadoop_bin as attributes; set as a dict of them. They have no effect."""
+        return self._fs_client_param
+
+    @fs_client_param.setter
+    def fs_client_param(self, configs: dict[str, str]) -> None:
+        self._fs_client_param = stored_fields.FsClientParameter(**configs)
 
     @property
     def build_strategy(self) -> BuildStrategy:
@@ -268,9 +293,10 @@ class DistributedStrategy:
         if name in collective_fields.DEFAULTS:
             value = self._collective[name]
             return dict(value) if isinstance(value, dict) else value
-        raise AttributeError(
-            missing(_OWNER, name, [*_ATTRIBUTES, *collective_fields.DEFAULTS, *collective_fields.ALIASES])
-        )
+        if name in stored_fields.DEFAULTS:
+            return self._stored[name]
+        known = (_ATTRIBUTES, collective_fields.DEFAULTS, collective_fields.ALIASES, stored_fields.DEFAULTS)
+        raise AttributeError(missing(_OWNER, name, [each for names in known for each in names]))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in collective_fields.ALIASES:
@@ -279,6 +305,9 @@ class DistributedStrategy:
             return
         if name in collective_fields.DEFAULTS:
             self._collective[name] = collective_fields.checked(name, value, self._collective[name])
+            return
+        if name in stored_fields.DEFAULTS:
+            self._stored[name] = stored_fields.checked(name, value, self._stored[name])
             return
         if name not in _ATTRIBUTES and name not in self.__slots__:
             self.__getattr__(name)

@@ -1,0 +1,111 @@
+"""What a DistributedStrategy keeps of Paddle's other fields: those that change no number here are kept, with
+one warning when they are set; those that would change one take their default only.
+
+    fs_client_param      uri, user, passwd and hadoop_bin of a file system that Paddle's servers save to
+    the others           _UNUSED and _REFUSED below; a dict of configs is kept whatever is in it, since it
+                         counts only beside its switch
+Names and defaults: Paddle 2.6.2, distributed_strategy.proto.
+"""
+
+from fleetrun._arguments import warn_once
+from fleetrun._error import Error
+from fleetrun._lazy import missing
+
+_OWNER = "DistributedStrategy"
+
+# Memory, speed, GPUs: the same numbers with any value.
+_UNUSED = {
+    "recompute": False,
+    "sharding": False,
+    "elastic": False,
+    "semi_auto": False,
+    "auto_search": False,
+    "split_data": True,
+    "cudnn_exhaustive_search": False,
+    "conv_workspace_size_limit": 512,
+    "cudnn_batchnorm_spatial_persistent": False,
+    "without_graph_optimization": True,
+    "fuse_grad_merge": False,
+    "fuse_grad_size_in_num": 8,
+    "heter_ccl_mode": False,
+}
+_REFUSED = {
+    "auto": (False, "nothing chooses strategies by itself"),
+    "gradient_merge": (False, "gradients are applied in every step"),
+    "lars": (False, "an optimizer is not exchanged for another"),
+    "lamb": (False, "an optimizer is not exchanged for another"),
+    "pipeline": (False, "a program runs as a whole on every trainer"),
+    "tensor_parallel": (False, "a parameter lies on every trainer as a whole"),
+    "sync_batch_norm": (False, "each trainer normalises its own part of the batch"),
+    "asp": (False, "parameters are not pruned"),
+    "qat": (False, "nothing is quantized"),
+    "is_fl_ps_mode": (False, "there is no coordinator"),
+    "is_with_coordinator": (False, "there is no coordinator"),
+}
+_CONFIGS = (
+    "recompute_configs",
+    "sharding_configs",
+    "gradient_merge_configs",
+    "gradient_scale_configs",
+    "lars_configs",
+    "lamb_configs",
+    "pipeline_configs",
+    "tensor_parallel_configs",
+    "qat_configs",
+)
+
+DEFAULTS = {
+    **_UNUSED,
+    **{name: default for name, (default, _) in _REFUSED.items()},
+    **{name: {} for name in _CONFIGS},
+}
+
+
+class FsClientParameter:
+    """The file system that Paddle's servers reach by a client of their own; here they write to their
+    disks."""
+
+    uri: str
+    user: str
+    passwd: str
+    hadoop_bin: str
+
+    _FIELDS = ("uri", "user", "passwd", "hadoop_bin")
+
+    def __init__(self, **fields):
+        for name in fields:
+            if name not in self._FIELDS:
+                raise Error("config", missing(f"{_OWNER}.fs_client_param", name, self._FIELDS))
+        self.__dict__.update({name: str(fields.get(name) or "") for name in self._FIELDS})
+        if self.uri:
+            warn_once(
+                "fs_client_param",
+                f'{_OWNER}.fs_client_param uri="{self.uri}" has no effect: servers save to their own disks',
+            )
+
+    def __str__(self):
+        """As a protobuf message prints, but for the password."""
+        return "".join(
+            f'{name}: "{value}"\n' for name, value in vars(self).items() if value and name != "passwd"
+        )
+
+    __repr__ = __str__
+
+
+def checked(name, given, current):
+    """What a field becomes, said once where it has no effect. Throws: Error(config) for a value that would
+    change numbers, or of another type."""
+    if name in _CONFIGS:
+        if not isinstance(given, dict):
+            raise Error("config", f"{_OWNER}.{name} = {given!r} is not a dict")
+        return {**current, **given}
+    default = DEFAULTS[name]
+    if type(given) is not type(default):
+        kind = "True or False" if isinstance(default, bool) else "a whole number"
+        raise Error("config", f"{_OWNER}.{name} = {given!r} is not {kind}")
+    if given == default:
+        return given
+    if name in _REFUSED:
+        raise Error("config", f"{_OWNER}.{name} = {given!r}: {_REFUSED[name][1]}", f"leave it at {default!r}")
+    warn_once(f"{_OWNER}.{name}", f"{_OWNER}.{name} = {given!r} has no effect")
+    return given

@@ -1,0 +1,93 @@
+"""What Paddle takes without a word: it runs here too, and what has no effect is said once."""
+
+import sys
+
+from flow import LIMIT
+
+HEAD = """
+import numpy as np
+import fleetrun as paddle
+from fleetrun import fluid
+paddle.enable_static()
+exe = paddle.static.Executor(paddle.CPUPlace())
+"""
+
+
+def test_a_feed_that_nothing_reads_may_be_fetched_and_an_unknown_one_is_left_out(run):
+    done = run(HEAD + """
+x = paddle.static.data("x", [None, 2])
+unread = paddle.static.data("unread", [None, 1], "int64")
+slot = paddle.static.data("slot", [None, 1], "int64", lod_level=1)
+y = paddle.mean(x)
+for times in range(2):
+    feed = {"x": np.ones((2, 2), "float32"), "unread": [[3], [4]], "pruned": np.ones(1),
+            "slot": fluid.create_lod_tensor(np.array([[5], [6], [7]]), [[2, 1]], None)}
+    values = exe.run(feed=feed, fetch_list=[y, unread, "x", slot])
+    print(*(value.tolist() for value in values))
+print(exe.run(feed=feed, fetch_list=[slot], return_numpy=False)[0].recursive_sequence_lengths())
+""")
+    line = "1.0 [[3], [4]] [[1.0, 1.0], [1.0, 1.0]] [[5], [6], [7]]"
+    assert done.stdout.splitlines() == [line, line, "[[2, 1]]"]
+    assert done.stderr.splitlines() == [
+        "fleetrun: warning: Executor.run: feed 'pruned' has no effect: the program has no such variable"]
+
+
+def test_a_loader_makes_sequences_for_a_variable_of_them(run):
+    done = run(HEAD + """
+ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)
+y = paddle.static.data("y", [None, 1])
+rows = fluid.layers.embedding(ids, [10, 1], param_attr=paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(1.0)))
+pooled = fluid.layers.sequence_pool(rows, "sum") * y
+exe.run(paddle.static.default_startup_program())
+batches = [[([1, 2, 3], 0.5), ([4], 1.0)], [(np.array([[5], [6]]), 0.5), ([7, 7], 1.0)]]
+for in_process in (False, True):
+    loader = paddle.io.DataLoader.from_generator(feed_list=[ids, y], capacity=4, use_multiprocess=in_process)
+    loader.set_sample_list_generator(lambda: iter(batches))
+    print([exe.run(feed=feed, fetch_list=[pooled])[0].reshape(-1).tolist() for feed in loader()])
+fixed = exe.run(feed={"ids": np.ones((2, 3), "int64"), "y": np.ones((2, 1), "float32")}, fetch_list=[pooled])
+print(fixed[0].tolist())
+""")
+    assert done.stdout.splitlines() == 2 * ["[[1.5, 1.0], [1.0, 2.0]]"] + ["[[3.0], [3.0]]"]
+
+
+def test_an_array_is_fed_as_sequences_of_one(run):
+    done = run(HEAD + """
+ids = fluid.layers.data(name="ids", shape=[1], dtype="int64", lod_level=1)
+rows = fluid.layers.embedding(input=ids, size=[10, 2], is_sparse=True)
+with paddle.static.program_guard(paddle.static.Program()):
+    plain = fluid.layers.data(name="plain", shape=[1], dtype="int64")
+    print(rows.shape, rows.lod_level, fluid.layers.embedding(input=plain, size=[10, 2]).shape)
+paddle.optimizer.SGD(0.5).minimize(paddle.mean(rows))
+exe.run(paddle.static.default_startup_program())
+array = np.array([[1], [2], [3]])
+for fed in (array, fluid.create_lod_tensor(array, [[2, 1]], None)):
+    assert exe.run(feed={"ids": fed}, fetch_list=[rows])[0].shape == (3, 2)
+""")
+    assert done.stdout == "(-1, 2) 1 (-1, 2)\n"
+
+
+def test_a_loss_without_parameters_is_minimized_in_vain(tmp_path, start):
+    from fleetrun_job import find_fleetrun
+
+    (tmp_path / "train.py").write_text(HEAD + """
+import fleetrun.distributed.fleet as fleet
+fleet.init()
+x = paddle.static.data("x", [None, 2])
+loss = paddle.mean(x)
+assert paddle.optimizer.SGD(0.1).minimize(loss) == ([], [])
+fleet.distributed_optimizer(paddle.optimizer.Adam(0.1), fleet.DistributedStrategy()).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe.run(paddle.static.default_startup_program())
+    fleet.init_worker()
+    print("loss", exe.run(feed={"x": [[1.0, 2.0]]}, fetch_list=[loss])[0].item(), flush=True)
+    fleet.stop_worker()
+""", encoding="utf-8")
+    job = start([find_fleetrun(), "--server_num=1", "--trainer_num=1", "--python", sys.executable,
+                 "train.py"])
+    output, _ = job.communicate(timeout=LIMIT)
+    assert job.returncode == 0 and "loss 1.5" in output, output
+    said = (tmp_path / "log" / "workerlog.0").read_text()
+    assert said.count("has no effect: its program has no trainable parameter") == 1, said
