@@ -25,12 +25,13 @@ class Group:
     them."""
 
     def __init__(
-        self, world: TheWorld, number: int, ranks: Iterable[int], options: dict[str, Any] | None = None
+        self, world: TheWorld, number: int | str, ranks: Iterable[int], options: dict[str, Any] | None = None
     ) -> None:
         self._world = world
         self._options = options or {}
         self._communicator: Any = None
         self._channels: dict[tuple[int, int], Channel] = {}
+        self._purposes = itertools.count()
         self.id = number
         self.ranks = list(ranks)
         self.nranks = len(self.ranks)
@@ -75,6 +76,17 @@ class Group:
             )
         return self._communicator
 
+    def new_communicators(
+        self, purpose: str, count: int, options: dict[str, Any]
+    ) -> list[_native.Communicator]:
+        """`count` communicators of its ranks. All of them ask for the same ones in the same order."""
+        return [
+            self._world.make_communicator(
+                f"{purpose}/{self.id}/{next(self._purposes)}", self.ranks, **options
+            )
+            for _ in range(count)
+        ]
+
     def channel(self, source: int, target: int) -> Channel:
         """The messages from one of the job's ranks to another; this process is one of them."""
         if (source, target) not in self._channels:
@@ -102,7 +114,6 @@ class TheWorld:
     def __init__(self) -> None:
         self._native: Any = None
         self._numbers = itertools.count(1)
-        self._purposes = itertools.count()
         self._communicators: list[Any] = []
         self.groups: dict[Any, Any] = {}
 
@@ -154,12 +165,8 @@ class TheWorld:
     def new_communicators(
         self, purpose: str, count: int, options: dict[str, Any]
     ) -> list[_native.Communicator]:
-        """`count` communicators of all ranks. Every rank of the job asks for the same ones in the same
-        order."""
-        return [
-            self.make_communicator(f"{purpose}/{next(self._purposes)}", range(self.size), **options)
-            for _ in range(count)
-        ]
+        """`count` communicators of all ranks; see Group.new_communicators."""
+        return self.default_group.new_communicators(purpose, count, options)
 
     def new_group(self, ranks: Iterable[int] | None, options: dict[str, Any]) -> Group:
         """A group of `ranks`, None: all. Every rank of the job makes the same groups in the same order."""

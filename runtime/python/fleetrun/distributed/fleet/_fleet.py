@@ -193,8 +193,9 @@ class Fleet(Keeping):
         self._optimizer = optimizer
         return self
 
-    def distributed_model(self, model: Any) -> DataParallel:
+    def distributed_model(self, model: Any, **arguments: Any) -> DataParallel:
         """A torch module whose gradients are the means over all trainers: distributed/parallel/model.py.
+        arguments: those of torch.nn.parallel.DistributedDataParallel.
 
         Throws: Error(config) for what is not a torch.nn.Module, and where the trainers' modules differ.
         """
@@ -207,7 +208,7 @@ class Fleet(Keeping):
             )
         from fleetrun.distributed.parallel import DataParallel
 
-        return DataParallel(model, self._parallel_options)
+        return DataParallel(model, self._parallel_options, **arguments)
 
     def distributed_scaler(self, scaler: Any) -> GradScaler:
         """The scaler itself: on a fleetrun.amp.GradScaler all ranks agree anyway."""

@@ -1,7 +1,8 @@
 """Buckets: gradients that are exchanged together, and what is exchanged in their place.
 
 A bucket is filled while backward goes on, started when the buckets before it are, and finished at the end of
-backward. All ranks start and finish the same buckets in the same order.
+backward. All ranks start and finish the same buckets in the same order. A muted one takes part with zeros,
+and leaves the gradients of this rank as they are: for a backward that was abandoned, or is another rank's.
 """
 
 from __future__ import annotations
@@ -22,30 +23,54 @@ __all__ = ["Bucket", "RowBucket"]
 _KIND, _OPERATION = _native.CallKind, _native.Operation
 
 
+def _numbers(parameter):
+    """How many real numbers a parameter has, and their type."""
+    if parameter.is_complex():
+        return 2 * parameter.numel(), torch.view_as_real(parameter.detach()).dtype
+    return parameter.numel(), parameter.dtype
+
+
+def _place(flat, parameter):
+    """The part of a flat tensor as a gradient of a parameter."""
+    if parameter.is_complex():
+        return torch.view_as_complex(flat.view(*parameter.shape, 2))
+    return flat.view(parameter.shape)
+
+
 class Bucket:
-    """Dense gradients of one type, behind each other in one tensor that the parameters' gradients are views
-    of; behind them a flag for each, above 0 after the exchange where any rank had a gradient."""
+    """Dense gradients of one type, behind each other in one tensor; behind them a flag for each, above 0
+    after the exchange where any rank had a gradient. The parameters' gradients are views of that tensor with
+    `keeps_views`, else of their own memory. wire: the type that is sent, None: the gradients' own."""
 
     def __init__(
-        self, parameters: list[torch.nn.Parameter], communicator: _native.Communicator, half_precision: bool
+        self,
+        parameters: list[torch.nn.Parameter],
+        communicator: _native.Communicator,
+        wire: torch.dtype | None = None,
+        keeps_views: bool = True,
     ) -> None:
-        sizes = [parameter.numel() for parameter in parameters]
+        sizes = [_numbers(parameter)[0] for parameter in parameters]
         count = sum(sizes)
-        first = parameters[0]
+        dtype, device = _numbers(parameters[0])[1], parameters[0].device
         self.parameters = parameters
+        self.scale = 1.0
+        self._keeps_views = keeps_views
         self._communicator = communicator
-        self._flat = torch.zeros(count + len(parameters), dtype=first.dtype, device=first.device)
+        self._flat = torch.zeros(count + len(parameters), dtype=dtype, device=device)
         self._flags = self._flat[count:]
+        self._gradients = self._flat[:count]
         starts = [sum(sizes[:slot]) for slot in range(len(sizes))]
         self._views = [
-            self._flat[start : start + size].view(parameter.shape)
+            _place(self._flat[start : start + size], parameter)
             for parameter, start, size in zip(parameters, starts, sizes)
         ]
-        self._half = self._flat.to(torch.float16) if half_precision and first.dtype == torch.float32 else None
-        values = view(self._flat if self._half is None else self._half)
+        sends = self._flat if wire is None or dtype != torch.float32 else self._flat.to(wire)
+        self._wire = None if sends is self._flat else sends
+        values = view(sends)
         self._call = _native.Call(_KIND.all_reduce, values, values, values.count, _OPERATION.avg)
         self._started: Any = None
-        self._ready: set[Any] = set()
+        self._ready: set[int] = set()
+        self._is_muted = False
 
     def is_full(self) -> bool:
         """Whether every gradient is there."""
@@ -56,8 +81,13 @@ class Bucket:
         parameter, place = self.parameters[slot], self._views[slot]
         if parameter.grad is not place:
             place.copy_(parameter.grad)
-            parameter.grad = place
+            if self._keeps_views:
+                parameter.grad = place
         self._ready.add(slot)
+
+    def mute(self) -> None:
+        """The exchange that is under way, or comes, is not one of this rank's gradients."""
+        self._is_muted = True
 
     def start(self) -> None:
         """Starts the exchange; gradients that have not come are zero, or what an earlier backward left."""
@@ -65,24 +95,27 @@ class Bucket:
         self._started = self._communicator.start(self._call, current_stream(self._flat))
 
     def _complete(self):
-        missing = [slot for slot in range(len(self.parameters)) if slot not in self._ready]
-        self._flags.fill_(1.0)
-        for slot in missing:
-            if self.parameters[slot].grad is None:
-                self._views[slot].zero_()
-                self._flags[slot] = 0.0
-            else:
-                self.take(slot)
-        if self._half is not None:
-            self._half.copy_(self._flat)
+        if self._is_muted:
+            self._flat.zero_()
+        else:
+            missing = [slot for slot in range(len(self.parameters)) if slot not in self._ready]
+            self._flags.fill_(1.0)
+            for slot in missing:
+                if self.parameters[slot].grad is None:
+                    self._views[slot].zero_()
+                    self._flags[slot] = 0.0
+                else:
+                    self.take(slot)
+        if self._wire is not None:
+            self._wire.copy_(self._flat)
 
-    def finish(self) -> None:
-        """Waits for the exchange; the parameters' gradients are then the means."""
+    def finish(self) -> int:
+        """Waits for the exchange; the parameters' gradients are then the means. Returns their number."""
         self._started.wait()
         self._started = None
-        self._give()
+        return self._give()
 
-    def exchange(self) -> None:
+    def exchange(self) -> int:
         """start() and finish(), without another thread in between where the host makes the call."""
         if self._flat.is_cuda:
             self.start()
@@ -92,12 +125,31 @@ class Bucket:
         return self._give()
 
     def _give(self):
-        if self._half is not None:
-            self._flat.copy_(self._half)
-        for slot, parameter in enumerate(self.parameters):
-            if parameter.grad is None and self._flags[slot] > 0:
-                parameter.grad = self._views[slot]
+        """Hands the means out; those of parameters that no rank had used stay as they are."""
+        if self._wire is not None:
+            self._flat.copy_(self._wire)
+        if self.scale != 1.0:
+            self._gradients.mul_(self.scale)
+        used = self._used()
         self._ready.clear()
+        if self._is_muted:
+            self._is_muted = False
+            return len(used)
+        for slot in used:
+            parameter, place = self.parameters[slot], self._views[slot]
+            if self._keeps_views:
+                parameter.grad = place
+            elif parameter.grad is None or parameter.grad.layout != torch.strided:
+                parameter.grad = place.clone()
+            else:
+                parameter.grad.copy_(place)
+        return len(used)
+
+    def _used(self):
+        """The slots of which any rank had a gradient."""
+        if self.is_full() and not self._is_muted:
+            return range(len(self.parameters))
+        return [slot for slot, flag in enumerate(self._flags.tolist()) if flag > 0]
 
 
 class RowBucket:
@@ -106,8 +158,10 @@ class RowBucket:
 
     def __init__(self, parameter: torch.nn.Parameter, communicator: _native.Communicator) -> None:
         self.parameters = [parameter]
+        self.scale = 1.0
         self._communicator = communicator
         self._is_ready = False
+        self._is_muted = False
 
     def is_full(self) -> bool:
         """Whether the gradient is there."""
@@ -117,14 +171,18 @@ class RowBucket:
         """Takes the gradient."""
         self._is_ready = True
 
+    def mute(self) -> None:
+        """This rank has no rows in the exchange that comes, and takes none."""
+        self._is_muted = True
+
     def start(self) -> None:
         """Nothing: how many rows there are the ranks tell each other in finish()."""
 
-    def finish(self) -> None:
-        """Exchanges the rows."""
+    def finish(self) -> int:
+        """Exchanges the rows. Returns the number of gradients, 1 or 0."""
         parameter = self.parameters[0]
-        self._is_ready = False
-        gradient = parameter.grad
+        is_muted, self._is_muted, self._is_ready = self._is_muted, False, False
+        gradient = None if is_muted else parameter.grad
         if gradient is None:
             rows = torch.empty((0,), dtype=torch.int64, device=parameter.device)
             values = parameter.detach().new_empty((0, *parameter.shape[1:]))
@@ -132,13 +190,15 @@ class RowBucket:
             gradient = gradient.coalesce() if gradient.is_sparse else gradient.to_sparse(1)
             rows, values = gradient.indices()[0].contiguous(), gradient.values().contiguous()
         counts = self._gather(torch.tensor([rows.numel()]), [1] * self._communicator.size).tolist()
-        if sum(counts) == 0 and parameter.grad is None:
-            return
+        if sum(counts) == 0 and gradient is None:
+            return 0
         width = parameter[0].numel()
         all_rows = self._gather(rows, counts)
         all_values = self._gather(values, [count * width for count in counts]).view(-1, *parameter.shape[1:])
-        all_values /= self._communicator.size
-        parameter.grad = torch.sparse_coo_tensor(all_rows.unsqueeze(0), all_values, parameter.shape)
+        all_values *= self.scale / self._communicator.size
+        if not is_muted:
+            parameter.grad = torch.sparse_coo_tensor(all_rows.unsqueeze(0), all_values, parameter.shape)
+        return 1
 
     def _gather(self, values, counts):
         gathered = values.new_empty(sum(counts))

@@ -80,7 +80,9 @@ class CompressedBucket:
         self._mean = torch.zeros(parameter.numel(), dtype=parameter.dtype, device=parameter.device)
         self._sums: Any = None
         self._waiting: Any = None
+        self.scale = 1.0
         self._is_ready = False
+        self._is_muted = False
         self._started: list[Any] = []
 
     def is_full(self) -> bool:
@@ -91,9 +93,13 @@ class CompressedBucket:
         """Takes the gradient."""
         self._is_ready = True
 
+    def mute(self) -> None:
+        """This rank has no gradient in the exchange that is under way, or comes."""
+        self._is_muted = True
+
     def start(self) -> None:
         """Starts the exchange of all values, or of the largest."""
-        gradient = self.parameters[0].grad
+        gradient = None if self._is_muted else self.parameters[0].grad
         gradient = torch.zeros_like(self._mean) if gradient is None else gradient.detach().reshape(-1)
         if not self._compression.is_active:
             self._mean.copy_(gradient)
@@ -119,8 +125,8 @@ class CompressedBucket:
             for sent, got in zip(self._sent, self._got)
         ]
 
-    def finish(self) -> None:
-        """Waits for the exchange; the parameter's gradient is then the mean of what was sent."""
+    def finish(self) -> int:
+        """Waits for the exchange; the parameter's gradient is then the mean of what was sent. Returns 1."""
         for started in self._started:
             started.wait()
         self._started = []
@@ -131,6 +137,10 @@ class CompressedBucket:
             for places, values in zip(*self._got):
                 self._mean.index_add_(0, places, values)
             self._mean /= self._communicator.size
-        if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
-        parameter.grad.copy_(self._mean.view(parameter.shape))
+        self._mean *= self.scale
+        is_muted, self._is_muted = self._is_muted, False
+        if not is_muted:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            parameter.grad.copy_(self._mean.view(parameter.shape))
+        return 1

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import importlib
 
 import torch
 
@@ -11,108 +12,234 @@ from fleetrun._types import Any, Callable, Iterator
 from fleetrun.distributed import objects
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed._world import the_world
+from fleetrun.distributed.parallel.arguments import DdpArguments, check_module
+from fleetrun.distributed.parallel.batch_norm import synchronize_batch_norms
+from fleetrun.distributed.parallel.hooks import CommunicationHook, hook_of
 from fleetrun.distributed.parallel.options import ParallelOptions
 from fleetrun.distributed.parallel.reducer import Reducer
+from fleetrun.distributed.parallel.uneven import UnevenInputs
 
 __all__ = ["DataParallel"]
 
 _KIND = _native.CallKind
 
 
+def _untraced(function=None, recursive=True):
+    """torch.compile leaves the function to Python; what it calls, too, when it is recursive."""
+    if function is None:
+        return lambda function: _untraced(function, recursive)
+    disable = getattr(torch, "_disable_dynamo", None)
+    return function if disable is None else disable(function, recursive=recursive)
+
+
+# The number of the backward that runs, -1 outside of one.
+_backward_number = getattr(torch._C, "_current_graph_task_id", lambda: -1)
+
+
 class DataParallel(torch.nn.Module):
     """Wraps `module`: forward is the module's; loss.backward() leaves the mean of the ranks' gradients in the
     parameters.
 
-    All ranks start from rank 0's parameters and buffers. Every rank makes the same number of backward passes;
-    which parameters a pass uses may differ. Buffers (of batch norm) are those of rank 0 before each forward
-    of training. state_dict(), parameters() and so on are the module's own, without a prefix; its attributes
-    are there too. options(): what the strategy says, asked for by the first forward of training.
-    Throws: Error(config) naming the rank whose module differs, Error(network) naming one that is gone.
+    All ranks start from rank 0's parameters and buffers. Every rank makes the same number of backward passes
+    (or says join()); which parameters a pass uses may differ. Buffers (of batch norm) are those of rank 0
+    before each forward whose gradients are averaged, and after its backward. state_dict(), parameters() and
+    so on are the module's own, without a prefix; its attributes are there too. A SyncBatchNorm normalizes
+    over all ranks. arguments: those of torch.nn.parallel.DistributedDataParallel. options(): what the
+    strategy says, asked for by the first forward with gradients.
+    Throws: Error(config) naming the rank whose module differs, Error(network) naming one that is gone,
+    Error(data) from backward where ranks have drifted apart, or one raised in its backward.
     """
 
-    def __init__(self, module: torch.nn.Module, options: Callable[[], ParallelOptions]) -> None:
+    def __init__(
+        self, module: torch.nn.Module, options: Callable[[], ParallelOptions], **arguments: Any
+    ) -> None:
         super().__init__()
         if not isinstance(module, torch.nn.Module):
             raise Error("config", f"distributed_model({type(module).__name__}): it is not a torch.nn.Module")
         self.module = module
-        self._options = options
-        self._reducer: Any = None
-        self._is_prepared = the_world.size == 1
-        self._is_synchronizing = True
-        if the_world.size > 1:
+        self.require_backward_grad_sync = True
+        self._ddp = DdpArguments.of(module, arguments)
+        self._options: Any = options
+        self._hook: CommunicationHook | None = None
+        self._forget_exchange()
+        check_module(module, self._parameters_here())
+        if self._ddp.group.nranks > 1:
             self._check()
-            self._start_alike()
+            synchronize_batch_norms(module, self._ddp.group)
+            if self._ddp.init_sync:
+                self._broadcast(self._tensors(self._ddp.shares_first_buffers))
+
+    # ---- what is exchanged ----
+
+    def _forget_exchange(self):
+        self._reducer: Any = None
+        self._planned: Any = None
+        self._communicators: list[Any] = []
+        self._uneven: UnevenInputs | None = None
+        self._known = {id(parameter) for parameter in self.module.parameters()}
+
+    def _is_left_out(self, name):
+        return name in getattr(self.module, "_ddp_params_and_buffers_to_ignore", ())
+
+    def _parameters_here(self):
+        return [each for each in self.module.named_parameters() if not self._is_left_out(each[0])]
+
+    def _buffers_here(self):
+        return [value for name, value in self.module.named_buffers() if not self._is_left_out(name)]
+
+    def _tensors(self, with_buffers):
+        parameters = [value for _, value in self._parameters_here()]
+        return parameters + (self._buffers_here() if with_buffers else [])
 
     def _check(self):
         """Throws: Error(config) when a rank has other parameters."""
         shapes = [
             (name, tuple(value.shape), str(value.dtype), value.device.type)
-            for name, value in self.module.state_dict().items()
-            if isinstance(value, torch.Tensor)
+            for name, value in [*self._parameters_here(), *self.module.named_buffers()]
+            if not self._is_left_out(name)
         ]
         digests: list[Any] = []
-        objects.all_gather_object(digests, (len(shapes), hashlib.sha256(repr(shapes).encode()).hexdigest()))
-        for rank, digest in enumerate(digests):
+        mine = (len(shapes), hashlib.sha256(repr(shapes).encode()).hexdigest())
+        objects.all_gather_object(digests, mine, self._ddp.group)
+        for rank, digest in zip(self._ddp.group.ranks, digests):
             if digest != digests[0]:
                 raise Error(
                     "config",
-                    f"the model of rank {rank} is not that of rank 0: {digest[0]} and {digests[0][0]} "
-                    "parameters and buffers, or others of the same number",
+                    f"the model of rank {rank} is not that of rank {self._ddp.group.ranks[0]}: {digest[0]} "
+                    f"and {digests[0][0]} parameters and buffers, or others of the same number",
                     "make the same model on every rank",
                 )
 
-    def _start_alike(self):
-        with torch.no_grad():
-            _broadcast(
-                the_world.default_group.communicator, [*self.module.parameters(), *self.module.buffers()]
-            )
-
-    def _make_reducer(self):
-        parameters = [
-            (name, parameter) for name, parameter in self.module.named_parameters() if parameter.requires_grad
-        ]
-        options = self._options()
-        if not parameters or options.local_steps is not None:
+    def _prepare(self):
+        """The reducer of the parameters that want gradients now."""
+        wanting = [each for each in self._parameters_here() if each[1].requires_grad]
+        planned = [(id(value), value.dtype, value.device) for _, value in wanting]
+        if planned == self._planned:
             return
-        devices = sorted({str(parameter.device) for _, parameter in parameters})
-        if len(devices) > 1:
+        new = [name for name, value in wanting if id(value) not in self._known]
+        if new:
             raise Error(
                 "config",
-                f"the module's parameters lie on {' and '.join(devices)}",
-                "put the module on one device",
+                f"'{new[0]}' was not a parameter of the module when it was wrapped: ranks may have other "
+                "values of it",
+                "change the module first, then call fleet.distributed_model",
             )
+        if self._reducer is not None:
+            self._reducer.close()
+        self._planned, self._reducer = planned, None
+        options = self._options()
+        if not wanting or options.local_steps is not None:
+            return
+        check_module(self.module, wanting)
         rows = {
             f"{name}.weight" if name else "weight"
             for name, module in self.module.named_modules()
             if getattr(module, "sparse", False)
         }
-        communicators = the_world.new_communicators(
+        self._communicators = self._communicators or self._ddp.group.new_communicators(
             "gradients", options.communicators, options.communicator_options
         )
-        self._reducer = Reducer(parameters, rows, communicators, options)
+        self._reducer = Reducer(
+            wanting,
+            rows,
+            self._communicators,
+            options,
+            self._ddp.gradient_as_bucket_view,
+            self._hook,
+            self._share_buffers,
+        )
 
+    def _share_buffers(self):
+        """Everybody's are those of rank 0, or with join() of a rank that still has batches."""
+        if self._ddp.broadcast_buffers:
+            self._broadcast(self._buffers_here())
+
+    def _broadcast(self, tensors):
+        root = self._uneven.root if self._uneven is not None else 0
+        with torch.no_grad():
+            _broadcast(self._ddp.group.communicator, tensors, root)
+
+    # ---- a step ----
+
+    @_untraced(recursive=False)
     def forward(self, *arguments: Any, **named: Any) -> Any:
         """The module's."""
-        if not self._is_prepared and self.module.training and torch.is_grad_enabled():
-            self._is_prepared = True
-            self._make_reducer()
-        if self._reducer is not None and self.module.training and torch.is_grad_enabled():
-            self._reducer.is_enabled = self._is_synchronizing
-            buffers = list(self.module.buffers())
-            if buffers and self._is_synchronizing:
-                with torch.no_grad():
-                    _broadcast(the_world.default_group.communicator, buffers)
+        self._begin()
+        if self._ddp.device is not None:
+            arguments, named = _moved((arguments, named), self._ddp.device)
         return self.module(*arguments, **named)
+
+    @_untraced
+    def _begin(self):
+        # A forward within a backward computes a part of the step again (torch.utils.checkpoint).
+        if self._ddp.group.nranks == 1 or _backward_number() >= 0:
+            return
+        if self._reducer is not None:
+            self._reducer.settle()
+        if not torch.is_grad_enabled():
+            return
+        self._prepare()
+        if self._uneven is not None:
+            self._uneven.meet(True, self.require_backward_grad_sync)
+        if self._reducer is not None:
+            self._reducer.is_enabled = self.require_backward_grad_sync
+            if self._uneven is not None:
+                self._reducer.set_scale(self._uneven.scale)
+            if self.require_backward_grad_sync:
+                self._share_buffers()
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
         """Gradients of what runs forward and backward within are added up on each rank alone; the first
         backward after it averages the sums."""
-        before, self._is_synchronizing = self._is_synchronizing, False
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
         finally:
-            self._is_synchronizing = before
+            self.require_backward_grad_sync = before
+
+    @contextlib.contextmanager
+    def join(
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Iterator[None]:
+        """For ranks with different numbers of batches: who has none left takes part in the others' steps with
+        zeros, until nobody has one; then all have the parameters of a rank that had batches to the end.
+
+        divide_by_initial_world_size: means are over all ranks, else over those that have a batch.
+        throw_on_early_termination: RuntimeError on all ranks as soon as one has no batch left."""
+        if not enable or self._ddp.group.nranks == 1:
+            yield
+            return
+        with torch.enable_grad():
+            self._prepare()
+        uneven = UnevenInputs(
+            self._ddp.group.communicator, divide_by_initial_world_size, throw_on_early_termination
+        )
+        self._uneven = uneven
+        try:
+            yield
+            self._follow_others(uneven)
+        finally:
+            self._uneven = None
+            if self._reducer is not None:
+                self._reducer.set_scale(1.0)
+
+    def _follow_others(self, uneven):
+        while uneven.meet(False, False):
+            if self._reducer is not None and uneven.averages:
+                self._share_buffers()
+                self._reducer.shadow()
+        self._broadcast(self._tensors(self._ddp.broadcast_buffers))
+
+    def register_comm_hook(self, state: object, hook: Callable[[Any, Any], Any]) -> None:
+        """As torch.nn.parallel.DistributedDataParallel.register_comm_hook: distributed/parallel/hooks.py."""
+        if self._hook is not None:
+            raise RuntimeError("register_comm_hook was called before: a model has one communication hook")
+        self._hook = hook_of(state, hook)
+        self._planned = None
 
     def scale_loss(self, loss: torch.Tensor) -> torch.Tensor:
         """The loss itself: gradients are averaged, not added up. For scripts that call it."""
@@ -124,6 +251,25 @@ class DataParallel(torch.nn.Module):
     def clear_gradients(self) -> None:
         """No parameter has a gradient any more."""
         self.module.zero_grad()
+
+    # ---- copies ----
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {"_options", "_hook", "_reducer", "_planned", "_communicators", "_uneven", "_known"}
+        state = {name: value for name, value in self.__dict__.items() if name not in own}
+        made = self._ddp
+        state["_ddp"] = {**vars(made), "group": made.group.id}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy averages as the strategy of fleet says, and has no communication hook."""
+        super().__setstate__(state)
+        group = the_world.join().groups[state["_ddp"]["group"]]
+        self._ddp = DdpArguments(**{**state["_ddp"], "group": group})
+        # Above this module, and what made the model that was copied.
+        fleet = importlib.import_module("fleetrun.distributed.fleet._fleet")
+        self._options, self._hook = fleet.the_fleet._parallel_options, None
+        self._forget_exchange()
 
     # ---- the module's own ----
 
@@ -137,9 +283,20 @@ class DataParallel(torch.nn.Module):
         """The module's."""
         return self.module.state_dict(*arguments, **named)
 
-    def load_state_dict(self, *arguments: Any, **named: Any) -> Any:
-        """The module's. Every rank loads the same."""
-        return self.module.load_state_dict(*arguments, **named)
+    def load_state_dict(self, state_dict: Any, *arguments: Any, **named: Any) -> Any:
+        """The module's; also what DistributedDataParallel saved, whose names begin with "module.". Every rank
+        loads the same."""
+        if state_dict and all(name.startswith("module.") for name in state_dict):
+            own = self.module.state_dict()
+            if not any(name in own for name in state_dict):
+                state_dict = {name.removeprefix("module."): value for name, value in state_dict.items()}
+        return self.module.load_state_dict(state_dict, *arguments, **named)
+
+    def _load_from_state_dict(self, state_dict, prefix, *arguments):
+        # As a part of another module: names are those that state_dict() gives.
+        for name in [name for name in state_dict if name.startswith(prefix)]:
+            state_dict[f"{prefix}module.{name.removeprefix(prefix)}"] = state_dict.pop(name)
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def named_parameters(self, *arguments: Any, **named: Any) -> Iterator[Any]:
         """The module's."""
@@ -150,15 +307,34 @@ class DataParallel(torch.nn.Module):
         return self.module.named_buffers(*arguments, **named)
 
 
-def _broadcast(communicator, tensors):
-    """Rank 0's values, one call for each type and device."""
+def _moved(value, device):
+    """Tensors within tuples, lists and dicts on the device."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device, non_blocking=True)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_moved(each, device) for each in value))
+    if isinstance(value, (tuple, list)):
+        return type(value)(_moved(each, device) for each in value)
+    if isinstance(value, dict):
+        return type(value)((name, _moved(each, device)) for name, each in value.items())
+    return value
+
+
+def _broadcast(communicator, tensors, root=0):
+    """The root's values, one call for each type and device; as bytes, so of any type."""
     by_type: dict[Any, Any] = {}
     for tensor in tensors:
         by_type.setdefault((tensor.dtype, tensor.device), []).append(tensor)
     for parts in by_type.values():
         flat = torch.cat([part.detach().reshape(-1) for part in parts])
-        values = view(flat)
-        communicator.run(_native.Call(_KIND.broadcast, values, values, values.count))
+        if not flat.numel():
+            continue
+        before = flat.clone()
+        values = view(flat.view(torch.uint8))
+        communicator.run(_native.Call(_KIND.broadcast, values, values, values.count, root=root))
+        # A tensor that is written to is no longer what a graph has saved: not without need.
+        if torch.equal(flat.view(torch.uint8), before.view(torch.uint8)):
+            continue
         start = 0
         for part in parts:
             part.copy_(flat[start : start + part.numel()].view(part.shape))

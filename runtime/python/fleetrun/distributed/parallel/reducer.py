@@ -5,14 +5,16 @@ plan      buckets in the order in which gradients become ready: at first the par
           (collective/base/bucket_plan.h), a layer being a module
 backward  a gradient that is ready goes into its bucket; a full bucket starts, beside backward, when those
           before it have; not the last one, beside which there is nothing left to compute
-end       what is left starts, all are waited for, and every gradient is the mean
+end       what is left starts, all are waited for, every gradient is the mean, and the ranks tell each other
+          how their step went (distributed/parallel/sentinel.py)
 
-A parameter that no rank has used keeps what gradient it had, also None. Reentrant backward
-(torch.utils.checkpoint with use_reentrant=True) is not for this.
+A parameter that no rank has used keeps what gradient it had, also None. A backward within a backward
+(torch.utils.checkpoint with use_reentrant=True) is exchanged for itself.
 """
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 
 import numpy
@@ -23,7 +25,9 @@ from fleetrun._types import Any
 from fleetrun.distributed._arrays import view
 from fleetrun.distributed.parallel.buckets import Bucket, RowBucket
 from fleetrun.distributed.parallel.compression import CompressedBucket
+from fleetrun.distributed.parallel.hooks import CommunicationHook, HookBucket
 from fleetrun.distributed.parallel.options import ParallelOptions
+from fleetrun.distributed.parallel.sentinel import Sentinel, State
 
 if TYPE_CHECKING:
     pass
@@ -41,14 +45,18 @@ _TYPES = {
 
 class Reducer:
     """parameters: (name, parameter) of those with gradients. communicators: buckets take them in turn.
-    row_names: of parameters whose gradients are sparse."""
+    row_names: of parameters whose gradients are sparse. hook: what exchanges buckets in our place.
+    after: called at the end of every backward whose gradients were averaged."""
 
     def __init__(
         self,
-        parameters: list[torch.nn.Parameter],
-        row_names: Any,
+        parameters: list[tuple[str, torch.nn.Parameter]],
+        row_names: set[str],
         communicators: list[_native.Communicator],
         options: ParallelOptions,
+        keeps_views: bool,
+        hook: CommunicationHook | None,
+        after: Any,
     ) -> None:
         self.is_enabled = True
         self._names = [name for name, _ in parameters]
@@ -56,9 +64,14 @@ class Reducer:
         self._row_names = row_names
         self._communicators = communicators
         self._options = options
+        self._keeps_views = keeps_views
+        self._hook = hook
+        self._after = after
         self.compression = options.compression
+        self._sentinel = Sentinel(parameters, communicators[0])
         self._order = None  # in which gradients became ready in the first backward
         self._is_in_backward = False
+        self._seen: list[int] = []
         self._buckets: list[Any] = []
         self._places: dict[Any, Any] = {}
         self._next = 0
@@ -67,19 +80,31 @@ class Reducer:
         self._nodes = [
             parameter.expand_as(parameter).grad_fn.next_functions[0][0] for parameter in self._parameters
         ]
-        for index, node in enumerate(self._nodes):
-            node.register_hook(lambda *_, index=index: self._take(index))
+        this = weakref.ref(self)
+        self._handles = [
+            node.register_hook(lambda *_, index=index: _take(this, index))
+            for index, node in enumerate(self._nodes)
+        ]
+
+    def close(self) -> None:
+        """Gradients are left alone from here on."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles, self._nodes = [], []
 
     def _plan(self, order):
         """Makes the buckets of parameters in this order."""
         rows = [index for index in order if self._names[index] in self._row_names]
+        compression = self.compression if self._hook is None else None
         alone = [
             index
             for index in order
-            if self.compression and index not in rows and self.compression.fits(self._parameters[index])
+            if compression and index not in rows and compression.fits(self._parameters[index])
         ]
-        dense = [index for index in order if index not in rows and index not in alone]
-        groups = self._join(dense)
+        # Their numbers are pairs, which the planner does not know.
+        pairs = [index for index in order if self._parameters[index].is_complex()]
+        dense = [index for index in order if index not in {*rows, *alone, *pairs}]
+        groups = self._join(dense) + [[index] for index in pairs]
         self._buckets, self._places = [], {}
         for group in groups + [[index] for index in alone + rows]:
             communicator = self._communicators[len(self._buckets) % len(self._communicators)]
@@ -88,13 +113,23 @@ class Reducer:
             if group[0] in rows:
                 bucket = RowBucket(parameters[0], communicator)
             elif group[0] in alone:
-                assert self.compression is not None
-                bucket = CompressedBucket(parameters[0], communicator, self.compression)
+                assert compression is not None
+                bucket = CompressedBucket(parameters[0], communicator, compression)
+            elif self._hook is not None and self._hook.wire is None:
+                bucket = HookBucket(parameters, communicator, self._hook, self._keeps_views)
             else:
-                bucket = Bucket(parameters, communicator, self._options.half_precision)
+                bucket = Bucket(parameters, communicator, self._wire(), self._keeps_views)
             for slot, index in enumerate(group):
                 self._places[index] = (bucket, slot)
             self._buckets.append(bucket)
+        for number, bucket in enumerate(self._buckets):
+            if isinstance(bucket, HookBucket):
+                bucket.index, bucket.is_last = number, number == len(self._buckets) - 1
+
+    def _wire(self):
+        if self._hook is not None:
+            return self._hook.wire
+        return torch.float16 if self._options.half_precision else None
 
     def _join(self, order):
         """Groups of indices: the first is small, so that something is under way early."""
@@ -129,9 +164,14 @@ class Reducer:
         """The number of parameters of each bucket, in their order."""
         return [len(bucket.parameters) for bucket in self._buckets]
 
-    def _take(self, index):
-        if not self.is_enabled:
-            return
+    def set_scale(self, scale: float) -> None:
+        """Means are multiplied by it from here on."""
+        for bucket in self._buckets:
+            bucket.scale = scale
+
+    @torch.no_grad()
+    def take(self, index: int) -> None:
+        """The gradient of this parameter is ready."""
         if not self._is_in_backward:
             self._is_in_backward = True
             self._next = 0
@@ -144,22 +184,39 @@ class Reducer:
             self._buckets[self._next].start()
             self._next += 1
 
-    def _finish(self):
+    def settle(self) -> None:
+        """After a backward that raised: takes part in its step to the end, so that no rank waits, and the
+        next step is one of all ranks again. The others' backward raises, too, unless theirs did before."""
+        if self._is_in_backward:
+            self._finish(State.abandoned)
+
+    def shadow(self) -> None:
+        """Takes part in a step of the others without gradients."""
+        self._next, self._seen = 0, []
+        self._finish(State.idle)
+
+    @torch.no_grad()
+    def _finish(self, state=0):
         self._is_in_backward = False
+        if state != State.trained:
+            for bucket in self._buckets:
+                bucket.mute()
         *others, last = self._buckets
         for bucket in others[self._next :]:
             bucket.start()
         if isinstance(last, Bucket):
-            last.exchange()
+            count = last.exchange()
         else:
             last.start()
             others.append(last)
-        for bucket in others:
-            bucket.finish()
+            count = 0
+        count += sum(bucket.finish() for bucket in others)
         if self.compression:
             self.compression.step()
         if self._order is None:
             self._follow_first_backward()
+        self._after()
+        self._sentinel.report(state, count)
 
     def _follow_first_backward(self):
         """Plans again, in the order in which rank 0's gradients became ready; those that did not come
@@ -170,4 +227,13 @@ class Reducer:
         self._communicators[0].run(_native.Call(_KIND.broadcast, values, values, values.count))
         self._order = shared.tolist()
         if self._order != list(self._places):
+            scale = self._buckets[0].scale
             self._plan(self._order)
+            self.set_scale(scale)
+
+
+def _take(reducer, index):
+    """A hook of a gradient: it must not keep the reducer."""
+    this = reducer()
+    if this is not None and this.is_enabled:
+        this.take(index)
