@@ -1,0 +1,442 @@
+"""A backend of torch.distributed: DistributedDataParallel, FSDP and DTensor over our collectives, unchanged.
+
+    import fleetrun.distributed.torch_backend
+    torch.distributed.init_process_group("fleetrun")
+
+Ranks of a job that fleetrun or torchrun started find each other as all of ours do (fleetrun-collective(7)).
+Tensors lie in the host's memory; all ranks get the same bits, in every run. A call with async_op=True begins
+before it returns, and runs beside the caller.
+Throws: Error(config) for what the collectives do not have, RuntimeError from a work's wait() for what failed.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import queue
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as torch_distributed
+from torch._C._distributed_c10d import _create_work_from_future
+
+from fleetrun import _native
+from fleetrun._error import Error
+from fleetrun.distributed import collectives as calls
+from fleetrun.distributed import messages
+from fleetrun.distributed._arrays import view
+from fleetrun.distributed._world import Group, the_world
+
+__all__ = ["ProcessGroup", "register"]
+
+_KIND = _native.CallKind
+_OPERATIONS = ("SUM", "AVG", "MIN", "MAX", "PRODUCT")
+_OLDEST = (2, 6)
+# Below, a call is over before another thread could be told to wait for it.
+_SMALL_BYTES = 256 * 1024
+
+
+class _Ends:
+    """Completes the works of calls that were started, in their order, on a thread."""
+
+    def __init__(self) -> None:
+        self._pending: queue.SimpleQueue[tuple[Any, Callable[[], Any], Any]] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def add(self, task: calls.Task, then: Callable[[], Any], future: torch.futures.Future) -> None:
+        """`then` gives the future's value, once the task has ended."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, daemon=True)
+            self._thread.start()
+        self._pending.put((task, then, future))
+
+    def _serve(self):
+        while True:
+            _end(*self._pending.get())
+
+
+def _end(task, then, future):
+    try:
+        task.wait()
+        future.set_result(then())
+    except Exception as error:
+        future.set_exception(error)
+
+
+class ProcessGroup(torch_distributed.ProcessGroup):
+    """What torch.distributed calls; `group` has the ranks in its order."""
+
+    def __init__(self, rank: int, size: int, group: Group, name: str) -> None:
+        super().__init__(rank, size)
+        self._name = name
+        self._group = group
+        self._ends = _Ends()
+
+    def getBackendName(self) -> str:
+        """Its name."""
+        return "fleetrun"
+
+    @property
+    def group_name(self) -> str:
+        """What torch.distributed calls it; native code finds it by this name."""
+        return self._name
+
+    def _get_backend(self, device: torch.device) -> Any:
+        """What makes the calls on tensors of a device: this."""
+        return self
+
+    # ---- calls of all ranks ----
+
+    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        """Each tensor = the ranks' tensors reduced."""
+        operation = _operation(opts, "all_reduce")
+        return self._each(tensors, lambda each: self._reduced(each, operation))
+
+    def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        """As allreduce."""
+        return self.allreduce(tensors, opts)
+
+    def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Any:
+        """Each tensor = that of opts.rootRank."""
+        root = opts.rootRank
+
+        def start(tensor, sync):
+            flat = _bytes(tensor)
+            values = view(flat)
+            call = _native.Call(_KIND.broadcast, values, values, values.count, root=root)
+            return self._start(call, sync, lambda: _put(tensor, flat))
+
+        return self._each(tensors, lambda each: (each, start))
+
+    def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Any:
+        """On opts.rootRank each tensor = the ranks' tensors reduced."""
+        operation, root = _operation(opts, "reduce"), opts.rootRank
+
+        def start(tensor, sync):
+            flat = _contiguous(tensor)
+            values = view(flat)
+            call = _native.Call(
+                _KIND.reduce, values, values, values.count, calls._operation(operation, tensor), root
+            )
+            return self._start(call, sync, lambda: _put(tensor, flat))
+
+        return self._each(tensors, lambda each: (each, start))
+
+    def _reduced(self, tensor, operation):
+        def start(tensor, sync):
+            flat = _contiguous(tensor)
+            task = calls.all_reduce(flat, operation, self._group, sync)
+            return task, lambda: _put(tensor, flat)
+
+        return tensor, start
+
+    def allgather(
+        self, output_tensors: list[Any], input_tensors: list[torch.Tensor], opts: Any = None
+    ) -> Any:
+        """output_tensors[i][r] = rank r's input_tensors[i]."""
+        works = []
+        for outputs, given in zip(output_tensors, input_tensors):
+            joined = given.new_empty((len(outputs), *given.shape))
+            works.append((given, self._gathering(joined, given, lambda o=outputs, j=joined: _spread(o, j))))
+        return self._each_started(works, [each for outputs in output_tensors for each in outputs])
+
+    def _gathering(self, joined, given, then):
+        def start(_, sync):
+            mine, every = _bytes(given), _bytes(joined)
+            call = _native.Call(_KIND.all_gather, view(mine), view(every), mine.numel())
+
+            def finish():
+                _put(joined, every)
+                then()
+
+            return self._start(call, sync, finish)
+
+        return start
+
+    def _allgather_base(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
+        """output = the ranks' tensors behind each other."""
+        return self._each_started([(given, self._gathering(output, given, lambda: None))], [output])
+
+    all_gather_single = _allgather_base
+
+    def allgather_into_tensor_coalesced(
+        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Any:
+        """As _allgather_base, for several."""
+        works = [(given, self._gathering(out, given, lambda: None)) for out, given in zip(outputs, inputs)]
+        return self._each_started(works, outputs)
+
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+
+    def _reduce_scatter_base(self, output: torch.Tensor, given: torch.Tensor, opts: Any = None) -> Any:
+        """output = this rank's part of the ranks' tensors, which lie behind each other, reduced."""
+        return self.reduce_scatter_tensor_coalesced([output], [given], opts)
+
+    reduce_scatter_single = _reduce_scatter_base
+
+    def reduce_scatter_tensor_coalesced(
+        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
+    ) -> Any:
+        """As _reduce_scatter_base, for several."""
+        operation = _operation(opts, "reduce_scatter")
+        works = [(out, self._scattering(out, given, operation)) for out, given in zip(outputs, inputs)]
+        return self._each_started(works, outputs)
+
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+
+    def reduce_scatter(self, outputs: list[torch.Tensor], inputs: list[Any], opts: Any = None) -> Any:
+        """outputs[i] = the ranks' inputs[i][this rank] reduced."""
+        joined = [torch.cat([part.reshape(-1) for part in parts]) for parts in inputs]
+        return self.reduce_scatter_tensor_coalesced(outputs, joined, opts)
+
+    def _scattering(self, output, given, operation):
+        def start(_, sync):
+            share, whole = _contiguous(output), _contiguous(given)
+            target = view(share)
+            call = _native.Call(
+                _KIND.reduce_scatter,
+                view(whole),
+                target,
+                target.count,
+                calls._operation(operation, output),
+            )
+            return self._start(call, sync, lambda: (_put(output, share), whole))
+
+        return start
+
+    def alltoall_base(
+        self,
+        output: torch.Tensor,
+        given: torch.Tensor,
+        output_split_sizes: list[int],
+        input_split_sizes: list[int],
+        opts: Any = None,
+    ) -> Any:
+        """Rows of `given` go to the ranks, theirs come into output."""
+        ranks = self._group.nranks
+        width = [_row_bytes(each) for each in (output, given)]
+        got = [rows * width[0] for rows in output_split_sizes or _even(output, ranks)]
+        sent = [rows * width[1] for rows in input_split_sizes or _even(given, ranks)]
+        return self._exchange(given, output, got, sent, lambda: None, [output])
+
+    all_to_all_single = alltoall_base
+
+    def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None) -> Any:
+        """outputs[r] = rank r's inputs[this rank]."""
+        given = torch.cat([_bytes(each) for each in inputs])
+        got = [each.numel() * each.element_size() for each in outputs]
+        taken = torch.empty(sum(got), dtype=torch.uint8)
+        sent = [each.numel() * each.element_size() for each in inputs]
+        return self._exchange(given, taken, got, sent, lambda: _cut(taken, got, outputs), outputs)
+
+    def gather(self, outputs: list[Any], inputs: list[torch.Tensor], opts: Any) -> Any:
+        """On opts.rootRank: outputs[0][r] = rank r's inputs[0]."""
+        is_root, ranks = opts.rootRank == self.rank(), self._group.nranks
+        size = inputs[0].numel() * inputs[0].element_size()
+        got = [size if is_root else 0] * ranks
+        sent = [size if rank == opts.rootRank else 0 for rank in range(ranks)]
+        taken = torch.empty(sum(got), dtype=torch.uint8)
+        into = outputs[0] if is_root else []
+        return self._exchange(inputs[0], taken, got, sent, lambda: _cut(taken, got, into), into)
+
+    def scatter(self, outputs: list[torch.Tensor], inputs: list[Any], opts: Any) -> Any:
+        """outputs[0] = opts.rootRank's inputs[0][this rank]."""
+        is_root, ranks = opts.rootRank == self.rank(), self._group.nranks
+        size = outputs[0].numel() * outputs[0].element_size()
+        parts = [_bytes(each) for each in inputs[0]] if is_root else []
+        given = torch.cat(parts) if parts else torch.empty(0, dtype=torch.uint8)
+        got = [size if rank == opts.rootRank else 0 for rank in range(ranks)]
+        return self._exchange(
+            given, outputs[0], got, [size if is_root else 0] * ranks, lambda: None, [outputs[0]]
+        )
+
+    def _exchange(self, given, taken, got, sent, then, results):
+        def start(_, sync):
+            mine, theirs = _bytes(given), _bytes(taken)
+            call = _native.Call(_KIND.all_to_all, view(mine), view(theirs), counts=got, send_counts=sent)
+
+            def finish():
+                _put(taken, theirs)
+                then()
+                return mine
+
+            return self._start(call, sync, finish)
+
+        return self._each_started([(given, start)], results)
+
+    def barrier(self, opts: Any = None) -> Any:
+        """Returns when all ranks have called it."""
+        calls.barrier(self._group)
+        return _done([])
+
+    # ---- messages ----
+
+    def send(self, tensors: list[torch.Tensor], dstRank: int, tag: int = 0) -> Any:
+        """Gives a tensor to a rank of the group."""
+        _refuse_tag(tag)
+        flat = _bytes(tensors[0])
+        task = messages.isend(flat, self._group.ranks[dstRank], self._group)
+        return self._message(task, lambda: flat)
+
+    def recv(self, tensors: list[torch.Tensor], srcRank: int, tag: int = 0) -> Any:
+        """A tensor = what a rank of the group sends."""
+        _refuse_tag(tag)
+        flat = _bytes(tensors[0])
+        task = messages.irecv(flat, self._group.ranks[srcRank], self._group)
+        return self._message(task, lambda: _put(tensors[0], flat))
+
+    def _message(self, task, then):
+        """Messages end in any order: each has a thread that waits for it."""
+        future: torch.futures.Future = torch.futures.Future()
+        threading.Thread(target=_end, args=(task, then, future), daemon=True).start()
+        return _create_work_from_future(future)
+
+    # ---- how calls are started ----
+
+    def _start(self, call, sync, then):
+        return calls._call(self._group, sync, call), then
+
+    def _each(self, tensors: Iterable[torch.Tensor], started: Callable[[Any], Any]) -> Any:
+        tensors = list(tensors)
+        return self._each_started([started(each) for each in tensors], tensors)
+
+    def _each_started(self, works: Sequence[tuple[torch.Tensor, Any]], results: list[torch.Tensor]) -> Any:
+        """One work for calls of (a tensor, a function that starts the call, or makes it)."""
+        sync = sum(tensor.numel() * tensor.element_size() for tensor, _ in works) <= _SMALL_BYTES
+        with torch.no_grad():
+            tasks = [start(tensor, sync) for tensor, start in works]
+        if sync:
+            for task, then in tasks:
+                _ended(task, then)
+            return _done(results)
+        futures: list[torch.futures.Future] = []
+        for task, then in tasks:
+            futures.append(torch.futures.Future())
+            self._ends.add(task, then, futures[-1])
+        last = futures[-1] if len(futures) == 1 else torch.futures.collect_all(futures)
+        return _create_work_from_future(last.then(lambda ended: _checked(ended, results)))
+
+
+def _checked(ended, results):
+    value = ended.value()
+    if isinstance(value, list):
+        for each in value:
+            if isinstance(each, torch.futures.Future):
+                each.value()
+    return results
+
+
+def _ended(task, then):
+    task.wait()
+    with torch.no_grad():
+        then()
+
+
+def _done(results):
+    future: torch.futures.Future = torch.futures.Future()
+    future.set_result(results)
+    return _create_work_from_future(future)
+
+
+def _operation(opts, name):
+    """A ReduceOp of ours for that of a call's options."""
+    op = torch_distributed.ReduceOp.SUM if opts is None else opts.reduceOp
+    for kind in _OPERATIONS:
+        if op == getattr(torch_distributed.ReduceOp, kind):
+            return getattr(calls.ReduceOp, "PROD" if kind == "PRODUCT" else kind)
+    raise Error("config", f"{name} with {op}", f"use {', '.join(_OPERATIONS)}")
+
+
+def _refuse_tag(tag):
+    if tag:
+        raise Error("config", f"a message with tag={tag}", "messages of two ranks keep their order: no tag")
+
+
+def _contiguous(tensor):
+    _check(tensor)
+    return tensor.detach().contiguous()
+
+
+def _bytes(tensor):
+    """A tensor's values as bytes, in one dimension: its own memory where that has no gaps."""
+    return _contiguous(tensor).reshape(-1).view(torch.uint8)
+
+
+def _check(tensor):
+    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        raise Error(
+            "config",
+            f'backend "fleetrun" with a tensor on {tensor.device}, layout {tensor.layout}',
+            "give it dense tensors in the host's memory",
+        )
+
+
+def _put(tensor, flat):
+    """The values of a contiguous copy, back where there are gaps."""
+    if flat.data_ptr() != tensor.data_ptr():
+        with torch.no_grad():
+            values = flat.view(tensor.dtype) if flat.dtype != tensor.dtype else flat
+            tensor.copy_(values.view(tensor.shape))
+
+
+def _spread(outputs, joined):
+    with torch.no_grad():
+        for output, part in zip(outputs, joined):
+            output.copy_(part.view(output.shape))
+
+
+def _cut(taken, sizes, outputs):
+    for part, output in zip(taken.split(sizes), outputs):
+        _put(output, part)
+
+
+def _row_bytes(tensor):
+    return tensor.element_size() * (tensor.numel() // max(tensor.shape[0], 1) if tensor.dim() else 1)
+
+
+def _even(tensor, ranks):
+    if tensor.shape[0] % ranks:
+        raise Error("config", f"all_to_all of {tensor.shape[0]} rows among {ranks} ranks without split sizes")
+    return [tensor.shape[0] // ranks] * ranks
+
+
+# How often groups of a name have been made: torch.distributed starts again after destroy_process_group.
+_made: collections.Counter[str] = collections.Counter()
+
+
+def _create(options: Any, _: Any = None) -> ProcessGroup:
+    """The group that torch.distributed asks for; all of its ranks ask for the same ones in the same order."""
+    ranks = list(options.global_ranks_in_group) or list(range(the_world.size))
+    rank = options.group_rank
+    if the_world.rank != ranks[rank]:
+        raise Error(
+            "config",
+            f"torch.distributed says that this is rank {ranks[rank]} of the job, and the environment says "
+            f"{the_world.rank}",
+            'take rank and world size from the environment: init_process_group("fleetrun")',
+        )
+    seconds = options.timeout if isinstance(options.timeout, datetime.timedelta) else None
+    within = {} if seconds is None else {"call_within": seconds.total_seconds()}
+    name = f"torch/{options.group_id}/{'-'.join(map(str, ranks))}"
+    _made[name] += 1
+    name = f"{name}/{_made[name]}"
+    group = Group(the_world.join(), name, ranks, within)
+    return ProcessGroup(rank, len(ranks), group, options.group_id)
+
+
+def register() -> None:
+    """Makes "fleetrun" a backend of torch.distributed. Throws: Error(config) where PyTorch is too old."""
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < _OLDEST:
+        raise Error(
+            "config",
+            f'backend "fleetrun" with PyTorch {torch.__version__}, which is older than 2.6',
+            "use a newer PyTorch, or backend gloo",
+        )
+    if "FLEETRUN" not in torch_distributed.Backend._plugins:
+        torch_distributed.Backend.register_backend("fleetrun", _create, extended_api=True, devices=["cpu"])
+
+
+register()

@@ -1,0 +1,67 @@
+"""Backend "fleetrun" of torch.distributed: the same bits as gloo between two ranks (torch_backend_cases.py)."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from torch_python import clean_environment
+
+FLEETRUN = pathlib.Path(sys.executable).parent / "fleetrun"
+OLDEST = (2, 6)
+DEADLINE = 300
+
+
+@pytest.fixture(scope="session")
+def version(torch_python):
+    """PyTorch's, as numbers."""
+    python, more = torch_python
+    said = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], env=clean_environment(**more),
+                          text=True, capture_output=True, check=True, timeout=DEADLINE).stdout
+    return tuple(int(part) for part in said.split("+")[0].split(".")[:2])
+
+
+def job(torch_python, folder, script):
+    python, more = torch_python
+    done = subprocess.run([FLEETRUN, "--nproc_per_node=2", f"--python={python}", *script], cwd=folder, text=True,
+                          env=clean_environment(**more, FLEETRUN_COLLECTIVE_TIMEOUT="30"), capture_output=True,
+                          timeout=DEADLINE, stdin=subprocess.DEVNULL)
+    return done, [(folder / "log" / f"workerlog.{rank}").read_text() for rank in range(2)]
+
+
+def test_ddp_fsdp2_and_dtensor_are_bit_for_bit_as_over_gloo(torch_python, version, tmp_path):
+    if version < OLDEST:
+        pytest.skip(f"PyTorch {version} has not all that is compared; the backend asks for {OLDEST}")
+    (tmp_path / "again").mkdir()
+    done, logs = job(torch_python, tmp_path, [pathlib.Path(__file__).with_name("torch_backend_cases.py"), tmp_path])
+    assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
+    for log in logs:
+        assert all(f"ok {part}" in log for part in ("every_call", "ddp", "fsdp2", "dtensor")) and "done" in log
+
+
+def test_what_it_has_not_is_refused_in_words(torch_python, version, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("""
+import torch
+import torch.distributed as td
+try:
+    import fleetrun.distributed.torch_backend
+except RuntimeError as error:
+    print(error.kind, error.what)
+    raise SystemExit
+td.init_process_group("fleetrun")
+for call in (lambda: td.all_reduce(torch.ones(2, dtype=torch.int64), td.ReduceOp.BAND),
+             lambda: td.send(torch.ones(2), dst=1 - td.get_rank(), tag=3)):
+    try:
+        call()
+    except RuntimeError as error:
+        print(error)
+td.destroy_process_group()
+""", encoding="utf-8")
+    done, logs = job(torch_python, tmp_path, [script])
+    assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
+    for log in logs:
+        if version < OLDEST:
+            assert "backend \"fleetrun\" with PyTorch" in log, log
+        else:
+            assert "all_reduce with" in log and "a message with tag=3" in log, log
