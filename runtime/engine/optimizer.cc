@@ -38,7 +38,8 @@ std::string add_state(Program& main, Program& startup, const Variable& like, con
 /// Appends operators between the backward ones and the updates.
 class GradientClipping {
  public:
-  GradientClipping(Program& main, const OptimizerConfig& config) : main_(main), config_(config) {}
+  GradientClipping(Program& main, const OptimizerConfig& config, const std::string& role)
+      : main_(main), config_(config), role_(role) {}
 
   void take(ParameterGradient& gradient) {
     using enum OptimizerConfig::Clip;
@@ -90,12 +91,13 @@ class GradientClipping {
   }
 
   void append(Operator op) {
-    op.attributes[std::string(kRoleAttribute)] = std::string("backward");
+    op.attributes[std::string(kRoleAttribute)] = role_;
     main_.append(std::move(op));
   }
 
   Program& main_;
   const OptimizerConfig& config_;
+  const std::string& role_;
   std::vector<ParameterGradient*> taken_;
   std::vector<std::string> squares_;
 };
@@ -116,6 +118,12 @@ std::string_view to_string(OptimizerConfig::Kind kind) noexcept {
       return "ftrl";
     case OptimizerConfig::Kind::rmsprop:
       return "rmsprop";
+    case OptimizerConfig::Kind::adamax:
+      return "adamax";
+    case OptimizerConfig::Kind::adadelta:
+      return "adadelta";
+    case OptimizerConfig::Kind::lamb:
+      return "lamb";
   }
   return "unknown";
 }
@@ -123,6 +131,8 @@ std::string_view to_string(OptimizerConfig::Kind kind) noexcept {
 OptimizerConfig config_of(const OptimizerConfig& config, const std::string& parameter) {
   OptimizerConfig result = config;
   result.own.clear();
+  if (result.undecayed.contains(parameter)) result.own_decay = 0.0;
+  result.undecayed.clear();
   const auto found = config.own.find(parameter);
   if (found == config.own.end()) return result;
   result.learning_rate *= found->second.rate_factor;
@@ -134,7 +144,7 @@ OptimizerConfig config_of(const OptimizerConfig& config, const std::string& para
 
 void decay_all_rows(Program& main, const OptimizerConfig& config) {
   for (Operator& op : main.operators()) {
-    if (op.type == "embedding" && config_of(config, op.inputs[0]).has_decay())
+    if (op.type == "embedding" && config_of(config, op.inputs[0]).takes_all_rows())
       op.attributes["is_sparse"] = false;
   }
 }
@@ -162,11 +172,19 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
                    {"l1_decay", config.l1_decay},
                    {"l2_decay", config.l2_decay},
                    {"lazy_rows", config.lazy_rows},
+                   {"own_decay", config.own_decay},
+                   {"always_adapts", config.always_adapts},
                    {std::string(kRoleAttribute), std::string("update")}};
   const auto add = [&](const Variable& like, const char* suffix, double value) {
     const std::string state = add_state(main, startup, like, suffix, value);
     op.inputs.push_back(state);
     op.outputs.push_back(state);
+  };
+  const auto add_step = [&] {
+    Variable step = parameter;
+    step.type = DataType::int64;
+    step.shape = {1};
+    add(step, "_step_0", 0.0);
   };
   switch (config.kind) {
     case sgd:
@@ -186,22 +204,29 @@ void append_update(Program& main, Program& startup, const ParameterGradient& gra
       add(parameter, "_momentum_0", 0.0);
       add(parameter, "_mean_grad_0", 0.0);
       break;
-    case adam: {
+    case adam:
+    case lamb:
       add(parameter, "_moment1_0", 0.0);
       add(parameter, "_moment2_0", 0.0);
-      Variable step = parameter;
-      step.type = DataType::int64;
-      step.shape = {1};
-      add(step, "_step_0", 0.0);
+      add_step();
       break;
-    }
+    case adamax:
+      add(parameter, "_moment_0", 0.0);
+      add(parameter, "_inf_norm_0", 0.0);
+      add_step();
+      break;
+    case adadelta:
+      add(parameter, "__avg_squared_grad_0", 0.0);
+      add(parameter, "__avg_squared_update_0", 0.0);
+      break;
   }
   main.append(std::move(op));
 }
 
-void append_clip(Program& main, std::vector<ParameterGradient>& gradients, const OptimizerConfig& config) {
+void append_clip(Program& main, std::vector<ParameterGradient>& gradients, const OptimizerConfig& config,
+                 const std::string& role) {
   if (config.clip_kind == OptimizerConfig::Clip::none) return;
-  GradientClipping clipping(main, config);
+  GradientClipping clipping(main, config, role);
   for (ParameterGradient& gradient : gradients) {
     const auto own = config.own.find(gradient.parameter);
     if (own == config.own.end() || own->second.is_clipped) clipping.take(gradient);

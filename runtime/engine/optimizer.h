@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +15,12 @@ namespace fleetrun::engine {
 /// Formulas, g being the gradient with its decay: sgd w -= lr*g; momentum v = momentum*v + g, w -= lr*v
 /// (nesterov: lr*(g + momentum*v)); adagrad m += g*g, w -= lr*g/(sqrt(m)+epsilon); adam bias-corrected, as in
 /// its paper; rmsprop s = rho*s + (1-rho)*g*g, v = momentum*v + lr*g/sqrt(s+epsilon), w -= v (centered: m =
-/// rho*m + (1-rho)*g, with s - m*m instead of s), without a table's equal; ftrl
+/// rho*m + (1-rho)*g, with s - m*m instead of s); adamax, adadelta and lamb as
+/// runtime/engine/operators/update_operators.cc says, without a table's equal, as rmsprop; ftrl
 /// n += g*g, z += g - (n_new^-p - n_old^-p)/lr*w, w = |z| <= l1 ? 0 : (sign(z)*l1 - z)/(n_new^-p/lr + 2*l2)
 /// with p = learning_rate_power.
 struct OptimizerConfig {
-  enum class Kind { sgd, adagrad, adam, momentum, ftrl, rmsprop };
+  enum class Kind { sgd, adagrad, adam, momentum, ftrl, rmsprop, adamax, adadelta, lamb };
   Kind kind = Kind::sgd;
   double learning_rate = 0.001;
   double beta1 = 0.9;
@@ -28,6 +30,12 @@ struct OptimizerConfig {
   double initial_accumulator = 0.0;
   /// adam over row gradients: only the rows of the batch are touched.
   bool lazy_rows = false;
+  /// adam: w -= lr * own_decay * w before the step (AdamW), which no table has. lamb: its decay.
+  double own_decay = 0.0;
+  /// Parameters without own_decay.
+  std::set<std::string> undecayed = {};
+  /// lamb adapts the steps of parameters without decay too.
+  bool always_adapts = false;
   /// adam in dense tables follows the rule adam_d2sum (ps/base/table_config.h).
   bool adam_d2sum = false;
   double momentum = 0.9;
@@ -63,6 +71,11 @@ struct OptimizerConfig {
   std::map<std::string, Own> own = {};
 
   bool has_decay() const noexcept { return l1_decay != 0.0 || l2_decay != 0.0; }
+  /// Whether a row without a gradient moves in every step, or the step needs all rows.
+  bool takes_all_rows() const noexcept {
+    return has_decay() || own_decay != 0.0 || kind == Kind::adamax || kind == Kind::adadelta ||
+           kind == Kind::lamb;
+  }
   bool operator==(const OptimizerConfig&) const = default;
 };
 
@@ -71,13 +84,16 @@ std::string_view to_string(OptimizerConfig::Kind kind) noexcept;
 /// The configuration of one parameter: its own rate and decays put in, `own` empty.
 OptimizerConfig config_of(const OptimizerConfig& config, const std::string& parameter);
 
-/// An `embedding` with is_sparse whose parameter decays becomes one with a dense gradient, since every row of
-/// it changes in every step. For training in one process; before the backward operators.
+/// An `embedding` with is_sparse whose parameter's optimizer takes_all_rows becomes one with a dense
+/// gradient. For training in one process; before the backward operators.
 void decay_all_rows(Program& main, const OptimizerConfig& config);
 
 /// Appends the operators that clip `gradients`, which name the clipped ones afterwards. Throws: Error(config)
 /// for rows that are to be clipped by value.
-void append_clip(Program& main, std::vector<ParameterGradient>& gradients, const OptimizerConfig& config);
+/// role: "update" where these clip what replicas and ranks have averaged, "backward" where each clips what it
+/// sends to tables.
+void append_clip(Program& main, std::vector<ParameterGradient>& gradients, const OptimizerConfig& config,
+                 const std::string& role = "update");
 
 /// Appends the update operator of one parameter to `main`, and the initial values of its state to `startup`.
 void append_update(Program& main, Program& startup, const ParameterGradient& gradient,

@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::string_view kKeys = "@KEYS";
 
+/// Whose gradient `gradient` is, which `op` reads: of one that is clipped first its name says so.
+std::string parameter_of(const Program& program, const Operator& op, const std::string& gradient) {
+  const std::string parameter = gradient.substr(0, gradient.find("@GRAD"));
+  return program.has_variable(parameter) ? parameter : op.inputs.at(0);
+}
+
 }  // namespace
 
 std::vector<StepGradient> gradients_of(const Program& program) {
@@ -29,9 +35,9 @@ std::vector<StepGradient> gradients_of(const Program& program) {
     for (const std::string& input : op.inputs) {
       const bool computed = !input.empty() && writers.contains(input) && !program.variable(input).persistable;
       if (!computed || input.ends_with(kKeys) || !found.insert(input).second) continue;
-      const auto count = engine::count(program.variable(op.inputs[0]).shape);
       StepGradient& gradient = gradients.emplace_back();
-      gradient.parameter = op.inputs[0];
+      gradient.parameter = parameter_of(program, op, input);
+      const auto count = engine::count(program.variable(gradient.parameter).shape);
       gradient.name = input;
       if (program.has_variable(input + std::string(kKeys))) gradient.keys_name = input + std::string(kKeys);
       gradient.count = static_cast<std::size_t>(count);

@@ -49,7 +49,10 @@ void bind_plan(py::module_& module) {
       .value("adam", OptimizerConfig::Kind::adam)
       .value("momentum", OptimizerConfig::Kind::momentum)
       .value("ftrl", OptimizerConfig::Kind::ftrl)
-      .value("rmsprop", OptimizerConfig::Kind::rmsprop);
+      .value("rmsprop", OptimizerConfig::Kind::rmsprop)
+      .value("adamax", OptimizerConfig::Kind::adamax)
+      .value("adadelta", OptimizerConfig::Kind::adadelta)
+      .value("lamb", OptimizerConfig::Kind::lamb);
   py::enum_<OptimizerConfig::Clip>(config, "Clip")
       .value("value", OptimizerConfig::Clip::value)
       .value("norm", OptimizerConfig::Clip::norm)
@@ -62,6 +65,9 @@ void bind_plan(py::module_& module) {
       .def_readwrite("epsilon", &OptimizerConfig::epsilon)
       .def_readwrite("initial_accumulator", &OptimizerConfig::initial_accumulator)
       .def_readwrite("lazy_rows", &OptimizerConfig::lazy_rows)
+      .def_readwrite("own_decay", &OptimizerConfig::own_decay)
+      .def_readwrite("undecayed", &OptimizerConfig::undecayed)
+      .def_readwrite("always_adapts", &OptimizerConfig::always_adapts)
       .def_readwrite("adam_d2sum", &OptimizerConfig::adam_d2sum)
       .def_readwrite("momentum", &OptimizerConfig::momentum)
       .def_readwrite("nesterov", &OptimizerConfig::nesterov)

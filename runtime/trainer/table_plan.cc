@@ -72,6 +72,9 @@ ps::UpdateRule::Kind kind_of(OptimizerConfig::Kind kind) {
     case OptimizerConfig::Kind::ftrl:
       return ps::UpdateRule::Kind::ftrl;
     case OptimizerConfig::Kind::rmsprop:
+    case OptimizerConfig::Kind::adamax:
+    case OptimizerConfig::Kind::adadelta:
+    case OptimizerConfig::Kind::lamb:
       break;
   }
   throw Error(ErrorKind::config, "no table is trained by " + std::string(engine::to_string(kind)),
@@ -83,6 +86,11 @@ ps::UpdateRule rule_of(const OptimizerConfig& shared, const std::string& paramet
   const OptimizerConfig config = engine::config_of(shared, parameter);
   ps::UpdateRule rule;
   rule.kind = kind_of(config.kind);
+  if (config.own_decay != 0.0) {
+    throw Error(ErrorKind::config,
+                "no table has a decay apart from the gradient, as AdamW's of '" + parameter + "'",
+                "use Adam with weight_decay=paddle.regularizer.L2Decay(…), which adds it to the gradient");
+  }
   rule.learning_rate = static_cast<float>(config.learning_rate);
   rule.beta1 = static_cast<float>(config.beta1);
   rule.beta2 = static_cast<float>(config.beta2);
@@ -236,7 +244,8 @@ TablePlan distribute(Program& main, Program& startup, const std::string& loss, c
   check_choices(main, choices, sparse);
   mark_lookups(main, choices);
   auto gradients = engine::append_backward(main, loss);
-  engine::append_clip(main, gradients, config);
+  const bool averaged = placement == Placement::one_process && sparse.empty();
+  engine::append_clip(main, gradients, config, averaged ? "update" : "backward");
 
   std::map<std::string, TablePlan::Entry> entries;
   for (const auto& [parameter, width] : sparse) {

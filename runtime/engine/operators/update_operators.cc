@@ -16,6 +16,14 @@
 //   rmsprop  (…, MeanSquare, Velocity, Mean) -> Parameter, MeanSquare, Velocity, Mean: s = rho·s +
 //            (1-rho)·g², v = momentum·v + lr·g/sqrt(s + epsilon), w -= v;
 //            centered: m = rho·m + (1-rho)·g, s - m² instead of s
+//   adamax   (…, Moment, Norm, Step) -> Parameter, Moment, Norm, Step: m = β1·m + (1-β1)·g,
+//            u = max(|g|, β2·u + epsilon), w -= lr/(1-β1^t)·m/u
+//   adadelta (…, Squares, Updates) -> Parameter, Squares, Updates: s = rho·s + (1-rho)·g²,
+//            d = sqrt((u + epsilon)/(s + epsilon))·g, u = rho·u + (1-rho)·d², w -= lr·d
+//   lamb     (…, Moment1, Moment2, Step) -> Parameter, Moment1, Moment2, Step: m and v as adam's,
+//            r = m/(1-β1^t)/(sqrt(v/(1-β2^t)) + epsilon) + own_decay·w, w -= lr·|w|/|r|·r (lr·r where a
+//            norm is 0, or there is neither own_decay nor always_adapts). You et al. 2020
+//   own_decay of adam: w -= lr·own_decay·w before (Loshchilov and Hutter 2019)
 //   learning_rate, rho, centered, beta1, beta2, epsilon, momentum, nesterov, l1, l2, learning_rate_power,
 //   lazy_rows = false,
 //   l1_decay = l2_decay = 0 (g += l1_decay·sign(w) + l2_decay·w).
@@ -28,6 +36,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <string_view>
+#include <vector>
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
@@ -40,10 +51,10 @@ namespace {
 
 void infer_update(Inference& inference) {
   const Operator& op = inference.op();
-  const std::size_t states = op.type == "adam" || op.type == "rmsprop"       ? 3
-                             : op.type == "ftrl"                             ? 2
-                             : op.type == "adagrad" || op.type == "momentum" ? 1
-                                                                             : 0;
+  static const std::map<std::string_view, std::size_t> kStates = {
+      {"sgd", 0},     {"adagrad", 1}, {"momentum", 1}, {"ftrl", 2}, {"adadelta", 2},
+      {"rmsprop", 3}, {"adam", 3},    {"adamax", 3},   {"lamb", 3}};
+  const std::size_t states = kStates.at(op.type);
   inference.expect_inputs(4 + states, 4 + states);
   inference.expect_outputs(1 + states, 1 + states);
   inference.expect_type(0, DataType::float32);
@@ -54,7 +65,7 @@ void infer_update(Inference& inference) {
 }
 
 struct Rule {
-  float learning_rate, beta1, beta2, epsilon, momentum, rho, l1, l2, power, l1_decay, l2_decay;
+  float learning_rate, beta1, beta2, epsilon, momentum, rho, l1, l2, power, l1_decay, l2_decay, own_decay;
   bool nesterov, centered;
   /// A schedule's factor of the learning rate; nullptr for none.
   const Tensor* scheduled;
@@ -71,6 +82,7 @@ struct Rule {
         power(number(p.op, "learning_rate_power", -0.5)),
         l1_decay(number(p.op, "l1_decay", 0.0)),
         l2_decay(number(p.op, "l2_decay", 0.0)),
+        own_decay(number(p.op, "own_decay", 0.0)),
         nesterov(attribute(p.op, "nesterov", false)),
         centered(attribute(p.op, "centered", false)),
         scheduled(p.input(3)) {}
@@ -166,6 +178,55 @@ void ftrl_step(const Rule& rule, float* w, const float* g, float* squared, float
   });
 }
 
+void adadelta_step(const Rule& rule, float* w, const float* g, float* squares, float* updates,
+                   std::size_t size) {
+  const float rate = rule.learning_rate, rho = rule.rho, epsilon = rule.epsilon;
+  for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
+    squares[i] = rho * squares[i] + (1.0f - rho) * gradient * gradient;
+    const float update = std::sqrt((updates[i] + epsilon) / (squares[i] + epsilon)) * gradient;
+    updates[i] = rho * updates[i] + (1.0f - rho) * update * update;
+    w[i] -= rate * update;
+  });
+}
+
+/// 1 - β^step.
+float left_of(float beta, std::int64_t step) {
+  return static_cast<float>(1.0 - std::pow(static_cast<double>(beta), static_cast<double>(step)));
+}
+
+void adamax_step(const Rule& rule, std::int64_t step, float* w, const float* g, float* moment, float* norm,
+                 std::size_t size) {
+  const float rate = rule.learning_rate / left_of(rule.beta1, step);
+  const float b1 = rule.beta1, b2 = rule.beta2, epsilon = rule.epsilon;
+  for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
+    moment[i] = b1 * moment[i] + (1.0f - b1) * gradient;
+    norm[i] = std::max(std::abs(gradient), b2 * norm[i] + epsilon);
+    w[i] -= rate * (moment[i] / norm[i]);
+  });
+}
+
+double norm_of(const float* values, std::size_t size) {
+  double squares = 0.0;
+  for (std::size_t i = 0; i < size; ++i) squares += static_cast<double>(values[i]) * values[i];
+  return std::sqrt(squares);
+}
+
+/// `ratio` is scratch of `size`.
+void lamb_step(const Rule& rule, std::int64_t step, bool adapts, float* w, const float* g, float* m, float* v,
+               float* ratio, std::size_t size) {
+  const float b1 = rule.beta1, b2 = rule.beta2, epsilon = rule.epsilon, decay = rule.own_decay;
+  const float left1 = left_of(b1, step), left2 = left_of(b2, step);
+  for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
+    m[i] = b1 * m[i] + (1.0f - b1) * gradient;
+    v[i] = b2 * v[i] + (1.0f - b2) * gradient * gradient;
+    ratio[i] = m[i] / left1 / (std::sqrt(v[i] / left2) + epsilon) + decay * w[i];
+  });
+  float rate = rule.learning_rate;
+  const double of_w = norm_of(w, size), of_ratio = norm_of(ratio, size);
+  if ((decay > 0.0f || adapts) && of_w > 0.0 && of_ratio > 0.0) rate *= static_cast<float>(of_w / of_ratio);
+  for (std::size_t i = 0; i < size; ++i) w[i] -= rate * ratio[i];
+}
+
 /// The step's factors of bias correction.
 struct AdamStep {
   Rule rule;
@@ -181,6 +242,14 @@ struct AdamStep {
 
   void apply(float* w, const float* g, float* m, float* v, std::size_t size) const {
     const float b1 = rule.beta1, b2 = rule.beta2, by = rate, add = epsilon;
+    if (rule.own_decay != 0.0f) {
+      const float keep = 1.0f - rule.learning_rate * rule.own_decay;
+      return for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
+        m[i] = b1 * m[i] + (1.0f - b1) * gradient;
+        v[i] = b2 * v[i] + (1.0f - b2) * gradient * gradient;
+        w[i] = keep * w[i] - by * m[i] / (std::sqrt(v[i]) + add);
+      });
+    }
     for_gradients(rule, w, g, size, [=](std::size_t i, float gradient) {
       m[i] = b1 * m[i] + (1.0f - b1) * gradient;
       v[i] = b2 * v[i] + (1.0f - b2) * gradient * gradient;
@@ -314,13 +383,54 @@ Kernel prepare_adam(const Preparation& p) {
   };
 }
 
+Kernel prepare_adadelta(const Preparation& p) {
+  return [stepped = Stepped(p, true), squares = p.output(1), updates = p.output(2),
+          prepared = Rule(p)]() mutable {
+    stepped.run([&, rule = prepared.now()](std::size_t at, const float* g, std::size_t size) {
+      adadelta_step(rule, data_of(stepped.parameter) + at, g, data_of(squares) + at, data_of(updates) + at,
+                    size);
+    });
+  };
+}
+
+Kernel prepare_adamax(const Preparation& p) {
+  return [stepped = Stepped(p, true), moment = p.output(1), norm = p.output(2), steps = p.output(3),
+          prepared = Rule(p)]() mutable {
+    const std::int64_t now = ++steps->values<std::int64_t>()[0];
+    stepped.run([&, rule = prepared.now()](std::size_t at, const float* g, std::size_t size) {
+      adamax_step(rule, now, data_of(stepped.parameter) + at, g, data_of(moment) + at, data_of(norm) + at,
+                  size);
+    });
+  };
+}
+
+Kernel prepare_lamb(const Preparation& p) {
+  return [stepped = Stepped(p, true), first = p.output(1), second = p.output(2), steps = p.output(3),
+          prepared = Rule(p), adapts = attribute(p.op, "always_adapts", false),
+          ratio = std::vector<float>()]() mutable {
+    if (stepped.keys != nullptr) fail(*stepped.op, "its step needs the gradients of all rows");
+    const std::int64_t now = ++steps->values<std::int64_t>()[0];
+    ratio.resize(stepped.parameter->size());
+    stepped.run([&, rule = prepared.now()](std::size_t, const float* g, std::size_t size) {
+      lamb_step(rule, now, adapts, data_of(stepped.parameter), g, data_of(first), data_of(second),
+                ratio.data(), size);
+    });
+  };
+}
+
 }  // namespace
 
 std::span<const OperatorDefinition> update_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"sgd", infer_update, prepare_sgd, nullptr},   {"adagrad", infer_update, prepare_adagrad, nullptr},
-      {"adam", infer_update, prepare_adam, nullptr}, {"momentum", infer_update, prepare_momentum, nullptr},
-      {"ftrl", infer_update, prepare_ftrl, nullptr}, {"rmsprop", infer_update, prepare_rmsprop, nullptr},
+      {"sgd", infer_update, prepare_sgd, nullptr},
+      {"adagrad", infer_update, prepare_adagrad, nullptr},
+      {"adam", infer_update, prepare_adam, nullptr},
+      {"momentum", infer_update, prepare_momentum, nullptr},
+      {"ftrl", infer_update, prepare_ftrl, nullptr},
+      {"rmsprop", infer_update, prepare_rmsprop, nullptr},
+      {"adamax", infer_update, prepare_adamax, nullptr},
+      {"adadelta", infer_update, prepare_adadelta, nullptr},
+      {"lamb", infer_update, prepare_lamb, nullptr},
   };
   return all;
 }

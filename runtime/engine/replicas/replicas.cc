@@ -293,7 +293,11 @@ void Replicas::State::find_gradients(const Program& program) {
       if (!gradient.keys_name.empty()) part.keys.push_back(&executor->tensor(gradient.keys_name));
     }
   }
-  owners = owners_of(sizes, options.replicas);
+  // What clips the sums makes values that several updates read.
+  const bool clips = std::ranges::any_of(program.operators(), [&program](const Operator& op) {
+    return is_update(op) && !program.variable(op.outputs.at(0)).persistable;
+  });
+  owners = clips ? std::vector<std::size_t>(sizes.size(), 0) : owners_of(sizes, options.replicas);
 }
 
 void Replicas::State::make_updates(const Program& program, Scope& scope) {

@@ -264,3 +264,33 @@ except paddle.Error as error:
 print("done")
 """, strategy="strategy.localsgd = True", optimizer="Adam(0.05)"), 2).succeeded()
     assert "local SGD with adam: it is for SGD and Momentum" in result.logs[0]
+
+
+@pytest.mark.parametrize("clip", ["ClipGradByGlobalNorm(0.05)", "ClipGradByNorm(0.02)"])
+def test_ranks_clip_the_mean_of_their_gradients(job, clip):
+    """As one process that has both batches: rows and dense gradients."""
+    job(script("""
+start = {p.name: np.array(paddle.static.global_scope().find_var(p.name)) for p in main.all_parameters()}
+rows = [np.array([[3], [5], [5], [2]]), np.array([[5], [7], [1], [3]])]
+ys = [np.array([[0.5], [1.0], [-2.0], [3.0]], "float32"), np.array([[9.0], [-1.0], [2.0], [0.0]], "float32")]
+for step in range(3):
+    exe.run(main, feed={"ids": rows[rank], "y": ys[rank]})
+alike()
+moved = weights()
+alone, startup = paddle.static.Program(), paddle.static.Program()
+with paddle.static.program_guard(alone, startup), paddle.utils.unique_name.guard():
+    ids, y = paddle.static.data("ids", [None, 1], "int64"), paddle.static.data("y", [None, 1])
+    looked_up = paddle.static.nn.embedding(ids, [20, 4], is_sparse=True)
+    hidden = paddle.nn.functional.relu(paddle.nn.Linear(4, 6)(paddle.reshape(looked_up, [-1, 4])))
+    error = paddle.mean(paddle.square(paddle.nn.Linear(6, 1)(hidden) - y))
+    paddle.optimizer.SGD(0.5, grad_clip=paddle.nn.CLIP).minimize(error, startup)
+exe.run(startup)
+for name, value in start.items():
+    paddle.static.global_scope().find_var(name).set(value)
+for step in range(3):
+    exe.run(alone, feed={"ids": np.concatenate(rows), "y": np.concatenate(ys)})
+np.testing.assert_allclose(moved, weights(), rtol=2e-5, atol=1e-6)
+print("done")
+""".replace("CLIP", clip), optimizer=f"SGD(0.5, grad_clip=paddle.nn.{clip})").replace(
+        '"int64", lod_level=1', '"int64"').replace('paddle.static.nn.sequence_pool(rows, "sum")', "rows"),
+        2).succeeded()

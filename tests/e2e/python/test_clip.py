@@ -37,14 +37,33 @@ np.testing.assert_allclose(np.asarray(client.pull_rows(table, [7], 1)).ravel(), 
 """)
 
 
+@pytest.mark.parametrize("clip", ["ClipGradByGlobalNorm(1.0)", "ClipGradByNorm(0.5)",
+                                  "ClipGradByValue(0.25)"])
+def test_replicas_clip_the_mean_of_their_gradients(run, clip):
+    run(HEAD + """
+v = paddle.create_parameter([2, 1], "float32", attr=paddle.ParamAttr(name="v", initializer=zero))
+loss = paddle.mean(paddle.matmul(x, w) * 2.0 - paddle.matmul(x, v))
+paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.{clip}).minimize(loss)
+moved = []
+batch = np.array([[3.0, 0.0], [0.0, 4.0], [-1.0, 2.0], [5.0, 1.0]], "float32")
+for count in (1, 2, 4):
+    exe.run(paddle.static.default_startup_program())
+    program = paddle.static.CompiledProgram(loss.program).with_data_parallel(loss_name=loss.name, places=paddle.static.cpu_places(count))
+    exe.run(program, feed={"x": batch})
+    moved.append([np.array(scope.find_var(name).get_tensor()).ravel() for name in "wv"])
+np.testing.assert_allclose(moved[1:], [moved[0]] * 2, rtol=1e-6)
+assert abs(moved[0][0]).max() > 0
+""".replace("{clip}", clip))
+
+
 @pytest.mark.parametrize("code, told", [
     ("paddle.optimizer.SGD(1.0, grad_clip=0.5)", "paddle.optimizer.SGD(grad_clip=0.5) is not supported"),
     ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByValue(1.0)).minimize(looked_up())",
      "the rows of 'embedding_0.w_0' cannot be clipped by value"),
     ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(0.0)).minimize(loss)",
      "the norm to clip to is not above 0"),
-    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(1.0)).minimize(loss); replicas()",
-     "grad_clip on 2 replicas"),
+    ("paddle.optimizer.SGD(1.0, grad_clip=paddle.nn.ClipGradByNorm(1.0)).minimize(in_table()); replicas()",
+     "grad_clip on 2 replicas of a program with tables"),
     ("paddle.optimizer.RMSProp(1.0).minimize(in_table())", "no table is trained by rmsprop"),
 ])
 def test_what_cannot_be_clipped_is_named(run, code, told):

@@ -47,13 +47,22 @@ def cases():
             "adam_lazy" + suffix: ("Adam", {"learning_rate": 0.1, "lazy_mode": True}, is_sparse),
             "ftrl" + suffix: ("Ftrl", {"learning_rate": 0.1, "l1": 0.05, "l2": 0.1}, is_sparse),
         }
+    made |= {
+        "adamw": ("AdamW", {"learning_rate": 0.1, "weight_decay": 0.2}, False),
+        "adamax": ("Adamax", {"learning_rate": 0.1, "beta1": 0.8}, False),
+        "adadelta": ("Adadelta", {"learning_rate": 0.5, "epsilon": 1e-2, "rho": 0.8}, False),
+        "lamb": ("Lamb", {"learning_rate": 0.1, "lamb_weight_decay": 0.1}, False),
+        "lamb_plain": ("Lamb", {"learning_rate": 0.1, "lamb_weight_decay": 0.0}, False),
+        "lamb_adapting": ("Lamb", {"learning_rate": 0.1, "lamb_weight_decay": 0.0, "always_adapt": True},
+                          False),
+    }
     return {name: case for name, case in made.items() if name not in ("adam_rows", "adam_lazy_rows")}
 
 
 def minimize(loss, kind, arguments):
     """Real Paddle's optimizer of this name; for Ftrl its operator."""
     arguments = dict(arguments)
-    if "weight_decay" in arguments:
+    if isinstance(arguments.get("weight_decay"), list):
         name, coefficient = arguments["weight_decay"]
         arguments["weight_decay"] = getattr(paddle.regularizer, name)(coefficient)
     if kind != "Ftrl":
@@ -112,7 +121,22 @@ SCHEDULES = [
     ["MultiStepDecay", {"learning_rate": 0.5, "milestones": [3, 7], "gamma": 0.8}],
     ["StepDecay", {"learning_rate": 0.5, "step_size": 3, "gamma": 0.8}],
     ["CosineAnnealingDecay", {"learning_rate": 0.5, "T_max": 6, "eta_min": 0.1}],
+    ["CosineAnnealingWarmRestarts", {"learning_rate": 0.5, "T_0": 2, "T_mult": 2, "eta_min": 0.1}],
+    ["CosineAnnealingWarmRestarts", {"learning_rate": 0.5, "T_0": 5}],
+    ["LinearLR", {"learning_rate": 0.5, "total_steps": 6, "start_factor": 0.25, "end_factor": 0.75}],
+    ["OneCycleLR", {"max_learning_rate": 0.5, "total_steps": 14}],
+    ["OneCycleLR", {"max_learning_rate": 0.5, "total_steps": 16, "phase_pct": 0.4, "three_phase": True,
+                    "anneal_strategy": "linear"}],
+    ["CyclicLR", {"base_learning_rate": 0.1, "max_learning_rate": 0.5, "step_size_up": 3,
+                  "step_size_down": 2}],
+    ["CyclicLR", {"base_learning_rate": 0.1, "max_learning_rate": 0.5, "step_size_up": 2,
+                  "mode": "triangular2"}],
+    ["CyclicLR", {"base_learning_rate": 0.1, "max_learning_rate": 0.5, "step_size_up": 2,
+                  "mode": "exp_range", "exp_gamma": 0.9}],
+    ["ReduceOnPlateau", {"learning_rate": 0.5, "patience": 1, "factor": 0.5, "cooldown": 1}],
 ]
+# What ReduceOnPlateau is told, step by step.
+METRICS = [1.0, 0.9, 0.9, 0.9, 0.95, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8]
 
 
 def write(name, values):
@@ -128,9 +152,9 @@ def rates(name, arguments):
     """The first 12 values of a schedule."""
     schedule = getattr(paddle.optimizer.lr, name)(**arguments)
     values = []
-    for _ in range(12):
+    for metric in METRICS:
         values.append(schedule())
-        schedule.step()
+        schedule.step(*([metric] if name == "ReduceOnPlateau" else []))
     return values
 
 

@@ -1,5 +1,6 @@
-"""Gradient clipping: what an optimizer's grad_clip says. Gradients are cut before weight decay is added, and
-on trainers before they are sent to servers. ParamAttr(need_clip=False) leaves a parameter out."""
+"""Gradient clipping: what an optimizer's grad_clip says. Gradients are cut before weight decay is added, on
+trainers before they are sent to servers, and on replicas and collective trainers when they are averaged.
+ParamAttr(need_clip=False) leaves a parameter out."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""paddle.optimizer: SGD, Momentum, Adagrad, Adam, Ftrl and RMSProp; the formulas are those of
+"""paddle.optimizer: SGD, Momentum, Adagrad, Adam and others; the formulas are those of
 runtime/engine/optimizer.h."""
 
 from fleetrun import _lazy
@@ -6,7 +6,10 @@ from fleetrun import _lazy
 __getattr__, __dir__ = _lazy.attach(
     __name__,
     {
-        **_lazy.names("optimizer.optimizers", "Optimizer SGD Momentum Adagrad Adam AdamW Ftrl RMSProp"),
+        **_lazy.names(
+            "optimizer.optimizers",
+            "Optimizer SGD Momentum Adagrad Adam AdamW Adamax Adadelta Lamb Ftrl RMSProp",
+        ),
         "lr": "optimizer.lr",
     },
 )

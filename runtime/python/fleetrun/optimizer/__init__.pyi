@@ -1,5 +1,5 @@
 # Written by scripts/python-stubs.
-"""paddle.optimizer: SGD, Momentum, Adagrad, Adam, Ftrl and RMSProp; the formulas are those of
+"""paddle.optimizer: SGD, Momentum, Adagrad, Adam and others; the formulas are those of
 runtime/engine/optimizer.h."""
 from fleetrun.optimizer.optimizers import Optimizer as Optimizer
 from fleetrun.optimizer.optimizers import SGD as SGD
@@ -7,7 +7,10 @@ from fleetrun.optimizer.optimizers import Momentum as Momentum
 from fleetrun.optimizer.optimizers import Adagrad as Adagrad
 from fleetrun.optimizer.optimizers import Adam as Adam
 from fleetrun.optimizer.optimizers import AdamW as AdamW
+from fleetrun.optimizer.optimizers import Adamax as Adamax
+from fleetrun.optimizer.optimizers import Adadelta as Adadelta
+from fleetrun.optimizer.optimizers import Lamb as Lamb
 from fleetrun.optimizer.optimizers import Ftrl as Ftrl
 from fleetrun.optimizer.optimizers import RMSProp as RMSProp
 from fleetrun.optimizer import lr as lr
-__all__ = ['Optimizer', 'SGD', 'Momentum', 'Adagrad', 'Adam', 'AdamW', 'Ftrl', 'RMSProp', 'lr']
+__all__ = ['Optimizer', 'SGD', 'Momentum', 'Adagrad', 'Adam', 'AdamW', 'Adamax', 'Adadelta', 'Lamb', 'Ftrl', 'RMSProp', 'lr']

@@ -5,14 +5,17 @@ import math
 from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
-from fleetrun._types import Any, Parameter, Program, Sequence, Variable, WeightDecay
+from fleetrun._types import Any, Callable, Parameter, Program, Sequence, Variable, WeightDecay
 from fleetrun.nn import clip
 from fleetrun.nn.clip import Clip
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static.lookups import choices_of
 from fleetrun.static.training import Training, attach
 
-__all__ = ["Adagrad", "Adam", "AdamW", "Ftrl", "Momentum", "Optimizer", "RMSProp", "SGD"]
+__all__ = [
+    "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "Ftrl", "Lamb", "Momentum", "Optimizer", "RMSProp",
+    "SGD",
+]  # fmt: skip
 
 
 class Optimizer:
@@ -281,16 +284,129 @@ class Adam(Optimizer):
         )
 
 
-class AdamW(Optimizer):
-    """Refused: no table applies a decay apart from the gradient. Throws: Error(config)."""
+class AdamW(Adam):
+    """Adam with a decay apart from the gradient: w -= learning_rate * weight_decay * w before each step.
+    apply_decay_param_fun: whether a parameter of this name decays. In one process: no table is trained by
+    it."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise Error(
-            "config",
-            "paddle.optimizer.AdamW: tables have no decay apart from the gradient",
-            "use paddle.optimizer.Adam(…, weight_decay=paddle.regularizer.L2Decay(…)), which adds it to "
-            "the gradient",
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Sequence[Parameter] | None = None,
+        weight_decay: float = 0.01,
+        lr_ratio: Any = None,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        grad_clip: Clip | None = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        refuse("paddle.optimizer.AdamW", lr_ratio=(lr_ratio, None))
+        if isinstance(weight_decay, bool) or not isinstance(weight_decay, (int, float)):
+            raise Error(
+                "config", f"paddle.optimizer.AdamW(weight_decay={weight_decay!r})", "give it as a number"
+            )
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, multi_precision
         )
+        self.config["own_decay"] = float(weight_decay)
+        self._decays = apply_decay_param_fun
+
+    def _native_config(self, main, rate):
+        return _with_decays(super()._native_config(main, rate), main, self._decays)
+
+
+class Adamax(Optimizer):
+    """m = beta1 * m + (1 - beta1) * g; u = max(|g|, beta2 * u + epsilon); w -= learning_rate / (1 - beta1^t)
+    * m / u. In one process: no table is trained by it."""
+
+    kind = "adamax"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Sequence[Parameter] | None = None,
+        weight_decay: float | WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate, weight_decay, grad_clip, {}, beta1=beta1, beta2=beta2, epsilon=epsilon
+        )
+
+
+class Adadelta(Optimizer):
+    """s = rho * s + (1 - rho) * g * g; d = sqrt((u + epsilon) / (s + epsilon)) * g; u = rho * u + (1 - rho) *
+    d * d; w -= learning_rate * d. In one process: no table is trained by it."""
+
+    kind = "adadelta"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        epsilon: float = 1e-06,
+        rho: float = 0.95,
+        parameters: Sequence[Parameter] | None = None,
+        weight_decay: float | WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, weight_decay, grad_clip, {}, rho=rho, epsilon=epsilon)
+
+
+class Lamb(Optimizer):
+    """Adam's step with its decay, scaled by the norm of the parameter over its own norm.
+    exclude_from_weight_decay_fn: whether a parameter does not decay; always_adapt: such a one is scaled too.
+    In one process: no table is trained by it."""
+
+    kind = "lamb"
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        parameters: Sequence[Parameter] | None = None,
+        grad_clip: Clip | None = None,
+        exclude_from_weight_decay_fn: Callable[[Parameter], bool] | None = None,
+        multi_precision: bool = False,
+        always_adapt: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate,
+            None,
+            grad_clip,
+            {"multi_precision": (multi_precision, False)},
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            own_decay=lamb_weight_decay,
+            always_adapts=bool(always_adapt),
+        )
+        self._excludes = exclude_from_weight_decay_fn
+
+    def _native_config(self, main, rate):
+        excludes = self._excludes
+        decays = None if excludes is None else lambda name: not excludes(main.var(name))
+        return _with_decays(super()._native_config(main, rate), main, decays)
+
+
+def _with_decays(config, main, decays):
+    """`config` without the decay of parameters that `decays`, a function of their name, is False for."""
+    if decays is not None:
+        config.undecayed = {
+            parameter.name for parameter in main.all_parameters() if not decays(parameter.name)
+        }
+    return config
 
 
 class Ftrl(Optimizer):

@@ -381,11 +381,11 @@ def _replica_runner(compiled, program, scope):
     tables = training if training is not None and training.plan.tables() else None
     if tables is not None and compiled.replicas == 1:
         return None
-    if training is not None and training.clips and compiled.replicas > 1:
+    if tables is not None and tables.clips:
         raise Error(
             "config",
-            f"grad_clip on {compiled.replicas} replicas: each would clip its own gradients, before their "
-            "mean",
+            f"grad_clip on {compiled.replicas} replicas of a program with tables: each would clip its own "
+            "gradients, before their mean",
             "run one replica (CPU_NUM=1), or leave grad_clip out",
         )
     client = tables.client if tables is not None else None

@@ -2,6 +2,7 @@
 
 #include "runtime/engine/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>
@@ -41,6 +42,7 @@ struct Reference {
         ftrl(g);
         break;
       case Kind::adam:
+        w -= config.learning_rate * config.own_decay * w;
         m = config.beta1 * m + (1 - config.beta1) * g;
         v = config.beta2 * v + (1 - config.beta2) * g * g;
         w -= config.learning_rate * m / (1 - std::pow(config.beta1, step)) /
@@ -51,6 +53,19 @@ struct Reference {
         m = config.centered ? config.rho * m + (1 - config.rho) * g : 0.0;
         v = config.momentum * v + config.learning_rate * g / std::sqrt(s - m * m + config.epsilon);
         w -= v;
+        break;
+      case Kind::adamax:
+        m = config.beta1 * m + (1 - config.beta1) * g;
+        v = std::max(std::abs(g), config.beta2 * v + config.epsilon);
+        w -= config.learning_rate / (1 - std::pow(config.beta1, step)) * m / v;
+        break;
+      case Kind::adadelta:
+        s = config.rho * s + (1 - config.rho) * g * g;
+        m = std::sqrt((v + config.epsilon) / (s + config.epsilon)) * g;
+        v = config.rho * v + (1 - config.rho) * m * m;
+        w -= config.learning_rate * m;
+        break;
+      case Kind::lamb:  // a step of one value needs the others: tests/golden/optimizers
         break;
     }
   }
@@ -94,6 +109,10 @@ std::vector<OptimizerConfig> configs() {
                    .rho = 0.9,
                    .centered = centered});
   }
+  for (const Kind kind : {Kind::adam, Kind::adamax, Kind::adadelta}) {
+    all.push_back({.kind = kind, .learning_rate = 0.1, .epsilon = 1e-3, .rho = 0.8, .l2_decay = 0.1});
+  }
+  all[all.size() - 3].own_decay = 0.2;
   return all;
 }
 

@@ -286,12 +286,12 @@ class Fleet(Keeping):
         from fleetrun import framework
         from fleetrun.distributed.fleet._collective_program import CollectiveProgram
 
-        if getattr(self._optimizer, "grad_clip", None) is not None:
+        if getattr(self._optimizer, "grad_clip", None) is not None and (
+            self._strategy.dgc or self._strategy.localsgd or self._strategy.adaptive_localsgd
+        ):
             raise Error(
                 "config",
-                f"grad_clip on {self._role.trainers} collective trainers: each would clip its own "
-                "gradients, before "
-                "their mean",
+                "grad_clip with dgc or localsgd: there is no mean of whole gradients that could be clipped",
                 "leave grad_clip out",
             )
         startup = startup_program or framework.default_startup_program()
