@@ -263,6 +263,24 @@ def compiled(side, make):
 
 
 @case
+def in_the_place_of_pytorchs_class(side):
+    if side.name == "ours":
+        from fleetrun.distributed.parallel import DistributedDataParallel
+    else:
+        from torch.nn.parallel import DistributedDataParallel
+    plain = net(0, [nn.BatchNorm1d(8)])
+    model = DistributedDataParallel(copy.deepcopy(plain), None, None, 0)
+    assert isinstance(side.wrap(net()), DistributedDataParallel)
+    assert list(model.state_dict()) == [f"module.{name}" for name in plain.state_dict()]
+    assert dict(model.named_parameters()).keys() == {f"module.{name}" for name, _ in plain.named_parameters()}
+    model.load_state_dict(model.state_dict())
+    assert not hasattr(model, "0")
+    backward(model, data(side.rank))
+    backward(plain, data(side.rank))
+    check_means(model, plain)
+
+
+@case
 def compiled_wrapper(side):
     compiled(side, lambda module: torch.compile(side.wrap(module), backend="aot_eager"))
 

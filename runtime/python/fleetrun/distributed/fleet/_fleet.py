@@ -208,7 +208,7 @@ class Fleet(Keeping):
             )
         from fleetrun.distributed.parallel import DataParallel
 
-        return DataParallel(model, self._parallel_options, **arguments)
+        return DataParallel(model, **arguments)
 
     def distributed_scaler(self, scaler: Any) -> GradScaler:
         """The scaler itself: on a fleetrun.amp.GradScaler all ranks agree anyway."""

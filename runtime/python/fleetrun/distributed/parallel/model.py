@@ -1,4 +1,5 @@
-"""DataParallel: a PyTorch module whose gradients are the means over all ranks."""
+"""PyTorch modules whose gradients are the means over all ranks: DistributedDataParallel as PyTorch has it,
+and DataParallel with the names of Paddle."""
 
 import contextlib
 import hashlib
@@ -15,11 +16,10 @@ from fleetrun.distributed._world import the_world
 from fleetrun.distributed.parallel.arguments import DdpArguments, check_module
 from fleetrun.distributed.parallel.batch_norm import synchronize_batch_norms
 from fleetrun.distributed.parallel.hooks import CommunicationHook, hook_of
-from fleetrun.distributed.parallel.options import ParallelOptions
 from fleetrun.distributed.parallel.reducer import Reducer
 from fleetrun.distributed.parallel.uneven import UnevenInputs
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "DistributedDataParallel"]
 
 _KIND = _native.CallKind
 
@@ -36,30 +36,35 @@ def _untraced(function=None, recursive=True):
 _backward_number = getattr(torch._C, "_current_graph_task_id", lambda: -1)
 
 
-class DataParallel(torch.nn.Module):
+class DistributedDataParallel(torch.nn.Module):
     """Wraps `module`: forward is the module's; loss.backward() leaves the mean of the ranks' gradients in the
-    parameters.
+    parameters. For a script that imports it in the place of torch.nn.parallel.DistributedDataParallel, whose
+    arguments it takes; a process_group is one of fleetrun.distributed.new_group.
 
     All ranks start from rank 0's parameters and buffers. Every rank makes the same number of backward passes
     (or says join()); which parameters a pass uses may differ. Buffers (of batch norm) are those of rank 0
-    before each forward whose gradients are averaged, and after its backward. state_dict(), parameters() and
-    so on are the module's own, without a prefix; its attributes are there too. A SyncBatchNorm normalizes
-    over all ranks. arguments: those of torch.nn.parallel.DistributedDataParallel. options(): what the
-    strategy says, asked for by the first forward with gradients.
+    before each forward whose gradients are averaged, and after its backward. A SyncBatchNorm normalizes over
+    all ranks.
     Throws: Error(config) naming the rank whose module differs, Error(network) naming one that is gone,
     Error(data) from backward where ranks have drifted apart, or one raised in its backward.
     """
 
     def __init__(
-        self, module: torch.nn.Module, options: Callable[[], ParallelOptions], **arguments: Any
+        self,
+        module: torch.nn.Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool | None = None,
+        **arguments: Any,
     ) -> None:
         super().__init__()
         if not isinstance(module, torch.nn.Module):
             raise Error("config", f"distributed_model({type(module).__name__}): it is not a torch.nn.Module")
         self.module = module
         self.require_backward_grad_sync = True
-        self._ddp = DdpArguments.of(module, arguments)
-        self._options: Any = options
+        given = {"device_ids": device_ids, "broadcast_buffers": broadcast_buffers, **arguments}
+        self._ddp = DdpArguments.of(module, given)
         self._hook: CommunicationHook | None = None
         self._forget_exchange()
         check_module(module, self._parameters_here())
@@ -127,7 +132,9 @@ class DataParallel(torch.nn.Module):
         if self._reducer is not None:
             self._reducer.close()
         self._planned, self._reducer = planned, None
-        options = self._options()
+        # Above this module: what the job's strategy says, asked for when it has been given.
+        fleet = importlib.import_module("fleetrun.distributed.fleet._fleet")
+        options = fleet.the_fleet._parallel_options()
         if not wanting or options.local_steps is not None:
             return
         check_module(self.module, wanting)
@@ -241,6 +248,28 @@ class DataParallel(torch.nn.Module):
         self._hook = hook_of(state, hook)
         self._planned = None
 
+    # ---- copies ----
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {"_hook", "_reducer", "_planned", "_communicators", "_uneven", "_known"}
+        state = {name: value for name, value in self.__dict__.items() if name not in own}
+        made = self._ddp
+        state["_ddp"] = {**vars(made), "group": made.group.id}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy has no communication hook."""
+        super().__setstate__(state)
+        group = the_world.join().groups[state["_ddp"]["group"]]
+        self._ddp = DdpArguments(**{**state["_ddp"], "group": group})
+        self._hook = None
+        self._forget_exchange()
+
+
+class DataParallel(DistributedDataParallel):
+    """The same with Paddle's names: state_dict(), parameters() and so on are the module's own, without a
+    prefix; its attributes are there too."""
+
     def scale_loss(self, loss: torch.Tensor) -> torch.Tensor:
         """The loss itself: gradients are averaged, not added up. For scripts that call it."""
         return loss
@@ -251,27 +280,6 @@ class DataParallel(torch.nn.Module):
     def clear_gradients(self) -> None:
         """No parameter has a gradient any more."""
         self.module.zero_grad()
-
-    # ---- copies ----
-
-    def __getstate__(self) -> dict[str, Any]:
-        own = {"_options", "_hook", "_reducer", "_planned", "_communicators", "_uneven", "_known"}
-        state = {name: value for name, value in self.__dict__.items() if name not in own}
-        made = self._ddp
-        state["_ddp"] = {**vars(made), "group": made.group.id}
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """A copy averages as the strategy of fleet says, and has no communication hook."""
-        super().__setstate__(state)
-        group = the_world.join().groups[state["_ddp"]["group"]]
-        self._ddp = DdpArguments(**{**state["_ddp"], "group": group})
-        # Above this module, and what made the model that was copied.
-        fleet = importlib.import_module("fleetrun.distributed.fleet._fleet")
-        self._options, self._hook = fleet.the_fleet._parallel_options, None
-        self._forget_exchange()
-
-    # ---- the module's own ----
 
     def __getattr__(self, name: str) -> Any:
         try:
