@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/env_variables.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -210,7 +211,7 @@ const Row kRows[] = {
   {"FLEETRUN_POD", "name of the pod: the processes of the job on this host", kAll, Need::optional,
    [](const Identity& id) -> Text { return id.pod_name; },
    [](Identity& id, const std::string& v) { id.pod_name = v; }},
-  {"FLEETRUN_ROLE", "trainer, server, or a job file's own", kAll, Need::optional,
+  {"FLEETRUN_ROLE", "name of its role: trainer, server, or a job file's own", kAll, Need::optional,
    [](const Identity& id) -> Text { return role_name(id); },
    [](Identity& id, const std::string& v) { if (v != to_string(id.role)) id.own_name = v; }},
   {"FLEETRUN_RANK", "rank within its role, over the whole job", kAll, Need::optional,
@@ -250,25 +251,15 @@ const Row kRows[] = {
 };
 // clang-format on
 
-/// Of other launchers, or of an outer fleetrun: never set here by the table, and wrong when inherited.
-constexpr const char* kStale[] = {
-    "FLEETRUN_HEARTBEAT_FD",
-    "FLEETRUN_INSECURE",
-    "FLEETRUN_LISTEN",
-    "FLEETRUN_READY_FD",
-    "FLEETRUN_SERVER_FIGURES",
-    "FLEETRUN_WORLD_FD",
-    "PADDLE_ALL_HETER_TRAINER_IP_PORT_LIST",
-    "PADDLE_BACKUP_ENV_PATH",
-    "PADDLE_COORDINATOR_ENDPOINTS",
-    "PADDLE_LOCAL_DEVICE_IDS",
-    "PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST",
-    "PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST",
-    "PADDLE_TRAINING_ROLE",
-    "PADDLE_WORLD_DEVICE_IDS",
-    "PADDLE_XCCL_BACKEND",
-    "TORCHELASTIC_ERROR_FILE",
-};
+EnvSection section_of(const Row& row) noexcept {
+  const std::string_view name = row.name;
+  if (name.starts_with("FLEETRUN_")) return EnvSection::every;
+  if (row.who == kRpc) return EnvSection::rpc;
+  if ((row.who & ~kPs) == 0) return EnvSection::ps;
+  if (row.who != kCollective) return EnvSection::paddle;
+  const bool is_paddles = name.starts_with("PADDLE_") || name.starts_with("FLAGS_");
+  return is_paddles ? EnvSection::collective : EnvSection::torchrun;
+}
 
 [[noreturn]] void refuse_missing(std::string_view name) {
   throw Error(ErrorKind::config, std::string(name) + " is not set",
@@ -325,7 +316,12 @@ std::vector<std::string> foreign_variables(const Identity& identity) {
     const bool set = (row.who & group_of(identity)) != 0 && row.write(identity);
     if (!set && !flag) names.emplace_back(row.name);
   }
-  names.insert(names.end(), std::begin(kStale), std::end(kStale));
+  const auto own = names.size();
+  for (const EnvVariable& variable : other_variables()) {
+    const auto stale = split(variable.is_stale ? variable.names : "", ' ');
+    names.insert(names.end(), stale.begin(), stale.end());
+  }
+  std::sort(names.begin() + static_cast<std::ptrdiff_t>(own), names.end());
   return names;
 }
 
@@ -353,7 +349,9 @@ Identity identity_from(const Environ& environ) {
 
 std::vector<EnvVariable> env_variables() {
   std::vector<EnvVariable> variables;
-  for (const Row& row : kRows) variables.push_back({row.name, row.meaning});
+  for (const Row& row : kRows) variables.push_back({row.name, section_of(row), row.meaning});
+  const auto others = other_variables();
+  variables.insert(variables.end(), others.begin(), others.end());
   return variables;
 }
 

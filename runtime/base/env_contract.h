@@ -5,9 +5,7 @@
 // walks every role.
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/base/environ.h"
@@ -25,14 +23,5 @@ std::vector<std::string> foreign_variables(const Identity& identity);
 /// Reads an identity back. Variables that only some launchers set have defaults (a pod name, the local rank,
 /// …). Throws: Error(config) that names the variable that is missing or makes no sense.
 Identity identity_from(const Environ& environ);
-
-/// One row of the contract, for documentation and its check.
-struct EnvVariable {
-  std::string_view name;
-  std::string_view meaning;
-};
-
-/// Every variable that to_environ() may set.
-std::vector<EnvVariable> env_variables();
 
 }  // namespace fleetrun

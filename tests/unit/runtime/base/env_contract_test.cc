@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/base/env_variables.h"
 #include "runtime/base/error.h"
+#include "runtime/base/text.h"
 
 using namespace fleetrun;
 
@@ -247,13 +249,19 @@ TEST_CASE("an environment that makes no sense is refused, naming the variable") 
   CHECK(message(environ) == "PADDLE_TRAINER_ID is 3 and there are 3 trainers");
 }
 
-TEST_CASE("every variable of the contract has a meaning and is there once") {
+TEST_CASE("every variable has a meaning and is there once, and every section has a title and variables") {
   std::set<std::string> seen;
+  std::set<EnvSection> sections, titled;
   for (const EnvVariable& variable : env_variables()) {
-    CHECK(seen.insert(std::string(variable.name)).second);
+    CAPTURE(variable.names);
+    for (std::string& name : split(variable.names, ' ')) CHECK(seen.insert(std::move(name)).second);
     CHECK_FALSE(variable.meaning.empty());
+    sections.insert(variable.section);
   }
-  CHECK(seen.size() == 58);
+  for (const EnvSectionTitle& title : env_section_titles()) CHECK(titled.insert(title.section).second);
+  CHECK(sections == titled);
+  const Environ environ = to_environ(collective_identity(1, 4));
+  for (const auto& [name, value] : environ.values()) CHECK(seen.count(name) == 1);
 }
 
 TEST_CASE("what another job left in the environment does not change who a process is") {

@@ -1,0 +1,211 @@
+#include "runtime/base/env_variables.h"
+
+namespace fleetrun {
+
+// clang-format off
+std::span<const EnvVariable> other_variables() noexcept {
+  using enum EnvSection;
+  static constexpr EnvVariable all[] = {
+    {"FLEETRUN_SECRET_FILE", every,
+     "the file with this run's secret, mode 0600, in parameter-server and collective jobs",
+     "Servers and trainers authenticate to each other with it before anything else. Processes that are "
+     "started by hand may be given a file of their own, the same on both sides; without the variable they "
+     "use the secret of their user, which is made at first use."},
+    {"FLEETRUN_INSECURE", every, "1: the processes of a job do not authenticate to each other (--insecure)",
+     "They warn about it, and a process with this does not talk to one without.", true},
+    {"FLEETRUN_HEARTBEAT_FD", every, "a descriptor for signs of life (--hang_timeout)",
+     "The line `step 120` says that the process has reached that step, `step 120 0.35` also how many "
+     "seconds of its own work it took, any other bytes that it lives. Writing never blocks and never raises "
+     "SIGPIPE; what does not fit is dropped (EAGAIN). Present with --hang_timeout, with restarts, and where "
+     "--inject waits for a step. The Python package writes there: `fleetrun.heartbeat(step, seconds)`, and "
+     "by itself in each batch.", true},
+    {"FLEETRUN_READY_FD", every, "a descriptor of a role that is ready by it: a line written there says so",
+     "See fleetrun-jobfile(5).", true},
+    {"FLEETRUN_LISTEN", every,
+     "descriptors of the sockets by which fleetrun holds the ports of this process",
+     "The process listens beside them, so that nobody else takes the port meanwhile.", true},
+    {"FLEETRUN_WORLD_FD", every,
+     "a descriptor of a job of several hosts, a pipe that does not block: who takes part",
+     "There is one line of JSON for each generation of the membership, and the last one counts: epoch (the "
+     "number of the generation), attempt, run, hash, in_place, node, node_rank, nodes, and trainers and "
+     "servers with rank, endpoint, node and id. The Python package reads it: `fleetrun.elastic.world()`.",
+     true},
+    {"FLEETRUN_SERVER_FIGURES", every,
+     "of parameter servers: the file that a server replaces once a second with its metrics",
+     "One line of JSON, for `fleetrun top`, `fleetrun status` and --metrics. The Python package writes it "
+     "by itself.", true},
+    {"FLEETRUN_COMPAT", every, "`paddle` under --compat=paddle"},
+    {"FLEETRUN_PIPE", every, "of the processes of a dataset's pipe command: which command they belong to",
+     "Those that have left its process group are found by it when the command ends."},
+    {"GLOO_SOCKET_IFNAME NCCL_SOCKET_IFNAME", collective,
+     "the network interface that has this host's address, in jobs of several hosts, unless they are set "
+     "already",
+     "Gloo and NCCL listen there and nowhere else."},
+    {"TORCH_NCCL_ASYNC_ERROR_HANDLING", torchrun, "1, unless it is set already, as torchrun does"},
+    {"PADDLE_BACKUP_ENV_PATH", paddle, "a JSON file with the lists that are too long for the environment",
+     "Lists of endpoints longer than PADDLE_ENV_LIMIT_LEN are there instead of in their variables.", true},
+
+    {"OMP_NUM_THREADS", modules, "cores per process, unless it is set already"},
+    {"CPU_NUM", modules, "1, unless it is set already: the number of replicas of a program in one process",
+     "It counts in fleetrun's (CompiledProgram.with_data_parallel, fluid.ParallelExecutor) and in Paddle's."},
+    {"CUDA_VISIBLE_DEVICES", modules,
+     "the devices of this process alone, where they were cut by name or by the job file",
+     "Otherwise it is as inherited, and FLAGS_selected_gpus or LOCAL_RANK says which device is the "
+     "process's."},
+    {"PATH", modules, "led by a directory in which `python` and `python3` are the interpreter of the job"},
+    {"PYTHONPATH", modules, "led by the alias package under --compat=paddle"},
+
+    {"FLEETRUN_BAD_LINE", runtime,
+     "how datasets handle malformed lines unless their script says so itself (--bad_line)"},
+    {"FLEETRUN_PASSES_OFF", runtime,
+     "passes that train_from_dataset does not apply to a program, separated by commas",
+     "For debugging: dead_code, linear_act, linear_sgd, batch_norm_act, lookup_concat, memory, or all. "
+     "Results are the same with and without; linear_sgd, which updates parameters within the product that "
+     "makes their gradient, may change the last bit of an update."},
+    {"FLEETRUN_TRACE", runtime,
+     "a folder for timelines of what readers, trainer threads, servers and operators do",
+     "Each epoch of train_from_dataset and infer_from_dataset writes trainer-RANK.pass-N.json there, each "
+     "program that Executor.run trains trainer-RANK.steps-N.json, and each parameter server "
+     "server-RANK.run-N.json. Perfetto and chrome://tracing open them; fleetrun-trace(1) sets the variable "
+     "for a job, joins these files, and says more."},
+    {"FLEETRUN_EVENTS", runtime,
+     "a folder to which train_from_dataset appends what it fetches, as trainer-RANK.jsonl",
+     "There is a line of JSON every print_period batches and at the end of an epoch: time, batch, batches, "
+     "examples, values (means over these batches of the first thread). `fleetrun plot` draws them."},
+    {"FLAGS_check_nan_inf", runtime,
+     "1: training stops at the first operator that makes NaN or an infinity",
+     "The error names the operator, its variable and the batch. It holds for train_from_dataset, and for "
+     "Executor.run where it is not collective and not on replicas. It is slower, and for finding where a "
+     "loss went wrong. Without it training goes on."},
+    {"FLAGS_fuse_parameter_memory_size FLAGS_fuse_parameter_groups_size", runtime,
+     "size of the buckets in which collective trainers reduce gradients: MiB, and number of gradients",
+     "0 MiB means one bucket, below 0 one for each layer. Default: `fuse_grad_size_in_MB` of the strategy "
+     "(32), and no limit on the number."},
+    {"FLEETRUN_COLLECTIVE", runtime, "how ranks reach each other: auto (the default), shm or gloo",
+     "`auto` is shared memory within a host and TCP between hosts, `gloo` TCP everywhere. See "
+     "fleetrun-collective(7)."},
+    {"FLEETRUN_COLLECTIVE_TIMEOUT", runtime,
+     "seconds that a collective call waits for the other ranks; default: 1800"},
+    {"FLEETRUN_MEET_TIMEOUT", runtime, "seconds that a rank waits for the others to come; default: 300"},
+    {"FLEETRUN_READER_PROCESSES", runtime,
+     "number of processes that share the work of a pipe command; default: 1",
+     "It is for pipe commands made with the package's MultiSlotDataGenerator: run_from_stdin() without an "
+     "argument. The text and its order are the same."},
+    {"FLEETRUN_PS_CACHE", runtime,
+     "how many steps old a row may be that a trainer uses again instead of pulling it; default: 0",
+     "The trainer keeps the rows of hot keys in 256 MiB of its memory. 0 is for none; only for asynchronous "
+     "modes."},
+    {"FLEETRUN_PS_GRADIENTS FLEETRUN_PS_ROWS", runtime,
+     "how gradients travel to parameter servers, and rows from them: float32 (the default), fp16, bf16 or "
+     "int8",
+     "What shortening cuts off a gradient is kept and added to the next one of the same parameter."},
+    {"FLEETRUN_PS_DEADLINE", runtime, "seconds that a pull or a push may take; default: 0, without limit",
+     "The trainer then fails with the name of the server that has not answered. A server whose process is "
+     "stopped, or whose host does not answer, is gone after 15 seconds in any case. At most 1,024 requests "
+     "and, except in sync mode, 256 MiB are under way from a trainer to a server; further ones wait."},
+    {"FLEETRUN_PS_TRANSPORT", runtime,
+     "how trainers and parameter servers reach each other: auto (the default), shm, unix or tcp",
+     "`auto` is shared memory where a trainer runs on the server's host as the server's user, else a unix "
+     "socket on the server's host, else TCP. The others let a trainer use that way alone; a server with "
+     "`tcp` offers no other, and with `unix` no shared memory."},
+    {"FLEETRUN_PS_MEMORY", runtime,
+     "memory for rows that may leave memory, on one server: bytes, or with K, M, G or T",
+     "It is shared by all such tables. Default: a quarter of the host's memory, or of the control group's "
+     "when that is less."},
+    {"FLEETRUN_PS_DISK", runtime,
+     "directory for the rows beyond FLEETRUN_PS_MEMORY, best on a local SSD; default: /var/tmp"},
+    {"FLEETRUN_PS_MEMORY_LIMIT", runtime,
+     "how much memory a parameter server may use before it refuses pulls and pushes: bytes, or with K, M, G "
+     "or T",
+     "0 is no limit. Default: 95 % of what its container may have."},
+    {"FLEETRUN_PS_CHECKPOINT FLEETRUN_PS_CHECKPOINT_FOUND FLEETRUN_PS_CHECKPOINT_INTERVAL "
+     "FLEETRUN_PS_LOG_SYNC", runtime,
+     "values of --ps_checkpoint, --ps_checkpoint_found, --ps_checkpoint_interval and --ps_log_sync",
+     "The directory is absolute, and also set where --max_restart alone makes servers keep their state. A "
+     "server and its trainers that are started by hand read them too."},
+    {"FLEETRUN_PS_RUN", runtime, "tells this run of the job, and its restarts as a whole, from others",
+     "A server continues with the state that it has kept in the same run, and with another run's as "
+     "FLEETRUN_PS_CHECKPOINT_FOUND says."},
+    {"FLEETRUN_PS_RECOVER", runtime,
+     "seconds for which trainers wait for a server that is gone, and servers for a trainer whose connection "
+     "has ended",
+     "Default: 120 where FLEETRUN_PS_CHECKPOINT is set, else 0."},
+    {"HADOOP_HOME", runtime, "where `bin/hadoop` is, by which datasets read files of a remote file system"},
+    {"FLEETRUN_FAILPOINT", runtime, "for tests: delays at named places, as NAME=DURATION"},
+
+    {"VIRTUAL_ENV", launcher, "the environment whose interpreter runs a .py"},
+    {"HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES GPU_DEVICE_ORDINAL XPU_VISIBLE_DEVICES "
+     "XPULINK_VISIBLE_DEVICES", launcher,
+     "like CUDA_VISIBLE_DEVICES, which comes first: which devices there are, and by what names"},
+    {"PADDLE_ENV_LIMIT_LEN", launcher,
+     "bytes above which a list of endpoints goes to a file; default: 48000"},
+    {"DISTRIBUTED_TRAINER_ENDPOINTS", launcher,
+     "endpoints of more than one host, in place of --ips; PADDLE_TRAINER_ENDPOINTS is read in the same way"},
+    {"FLEETRUN_RUN_DIR", launcher, "where running jobs are registered, for `fleetrun status` and its likes",
+     "Default: a directory of the user's below XDG_RUNTIME_DIR or /tmp."},
+    {"XDG_RUNTIME_DIR XDG_CONFIG_HOME HOME", launcher,
+     "where the default directories of running jobs and of the secret are"},
+    {"NO_COLOR TERM", launcher,
+     "no colours under --color=auto where NO_COLOR is not empty or TERM is `dumb`"},
+    {"SSH_CONNECTION", launcher,
+     "the address at which this host was reached, on hosts that fleetrun itself logs in to"},
+    {"PWD HOSTNAME LC_ALL PYTHONHOME LD_PRELOAD DEBUGINFOD_URLS", launcher,
+     "name the directory and the host, and are settled for the tools that read stacks"},
+
+    {"SLURM_JOB_ID SLURM_JOBID SLURM_STEP_ID SLURM_STEPID", schedulers,
+     "there is an allocation of Slurm, or a step of one"},
+    {"SLURM_JOB_NODELIST SLURM_NODELIST SLURM_STEP_NODELIST SLURMD_NODENAME SLURM_NODEID "
+     "SLURM_LAUNCH_NODE_IPADDR", schedulers,
+     "its hosts, and which of them this is"},
+    {"SLURM_JOB_NUM_NODES SLURM_NNODES SLURM_STEP_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE "
+     "SLURM_TASKS_PER_NODE SLURM_STEP_TASKS_PER_NODE", schedulers,
+     "how many hosts and tasks it has"},
+    {"SLURM_JOB_GPUS SLURM_STEP_GPUS SLURM_GPUS_ON_NODE", schedulers, "its devices on this host"},
+    {"KUBERNETES_SERVICE_HOST", schedulers, "this is a pod of Kubernetes"},
+    {"JOB_COMPLETION_INDEX JOB_INDEX JOBSET_NAME REPLICATED_JOB_NAME REPLICATED_JOB_REPLICAS", schedulers,
+     "which pod of an indexed job, or of a JobSet, this is"},
+    {"VC_TASK_INDEX", schedulers,
+     "which pod of a task of Volcano this is; VC_TASK_HOSTS and VC_TASK_NUM name its pods"},
+    {"PADDLE_TRAINERS", schedulers, "hosts of the pods of a PaddleJob, in place of --ips"},
+    {"PADDLE_ELASTIC_SERVER PADDLE_ELASTIC_NP PADDLE_ELASTIC_JOB_ID", schedulers,
+     "of an elastic PaddleJob: its etcd, its number of pods or MIN:MAX, and its id",
+     "They stand for --master=etcd://HOST:PORT, --nnodes and --job_id."},
+
+    {"TINI_SUBREAPER", init, "set: orphans come to it although it is not pid 1"},
+    {"TINI_KILL_PROCESS_GROUP", init, "set: signals go to the command's process group"},
+    {"TINI_VERBOSITY", init, "how much it logs"},
+    {"DUMB_INIT_SETSID", init, "0: the command stays in the session"},
+    {"DUMB_INIT_DEBUG", init, "1: it logs more"},
+
+    {"PADDLE_ALL_HETER_TRAINER_IP_PORT_LIST PADDLE_NEXT_HETER_TRAINER_IP_PORT_LIST "
+     "PADDLE_PREVIOUS_HETER_TRAINER_IP_PORT_LIST", cleared,
+     "of jobs on different kinds of machines", "", true},
+    {"PADDLE_COORDINATOR_ENDPOINTS", cleared, "of federated jobs", "", true},
+    {"PADDLE_LOCAL_DEVICE_IDS PADDLE_WORLD_DEVICE_IDS PADDLE_XCCL_BACKEND PADDLE_TRAINING_ROLE", cleared,
+     "of Paddle's own launchers", "", true},
+    {"TORCHELASTIC_ERROR_FILE", cleared, "of torchrun", "", true},
+  };
+  return all;
+}
+// clang-format on
+
+std::span<const EnvSectionTitle> env_section_titles() noexcept {
+  using enum EnvSection;
+  static constexpr EnvSectionTitle all[] = {
+      {every, "Every process"},
+      {paddle, "Paddle's jobs of several kinds"},
+      {collective, "Collective jobs, as Paddle's scripts read them"},
+      {torchrun, "Collective jobs, as torchrun's scripts read them"},
+      {ps, "Parameter-server jobs"},
+      {rpc, "rpc jobs"},
+      {modules, "Threads, devices and modules"},
+      {runtime, "What users tell the processes of a job"},
+      {launcher, "What fleetrun itself reads"},
+      {schedulers, "What fleetrun reads of Slurm and Kubernetes"},
+      {init, "What fleetrun-init reads in place of tini and dumb-init"},
+      {cleared, "What no process inherits"},
+  };
+  return all;
+}
+
+}  // namespace fleetrun
