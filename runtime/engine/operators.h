@@ -1,9 +1,9 @@
 // The operators of a Program: how each checks its inputs, computes, and is differentiated.
 //
-// The table of operators with inputs, outputs and attributes is at the top of its group's source file: every
-// operators/*_operators.cc opens with its. This room knows none of them: operators/all_operators.h adds them
-// to the table. Names and meanings are Paddle's where Paddle has the operator. The gradient operator of `x`
-// is `x_grad`; the gradient of a variable v is named v@GRAD.
+// Each group of them has a source file, which ends with its table: inputs, outputs, attributes and meaning of
+// every operator. fleetrun-operators(7) is made from these tables. This room knows none of them:
+// operators/all_operators.h adds them to the one table. Names and meanings are Paddle's where Paddle has the
+// operator. The gradient operator of `x` is `x_grad`; the gradient of a variable v is named v@GRAD.
 #pragma once
 
 #include <functional>
@@ -117,12 +117,21 @@ class GradientBuilder {
   virtual void append(Operator op) = 0;
 };
 
+/// What the manual says of an operator.
+struct OperatorText {
+  std::string_view form;             // "(X, Index [n]) -> Out"
+  std::string_view meaning;          // of Out: "rows of X"
+  std::string_view attributes = {};  // "axis = 0; keepdim = false: true keeps it"
+};
+
 struct OperatorDefinition {
   std::string_view type;
   void (*infer)(Inference&) = nullptr;
   Kernel (*prepare)(const Preparation&) = nullptr;
   /// nullptr: not differentiable.
   void (*gradient)(GradientBuilder&) = nullptr;
+  /// Empty for gradient operators, which append_backward alone adds.
+  OperatorText text = {};
   /// Depends on a trainable parameter that is not among its inputs.
   bool has_parameter = false;
 };

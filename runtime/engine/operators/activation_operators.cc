@@ -1,14 +1,4 @@
 // More operators over one float32 tensor, value by value: (X) -> Out of the same shape, offsets kept.
-//
-//   sin, cos, tan, erf, expm1, log2, log10, floor, ceil, round (halves away from 0), sign;
-//   the last four have the gradient 0
-//   logsigmoid, silu (swish), mish, relu6, hard_swish
-//   gelu           approximate = false: true takes tanh instead of erf
-//   elu            alpha = 1
-//   selu           scale, alpha: 1.0507…, 1.6733…
-//   softplus       beta = 1, threshold = 20: x itself where beta·x is above
-//   hard_sigmoid   slope = 1/6, offset = 0.5
-//   hard_shrink    threshold = 0.5: 0 within ±threshold
 
 #include <cmath>
 #include <numbers>
@@ -163,49 +153,51 @@ struct Gelu {
 
 std::span<const OperatorDefinition> activation_operators() {
   static constexpr OperatorDefinition all[] = {
-      unary<Sin>("sin"),
+      unary<Sin>("sin", "sine"),
       gradient_of<Sin>("sin_grad"),
-      unary<Cos>("cos"),
+      unary<Cos>("cos", "cosine"),
       gradient_of<Cos>("cos_grad"),
-      unary<Tan>("tan"),
+      unary<Tan>("tan", "tangent"),
       gradient_of<Tan>("tan_grad"),
-      unary<Erf>("erf"),
+      unary<Erf>("erf", "error function"),
       gradient_of<Erf>("erf_grad"),
-      unary<Expm1>("expm1"),
+      unary<Expm1>("expm1", "exp(x) - 1"),
       gradient_of<Expm1>("expm1_grad"),
-      unary<Log2>("log2"),
+      unary<Log2>("log2", "logarithm to base 2"),
       gradient_of<Log2>("log2_grad"),
-      unary<Log10>("log10"),
+      unary<Log10>("log10", "logarithm to base 10"),
       gradient_of<Log10>("log10_grad"),
-      unary<Floor>("floor"),
+      unary<Floor>("floor", "rounded down; gradient 0"),
       gradient_of<Floor>("floor_grad"),
-      unary<Ceil>("ceil"),
+      unary<Ceil>("ceil", "rounded up; gradient 0"),
       gradient_of<Ceil>("ceil_grad"),
-      unary<Round>("round"),
+      unary<Round>("round", "rounded to the nearest, halves away from 0; gradient 0"),
       gradient_of<Round>("round_grad"),
-      unary<Sign>("sign"),
+      unary<Sign>("sign", "-1, 0 or 1; gradient 0"),
       gradient_of<Sign>("sign_grad"),
-      unary<Softplus>("softplus"),
+      unary<Softplus>("softplus", "log(1 + exp(beta * x)) / beta",
+                      "beta = 1; threshold = 20: x itself where beta * x is above"),
       gradient_of<Softplus>("softplus_grad"),
-      unary<LogSigmoid>("logsigmoid"),
+      unary<LogSigmoid>("logsigmoid", "logarithm of sigmoid"),
       gradient_of<LogSigmoid>("logsigmoid_grad"),
-      unary<Silu>("silu"),
+      unary<Silu>("silu", "x * sigmoid(x), also called swish"),
       gradient_of<Silu>("silu_grad"),
-      unary<Mish>("mish"),
+      unary<Mish>("mish", "x * tanh(softplus(x))"),
       gradient_of<Mish>("mish_grad"),
-      unary<Relu6>("relu6"),
+      unary<Relu6>("relu6", "x cut to [0, 6]"),
       gradient_of<Relu6>("relu6_grad"),
-      unary<HardSwish>("hard_swish"),
+      unary<HardSwish>("hard_swish", "x * relu6(x + 3) / 6"),
       gradient_of<HardSwish>("hard_swish_grad"),
-      unary<HardSigmoid>("hard_sigmoid"),
+      unary<HardSigmoid>("hard_sigmoid", "slope * x + offset cut to [0, 1]", "slope = 1/6; offset = 0.5"),
       gradient_of<HardSigmoid>("hard_sigmoid_grad"),
-      unary<HardShrink>("hard_shrink"),
+      unary<HardShrink>("hard_shrink", "x, and 0 within +-threshold", "threshold = 0.5"),
       gradient_of<HardShrink>("hard_shrink_grad"),
-      unary<Elu>("elu"),
+      unary<Elu>("elu", "x where it is positive, else alpha * (exp(x) - 1)", "alpha = 1"),
       gradient_of<Elu>("elu_grad"),
-      unary<Selu>("selu"),
+      unary<Selu>("selu", "scale * elu(x)", "scale = 1.0507...; alpha = 1.6733..."),
       gradient_of<Selu>("selu_grad"),
-      unary<Gelu>("gelu"),
+      unary<Gelu>("gelu", "x times the normal distribution function of x",
+                  "approximate = false: true takes tanh instead of erf"),
       gradient_of<Gelu>("gelu_grad"),
   };
   return all;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "runtime/engine/operators.h"
 
@@ -36,7 +37,16 @@ std::span<const OperatorDefinition> print_operators();
 /// What passes make of others.
 std::span<const OperatorDefinition> fused_operators();
 
-/// Adds every group above to the table. Always true, so that it can initialize a variable.
+struct OperatorGroup {
+  std::string_view title;
+  std::string_view about;  // what holds for all of them
+  std::span<const OperatorDefinition> operators;
+};
+
+/// Every group above, in the order of the manual.
+std::span<const OperatorGroup> operator_groups();
+
+/// Adds all of them to the table. Always true, so that it can initialize a variable.
 bool add_all_operators();
 
 inline const bool kAllOperatorsAdded = add_all_operators();

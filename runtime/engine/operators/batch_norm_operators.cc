@@ -1,16 +1,5 @@
 // Channels brought to mean 0 and variance 1 over a batch, float32.
 //
-//   batch_norm   (X, Scale [c], Bias [c], RunningMean [c], RunningVariance [c]) -> Y, RunningMean,
-//                RunningVariance, Mean [c], Variance [c] (of this batch); epsilon = 1e-5, momentum = 0.9:
-//                running = momentum * running + (1 - momentum) * batch; is_test, use_global_stats = false:
-//                with the running ones, which then stay; trainable_statistics = false: true, and a test takes
-//                the batch's too; an empty Scale is 1, an empty Bias 0 channels_last = false: the channels
-//                are X's last axis instead of the second
-//
-// Only passes make (passes/batch_norm_activation.cc), with the attribute activation = relu, sigmoid or tanh:
-//   batch_norm_act       inputs and outputs of batch_norm, Y being activation(what batch_norm makes)
-//   batch_norm_act_grad  (X, Scale, Mean, Variance, Y, dY) -> dX, dScale, dBias
-//
 // Variances are of the whole (divided by n). Source: Ioffe and Szegedy, 2015.
 
 #include <algorithm>
@@ -217,10 +206,31 @@ void batch_norm_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> batch_norm_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"batch_norm", infer_batch_norm, prepare_batch_norm, batch_norm_gradient},
+      {"batch_norm",
+       infer_batch_norm,
+       prepare_batch_norm,
+       batch_norm_gradient,
+       {"(X, Scale [c], Bias [c], RunningMean [c], RunningVariance [c]) -> Y, RunningMean, "
+        "RunningVariance, Mean [c], Variance [c]",
+        "channels brought to mean 0 and variance 1 over a batch; Mean and Variance are this batch's; "
+        "running = momentum * running + (1 - momentum) * batch; an empty Scale is 1, an empty Bias 0",
+        "epsilon = 1e-5; momentum = 0.9; is_test, use_global_stats = false: true takes the running ones, "
+        "which then stay; trainable_statistics = false: with true a test takes the batch's too; "
+        "channels_last = false: the channels are X's last axis instead of the second"}},
       {"batch_norm_grad", infer_gradient, prepare_batch_norm_gradient, nullptr},
-      {"batch_norm_act", infer_fused, prepare_batch_norm, nullptr},
-      {"batch_norm_act_grad", infer_fused, prepare_batch_norm_gradient, nullptr},
+      {"batch_norm_act",
+       infer_fused,
+       prepare_batch_norm,
+       nullptr,
+       {"as batch_norm",
+        "Y is activation(what batch_norm makes); made by a pass only (passes/batch_norm_activation.cc)",
+        "those of batch_norm; activation: relu, sigmoid or tanh"}},
+      {"batch_norm_act_grad",
+       infer_fused,
+       prepare_batch_norm_gradient,
+       nullptr,
+       {"(X, Scale, Mean, Variance, Y, dY) -> dX, dScale, dBias",
+        "the gradient of batch_norm_act; made by a pass only", "activation"}},
   };
   return all;
 }

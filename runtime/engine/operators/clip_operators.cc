@@ -1,10 +1,4 @@
-// Gradient clipping, float32; no gradients of its own. Between the backward operators and the updates.
-//
-//   gradient_squares  (Gradient, Keys int64 or "") -> Out []:
-//                     the sum of the squares of a parameter's gradient. With Keys,
-//     Gradient [n, width] is that of the rows that they name, and those of equal keys are added up first
-//   clip_factor       (Squares1 [], Squares2 [], …) -> Out []: norm / max(norm,
-//                     sqrt(Squares1 + Squares2 + …)); norm
+// Gradient clipping, float32, between the backward operators and the updates.
 
 #include <algorithm>
 #include <cmath>
@@ -70,8 +64,19 @@ Kernel prepare_factor(const Preparation& p) {
 
 std::span<const OperatorDefinition> clip_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"gradient_squares", infer_squares, prepare_squares, nullptr},
-      {"clip_factor", infer_factor, prepare_factor, nullptr},
+      {"gradient_squares",
+       infer_squares,
+       prepare_squares,
+       nullptr,
+       {"(Gradient, Keys int64 or none) -> Out []",
+        "sum of the squares of a parameter's gradient; with Keys, Gradient [n, width] is that of the rows "
+        "that they name, and those of equal keys are added up first"}},
+      {"clip_factor",
+       infer_factor,
+       prepare_factor,
+       nullptr,
+       {"(Squares1 [], Squares2 [], ...) -> Out []", "norm / max(norm, sqrt(Squares1 + Squares2 + ...))",
+        "norm"}},
   };
   return all;
 }

@@ -1,11 +1,7 @@
 // Convolutions of images and sequences, float32, each a matrix product over the windows laid side by side.
 //
-//   conv2d   (X [n, c, h, w], Filter [o, c / groups, kh, kw], Bias [o] optional) -> Out [n, o, h', w'];
-//            (X [n, c, w], Filter [o, c / groups, kw], Bias) -> Out [n, o, w']
-//            strides, dilations = 1 for each axis, paddings = 0 before and after each axis, groups = 1
-//
-// Source of the layout: Chellapilla, Puri and Simard,
-// High performance convolutional neural networks for document processing, 2006.
+// Source of the layout: Chellapilla, Puri and Simard, High performance convolutional neural networks for
+// document processing, 2006.
 
 #include <algorithm>
 
@@ -232,7 +228,14 @@ void convolution_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> convolution_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"conv2d", infer_convolution, prepare_convolution, convolution_gradient},
+      {"conv2d",
+       infer_convolution,
+       prepare_convolution,
+       convolution_gradient,
+       {"(X [n, c, h, w] or [n, c, w], Filter [o, c / groups, kh, kw] or [o, c / groups, kw], Bias [o] "
+        "optional) -> Out [n, o, h', w'] or [n, o, w']",
+        "convolution",
+        "strides, dilations = 1 for each axis; paddings = 0 before and after each axis; groups = 1"}},
       {"conv2d_grad", infer_gradient, prepare_convolution_gradient, nullptr},
   };
   return all;

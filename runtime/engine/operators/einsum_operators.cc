@@ -1,7 +1,5 @@
 // Einstein's sum of two operands, float32, as one batch of matrix products.
 //
-//   einsum   (X, Y) -> Out; x, y, out: a letter for each dimension, none twice in one of them
-//
 // A letter of both and of out counts batches, one of both alone is summed over; every other letter of an
 // operand is one of out. The gradients are einsums too: dX = einsum(dOut, Y), dY = einsum(X, dOut).
 
@@ -154,7 +152,12 @@ void einsum_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> einsum_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"einsum", infer_einsum, prepare_einsum, einsum_gradient},
+      {"einsum",
+       infer_einsum,
+       prepare_einsum,
+       einsum_gradient,
+       {"(X, Y) -> Out", "Einstein's sum: letters of both operands that are not in out are summed over",
+        "x, y, out: a letter for each dimension, none twice in one of them"}},
   };
   return all;
 }

@@ -1,14 +1,5 @@
-// Operators over two tensors, value by value, with broadcasting (broadcast.h).
-//
-//   elementwise_add, _sub, _mul, _div, _max, _min, _pow   (X, Y) -> Out
-//     axis = -1: where Y's first dimension meets X's when Y has fewer; types: equal, float32 for gradients
-//   elementwise_mod, elementwise_floordiv   the same; like Python's % and //, the second without a gradient
-//   equal, not_equal, less_than, less_equal, greater_than, greater_equal, logical_and, logical_or,
-//     logical_xor (X, Y) -> Out bool; no gradient
-//   logical_not, isnan, isinf, isfinite   (X) -> Out bool; no gradient
-//   where   (Condition bool, X, Y) -> Out, all of one shape
-// A dimension of 1 is repeated; gradients are summed over repeated dimensions. elementwise_max and _min give
-// the gradient of a tie to Y.
+// Operators over two tensors, value by value, with broadcasting (broadcast.h): a dimension of 1 is repeated,
+// and gradients are summed over repeated dimensions.
 
 #include <algorithm>
 #include <cmath>
@@ -405,58 +396,72 @@ void where_gradient(GradientBuilder& builder) {
                   .attributes = {}});
 }
 
+constexpr std::string_view kAxis = "axis = -1: where Y's first dimension meets X's when Y has fewer";
+
 template <class F>
-constexpr OperatorDefinition arithmetic(std::string_view type) {
-  return {type, infer_binary<false>, prepare_binary<F, false>, binary_gradient};
+constexpr OperatorDefinition arithmetic(std::string_view type, std::string_view meaning) {
+  return {type,
+          infer_binary<false>,
+          prepare_binary<F, false>,
+          binary_gradient,
+          {"(X, Y) -> Out", meaning, kAxis}};
 }
 template <class F>
 constexpr OperatorDefinition gradient_of(std::string_view type) {
   return {type, infer_gradient, prepare_binary_gradient<F>, nullptr};
 }
 template <class F>
-constexpr OperatorDefinition predicate(std::string_view type) {
-  return {type, infer_predicate, prepare_predicate<F>, nullptr};
+constexpr OperatorDefinition predicate(std::string_view type, std::string_view meaning) {
+  return {type, infer_predicate, prepare_predicate<F>, nullptr, {"(X) -> Out bool", meaning}};
 }
 template <class F>
-constexpr OperatorDefinition comparison(std::string_view type) {
-  return {type, infer_binary<true>, prepare_binary<F, true>, nullptr};
+constexpr OperatorDefinition comparison(std::string_view type, std::string_view meaning) {
+  return {type, infer_binary<true>, prepare_binary<F, true>, nullptr, {"(X, Y) -> Out bool", meaning, kAxis}};
 }
 
 }  // namespace
 
 std::span<const OperatorDefinition> elementwise_operators() {
   static constexpr OperatorDefinition all[] = {
-      arithmetic<Add>("elementwise_add"),
+      arithmetic<Add>("elementwise_add", "X + Y"),
       gradient_of<Add>("elementwise_add_grad"),
-      arithmetic<Sub>("elementwise_sub"),
+      arithmetic<Sub>("elementwise_sub", "X - Y"),
       gradient_of<Sub>("elementwise_sub_grad"),
-      arithmetic<Mul>("elementwise_mul"),
+      arithmetic<Mul>("elementwise_mul", "X times Y"),
       gradient_of<Mul>("elementwise_mul_grad"),
-      arithmetic<Div>("elementwise_div"),
+      arithmetic<Div>("elementwise_div", "X / Y"),
       gradient_of<Div>("elementwise_div_grad"),
-      arithmetic<Max>("elementwise_max"),
+      arithmetic<Max>("elementwise_max", "the greater value; Y gets the gradient of a tie"),
       gradient_of<Max>("elementwise_max_grad"),
-      arithmetic<Min>("elementwise_min"),
+      arithmetic<Min>("elementwise_min", "the smaller value; Y gets the gradient of a tie"),
       gradient_of<Min>("elementwise_min_grad"),
-      arithmetic<Pow>("elementwise_pow"),
+      arithmetic<Pow>("elementwise_pow", "X to the power of Y"),
       gradient_of<Pow>("elementwise_pow_grad"),
-      arithmetic<Mod>("elementwise_mod"),
+      arithmetic<Mod>("elementwise_mod", "remainder, as % in Python"),
       gradient_of<Mod>("elementwise_mod_grad"),
-      {"elementwise_floordiv", infer_binary<false>, prepare_binary<FloorDiv, false>, nullptr},
-      comparison<Equal>("equal"),
-      comparison<NotEqual>("not_equal"),
-      comparison<Less>("less_than"),
-      comparison<LessEqual>("less_equal"),
-      comparison<Greater>("greater_than"),
-      comparison<GreaterEqual>("greater_equal"),
-      comparison<And>("logical_and"),
-      comparison<Or>("logical_or"),
-      comparison<Xor>("logical_xor"),
-      predicate<Not>("logical_not"),
-      predicate<IsNan>("isnan"),
-      predicate<IsInf>("isinf"),
-      predicate<IsFinite>("isfinite"),
-      {"where", infer_where, prepare_where, where_gradient},
+      {"elementwise_floordiv",
+       infer_binary<false>,
+       prepare_binary<FloorDiv, false>,
+       nullptr,
+       {"(X, Y) -> Out", "quotient rounded down, as // in Python", kAxis}},
+      comparison<Equal>("equal", "X = Y"),
+      comparison<NotEqual>("not_equal", "X differs from Y"),
+      comparison<Less>("less_than", "X < Y"),
+      comparison<LessEqual>("less_equal", "X <= Y"),
+      comparison<Greater>("greater_than", "X > Y"),
+      comparison<GreaterEqual>("greater_equal", "X >= Y"),
+      comparison<And>("logical_and", "X and Y"),
+      comparison<Or>("logical_or", "X or Y"),
+      comparison<Xor>("logical_xor", "either X or Y"),
+      predicate<Not>("logical_not", "not X"),
+      predicate<IsNan>("isnan", "X is not a number"),
+      predicate<IsInf>("isinf", "X is infinite"),
+      predicate<IsFinite>("isfinite", "X is finite"),
+      {"where",
+       infer_where,
+       prepare_where,
+       where_gradient,
+       {"(Condition bool, X, Y) -> Out", "X where the condition holds, else Y; all of one shape"}},
       {"where_grad", infer_gradient, prepare_where_gradient, nullptr},
   };
   return all;

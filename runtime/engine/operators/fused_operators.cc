@@ -1,18 +1,4 @@
 // Operators that only passes make; see passes.h for what they stand for.
-//
-//   linear_act           (X [.., K], Weight [K, M], Bias [M] optional) -> Out;
-//                        activation = relu, sigmoid or tanh
-//   linear_act_grad      (X, Weight, Out, dOut) -> dX, dWeight, dBias
-//   linear_act_sgd       (…, WeightRate or "", BiasRate or "") -> dX, Weight, Bias:
-//                        steps the parameters (linear.h)
-//   lookup_concat        (Table1 or "", Source1, Table2 or "", Source2, …) -> Out [examples, Σ widths]
-//     pools: "copy" (Source is float32 [examples, width]), "none" (Source is ids, one for each example), or
-//     "sum", "average", "sqrt" over the ids of an example. Rows come from Table, or without one from the
-//     RowSource's `parameters`. paddings: as padding_idx.
-//     order: the parts in the order in which the program looked them up
-//   lookup_concat_rows   (dOut, Ids1, Ids2, …) -> Values [n, width], Keys [n]: as row_gradient;
-//                        begins: first columns
-//   concat_part          (dOut) -> dX: columns [begin, begin + width)
 
 #include <algorithm>
 #include <cmath>
@@ -399,12 +385,44 @@ Kernel prepare_concat_part(const Preparation& p) {
 
 std::span<const OperatorDefinition> fused_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"linear_act", infer_fused, by_activation<Forward>, nullptr},
-      {"linear_act_grad", infer_fused, by_activation<Gradient>, nullptr},
-      {"linear_act_sgd", infer_fused, by_activation<Gradient>, nullptr},
-      {"lookup_concat", infer_fused, prepare_lookup_concat, nullptr},
-      {"lookup_concat_rows", infer_fused, prepare_lookup_concat_rows, nullptr},
-      {"concat_part", infer_fused, prepare_concat_part, nullptr},
+      {"linear_act",
+       infer_fused,
+       by_activation<Forward>,
+       nullptr,
+       {"(X [.., K], Weight [K, M], Bias [M] optional) -> Out", "activation(what linear makes)",
+        "activation: relu, sigmoid or tanh"}},
+      {"linear_act_grad",
+       infer_fused,
+       by_activation<Gradient>,
+       nullptr,
+       {"(X, Weight, Out, dOut) -> dX, dWeight, dBias", "the gradient of linear_act", "activation"}},
+      {"linear_act_sgd",
+       infer_fused,
+       by_activation<Gradient>,
+       nullptr,
+       {"(X, Weight, Out, dOut, WeightRate or none, BiasRate or none) -> dX, Weight, Bias",
+        "linear_act_grad that updates the parameters (linear.h)", "activation"}},
+      {"lookup_concat",
+       infer_fused,
+       prepare_lookup_concat,
+       nullptr,
+       {"(Table1 or none, Source1, Table2 or none, Source2, ...) -> Out [examples, sum of widths]",
+        "lookups and values side by side; rows come from Table, or without one from the RowSource's "
+        "`parameters`",
+        "pools: `copy` (Source is float32 [examples, width]), `none` (Source is ids, one for each "
+        "example), or `sum`, `average`, `sqrt` over the ids of an example; paddings: as padding_idx; "
+        "order: the parts in the order in which the program looked them up"}},
+      {"lookup_concat_rows",
+       infer_fused,
+       prepare_lookup_concat_rows,
+       nullptr,
+       {"(dOut, Ids1, Ids2, ...) -> Values [n, width], Keys [n]", "as row_gradient",
+        "begins: first columns"}},
+      {"concat_part",
+       infer_fused,
+       prepare_concat_part,
+       nullptr,
+       {"(dOut) -> dX", "columns [begin, begin + width)", "begin; width"}},
   };
   return all;
 }

@@ -1,14 +1,4 @@
-// Rows and values by index; any type, gradients for float32.
-// Indices are int64 or int32; one that is outside is an error naming it.
-//
-//   gather        (X, Index [n]) -> Out: X with dimension `axis` = 0 replaced by n picked ones
-//   gather_nd     (X, Index [.., k]) -> Out [.., X's dimensions after the k-th]
-//   take_along_axis (X, Index of as many dimensions) -> Out of Index's shape; axis
-//   scatter       (X, Index [n], Updates [n, ..]) -> Out; overwrite = true: rows of X replaced; false:
-//                 zeroed, then added to. The gradient is 0 for X's rows of Index,
-//                 and that of those rows for Updates
-//   one_hot       (X [..]) -> Out float32 [.., depth]
-//   masked_select (X, Mask bool of its shape) -> Out [number of true]
+// Rows and values by index.
 
 #include <algorithm>
 #include <cstring>
@@ -415,16 +405,44 @@ Kernel prepare_masked_select_gradient(const Preparation& p) {
 
 std::span<const OperatorDefinition> index_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"gather", infer_gather, prepare_gather, first_input_gradient},
+      {"gather",
+       infer_gather,
+       prepare_gather,
+       first_input_gradient,
+       {"(X, Index [n]) -> Out", "X with one dimension replaced by n picked places of it", "axis = 0"}},
       {"gather_grad", infer_gradient, prepare_gather_gradient, nullptr},
-      {"gather_nd", infer_gather_nd, prepare_gather_nd, first_input_gradient},
+      {"gather_nd",
+       infer_gather_nd,
+       prepare_gather_nd,
+       first_input_gradient,
+       {"(X, Index [.., k]) -> Out [.., X's dimensions after the k-th]",
+        "parts of X by their first k indices"}},
       {"gather_nd_grad", infer_gradient, prepare_gather_nd_gradient, nullptr},
-      {"take_along_axis", infer_take_along_axis, prepare_take_along_axis, first_input_gradient},
+      {"take_along_axis",
+       infer_take_along_axis,
+       prepare_take_along_axis,
+       first_input_gradient,
+       {"(X, Index of as many dimensions) -> Out of Index's shape", "values along an axis", "axis"}},
       {"take_along_axis_grad", infer_gradient, prepare_take_along_axis_gradient, nullptr},
-      {"scatter", infer_scatter, prepare_scatter, scatter_gradient},
+      {"scatter",
+       infer_scatter,
+       prepare_scatter,
+       scatter_gradient,
+       {"(X, Index [n], Updates [n, ..]) -> Out",
+        "X with rows replaced or added to; the gradient is 0 for X's rows of Index, and that of those rows "
+        "for Updates",
+        "overwrite = true: rows are replaced; false: zeroed, then added to"}},
       {"scatter_grad", infer_gradient, prepare_scatter_gradient, nullptr},
-      {"one_hot", infer_one_hot, prepare_one_hot, nullptr},
-      {"masked_select", infer_masked_select, prepare_masked_select, first_input_gradient},
+      {"one_hot",
+       infer_one_hot,
+       prepare_one_hot,
+       nullptr,
+       {"(X [..]) -> Out float32 [.., depth]", "1 at the place of the index, 0 elsewhere", "depth"}},
+      {"masked_select",
+       infer_masked_select,
+       prepare_masked_select,
+       first_input_gradient,
+       {"(X, Mask bool of its shape) -> Out [number of true]", "the values where the mask is true"}},
       {"masked_select_grad", infer_gradient, prepare_masked_select_gradient, nullptr},
   };
   return all;

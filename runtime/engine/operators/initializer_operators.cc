@@ -1,14 +1,6 @@
-// First values, for startup programs: () -> Out.
-//
-//   fill_constant              shape, value = 0, dtype = "float32"
-//   uniform_random             shape, min = -1, max = 1
-//   gaussian_random            shape, mean = 0, std = 1
-//   truncated_gaussian_random  the same, drawn again beyond two standard deviations
-//   assign_value               shape, values: as many, row-major; dtype = "float32"
-//
-// Random ones are float32. Their values are a function of (seed, name of Out, position): `seed` is the
-// operator's attribute when it is not 0, else the program's random_seed; when that is 0 too, each executor
-// draws one.
+// First values, for startup programs. Random ones are float32; their values are a function of (seed, name of
+// Out, position): `seed` is the operator's attribute when it is not 0, else the program's random_seed; when
+// that is 0 too, each executor draws one.
 
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
@@ -93,11 +85,32 @@ Kernel prepare_assign_value(const Preparation& p) {
 
 std::span<const OperatorDefinition> initializer_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"fill_constant", infer_initializer, prepare_fill_constant, nullptr},
-      {"uniform_random", infer_initializer, prepare_uniform, nullptr},
-      {"gaussian_random", infer_initializer, prepare_gaussian<normal>, nullptr},
-      {"truncated_gaussian_random", infer_initializer, prepare_gaussian<truncated_normal>, nullptr},
-      {"assign_value", infer_assign_value, prepare_assign_value, nullptr},
+      {"fill_constant",
+       infer_initializer,
+       prepare_fill_constant,
+       nullptr,
+       {"() -> Out", "one value", "shape; value = 0; dtype = float32"}},
+      {"uniform_random",
+       infer_initializer,
+       prepare_uniform,
+       nullptr,
+       {"() -> Out", "uniform random numbers", "shape; min = -1; max = 1; seed = 0"}},
+      {"gaussian_random",
+       infer_initializer,
+       prepare_gaussian<normal>,
+       nullptr,
+       {"() -> Out", "normal random numbers", "shape; mean = 0; std = 1; seed = 0"}},
+      {"truncated_gaussian_random",
+       infer_initializer,
+       prepare_gaussian<truncated_normal>,
+       nullptr,
+       {"() -> Out", "normal random numbers, drawn again beyond two standard deviations",
+        "shape; mean = 0; std = 1; seed = 0"}},
+      {"assign_value",
+       infer_assign_value,
+       prepare_assign_value,
+       nullptr,
+       {"() -> Out", "given values", "shape; values: as many, row-major; dtype = float32"}},
   };
   return all;
 }

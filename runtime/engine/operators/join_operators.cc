@@ -1,10 +1,4 @@
-// Operators that put tensors side by side or take them apart; any type, gradients for float32.
-//
-//   concat      (X1, X2, …) -> Out; axis = 0
-//   stack       (X1, X2, …) -> Out, of one shape; axis = 0: the new dimension
-//   split       (X) -> Out1, Out2, …; axis = 0; sections: sizes, one may be -1; default: equal parts
-//
-// A negative axis counts from the end.
+// Operators that put tensors side by side or take them apart. A negative axis counts from the end.
 
 #include <cstring>
 
@@ -272,11 +266,24 @@ void split_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> join_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"concat", infer_concat, prepare_concat, join_gradient},
+      {"concat",
+       infer_concat,
+       prepare_concat,
+       join_gradient,
+       {"(X1, X2, ...) -> Out", "tensors side by side along an axis", "axis = 0"}},
       {"concat_grad", infer_gradient, prepare_concat_gradient, nullptr},
-      {"stack", infer_stack, prepare_stack, join_gradient},
+      {"stack",
+       infer_stack,
+       prepare_stack,
+       join_gradient,
+       {"(X1, X2, ...) -> Out", "tensors of one shape along a new dimension", "axis = 0"}},
       {"stack_grad", infer_gradient, prepare_stack_gradient, nullptr},
-      {"split", infer_split, prepare_split, split_gradient},
+      {"split",
+       infer_split,
+       prepare_split,
+       split_gradient,
+       {"(X) -> Out1, Out2, ...", "a tensor taken apart along an axis",
+        "axis = 0; sections: sizes, one may be -1; default: equal parts"}},
       {"split_grad", infer_gradient, prepare_split_gradient, nullptr},
   };
   return all;

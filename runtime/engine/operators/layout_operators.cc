@@ -1,15 +1,5 @@
-// Operators that change a tensor's shape or the order of its values; any type, gradients for float32.
-//
-//   reshape     (X, numbers …) -> Out; shape (numbers.h): 0 keeps that dimension, one -1 is computed
-//   flatten     (X) -> Out; start_axis = 0, stop_axis = -1
-//   squeeze     (X) -> Out; axes: dropped where 1; none given: all that are 1
-//   unsqueeze   (X) -> Out; axes: places of new dimensions of 1 in the result
-//   transpose   (X) -> Out; perm
-//   slice       (X, numbers …) -> Out; axes, starts, ends (numbers.h): negative ones count from the end, too
-//               large ones are cut; steps: 1 or more
-//
-// A negative axis counts from the end. Offsets stay when the first dimension does. The gradient of the first
-// four is `reshape_like`: (dOut, X) -> dX.
+// Operators that change a tensor's shape or the order of its values. A negative axis counts from the end.
+// Offsets stay when the first dimension does. The gradient of the first four is `reshape_like`.
 
 #include <algorithm>
 #include <cstring>
@@ -298,13 +288,43 @@ void slice_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> layout_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"reshape", infer_reshape, prepare_reshape, reshaping_gradient},
-      {"flatten", infer_reshaping<flattened>, prepare_reshaping<flattened>, reshaping_gradient},
-      {"squeeze", infer_reshaping<squeezed>, prepare_reshaping<squeezed>, reshaping_gradient},
-      {"unsqueeze", infer_reshaping<unsqueezed>, prepare_reshaping<unsqueezed>, reshaping_gradient},
-      {"reshape_like", infer_gradient, prepare_reshape_like, nullptr},
-      {"transpose", infer_transpose, prepare_transpose, transpose_gradient},
-      {"slice", infer_slice, prepare_slice, slice_gradient},
+      {"reshape",
+       infer_reshape,
+       prepare_reshape,
+       reshaping_gradient,
+       {"(X, numbers ...) -> Out", "the same values in another shape",
+        "shape: 0 keeps that dimension, one -1 is computed"}},
+      {"flatten",
+       infer_reshaping<flattened>,
+       prepare_reshaping<flattened>,
+       reshaping_gradient,
+       {"(X) -> Out", "dimensions made one", "start_axis = 0; stop_axis = -1"}},
+      {"squeeze",
+       infer_reshaping<squeezed>,
+       prepare_reshaping<squeezed>,
+       reshaping_gradient,
+       {"(X) -> Out", "dimensions of 1 dropped", "axes: dropped where 1; none given: all that are 1"}},
+      {"unsqueeze",
+       infer_reshaping<unsqueezed>,
+       prepare_reshaping<unsqueezed>,
+       reshaping_gradient,
+       {"(X) -> Out", "dimensions of 1 added", "axes: their places in the result"}},
+      {"reshape_like",
+       infer_gradient,
+       prepare_reshape_like,
+       nullptr,
+       {"(dOut, X) -> dX", "dOut in the shape of X; append_backward adds it"}},
+      {"transpose",
+       infer_transpose,
+       prepare_transpose,
+       transpose_gradient,
+       {"(X) -> Out", "dimensions in another order", "perm"}},
+      {"slice",
+       infer_slice,
+       prepare_slice,
+       slice_gradient,
+       {"(X, numbers ...) -> Out", "a range of places along some axes",
+        "axes; starts, ends: negative ones count from the end, too large ones are cut; steps: 1 or more"}},
       {"slice_grad", infer_gradient, prepare_slice_gradient, nullptr},
   };
   return all;

@@ -1,20 +1,4 @@
-// Rows by id.
-//
-//   embedding         (Parameter [V, width], Ids int64) -> Out: the ids' shape + [width]
-//     is_sparse = false: the gradient is dense; true: rows (see row_gradient). padding_idx = -1 (none): that
-//     id gives zeros and gets no gradient. An id outside [0, V) is an error naming it.
-//   sparse_embedding  (Ids int64) -> Out: the ids' shape + [width]
-//     parameter: its name (the variable is made when it is not there); width; padding_idx as above. The rows
-//     come from the executor's RowSource, which knows every id. is_test = false: true gives them no gradient.
-//     statistics = 0: that many first columns are statistics of the row, which have no gradient.
-//   row_gradient      (dOut1, Ids1, dOut2, Ids2, …) -> Values [n, width], Keys int64 [n]
-//     added by append_backward, one for each parameter: all looked-up rows in order, duplicates included,
-//     those of padding_idx left out. statistics = 0: so many first columns of dOut are left out too.
-//     times_batch = false: true multiplies by the number of examples
-//   sequence_pool     (X [total, ..] with offsets) -> Out [examples, ..]
-//     pool_type = sum, average (mean), sqrt or max; an example without values gives zeros
-//
-// Outputs of lookups keep the offsets of their ids.
+// Rows by id. Outputs of lookups keep the offsets of their ids.
 
 #include <algorithm>
 #include <cmath>
@@ -351,11 +335,40 @@ void sequence_pool_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> lookup_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"embedding", infer_embedding, prepare_embedding, embedding_gradient},
+      {"embedding",
+       infer_embedding,
+       prepare_embedding,
+       embedding_gradient,
+       {"(Parameter [V, width], Ids int64) -> Out: the ids' shape + [width]",
+        "rows of a parameter; an id outside [0, V) is an error naming it",
+        "is_sparse = false: the gradient is dense; true: rows; padding_idx = -1 (none): that id gives "
+        "zeros and gets no gradient"}},
       {"embedding_grad", infer_gradient, prepare_embedding_gradient, nullptr},
-      {"sparse_embedding", infer_sparse_embedding, prepare_sparse_embedding, sparse_embedding_gradient, true},
-      {"row_gradient", infer_gradient, prepare_row_gradient, nullptr},
-      {"sequence_pool", infer_sequence_pool, prepare_sequence_pool, sequence_pool_gradient},
+      {"sparse_embedding",
+       infer_sparse_embedding,
+       prepare_sparse_embedding,
+       sparse_embedding_gradient,
+       {"(Ids int64) -> Out: the ids' shape + [width]", "rows of a table, which knows every id",
+        "parameter: its name (the variable is made when it is not there); width; padding_idx = -1 (none); "
+        "is_test = false: true gives the rows no gradient; statistics = 0: that many first columns are "
+        "statistics of the row, without a gradient"},
+       true},
+      {"row_gradient",
+       infer_gradient,
+       prepare_row_gradient,
+       nullptr,
+       {"(dOut1, Ids1, dOut2, Ids2, ...) -> Values [n, width], Keys int64 [n]",
+        "all looked-up rows of a parameter in order, duplicates included, those of padding_idx left out; "
+        "append_backward adds it",
+        "statistics = 0: so many first columns of dOut are left out too; times_batch = false: true "
+        "multiplies by the number of examples"}},
+      {"sequence_pool",
+       infer_sequence_pool,
+       prepare_sequence_pool,
+       sequence_pool_gradient,
+       {"(X [total, ..] with offsets) -> Out [examples, ..]",
+        "the values of an example made one; an example without values gives zeros",
+        "pool_type: sum, average (mean), sqrt or max"}},
       {"sequence_pool_grad", infer_gradient, prepare_sequence_pool_gradient, nullptr},
   };
   return all;

@@ -1,15 +1,5 @@
-// Softmax and losses, one value for each example; float32.
-//
-//   softmax            (X) -> Out; axis = -1 (the last, the only one there is)
-//   cross_entropy      (X [.., C], Label) -> Out [.., 1]: -log of the probability of the label
-//     use_softmax = true: X are logits; false: probabilities. soft_label = false: Label int64 [.., 1] or
-//     [..]; true: Label float32 [.., C]. ignore_index = -100: that label gives 0 and no gradient. A label
-//     outside of [0, C) is an error naming it. With labels [..] the result is [..] too.
-//   log_loss           (P, Label float32) -> Out: -l·log(p + epsilon) - (1-l)·log(1-p+epsilon); epsilon =
-//   1e-4 sigmoid_cross_entropy_with_logits   (X, Label float32) -> Out: max(x,0) - x·l + log(1 + exp(-|x|))
-//   square_error_cost  (X, Label float32) -> Out: (x - l)²; gradients for both
-//
-// The gradients of the others are for the first input only.
+// Softmax and losses, one value for each example; float32. Gradients are for the first input only, except for
+// square_error_cost.
 
 #include <algorithm>
 #include <cmath>
@@ -341,17 +331,41 @@ void square_error_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> loss_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"softmax", infer_softmax, prepare_softmax, softmax_gradient},
+      {"softmax",
+       infer_softmax,
+       prepare_softmax,
+       softmax_gradient,
+       {"(X) -> Out", "exp(x) / sum of exp(x) along an axis", "axis = -1 (the last, the only one there is)"}},
       {"softmax_grad", infer_gradient, prepare_softmax_gradient, nullptr},
-      {"cross_entropy", infer_cross_entropy, prepare_cross_entropy, first_input_gradient},
+      {"cross_entropy",
+       infer_cross_entropy,
+       prepare_cross_entropy,
+       first_input_gradient,
+       {"(X [.., C], Label) -> Out [.., 1]",
+        "-log of the probability of the label; a label outside of [0, C) is an error naming it",
+        "use_softmax = true: X are logits; false: probabilities; soft_label = false: Label int64 [.., 1] "
+        "or [..], and the result is [..] too; true: Label float32 [.., C]; ignore_index = -100: that label "
+        "gives 0 and no gradient"}},
       {"cross_entropy_grad", infer_gradient, prepare_cross_entropy_gradient, nullptr},
-      {"log_loss", infer_pointwise, prepare_pointwise<LogLoss>, first_input_gradient},
+      {"log_loss",
+       infer_pointwise,
+       prepare_pointwise<LogLoss>,
+       first_input_gradient,
+       {"(P, Label float32) -> Out", "-l * log(p + epsilon) - (1 - l) * log(1 - p + epsilon)",
+        "epsilon = 1e-4"}},
       {"log_loss_grad", infer_gradient, prepare_pointwise_gradient<LogLoss>, nullptr},
-      {"sigmoid_cross_entropy_with_logits", infer_pointwise, prepare_pointwise<LogitLoss>,
-       first_input_gradient},
+      {"sigmoid_cross_entropy_with_logits",
+       infer_pointwise,
+       prepare_pointwise<LogitLoss>,
+       first_input_gradient,
+       {"(X, Label float32) -> Out", "max(x, 0) - x * l + log(1 + exp(-|x|))"}},
       {"sigmoid_cross_entropy_with_logits_grad", infer_gradient, prepare_pointwise_gradient<LogitLoss>,
        nullptr},
-      {"square_error_cost", infer_pointwise, prepare_pointwise<SquareError>, square_error_gradient},
+      {"square_error_cost",
+       infer_pointwise,
+       prepare_pointwise<SquareError>,
+       square_error_gradient,
+       {"(X, Label float32) -> Out", "(x - l) squared; gradients for both"}},
       {"square_error_cost_grad", infer_gradient, prepare_pointwise_gradient<SquareError>, nullptr},
   };
   return all;

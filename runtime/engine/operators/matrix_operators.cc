@@ -1,10 +1,4 @@
 // Matrix products, float32.
-//
-//   linear   (X [.., K], Weight [K, M], Bias [M] optional) -> Out [.., M]: X·Weight + Bias
-//   linear_sgd: linear_grad that steps the parameters; made by a pass only (linear.h)
-//   matmul   (X, Y) -> Out; transpose_x = false, transpose_y = false
-//            [N, K]·[K, M]; [.., K]·[K, M] with X's leading dimensions kept; [.., N, K]·[.., K, M] batch by
-//            batch, leading dimensions of 1 and missing ones being repeated
 
 #include <algorithm>
 #include <cstring>
@@ -350,10 +344,25 @@ void LinearGradient::finish_weight(const float* dz, std::size_t rows, std::size_
 
 std::span<const OperatorDefinition> matrix_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"linear", infer_linear, prepare_linear, linear_gradient},
+      {"linear",
+       infer_linear,
+       prepare_linear,
+       linear_gradient,
+       {"(X [.., K], Weight [K, M], Bias [M] optional) -> Out [.., M]", "X times Weight, plus Bias"}},
       {"linear_grad", infer_gradient, prepare_linear_gradient, nullptr},
-      {"linear_sgd", infer_gradient, prepare_linear_gradient, nullptr},
-      {"matmul", infer_matmul, prepare_matmul, matmul_gradient},
+      {"linear_sgd",
+       infer_gradient,
+       prepare_linear_gradient,
+       nullptr,
+       {"as linear_grad", "linear_grad that updates the parameters (linear.h); made by a pass only"}},
+      {"matmul",
+       infer_matmul,
+       prepare_matmul,
+       matmul_gradient,
+       {"(X, Y) -> Out",
+        "matrix product: [N, K] by [K, M]; [.., K] by [K, M] with X's leading dimensions kept; [.., N, K] "
+        "by [.., K, M] batch by batch, leading dimensions of 1 and missing ones being repeated",
+        "transpose_x = false; transpose_y = false"}},
       {"matmul_grad", infer_gradient, prepare_matmul_gradient, nullptr},
   };
   return all;

@@ -1,15 +1,7 @@
 // Metrics; no gradients.
 //
-//   accuracy  (Prediction [N, C], Label int64 [N, 1]) -> Accuracy [], and optionally Correct int64 [] and
-//             Total int64 []; k = 1: the label is among the k largest, earlier classes first among equals
-//   auc       (Prediction [N, 1 or 2], Label int64 [N, 1], StatPos, StatNeg) -> Auc float64 [], StatPos,
-//   StatNeg
-//     num_thresholds = 4095 (T), slide_steps = 0 (S), curve = "ROC". The last column is the probability of 1;
-//     it falls into bucket floor(p·T). StatPos and StatNeg are persistable int64 counters: S = 0: [T + 1],
-//     the counts of all batches since they were zeroed. S > 0: [(S + 1)(T + 1) + 1]: the counts of each of
-//     the last S batches, their sum, the batches seen. slide = true: [T + 1], the counts of the last batch
-//     alone, and Auc is that batch's. The area is the sum of trapezoids over the buckets, 0 while one class
-//     is missing. Threads that share the counters add to them atomically.
+// The area of auc is the sum of trapezoids over the buckets, 0 while one class is missing. Threads that share
+// the counters add to them atomically.
 
 #include <algorithm>
 #include <atomic>
@@ -190,8 +182,24 @@ Kernel prepare_auc(const Preparation& p) {
 
 std::span<const OperatorDefinition> metric_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"accuracy", infer_accuracy, prepare_accuracy, nullptr},
-      {"auc", infer_auc, prepare_auc, nullptr},
+      {"accuracy",
+       infer_accuracy,
+       prepare_accuracy,
+       nullptr,
+       {"(Prediction [N, C], Label int64 [N, 1]) -> Accuracy [], Correct int64 [] optional, Total int64 [] "
+        "optional",
+        "share of examples whose label is among the k largest, earlier classes first among equals", "k = 1"}},
+      {"auc",
+       infer_auc,
+       prepare_auc,
+       nullptr,
+       {"(Prediction [N, 1 or 2], Label int64 [N, 1], StatPos, StatNeg) -> Auc float64 [], StatPos, "
+        "StatNeg",
+        "area under the curve; the last column is the probability of 1, and falls into bucket floor(p * "
+        "T); StatPos and StatNeg are persistable int64 counters: [T + 1] of all batches for S = 0, else "
+        "[(S + 1)(T + 1) + 1] of each of the last S batches, their sum, and the batches seen",
+        "num_thresholds (T) = 4095; slide_steps (S) = 0; slide = false: true for [T + 1] counters of the "
+        "last batch alone, whose Auc it is; curve = ROC"}},
   };
   return all;
 }

@@ -1,13 +1,8 @@
 // Values of a row brought to mean 0 and variance 1, float32, and prelu,
 // which has a parameter for each channel.
 //
-//   layer_norm   (X, Scale [width] optional, Bias [width] optional) -> Y, Mean [rows], Variance [rows];
-//                begin_norm_axis = 1: that axis and those behind it are a row; epsilon = 1e-5
-//   prelu        (X, Alpha) -> Out: x where it is positive, else alpha * x; mode "all" (one alpha), "channel"
-//                (second axis; the last with channels_last) or "element" (one for each value of an example)
-//
-// Variances are of the whole (divided by n). Sources: Ba, Kiros and Hinton, 2016;
-// He et al., Delving deep into rectifiers, 2015.
+// Variances are of the whole (divided by n). Sources: Ba, Kiros and Hinton, 2016; He et al., Delving deep
+// into rectifiers, 2015.
 
 #include <algorithm>
 #include <cmath>
@@ -206,9 +201,21 @@ void prelu_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> normalization_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"layer_norm", infer_layer_norm, prepare_layer_norm, layer_norm_gradient},
+      {"layer_norm",
+       infer_layer_norm,
+       prepare_layer_norm,
+       layer_norm_gradient,
+       {"(X, Scale [width] optional, Bias [width] optional) -> Y, Mean [rows], Variance [rows]",
+        "rows brought to mean 0 and variance 1, times Scale, plus Bias",
+        "begin_norm_axis = 1: that axis and those behind it are a row; epsilon = 1e-5"}},
       {"layer_norm_grad", infer_gradient, prepare_layer_norm_gradient, nullptr},
-      {"prelu", infer_prelu, prepare_prelu, prelu_gradient},
+      {"prelu",
+       infer_prelu,
+       prepare_prelu,
+       prelu_gradient,
+       {"(X, Alpha) -> Out", "x where it is positive, else alpha * x",
+        "mode: `all` (one alpha), `channel` (second axis; the last with channels_last) or `element` (one "
+        "for each value of an example)"}},
       {"prelu_grad", infer_gradient, prepare_prelu_gradient, nullptr},
   };
   return all;

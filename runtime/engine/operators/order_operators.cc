@@ -1,16 +1,4 @@
-// Operators that compare the values along an axis, or number them;
-// types float32, int64, int32; gradients for float32.
-//
-//   top_k      (X, and optionally K int32 or int64 of one value) -> Out, Indices int64: the k largest along
-//              `axis` = -1, in order; largest = false: the smallest; k is K, else an attribute.
-//              Among equal ones the first comes first
-//   argsort    (X) -> Out, Indices int64: all of them; axis = -1, descending = false.
-//              Equal ones keep their order
-//   arg_max, arg_min  (X) -> Out int64; axis: one, or none for the place in the flattened X; keepdim = false
-//   cumsum     (X) -> Out; axis: one, or none for the flattened X; reverse = false
-//   unique     (X) -> Out [n] sorted, Indices int64 [n]: their first places in the flattened X, Inverse int64
-//              [size of X], Counts int64 [n]
-//   where_index (Condition bool) -> Out int64 [number of true, dimensions]
+// Operators that compare the values along an axis, or number them.
 
 #include <algorithm>
 #include <numeric>
@@ -331,16 +319,51 @@ Kernel prepare_where_index(const Preparation& p) {
 
 std::span<const OperatorDefinition> order_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"top_k", infer_sorted, prepare_sorted, sorted_gradient},
+      {"top_k",
+       infer_sorted,
+       prepare_sorted,
+       sorted_gradient,
+       {"(X, K int32 or int64 [1] optional) -> Out, Indices int64",
+        "the k largest values, in order; among equal ones the first comes first",
+        "k: where K is not given; axis = -1; largest = true: false for the smallest"}},
       {"top_k_grad", infer_gradient, prepare_sorted_gradient, nullptr},
-      {"argsort", infer_sorted, prepare_sorted, sorted_gradient},
+      {"argsort",
+       infer_sorted,
+       prepare_sorted,
+       sorted_gradient,
+       {"(X) -> Out, Indices int64", "all values in order; equal ones keep theirs",
+        "axis = -1; descending = false"}},
       {"argsort_grad", infer_gradient, prepare_sorted_gradient, nullptr},
-      {"arg_max", infer_best, prepare_best, nullptr},
-      {"arg_min", infer_best, prepare_best, nullptr},
-      {"cumsum", infer_cumsum, prepare_cumsum, cumsum_gradient},
+      {"arg_max",
+       infer_best,
+       prepare_best,
+       nullptr,
+       {"(X) -> Out int64", "place of the greatest value",
+        "axis: one, or none for the place in the flattened X; keepdim = false"}},
+      {"arg_min",
+       infer_best,
+       prepare_best,
+       nullptr,
+       {"(X) -> Out int64", "place of the smallest value",
+        "axis: one, or none for the place in the flattened X; keepdim = false"}},
+      {"cumsum",
+       infer_cumsum,
+       prepare_cumsum,
+       cumsum_gradient,
+       {"(X) -> Out", "running sum", "axis: one, or none for the flattened X; reverse = false"}},
       {"cumsum_grad", infer_gradient, prepare_cumsum_gradient, nullptr},
-      {"unique", infer_unique, prepare_unique, nullptr},
-      {"where_index", infer_where_index, prepare_where_index, nullptr},
+      {"unique",
+       infer_unique,
+       prepare_unique,
+       nullptr,
+       {"(X) -> Out [n], Indices int64 [n], Inverse int64 [size of X], Counts int64 [n]",
+        "different values, sorted; their first places in the flattened X, the place of each value among "
+        "them, and their numbers"}},
+      {"where_index",
+       infer_where_index,
+       prepare_where_index,
+       nullptr,
+       {"(Condition bool) -> Out int64 [number of true, dimensions]", "places where the condition holds"}},
   };
   return all;
 }

@@ -1,9 +1,4 @@
 // The largest or the mean value under a window that slides over images and sequences, float32.
-//
-//   max_pool2d   (X [n, c, h, w] or [n, c, w]) -> Out, Mask: Mask int32, where in its channel each value was
-//   avg_pool2d   (X) -> Out; exclusive = true: padding is not counted
-//   ksize for each axis; strides = 1 for each axis, paddings = 0 before and after each;
-//   ceil_mode = false: true keeps the last window that is not whole
 
 #include <algorithm>
 #include <limits>
@@ -195,9 +190,22 @@ void avg_pool_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> pooling_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"max_pool2d", infer_pool, prepare_max_pool, max_pool_gradient},
+      {"max_pool2d",
+       infer_pool,
+       prepare_max_pool,
+       max_pool_gradient,
+       {"(X [n, c, h, w] or [n, c, w]) -> Out, Mask int32",
+        "largest value under a window; Mask: where in its channel it was",
+        "ksize for each axis; strides = 1 for each axis; paddings = 0 before and after each; ceil_mode = "
+        "false: true keeps the last window that is not whole"}},
       {"max_pool2d_grad", infer_gradient, prepare_max_pool_gradient, nullptr},
-      {"avg_pool2d", infer_pool, prepare_avg_pool, avg_pool_gradient},
+      {"avg_pool2d",
+       infer_pool,
+       prepare_avg_pool,
+       avg_pool_gradient,
+       {"(X [n, c, h, w] or [n, c, w]) -> Out", "mean value under a window",
+        "ksize for each axis; strides = 1 for each axis; paddings = 0 before and after each; ceil_mode = "
+        "false: true keeps the last window that is not whole; exclusive = true: padding is not counted"}},
       {"avg_pool2d_grad", infer_gradient, prepare_avg_pool_gradient, nullptr},
   };
   return all;

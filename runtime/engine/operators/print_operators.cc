@@ -1,9 +1,4 @@
 // A value that is written to the standard output of the training process when it is computed.
-//
-//   print   (X of any type) -> Out, a copy. message = "", first_n = -1 (so many times; below 1: always),
-//           summarize = 20 (so many values; -1: all), print_phase "forward", "backward" (the gradient) or
-//           "both", print_tensor_name, print_tensor_type, print_tensor_shape, print_tensor_layout,
-//           print_tensor_lod = true, name = X's
 
 #include <algorithm>
 #include <cstdio>
@@ -114,7 +109,14 @@ void print_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> print_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"print", infer_print, prepare_print, print_gradient},
+      {"print",
+       infer_print,
+       prepare_print,
+       print_gradient,
+       {"(X of any type) -> Out", "a copy, written to standard output",
+        "message; first_n = -1 (so many times; below 1: always); summarize = 20 (so many values; -1: all); "
+        "print_phase: forward, backward (the gradient) or both; print_tensor_name, print_tensor_type, "
+        "print_tensor_shape, print_tensor_layout, print_tensor_lod = true; name = X's"}},
   };
   return all;
 }

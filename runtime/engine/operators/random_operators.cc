@@ -1,12 +1,4 @@
 // Random numbers of a main program: new ones in every run. Seeds as in initializer_operators.cc.
-//
-//   random       (numbers …) -> Out; shape (numbers.h); dtype = "float32"; kind = "uniform" (first, second:
-//                low and high), "normal" (mean and deviation),
-//                or "integer" (from first up to, without, second)
-//   bernoulli    (P) -> Out float32: 1 with probability P, else 0
-//   multinomial  (P [.., C]) -> Out int64 [.., num_samples = 1]: places drawn in proportion to P;
-//                replacement = false: each at most once
-//   permutation  () -> Out int64 [n]: 0 … n-1 in random order
 
 #include <cmath>
 #include <numeric>
@@ -154,10 +146,29 @@ Kernel prepare_permutation(const Preparation& p) {
 
 std::span<const OperatorDefinition> random_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"random", infer_random, prepare_random, nullptr},
-      {"bernoulli", infer_bernoulli, prepare_bernoulli, nullptr},
-      {"multinomial", infer_multinomial, prepare_multinomial, nullptr},
-      {"permutation", infer_permutation, prepare_permutation, nullptr},
+      {"random",
+       infer_random,
+       prepare_random,
+       nullptr,
+       {"(numbers ...) -> Out", "random numbers",
+        "shape; dtype = float32; kind: `uniform` (first, second: low and high), `normal` (mean and "
+        "deviation), or `integer` (from first up to, without, second)"}},
+      {"bernoulli",
+       infer_bernoulli,
+       prepare_bernoulli,
+       nullptr,
+       {"(P) -> Out float32", "1 with probability P, else 0"}},
+      {"multinomial",
+       infer_multinomial,
+       prepare_multinomial,
+       nullptr,
+       {"(P [.., C]) -> Out int64 [.., num_samples]", "places drawn in proportion to P",
+        "num_samples = 1; replacement = false: each at most once"}},
+      {"permutation",
+       infer_permutation,
+       prepare_permutation,
+       nullptr,
+       {"() -> Out int64 [n]", "0 to n-1 in random order", "n"}},
   };
   return all;
 }

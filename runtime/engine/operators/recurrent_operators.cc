@@ -1,21 +1,9 @@
 // Recurrent layers over whole sequences, float32. One operator is one direction of one layer,
 // with its own backward pass through time.
 //
-//   recurrent   (X [n, steps, in], H0 [n, hidden], C0 [n, hidden], WeightIh [gates, in], WeightHh [gates,
-//               hidden], BiasIh [gates], BiasHh [gates], Lengths [n] int64 or int32) -> Out [n, steps,
-//               hidden], LastH [n, hidden], LastC [n, hidden], Reserve. All but X and the weights may be
-//               empty names; then they are 0, and every sequence has all steps.
-//               C0 belongs to LSTM alone; in other modes LastC is LastH.
-//     mode      with x = X·WeightIhᵀ + BiasIh and h = H·WeightHhᵀ + BiasHh, cut into the gates named here:
-//               "RNN_TANH", "RNN_RELU"   H' = tanh (relu) of x + h
-//               "GRU"    r, z, c: r = σ(x + h), z = σ(x + h), c = tanh(x + r h); H' = z H + (1 - z) c
-//               "LSTM"   i, f, g, o: C' = σ(f) C + σ(i) tanh(g), H' = σ(o) tanh(C')
-//     reverse = false: from the last step to the first; time_major = false: X and Out are [steps, n, ..]
-//     zero_padding = true: Out is 0 behind a sequence's end. The state stays as it is there either way.
-//
 // Reserve has what the backward pass needs of every step. Sources: Hochreiter and Schmidhuber, Long
-// short-term memory, 1997; Cho et al., Learning phrase representations,
-// 2014 (with the reset gate behind the product, as cuDNN has it).
+// short-term memory, 1997; Cho et al., Learning phrase representations, 2014 (with the reset gate behind the
+// product, as cuDNN has it).
 
 #include <algorithm>
 
@@ -452,7 +440,22 @@ void recurrent_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> recurrent_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"recurrent", infer_recurrent, for_mode<Forward>, recurrent_gradient},
+      {"recurrent",
+       infer_recurrent,
+       for_mode<Forward>,
+       recurrent_gradient,
+       {"(X [n, steps, in], H0 [n, hidden], C0 [n, hidden], WeightIh [gates, in], WeightHh [gates, "
+        "hidden], BiasIh [gates], BiasHh [gates], Lengths [n] int64 or int32) -> Out [n, steps, hidden], "
+        "LastH [n, hidden], LastC [n, hidden], Reserve",
+        "one direction of one recurrent layer; all inputs but X and the weights may be empty names: then "
+        "they are 0, and every sequence has all steps; C0 belongs to LSTM alone; in other modes LastC is "
+        "LastH. With x = X * WeightIh^T + BiasIh and h = H * WeightHh^T + BiasHh, cut into the gates named "
+        "here: `RNN_TANH`, `RNN_RELU`: H' = tanh (relu) of x + h; `GRU` (r, z, c): r = sigmoid(x + h), z = "
+        "sigmoid(x + h), c = tanh(x + r * h), H' = z * H + (1 - z) * c; `LSTM` (i, f, g, o): C' = "
+        "sigmoid(f) * C + sigmoid(i) * tanh(g), H' = sigmoid(o) * tanh(C')",
+        "mode; reverse = false: true goes from the last step to the first; time_major = false: with true X "
+        "and Out are [steps, n, ..]; zero_padding = true: Out is 0 behind a sequence's end (the state "
+        "stays as it is there either way)"}},
       {"recurrent_grad", infer_gradient, for_mode<Backward>, nullptr},
   };
   return all;

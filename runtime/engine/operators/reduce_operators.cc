@@ -1,13 +1,4 @@
-// Operators that make one value of many, float32.
-//
-//   mean   (X) -> Out; axis = [] (all), keepdim = false
-//   sum    the same, also of int64 and int32; of bool, as int64: how many are true
-//   max, min  the same, also of int64 and int32; every value that reaches it gets the gradient
-//   prod   the same as sum without bool
-//   all, any  the same, of bool; no gradient
-//   add_n  (X1, X2, …) -> Out, of one shape, also of int64; Out may be X1
-//
-// The result over all axes has none: [], as in Paddle 2.6.
+// Operators that make one value of many. The result over all axes has none: [], as in Paddle 2.6.
 
 #include <algorithm>
 #include <limits>
@@ -323,19 +314,56 @@ void add_n_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> reduce_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"mean", infer_reduce, prepare_reduce, reduce_gradient},
+      {"mean",
+       infer_reduce,
+       prepare_reduce,
+       reduce_gradient,
+       {"(X) -> Out", "mean", "axis = [] (all); keepdim = false"}},
       {"mean_grad", infer_gradient, prepare_reduce_gradient, nullptr},
-      {"sum", infer_reduce, prepare_reduce, reduce_gradient},
+      {"sum",
+       infer_reduce,
+       prepare_reduce,
+       reduce_gradient,
+       {"(X) -> Out", "sum; also of int64 and int32, and of bool as int64: how many are true",
+        "axis = [] (all); keepdim = false"}},
       {"sum_grad", infer_gradient, prepare_reduce_gradient, nullptr},
-      {"max", infer_reduce, prepare_reduce, reduce_gradient},
+      {"max",
+       infer_reduce,
+       prepare_reduce,
+       reduce_gradient,
+       {"(X) -> Out",
+        "greatest value, also of int64 and int32; every value that reaches it gets the gradient",
+        "axis = [] (all); keepdim = false"}},
       {"max_grad", infer_gradient, prepare_reduce_gradient, nullptr},
-      {"min", infer_reduce, prepare_reduce, reduce_gradient},
+      {"min",
+       infer_reduce,
+       prepare_reduce,
+       reduce_gradient,
+       {"(X) -> Out",
+        "smallest value, also of int64 and int32; every value that reaches it gets the gradient",
+        "axis = [] (all); keepdim = false"}},
       {"min_grad", infer_gradient, prepare_reduce_gradient, nullptr},
-      {"prod", infer_reduce, prepare_reduce, reduce_gradient},
+      {"prod",
+       infer_reduce,
+       prepare_reduce,
+       reduce_gradient,
+       {"(X) -> Out", "product, also of int64 and int32", "axis = [] (all); keepdim = false"}},
       {"prod_grad", infer_gradient, prepare_reduce_gradient, nullptr},
-      {"all", infer_reduce, prepare_reduce, nullptr},
-      {"any", infer_reduce, prepare_reduce, nullptr},
-      {"add_n", infer_add_n, prepare_add_n, add_n_gradient},
+      {"all",
+       infer_reduce,
+       prepare_reduce,
+       nullptr,
+       {"(X bool) -> Out bool", "whether all are true", "axis = [] (all); keepdim = false"}},
+      {"any",
+       infer_reduce,
+       prepare_reduce,
+       nullptr,
+       {"(X bool) -> Out bool", "whether one is true", "axis = [] (all); keepdim = false"}},
+      {"add_n",
+       infer_add_n,
+       prepare_add_n,
+       add_n_gradient,
+       {"(X1, X2, ...) -> Out", "sum of tensors of one shape, also of int64; Out may be X1"}},
   };
   return all;
 }

@@ -1,14 +1,4 @@
-// Operators that repeat values, blank them out, or make them from a shape; any type, gradients for float32.
-//
-//   tile        (X, numbers …) -> Out; repeat_times (numbers.h): one for each dimension, from the last one
-//   expand      (X, numbers …) -> Out; shape (numbers.h): -1 keeps that dimension,
-//               dimensions of 1 are repeated
-//   expand_as   (X, Y) -> Out: expand to Y's shape; no gradient for Y
-//   tril, triu  (X [.., N, M]) -> Out; diagonal = 0: 0 above (below) that diagonal
-//   shape       (X) -> Out int32 [dimensions]
-//   range       (numbers …) -> Out [n] of dtype = "int64"; bounds (numbers.h): start, end, step; or values:
-//               the same three as floating point, none of them from an input
-//   fill_dynamic (numbers …) -> Out: value = 0 of dtype = "float32"; shape (numbers.h)
+// Operators that repeat values, blank them out, or make them from a shape.
 
 #include <algorithm>
 #include <cmath>
@@ -280,17 +270,51 @@ Kernel prepare_fill_dynamic(const Preparation& p) {
 
 std::span<const OperatorDefinition> repeat_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"tile", infer_tile, prepare_repeat<tiled>, append_gradient},
+      {"tile",
+       infer_tile,
+       prepare_repeat<tiled>,
+       append_gradient,
+       {"(X, numbers ...) -> Out", "X repeated", "repeat_times: one for each dimension, from the last one"}},
       {"tile_grad", infer_gradient, prepare_repeat_gradient<tiled>, nullptr},
-      {"expand", infer_expand, prepare_repeat<expanded>, append_gradient},
+      {"expand",
+       infer_expand,
+       prepare_repeat<expanded>,
+       append_gradient,
+       {"(X, numbers ...) -> Out", "dimensions of 1 repeated to a shape", "shape: -1 keeps that dimension"}},
       {"expand_grad", infer_gradient, prepare_repeat_gradient<expanded>, nullptr},
-      {"expand_as", infer_expand_as, prepare_expand_as, append_gradient},
+      {"expand_as",
+       infer_expand_as,
+       prepare_expand_as,
+       append_gradient,
+       {"(X, Y) -> Out", "X expanded to Y's shape; Y gets no gradient"}},
       {"expand_as_grad", infer_gradient, prepare_expand_as_gradient, nullptr},
-      {"tril", infer_triangle, prepare_triangle, triangle_gradient},
-      {"triu", infer_triangle, prepare_triangle, triangle_gradient},
-      {"shape", infer_shape, prepare_shape, nullptr},
-      {"range", infer_range, prepare_range, nullptr},
-      {"fill_dynamic", infer_fill_dynamic, prepare_fill_dynamic, nullptr},
+      {"tril",
+       infer_triangle,
+       prepare_triangle,
+       triangle_gradient,
+       {"(X [.., N, M]) -> Out", "0 above a diagonal", "diagonal = 0"}},
+      {"triu",
+       infer_triangle,
+       prepare_triangle,
+       triangle_gradient,
+       {"(X [.., N, M]) -> Out", "0 below a diagonal", "diagonal = 0"}},
+      {"shape",
+       infer_shape,
+       prepare_shape,
+       nullptr,
+       {"(X) -> Out int32 [dimensions]", "the dimensions of X"}},
+      {"range",
+       infer_range,
+       prepare_range,
+       nullptr,
+       {"(numbers ...) -> Out [n]", "numbers from a start up to an end",
+        "dtype = int64; bounds: start, end, step; or values: the same three as floating point, none of "
+        "them from an input"}},
+      {"fill_dynamic",
+       infer_fill_dynamic,
+       prepare_fill_dynamic,
+       nullptr,
+       {"(numbers ...) -> Out", "a tensor of one value", "value = 0; dtype = float32; shape"}},
   };
   return all;
 }

@@ -1,13 +1,4 @@
 // Shows and clicks of the examples that keys are looked up for.
-//
-//   row_statistics  (Show [examples, 1], Click [examples, 1], Ids1, Ids2, …) -> Shows [n], Clicks [n]
-//     those of the example of each key of the row_gradient of these lookups; float32, from float32 or int64.
-//     padding_idx = -1 as in the lookups
-//   cvm             (X [n, width], CVM [examples, 2]) -> Y
-//     the first two columns of X are a row's show and click; use_cvm = true: log(show + 1) and
-//     log(click + 1) - log(show + 1) take their place, false: they are left out.
-//     X is by example, or has offsets. The gradient
-//     of the two columns is the example's CVM: a table that keeps statistics does not learn from it.
 
 #include <algorithm>
 #include <cmath>
@@ -166,8 +157,24 @@ void cvm_gradient(GradientBuilder& builder) {
 
 std::span<const OperatorDefinition> statistics_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"row_statistics", infer_row_statistics, prepare_row_statistics, nullptr},
-      {"cvm", infer_cvm, prepare_cvm, cvm_gradient},
+      {"row_statistics",
+       infer_row_statistics,
+       prepare_row_statistics,
+       nullptr,
+       {"(Show [examples, 1], Click [examples, 1], Ids1, Ids2, ...) -> Shows [n], Clicks [n]",
+        "those of the example of each key of the row_gradient of these lookups; float32, from float32 or "
+        "int64",
+        "padding_idx = -1, as in the lookups"}},
+      {"cvm",
+       infer_cvm,
+       prepare_cvm,
+       cvm_gradient,
+       {"(X [n, width], CVM [examples, 2]) -> Y",
+        "the first two columns of X, a row's show and click, transformed or left out; X is by example, or "
+        "has offsets; the gradient of the two columns is the example's CVM: a table that keeps statistics "
+        "does not learn from it",
+        "use_cvm = true: log(show + 1) and log(click + 1) - log(show + 1) take their place; false: they "
+        "are left out"}},
       {"cvm_grad", infer_gradient, prepare_cvm_gradient, nullptr},
   };
   return all;

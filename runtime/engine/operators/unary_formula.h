@@ -65,8 +65,9 @@ Kernel prepare_unary_gradient(const Preparation& p) {
 }
 
 template <class F>
-constexpr OperatorDefinition unary(std::string_view type) {
-  return {type, infer_unary, prepare_unary<F>, unary_gradient};
+constexpr OperatorDefinition unary(std::string_view type, std::string_view meaning,
+                                   std::string_view attributes = {}) {
+  return {type, infer_unary, prepare_unary<F>, unary_gradient, {"(X) -> Out", meaning, attributes}};
 }
 template <class F>
 constexpr OperatorDefinition gradient_of(std::string_view type) {

@@ -1,16 +1,4 @@
 // Operators over one float32 tensor, value by value: (X) -> Out of the same shape, offsets kept.
-//
-//   relu, sigmoid, tanh, log, exp, square, sqrt, rsqrt, reciprocal, abs, log1p, softsign
-//   leaky_relu   alpha = 0.01
-//   pow          factor = 1
-//   scale        scale = 1, bias = 0, bias_after_scale = true: scale * x + bias, or scale * (x + bias)
-//                (also int64 and int32)
-//   clip         min, max; the gradient is 0 outside and at both
-//   dropout      dropout_prob (p) = 0.5, is_test = false, mode "upscale_in_train" (kept values / (1 - p)) or
-//                "downscale_in_infer" (kept as they are, times 1 - p in a test); (X) -> Out, Mask
-//   cast         dtype: to another type; gradient between floats only
-//   assign       a copy, of any type
-//   fill_any_like  value = 0, dtype = X's: a tensor of X's shape
 
 #include <cmath>
 #include <cstring>
@@ -299,44 +287,63 @@ Kernel prepare_fill_any_like(const Preparation& p) {
 
 std::span<const OperatorDefinition> unary_operators() {
   static constexpr OperatorDefinition all[] = {
-      unary<Relu>("relu"),
+      unary<Relu>("relu", "the greater of x and 0"),
       gradient_of<Relu>("relu_grad"),
-      unary<LeakyRelu>("leaky_relu"),
+      unary<LeakyRelu>("leaky_relu", "x where it is positive, else alpha times x", "alpha = 0.01"),
       gradient_of<LeakyRelu>("leaky_relu_grad"),
-      unary<Sigmoid>("sigmoid"),
+      unary<Sigmoid>("sigmoid", "1 / (1 + exp(-x))"),
       gradient_of<Sigmoid>("sigmoid_grad"),
-      unary<Tanh>("tanh"),
+      unary<Tanh>("tanh", "hyperbolic tangent"),
       gradient_of<Tanh>("tanh_grad"),
-      unary<Log>("log"),
+      unary<Log>("log", "natural logarithm"),
       gradient_of<Log>("log_grad"),
-      unary<Log1p>("log1p"),
+      unary<Log1p>("log1p", "natural logarithm of 1 + x"),
       gradient_of<Log1p>("log1p_grad"),
-      unary<Exp>("exp"),
+      unary<Exp>("exp", "e to the power of x"),
       gradient_of<Exp>("exp_grad"),
-      unary<Square>("square"),
+      unary<Square>("square", "x squared"),
       gradient_of<Square>("square_grad"),
-      unary<Sqrt>("sqrt"),
+      unary<Sqrt>("sqrt", "square root"),
       gradient_of<Sqrt>("sqrt_grad"),
-      unary<Rsqrt>("rsqrt"),
+      unary<Rsqrt>("rsqrt", "1 / square root"),
       gradient_of<Rsqrt>("rsqrt_grad"),
-      unary<Reciprocal>("reciprocal"),
+      unary<Reciprocal>("reciprocal", "1 / x"),
       gradient_of<Reciprocal>("reciprocal_grad"),
-      unary<Abs>("abs"),
+      unary<Abs>("abs", "absolute value"),
       gradient_of<Abs>("abs_grad"),
-      unary<Softsign>("softsign"),
+      unary<Softsign>("softsign", "x / (1 + |x|)"),
       gradient_of<Softsign>("softsign_grad"),
-      unary<Pow>("pow"),
+      unary<Pow>("pow", "x to the power of a constant", "factor = 1"),
       gradient_of<Pow>("pow_grad"),
-      unary<Clip>("clip"),
+      unary<Clip>("clip", "x cut to a range; the gradient is 0 outside and at both ends", "min; max"),
       gradient_of<Clip>("clip_grad"),
-      {"scale", infer_unary, prepare_scale, unary_gradient},
+      {"scale",
+       infer_unary,
+       prepare_scale,
+       unary_gradient,
+       {"(X) -> Out", "scale * x + bias, or scale * (x + bias); also int64 and int32",
+        "scale = 1; bias = 0; bias_after_scale = true"}},
       gradient_of<Scale>("scale_grad"),
-      {"dropout", infer_dropout, prepare_dropout, dropout_gradient},
+      {"dropout",
+       infer_dropout,
+       prepare_dropout,
+       dropout_gradient,
+       {"(X) -> Out, Mask", "some values replaced by 0",
+        "dropout_prob (p) = 0.5; is_test = false; mode: `upscale_in_train` (kept values / (1 - p)) or "
+        "`downscale_in_infer` (kept as they are, times 1 - p in a test)"}},
       {"dropout_grad", infer_gradient, prepare_dropout_gradient, nullptr},
-      {"cast", infer_cast, prepare_cast, cast_gradient},
+      {"cast",
+       infer_cast,
+       prepare_cast,
+       cast_gradient,
+       {"(X) -> Out", "the values as another type; gradient between floating-point types only", "dtype"}},
       {"cast_grad", infer_gradient, prepare_cast_gradient, nullptr},
-      {"assign", infer_assign, prepare_assign, assign_gradient},
-      {"fill_any_like", infer_fill_any_like, prepare_fill_any_like, nullptr},
+      {"assign", infer_assign, prepare_assign, assign_gradient, {"(X) -> Out", "a copy, of any type"}},
+      {"fill_any_like",
+       infer_fill_any_like,
+       prepare_fill_any_like,
+       nullptr,
+       {"(X) -> Out", "a tensor of X's shape with one value", "value = 0; dtype = X's"}},
   };
   return all;
 }

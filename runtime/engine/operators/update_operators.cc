@@ -1,37 +1,14 @@
-// Optimizer steps, float32, in place: the outputs are the same variables as the inputs of the same name.
-//
-//   sgd      (Parameter, Gradient, Keys or "", Rate or "") -> Parameter:  w -= lr·g
-//   momentum (…, Velocity) -> Parameter, Velocity:  v = momentum·v + g, w -= lr·v;
-//                                                   nesterov: w -= lr·(g + momentum·v)
-//   adagrad  (…, Moment) -> Parameter, Moment:  m += g², w -= lr·g/(sqrt(m) + epsilon)
-//   adam     (…, Moment1, Moment2, Step int64 [1]) -> Parameter, Moment1, Moment2, Step:
-//            t += 1, m = β1·m + (1-β1)·g, v = β2·v + (1-β2)·g²,
-//            w -= lr·sqrt(1-β2^t)/(1-β1^t) · m/(sqrt(v) + epsilon·sqrt(1-β2^t))
-//            Source: Kingma and Ba 2014, algorithm 1, with the corrections moved into the step. With Keys the
-//            corrections are those of t + 1, as in Paddle 2.6 on CPUs
-//   ftrl     (…, Squared, Linear) -> Parameter, Squared, Linear: n += g², z += g - (n_new^-p -
-//            n_old^-p)/lr·w, w = |z| <= l1 ? 0 : (sign(z)·l1 - z)/(n_new^-p/lr + 2·l2), p =
-//            learning_rate_power Source: McMahan et al. 2013, algorithm 1,
-//            with l2 counted twice as Paddle and TensorFlow do
-//   rmsprop  (…, MeanSquare, Velocity, Mean) -> Parameter, MeanSquare, Velocity, Mean: s = rho·s +
-//            (1-rho)·g², v = momentum·v + lr·g/sqrt(s + epsilon), w -= v;
-//            centered: m = rho·m + (1-rho)·g, s - m² instead of s
-//   adamax   (…, Moment, Norm, Step) -> Parameter, Moment, Norm, Step: m = β1·m + (1-β1)·g,
-//            u = max(|g|, β2·u + epsilon), w -= lr/(1-β1^t)·m/u
-//   adadelta (…, Squares, Updates) -> Parameter, Squares, Updates: s = rho·s + (1-rho)·g²,
-//            d = sqrt((u + epsilon)/(s + epsilon))·g, u = rho·u + (1-rho)·d², w -= lr·d
-//   lamb     (…, Moment1, Moment2, Step) -> Parameter, Moment1, Moment2, Step: m and v as adam's,
-//            r = m/(1-β1^t)/(sqrt(v/(1-β2^t)) + epsilon) + own_decay·w, w -= lr·|w|/|r|·r (lr·r where a
-//            norm is 0, or there is neither own_decay nor always_adapts). You et al. 2020
-//   own_decay of adam: w -= lr·own_decay·w before (Loshchilov and Hutter 2019)
-//   learning_rate, rho, centered, beta1, beta2, epsilon, momentum, nesterov, l1, l2, learning_rate_power,
-//   lazy_rows = false,
-//   l1_decay = l2_decay = 0 (g += l1_decay·sign(w) + l2_decay·w).
-//   lr is learning_rate, times Rate (float32 [1]) when given.
+// Optimizer steps, float32, in place: the outputs are the same variables as the inputs of the same name. lr
+// is learning_rate, times Rate (float32 [1]) when given; g is the gradient plus l1_decay * sign(w) + l2_decay
+// * w.
 //
 // With Keys, Gradient is [n, width]: gradients of the rows that they name. Those of equal keys are added up
 // first, in order; rows without a key do not change, except that momentum and rmsprop, and adam without
 // lazy_rows, move every row by its state, as if its gradient were 0.
+//
+// Sources: adam: Kingma and Ba 2014, algorithm 1, with the corrections moved into the step (with Keys those
+// of t + 1, as in Paddle 2.6 on CPUs). ftrl: McMahan et al. 2013, algorithm 1, with l2 counted twice as
+// Paddle and TensorFlow do.
 
 #include <algorithm>
 #include <cmath>
@@ -422,15 +399,88 @@ Kernel prepare_lamb(const Preparation& p) {
 
 std::span<const OperatorDefinition> update_operators() {
   static constexpr OperatorDefinition all[] = {
-      {"sgd", infer_update, prepare_sgd, nullptr},
-      {"adagrad", infer_update, prepare_adagrad, nullptr},
-      {"adam", infer_update, prepare_adam, nullptr},
-      {"momentum", infer_update, prepare_momentum, nullptr},
-      {"ftrl", infer_update, prepare_ftrl, nullptr},
-      {"rmsprop", infer_update, prepare_rmsprop, nullptr},
-      {"adamax", infer_update, prepare_adamax, nullptr},
-      {"adadelta", infer_update, prepare_adadelta, nullptr},
-      {"lamb", infer_update, prepare_lamb, nullptr},
+      {"sgd",
+       infer_update,
+       prepare_sgd,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none) -> Parameter", "w -= lr * g",
+        "learning_rate; l1_decay = 0; l2_decay = 0"}},
+      {"adagrad",
+       infer_update,
+       prepare_adagrad,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, Moment) -> Parameter, Moment",
+        "m += g * g, w -= lr * g / (sqrt(m) + epsilon)",
+        "learning_rate; l1_decay = 0; l2_decay = 0; epsilon = 1e-8"}},
+      {"adam",
+       infer_update,
+       prepare_adam,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, Moment1, Moment2, Step int64 [1]) -> Parameter, "
+        "Moment1, Moment2, Step",
+        "t += 1, m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g * g, w -= lr * sqrt(1 - "
+        "beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon * sqrt(1 - beta2^t))",
+        "learning_rate; l1_decay = 0; l2_decay = 0; beta1 = 0.9; beta2 = 0.999; epsilon = 1e-8; lazy_rows "
+        "= false; own_decay = 0 (w -= lr * own_decay * w before: Loshchilov and Hutter 2019)"}},
+      {"momentum",
+       infer_update,
+       prepare_momentum,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, Velocity) -> Parameter, Velocity",
+        "v = momentum * v + g, w -= lr * v; nesterov: w -= lr * (g + momentum * v)",
+        "learning_rate; l1_decay = 0; l2_decay = 0; momentum = 0.9; nesterov = false"}},
+      {"ftrl",
+       infer_update,
+       prepare_ftrl,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, Squared, Linear) -> Parameter, Squared, Linear",
+        "n += g * g, z += g - (n_new^-p - n_old^-p) / lr * w, w = |z| <= l1 ? 0 : (sign(z) * l1 - z) / "
+        "(n_new^-p / lr + 2 * l2), p = learning_rate_power",
+        "learning_rate; l1_decay = 0; l2_decay = 0; l1 = 0; l2 = 0; learning_rate_power = -0.5"}},
+      {"rmsprop",
+       infer_update,
+       prepare_rmsprop,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, MeanSquare, Velocity, Mean) -> Parameter, "
+        "MeanSquare, Velocity, Mean",
+        "s = rho * s + (1 - rho) * g * g, v = momentum * v + lr * g / sqrt(s + epsilon), w -= v; centered: "
+        "m = rho * m + (1 - rho) * g, and s - m * m instead of s",
+        "learning_rate; l1_decay = 0; l2_decay = 0; rho = 0.95; momentum = 0.9; epsilon = 1e-8; centered = "
+        "false"}},
+      {"adamax",
+       infer_update,
+       prepare_adamax,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, Moment, Norm, Step int64 [1]) -> Parameter, "
+        "Moment, "
+        "Norm, Step",
+        "t += 1, m = beta1 * m + (1 - beta1) * g, u = max(|g|, beta2 * u + epsilon), w -= lr / (1 - beta1^t) "
+        "* "
+        "m / u",
+        "learning_rate; l1_decay = 0; l2_decay = 0; beta1 = 0.9; beta2 = 0.999; epsilon = 1e-8"}},
+      {"adadelta",
+       infer_update,
+       prepare_adadelta,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, Squares, Updates) -> Parameter, Squares, Updates",
+        "s = rho * s + (1 - rho) * g * g, d = sqrt((u + epsilon) / (s + epsilon)) * g, u = rho * u + (1 - "
+        "rho) * "
+        "d * d, w -= lr * d",
+        "learning_rate; l1_decay = 0; l2_decay = 0; rho = 0.95; epsilon = 1e-8"}},
+      {"lamb",
+       infer_update,
+       prepare_lamb,
+       nullptr,
+       {"(Parameter, Gradient, Keys or none, Rate or none, Moment1, Moment2, Step int64 [1]) -> Parameter, "
+        "Moment1, Moment2, Step",
+        "m and v as adam's, r = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + own_decay * w, w "
+        "-= lr "
+        "* |w| / |r| * r, or lr * r where a norm is 0 or there is neither own_decay nor always_adapts. You "
+        "et al. "
+        "2020",
+        "learning_rate; l1_decay = 0; l2_decay = 0; beta1 = 0.9; beta2 = 0.999; epsilon = 1e-8; own_decay = "
+        "0; "
+        "always_adapts = false"}},
   };
   return all;
 }

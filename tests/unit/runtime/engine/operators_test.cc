@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/error.h"
+#include "runtime/engine/operators/all_operators.h"
 #include "tests/support/engine_program.h"
 
 using namespace fleetrun;
@@ -322,4 +323,19 @@ TEST_CASE("sparse_embedding without servers says so") {
   Scope scope;
   CHECK_THROWS_WITH_AS(Executor(program, scope),
                        "sparse_embedding(ids): there is no parameter server to look rows up", Error);
+}
+
+TEST_CASE("the manual describes every operator that is not append_backward's alone") {
+  std::size_t described = 0;
+  for (const OperatorGroup& group : operator_groups()) {
+    CHECK_FALSE(group.title.empty());
+    for (const OperatorDefinition& row : group.operators) {
+      CAPTURE(row.type);
+      CHECK(find_operator(row.type) == &row);
+      CHECK((row.infer == infer_gradient || !row.text.form.empty()));
+      CHECK(row.text.form.empty() == row.text.meaning.empty());
+      described += row.text.form.empty() ? 0 : 1;
+    }
+  }
+  CHECK(described > 140);
 }
