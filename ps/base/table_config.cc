@@ -1,5 +1,6 @@
 #include "ps/base/table_config.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -205,11 +206,10 @@ std::string describe(const Initializer& initializer) {
 
 }  // namespace
 
+static_assert(std::ranges::is_sorted(kUpdateRules, {}, &UpdateRuleRow::kind));
+
 std::string_view to_string(UpdateRule::Kind kind) noexcept {
-  constexpr std::array<std::string_view, 11> names = {
-      "sgd",         "adagrad",  "adam",        "sum",       "momentum", "ftrl", "shared_adagrad",
-      "std_adagrad", "pow_adam", "shared_adam", "adam_d2sum"};
-  return names[static_cast<std::size_t>(kind)];
+  return row_of(kind).name;
 }
 
 std::string_view to_string(Initializer::Kind kind) noexcept {

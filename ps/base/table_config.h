@@ -2,6 +2,7 @@
 // from the same program and compare fingerprints when they meet.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -11,27 +12,8 @@
 
 namespace fleetrun::ps {
 
-/// How a gradient g changes values w. The first block has the names and formulas of the optimizers that users
-/// write, the second those of Paddle's parameter server (facts:
-/// its sparse_sgd_rule and ctr_accessor, observed in version 2.6.2):
-///   sgd        w -= lr * g
-///   momentum   v = momentum * v + g; w -= lr * v; with nesterov w -= lr * (g + momentum * v)
-///   adagrad    a += g*g; w -= lr * g / (sqrt(a) + epsilon), per value; a starts at initial_accumulator
-///   adam       bias-corrected, with the step counted per row in a sparse table and per table in a dense one
-///   ftrl       n += g*g; z += g - (n_new^-p - n_old^-p) / lr * w;
-///              w = |z| <= l1 ? 0 : (sign(z) * l1 - z) / (n_new^-p / lr + 2 * l2), p = learning_rate_power;
-///              n starts at initial_accumulator
-///   sum        w += g (closed-form tests, counters, geo)
-///
-///   shared_adagrad  one a per row: w -= lr * (g/scale) * sqrt(a0 / (a0 + a)), then a += mean((g/scale)^2);
-///                   a starts at 0, a0 is initial_accumulator, scale is the push's show
-///                   where the accessor scales by it
-///   std_adagrad     the same with an a of each value
-///   pow_adam        adam whose powers of beta1 and beta2 are kept in the row, starting at beta; epsilon
-///                   outside the correction: w -= lr * sqrt(1 - p2) / (1 - p1) * m / (sqrt(v) + epsilon)
-///   shared_adam     pow_adam with one m and one v per row (the means over the row)
-///   adam_d2sum      dense tables: d = 0.9999 * d + 1; s = 0.9999 * s + g*g; v = 0.99 * (v + g) - g;
-///                   w += lr * v * sqrt((d + e) / (s + e)), e = epsilon * d
+/// How a gradient g changes values w: kUpdateRules has the formulas. A new rule is a row there, and its loop
+/// in ps/table/update_rule.cc.
 struct UpdateRule {
   enum class Kind {
     sgd,
@@ -69,6 +51,56 @@ struct UpdateRule {
 
   bool operator==(const UpdateRule&) const = default;
 };
+
+/// One update rule, as scripts, checkpoints and the manual name it.
+struct UpdateRuleRow {
+  UpdateRule::Kind kind;
+  std::string_view name;
+  std::string_view formula;
+  std::string_view state;  // what a row of w values keeps beside them, in floats
+  std::size_t floats_per_value = 0, floats_per_row = 0;
+};
+
+/// In the order of Kind. The first ones have the names and formulas of the optimizers that users write, the
+/// others those of Paddle's parameter server (its sparse_sgd_rule and ctr_accessor, observed in version
+/// 2.6.2).
+inline constexpr UpdateRuleRow kUpdateRules[] = {
+    {UpdateRule::Kind::sgd, "sgd", "w -= lr * g", "none"},
+    {UpdateRule::Kind::adagrad, "adagrad",
+     "a += g * g, w -= lr * g / (sqrt(a) + epsilon), per value; a starts at initial_accumulator", "a[w]", 1},
+    {UpdateRule::Kind::adam, "adam",
+     "bias-corrected, with the step counted per row in a sparse table and per table in a dense one",
+     "m[w], v[w]", 2},
+    {UpdateRule::Kind::sum, "sum", "w += g; for counters and differences of GEO trainers", "none"},
+    {UpdateRule::Kind::momentum, "momentum",
+     "v = momentum * v + g, w -= lr * v; with nesterov w -= lr * (g + momentum * v)", "v[w]", 1},
+    {UpdateRule::Kind::ftrl, "ftrl",
+     "n += g * g, z += g - (n_new^-p - n_old^-p) / lr * w, w = |z| <= l1 ? 0 : (sign(z) * l1 - z) / "
+     "(n_new^-p / "
+     "lr + 2 * l2), p = learning_rate_power; n starts at initial_accumulator",
+     "n[w], z[w]", 2},
+    {UpdateRule::Kind::shared_adagrad, "shared_adagrad",
+     "one a per row: w -= lr * (g / scale) * sqrt(a0 / (a0 + a)), then a += mean((g / scale)^2); a starts at "
+     "0, a0 "
+     "is initial_accumulator, scale is the push's show where the accessor scales by it",
+     "a[1]", 0, 1},
+    {UpdateRule::Kind::std_adagrad, "std_adagrad", "shared_adagrad with an a of each value", "a[w]", 1},
+    {UpdateRule::Kind::pow_adam, "pow_adam",
+     "adam whose powers of beta1 and beta2 are kept in the row, starting at beta; epsilon outside the "
+     "correction: w "
+     "-= lr * sqrt(1 - p2) / (1 - p1) * m / (sqrt(v) + epsilon)",
+     "m[w], v[w], p1, p2", 2, 2},
+    {UpdateRule::Kind::shared_adam, "shared_adam",
+     "pow_adam with one m and one v per row (the means over the row)", "m[1], v[1], p1, p2", 0, 4},
+    {UpdateRule::Kind::adam_d2sum, "adam_d2sum",
+     "dense tables: d = 0.9999 * d + 1, s = 0.9999 * s + g * g, v = 0.99 * (v + g) - g, "
+     "w += lr * v * sqrt((d + e) / (s + e)); e = epsilon * d",
+     "d[w], s[w], v[w]", 3},
+};
+
+inline const UpdateRuleRow& row_of(UpdateRule::Kind kind) noexcept {
+  return kUpdateRules[static_cast<std::size_t>(kind)];
+}
 
 /// First values of a row. A pure function of (seed, table name, key, column): the same whatever the number of
 /// servers and the order of first pulls.

@@ -37,28 +37,8 @@ Updater::Updater(const UpdateRule& rule)
 }
 
 std::size_t Updater::state_floats(std::size_t width) const noexcept {
-  using enum UpdateRule::Kind;
-  switch (rule_.kind) {
-    case sgd:
-    case sum:
-      return 0;
-    case shared_adagrad:
-      return 1;
-    case momentum:
-    case adagrad:
-    case std_adagrad:
-      return width;
-    case adam:
-    case ftrl:
-      return 2 * width;
-    case pow_adam:
-      return 2 * width + 2;
-    case shared_adam:
-      return 4;
-    case adam_d2sum:
-      return 3 * width;
-  }
-  return 0;
+  const UpdateRuleRow& row = row_of(rule_.kind);
+  return row.floats_per_value * width + row.floats_per_row;
 }
 
 std::size_t Updater::dense_state_floats() const noexcept {

@@ -1,16 +1,5 @@
-// Applies an UpdateRule (ps/base/table_config.h has the formulas) to one row, or to a run of a dense table.
-//
-// State of w values, in floats:
-//   sgd, sum          none
-//   momentum          velocity[w]
-//   adagrad           sum of squares[w]
-//   std_adagrad       sum of squares[w]
-//   shared_adagrad    sum of squares[1]
-//   adam              m[w] | v[w]
-//   pow_adam          m[w] | v[w] | power of beta1 | power of beta2
-//   shared_adam       m[1] | v[1] | power of beta1 | power of beta2
-//   ftrl              n[w] | z[w]
-//   adam_d2sum        d[w] | s[w] | v[w]
+// Applies an UpdateRule to one row, or to a run of a dense table. kUpdateRules in ps/base/table_config.h has
+// the formulas, and what each keeps of a row.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 #include "runtime/inference/table_text.h"
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -13,8 +14,8 @@ using ps::TableConfig;
 
 /// The kind of that name, among the first `count` of its enumeration.
 template <class Kind>
-Kind kind_of(const std::string& name, int count) {
-  for (int i = 0; i < count; ++i)
+Kind kind_of(const std::string& name, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
     if (to_string(static_cast<Kind>(i)) == name) return static_cast<Kind>(i);
   throw Error(ErrorKind::data, "a table's kind '" + name + "' is not known");
 }
@@ -26,7 +27,7 @@ std::string name_of(Kind kind) {
 
 ps::UpdateRule rule_of(const std::string& name) {
   ps::UpdateRule rule;
-  rule.kind = kind_of<ps::UpdateRule::Kind>(name, 11);
+  rule.kind = kind_of<ps::UpdateRule::Kind>(name, std::size(ps::kUpdateRules));
   return rule;
 }
 

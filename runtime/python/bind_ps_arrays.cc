@@ -164,7 +164,7 @@ class Fields {
 ps::UpdateRule rule_from(const std::string& of, const py::dict& values) {
   ps::UpdateRule rule;
   Fields fields(of, values);
-  fields.take_kind(rule.kind, ps::UpdateRule::Kind::adam_d2sum);
+  fields.take_kind(rule.kind, std::rbegin(ps::kUpdateRules)->kind);
   fields.take("learning_rate", rule.learning_rate);
   fields.take("beta1", rule.beta1);
   fields.take("beta2", rule.beta2);

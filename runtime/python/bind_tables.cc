@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include <array>
+#include <iterator>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -40,7 +41,6 @@ void def_kind(py::class_<T>& type, const std::array<decltype(T::kind), N>& kinds
 }
 
 void bind_rule(py::module_& module) {
-  using enum UpdateRule::Kind;
   py::class_<UpdateRule> rule(module, "UpdateRule");
   rule.def(py::init<>())
       .def_readwrite("learning_rate", &UpdateRule::learning_rate)
@@ -50,8 +50,9 @@ void bind_rule(py::module_& module) {
       .def_readwrite("initial_accumulator", &UpdateRule::initial_accumulator)
       .def_readwrite("low", &UpdateRule::low)
       .def_readwrite("high", &UpdateRule::high);
-  def_kind(rule, std::array{sgd, adagrad, adam, sum, momentum, ftrl, shared_adagrad, std_adagrad, pow_adam,
-                            shared_adam, adam_d2sum});
+  std::array<UpdateRule::Kind, std::size(ps::kUpdateRules)> kinds;
+  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = ps::kUpdateRules[i].kind;
+  def_kind(rule, kinds);
 }
 
 void bind_accessor(py::module_& module) {
