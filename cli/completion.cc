@@ -21,34 +21,23 @@ struct Word {
   std::string help;
 };
 
-bool is_literal(const std::string& choice) {
-  return !choice.empty() && std::all_of(choice.begin(), choice.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-}
-
 Word word_of(const launcher::Setting& row) {
   Word word;
-  word.flags.push_back("--" + std::string(row.key));
-  for (const std::string& alias : split(row.aliases, ' '))
-    word.flags.push_back(alias.starts_with('-') ? alias : "--" + alias);
+  word.flags = launcher::spellings(row);
   word.help = row.help;
   if (row.kind == launcher::Kind::flag) return word;
   word.value = row.kind == launcher::Kind::optional_value ? Word::Value::optional : Word::Value::some;
   if (row.value == "FILE" || row.value == "PATH") word.value = Word::Value::file;
   if (row.value == "DIR") word.value = Word::Value::directory;
-  for (std::string& choice : split(row.value, '|')) {
-    if (is_literal(choice)) word.choices.push_back(std::move(choice));
-  }
+  word.choices = launcher::choices_of(row.value);
   return word;
 }
 
 std::vector<Word> words() {
   std::vector<Word> all;
-  for (const launcher::Setting& row : launcher::settings()) all.push_back(word_of(row));
-  all.push_back({{"--help", "-h"}, {}, Word::Value::none, "show the flags"});
-  all.push_back({{"--version"}, {}, Word::Value::none, "show the version"});
-  all.push_back({{"--completion"}, {"bash", "zsh", "fish"}, Word::Value::some, "print a shell's completion"});
+  for (const auto& table : {launcher::settings(), launcher::other_flags()}) {
+    for (const launcher::Setting& row : table) all.push_back(word_of(row));
+  }
   return all;
 }
 

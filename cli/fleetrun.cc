@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/remote_launch.h"
 #include "launcher/config/job_file_roles.h"
+#include "launcher/config/job_schema.h"
 #include "launcher/config/make_job_config.h"
 #include "launcher/config/read_job_file.h"
 #include "launcher/host/run_check.h"
@@ -56,6 +57,7 @@ int run(int argc, char** argv) {
   const cli::CommandLine line = cli::parse_command_line(arguments);
   if (line.help) return cli::print(cli::help_text());
   if (line.version) return cli::print("fleetrun " FLEETRUN_VERSION "\n");
+  if (line.job_schema) return cli::print(launcher::job_schema());
   const Environ environment = Environ::of_process();
   launcher::Options options = line.options;
   if (options.script && launcher::is_job_file(*options.script))

@@ -10,8 +10,6 @@
 namespace fleetrun::cli {
 namespace {
 
-using launcher::Group;
-
 constexpr const char* kHead = R"(usage: fleetrun [FLAGS] SCRIPT [ARGUMENTS OF THE SCRIPT]
        fleetrun COMMAND …
 
@@ -40,21 +38,6 @@ be started; 125 any other refusal of fleetrun itself.
 A flag may be written with '-' for '_', and wins over its variable in the environment. man fleetrun says more.
 )";
 
-struct Heading {
-  Group group;
-  const char* text;
-};
-
-constexpr Heading kHeadings[] = {
-    {Group::processes, "what to start"},
-    {Group::hosts, "where"},
-    {Group::logs, "logs and names"},
-    {Group::run, "how to run"},
-    {Group::restart, "restart and elasticity"},
-    {Group::watch, "watching and ending"},
-    {Group::accepted, "accepted for those who come from Paddle's launcher or torchrun"},
-};
-
 /// `words` in lines of at most `kWidth` bytes, each indented.
 void append_wrapped(const std::string& words, std::string& text) {
   constexpr std::size_t kIndent = 6, kWidth = 118;
@@ -74,9 +57,7 @@ void append_wrapped(const std::string& words, std::string& text) {
 }
 
 void append_flag(const launcher::Setting& row, std::string& text) {
-  text.append("  --").append(row.key);
-  for (const std::string& alias : split(row.aliases, ' '))
-    text.append(alias.starts_with('-') ? ", " : ", --").append(alias);
+  text.append("  ").append(join(launcher::spellings(row), ", "));
   if (row.kind == launcher::Kind::optional_value)
     text.append("[=").append(row.value).append("]");
   else if (!row.value.empty())
@@ -86,8 +67,8 @@ void append_flag(const launcher::Setting& row, std::string& text) {
   const std::vector<std::string> variables = split(row.variables, ' ');
   if (!variables.empty())
     notes.append(variables.size() > 1 ? "variables " : "variable ").append(join(variables, ", "));
-  if (row.initial != "None" && !row.initial.empty() && row.kind != launcher::Kind::flag)
-    notes.append(notes.empty() ? "" : ", ").append("default ").append(row.initial);
+  if (const std::string initial = launcher::shown_default(row); !initial.empty())
+    notes.append(notes.empty() ? "" : ", ").append("default ").append(initial);
   append_wrapped(std::string(row.help) + (notes.empty() ? "" : " (" + notes + ")"), text);
 }
 
@@ -101,15 +82,13 @@ std::string help_text() {
     head.resize(std::max<std::size_t>(head.size() + 2, 26), ' ');
     text.append(head).append(command.summary).append("\n");
   }
-  for (const Heading& heading : kHeadings) {
-    text.append("\n").append(heading.text).append(":\n");
-    for (const launcher::Setting& row : launcher::settings()) {
-      if (row.group == heading.group) append_flag(row, text);
+  for (const launcher::GroupTitle& title : launcher::group_titles()) {
+    text.append("\n").append(title.text).append(":\n");
+    for (const launcher::Setting& row :
+         title.group == launcher::Group::others ? launcher::other_flags() : launcher::settings()) {
+      if (row.group == title.group) append_flag(row, text);
     }
   }
-  text.append(
-      "\nothers:\n  -h, --help\n      show this\n  --version\n      show the version\n"
-      "  --completion bash|zsh|fish\n      print the completion script of a shell\n");
   return text.append(kTail);
 }
 

@@ -28,9 +28,7 @@ class Flags {
  public:
   Flags() {
     for (const Setting& row : launcher::settings()) {
-      rows_.emplace("--" + std::string(row.key), &row);
-      for (const std::string& alias : split(row.aliases, ' '))
-        rows_.emplace(alias.starts_with('-') ? alias : "--" + alias, &row);
+      for (std::string& flag : launcher::spellings(row)) rows_.emplace(std::move(flag), &row);
     }
   }
 
@@ -49,7 +47,8 @@ class Flags {
   }
 
   std::vector<std::string> names() const {
-    std::vector<std::string> names = {"help", "version"};
+    std::vector<std::string> names;
+    for (const Setting& row : launcher::other_flags()) names.emplace_back(row.key);
     for (const auto& [name, row] : rows_) {
       if (name.starts_with("--")) names.push_back(name.substr(2));
     }
@@ -123,7 +122,8 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     if (word == "--") break;
     if (word == "-h" || word == "--help") line.help = true;
     if (word == "--version") line.version = true;
-    if (line.help || line.version) return line;
+    if (word == "--job_schema" || word == "--job-schema") line.job_schema = true;
+    if (line.help || line.version || line.job_schema) return line;
     Flag flag = cut(word, flags);
     const Setting* row = flags.find(flag.name);
     if (!row) row = &abbreviated(flag, flags, line.options.notes);

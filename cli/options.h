@@ -19,6 +19,7 @@ struct CommandLine {
   launcher::Options options;
   bool help = false;
   bool version = false;
+  bool job_schema = false;
 };
 
 /// `arguments` without the program's name.

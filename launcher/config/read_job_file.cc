@@ -24,11 +24,6 @@ using Form = Node::Kind;
 constexpr int kMostProcesses = 4096;  // per role
 constexpr std::size_t kLongestName = 32, kLongestFile = 4 << 20;
 
-// What roles say, or what is about one script, and so has no place beside them.
-constexpr std::string_view kByRoles[] = {"server_num",     "trainer_num", "servers",  "trainers",
-                                         "nproc_per_node", "devices",     "run_mode", "module",
-                                         "no_python",      "run_path"};
-
 [[noreturn]] void refuse(const Node& node, const std::string& what, std::string hint = {}) {
   throw Error(ErrorKind::config, node.where + ": " + what, std::move(hint));
 }
@@ -143,41 +138,72 @@ int signal_of(const Node& node) {
   return *number;
 }
 
-using ReadKey = void (*)(const Node& value, JobFileRole& role);
-constexpr std::pair<const char*, ReadKey> kRoleKeys[] = {
-    {"name", [](const Node& v, JobFileRole& r) { r.name = name_of(v); }},
-    {"kind",
-     [](const Node& v, JobFileRole& r) {
-       r.kind = word_of<RoleKind>(
-           v, {{"plain", RoleKind::plain}, {"trainer", RoleKind::trainer}, {"server", RoleKind::server}});
-     }},
-    {"count",
-     [](const Node& v, JobFileRole& r) { r.count = static_cast<int>(whole_number(v, 1, kMostProcesses)); }},
-    {"script", [](const Node& v, JobFileRole& r) { r.script = text_of(v, "\"train.py\""); }},
-    {"args", [](const Node& v, JobFileRole& r) { r.args = words_of(v, "[\"--lr\", \"0.1\"]"); }},
-    {"command",
-     [](const Node& v, JobFileRole& r) {
-       r.args = words_of(v, "[\"./serve\", \"--fast\"]");
-       if (r.args.empty() || r.args.front().empty()) refuse(v, "a command names a program");
-       r.script = r.args.front();
-       r.args.erase(r.args.begin());
-       r.is_command = true;
-     }},
-    {"environment", read_environment},
-    {"devices", [](const Node& v, JobFileRole& r) { r.devices = words_of(v, "[0, 1]"); }},
-    {"cwd", [](const Node& v, JobFileRole& r) { r.cwd = text_of(v, "\"work\""); }},
-    {"restart",
-     [](const Node& v, JobFileRole& r) {
-       r.restart = word_of<RestartScope>(v, {{"nobody", RestartScope::nobody},
-                                             {"process", RestartScope::process},
-                                             {"group", RestartScope::group}});
-     }},
-    {"grace", [](const Node& v, JobFileRole& r) { r.grace = duration_of(v); }},
-    {"stop_signal", [](const Node& v, JobFileRole& r) { r.stop_signal = signal_of(v); }},
-    {"ready", [](const Node& v, JobFileRole& r) { r.ready = readiness_of(v); }},
-    {"after", [](const Node& v, JobFileRole& r) { r.after = words_of(v, "[\"server\"]"); }},
-    {"serves", [](const Node& v, JobFileRole& r) { r.serves = truth_of(v); }},
+struct KnownKey {
+  RoleKey key;
+  void (*read)(const Node& value, JobFileRole& role);
 };
+
+// clang-format off
+constexpr KnownKey kRoleKeys[] = {
+  {{"name", "NAME", "1 to 32 letters, digits, '_' or '-', by which logs, flags and messages call the role",
+    "For example --grace evaluator=5."},
+   [](const Node& v, JobFileRole& r) { r.name = name_of(v); }},
+  {{"kind", "plain|trainer|server", "which variables its processes get; default: plain",
+    "`server` and `trainer` get the variables of Paddle (and torchrun) as the processes of --server_num and "
+    "--trainer_num, or of --nproc_per_node where there are no servers, do; there may be one role of each. "
+    "`plain` gets the FLEETRUN_ variables of fleetrun-environment(7) alone, and FLEETRUN_ENDPOINTS where it "
+    "is ready by its own port."},
+   [](const Node& v, JobFileRole& r) {
+     r.kind = word_of<RoleKind>(
+         v, {{"plain", RoleKind::plain}, {"trainer", RoleKind::trainer}, {"server", RoleKind::server}});
+   }},
+  {{"count", "N", "processes; default: as many as the role has devices, or 1"},
+   [](const Node& v, JobFileRole& r) { r.count = static_cast<int>(whole_number(v, 1, kMostProcesses)); }},
+  {{"script", "FILE", "run as the command line runs a script: a .py by Python, others directly"},
+   [](const Node& v, JobFileRole& r) { r.script = text_of(v, "\"train.py\""); }},
+  {{"args", "TEXT,…", "arguments of the script"},
+   [](const Node& v, JobFileRole& r) { r.args = words_of(v, "[\"--lr\", \"0.1\"]"); }},
+  {{"command", "TEXT,…", "a program and its arguments, instead of script and args"},
+   [](const Node& v, JobFileRole& r) {
+     r.args = words_of(v, "[\"./serve\", \"--fast\"]");
+     if (r.args.empty() || r.args.front().empty()) refuse(v, "a command names a program");
+     r.script = r.args.front();
+     r.args.erase(r.args.begin());
+     r.is_command = true;
+   }},
+  {{"environment", "NAME=VALUE,…", "variables, in addition to those that fleetrun itself has"},
+   read_environment},
+  {{"cwd", "DIR", "working directory of its processes; a relative script is relative to it"},
+   [](const Node& v, JobFileRole& r) { r.cwd = text_of(v, "\"work\""); }},
+  {{"devices", "DEVICE,…", "as --devices, for this role alone",
+    "One for each process, or all of them for one that is alone."},
+   [](const Node& v, JobFileRole& r) { r.devices = words_of(v, "[0, 1]"); }},
+  {{"restart", "nobody|process|group",
+    "who is started again when one of its processes fails; default: as --restart"},
+   [](const Node& v, JobFileRole& r) {
+     r.restart = word_of<RestartScope>(v, {{"nobody", RestartScope::nobody},
+                                           {"process", RestartScope::process},
+                                           {"group", RestartScope::group}});
+   }},
+  {{"grace", "SECONDS",
+    "time between the stop signal and SIGKILL, for example 10 or \"500ms\"; default: as --grace"},
+   [](const Node& v, JobFileRole& r) { r.grace = duration_of(v); }},
+  {{"stop_signal", "SIGNAL", "signal that asks its processes to stop, for example \"INT\"; default: TERM",
+    ""},
+   [](const Node& v, JobFileRole& r) { r.stop_signal = signal_of(v); }},
+  {{"serves", "BOOL", "true: nobody waits for it, and it is ended when the others have ended well",
+    "A server serves, unless the file says otherwise."},
+   [](const Node& v, JobFileRole& r) { r.serves = truth_of(v); }},
+  {{kReadyKey, "WAY", "when the role counts as ready",
+    "`{log = \"REGEX\"}`: when a line of its log matches; `{port = true}`: when its own port accepts "
+    "connections (a number or HOST:PORT: that one); `{descriptor = true}`: when a line is written to the "
+    "descriptor FLEETRUN_READY_FD. A server is ready by its port unless the file says otherwise."},
+   [](const Node& v, JobFileRole& r) { r.ready = readiness_of(v); }},
+  {{"after", "ROLE,…", "roles that have to be ready before this one is started",
+    "A job's trainers wait for its servers anyway."},
+   [](const Node& v, JobFileRole& r) { r.after = words_of(v, "[\"server\"]"); }},
+};
+// clang-format on
 
 const Node* field_of(const Node& node, std::string_view key) {
   const auto found = std::find_if(node.fields.begin(), node.fields.end(),
@@ -199,13 +225,13 @@ JobFileRole read_role(const Node& node) {
     refuse(*both, "role '" + role.name + "' has a script and a command", "leave one of them out");
   for (const auto& [key, value] : node.fields) {
     const auto row = std::find_if(std::begin(kRoleKeys), std::end(kRoleKeys),
-                                  [&](const auto& r) { return key == r.first; });
+                                  [&](const KnownKey& known) { return known.key.name == key; });
     if (row == std::end(kRoleKeys)) {
-      std::vector<std::string> known;
-      for (const auto& [name, read] : kRoleKeys) known.emplace_back(name);
-      refuse_unknown(value, key, of, known);
+      std::vector<std::string> names;
+      for (const KnownKey& known : kRoleKeys) names.emplace_back(known.key.name);
+      refuse_unknown(value, key, of, names);
     }
-    row->second(value, role);
+    row->read(value, role);
   }
   if (role.script.empty())
     refuse(node, "role '" + role.name + "' has nothing to run", "give it a script or a command");
@@ -238,7 +264,7 @@ void read_setting(const std::string& key, const Node& node, JobFile& file) {
     const std::vector<std::string> aliases = split(row.aliases, ' ');
     known.emplace_back(row.key);
     if (name != row.key && std::find(aliases.begin(), aliases.end(), name) == aliases.end()) continue;
-    if (std::find(std::begin(kByRoles), std::end(kByRoles), row.key) != std::end(kByRoles))
+    if (is_said_by_roles(row))
       refuse(node, key + " has no place here: the roles say that",
              "write it into a role (kind, count, devices, script)");
     if (!file.settings.emplace(row.key, JobFileSetting{flag_text(node), key + " (" + node.where + ")"})
@@ -267,6 +293,19 @@ void check_names(const JobFile& file) {
 
 }  // namespace
 
+std::vector<RoleKey> role_keys() {
+  std::vector<RoleKey> keys;
+  for (const KnownKey& known : kRoleKeys) keys.push_back(known.key);
+  return keys;
+}
+
+bool is_said_by_roles(const Setting& setting) noexcept {
+  constexpr std::string_view kAboutOneScript[] = {"module", "no_python", "run_path"};
+  return setting.group == Group::processes ||
+         std::find(std::begin(kAboutOneScript), std::end(kAboutOneScript), setting.key) !=
+             std::end(kAboutOneScript);
+}
+
 bool is_job_file(std::string_view script) noexcept {
   return script.ends_with(".json") || script.ends_with(".toml");
 }
@@ -278,7 +317,7 @@ JobFile parse_job_file(const std::string& text, const std::string& name) {
   if (!roles) refuse(root, "there are no roles", "write at least one, as fleetrun-jobfile(5) shows");
   JobFile file;
   for (const auto& [key, value] : root.fields) {
-    if (key != "roles") read_setting(key, value, file);
+    if (key != "roles" && key != "$schema") read_setting(key, value, file);
   }
   for (const Node& role : need(*roles, Form::list, "a list of roles", "[[roles]]").items)
     file.roles.push_back(read_role(role));

@@ -111,11 +111,11 @@ def test_help_teaches_and_names_every_flag(work):
         assert max(map(len, job.out.splitlines())) <= 140
 
 
-def test_the_man_page_has_the_flags_of_the_help(work):
-    help_flags = set(re.findall(r"^  (?:-h, )?(--\w+)", work.run("--help").out, re.M))
-    page = (ROOT / "man" / "fleetrun.1").read_text().replace("\\-", "-")
-    page_flags = set(re.findall(r"^\.B[IR]? \"?(?:-h, )?(--\w+)", page, re.M))
-    assert page_flags == help_flags
+def test_the_schema_of_job_files_is_json(work):
+    job = work.run("--job_schema")
+    assert job.status == 0 and job.err == ""
+    assert {"roles", "max_restart", "$schema"} <= set(json.loads(job.out)["properties"])
+    assert work.run("--job-schema").out == job.out
 
 
 def test_version(work):

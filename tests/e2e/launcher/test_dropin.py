@@ -144,7 +144,7 @@ def test_old_spellings_are_understood(work):
                                "--backend=gloo", "/bin/true").out)
     assert [p["role"] for p in plan["processes"]] == ["server", "trainer", "trainer"]
     for flag, says in (("--heter_worker_num=1", "heter"), ("--coordinator_num=1", "federated"),
-                       ("--elastic_server=127.0.0.1:2379", "several hosts")):
+                       ("--elastic_server=127.0.0.1:2379", "--nnodes=MIN:MAX")):
         job = work.run(flag, "/bin/true")
         assert (job.status == 125 and says in job.err and flag.split("=")[0] in job.err
                 and "hint: leave" in job.err)
