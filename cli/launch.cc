@@ -30,6 +30,7 @@
 #include "launcher/model/job_config.h"
 #include "launcher/model/program.h"
 #include "launcher/model/signal_map.h"
+#include "launcher/plan/attempt_overlay.h"
 #include "launcher/plan/kept_checkpoints.h"
 #include "launcher/plan/large_environment.h"
 #include "launcher/plan/make_plan.h"
@@ -134,11 +135,6 @@ class Launch {
     return plan;
   }
 
-  /// "NAME=VALUE", for each process.
-  void tell_processes(const std::vector<std::string>& variables) {
-    settings_.environment.insert(settings_.environment.end(), variables.begin(), variables.end());
-  }
-
   bool meets() const { return config_.meeting.kind != launcher::Meeting::Kind::none; }
 
   /// Waits for the other hosts of the job. Returns the exit status when there is nothing to run here.
@@ -180,7 +176,7 @@ class Launch {
     // With other hosts it may be this very run's: the job may have formed again.
     if (!link_) launcher::check_kept_checkpoints(plan);
     configure(plan);
-    hand_over_secret();
+    settings_.values = run_values(plan);
     std::vector<std::string> notes;
     auto logs = launcher::open_first_logs(plan, [&](const std::string& note) { notes.push_back(note); });
     launcher::write_backup(plan);
@@ -310,6 +306,7 @@ class Launch {
     services.launch_log = background.launch_log;
     services.detached = config_.detach;
     services.run_directories = launcher::run_directories(environment_, ::geteuid());
+    services.figures_directory = settings_.values.figures_directory;
     if (config_.metrics) services.metrics = launcher::parse_metrics_address(*config_.metrics);
     services.environment = environment_;
     return services;
@@ -343,23 +340,28 @@ class Launch {
           to_string(meeting.master) + " " + shell_words(own_arguments()) + "\n" + dashes + "\n");
   }
 
-  /// What the processes of a parameter-server or collective job prove themselves with.
-  void hand_over_secret() {
-    if (config_.mode != Mode::ps && config_.mode != Mode::collective) return;
-    if (config_.meeting.insecure) {
-      settings_.environment.push_back("FLEETRUN_INSECURE=1");
-      return;
-    }
+  /// What the processes are told of this run, and the files behind it.
+  launcher::RunValues run_values(const Plan& plan) {
+    const auto directories = launcher::run_directories(environment_, ::geteuid());
+    if (plan.has_secret) write_secret(directories);
+    launcher::RunValues values{std::to_string(settings_.seed), secret_file_.path(), {}};
+    std::string why;
+    if (plan.mode != Mode::ps) return values;
+    if (const auto found = launcher::first_private_directory(directories, why))
+      values.figures_directory = found->path;
+    return values;
+  }
+
+  /// What the processes prove themselves with.
+  void write_secret(const std::vector<std::string>& directories) {
     const Secret secret =
         link_ ? launcher::job_secret(config_.meeting, environment_, facts_.world->run) : Secret::random();
     try {
-      secret_file_ =
-          launcher::SecretFile(launcher::run_directories(environment_, ::geteuid()), facts_.pod_name, secret);
+      secret_file_ = launcher::SecretFile(directories, facts_.pod_name, secret);
     } catch (const Error&) {
       if (config_.mode == Mode::ps) throw;
-      return;  // few collective jobs need it; theirs then take the user's own, or say what is missing
+      // Few collective jobs need it; theirs then take the user's own, or say what is missing.
     }
-    settings_.environment.push_back("FLEETRUN_SECRET_FILE=" + secret_file_.path());
   }
 
   JobConfig config_;
@@ -389,7 +391,7 @@ int refuse(const Error& error, int status) {
   return status;
 }
 
-int launch(const JobConfig& wished, const Environ& environment, const std::vector<std::string>& variables) {
+int launch(const JobConfig& wished, const Environ& environment) {
   const JobConfig config = launcher::settle_meeting(wished);
   const std::string directory = own_directory();
   auto found = launcher::find_programs(config, environment, directory);
@@ -397,15 +399,14 @@ int launch(const JobConfig& wished, const Environ& environment, const std::vecto
     return refuse(refusal->error, refusal->exit_status);
 
   Launch launch(config, environment, directory, std::move(std::get<std::vector<launcher::Program>>(found)));
-  launch.tell_processes(variables);
   Plan plan = launch.first_plan();
   switch (config.dry_run) {
     case launcher::DryRun::text:
-      return print(to_text(plan));
+      return print(to_text(launcher::as_first_started(std::move(plan))));
     case launcher::DryRun::json:
-      return print(launcher::to_json(plan));
+      return print(launcher::to_json(launcher::as_first_started(std::move(plan))));
     case launcher::DryRun::sh:
-      return print(to_shell(plan));
+      return print(to_shell(launcher::as_first_started(std::move(plan))));
     case launcher::DryRun::no:
       break;
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "launcher/model/job_config.h"
 #include "runtime/base/environ.h"
@@ -12,9 +11,7 @@ namespace fleetrun::cli {
 
 /// Runs the job (or shows its plan, with --dry-run). Blocks until it is over.
 /// Throws: Error for whatever is refused before the first process starts.
-/// `variables`: "NAME=VALUE", for each process of the job besides what it is told anyway.
-int launch(const launcher::JobConfig& config, const Environ& environment,
-           const std::vector<std::string>& variables = {});
+int launch(const launcher::JobConfig& config, const Environ& environment);
 
 /// Shows `error` on standard error; returns `status`.
 int refuse(const Error& error, int status);

@@ -2,6 +2,7 @@
 
 #include "launcher/host/read_topology.h"
 #include "launcher/logs/log_files.h"
+#include "launcher/plan/attempt_overlay.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -50,9 +51,15 @@ std::string to_shell(const Plan& plan) {
   for (const ProcessSpec& process : plan.processes) {
     text.append("\n# ").append(process.name).append("\n(\n");
     text.append("  cd ").append(shell_quoted(process.cwd)).append(" || exit\n");
-    for (const auto& [name, value] : process.environment.values())
-      text.append("  export ").append(name).append("=").append(shell_quoted(value)).append("\n");
-    text.append("  unset ").append(join(process.unset, " ")).append("\n");
+    std::vector<std::string> unset = process.unset;
+    for (const launcher::NamedDescriptor& descriptor : process.descriptors)
+      unset.push_back(descriptor.variable);
+    for (const auto& [name, value] : process.environment.values()) {
+      const bool given = launcher::is_given_by_anybody(process, name);
+      text.append(given ? "  export " : "  # fleetrun itself gives: ").append(name).append("=");
+      text.append(given ? shell_quoted(value) : value).append("\n");
+    }
+    text.append("  unset ").append(join(unset, " ")).append("\n");
     std::vector<std::string> argv = process.argv;
     argv.front() = process.program;
     if (!process.cpus.empty()) argv.insert(argv.begin(), {"taskset", "-c", launcher::cpu_list(process.cpus)});

@@ -18,6 +18,7 @@
 #include "launcher/config/make_job_config.h"
 #include "launcher/config/read_job_file.h"
 #include "launcher/model/job_config.h"
+#include "launcher/plan/attempt_overlay.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -105,10 +106,11 @@ launcher::JobConfig config_of(const std::vector<std::string>& words, const Envir
   return config;
 }
 
-int run_traced(const launcher::JobConfig& config, const std::string& out, const Environ& environment) {
+int run_traced(launcher::JobConfig config, const std::string& out, const Environ& environment) {
   const std::string program = find_own_program(trace_program());
   PartsFolder parts(out);
-  const int status = launch(config, environment, {"FLEETRUN_TRACE=" + parts.path()});
+  config.trace = parts.path();
+  const int status = launch(config, environment);
   if (parts.is_empty()) {
     if (status != 0) return status;
     throw Error(ErrorKind::data, "no process of the job wrote a timeline",
@@ -128,8 +130,11 @@ int run_trace_command(const std::vector<std::string>& arguments, const Environ& 
     execute_own_program(trace_program(), find_own_program(trace_program()), arguments);
   const LaunchWords words = split_launch_words("trace", arguments, kTraceFlags);
   if (arguments.empty() || words.own.has("help")) return print(kTraceUsage + describe_flags(kTraceFlags));
-  const launcher::JobConfig config = config_of(words.launch, environment);
-  if (config.dry_run != launcher::DryRun::no) return launch(config, environment);
+  launcher::JobConfig config = config_of(words.launch, environment);
+  if (config.dry_run != launcher::DryRun::no) {
+    config.trace = launcher::kKnownAtStart;
+    return launch(config, environment);
+  }
   return run_traced(config, words.own.value("out").value_or("trace.json"), environment);
 }
 

@@ -126,6 +126,10 @@ std::string listed(const std::vector<JobEntry>& jobs) {
 
 }  // namespace
 
+std::string figures_file_name(std::string_view pod, int rank) {
+  return std::string(pod) + ".server." + std::to_string(rank) + ".figures";
+}
+
 void remove_figures(int directory, const std::string& pod) noexcept {
   const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> names(::fdopendir(copy), ::closedir);
@@ -173,20 +177,26 @@ std::optional<UniqueFd> open_private_directory(const std::string& path, bool mak
   return fd;
 }
 
+std::optional<PrivateDirectory> first_private_directory(const std::vector<std::string>& directories,
+                                                        std::string& why) {
+  std::vector<std::string> reasons;
+  for (const std::string& path : directories) {
+    std::string why_not;
+    if (auto opened = open_private_directory(path, true, why_not))
+      return PrivateDirectory{path, std::move(*opened)};
+    reasons.push_back(std::move(why_not));
+  }
+  why = reasons.empty() ? "there is no directory for it" : join(reasons, "; ");
+  return std::nullopt;
+}
+
 RunEntry::RunEntry(const std::vector<std::string>& directories, JobEntry entry,
                    const std::function<void(const RunEntry&)>& before) {
-  std::string why = "there is no directory for it", all;
-  for (const std::string& path : directories) {
-    auto directory = open_private_directory(path, true, why);
-    if (!directory) {
-      all += (all.empty() ? "" : "; ") + why;
-      continue;
-    }
-    directory_ = std::move(*directory);
-    entry.directory = path;
-    break;
-  }
-  if (!directory_) throw Error(ErrorKind::host, all.empty() ? why : all);
+  std::string why;
+  auto directory = first_private_directory(directories, why);
+  if (!directory) throw Error(ErrorKind::host, why);
+  directory_ = std::move(directory->opened);
+  entry.directory = directory->path;
   entry.pid = ::getpid();
   entry.start_ticks = start_ticks_of(entry.pid).value_or(0);
   entry.pid_namespace = own_pid_namespace();

@@ -79,6 +79,9 @@ class RunEntry {
 std::vector<JobEntry> list_jobs(const std::vector<std::string>& directories,
                                 const std::string& proc = "/proc");
 
+/// "POD.server.RANK.figures".
+std::string figures_file_name(std::string_view pod, int rank);
+
 /// Removes what the parameter servers of `pod` have left in the directory.
 void remove_figures(int directory, const std::string& pod) noexcept;
 
@@ -89,5 +92,15 @@ JobEntry select_job(const std::vector<JobEntry>& jobs, const std::optional<std::
 /// Opens `path` if it is a directory of this user's that nobody else may enter; makes it when `make`.
 /// nullopt, with the reason in `why`, when it is not.
 std::optional<UniqueFd> open_private_directory(const std::string& path, bool make, std::string& why);
+
+struct PrivateDirectory {
+  std::string path;
+  UniqueFd opened;
+};
+
+/// The first of `directories` that is safe; it is made where it lacks.
+/// nullopt, with the reasons in `why`, when none is.
+std::optional<PrivateDirectory> first_private_directory(const std::vector<std::string>& directories,
+                                                        std::string& why);
 
 }  // namespace fleetrun::launcher

@@ -169,6 +169,7 @@ struct JobConfig {
   std::optional<std::string> python;
   bool compat_paddle = false;
   std::optional<std::string> bad_line;  // "fail" or "skip:N", as datasets read it
+  std::optional<std::string> trace;     // where the processes write their timelines (fleetrun trace)
   Bind bind = Bind::automatic;
   StandardInput standard_input;
   bool detach = false;
@@ -208,6 +209,9 @@ RestartScope restart_scope(const JobConfig& config, std::string_view role, Resta
 /// How often, by kind of failure: the budget where the user gave one, else max_restart. What could not be
 /// started is never started again.
 RestartRules restart_rules(const JobConfig& config);
+
+/// Whether somebody asks how far the processes are: for hangs, progress between restarts, injections.
+bool watches_steps(const JobConfig& config);
 
 /// The number of servers and trainers that are to run, all of them on this host.
 int servers_of(const JobConfig& config) noexcept;

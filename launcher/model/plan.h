@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/model/readiness_rule.h"
@@ -32,6 +33,18 @@ struct RolePlan {
   bool operator==(const RolePlan&) const = default;
 };
 
+/// Variables that name an open descriptor of the process: where it says that it is ready,
+/// where it says how far it is, where it reads about the hosts of its job.
+constexpr std::string_view kReadyVariable = "FLEETRUN_READY_FD", kHeartbeatVariable = "FLEETRUN_HEARTBEAT_FD",
+                           kWorldVariable = "FLEETRUN_WORLD_FD";
+
+/// A descriptor that a process has beside its standard ones. `variable` stands in its environment too.
+struct NamedDescriptor {
+  std::string variable;
+  int number = -1;  // in the process
+  bool operator==(const NamedDescriptor&) const = default;
+};
+
 struct ProcessSpec {
   std::size_t role = 0;  // in Plan::roles
   std::string name;      // "trainer 1": how people are told about it
@@ -40,6 +53,7 @@ struct ProcessSpec {
   std::vector<std::string> argv;
   Environ environment;             // over what fleetrun itself has
   std::vector<std::string> unset;  // of what fleetrun itself has
+  std::vector<NamedDescriptor> descriptors;
   std::string cwd;
   std::string log_name;                    // "workerlog.0", in the plan's log_dir
   std::string log_alias;                   // another name of the same file: "default.abcdef.trainer.0.log"
@@ -63,6 +77,7 @@ struct Plan {
   std::string log_dir;        // absolute
   std::string log_dir_shown;  // as the user wrote it
   bool log_overwrite = false;
+  bool has_secret = false;  // its processes are handed one
   std::chrono::milliseconds ready_timeout{};
   std::optional<std::chrono::milliseconds> timeout;  // of the whole job
   RestartRules restart;

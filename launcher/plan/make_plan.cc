@@ -2,6 +2,8 @@
 // identity's.
 #include "launcher/plan/make_plan.h"
 
+#include <algorithm>
+
 #include "launcher/host/affinity.h"
 #include "launcher/host/find_program.h"
 #include "launcher/model/binding.h"
@@ -21,6 +23,11 @@ std::string joined_path(const std::string& head, const std::string& tail) {
   return tail.empty() ? head : head + ":" + tail;
 }
 
+/// Whether processes of this job talk to each other over connections that they prove themselves for.
+bool proves_itself(const JobConfig& config) {
+  return config.mode == Mode::ps || config.mode == Mode::collective;
+}
+
 /// The variables that are not part of a process's identity: threads per process, module path, where `python`
 /// is.
 void add_surroundings(const Program& program, const HostFacts& facts, int threads, Environ& environ) {
@@ -36,6 +43,27 @@ void add_surroundings(const Program& program, const HostFacts& facts, int thread
     environ.set("PYTHONPATH", joined_path(facts.compat_directory, facts.base_python_path));
     environ.set("FLEETRUN_COMPAT", "paddle");
   }
+}
+
+/// What the user wants of every process.
+void add_wishes(const JobConfig& config, Environ& environ) {
+  if (config.bad_line) environ.set("FLEETRUN_BAD_LINE", *config.bad_line);
+  if (config.trace) environ.set("FLEETRUN_TRACE", *config.trace);
+  if (config.meeting.insecure && proves_itself(config)) environ.set("FLEETRUN_INSECURE", "1");
+}
+
+void add_descriptors(const JobConfig& config, const RolePlan& role, ProcessSpec& process) {
+  // One digit where it can be, because some shells know no others in >&N, and one that scripts seldom use.
+  int next = 0;
+  const auto add = [&](std::string_view variable, int wished) {
+    const int number = std::max(next, wished);
+    next = number + 1;
+    process.descriptors.push_back({std::string(variable), number});
+    process.environment.set(std::string(variable), std::to_string(number));
+  };
+  if (role.ready.kind == Readiness::Kind::descriptor) add(kReadyVariable, 9);
+  if (config.meeting.kind != Meeting::Kind::none) add(kWorldVariable, 9);
+  if (watches_steps(config)) add(kHeartbeatVariable, 8);
 }
 
 void bind(const JobConfig& config, const HostFacts& facts, Plan& plan) {
@@ -91,6 +119,7 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
   plan.log_dir =
       config.log_dir.starts_with('/') ? config.log_dir : facts.working_directory + "/" + config.log_dir;
   plan.log_overwrite = config.log_overwrite;
+  plan.has_secret = proves_itself(config) && !config.meeting.insecure;
   plan.ready_timeout = config.ready_timeout;
   plan.timeout = config.timeout;
   plan.restart = restart_rules(config);
@@ -125,23 +154,12 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
     process.unset = foreign_variables(process.identity);
     add_surroundings(program, facts, threads, process.environment);
     for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
-    if (config.bad_line) process.environment.set("FLEETRUN_BAD_LINE", *config.bad_line);
+    add_wishes(config, process.environment);
+    add_descriptors(config, plan.roles[process.role], process);
     std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
   }
   move_large_lists(plan, config.longest_list);
   return plan;
-}
-
-std::vector<std::string> attempt_variables(const Plan& plan, int attempt, std::uint64_t run,
-                                           int group_attempt) {
-  std::vector<std::string> variables = {"FLEETRUN_ATTEMPT=" + std::to_string(attempt)};
-  if (plan.mode == Mode::collective)
-    variables.push_back("TORCHELASTIC_RESTART_COUNT=" + std::to_string(attempt));
-  // A server that is started again alone goes on with what it has kept,
-  // but not with what an earlier group has.
-  if (plan.mode == Mode::ps)
-    variables.push_back("FLEETRUN_PS_RUN=" + std::to_string(run) + "-" + std::to_string(group_attempt));
-  return variables;
 }
 
 }  // namespace fleetrun::launcher

@@ -1,7 +1,6 @@
 // Decides what is started, and how. Pure.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,9 +20,5 @@ Plan make_plan(const JobConfig& config, const Program& program, const HostFacts&
 void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan);
 void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan);
 void plan_rpc(const JobConfig& config, const HostFacts& facts, Plan& plan);
-
-/// NAME=VALUE: what a process is told of the attempt in which it starts.
-std::vector<std::string> attempt_variables(const Plan& plan, int attempt, std::uint64_t run,
-                                           int group_attempt);
 
 }  // namespace fleetrun::launcher

@@ -21,8 +21,6 @@
 
 namespace fleetrun::launcher {
 
-constexpr std::string_view kHeartbeatVariable = "FLEETRUN_HEARTBEAT_FD";
-
 /// What a process has said so far.
 struct Heartbeat {
   std::uint64_t beats = 0;             // lines, and pieces of lines

@@ -13,12 +13,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/logs/log_files.h"
 #include "launcher/model/job_event.h"
 #include "launcher/model/plan.h"
-#include "launcher/spawn/spawner.h"
 
 namespace boost::asio {
 class io_context;
@@ -50,11 +50,22 @@ class JobPart : public JobObserver {
   void on_event(const JobEvent&) override {}
   /// How much later than usual the process is to be started in `attempt`.
   virtual std::chrono::milliseconds start_delay(std::size_t, int) { return {}; }
-  /// Adds to what the process gets at its start. What is added is borrowed until the process was started.
-  virtual void prepare_start(std::size_t, StartExtras&) {}
+  /// What the process gets as the descriptor that `variable` names, borrowed until it was started;
+  /// -1: not from here, or the machine gives none.
+  virtual int open_descriptor(std::string_view /*variable*/, std::size_t) { return -1; }
   /// The greatest step that any process has reported, in any attempt.
   virtual std::optional<std::int64_t> progress() { return std::nullopt; }
 };
+
+using JobParts = std::vector<std::unique_ptr<JobPart>>;
+
+/// From the first of `parts` that has it.
+inline int open_descriptor(const JobParts& parts, std::string_view variable, std::size_t index) {
+  int fd = -1;
+  for (auto part = parts.begin(); fd < 0 && part != parts.end(); ++part)
+    fd = (*part)->open_descriptor(variable, index);
+  return fd;
+}
 
 /// Makes one part; it may answer nullptr when it has nothing to do.
 using MakeJobPart = std::function<std::unique_ptr<JobPart>(JobControl&)>;

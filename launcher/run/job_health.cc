@@ -14,9 +14,6 @@
 namespace fleetrun::launcher {
 namespace {
 
-/// The descriptor, in the process: one digit, because some shells know no others in >&N,
-/// and one that scripts seldom use themselves.
-constexpr int kHeartbeatNumber = 8;
 constexpr int kMostStackFiles = 10;  // of one attempt
 
 std::vector<InjectionTarget> injection_targets(const Plan& plan) {
@@ -74,7 +71,7 @@ class JobHealth final : public JobPart {
       calls.on_step = [this](std::size_t index, std::int64_t step) { injector_->on_progress(index, step); };
     }
     calls.tell = tell;
-    if (config.hang.timeout.count() > 0 || control.plan().restart.any() || calls.on_step)
+    if (watches_steps(config))
       watch_ = make_hang_watch(control.loop(), watched_processes(control.plan()),
                                {config.hang, {.environment = environment}}, std::move(calls));
   }
@@ -93,13 +90,8 @@ class JobHealth final : public JobPart {
     return delay;
   }
 
-  void prepare_start(std::size_t index, StartExtras& extras) override {
-    const int fd = watch_ ? watch_->open_heartbeat(index) : -1;
-    if (fd < 0) return;
-    int number = kHeartbeatNumber;
-    for (const PassedDescriptor& passed : extras.passed) number = std::max(number, passed.number + 1);
-    extras.passed.push_back({fd, number});
-    extras.environment.push_back("FLEETRUN_HEARTBEAT_FD=" + std::to_string(number));
+  int open_descriptor(std::string_view variable, std::size_t index) override {
+    return watch_ && variable == kHeartbeatVariable ? watch_->open_heartbeat(index) : -1;
   }
 
   std::optional<std::int64_t> progress() override { return watch_ ? watch_->progress() : std::nullopt; }
@@ -131,7 +123,7 @@ void check_injections(const JobConfig& config, const Plan& plan) {
 }
 
 MakeJobPart job_health(const JobConfig& config, const Environ& environment) {
-  if (config.inject.empty() && config.hang.timeout.count() == 0 && !restart_rules(config).any())
+  if (config.inject.empty() && !watches_steps(config))
     return [](JobControl&) { return std::unique_ptr<JobPart>(); };
   return [&config, &environment](JobControl& control) {
     return std::make_unique<JobHealth>(control, config, environment);

@@ -26,7 +26,6 @@ namespace fleetrun::launcher {
 namespace {
 
 namespace asio = boost::asio;
-constexpr int kReadyDescriptor = 9;  // FLEETRUN_READY_FD
 using boost::system::error_code;
 
 constexpr std::chrono::seconds kKillPatience{
@@ -355,17 +354,18 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     const UniqueFd to_writer = through_ ? through_->open(action.index, logs_[action.index]) : UniqueFd();
     extras.log_fd = to_writer ? to_writer.value() : logs_[action.index].fd.value();
     if (settings_.stdin_of == action.index) extras.stdin_fd = settings_.input;
-    extras.environment = attempt_variables(plan_, action.attempt, settings_.seed, state_.group_attempt());
-    extras.environment.insert(extras.environment.end(), settings_.environment.begin(),
-                              settings_.environment.end());
+    extras.environment =
+        attempt_overlay(plan_, process, settings_.values, {action.attempt, state_.group_attempt()}).entries();
     UniqueFd ready;
-    if (plan_.roles[process.role].ready.kind == Readiness::Kind::descriptor) {
-      std::tie(ready_[action.index], ready) = ready_pipe();
-      extras.environment.push_back("FLEETRUN_READY_FD=" + std::to_string(kReadyDescriptor));
-      extras.passed.push_back({ready.value(), kReadyDescriptor});
+    for (const NamedDescriptor& descriptor : process.descriptors) {
+      if (descriptor.variable == kReadyVariable) std::tie(ready_[action.index], ready) = ready_pipe();
+      const int fd = descriptor.variable == kReadyVariable
+                         ? ready.value()
+                         : open_descriptor(parts_, descriptor.variable, action.index);
+      if (fd >= 0) extras.passed.push_back({fd, descriptor.number});
+      if (fd < 0) extras.environment.push_back(descriptor.variable);  // without a value: it is taken away
     }
     extras.alone = plan_.roles[process.role].restart == RestartScope::process && plan_.restart.any();
-    for (const auto& part : parts_) part->prepare_start(action.index, extras);
     pod_->start(action.index, process, extras);
   }
 
@@ -578,7 +578,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   std::map<std::size_t, asio::steady_timer> rests_, delayed_;  // by process; rests_ also by kEveryProcess
   std::vector<pid_t> unkillable_;
   asio::steady_timer last_resort_, timeout_, look_, settle_;
-  std::vector<std::unique_ptr<JobPart>> parts_;
+  JobParts parts_;
   std::unique_ptr<Pod> pod_;
   std::map<std::size_t, std::unique_ptr<ReadyGate>> gates_;  // by role
   std::map<std::size_t, UniqueFd> ready_;                    // by process: where it says that it is ready

@@ -18,6 +18,7 @@
 #include "launcher/model/job_event.h"
 #include "launcher/model/plan.h"
 #include "launcher/model/signal_map.h"
+#include "launcher/plan/attempt_overlay.h"
 #include "launcher/run/job_control.h"
 #include "launcher/spawn/process_spawner.h"
 
@@ -48,11 +49,11 @@ struct RunSettings {
   int input = 0;                        // what `stdin_of` gets as standard input
   std::optional<std::size_t> stdin_of;  // nullopt: nobody
   std::uint64_t seed = 1;               // of the backoff's jitter
+  RunValues values;
   /// The plan for a further attempt: the same processes, ports leased anew.
   std::function<Plan(int attempt)> replan;
-  std::vector<std::string> environment;  // NAME=VALUE that every process gets beside the plan's
-  std::vector<JobObserver*> observers;   // borrowed
-  std::vector<MakeJobPart> parts;        // told after the observers, in this order
+  std::vector<JobObserver*> observers;  // borrowed
+  std::vector<MakeJobPart> parts;       // told after the observers, in this order
 };
 
 struct JobResult {

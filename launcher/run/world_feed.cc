@@ -23,9 +23,6 @@ using Json = nlohmann::ordered_json;
 using boost::system::error_code;
 using Line = std::shared_ptr<const std::string>;  // shared by the channels that still have to write it
 
-/// The descriptor, in the process: the one after the heartbeat's.
-constexpr int kWorldNumber = 9;
-
 Json processes(const World& world, int Member::*first, std::vector<std::uint16_t> PodOffer::*ports) {
   Json list = Json::array();
   for (const Member& member : world.members) {
@@ -141,13 +138,8 @@ class FeedPart final : public JobPart {
   FeedPart(std::shared_ptr<Feed> feed, JobControl& control) : feed_(std::move(feed)), control_(control) {}
   ~FeedPart() override { feed_->close(); }
 
-  void prepare_start(std::size_t index, StartExtras& extras) override {
-    const int fd = feed_->open(control_.loop(), index);
-    if (fd < 0) return;
-    int number = kWorldNumber;
-    for (const PassedDescriptor& passed : extras.passed) number = std::max(number, passed.number + 1);
-    extras.passed.push_back({fd, number});
-    extras.environment.push_back(std::string(kWorldVariable) + "=" + std::to_string(number));
+  int open_descriptor(std::string_view variable, std::size_t index) override {
+    return variable == kWorldVariable ? feed_->open(control_.loop(), index) : -1;
   }
 
   void on_event(const JobEvent& event) override {

@@ -28,8 +28,6 @@
 
 namespace fleetrun::launcher {
 
-constexpr std::string_view kWorldVariable = "FLEETRUN_WORLD_FD";
-
 /// The line, with its newline. Pure.
 std::string world_line(const World& world, std::size_t node_rank, bool in_place);
 

@@ -30,7 +30,7 @@ struct PassedDescriptor {
 struct StartExtras {
   int log_fd = -1;
   int stdin_fd = -1;                          // -1: /dev/null
-  std::vector<std::string> environment = {};  // NAME=VALUE, over the specification's: the attempt, say
+  std::vector<std::string> environment = {};  // over the specification's: NAME=VALUE, or NAME without one
   std::vector<PassedDescriptor> passed = {};  // at most kMostPassed
   bool alone = false;                         // it may be swept alone: a cgroup of its own where possible
 };

@@ -54,25 +54,7 @@ class Services final : public JobPart {
     later();
   }
 
-  void prepare_start(std::size_t index, StartExtras& extras) override {
-    const Identity& identity = control_.plan().processes[index].identity;
-    if (identity.mode != Mode::ps || identity.role != Role::server || !find_place()) return;
-    extras.environment.push_back("FLEETRUN_SERVER_FIGURES=" + figures_directory_ + "/" +
-                                 figures_file_name(control_.plan().pod_name, identity.rank));
-  }
-
  private:
-  /// Where servers write their figures; false: there is no such place, and they write none.
-  bool find_place() {
-    for (const std::string& directory : settings_.run_directories) {
-      std::string why;
-      if (figures_) break;
-      figures_ = open_private_directory(directory, true, why);
-      figures_directory_ = directory;
-    }
-    return figures_.has_value();
-  }
-
   /// Once per turn of the loop, however many events there were.
   void later() {
     if (std::exchange(posted_, true)) return;
@@ -119,17 +101,24 @@ class Services final : public JobPart {
   JobStatus full_status() const {
     JobStatus status = board_.status(monotonic_ns());
     add_usage(status);
-    if (figures_) add_figures(status, figures_directory_);
+    if (!settings_.figures_directory.empty()) add_figures(status, settings_.figures_directory);
     add_last_lines(status);
     return status;
   }
 
   void end() {
     over_ = true;
-    if (figures_) remove_figures(figures_->value(), control_.plan().pod_name);
+    clear_figures();
     if (server_) server_->finish();
     entry_.remove();
     events_.flush();
+  }
+
+  void clear_figures() {
+    std::string why;
+    if (settings_.figures_directory.empty()) return;
+    if (const auto directory = open_private_directory(settings_.figures_directory, false, why))
+      remove_figures(directory->value(), control_.plan().pod_name);
   }
 
   JobControl& control_;
@@ -139,8 +128,6 @@ class Services final : public JobPart {
   EventLog events_;
   std::unique_ptr<ControlHandler> actions_;
   std::unique_ptr<MetricsServer> metrics_;
-  std::optional<UniqueFd> figures_;  // the directory where servers write theirs
-  std::string figures_directory_;
   RunEntry entry_;
   std::unique_ptr<ControlServer> server_;
   std::shared_ptr<Services*> self_ =

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "launcher/host/run_directory.h"
 #include "launcher/logs/log_files.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"

@@ -107,10 +107,6 @@ std::optional<ServerFigures> read_server_figures(const std::string& path) {
   return parse_server_figures(text);
 }
 
-std::string figures_file_name(std::string_view pod, int rank) {
-  return std::string(pod) + ".server." + std::to_string(rank) + ".figures";
-}
-
 ServerFigures figures_between(const ServerFigures& before, ServerFigures now) {
   if (now.uptime_seconds < before.uptime_seconds) return now;
   now.uptime_seconds -= before.uptime_seconds;

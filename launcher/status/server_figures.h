@@ -58,9 +58,6 @@ std::string to_json(const ServerFigures& figures);
 /// What the file at `path` says; nullopt when there is none, or it says nothing that is understood.
 std::optional<ServerFigures> read_server_figures(const std::string& path);
 
-/// "POD.server.RANK.figures", in the directory of the running jobs.
-std::string figures_file_name(std::string_view pod, int rank);
-
 /// What `now` has more than `before`: counts, bytes, times. Tables and calls in flight are those of `now`;
 /// where the server was started again in between everything is.
 ServerFigures figures_between(const ServerFigures& before, ServerFigures now);

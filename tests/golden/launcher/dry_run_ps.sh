@@ -11,8 +11,11 @@ mkdir -p DIRECTORY/log/PODNAM/0
   export FLEETRUN_LOCAL_RANK=0
   export FLEETRUN_LOG_DIR=DIRECTORY/log
   export FLEETRUN_POD=PODNAM
+  # fleetrun itself gives: FLEETRUN_PS_RUN=(known at start)
   export FLEETRUN_RANK=0
   export FLEETRUN_ROLE=server
+  # fleetrun itself gives: FLEETRUN_SECRET_FILE=(known at start)
+  # fleetrun itself gives: FLEETRUN_SERVER_FIGURES=(known at start)
   export FLEETRUN_SIZE=1
   export OMP_NUM_THREADS=1
   export PADDLE_GLOO_FS_PATH=DIRECTORY/log/.gloo-PODNAM
@@ -42,8 +45,10 @@ mkdir -p DIRECTORY/log/PODNAM/0
   export FLEETRUN_LOCAL_RANK=0
   export FLEETRUN_LOG_DIR=DIRECTORY/log
   export FLEETRUN_POD=PODNAM
+  # fleetrun itself gives: FLEETRUN_PS_RUN=(known at start)
   export FLEETRUN_RANK=0
   export FLEETRUN_ROLE=trainer
+  # fleetrun itself gives: FLEETRUN_SECRET_FILE=(known at start)
   export FLEETRUN_SIZE=1
   export OMP_NUM_THREADS=1
   export PADDLE_GLOO_FS_PATH=DIRECTORY/log/.gloo-PODNAM

@@ -47,14 +47,9 @@ World world_of(std::uint64_t epoch, std::size_t members = 1) {
 }
 
 /// Starts process `index` as the supervisor does; the process's end of its pipe.
-UniqueFd start(JobPart& part, std::size_t index, int taken_number = 3) {
-  StartExtras extras;
-  extras.passed.push_back({0, taken_number});
-  part.prepare_start(index, extras);
-  REQUIRE(extras.passed.size() == 2);
-  CHECK(extras.passed[1].number == std::max(9, taken_number + 1));
-  CHECK(extras.environment == std::vector{"FLEETRUN_WORLD_FD=" + std::to_string(extras.passed[1].number)});
-  UniqueFd fd(::fcntl(extras.passed[1].fd, F_DUPFD_CLOEXEC, 3));
+UniqueFd start(JobPart& part, std::size_t index) {
+  CHECK(part.open_descriptor(kHeartbeatVariable, index) == -1);
+  UniqueFd fd(::fcntl(part.open_descriptor(kWorldVariable, index), F_DUPFD_CLOEXEC, 3));
   CHECK((::fcntl(fd.value(), F_GETFL) & O_NONBLOCK) != 0);
   part.on_event(event::ProcessStarted{index, 1, 0, 0});
   return fd;
@@ -75,7 +70,7 @@ TEST_CASE("a process is told the world at its start and every world that follows
   Job job;
   const auto feed = make_world_feed(true);
   const auto part = feed->part()(job);
-  const UniqueFd early = start(*part, 0, 12);
+  const UniqueFd early = start(*part, 0);
   CHECK(take(early).empty());
   feed->publish(world_of(1), 0);
   CHECK(take(early) == world_line(world_of(1), 0, true));

@@ -1,0 +1,57 @@
+#include "launcher/plan/attempt_overlay.h"
+
+#include <algorithm>
+
+#include "launcher/host/run_directory.h"
+
+namespace fleetrun::launcher {
+namespace {
+
+/// Of the world, which the hosts of a job make when they meet.
+constexpr const char* kOfWorld[] = {"FLEETRUN_EPOCH", "FLEETRUN_NODE_RANK", "FLEETRUN_NODES", "FLEETRUN_RUN",
+                                    "FLEETRUN_WORLD_HASH"};
+
+bool writes_figures(const Identity& identity) {
+  return identity.mode == Mode::ps && identity.role == Role::server;
+}
+
+}  // namespace
+
+Environ attempt_overlay(const Plan& plan, const ProcessSpec& process, const std::optional<RunValues>& run,
+                        const Attempt& attempt) {
+  const std::string unknown(kKnownAtStart);
+  Environ overlay;
+  overlay.set("FLEETRUN_ATTEMPT", std::to_string(attempt.number));
+  if (plan.mode == Mode::collective)
+    overlay.set("TORCHELASTIC_RESTART_COUNT", std::to_string(attempt.number));
+  // A server that is started again alone goes on with what it has kept,
+  // but not with what an earlier group has.
+  if (plan.mode == Mode::ps)
+    overlay.set("FLEETRUN_PS_RUN", run ? run->run + "-" + std::to_string(attempt.group_number) : unknown);
+  if (plan.has_secret && !(run && run->secret_file.empty()))
+    overlay.set("FLEETRUN_SECRET_FILE", run ? run->secret_file : unknown);
+  if (writes_figures(process.identity) && !(run && run->figures_directory.empty()))
+    overlay.set("FLEETRUN_SERVER_FIGURES",
+                run ? run->figures_directory + "/" + figures_file_name(plan.pod_name, process.identity.rank)
+                    : unknown);
+  if (!run && !process.identity.world && process.environment.has(kWorldVariable)) {
+    for (const char* name : kOfWorld) overlay.set(name, unknown);
+  }
+  return overlay;
+}
+
+Plan as_first_started(Plan plan) {
+  for (ProcessSpec& process : plan.processes) {
+    const Environ overlay = attempt_overlay(plan, process, std::nullopt, {});
+    for (const auto& [name, value] : overlay.values()) process.environment.set(name, value);
+  }
+  return plan;
+}
+
+bool is_given_by_anybody(const ProcessSpec& process, const std::string& name) {
+  return process.environment.value_or(name, "") != kKnownAtStart &&
+         std::none_of(process.descriptors.begin(), process.descriptors.end(),
+                      [&](const NamedDescriptor& descriptor) { return descriptor.variable == name; });
+}
+
+}  // namespace fleetrun::launcher
