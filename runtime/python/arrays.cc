@@ -95,9 +95,12 @@ void assign(Tensor& tensor, const py::buffer& values) {
 }
 
 void bind_arrays(py::module_& module) {
-  py::class_<Tensor, std::shared_ptr<Tensor>>(module, "Tensor", py::buffer_protocol())
+  py::class_<Tensor, std::shared_ptr<Tensor>>(module, "Tensor", py::buffer_protocol(),
+                                              "Values of the engine: numpy.asarray() takes them without a "
+                                              "copy, float32, float64, int32, int64 or bool.")
       .def_buffer(view)
-      .def_readonly("offsets", &Tensor::offsets);
+      .def_readonly("offsets", &Tensor::offsets,
+                    "Where each example begins, and the last one ends; [] for one value per example.");
 }
 
 }  // namespace fleetrun::python

@@ -58,12 +58,14 @@ void bind_batches(py::module_& module) {
       [](const SourcePtr& source, bool in_turn) {
         run_interruptibly([source, in_turn] { source->start(in_turn); }, [source] { source->stop(); });
       },
-      "source"_a, "in_turn"_a);
+      "source"_a, "in_turn"_a,
+      "Begins a pass; in_turn: reader r takes the files r, r + readers, … Throws: Error(data).");
   module.def(
       "stop_reading", [](const SourcePtr& source) { source->stop(); }, "source"_a,
-      py::call_guard<py::gil_scoped_release>());
+      "Ends a pass, wherever it is.", py::call_guard<py::gil_scoped_release>());
   module.def(
-      "readers_of", [](const SourcePtr& source) { return source->readers(); }, "source"_a);
+      "readers_of", [](const SourcePtr& source) { return source->readers(); }, "source"_a,
+      "How many readers it has.");
   module.def(
       "read_batch",
       [](const SourcePtr& source, std::size_t reader) {
@@ -72,7 +74,12 @@ void bind_batches(py::module_& module) {
         run_interruptibly([=] { *found = source->next(reader, *batch); }, [source] { source->stop(); });
         return *found ? arrays_of(source->slots(), *batch) : py::none();
       },
-      "source"_a, "reader"_a);
+      "source"_a, "reader"_a,
+      "[(values, offsets)] by slot, offsets None for a dense one; None after the reader's last batch. Shape: "
+      "values "
+      "[examples, width] of a dense slot, [total, 1] of another; offsets [examples + 1]. Throws: Error(data) "
+      "naming "
+      "file, line and slot.");
 }
 
 }  // namespace fleetrun::python

@@ -174,40 +174,52 @@ void bind_calls(py::module_& module) {
   bind_enum<DataType>(module, "DataType", collective::kDataTypes);
   bind_enum<Operation>(module, "Operation", collective::kOperations);
   bind_enum<CallKind>(module, "CallKind", collective::kCallKinds);
-  py::class_<ArrayView, ViewPtr>(module, "ArrayView")
+  py::class_<ArrayView, ViewPtr>(
+      module, "ArrayView",
+      "The memory of an array, by its DLPack capsule. Throws: Error(config) for one that is not "
+      "contiguous or of a type that collectives do not have.")
       .def(py::init<const py::capsule&, std::uintptr_t>(), "capsule"_a, "stream"_a = 0)
-      .def_property_readonly("count", &ArrayView::count)
+      .def_property_readonly("count", &ArrayView::count, "Number of values.")
       .def_property_readonly("type", &ArrayView::type);
-  py::class_<OwnedCall, CallPtr>(module, "Call")
+  py::class_<OwnedCall, CallPtr>(
+      module, "Call",
+      "A collective call with its arrays. count, counts: values for each rank; root: a place in the group.")
       .def(py::init(&make_call), "kind"_a, "input"_a = ViewPtr(), "output"_a = ViewPtr(), "count"_a = 0,
            "operation"_a = Operation::sum, "root"_a = 0, "counts"_a = std::vector<std::size_t>(),
            "send_counts"_a = std::vector<std::size_t>())
       .def("__str__", [](const OwnedCall& self) { return to_string(self.call); });
-  py::class_<StartedCall, StartedPtr>(module, "StartedCall")
-      .def("has_ended", [](const StartedCall& self) { return self.work->has_ended(); })
-      .def("wait", wait_for);
+  py::class_<StartedCall, StartedPtr>(module, "StartedCall", "A call under way.")
+      .def(
+          "has_ended", [](const StartedCall& self) { return self.work->has_ended(); },
+          "Whether wait() returns at once.")
+      .def("wait", wait_for, "Returns when it has ended. Throws: the call's Error.");
 }
 
 }  // namespace
 
 void bind_collective(py::module_& module) {
   bind_calls(module);
-  py::class_<Group, GroupPtr>(module, "Communicator")
+  py::class_<Group, GroupPtr>(module, "Communicator", "Ranks that make calls together, in the same order.")
       .def_property_readonly("name", [](const Group& self) { return self.communicator->place().group; })
       .def_property_readonly("rank", [](const Group& self) { return self.communicator->place().rank; })
       .def_property_readonly("size", [](const Group& self) { return self.communicator->place().size; })
-      .def("run", run_call)
-      .def("start", start_call, "call"_a, "stream"_a = py::none())
+      .def("run", run_call, "call"_a,
+           "Makes the call. Throws: Error(network) naming a rank that is gone, Error(config) "
+           "where the ranks' calls differ.")
+      .def("start", start_call, "call"_a, "stream"_a = py::none(),
+           "Starts the call; stream: the cudaStream_t that it comes after.")
       .def("abort", [](Group& self, const std::string& why) { self.abort(Error(ErrorKind::network, why)); });
-  py::class_<World, std::shared_ptr<World>>(module, "World")
-      .def_static("join", join_world, "environment"_a = py::none())
+  py::class_<World, std::shared_ptr<World>>(module, "World", "The ranks of this job.")
+      .def_static("join", join_world, "environment"_a = py::none(),
+                  "Meets the other ranks. Throws: Error(timeout) naming those that did not come.")
       .def_property_readonly("rank", &World::rank)
       .def_property_readonly("size", &World::size)
       .def_property_readonly("hosts", &World::hosts)
       .def("lost", &World::lost)
       .def("make_communicator", make_group, "name"_a, "ranks"_a = std::vector<int>(),
            "hierarchical"_a = py::none(), "inner_size"_a = 0, "call_within"_a = py::none());
-  module.def("plan_buckets", plan, "names"_a, "counts"_a, "types"_a, "memory_mib"_a, "groups_size"_a);
+  module.def("plan_buckets", plan, "names"_a, "counts"_a, "types"_a, "memory_mib"_a, "groups_size"_a,
+             "Indices of the gradients of each bucket, in the order in which they are reduced.");
 }
 
 }  // namespace fleetrun::python

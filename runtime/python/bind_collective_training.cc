@@ -157,25 +157,30 @@ runtime::PassResult run_pass(const std::shared_ptr<FedCollectivePass>& self,
 }  // namespace
 
 void bind_collective_training(py::module_& module) {
-  py::class_<CollectiveOptions>(module, "CollectiveOptions")
+  py::class_<CollectiveOptions>(module, "CollectiveOptions",
+                                "How ranks train together; memory_mib: of a bucket, -1 for no buckets.")
       .def(py::init(&options_of), "memory_mib"_a = -1.0, "groups_size"_a = 1, "half"_a = false,
            "compression"_a = std::nullopt, "local"_a = std::nullopt, "loss"_a = "");
-  py::class_<FedCollectiveRunner, RunnerPtr>(module, "CollectiveRunner")
+  py::class_<FedCollectiveRunner, RunnerPtr>(module, "CollectiveRunner",
+                                             "Steps of a program whose gradients are averaged.")
       .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&,
                     const std::shared_ptr<Timeline>&>(),
            "program"_a, "scope"_a, "groups"_a, "options"_a, "timeline"_a = nullptr)
-      .def("run", run_step)
-      .def("synchronize", synchronize)
+      .def("run", run_step, "feed"_a,
+           "A step, which every rank makes. Throws: Error(network) naming a rank that is gone.")
+      .def("synchronize", synchronize, "Averages what local steps have moved apart.")
       .def_property_readonly("since_average", &FedCollectiveRunner::since_average)
       .def("value", [](const FedCollectiveRunner& self,
                        const std::string& name) { return copy_of(self.executor().tensor(name)); })
       .def_property_readonly(
           "schedule", [](const FedCollectiveRunner& self) { return engine::to_string(self.program()); })
       .def_property_readonly("buckets", &FedCollectiveRunner::buckets);
-  py::class_<FedCollectivePass, std::shared_ptr<FedCollectivePass>>(module, "CollectivePass")
-      .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>())
+  py::class_<FedCollectivePass, std::shared_ptr<FedCollectivePass>>(
+      module, "CollectivePass", "Passes of a program over datasets, each rank its own files.")
+      .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>(), "program"_a, "scope"_a,
+           "groups"_a, "options"_a)
       .def("run", run_pass, "dataset"_a, "fetch"_a, "fetch_info"_a, "print_period"_a, "print_line"_a,
-           "debug"_a = false);
+           "debug"_a = false, "A pass, which every rank makes. Throws: Error(data), Error(network).");
 }
 
 }  // namespace fleetrun::python

@@ -16,12 +16,16 @@ void bind_columnar(pybind11::module_& module) {
   using dataset::BatchSource;
   using dataset::ColumnarDataset;
   using dataset::QueueDatasetOptions;
-  py::class_<ColumnarDataset, BatchSource, std::shared_ptr<ColumnarDataset>>(module, "ColumnarDataset")
+  py::class_<ColumnarDataset, BatchSource, std::shared_ptr<ColumnarDataset>>(
+      module, "ColumnarDataset",
+      "Batches of columnar files (.frc). Throws: Error(data) naming file and column.")
       .def(py::init([](const QueueDatasetOptions& options) {
              return std::make_shared<ColumnarDataset>(dataset::columns_for_queue(options));
            }),
            "options"_a)
-      .def("bad_lines", [](const ColumnarDataset&) { return dataset::BadLineReport(); });  // it has no lines
+      .def(
+          "bad_lines", [](const ColumnarDataset&) { return dataset::BadLineReport(); },
+          "None: there are no lines.");
 }
 
 }  // namespace fleetrun::python

@@ -48,7 +48,9 @@ void add_part(py::class_<QueueDatasetOptions>& options, const char* name, Part Q
 void bind_options(py::module_& module) {
   using dataset::LinePrefixes;
   using dataset::PipeOptions;
-  py::class_<QueueDatasetOptions> options(module, "DatasetOptions");
+  py::class_<QueueDatasetOptions> options(
+      module, "DatasetOptions",
+      "What is read, and how: files, pipe, slots. pipe_timeout: a timedelta, or seconds; 0 for none.");
   options.def(py::init<>())
       .def_property("slots", nullptr, &set_slots)
       .def_property("bad_line", nullptr,
@@ -84,13 +86,17 @@ void bind_options(py::module_& module) {
 
 void bind_dataset(py::module_& module) {
   bind_options(module);
-  py::class_<BadLineReport>(module, "BadLineReport")
+  py::class_<BadLineReport>(module, "BadLineReport",
+                            "The lines of a pass that were left out: how many, and where the first were.")
       .def_readonly("count", &BadLineReport::count)
       .def_readonly("places", &BadLineReport::places);
-  py::class_<BatchSource, std::shared_ptr<BatchSource>>(module, "BatchSource");
-  py::class_<QueueDataset, BatchSource, std::shared_ptr<QueueDataset>>(module, "QueueDataset")
-      .def(py::init<QueueDatasetOptions>(), "options"_a)
-      .def("bad_lines", &QueueDataset::bad_lines);
+  py::class_<BatchSource, std::shared_ptr<BatchSource>>(module, "BatchSource",
+                                                        "What gives batches to passes.");
+  py::class_<QueueDataset, BatchSource, std::shared_ptr<QueueDataset>>(
+      module, "QueueDataset", "Batches of text files that go through a pipe command.")
+      .def(py::init<QueueDatasetOptions>(), "options"_a,
+           "Throws: Error(config), Error(data) for a file that is missing.")
+      .def("bad_lines", &QueueDataset::bad_lines, "Those of the last pass.");
 }
 
 }  // namespace fleetrun::python

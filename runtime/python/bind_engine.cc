@@ -47,33 +47,43 @@ bool has_operator(const Program& program, const std::string& type) {
 }
 
 void bind_program(py::module_& module) {
-  py::class_<Variable>(module, "Variable")
+  py::class_<Variable>(module, "Variable", "A variable of a Program, as it was when it was asked for.")
       .def_readonly("name", &Variable::name)
       .def_property_readonly("type", [](const Variable& self) { return std::string(to_string(self.type)); })
-      .def_readonly("shape", &Variable::shape)
-      .def_readonly("lod_level", &Variable::lod_level)
+      .def_readonly("shape", &Variable::shape, "Sizes; -1 for one that is known only when the program runs.")
+      .def_readonly("lod_level", &Variable::lod_level,
+                    "1 for a slot with any number of values per example, else 0.")
       .def_readonly("persistable", &Variable::persistable)
       .def_readonly("trainable", &Variable::trainable)
       .def_readonly("stop_gradient", &Variable::stop_gradient)
       .def_readonly("is_data", &Variable::is_data);
-  py::class_<Operator>(module, "Operator")
+  py::class_<Operator>(module, "Operator",
+                       "An operator of a Program. where: the line of the script that appended it.")
       .def_readonly("type", &Operator::type)
       .def_readonly("inputs", &Operator::inputs)
       .def_readonly("outputs", &Operator::outputs)
       .def_readonly("attributes", &Operator::attributes)
       .def_readonly("where", &Operator::where);
-  py::class_<Program, std::shared_ptr<Program>>(module, "Program")
+  py::class_<Program, std::shared_ptr<Program>>(module, "Program", "Variables and operators in order.")
       .def(py::init<>())
       .def_readwrite("random_seed", &Program::random_seed)
-      .def("copy", [](const Program& self) { return Program(self); })
-      .def("clone_for_test", &engine::clone_for_test)
+      .def(
+          "copy", [](const Program& self) { return Program(self); }, "Another program that is equal.")
+      .def("clone_for_test", &engine::clone_for_test,
+           "A copy without gradients and updates, and without dropout.")
       .def("add_variable", add_variable, "name"_a, "type"_a, "shape"_a, "lod_level"_a = 0,
-           "persistable"_a = false, "trainable"_a = false, "stop_gradient"_a = true, "is_data"_a = false)
-      .def("variable", [](const Program& self, const std::string& name) { return self.variable(name); })
-      .def("has_variable", &Program::has_variable)
-      .def("variable_names", variable_names)
-      .def("set_stop_gradient", [](Program& self, const std::string& name,
-                                   bool stop) { self.variable(name).stop_gradient = stop; })
+           "persistable"_a = false, "trainable"_a = false, "stop_gradient"_a = true, "is_data"_a = false,
+           "Adds a variable. Throws: Error(config) for an unknown type, or a name that another variable has.")
+      .def(
+          "variable", [](const Program& self, const std::string& name) { return self.variable(name); },
+          "name"_a, "The variable of this name. Throws: Error(config) naming the nearest one.")
+      .def("has_variable", &Program::has_variable, "name"_a, "Whether there is a variable of this name.")
+      .def("variable_names", variable_names, "The names of all variables, sorted.")
+      .def(
+          "set_stop_gradient",
+          [](Program& self, const std::string& name, bool stop) { self.variable(name).stop_gradient = stop; },
+          "name"_a, "stop"_a,
+          "Says whether gradients end at a variable. Throws: Error(config) for an unknown one.")
       .def(
           "append",
           [](Program& self, std::string type, std::vector<std::string> inputs,
@@ -84,11 +94,19 @@ void bind_program(py::module_& module) {
             engine::check_from_outside(self, op);
             self.append(std::move(op));
           },
-          "type"_a, "inputs"_a, "outputs"_a, "attributes"_a, "where"_a = "")
-      .def("operators", [](const Program& self) { return self.operators(); })
-      .def("operator_count", [](const Program& self) { return self.operators().size(); })
-      .def("has_operator", has_operator)
-      .def("to_dot", [](const Program& self) { return to_dot(self); })
+          "type"_a, "inputs"_a, "outputs"_a, "attributes"_a, "where"_a = "",
+          "Appends an operator; outputs that are not there are made, with their shapes. Throws: "
+          "Error(config) naming the "
+          "operator, its line and what disagrees.")
+      .def(
+          "operators", [](const Program& self) { return self.operators(); },
+          "Copies of all operators, in order.")
+      .def(
+          "operator_count", [](const Program& self) { return self.operators().size(); },
+          "How many operators.")
+      .def("has_operator", has_operator, "type"_a, "Whether there is an operator of this type.")
+      .def(
+          "to_dot", [](const Program& self) { return to_dot(self); }, "The program for graphviz.")
       .def("__str__", [](const Program& self) { return to_string(self); });
 }
 
@@ -101,15 +119,25 @@ std::shared_ptr<engine::Tensor> scope_value(const Scope& scope, const std::strin
 }
 
 void bind_scope(py::module_& module) {
-  py::class_<Scope, std::shared_ptr<Scope>>(module, "Scope")
+  py::class_<Scope, std::shared_ptr<Scope>>(module, "Scope", "Values by name.")
       .def(py::init<>())
-      .def("has", [](const Scope& self, const std::string& name) { return self.find(name) != nullptr; })
-      .def("make", [](Scope& self, const std::string& name) { self.tensor(name); })
-      .def("names", &Scope::names)
-      .def("value", scope_value)
-      .def("set_value", [](Scope& self, const std::string& name, const py::buffer& value) {
-        assign(self.tensor(name), value);
-      });
+      .def(
+          "has", [](const Scope& self, const std::string& name) { return self.find(name) != nullptr; },
+          "name"_a, "Whether there is a value of this name.")
+      .def(
+          "make", [](Scope& self, const std::string& name) { self.tensor(name); }, "name"_a,
+          "Makes an empty value where there is none.")
+      .def("names", &Scope::names, "The names of all values, sorted.")
+      .def("value", scope_value, "name"_a, "A copy of the value. Throws: Error(config) where there is none.")
+      .def(
+          "set_value",
+          [](Scope& self, const std::string& name, const py::buffer& value) {
+            assign(self.tensor(name), value);
+          },
+          "name"_a, "value"_a,
+          "Copies a C-contiguous array in; shape and type become the array's. Throws: Error(config) for a "
+          "type that the "
+          "engine does not have.");
 }
 
 /// An executor with the tensors that were fed to it last.
@@ -159,10 +187,14 @@ Feed::Tensors Feed::take(const Feed::Arrays& arrays) {
 void bind_engine(py::module_& module) {
   bind_program(module);
   bind_scope(module);
-  py::class_<FedExecutor>(module, "Executor")
-      .def(py::init<const Program&, Scope&>(), py::keep_alive<1, 2>(), py::keep_alive<1, 3>())
-      .def("run", &FedExecutor::run)
-      .def("value", &FedExecutor::value);
+  py::class_<FedExecutor>(module, "Executor", "Runs a program without tables over a scope.")
+      .def(py::init<const Program&, Scope&>(), "program"_a, "scope"_a, py::keep_alive<1, 2>(),
+           py::keep_alive<1, 3>())
+      .def("run", &FedExecutor::run, "feed"_a,
+           "One run with {name: array}; an object with lod_offsets is a slot. Throws: Error(config) naming "
+           "an input that is "
+           "missing or disagrees with its variable.")
+      .def("value", &FedExecutor::value, "name"_a, "A copy of a variable's value after the last run.");
 }
 
 }  // namespace fleetrun::python

@@ -17,18 +17,22 @@ void bind_file_queue(pybind11::module_& module) {
   namespace py = pybind11;
   using namespace py::literals;
   using dataset::FileQueue;
-  py::class_<FileQueue, std::shared_ptr<FileQueue>>(module, "FileQueue")
-      .def("next", [](const std::shared_ptr<FileQueue>& self) {
-        const auto file = std::make_shared<std::optional<std::string>>();
-        run_interruptibly([self, file] { *file = self->next(); });
-        return *file;
-      });
+  py::class_<FileQueue, std::shared_ptr<FileQueue>>(module, "FileQueue", "Files that trainers share.")
+      .def(
+          "next",
+          [](const std::shared_ptr<FileQueue>& self) {
+            const auto file = std::make_shared<std::optional<std::string>>();
+            run_interruptibly([self, file] { *file = self->next(); });
+            return *file;
+          },
+          "The next file, done when next() is called again; None when all are done. Throws: Error(host).");
   module.def(
       "shared_file_queue",
       [](std::vector<std::string> files, const std::string& claims) {
         return std::shared_ptr<FileQueue>(dataset::make_shared_queue(std::move(files), claims));
       },
-      "files"_a, "claims"_a);
+      "files"_a, "claims"_a,
+      "The queue of these files whose claims lie at the path `claims`. Throws: Error(host).");
 }
 
 }  // namespace fleetrun::python

@@ -58,31 +58,38 @@ void global_shuffle(const DatasetPtr& self, const std::shared_ptr<GlobalShuffle>
 }  // namespace
 
 void bind_memory_dataset(py::module_& module) {
-  py::class_<GlobalShuffle, std::shared_ptr<GlobalShuffle>>(module, "GlobalShuffle")
+  py::class_<GlobalShuffle, std::shared_ptr<GlobalShuffle>>(
+      module, "GlobalShuffle",
+      "This trainer's part of a shuffle over all trainers: it listens from the start.")
       .def(py::init(&make_shuffle), "host"_a, "rank"_a, "trainers"_a)
-      .def_property_readonly("port", &GlobalShuffle::port)
-      .def("set_endpoints", &GlobalShuffle::set_endpoints);
-  py::class_<InMemoryDataset, BatchSource, DatasetPtr>(module, "InMemoryDataset")
+      .def_property_readonly("port", &GlobalShuffle::port, "Where it listens.")
+      .def("set_endpoints", &GlobalShuffle::set_endpoints, "endpoints"_a,
+           "HOST:PORT of all trainers, by rank.");
+  py::class_<InMemoryDataset, BatchSource, DatasetPtr>(module, "InMemoryDataset", "Examples in memory.")
       .def(py::init<>())
-      .def("load", load, "source"_a, "ids"_a, "contents"_a, "drop_zeros"_a, "background"_a)
+      .def("load", load, "source"_a, "ids"_a, "contents"_a, "drop_zeros"_a, "background"_a,
+           "Reads all of `source`; background: returns at once. Throws: Error(data), and nothing is in "
+           "memory then.")
       .def("wait_preload",
            [](const DatasetPtr& self) {
              run_interruptibly([self] { self->wait_preload(); }, [self] { self->stop_loading(); });
            })
-      .def("release", &InMemoryDataset::release)
-      .def("set_seed", &InMemoryDataset::set_seed)
+      .def("release", &InMemoryDataset::release, "Gives the memory back.")
+      .def("set_seed", &InMemoryDataset::set_seed, "seed"_a, "Decides every order that follows.")
       .def("local_shuffle",
            [](const DatasetPtr& self, std::size_t threads) {
              run_interruptibly([=] { self->local_shuffle(threads); });
            })
-      .def("global_shuffle", global_shuffle, "exchange"_a, "by_id"_a, "threads"_a)
+      .def("global_shuffle", global_shuffle, "exchange"_a, "by_id"_a, "threads"_a,
+           "Deals the examples of all trainers out again. Throws: Error(network), Error(data).")
       .def("shuffle_slots",
            [](const DatasetPtr& self, const std::vector<std::string>& slots, std::size_t candidates) {
              run_interruptibly([=] { self->shuffle_slots(slots, candidates); });
            })
-      .def("merge_by_line_id", merge)
-      .def_property_readonly("rows", &InMemoryDataset::rows)
-      .def_property_readonly("bytes", &InMemoryDataset::bytes)
+      .def("merge_by_line_id", merge, "merge_size"_a,
+           "Makes one example of those of one id; how many: {merged, wrong_size, conflicts}.")
+      .def_property_readonly("rows", &InMemoryDataset::rows, "Examples in memory.")
+      .def_property_readonly("bytes", &InMemoryDataset::bytes, "Bytes that they take.")
       .def_property_readonly("is_loaded", &InMemoryDataset::is_loaded)
       .def(
           "set_reading",

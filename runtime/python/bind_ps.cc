@@ -101,51 +101,76 @@ ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t train
 }
 
 void bind_client(py::module_& module) {
-  py::class_<Client, ClientPtr>(module, "Client")
-      .def("set_dense", set_dense)
-      .def("pull_dense", pull_dense)
-      .def("pull_rows", pull_rows)
-      .def("all_reduce_sum", all_reduce_sum)
-      .def("barrier", [](ClientPtr self) { run_interruptibly([=] { self->barrier(); }); })
-      .def("save", save, "directory"_a, "mode"_a = 0)
+  py::class_<Client, ClientPtr>(
+      module, "Client", "A trainer's view of all servers. Calls throw Error(network) when a server is gone.")
+      .def("set_dense", set_dense, "table"_a, "values"_a,
+           "First values of a dense table. Shape: float32 [width].")
+      .def("pull_dense", pull_dense, "table"_a, "width"_a,
+           "Shape: float32 [width]. Throws: Error(config) before the table has values.")
+      .def("pull_rows", pull_rows, "table"_a, "keys"_a, "width"_a, "Shape: float32 [len(keys), width].")
+      .def("all_reduce_sum", all_reduce_sum, "values"_a,
+           "Sums over all trainers, a barrier. Shape: float64, any.")
+      .def(
+          "barrier", [](ClientPtr self) { run_interruptibly([=] { self->barrier(); }); },
+          "Returns when every trainer has called it.")
+      .def("save", save, "directory"_a, "mode"_a = 0,
+           "Every server writes its tables below `directory`: 0 all rows, 1 changed ones, 2 those to serve, "
+           "3 a "
+           "checkpoint. Throws: Error(host).")
       .def(
           "save_for_paddle",
           [](ClientPtr self, const std::string& directory, std::uint32_t mode) {
             run_interruptibly([=] { self->save_for_paddle(directory, static_cast<ps::SaveMode>(mode)); });
           },
-          "directory"_a, "mode"_a = 0)
-      .def("load",
-           [](ClientPtr self, const std::string& directory) {
-             const auto warning = std::make_shared<std::string>();
-             run_interruptibly([=] { *warning = self->load(directory); });
-             return *warning;
-           })
-      .def("shrink",
-           [](ClientPtr self, std::uint32_t table) {
-             const auto erased = std::make_shared<std::uint64_t>();
-             run_interruptibly([=] { *erased = self->shrink(table); });
-             return *erased;
-           })
-      .def("rows",
-           [](ClientPtr self, std::uint32_t table) {
-             const auto count = std::make_shared<std::uint64_t>();
-             run_interruptibly([=] { *count = self->rows(table); });
-             return *count;
-           })
-      .def_property_readonly("is_late", &Client::is_late)
-      .def_property_readonly("next_change", &Client::next_change)
-      .def_property_readonly("is_catching_up", &Client::is_catching_up)
-      .def("skip_steps", &Client::skip_steps)
-      .def("set_epoch", &Client::set_epoch)
-      .def("set_rate", &Client::set_rate)
-      .def("goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); });
+          "directory"_a, "mode"_a = 0, "The same as Paddle 2.6.2 reads it; for one server.")
+      .def(
+          "load",
+          [](ClientPtr self, const std::string& directory) {
+            const auto warning = std::make_shared<std::string>();
+            run_interruptibly([=] { *warning = self->load(directory); });
+            return *warning;
+          },
+          "directory"_a, "What is wrong with the newest save, \"\" when all is well. Throws: Error(data).")
+      .def(
+          "shrink",
+          [](ClientPtr self, std::uint32_t table) {
+            const auto erased = std::make_shared<std::uint64_t>();
+            run_interruptibly([=] { *erased = self->shrink(table); });
+            return *erased;
+          },
+          "table"_a, "Ends a day; how many rows went.")
+      .def(
+          "rows",
+          [](ClientPtr self, std::uint32_t table) {
+            const auto count = std::make_shared<std::uint64_t>();
+            run_interruptibly([=] { *count = self->rows(table); });
+            return *count;
+          },
+          "table"_a, "How many rows the table has on all servers.")
+      .def_property_readonly("is_late", &Client::is_late, "Whether the other trainers train already.")
+      .def_property_readonly("next_change", &Client::next_change, "The number of the next push, from 1.")
+      .def_property_readonly("is_catching_up", &Client::is_catching_up,
+                             "Whether it does again what the process before it did.")
+      .def("skip_steps", &Client::skip_steps, "steps"_a, "Takes up to so many steps as done; how many were.")
+      .def("set_epoch", &Client::set_epoch, "epoch"_a, "The number of the world that the job has now.")
+      .def("set_rate", &Client::set_rate, "rate"_a, "What pushes from now on multiply scheduled rates by.")
+      .def(
+          "goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); },
+          "This trainer is done; servers end when all are.");
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
              "epoch"_a = 0, "launcher"_a = "", "exchange"_a = std::array<std::uint32_t, 4>{400, 1, 16, 0},
-             "identity"_a = 0, "exchange: geo_steps, merged, waiting, most_ahead of ps::TrainerMode");
-  module.def("make_in_process", [](const std::string& mode, const std::vector<ps::TableConfig>& tables) {
-    const ps::TableMemory memory = ps::table_memory_of(Environ::of_process(), tables, 0);
-    return ClientPtr(std::move(ps::make_in_process(1, 1, ps::mode_of(mode), tables, memory).front()));
-  });
+             "identity"_a = 0,
+             "A Client of servers by rank. exchange: geo_steps, merged, waiting, most_ahead of "
+             "ps::TrainerMode. Throws: "
+             "Error(network) naming those that do not answer, Error(config) when the tables of both sides "
+             "disagree.");
+  module.def(
+      "make_in_process",
+      [](const std::string& mode, const std::vector<ps::TableConfig>& tables) {
+        const ps::TableMemory memory = ps::table_memory_of(Environ::of_process(), tables, 0);
+        return ClientPtr(std::move(ps::make_in_process(1, 1, ps::mode_of(mode), tables, memory).front()));
+      },
+      "mode"_a, "tables"_a, "A Client whose one server is in this process.");
 }
 
 /// Whether FLEETRUN_LISTEN, the endpoints that fleetrun holds for this process, names `endpoint`.
@@ -158,10 +183,10 @@ bool is_held_by_launcher(const std::string& endpoint) {
 
 void bind_ps(py::module_& module) {
   using Server = ps::RpcServer;
-  py::class_<ps::TableConfig>(module, "TableConfig")
+  py::class_<ps::TableConfig>(module, "TableConfig", "A table as servers and trainers agree on it.")
       .def_readonly("id", &ps::TableConfig::id)
       .def_readonly("name", &ps::TableConfig::name)
-      .def_readonly("width", &ps::TableConfig::width)
+      .def_readonly("width", &ps::TableConfig::width, "float32 values of a row, or of a dense table in all.")
       .def_property_readonly(
           "has_statistics",
           [](const ps::TableConfig& self) { return self.accessor.kind != ps::Accessor::Kind::plain; })
@@ -169,7 +194,7 @@ void bind_ps(py::module_& module) {
       .def_property_readonly(
           "sparse", [](const ps::TableConfig& self) { return self.kind == ps::TableConfig::Kind::sparse; });
   bind_client(module);
-  py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer")
+  py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer", "A parameter server of this process.")
       .def(py::init([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
                        const std::string& mode, std::vector<ps::TableConfig> tables,
                        const std::string& endpoint, std::uint64_t epoch) {
@@ -189,27 +214,36 @@ void bind_ps(py::module_& module) {
                                       ps::transport_of(environ),
                                       environ.value_or("FLEETRUN_SERVER_FIGURES", "")});
            }),
-           "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0)
-      .def("update",
-           [](Server& self, std::uint64_t epoch, bool in_place,
-              std::map<std::uint32_t, std::string> trainers) {
-             const py::gil_scoped_release release;
-             self.update({epoch, in_place, std::move(trainers)});
-           })
-      .def("stale_requests", &Server::stale_requests)
-      .def_property_readonly("endpoint", &Server::endpoint)
-      .def("stat", &Server::stat)
-      .def("load",
-           [](std::shared_ptr<Server> self, const std::string& directory) {
-             const auto warning = std::make_shared<std::string>();
-             run_interruptibly([=] { *warning = self->load(directory); });
-             return *warning;
-           })
-      .def("wait",
-           [](std::shared_ptr<Server> self) {
-             run_interruptibly([=] { self->wait(); }, [=] { self->stop(); });
-           })
-      .def("stop", [](Server& self) { self.stop(); });
+           "rank"_a, "servers"_a, "trainers"_a, "mode"_a, "tables"_a, "endpoint"_a, "epoch"_a = 0,
+           "Binds `endpoint` and serves from then on. Throws: Error(network) for a port that is taken, "
+           "Error(config).")
+      .def(
+          "update",
+          [](Server& self, std::uint64_t epoch, bool in_place,
+             std::map<std::uint32_t, std::string> trainers) {
+            const py::gil_scoped_release release;
+            self.update({epoch, in_place, std::move(trainers)});
+          },
+          "epoch"_a, "in_place"_a, "trainers"_a, "Tells of the trainers that there are now: {rank: id}.")
+      .def("stale_requests", &Server::stale_requests, "Requests of trainers that were lost, refused so far.")
+      .def_property_readonly("endpoint", &Server::endpoint, "HOST:PORT that was bound.")
+      .def("stat", &Server::stat, "What it has done so far, as JSON.")
+      .def(
+          "load",
+          [](std::shared_ptr<Server> self, const std::string& directory) {
+            const auto warning = std::make_shared<std::string>();
+            run_interruptibly([=] { *warning = self->load(directory); });
+            return *warning;
+          },
+          "directory"_a, "As Client.load(), for this server alone.")
+      .def(
+          "wait",
+          [](std::shared_ptr<Server> self) {
+            run_interruptibly([=] { self->wait(); }, [=] { self->stop(); });
+          },
+          "Serves until all trainers have said goodbye, or stop().")
+      .def(
+          "stop", [](Server& self) { self.stop(); }, "Ends wait().");
 }
 
 }  // namespace fleetrun::python

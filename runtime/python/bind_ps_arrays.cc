@@ -248,31 +248,64 @@ ps::TableConfig table_config(std::uint32_t id, const std::string& name, bool spa
 
 void bind_ps_arrays(py::module_& module) {
   module.def("table_config", table_config, "id"_a, "name"_a, "sparse"_a, "width"_a, "rule"_a, "initializer"_a,
-             "accessor"_a, "admission"_a, "min_block"_a, "on_disk"_a);
-  module.def("pulled_width", [](const ps::TableConfig& config) { return ps::pulled_width(config); });
-  module.def("check_tables", [](const std::vector<ps::TableConfig>& tables) { ps::check_tables(tables); });
-  module.def("ps_pull", pull);
-  module.def("ps_push", push);
-  module.def("ps_push_dense", push_dense);
-  module.def("ps_get", get);
-  module.def("ps_shrink", [](const ClientPtr& client, std::uint32_t table) {
-    return ask<std::uint64_t>([=] { return client->shrink(table); });
-  });
-  module.def("ps_stat", [](const ClientPtr& client) {
-    return ask<std::vector<std::string>>([=] { return client->stat(); });
-  });
-  module.def("ps_save", [](const ClientPtr& client, const std::string& directory, std::uint32_t mode) {
-    run_interruptibly([=] { client->save(directory, ps::save_mode_of(mode)); });
-  });
-  module.def("ps_load", [](const ClientPtr& client, const std::string& directory) {
-    return ask<std::string>([=] { return client->load(directory); });
-  });
-  module.def("ps_begin_pass", [](const ClientPtr& client, std::uint32_t threads) {
-    run_interruptibly([=] { client->begin_pass(threads); });
-  });
-  module.def("ps_leave_pass", [](const ClientPtr& client, std::uint32_t thread) {
-    run_interruptibly([=] { client->leave_pass(thread); });
-  });
+             "accessor"_a, "admission"_a, "min_block"_a, "on_disk"_a,
+             "A TableConfig of dictionaries. Throws: Error(config) naming a key that there is not, or a "
+             "value that cannot be.");
+  module.def(
+      "pulled_width", [](const ps::TableConfig& config) { return ps::pulled_width(config); }, "table"_a,
+      "float32 values that a pull gives for a key.");
+  module.def(
+      "check_tables", [](const std::vector<ps::TableConfig>& tables) { ps::check_tables(tables); },
+      "tables"_a, "Throws: Error(config) for tables that cannot be.");
+  module.def("ps_pull", pull, "client"_a, "table"_a, "keys"_a, "width"_a, "create"_a,
+             "Shape: keys uint64 [n] -> float32 [n, width]; create=False makes no rows.");
+  module.def(
+      "ps_push", push, "client"_a, "table"_a, "keys"_a, "gradients"_a, "shows"_a, "clicks"_a, "slot"_a,
+      "thread"_a,
+      "Shape: keys uint64 [n], gradients float32 [n * width], shows and clicks float32 [n] or None. Throws: "
+      "Error(data) for gradients that are NaN or infinite; nothing is applied then.");
+  module.def("ps_push_dense", push_dense, "client"_a, "table"_a, "gradients"_a, "thread"_a,
+             "Shape: float32 [width]. Throws: as ps_push.");
+  module.def("ps_get", get, "client"_a, "table"_a, "keys"_a,
+             "(found, values, statistics) of rows as they are stored. Shape: keys uint64 [n] -> found bool "
+             "[n], values "
+             "float32 [n, width], statistics n times (slot, unseen days, delta score, show, click) or [].");
+  module.def(
+      "ps_shrink",
+      [](const ClientPtr& client, std::uint32_t table) {
+        return ask<std::uint64_t>([=] { return client->shrink(table); });
+      },
+      "client"_a, "table"_a, "Ends a day; how many rows went.");
+  module.def(
+      "ps_stat",
+      [](const ClientPtr& client) { return ask<std::vector<std::string>>([=] { return client->stat(); }); },
+      "client"_a, "What each server has done, as JSON, by rank.");
+  module.def(
+      "ps_save",
+      [](const ClientPtr& client, const std::string& directory, std::uint32_t mode) {
+        run_interruptibly([=] { client->save(directory, ps::save_mode_of(mode)); });
+      },
+      "client"_a, "directory"_a, "mode"_a,
+      "Client.save(). Throws: Error(config) for another mode, Error(host).");
+  module.def(
+      "ps_load",
+      [](const ClientPtr& client, const std::string& directory) {
+        return ask<std::string>([=] { return client->load(directory); });
+      },
+      "client"_a, "directory"_a,
+      "What is wrong with the newest save, \"\" when all is well. Throws: Error(data).");
+  module.def(
+      "ps_begin_pass",
+      [](const ClientPtr& client, std::uint32_t threads) {
+        run_interruptibly([=] { client->begin_pass(threads); });
+      },
+      "client"_a, "threads"_a, "Mode sync: a pass of threads 0 … threads - 1 of every trainer.");
+  module.def(
+      "ps_leave_pass",
+      [](const ClientPtr& client, std::uint32_t thread) {
+        run_interruptibly([=] { client->leave_pass(thread); });
+      },
+      "client"_a, "thread"_a, "Mode sync: this thread pushes no more in the pass.");
 }
 
 }  // namespace fleetrun::python

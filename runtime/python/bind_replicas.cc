@@ -111,17 +111,19 @@ void bind_replicas(py::module_& module) {
       .value("CoeffNumDevice", GradientScale::mean)
       .value("One", GradientScale::one)
       .value("Customized", GradientScale::customized);
-  py::class_<ReplicaOptions>(module, "ReplicaOptions")
+  py::class_<ReplicaOptions>(
+      module, "ReplicaOptions",
+      "How many replicas, on how many threads (0: one each), and how they share gradients.")
       .def(
           py::init([](std::size_t replicas, std::size_t threads, ReduceStrategy reduce, GradientScale scale) {
             return ReplicaOptions{.replicas = replicas, .threads = threads, .reduce = reduce, .scale = scale};
           }),
           "replicas"_a, "threads"_a, "reduce"_a, "scale"_a);
-  py::class_<FedReplicaRunner, RunnerPtr>(module, "ReplicaRunner")
+  py::class_<FedReplicaRunner, RunnerPtr>(module, "ReplicaRunner", "Runs a program on several replicas.")
       .def(py::init<ProgramPtr, ScopePtr, const ReplicaOptions&, Groups, const runtime::CollectiveOptions&>())
       .def(py::init<ProgramPtr, ScopePtr, const ReplicaOptions&, PlanPtr, ClientPtr, const std::string&>())
-      .def("run", run)
-      .def("run_each", run_each)
+      .def("run", run, "feed"_a, "A step; {name: array} is split along the batch. Throws: as Executor.run.")
+      .def("run_each", run_each, "feeds"_a, "A step with a feed for each replica.")
       .def("merged", [](FedReplicaRunner& self,
                         const std::string& name) { return copy_of(self.runner().merged(name)); })
       .def("synchronize",
@@ -134,7 +136,7 @@ void bind_replicas(py::module_& module) {
            [](const RunnerPtr& self) {
              run_step(self, [](runtime::ReplicaRunner& runner) { runner.end_pass(); });
            })
-      .def("values", values);
+      .def("values", values, "name"_a, "A copy of the variable's value on each replica that had examples.");
 }
 
 }  // namespace fleetrun::python

@@ -41,7 +41,8 @@ void def_kind(py::class_<T>& type, const std::array<decltype(T::kind), N>& kinds
 }
 
 void bind_rule(py::module_& module) {
-  py::class_<UpdateRule> rule(module, "UpdateRule");
+  py::class_<UpdateRule> rule(module, "UpdateRule",
+                              "How a gradient changes a row: ps/table_config.h says which rule has what.");
   rule.def(py::init<>())
       .def_readwrite("learning_rate", &UpdateRule::learning_rate)
       .def_readwrite("beta1", &UpdateRule::beta1)
@@ -57,7 +58,8 @@ void bind_rule(py::module_& module) {
 
 void bind_accessor(py::module_& module) {
   using enum Accessor::Kind;
-  py::class_<Accessor> accessor(module, "Accessor");
+  py::class_<Accessor> accessor(module, "Accessor",
+                                "What a row keeps beside its values; thresholds are scores, ages are days.");
   accessor.def(py::init<>())
       .def_readwrite("nonclk_coeff", &Accessor::nonclk_coeff)
       .def_readwrite("click_coeff", &Accessor::click_coeff)
@@ -80,17 +82,19 @@ void bind_accessor(py::module_& module) {
 void bind_tables(py::module_& module) {
   bind_rule(module);
   bind_accessor(module);
-  py::class_<Admission> admission(module, "Admission");
+  py::class_<Admission> admission(module, "Admission", "When a key gets a row.");
   admission.def(py::init<>())
       .def_readwrite("threshold", &Admission::threshold)
       .def_readwrite("probability", &Admission::probability);
   def_kind(admission, std::array{Admission::Kind::always, Admission::Kind::count,
                                  Admission::Kind::count_bloom, Admission::Kind::probability});
-  py::class_<Initializer> initializer(module, "Initializer");
+  py::class_<Initializer> initializer(
+      module, "Initializer", "First values of a row; a and b are value, bounds, or mean and deviation.");
   initializer.def(py::init<>()).def_readwrite("a", &Initializer::a).def_readwrite("b", &Initializer::b);
   def_kind(initializer, std::array{Initializer::Kind::constant, Initializer::Kind::uniform,
                                    Initializer::Kind::normal, Initializer::Kind::truncated_normal});
-  py::class_<TableChoice>(module, "TableChoice")
+  py::class_<TableChoice>(module, "TableChoice",
+                          "What a script says of a sparse table, before the optimizer's own rule.")
       .def(py::init<>())
       .def_readwrite("accessor", &TableChoice::accessor)
       .def_readwrite("admission", &TableChoice::admission)

@@ -159,12 +159,19 @@ void bind_step_runner(py::module_& module) {
       .def(py::init<ProgramPtr, ScopePtr, PlanPtr, ClientPtr, const std::string&,
                     const std::shared_ptr<Timeline>&>(),
            "program"_a, "scope"_a, "plan"_a, "client"_a, "mode"_a, "timeline"_a = nullptr)
-      .def("run", run_step)
-      .def("value", [](FedStepRunner& self,
-                       const std::string& name) { return value_of(self.runner().tensor(name), name); })
-      .def("end_pass", [](std::shared_ptr<FedStepRunner> self) {
-        run_interruptibly([self] { self->runner().end_pass(); });
-      });
+      .def("run", run_step, "feed"_a, "A step with {name: array}. Throws: as Executor.run, Error(network).")
+      .def(
+          "value",
+          [](FedStepRunner& self, const std::string& name) {
+            return value_of(self.runner().tensor(name), name);
+          },
+          "name"_a, "A copy of a variable's value after the last step.")
+      .def(
+          "end_pass",
+          [](std::shared_ptr<FedStepRunner> self) {
+            run_interruptibly([self] { self->runner().end_pass(); });
+          },
+          "Ends the pass that the first step began.");
 }
 
 /// Calls back into Python from a trainer thread. A failing print (a closed pipe) does not end the training.
@@ -239,12 +246,12 @@ runtime::PassOptions pass_options(std::vector<std::string> fetch, std::vector<st
 void bind_training(py::module_& module) {
   bind_plan(module);
   bind_step_runner(module);
-  py::class_<PassResult>(module, "PassResult")
+  py::class_<PassResult>(module, "PassResult", "What a pass over a dataset did.")
       .def_readonly("examples", &PassResult::examples)
       .def_readonly("batches", &PassResult::batches)
       .def_readonly("skipped", &PassResult::skipped)
       .def_readonly("skipped_whole", &PassResult::skipped_whole)
-      .def_readonly("seconds", &PassResult::seconds)
+      .def_readonly("seconds", &PassResult::seconds, "From the first batch that was asked for to the end.")
       .def_readonly("fetch_means", &PassResult::fetch_means)
       .def_property_readonly("bound", [](const PassResult& self) { return runtime::bound_of(self.stages); })
       .def_property_readonly(
@@ -269,7 +276,9 @@ void bind_training(py::module_& module) {
       });
   module.def("run_pass", run_pass, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a, "fetch"_a,
              "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a, "pull_dense_every"_a = 1,
-             "debug"_a = false);
+             "debug"_a = false,
+             "A pass of the program over the dataset. Throws: Error(data) naming file, line and slot, "
+             "Error(network).");
 }
 
 }  // namespace fleetrun::python

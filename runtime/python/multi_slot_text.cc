@@ -158,13 +158,24 @@ py::tuple join(const py::list& samples, Py_ssize_t start, Py_ssize_t width, cons
 }  // namespace
 
 PYBIND11_MODULE(_multi_slot_text, module) {
-  module.def("join_numbers", [](const py::list& samples, Py_ssize_t start, const py::list& proto) {
-    return join(samples, start, PyList_GET_SIZE(proto.ptr()), [&](Text& text, PyObject* item, Py_ssize_t i) {
-      return append_numbers(text, item, proto.ptr(), i);
-    });
-  });
-  module.def("join_strings", [](const py::list& samples, Py_ssize_t start) {
-    return join(samples, start, -1,
-                [](Text& text, PyObject* item, Py_ssize_t) { return append_strings(text, item); });
-  });
+  module.doc() = "MultiSlot text of samples, without the engine: for pipe commands.";
+  module.def(
+      "join_numbers",
+      [](const py::list& samples, Py_ssize_t start, const py::list& proto) {
+        return join(samples, start, PyList_GET_SIZE(proto.ptr()),
+                    [&](Text& text, PyObject* item, Py_ssize_t i) {
+                      return append_numbers(text, item, proto.ptr(), i);
+                    });
+      },
+      py::arg("samples"), py::arg("start"), py::arg("proto"),
+      "(text, place): the lines of samples from `start` on, up to the first that Python has to look at "
+      "itself. "
+      "proto: [(name, type)] of the slots.");
+  module.def(
+      "join_strings",
+      [](const py::list& samples, Py_ssize_t start) {
+        return join(samples, start, -1,
+                    [](Text& text, PyObject* item, Py_ssize_t) { return append_strings(text, item); });
+      },
+      py::arg("samples"), py::arg("start"), "The same for values that are text already.");
 }
