@@ -42,9 +42,9 @@ bool takes_next_word(const std::string& word) {
   return false;
 }
 
-void refuse_meeting(std::string_view engine, const launcher::JobConfig& config) {
-  if (config.host_list.given() || config.meeting.kind == launcher::Meeting::Kind::etcd ||
-      !config.meeting.addresses.empty() || config.meeting.master.port != 0)
+void refuse_rendezvous(std::string_view engine, const launcher::JobConfig& config) {
+  if (config.host_list.given() || config.rendezvous.kind == launcher::Rendezvous::Kind::etcd ||
+      !config.rendezvous.addresses.empty() || config.rendezvous.master.port != 0)
     throw Error(ErrorKind::usage,
                 "the hosts of this job are " + std::string(engine) + "'s to give, and where they meet",
                 "leave out --hosts, --hostfile, --ips, --master and their like");
@@ -84,7 +84,7 @@ EngineWords parse_engine_words(std::string_view command, std::string_view engine
     throw Error(ErrorKind::usage, "no script is given",
                 "write it last, for example: fleetrun " + std::string(command) + " --nodes=2 train.py");
   words.config = launcher::make_job_config(line.options, Environ());
-  refuse_meeting(engine, words.config);
+  refuse_rendezvous(engine, words.config);
   return words;
 }
 

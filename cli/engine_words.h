@@ -27,7 +27,7 @@ struct EngineWords : LaunchWords {
 };
 
 /// Throws: Error(usage) as split_launch_words, parse_command_line and make_job_config do, without a script,
-/// and where the launch names its hosts or its meeting point itself: those are `engine`'s to say.
+/// and where the launch names its hosts or its rendezvous address itself: those are `engine`'s to say.
 EngineWords parse_engine_words(std::string_view command, std::string_view engine,
                                const std::vector<std::string>& arguments, std::span<const CommandFlag> known);
 

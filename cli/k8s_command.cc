@@ -71,7 +71,7 @@ bool take_flag(EngineWords& words, std::string_view name) {
 /// --nnodes among fleetrun's own flags is --nodes, and is said to the pods once.
 launcher::NodeCount nodes_of(EngineWords& words) {
   const auto nodes = whole_number(words.own, "nodes", 1);
-  launcher::NodeCount count = words.config.meeting.nodes;
+  launcher::NodeCount count = words.config.rendezvous.nodes;
   const bool given = take_flag(words, "nnodes");
   if (nodes && given && count.most != *nodes)
     refuse("--nodes is " + std::to_string(*nodes) + ", and --nnodes is " + std::to_string(count.most),
@@ -97,9 +97,9 @@ std::int64_t longest_grace(const launcher::JobConfig& config) {
 
 void check_launch(const EngineWords& words, const launcher::ManifestWish& wish) {
   const launcher::JobConfig& config = words.config;
-  if (config.meeting.secret_file)
+  if (config.rendezvous.secret_file)
     refuse("--secret_file is the manifest's to say", "use --secret_name=NAME for a Secret");
-  if (config.meeting.node_rank >= 0) refuse("--rank is the pod's to say", "leave it out");
+  if (config.rendezvous.node_rank >= 0) refuse("--rank is the pod's to say", "leave it out");
   if (wish.server_nodes > 0 && config.mode != Mode::ps)
     refuse("--server_nodes is given, and the job is not a parameter-server job",
            "add --server_num=1 --trainer_num=1");
@@ -132,7 +132,7 @@ launcher::ManifestWish read_wish(EngineWords words, const std::vector<std::strin
   wish.flags.assign(words.launch.begin(), words.launch.end() - static_cast<std::ptrdiff_t>(program));
   wish.program.assign(words.launch.end() - static_cast<std::ptrdiff_t>(program), words.launch.end());
   wish.grace_seconds = longest_grace(words.config);
-  wish.join_seconds = words.config.meeting.join_timeout.count() / 1000;
+  wish.join_seconds = words.config.rendezvous.join_timeout.count() / 1000;
   wish.made_by = "fleetrun k8s";
   for (const std::string& argument : arguments) wish.made_by.append(" ").append(shell_quoted(argument));
   return wish;

@@ -135,20 +135,20 @@ class Launch {
     return plan;
   }
 
-  bool meets() const { return config_.meeting.kind != launcher::Meeting::Kind::none; }
+  bool meets() const { return config_.rendezvous.kind != launcher::Rendezvous::Kind::none; }
 
   /// Waits for the other hosts of the job. Returns the exit status when there is nothing to run here.
   std::optional<int> meet(LaunchLog& log) {
     log.show_configuration(config_);
     announce_master();
-    const launcher::NodeSelf self = {launcher::draw_id(), config_.meeting.node_name, facts_.pod_name,
+    const launcher::NodeSelf self = {launcher::draw_id(), config_.rendezvous.node_name, facts_.pod_name,
                                      launcher::offer_of(config_, facts_)};
     const auto tell = [&log](launcher::NewsLevel level, const std::string& text) {
       constexpr launcher::LogLevel kLevels[] = {launcher::LogLevel::debug, launcher::LogLevel::info,
                                                 launcher::LogLevel::warning};
       log.write(kLevels[static_cast<int>(level)], text);
     };
-    feed_ = launcher::make_world_feed(config_.meeting.elastic && config_.mode == Mode::ps);
+    feed_ = launcher::make_world_feed(config_.rendezvous.elastic && config_.mode == Mode::ps);
     link_.emplace(config_, environment_, self, launcher::is_ignored(SIGHUP), tell);
     log.info("Waiting peer start...");
     const launcher::Meet met = link_->meet();
@@ -329,15 +329,15 @@ class Launch {
     feed_->publish(world, node_rank);
   }
 
-  /// Where the user named no meeting place it is this host, at any free port; the others have to be told.
+  /// Without a rendezvous address of the user it is this host, at any free port; the others are told.
   void announce_master() {
-    launcher::Meeting& meeting = config_.meeting;
-    if (meeting.kind != launcher::Meeting::Kind::master || meeting.master.port != 0) return;
-    meeting.master = leases_.lease_free(config_.host);
-    leases_.give_up(meeting.master);  // the coordinator binds it at once
+    launcher::Rendezvous& rendezvous = config_.rendezvous;
+    if (rendezvous.kind != launcher::Rendezvous::Kind::master || rendezvous.master.port != 0) return;
+    rendezvous.master = leases_.lease_free(config_.host);
+    leases_.give_up(rendezvous.master);  // the coordinator binds it at once
     const std::string dashes(80, '-');
     print("Copy the following command to other nodes to run.\n" + dashes + "\nfleetrun --master " +
-          to_string(meeting.master) + " " + shell_words(own_arguments()) + "\n" + dashes + "\n");
+          to_string(rendezvous.master) + " " + shell_words(own_arguments()) + "\n" + dashes + "\n");
   }
 
   /// What the processes are told of this run, and the files behind it.
@@ -355,7 +355,7 @@ class Launch {
   /// What the processes prove themselves with.
   void write_secret(const std::vector<std::string>& directories) {
     const Secret secret =
-        link_ ? launcher::job_secret(config_.meeting, environment_, facts_.world->run) : Secret::random();
+        link_ ? launcher::job_secret(config_.rendezvous, environment_, facts_.world->run) : Secret::random();
     try {
       secret_file_ = launcher::SecretFile(directories, facts_.pod_name, secret);
     } catch (const Error&) {
@@ -392,7 +392,7 @@ int refuse(const Error& error, int status) {
 }
 
 int launch(const JobConfig& wished, const Environ& environment) {
-  const JobConfig config = launcher::settle_meeting(wished);
+  const JobConfig config = launcher::settle_rendezvous(wished);
   const std::string directory = own_directory();
   auto found = launcher::find_programs(config, environment, directory);
   if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))

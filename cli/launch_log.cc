@@ -65,11 +65,11 @@ void LaunchLog::show_configuration(const launcher::JobConfig& config) {
     for (const launcher::ListedSetting& setting : config.listing)
       block.append(head).append(setting.key).append(": ").append(printable(setting.value, 4000)).append("\n");
     block.append(head).append("--------------------------------------------------\n");
-    const launcher::NodeCount& nodes = config.meeting.nodes;
+    const launcher::NodeCount& nodes = config.rendezvous.nodes;
     block.append(head).append("Job: " + config.job_id + ", mode " + std::string(to_string(config.mode)) +
                               ", replicas " + std::to_string(nodes.most) + "[" + std::to_string(nodes.least) +
                               ":" + std::to_string(nodes.most) + "], elastic " +
-                              (config.meeting.elastic ? "True" : "False") + "\n");
+                              (config.rendezvous.elastic ? "True" : "False") + "\n");
     raw(block);
   }
   for (const std::string& note : config.notes) warning(note);

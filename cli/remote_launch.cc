@@ -116,15 +116,15 @@ remote::HeadSettings settings_of(const launcher::JobConfig& config, const remote
   fan_out.own_program = place.program;
   fan_out.environment = environment.entries();
   fan_out.window = plan.window;
-  fan_out.hello_timeout = std::min(kLongestLogin, config.meeting.join_timeout);
+  fan_out.hello_timeout = std::min(kLongestLogin, config.rendezvous.join_timeout);
   fan_out.connect_timeout =
       std::clamp(std::chrono::duration_cast<std::chrono::seconds>(fan_out.hello_timeout), kShortestConnect,
                  kLongestConnect);
   fan_out.seed = random_seed();
-  settings.login_patience = config.meeting.join_timeout + fan_out.hello_timeout;
+  settings.login_patience = config.rendezvous.join_timeout + fan_out.hello_timeout;
   settings.own = place.own;
   const Secret secret =
-      config.meeting.secret_file ? read_secret_file(*config.meeting.secret_file) : Secret::random();
+      config.rendezvous.secret_file ? read_secret_file(*config.rendezvous.secret_file) : Secret::random();
   settings.secret = secret.bytes();
   settings.start_coordinator = remote::head_coordinator(config, plan, secret);
   std::vector<std::string> signals;

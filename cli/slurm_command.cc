@@ -81,7 +81,7 @@ int standard_notice(const launcher::JobConfig& config) {
 launcher::SbatchWish read_wish(const EngineWords& words, const std::vector<std::string>& arguments) {
   launcher::SbatchWish wish;
   wish.name = words.own.value("job_name").value_or(name_of_script(words.config.script, kLongestName));
-  wish.nodes = words.own.value("nodes").value_or(nodes_of(words.config.meeting.nodes));
+  wish.nodes = words.own.value("nodes").value_or(nodes_of(words.config.rendezvous.nodes));
   wish.time = words.own.value("time");
   wish.partition = words.own.value("partition");
   wish.account = words.own.value("account");

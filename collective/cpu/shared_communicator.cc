@@ -11,8 +11,8 @@
 #include "collective/base/call_thread.h"
 #include "collective/cpu/shared_calls.h"
 #include "collective/cpu/shared_group.h"
-#include "collective/cpu/shared_meeting.h"
 #include "collective/cpu/shared_messages.h"
+#include "collective/cpu/shared_rendezvous.h"
 #include "collective/cpu/shared_rounds.h"
 #include "collective/cpu/shared_watch.h"
 
@@ -128,11 +128,11 @@ class SharedCommunicator final : public Communicator {
 
 std::unique_ptr<Communicator> make_shared_communicator(Place place, Store& store,
                                                        const SharedOptions& options) {
-  SharedMeeting meeting = meet_in_memory(place, store, options.name, shape_of(place.size, options),
-                                         options.spins, Store::Clock::now() + options.meet_within);
+  SharedRendezvous rendezvous = meet_in_memory(place, store, options.name, shape_of(place.size, options),
+                                               options.spins, Store::Clock::now() + options.meet_within);
   return std::make_unique<SharedCommunicator>(std::move(place),
-                                              std::make_shared<SharedSegment>(std::move(meeting.segment)),
-                                              std::move(meeting.peers), options);
+                                              std::make_shared<SharedSegment>(std::move(rendezvous.segment)),
+                                              std::move(rendezvous.peers), options);
 }
 
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(const std::string& group, int size,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collective/cpu/shared_group.h"
-#include "collective/cpu/shared_meeting.h"
+#include "collective/cpu/shared_rendezvous.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::collective {

@@ -29,7 +29,7 @@ namespace {
 
 using Clock = Store::Clock;
 
-constexpr const char* kMeeting = "world/meeting";
+constexpr const char* kRendezvous = "world/meeting";
 
 /// This boot of this host, its network namespace, and the user:
 /// who has all in common reaches each other's unix sockets.
@@ -162,11 +162,11 @@ void World::State::meet() {
   const std::string address = options.address.empty() ? tcp->address() : options.address;
   std::map<int, std::string> members;
   try {
-    members = tcp->gather(kMeeting, encode_member({options.host_key, address}), false, deadline,
-                          [this] { check_group(kMeeting, {}); });
+    members = tcp->gather(kRendezvous, encode_member({options.host_key, address}), false, deadline,
+                          [this] { check_group(kRendezvous, {}); });
   } catch (const Error& error) {
     // The others' deadlines are not all over, and rank 0 takes the store along.
-    if (options.rank == 0) tcp->announce(kMeeting, encode_error(error));
+    if (options.rank == 0) tcp->announce(kRendezvous, encode_error(error));
     throw;
   }
   for (const auto& [rank, text] : members) {
@@ -308,8 +308,8 @@ class World::State::Connected : public Communicator {
     inner_.reset();
   }
 
-  void connect(const Connect& connect, const GroupMeeting& meeting) {
-    inner_ = connect(meeting);
+  void connect(const Connect& connect, const GroupRendezvous& rendezvous) {
+    inner_ = connect(rendezvous);
     is_connected_ = true;
     state_->add(name_, {[this](const Error& why) { inner_->abort(why); }, ranks_});
   }

@@ -64,7 +64,7 @@ struct CommunicatorOptions {
 };
 
 /// What it takes to connect a group in a way that World does not know: between GPUs (collective/nccl/gpu.h).
-struct GroupMeeting {
+struct GroupRendezvous {
   Place place;
   Store& store;        // lives as long as the communicator
   std::string prefix;  // of the group's own names in the store
@@ -72,7 +72,7 @@ struct GroupMeeting {
   std::vector<std::vector<int>> inner_groups;
   std::chrono::milliseconds meet_within, call_within;
 };
-using Connect = std::function<std::unique_ptr<Communicator>(const GroupMeeting&)>;
+using Connect = std::function<std::unique_ptr<Communicator>(const GroupRendezvous&)>;
 
 /// Threads: any; the communicators have their own rules.
 class World {

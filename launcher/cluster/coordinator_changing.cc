@@ -133,7 +133,7 @@ WorldNews news_of(const World& world, int trainers, int servers, std::size_t ran
   news.trainers = trainers;
   news.first_server = member.first_server;
   news.servers = servers;
-  news.meeting = world.meeting();
+  news.rendezvous = world.rendezvous();
   return news;
 }
 

@@ -50,7 +50,7 @@ void offer(Archive& archive, Value& value) {
   archive.text(value.host);
   archive.list(value.trainers, kMostPods, 2, port);
   archive.list(value.servers, kMostPods, 2, port);
-  archive.number(value.meeting);
+  archive.number(value.rendezvous);
 }
 
 template <class Archive, class Value>

@@ -2,19 +2,19 @@
 
 namespace fleetrun::launcher {
 
-Secret meeting_secret(const Meeting& meeting, const Environ& environment, std::string& where) {
-  if (!meeting.secret.empty()) {
+Secret rendezvous_secret(const Rendezvous& rendezvous, const Environ& environment, std::string& where) {
+  if (!rendezvous.secret.empty()) {
     where = "what its launcher was handed";
-    return Secret::from_bytes(meeting.secret);
+    return Secret::from_bytes(rendezvous.secret);
   }
-  if (!meeting.secret_file) return user_secret(environment, where);
-  where = *meeting.secret_file;
-  return read_secret_file(*meeting.secret_file);
+  if (!rendezvous.secret_file) return user_secret(environment, where);
+  where = *rendezvous.secret_file;
+  return read_secret_file(*rendezvous.secret_file);
 }
 
-Secret job_secret(const Meeting& meeting, const Environ& environment, const std::string& run) {
+Secret job_secret(const Rendezvous& rendezvous, const Environ& environment, const std::string& run) {
   std::string where;
-  return meeting_secret(meeting, environment, where).derive("job:" + run);
+  return rendezvous_secret(rendezvous, environment, where).derive("job:" + run);
 }
 
 }  // namespace fleetrun::launcher

@@ -67,14 +67,14 @@ std::unique_ptr<Membership> join_job(boost::asio::io_context& loop, const JobCon
                                      const Environ& environment, const NodeSelf& self,
                                      MembershipListener& listener) {
   ChannelSettings channel;
-  if (!config.meeting.insecure)
-    channel.secret = meeting_secret(config.meeting, environment, channel.secret_source);
-  if (config.meeting.tls) channel.tls = TlsIdentity::make(channel.secret);
+  if (!config.rendezvous.insecure)
+    channel.secret = rendezvous_secret(config.rendezvous, environment, channel.secret_source);
+  if (config.rendezvous.tls) channel.tls = TlsIdentity::make(channel.secret);
   channel.version = FLEETRUN_VERSION;
   hmac_sha256("", "");  // should libcrypto be missing, it is said here, not in the middle of a handshake
   auto node = std::make_shared<Node>(loop, config, self, std::move(channel), listener);
   node->start();
-  if (config.meeting.insecure)
+  if (config.rendezvous.insecure)
     node->warn(
         "--insecure: authentication is disabled; anybody who reaches the job's port can join it and run "
         "programs as this "

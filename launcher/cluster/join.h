@@ -16,8 +16,8 @@ class Environ;
 
 namespace fleetrun::launcher {
 
-/// Joins the job that `config.meeting` describes, on `loop`; where it falls to this host, coordinates it too.
-/// on_world, or on_job_over with the reason, comes within config.meeting.join_timeout.
+/// Joins the job that `config.rendezvous` describes, on `loop`; where it falls to this host, coordinates it
+/// too. on_world, or on_job_over with the reason, comes within config.rendezvous.join_timeout.
 /// Throws: Error(host|config) for an address that cannot be used, a secret that is missing or not safe.
 std::unique_ptr<Membership> join_job(boost::asio::io_context& loop, const JobConfig& config,
                                      const Environ& environment, const NodeSelf& self,

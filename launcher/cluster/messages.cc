@@ -124,7 +124,7 @@ void fields(A& a, M& m, const WorldNews*) {
   a.number(m.trainers);
   a.number(m.first_server);
   a.number(m.servers);
-  codec::endpoint(a, m.meeting);
+  codec::endpoint(a, m.rendezvous);
   a.text(m.hash);
   a.flag(m.update);
 }

@@ -159,7 +159,7 @@ struct WorldNews {
   std::string run;
   std::int32_t rank = 0, nodes = 0;
   std::int32_t first_trainer = 0, trainers = 0, first_server = 0, servers = 0;
-  Endpoint meeting;
+  Endpoint rendezvous;
   std::string hash;
   bool update = false;  // of a job that goes on in place, to a member that runs
   bool operator==(const WorldNews&) const = default;

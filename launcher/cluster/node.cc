@@ -6,8 +6,8 @@
 #include <boost/asio/post.hpp>
 
 #include "launcher/cluster/coordinator.h"
-#include "launcher/cluster/meeting_address.h"
 #include "launcher/cluster/node_settings.h"
+#include "launcher/cluster/rendezvous_address.h"
 #include "launcher/etcd/etcd_discovery.h"
 #include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
@@ -47,17 +47,17 @@ void Node::later(std::function<void(Node&)> action) {
 // ---- Beginning ----
 
 void Node::start() {
-  const Meeting& meeting = config_.meeting;
-  if (meeting.kind == Meeting::Kind::etcd) return stand_for_election();
-  if (meeting.kind != Meeting::Kind::master)
+  const Rendezvous& rendezvous = config_.rendezvous;
+  if (rendezvous.kind == Rendezvous::Kind::etcd) return stand_for_election();
+  if (rendezvous.kind != Rendezvous::Kind::master)
     throw Error(ErrorKind::config, "the job has several hosts, but no rendezvous address",
                 "give --master HOST:PORT on all of them");
-  if (meeting.master.port == 0) {
+  if (rendezvous.master.port == 0) {
     // Nobody can know the port yet: this is the first launcher.
-    const Endpoint place = {meeting.master.host.empty() ? config_.host : meeting.master.host, 0};
+    const Endpoint place = {rendezvous.master.host.empty() ? config_.host : rendezvous.master.host, 0};
     const FoundAddresses found = look_up_now(place);
     UniqueFd socket;
-    if (!found.addresses.empty()) socket = listening_socket(meeting_addresses(place, found).front());
+    if (!found.addresses.empty()) socket = listening_socket(rendezvous_addresses(place, found).front());
     if (!socket) refuse_to_listen(place, found.addresses.empty() ? EADDRNOTAVAIL : errno);
     return begin(std::move(socket), true);
   }
@@ -66,14 +66,15 @@ void Node::start() {
 }
 
 void Node::look_up_master() {
-  lookup_ = look_up(loop_, config_.meeting.master, [this](FoundAddresses found) { on_master_found(found); });
+  lookup_ =
+      look_up(loop_, config_.rendezvous.master, [this](FoundAddresses found) { on_master_found(found); });
 }
 
 /// A name may become known: those of pods do, a while after these have begun.
 /// Its own host has to listen there then.
 void Node::wait_for_name(const std::string& why) {
-  const std::string what = "the name " + config_.meeting.master.host + " is not known here: " + why;
-  if (cluster_now() - lookup_since_ >= config_.meeting.join_timeout)
+  const std::string what = "the name " + config_.rendezvous.master.host + " is not known here: " + why;
+  if (cluster_now() - lookup_since_ >= config_.rendezvous.join_timeout)
     return fail(Error(ErrorKind::config, what, "check --master, and the name server"));
   if (!std::exchange(told_of_name_, true)) news(NewsLevel::warning, what + "; trying again");
   name_retry_.set(cluster_now() + kNameRetry);
@@ -81,10 +82,10 @@ void Node::wait_for_name(const std::string& why) {
 
 void Node::stand_for_election() {
   if (!listen_as_successor()) refuse_to_listen({self_.offer.host, 0}, EADDRNOTAVAIL);
-  discovery_ = make_etcd_discovery(loop_, {.address = parse_etcd_address(config_.meeting.etcd),
+  discovery_ = make_etcd_discovery(loop_, {.address = parse_etcd_address(config_.rendezvous.etcd),
                                            .job_id = config_.job_id,
-                                           .may_coordinate = config_.meeting.may_coordinate,
-                                           .join_timeout = config_.meeting.join_timeout});
+                                           .may_coordinate = config_.rendezvous.may_coordinate,
+                                           .join_timeout = config_.rendezvous.join_timeout});
   member_ = std::make_unique<MemberCore>(member_settings(config_, self_));
   perform(member_->start(cluster_now()));
   discovery_->start({self_.offer.host, server_->endpoints().front().port}, *this);
@@ -92,9 +93,9 @@ void Node::stand_for_election() {
 
 void Node::on_master_found(const FoundAddresses& found) {
   try {
-    if (!config_.meeting.may_coordinate) return begin({}, false);
+    if (!config_.rendezvous.may_coordinate) return begin({}, false);
     if (found.addresses.empty()) return wait_for_name(found.failure);
-    for (const SocketAddress& address : meeting_addresses(config_.meeting.master, found)) {
+    for (const SocketAddress& address : rendezvous_addresses(config_.rendezvous.master, found)) {
       if (!may_be_own(address)) continue;
       UniqueFd socket = listening_socket(address);
       if (socket) return begin(std::move(socket), true);
@@ -129,14 +130,14 @@ void Node::begin(UniqueFd socket, bool coordinates) {
   if (coordinates) {
     server_ = serve(loop_, std::move(socket), channel_, {}, *this);
     settings.successor = server_->endpoints().front();
-  } else if (has_takeover(config_.meeting)) {
+  } else if (has_takeover(config_.rendezvous)) {
     if (listen_as_successor())
       settings.successor = {self_.offer.host, server_->endpoints().front().port};
     else
       news(NewsLevel::warning, "no port is left to take the coordinator's place with");
   }
   settings.coordinates = coordinates;
-  settings.coordinator = coordinates ? server_->endpoints().front() : config_.meeting.master;
+  settings.coordinator = coordinates ? server_->endpoints().front() : config_.rendezvous.master;
   if (coordinates) coordinate(std::nullopt);
   member_ = std::make_unique<MemberCore>(settings);
   perform(member_->start(cluster_now()));
@@ -169,7 +170,8 @@ void Node::coordinate(std::optional<Journal> journal) {
   settings.run = draw_id();
   settings.seed = std::hash<std::string>()(settings.run);
   settings.own = server_->endpoints().front();
-  if (journal && config_.meeting.kind == Meeting::Kind::master) settings.heralded = config_.meeting.master;
+  if (journal && config_.rendezvous.kind == Rendezvous::Kind::master)
+    settings.heralded = config_.rendezvous.master;
   coordinator_ = drive(loop_, settings, std::move(journal), channel_, coordinator_hooks());
 }
 

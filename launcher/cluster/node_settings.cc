@@ -18,30 +18,30 @@ std::chrono::milliseconds longest_grace(const JobConfig& config) {
 
 }  // namespace
 
-bool has_takeover(const Meeting& meeting) noexcept {
-  return meeting.kind == Meeting::Kind::master && meeting.may_coordinate;
+bool has_takeover(const Rendezvous& rendezvous) noexcept {
+  return rendezvous.kind == Rendezvous::Kind::master && rendezvous.may_coordinate;
 }
 
 CoordinatorSettings coordinator_settings(const JobConfig& config) {
-  const Meeting& meeting = config.meeting;
+  const Rendezvous& rendezvous = config.rendezvous;
   CoordinatorSettings settings;
   settings.job_id = config.job_id;
   settings.version = FLEETRUN_VERSION;
-  settings.nodes = meeting.nodes;
-  settings.elastic = meeting.elastic;
-  settings.in_place = meeting.elastic && config.mode == Mode::ps;
-  settings.takeover = has_takeover(meeting);
-  settings.durable = meeting.kind == Meeting::Kind::etcd;
+  settings.nodes = rendezvous.nodes;
+  settings.elastic = rendezvous.elastic;
+  settings.in_place = rendezvous.elastic && config.mode == Mode::ps;
+  settings.takeover = has_takeover(rendezvous);
+  settings.durable = rendezvous.kind == Rendezvous::Kind::etcd;
   settings.restarts = restart_rules(config);
-  settings.expected = meeting.addresses;
-  if (meeting.join_timeout.count() > 0) settings.join_timeout = meeting.join_timeout;
-  if (meeting.elastic_timeout.count() > 0) settings.elastic_timeout = meeting.elastic_timeout;
+  settings.expected = rendezvous.addresses;
+  if (rendezvous.join_timeout.count() > 0) settings.join_timeout = rendezvous.join_timeout;
+  if (rendezvous.elastic_timeout.count() > 0) settings.elastic_timeout = rendezvous.elastic_timeout;
   settings.prepare_timeout = longest_grace(config) + kSweep;
   return settings;
 }
 
 MemberSettings member_settings(const JobConfig& config, const NodeSelf& self) {
-  const Meeting& meeting = config.meeting;
+  const Rendezvous& rendezvous = config.rendezvous;
   MemberSettings settings;
   settings.job_id = config.job_id;
   settings.version = FLEETRUN_VERSION;
@@ -49,10 +49,10 @@ MemberSettings member_settings(const JobConfig& config, const NodeSelf& self) {
   settings.name = self.name;
   settings.pod = self.pod;
   settings.offer = self.offer;
-  settings.wished_rank = meeting.node_rank;
-  settings.takeover = has_takeover(meeting);
-  if (meeting.join_timeout.count() > 0) settings.join_timeout = meeting.join_timeout;
-  if (meeting.elastic_timeout.count() > 0) settings.elastic_timeout = meeting.elastic_timeout;
+  settings.wished_rank = rendezvous.node_rank;
+  settings.takeover = has_takeover(rendezvous);
+  if (rendezvous.join_timeout.count() > 0) settings.join_timeout = rendezvous.join_timeout;
+  if (rendezvous.elastic_timeout.count() > 0) settings.elastic_timeout = rendezvous.elastic_timeout;
   return settings;
 }
 

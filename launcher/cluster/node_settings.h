@@ -9,7 +9,7 @@
 namespace fleetrun::launcher {
 
 /// Whether members take the place of a coordinator that is lost by themselves.
-bool has_takeover(const Meeting& meeting) noexcept;
+bool has_takeover(const Rendezvous& rendezvous) noexcept;
 
 /// Of a coordinator that is not a node; `run`, `seed`, `node` and `own` are left to its owner.
 CoordinatorSettings coordinator_settings(const JobConfig& config);

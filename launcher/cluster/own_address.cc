@@ -7,7 +7,7 @@
 #include <climits>
 #include <memory>
 
-#include "launcher/cluster/meeting_address.h"
+#include "launcher/cluster/rendezvous_address.h"
 #include "launcher/cluster/world_link.h"
 #include "launcher/host/port_lease.h"
 #include "launcher/net/etcd_address.h"
@@ -68,31 +68,31 @@ std::string address_towards(const Endpoint& endpoint) {
               "check the address and the network, or say this host's own address with --host");
 }
 
-JobConfig settle_meeting(JobConfig config) {
-  Meeting& meeting = config.meeting;
-  if (meeting.kind == Meeting::Kind::none) return config;
-  const bool named = config.host_chosen || !meeting.addresses.empty();  // by the user
-  if (!meeting.addresses.empty()) {
-    const int rank = own_rank(meeting.addresses, config);
-    if (meeting.node_rank >= 0 && meeting.node_rank != rank)
+JobConfig settle_rendezvous(JobConfig config) {
+  Rendezvous& rendezvous = config.rendezvous;
+  if (rendezvous.kind == Rendezvous::Kind::none) return config;
+  const bool named = config.host_chosen || !rendezvous.addresses.empty();  // by the user
+  if (!rendezvous.addresses.empty()) {
+    const int rank = own_rank(rendezvous.addresses, config);
+    if (rendezvous.node_rank >= 0 && rendezvous.node_rank != rank)
       throw Error(ErrorKind::config,
-                  "the rank of this host is " + std::to_string(meeting.node_rank) + ", and " +
-                      meeting.addresses[static_cast<std::size_t>(rank)] + " has place " +
+                  "the rank of this host is " + std::to_string(rendezvous.node_rank) + ", and " +
+                      rendezvous.addresses[static_cast<std::size_t>(rank)] + " has place " +
                       std::to_string(rank) + " in the list of hosts",
                   "leave --rank out");
-    meeting.node_rank = rank;
-    config.host = meeting.addresses[static_cast<std::size_t>(rank)];
+    rendezvous.node_rank = rank;
+    config.host = rendezvous.addresses[static_cast<std::size_t>(rank)];
     config.host_chosen = true;
   }
   if (!config.host_chosen) {
-    if (meeting.kind == Meeting::Kind::etcd)
-      config.host = address_towards(parse_etcd_address(meeting.etcd).endpoints.front());
-    else if (meeting.master.port != 0)
-      config.host = address_towards(meeting_endpoint(meeting.master));
+    if (rendezvous.kind == Rendezvous::Kind::etcd)
+      config.host = address_towards(parse_etcd_address(rendezvous.etcd).endpoints.front());
+    else if (rendezvous.master.port != 0)
+      config.host = address_towards(rendezvous_endpoint(rendezvous.master));
     else
       config.host = to_endpoint(outward_address()).host;
   }
-  if (meeting.node_name.empty()) meeting.node_name = named ? config.host : own_name();
+  if (rendezvous.node_name.empty()) rendezvous.node_name = named ? config.host : own_name();
   return config;
 }
 

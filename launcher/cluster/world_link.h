@@ -99,9 +99,9 @@ class WorldLink final : private MembershipListener {
 /// Throws: Error(host) when there is no route, Error(config) when the name is not known.
 std::string address_towards(const Endpoint& endpoint);
 
-/// `config` with everything about meeting settled that depends on this machine: its own address and name, its
-/// rank in a list of addresses. Throws: Error(config|host) when this host is not in the list,
+/// `config` with everything about the rendezvous settled that depends on this machine: its own address and
+/// name, its rank in a list of addresses. Throws: Error(config|host) when this host is not in the list,
 /// or has no address.
-JobConfig settle_meeting(JobConfig config);
+JobConfig settle_rendezvous(JobConfig config);
 
 }  // namespace fleetrun::launcher

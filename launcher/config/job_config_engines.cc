@@ -30,10 +30,10 @@ bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConf
   const SlurmPart part = slurm_part(allocation);
   drain_by_default(config);
   if (part == SlurmPart::alone) return false;
-  Meeting& meeting = config.meeting;
+  Rendezvous& rendezvous = config.rendezvous;
   const std::size_t hosts = allocation.hosts.size();
   const std::string title = "Slurm job " + allocation.job;
-  if (meeting.nodes.least > static_cast<int>(hosts))
+  if (rendezvous.nodes.least > static_cast<int>(hosts))
     refuse(values["nnodes"], title + " has " + count_of(hosts),
            "ask Slurm for more (--nodes), or leave it out");
   if (part == SlurmPart::head) {
@@ -42,14 +42,14 @@ bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConf
                            ", through srun");
     return true;
   }
-  if (!values.given("nnodes")) meeting.nodes = {static_cast<int>(hosts), static_cast<int>(hosts), 1};
-  meeting.kind = Meeting::Kind::master;
-  meeting.master = {allocation.hosts.front(), slurm_meeting_port(allocation)};
-  meeting.node_name = allocation.hosts[static_cast<std::size_t>(allocation.step->node)];
-  if (allocation.step->node < meeting.nodes.most) meeting.node_rank = allocation.step->node;
+  if (!values.given("nnodes")) rendezvous.nodes = {static_cast<int>(hosts), static_cast<int>(hosts), 1};
+  rendezvous.kind = Rendezvous::Kind::master;
+  rendezvous.master = {allocation.hosts.front(), slurm_rendezvous_port(allocation)};
+  rendezvous.node_name = allocation.hosts[static_cast<std::size_t>(allocation.step->node)];
+  if (allocation.step->node < rendezvous.nodes.most) rendezvous.node_rank = allocation.step->node;
   config.notes.push_back(title + ", step " + std::to_string(allocation.step->id) +
                          " (SLURM_STEP_NODELIST): " + count_of(hosts) + ", which meet at " +
-                         to_string(meeting.master));
+                         to_string(rendezvous.master));
   return true;
 }
 
@@ -65,13 +65,13 @@ void settle_part(const Values& values, PodEnvironment::Part part, JobConfig& con
 }
 
 bool read_pod(const Values& values, const PodEnvironment& pod, JobConfig& config) {
-  Meeting& meeting = config.meeting;
-  meeting.kind = pod.kind;
-  meeting.master = pod.master;
-  meeting.master_by_torchrun = pod.master_by_torchrun;
-  meeting.etcd = pod.etcd;
-  meeting.nodes = pod.nodes;
-  meeting.node_rank = pod.node_rank;
+  Rendezvous& rendezvous = config.rendezvous;
+  rendezvous.kind = pod.kind;
+  rendezvous.master = pod.master;
+  rendezvous.master_by_torchrun = pod.master_by_torchrun;
+  rendezvous.etcd = pod.etcd;
+  rendezvous.nodes = pod.nodes;
+  rendezvous.node_rank = pod.node_rank;
   const Value by_pod = {pod.host, "POD_IP", Source::environment};
   if (!pod.host.empty() && !config.host_chosen) {
     config.host = read_host_address(by_pod);
@@ -80,7 +80,7 @@ bool read_pod(const Values& values, const PodEnvironment& pod, JobConfig& config
   if (!pod.job_id.empty() && !values.given("job_id"))
     config.job_id = read_file_safe_name({pod.job_id, "PADDLE_ELASTIC_JOB_ID", Source::environment});
   settle_part(values, pod.part, config);
-  const std::string where = pod.kind == Meeting::Kind::etcd ? "etcd://" + pod.etcd : to_string(pod.master);
+  const std::string where = pod.kind == Rendezvous::Kind::etcd ? "etcd://" + pod.etcd : to_string(pod.master);
   config.notes.push_back("a pod of " + pod.engine + " (" + join(pod.understood, ", ") + "): " +
                          count_of(static_cast<std::size_t>(pod.nodes.most)) + ", which meet at " + where);
   return true;
@@ -89,19 +89,20 @@ bool read_pod(const Values& values, const PodEnvironment& pod, JobConfig& config
 }  // namespace
 
 bool read_engine(const Values& values, const Environ& environ, JobConfig& config) {
-  const bool alone = values.given("nnodes") && config.meeting.nodes.most == 1;
+  const bool alone = values.given("nnodes") && config.rendezvous.nodes.most == 1;
   if (alone || values.given("hosts") || values.given("hostfile") || is_process_of_a_job(environ))
     return false;
   if (const auto allocation = slurm_allocation(environ)) return read_slurm(values, *allocation, config);
-  const auto asked = values.given("nnodes") ? std::optional(config.meeting.nodes) : std::nullopt;
+  const auto asked = values.given("nnodes") ? std::optional(config.rendezvous.nodes) : std::nullopt;
   if (const auto pod = pod_environment(environ, asked)) return read_pod(values, *pod, config);
   return false;
 }
 
 void name_pod(const Environ& environ, JobConfig& config) {
-  const bool several = config.meeting.kind != Meeting::Kind::none && config.meeting.node_name.empty();
+  const bool several =
+      config.rendezvous.kind != Rendezvous::Kind::none && config.rendezvous.node_name.empty();
   const std::string* name = environ.has("KUBERNETES_SERVICE_HOST") ? environ.find("HOSTNAME") : nullptr;
-  if (several && name && !name->empty()) config.meeting.node_name = printable(*name, 63);
+  if (several && name && !name->empty()) config.rendezvous.node_name = printable(*name, 63);
 }
 
 }  // namespace fleetrun::launcher

@@ -15,7 +15,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr int kMostHosts = 65'536;
-constexpr std::uint16_t kMeetingPort = 6768;  // Paddle's, where only addresses are given
+constexpr std::uint16_t kRendezvousPort = 6768;  // Paddle's, where only addresses are given
 
 NodeCount read_node_count(const Value& value) {
   NodeCount count;
@@ -69,34 +69,34 @@ int distinct_hosts(const std::string& endpoints) {
   return static_cast<int>(hosts.size());
 }
 
-void read_etcd(const Value& value, std::string_view rest, Meeting& meeting) {
-  meeting.kind = Meeting::Kind::etcd;
-  meeting.etcd = rest;
+void read_etcd(const Value& value, std::string_view rest, Rendezvous& rendezvous) {
+  rendezvous.kind = Rendezvous::Kind::etcd;
+  rendezvous.etcd = rest;
   while_doing("reading " + value.name, [&] { parse_etcd_address(rest); });
 }
 
 /// torchrun's way of saying where to meet; nothing on one host, where nobody has to be met.
-void read_torchrun(const Values& values, Meeting& meeting) {
+void read_torchrun(const Values& values, Rendezvous& rendezvous) {
   const Value& backend = values["rdzv_backend"];
   const bool etcd = backend.text == "etcd" || backend.text == "etcd-v2";
   if (!etcd && backend.text != "c10d" && backend.text != "static")
     refuse(backend, "there is no such rendezvous", "use static, c10d or etcd");
   if (etcd && !values.given("rdzv_endpoint"))
     refuse(backend, "it needs an address", "add --rdzv_endpoint=HOST:2379");
-  const bool several = meeting.nodes.most > 1;
+  const bool several = rendezvous.nodes.most > 1;
   if (values.given("rdzv_endpoint")) {
     const Value& endpoint = values["rdzv_endpoint"];
-    if (etcd) return read_etcd(endpoint, endpoint.text, meeting);
+    if (etcd) return read_etcd(endpoint, endpoint.text, rendezvous);
     if (!several) return;  // "localhost:0" is what people write for one host
-    meeting.kind = Meeting::Kind::master;
-    meeting.master = read_master(endpoint, std::uint16_t{29400});
+    rendezvous.kind = Rendezvous::Kind::master;
+    rendezvous.master = read_master(endpoint, std::uint16_t{29400});
   } else if (values.given("master_addr") && several) {
-    meeting.kind = Meeting::Kind::master;
-    meeting.master_by_torchrun = true;
+    rendezvous.kind = Rendezvous::Kind::master;
+    rendezvous.master_by_torchrun = true;
     const std::uint16_t port = values.given("master_port") ? read_port(values["master_port"]) : 29'500;
     if (port == 65'535)
       refuse(values["master_port"], "the rendezvous needs the port above it, and there is none");
-    meeting.master = {read_host_address(values["master_addr"]), static_cast<std::uint16_t>(port + 1)};
+    rendezvous.master = {read_host_address(values["master_addr"]), static_cast<std::uint16_t>(port + 1)};
   }
 }
 
@@ -110,45 +110,46 @@ void read_ips(const Values& values, JobConfig& config) {
     return;
   }
   if (values.given("nnodes") &&
-      config.meeting.nodes != NodeCount{static_cast<int>(ips.size()), static_cast<int>(ips.size()), 1})
+      config.rendezvous.nodes != NodeCount{static_cast<int>(ips.size()), static_cast<int>(ips.size()), 1})
     refuse(value,
            "these are " + std::to_string(ips.size()) + " hosts, and " + values["nnodes"].name + " is '" +
                values["nnodes"].text + "'",
            "leave one of them out");
-  Meeting& meeting = config.meeting;
-  meeting.nodes = {static_cast<int>(ips.size()), static_cast<int>(ips.size()), 1};
-  meeting.addresses = ips;
-  if (meeting.kind == Meeting::Kind::none) {
-    meeting.kind = Meeting::Kind::master;
-    meeting.master = {ips.front(), kMeetingPort};
+  Rendezvous& rendezvous = config.rendezvous;
+  rendezvous.nodes = {static_cast<int>(ips.size()), static_cast<int>(ips.size()), 1};
+  rendezvous.addresses = ips;
+  if (rendezvous.kind == Rendezvous::Kind::none) {
+    rendezvous.kind = Rendezvous::Kind::master;
+    rendezvous.master = {ips.front(), kRendezvousPort};
   }
 }
 
-void read_meeting(const Values& values, const Environ& environ, JobConfig& config) {
-  Meeting& meeting = config.meeting;
-  meeting.nodes = read_node_count(values["nnodes"]);
-  const bool several = meeting.nodes.most > 1;
+void read_rendezvous(const Values& values, const Environ& environ, JobConfig& config) {
+  Rendezvous& rendezvous = config.rendezvous;
+  rendezvous.nodes = read_node_count(values["nnodes"]);
+  const bool several = rendezvous.nodes.most > 1;
   const Value& master = values["master"];
   constexpr std::string_view kEtcd = "etcd://";
   if (master.text.starts_with(kEtcd)) {
-    read_etcd(master, std::string_view(master.text).substr(kEtcd.size()), meeting);
+    read_etcd(master, std::string_view(master.text).substr(kEtcd.size()), rendezvous);
   } else if (values.given("master")) {
     const Endpoint endpoint = read_master(master, std::nullopt);
     if (several) {
-      meeting.kind = Meeting::Kind::master;
-      meeting.master = endpoint;
+      rendezvous.kind = Rendezvous::Kind::master;
+      rendezvous.master = endpoint;
     }
   } else {
-    read_torchrun(values, meeting);
+    read_torchrun(values, rendezvous);
   }
   if (values.given("ips")) read_ips(values, config);
-  if (meeting.kind != Meeting::Kind::none || read_engine(values, environ, config)) return;
+  if (rendezvous.kind != Rendezvous::Kind::none || read_engine(values, environ, config)) return;
   if (const auto endpoints = inherited_endpoints(environ)) {
-    meeting.kind = Meeting::Kind::master;
-    meeting.master = read_master(part_of(*endpoints, split(endpoints->text, ',').front()), kMeetingPort);
-    if (!several) meeting.nodes = {distinct_hosts(endpoints->text), distinct_hosts(endpoints->text), 1};
+    rendezvous.kind = Rendezvous::Kind::master;
+    rendezvous.master =
+        read_master(part_of(*endpoints, split(endpoints->text, ',').front()), kRendezvousPort);
+    if (!several) rendezvous.nodes = {distinct_hosts(endpoints->text), distinct_hosts(endpoints->text), 1};
   } else if (several) {
-    meeting.kind = Meeting::Kind::master;  // an address and a port of this host are chosen, and shown
+    rendezvous.kind = Rendezvous::Kind::master;  // an address and a port of this host are chosen, and shown
   }
 }
 
@@ -178,26 +179,26 @@ void read_host_list(const Values& values, JobConfig& config) {
 }  // namespace
 
 void read_hosts(const Values& values, const Environ& environ, JobConfig& config) {
-  read_meeting(values, environ, config);
+  read_rendezvous(values, environ, config);
   name_pod(environ, config);
   read_host_list(values, config);
-  Meeting& meeting = config.meeting;
+  Rendezvous& rendezvous = config.rendezvous;
   if (const int wanted = static_cast<int>(read_whole_number(values["rank"], -1, kMostHosts));
       values.given("rank"))
-    meeting.node_rank = wanted;
-  if (meeting.node_rank >= meeting.nodes.most)
-    refuse(
-        values["rank"],
-        "the job has " + std::to_string(meeting.nodes.most) + (meeting.nodes.most == 1 ? " host" : " hosts"),
-        "ranks count from 0; --nnodes is the number of hosts");
-  meeting.elastic =
-      meeting.nodes.least < meeting.nodes.most || read_whole_number(values["elastic_level"], -1, 2) > 0;
-  meeting.join_timeout = read_duration(values["join_timeout"]);
-  meeting.elastic_timeout = read_duration(values["elastic_timeout"]);
-  meeting.insecure = read_truth(values["insecure"]);
-  meeting.tls = read_truth(values["tls"]);
-  if (values.given("secret_file")) meeting.secret_file = values["secret_file"].text;
-  if (meeting.insecure && meeting.secret_file)
+    rendezvous.node_rank = wanted;
+  if (rendezvous.node_rank >= rendezvous.nodes.most)
+    refuse(values["rank"],
+           "the job has " + std::to_string(rendezvous.nodes.most) +
+               (rendezvous.nodes.most == 1 ? " host" : " hosts"),
+           "ranks count from 0; --nnodes is the number of hosts");
+  rendezvous.elastic =
+      rendezvous.nodes.least < rendezvous.nodes.most || read_whole_number(values["elastic_level"], -1, 2) > 0;
+  rendezvous.join_timeout = read_duration(values["join_timeout"]);
+  rendezvous.elastic_timeout = read_duration(values["elastic_timeout"]);
+  rendezvous.insecure = read_truth(values["insecure"]);
+  rendezvous.tls = read_truth(values["tls"]);
+  if (values.given("secret_file")) rendezvous.secret_file = values["secret_file"].text;
+  if (rendezvous.insecure && rendezvous.secret_file)
     refuse(values["secret_file"], "--insecure is given too, and nothing is proven then", "give one of them");
 }
 

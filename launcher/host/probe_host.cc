@@ -75,37 +75,37 @@ void lease_ps_ports(const JobConfig& config, PortLeases& leases, EndpointSource&
   facts.servers = config.servers.empty() ? source.take(config.server_num.value_or(1)) : config.servers;
   facts.trainers = config.trainers.empty() ? source.take(config.trainer_num.value_or(1)) : config.trainers;
   if (config.servers.empty() || config.trainers.empty()) {
-    facts.meeting = source.take();
+    facts.rendezvous = source.take();
     return;
   }
-  facts.meeting = {config.servers.front().host, config.gloo_port};
-  if (leases.lease(facts.meeting)) return;
-  if (config.gloo_port_chosen) lease_named(facts.meeting, "--gloo_port", leases);
-  facts.meeting = leases.lease_free(config.servers.front().host);  // nobody asked for the standard port
+  facts.rendezvous = {config.servers.front().host, config.gloo_port};
+  if (leases.lease(facts.rendezvous)) return;
+  if (config.gloo_port_chosen) lease_named(facts.rendezvous, "--gloo_port", leases);
+  facts.rendezvous = leases.lease_free(config.servers.front().host);  // nobody asked for the standard port
 }
 
 /// Whether this host opens the job's store where --master_port says: among several hosts the first one does.
 bool opens_store(const JobConfig& config, const Endpoint& store, PortLeases& leases) {
-  const Meeting& meeting = config.meeting;
-  if (meeting.kind == Meeting::Kind::none || meeting.node_rank == 0) {
+  const Rendezvous& rendezvous = config.rendezvous;
+  if (rendezvous.kind == Rendezvous::Kind::none || rendezvous.node_rank == 0) {
     lease_named(store, "--master_port", leases);
     return true;
   }
-  return meeting.node_rank < 0 && is_this_host(store.host) && leases.lease(store);
+  return rendezvous.node_rank < 0 && is_this_host(store.host) && leases.lease(store);
 }
 
 void lease_collective_ports(const JobConfig& config, int trainers, PortLeases& leases, EndpointSource& source,
                             HostFacts& facts) {
   const std::string& store_host = config.master_addr.empty() ? config.host : config.master_addr;
   if (config.master_port) {
-    facts.meeting = {store_host, *config.master_port};
-    if (!opens_store(config, facts.meeting, leases)) facts.meeting = leases.lease_free(config.host);
+    facts.rendezvous = {store_host, *config.master_port};
+    if (!opens_store(config, facts.rendezvous, leases)) facts.rendezvous = leases.lease_free(config.host);
     facts.trainers = source.take(trainers);
   } else if (config.start_port) {
     facts.trainers = source.take(trainers);
-    facts.meeting = facts.trainers.front();
+    facts.rendezvous = facts.trainers.front();
   } else {
-    facts.meeting = leases.lease_free(store_host);
+    facts.rendezvous = leases.lease_free(store_host);
     facts.trainers = source.take(trainers);
   }
 }
@@ -173,7 +173,7 @@ HostFacts renew_ports(const JobConfig& config, HostFacts facts, PortLeases& leas
   for (const auto& [role, endpoints] : facts.endpoints) {
     for (const Endpoint& endpoint : endpoints) leases.give_up(endpoint);
   }
-  leases.give_up(facts.meeting);
+  leases.give_up(facts.rendezvous);
   lease_ports(config, static_cast<int>(facts.trainers.size()), leases, facts);
   return facts;
 }
@@ -199,7 +199,7 @@ PodOffer offer_of(const JobConfig& config, const HostFacts& facts) {
   offer.host = config.host;
   for (const Endpoint& endpoint : facts.trainers) offer.trainers.push_back(endpoint.port);
   for (const Endpoint& endpoint : facts.servers) offer.servers.push_back(endpoint.port);
-  offer.meeting = facts.meeting.port;
+  offer.rendezvous = facts.rendezvous.port;
   return offer;
 }
 
@@ -252,7 +252,7 @@ HostFacts probe_host(const JobConfig& config, const std::vector<Program>& progra
   facts.has_omp_num_threads = environ.has("OMP_NUM_THREADS");
   facts.has_cpu_num = environ.has("CPU_NUM");
   facts.has_nccl_error_handling = environ.has("TORCH_NCCL_ASYNC_ERROR_HANDLING");
-  if (config.meeting.kind != Meeting::Kind::none && config.mode == Mode::collective) {
+  if (config.rendezvous.kind != Rendezvous::Kind::none && config.mode == Mode::collective) {
     const std::string interface = interface_of(config.host);
     if (!interface.empty() && !environ.has("GLOO_SOCKET_IFNAME"))
       facts.socket_interfaces.push_back("GLOO_SOCKET_IFNAME=" + interface);

@@ -154,7 +154,7 @@ void JobState::on_event(const StopAsked& event, Actions& actions) {
       return kill_everything(actions);
     case Phase::sweeping:
     case Phase::resting:
-    case Phase::meeting:
+    case Phase::rendezvous:
       note_signal(event);
       failure_.reset();
       pending_backoff_.reset();
@@ -174,7 +174,7 @@ void JobState::on_event(const TimedOut&, Actions& actions) {
     return finish_if_ended(actions);
   }
   no_more_attempts_ = true;
-  if (phase_ != Phase::sweeping && phase_ != Phase::resting && phase_ != Phase::meeting) return;
+  if (phase_ != Phase::sweeping && phase_ != Phase::resting && phase_ != Phase::rendezvous) return;
   timed_out_ = true;
   failure_.reset();
   pending_backoff_.reset();
@@ -200,7 +200,7 @@ void JobState::on_event(const WorldEnds& event, Actions& actions) {
     case Phase::stopping:
       if (event.at_once) kill_everything(actions);
       return;
-    case Phase::meeting:
+    case Phase::rendezvous:
       return meet(actions);
     default:
       return;  // on the way there
@@ -208,7 +208,7 @@ void JobState::on_event(const WorldEnds& event, Actions& actions) {
 }
 
 void JobState::on_event(const WorldBegins& event, Actions& actions) {
-  if (phase_ != Phase::meeting) return;
+  if (phase_ != Phase::rendezvous) return;
   failure_.reset();
   first_failed_.reset();
   attempt_ = event.attempt;
@@ -224,7 +224,7 @@ void JobState::on_event(const JobDecided& event, Actions& actions) {
       stop(event.why, actions);
       return finish_if_ended(actions);
     case Phase::resting:
-    case Phase::meeting:
+    case Phase::rendezvous:
       return end_job(actions);
     default:
       return;  // ends when the stop that is under way has ended
@@ -234,7 +234,7 @@ void JobState::on_event(const JobDecided& event, Actions& actions) {
 /// Nothing runs, and nothing is left of what ran.
 void JobState::meet(Actions& actions) {
   if (job_decided_) return end_job(actions);
-  phase_ = Phase::meeting;
+  phase_ = Phase::rendezvous;
   if (!std::exchange(world_ended_, false)) return;
   actions.push_back(ReportDrained{});
 }

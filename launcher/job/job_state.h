@@ -10,12 +10,12 @@
 //   sweeping    there will be another attempt, and what      nothing is left below init (Swept)
 //               the last one left behind is killed
 //   resting     the backoff                                  it is over: starting
-//   meeting     nothing runs, and the other hosts decide     a world begins (WorldBegins), or the job is over
+//   rendezvous  nothing runs, and the other hosts decide     a world begins (WorldBegins), or the job is over
 //   done        nothing runs                                 -
 //
 // In a job of several hosts (`in_world`) nobody decides alone. A failure of the group is reported twice, when
-// it is seen and when it is explained, and then the pod waits in `meeting`. WorldEnds stops what runs; once
-// everything is swept that is reported too, and the pod waits for the next world. Work that is done is
+// it is seen and when it is explained, and then the pod waits in `rendezvous`. WorldEnds stops what runs;
+// once everything is swept that is reported too, and the pod waits for the next world. Work that is done is
 // reported, and its servers go on until JobDecided.
 //
 //   life of a process: waiting → alive → ended, and for one that is restarted alone
@@ -49,7 +49,7 @@ struct Failure {
   bool hung = false;
 };
 
-enum class Phase { starting, running, stopping, killing, explaining, sweeping, resting, meeting, done };
+enum class Phase { starting, running, stopping, killing, explaining, sweeping, resting, rendezvous, done };
 
 /// The part of a pod in a job of several hosts.
 struct InWorld {

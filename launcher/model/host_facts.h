@@ -23,7 +23,7 @@ struct HostFacts {
   // Endpoints of this host with leased ports, as many as the config asks for and the user has not named.
   EndpointList servers, trainers;
   std::map<std::string, EndpointList, std::less<>> endpoints;  // of a job file's other roles
-  Endpoint meeting;  // the store of a collective or rpc job, Gloo's store of a ps job
+  Endpoint rendezvous;  // the store of a collective or rpc job, Gloo's store of a ps job
 
   // In a job of several hosts: everybody, and which of them this host is. What is above is this host's own.
   std::optional<World> world;

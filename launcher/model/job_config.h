@@ -79,7 +79,7 @@ struct NodeCount {
 };
 
 /// How the hosts of a job find each other (launcher/cluster).
-struct Meeting {
+struct Rendezvous {
   enum class Kind { none, master, etcd } kind = Kind::none;  // none: the job is on this host alone
   Endpoint master;   // of Kind::master: where the coordinator listens; port 0: it is yet to be chosen
   std::string etcd;  // of Kind::etcd: what follows etcd://
@@ -95,7 +95,7 @@ struct Meeting {
   std::optional<std::string> secret_file;
   std::string secret;  // 32 bytes, handed over by whoever started this launcher; empty: from a file
   bool insecure = false, tls = false;
-  bool operator==(const Meeting&) const = default;
+  bool operator==(const Rendezvous&) const = default;
 };
 
 /// Hosts on which the job is started from here, over ssh or srun (launcher/remote).
@@ -142,7 +142,7 @@ struct JobConfig {
   std::vector<Endpoint> servers, trainers;  // as the user wrote them; empty: chosen by the planner
   std::optional<std::vector<std::string>> devices;
 
-  Meeting meeting;
+  Rendezvous rendezvous;
   HostList host_list;
   std::string host = "127.0.0.1";
   bool host_chosen = false;                 // by the user; else it is the one that faces the other hosts

@@ -65,13 +65,13 @@ std::vector<Endpoint> World::server_endpoints() const {
   return endpoints(members, &Member::first_server, &PodOffer::servers);
 }
 
-Endpoint World::meeting() const {
+Endpoint World::rendezvous() const {
   if (members.empty()) return {};
   const Member* host = &members.front();
   for (const Member& member : members) {
     if (!member.offer.servers.empty() && member.first_server == 0) host = &member;
   }
-  return {host->offer.host, host->offer.meeting};
+  return {host->offer.host, host->offer.rendezvous};
 }
 
 std::optional<std::size_t> World::rank_of(std::string_view node) const noexcept {
@@ -98,7 +98,7 @@ std::string World::hash() const {
     for (const std::uint16_t port : member.offer.trainers) digest.add(port);
     digest.add(member.offer.servers.size());
     for (const std::uint16_t port : member.offer.servers) digest.add(port);
-    digest.add(member.offer.meeting);
+    digest.add(member.offer.rendezvous);
     digest.add(static_cast<std::uint64_t>(member.first_trainer));
     digest.add(static_cast<std::uint64_t>(member.first_server));
   }

@@ -21,7 +21,7 @@ namespace fleetrun::launcher {
 struct PodOffer {
   std::string host;                              // the address in its endpoints
   std::vector<std::uint16_t> trainers, servers;  // their ports, by local rank
-  std::uint16_t meeting = 0;                     // of the job's store (or Gloo's), should this host have it
+  std::uint16_t rendezvous = 0;                  // of the job's store (or Gloo's), should this host have it
 
   bool operator==(const PodOffer&) const = default;
 };
@@ -54,7 +54,7 @@ struct World {
   std::vector<Endpoint> trainer_endpoints() const;
   std::vector<Endpoint> server_endpoints() const;
   /// Of the job's store: the first member's, or, where there are servers, that of server 0.
-  Endpoint meeting() const;
+  Endpoint rendezvous() const;
   /// Node rank of `node`; nullopt: not a member.
   std::optional<std::size_t> rank_of(std::string_view node) const noexcept;
   /// 16 hexadecimal digits over everything above: equal worlds have equal hashes.

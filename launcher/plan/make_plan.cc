@@ -49,7 +49,7 @@ void add_surroundings(const Program& program, const HostFacts& facts, int thread
 void add_wishes(const JobConfig& config, Environ& environ) {
   if (config.bad_line) environ.set("FLEETRUN_BAD_LINE", *config.bad_line);
   if (config.trace) environ.set("FLEETRUN_TRACE", *config.trace);
-  if (config.meeting.insecure && proves_itself(config)) environ.set("FLEETRUN_INSECURE", "1");
+  if (config.rendezvous.insecure && proves_itself(config)) environ.set("FLEETRUN_INSECURE", "1");
 }
 
 void add_descriptors(const JobConfig& config, const RolePlan& role, ProcessSpec& process) {
@@ -62,7 +62,7 @@ void add_descriptors(const JobConfig& config, const RolePlan& role, ProcessSpec&
     process.environment.set(std::string(variable), std::to_string(number));
   };
   if (role.ready.kind == Readiness::Kind::descriptor) add(kReadyVariable, 9);
-  if (config.meeting.kind != Meeting::Kind::none) add(kWorldVariable, 9);
+  if (config.rendezvous.kind != Rendezvous::Kind::none) add(kWorldVariable, 9);
   if (watches_steps(config)) add(kHeartbeatVariable, 8);
 }
 
@@ -119,7 +119,7 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
   plan.log_dir =
       config.log_dir.starts_with('/') ? config.log_dir : facts.working_directory + "/" + config.log_dir;
   plan.log_overwrite = config.log_overwrite;
-  plan.has_secret = proves_itself(config) && !config.meeting.insecure;
+  plan.has_secret = proves_itself(config) && !config.rendezvous.insecure;
   plan.ready_timeout = config.ready_timeout;
   plan.timeout = config.timeout;
   plan.restart = restart_rules(config);

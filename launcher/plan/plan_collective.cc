@@ -1,5 +1,5 @@
 // Collective mode: trainers only, one per device, or as many as asked for on the CPU. A trainer that is alone
-// gets all devices. Rank 0 opens the job's store at the meeting endpoint, so that port is held for it.
+// gets all devices. Rank 0 opens the job's store at the rendezvous endpoint, so that port is held for it.
 #include "launcher/plan/make_plan.h"
 
 #include "launcher/host/probe_host.h"
@@ -24,7 +24,7 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan
     identity.hosts = ranks.hosts;
     identity.world = ranks.world;
     identity.trainers = ranks.trainers;
-    identity.master = ranks.meeting;
+    identity.master = ranks.rendezvous;
     identity.auto_cluster = config.auto_cluster;
     identity.torch = {config.role_name, config.run_id, config.signals_to_handle,
                       config.max_restart.value_or(0)};
@@ -41,7 +41,7 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan
       if (!own.visible.empty()) process.environment.set(facts.devices.variable, own.visible);
     }
     process.ports = {facts.trainers[static_cast<std::size_t>(local_rank)]};
-    if (local_rank == 0 && ranks.has_meeting) process.ports.push_back(facts.meeting);
+    if (local_rank == 0 && ranks.has_rendezvous) process.ports.push_back(facts.rendezvous);
     plan.processes.push_back(std::move(process));
   }
 }

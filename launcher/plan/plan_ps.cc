@@ -1,6 +1,6 @@
 // Parameter-server mode: servers, then trainers. Where the user wrote both lists, nobody is told the number
-// of hosts (Paddle's form A). Server 0 serves Gloo's store at the meeting endpoint, so that port is held for
-// it.
+// of hosts (Paddle's form A). Server 0 serves Gloo's store at the rendezvous endpoint, so that port is held
+// for it.
 #include <filesystem>
 
 #include "launcher/plan/make_plan.h"
@@ -25,7 +25,7 @@ ProcessSpec make_process(Role role, int local_rank, const PlanRanks& ranks, cons
   identity.world = ranks.world;
   if (!config.servers.empty() && !config.trainers.empty()) identity.hosts.reset();
   identity.gloo.with_gloo = config.with_gloo;
-  identity.gloo.http = ranks.meeting;
+  identity.gloo.http = ranks.rendezvous;
   identity.gloo.path = plan.log_dir + "/.gloo-" + plan.pod_name;
   if (role == Role::server && facts.own_servers) {
     process.own_ports = {self_endpoint(identity)};
@@ -33,7 +33,7 @@ ProcessSpec make_process(Role role, int local_rank, const PlanRanks& ranks, cons
   } else {
     process.ports = {self_endpoint(identity)};
   }
-  if (role == Role::server && identity.rank == 0) process.ports.push_back(facts.meeting);
+  if (role == Role::server && identity.rank == 0) process.ports.push_back(facts.rendezvous);
   return process;
 }
 

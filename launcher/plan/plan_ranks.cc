@@ -7,7 +7,7 @@ PlanRanks plan_ranks(const JobConfig& config, const HostFacts& facts) {
   if (!facts.world) {
     ranks.trainers = facts.trainers;
     ranks.servers = facts.servers;
-    ranks.meeting = facts.meeting;
+    ranks.rendezvous = facts.rendezvous;
     return ranks;
   }
   const World& world = *facts.world;
@@ -16,11 +16,11 @@ PlanRanks plan_ranks(const JobConfig& config, const HostFacts& facts) {
   ranks.first_server = self.first_server;
   ranks.trainers = world.trainer_endpoints();
   ranks.servers = world.server_endpoints();
-  ranks.meeting = world.meeting();
-  ranks.has_meeting =
+  ranks.rendezvous = world.rendezvous();
+  ranks.has_rendezvous =
       world.servers() > 0 ? !self.offer.servers.empty() && self.first_server == 0 : facts.node_rank == 0;
-  if (config.meeting.master_by_torchrun && config.master_port)
-    ranks.meeting = {config.master_addr, *config.master_port};
+  if (config.rendezvous.master_by_torchrun && config.master_port)
+    ranks.rendezvous = {config.master_addr, *config.master_port};
   ranks.hosts = static_cast<int>(world.members.size());
   ranks.world =
       WorldTag{static_cast<int>(facts.node_rank), ranks.hosts, world.epoch, world.run, world.hash()};

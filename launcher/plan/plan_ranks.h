@@ -10,8 +10,8 @@ namespace fleetrun::launcher {
 struct PlanRanks {
   int first_trainer = 0, first_server = 0;
   EndpointList trainers, servers;  // of the whole job, by rank
-  Endpoint meeting;
-  bool has_meeting = true;  // this host serves it, or rather one of its processes
+  Endpoint rendezvous;
+  bool has_rendezvous = true;  // this host serves it, or rather one of its processes
   std::optional<WorldTag> world;
   int hosts = 1;
 };

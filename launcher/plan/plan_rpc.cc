@@ -20,9 +20,9 @@ void plan_rpc(const JobConfig& config, const HostFacts& facts, Plan& plan) {
     identity.hosts.reset();
     identity.world = ranks.world;
     identity.trainers = ranks.trainers;
-    identity.master = ranks.meeting;
+    identity.master = ranks.rendezvous;
     process.ports = {facts.trainers[local_rank]};
-    if (local_rank == 0 && ranks.has_meeting) process.ports.push_back(facts.meeting);
+    if (local_rank == 0 && ranks.has_rendezvous) process.ports.push_back(facts.rendezvous);
     plan.processes.push_back(std::move(process));
   }
 }

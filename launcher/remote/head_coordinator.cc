@@ -37,16 +37,16 @@ class Coordinating final : public HeadCoordinator, private CoordinatorObserver {
 
 StartCoordinator head_coordinator(const JobConfig& config, const HeadPlan& plan, const Secret& secret) {
   JobConfig of_head = config;
-  of_head.meeting.kind = Meeting::Kind::master;
-  of_head.meeting.may_coordinate = false;  // nobody takes this one's place
-  of_head.meeting.nodes = plan.nodes;
-  of_head.meeting.elastic = plan.elastic;
-  of_head.meeting.addresses.clear();
+  of_head.rendezvous.kind = Rendezvous::Kind::master;
+  of_head.rendezvous.may_coordinate = false;  // nobody takes this one's place
+  of_head.rendezvous.nodes = plan.nodes;
+  of_head.rendezvous.elastic = plan.elastic;
+  of_head.rendezvous.addresses.clear();
   CoordinatorSettings settings = coordinator_settings(of_head);
   for (const HostPart& part : plan.hosts) settings.expected.push_back(part.host.name);
   CoordinatorPlace place;
-  if (!config.meeting.insecure) place.channel.secret = secret;
-  if (config.meeting.tls) place.channel.tls = TlsIdentity::make(place.channel.secret);
+  if (!config.rendezvous.insecure) place.channel.secret = secret;
+  if (config.rendezvous.tls) place.channel.tls = TlsIdentity::make(place.channel.secret);
   place.channel.secret_source = "what fleetrun handed to the hosts";
   place.channel.version = FLEETRUN_VERSION;
   return [settings, place](boost::asio::io_context& loop, const std::vector<std::string>& addresses,

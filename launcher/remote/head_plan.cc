@@ -34,7 +34,7 @@ void check_flags(const JobConfig& config) {
   if (!config.servers.empty() || !config.trainers.empty())
     refuse("--servers or --trainers is given beside a list of hosts",
            "write h1:servers=1,h2:trainers=2 instead");
-  if (config.meeting.kind == Meeting::Kind::etcd || config.meeting.master.port != 0)
+  if (config.rendezvous.kind == Rendezvous::Kind::etcd || config.rendezvous.master.port != 0)
     refuse("--master or a similar flag is given beside a list of hosts: the rendezvous is here",
            "give one of them");
 }
@@ -54,10 +54,10 @@ void check_host(const RemoteHost& host, const JobConfig& config) {
 }
 
 NodeCount nodes_of(const JobConfig& config, const Options& options, std::size_t hosts) {
-  const NodeCount& asked = config.meeting.nodes;
+  const NodeCount& asked = config.rendezvous.nodes;
   const int count = static_cast<int>(hosts);
   const bool given = options.values.contains("nnodes") || asked != NodeCount{};
-  if (!given) return {config.meeting.elastic ? 1 : count, count, 1};
+  if (!given) return {config.rendezvous.elastic ? 1 : count, count, 1};
   if (asked.least > count)
     refuse("--nnodes asks for " + hosts_text(static_cast<std::size_t>(asked.least)) + ", and the list has " +
                std::to_string(count),
@@ -188,7 +188,7 @@ HeadPlan make_head_plan(const Options& options, const JobConfig& config, const E
       config.host_list.slurm ? hosts_of_slurm(config, environ, plan.srun) : hosts_of(config.host_list);
   plan.notes = std::move(list.notes);
   plan.nodes = nodes_of(config, options, list.hosts.size());
-  plan.elastic = config.meeting.elastic;
+  plan.elastic = config.rendezvous.elastic;
   plan.mode = config.mode;
   plan.raw = config.show.kind == Show::Kind::first;
   plan.ssh = split_command(config.host_list.ssh);

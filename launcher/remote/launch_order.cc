@@ -187,16 +187,16 @@ JobConfig config_of(const LaunchOrder& order, const Environ& environ) {
     config.host = order.address;
     config.host_chosen = true;
   }
-  Meeting& meeting = config.meeting;
-  meeting.kind = Meeting::Kind::master;
-  meeting.master = order.coordinator;
-  meeting.may_coordinate = false;
-  meeting.nodes = order.nodes;
-  meeting.elastic = order.elastic;
-  meeting.node_rank = order.node_rank;
-  meeting.node_name = order.node_name;
-  meeting.secret = order.secret;
-  meeting.secret_file.reset();
+  Rendezvous& rendezvous = config.rendezvous;
+  rendezvous.kind = Rendezvous::Kind::master;
+  rendezvous.master = order.coordinator;
+  rendezvous.may_coordinate = false;
+  rendezvous.nodes = order.nodes;
+  rendezvous.elastic = order.elastic;
+  rendezvous.node_rank = order.node_rank;
+  rendezvous.node_name = order.node_name;
+  rendezvous.secret = order.secret;
+  rendezvous.secret_file.reset();
   return config;
 }
 

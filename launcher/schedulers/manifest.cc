@@ -277,7 +277,7 @@ class Manifest {
     yaml_.line(indent, "image: " + yaml_quoted(wish_.image));
     yaml_.line(indent, "command: [\"fleetrun\"]  # as pid 1: it reaps, and hands signals on");
     yaml_.line(indent, "args:");
-    for (const std::string& word : meeting_flags(group)) yaml_.line(indent + 1, "- " + yaml_quoted(word));
+    for (const std::string& word : rendezvous_flags(group)) yaml_.line(indent + 1, "- " + yaml_quoted(word));
     for (const auto* words : {&group.flags, &wish_.flags, &wish_.program}) {
       for (const std::string& word : *words) yaml_.line(indent + 1, "- " + yaml_quoted(unexpanded(word)));
     }
@@ -300,7 +300,7 @@ class Manifest {
   }
 
   /// The first pod coordinates.
-  std::vector<std::string> meeting_flags(const PodGroup& group) const {
+  std::vector<std::string> rendezvous_flags(const PodGroup& group) const {
     const std::string first = group.name.empty()
                                   ? wish_.name + "-0." + wish_.name
                                   : wish_.name + "-" + groups().front().name + "-0-0." + wish_.name;

@@ -9,7 +9,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::uint16_t kMeetingPort = 6768;  // Paddle's, where only addresses are given
+constexpr std::uint16_t kRendezvousPort = 6768;  // Paddle's, where only addresses are given
 constexpr int kMostPods = 65'536;
 
 [[noreturn]] void refuse(std::string_view name, std::string_view text, const std::string& why) {
@@ -64,10 +64,10 @@ std::vector<std::string> host_list(std::string_view name, const std::string& tex
   return hosts;
 }
 
-PodEnvironment meeting_at(std::string engine, std::string host, std::size_t pods, std::size_t rank) {
+PodEnvironment rendezvous_at(std::string engine, std::string host, std::size_t pods, std::size_t rank) {
   PodEnvironment pod;
   pod.engine = std::move(engine);
-  pod.master = {std::move(host), kMeetingPort};
+  pod.master = {std::move(host), kRendezvousPort};
   pod.nodes = {static_cast<int>(pods), static_cast<int>(pods), 1};
   pod.node_rank = static_cast<int>(rank);
   return pod;
@@ -95,7 +95,7 @@ std::optional<PodEnvironment> elastic_paddle_job(Reader& reader) {
   if (!count) refuse("PADDLE_ELASTIC_NP", *pods, "a number of pods or MIN:MAX is needed");
   PodEnvironment pod;
   pod.engine = "an elastic PaddleJob";
-  pod.kind = Meeting::Kind::etcd;
+  pod.kind = Rendezvous::Kind::etcd;
   pod.etcd = *server;
   pod.job_id = *job;
   pod.nodes = *count;
@@ -131,7 +131,7 @@ std::optional<PodEnvironment> paddle_job(Reader& reader) {
   if (static_cast<std::size_t>(*id) >= (serves ? servers : others.size()))
     refuse("PADDLE_TRAINER_ID", std::to_string(*id), "there are fewer pods of this role");
   if (hosts.size() < 2) return std::nullopt;
-  PodEnvironment pod = meeting_at("a PaddleJob", hosts.front(), hosts.size(), rank);
+  PodEnvironment pod = rendezvous_at("a PaddleJob", hosts.front(), hosts.size(), rank);
   if (const auto port = reader.number("PADDLE_PORT", 1); port && *port <= 65'535)
     pod.master.port = static_cast<std::uint16_t>(*port);
   pod.host = *address;
@@ -205,7 +205,7 @@ std::optional<PodEnvironment> volcano(Reader& reader) {
     pods += task.hosts.size();
   }
   if (!rank || pods < 2) return std::nullopt;
-  PodEnvironment pod = meeting_at("Volcano", tasks.front().hosts.front(), pods, *rank);
+  PodEnvironment pod = rendezvous_at("Volcano", tasks.front().hosts.front(), pods, *rank);
   if (serves) pod.part = part;
   return pod;
 }
@@ -239,13 +239,13 @@ std::optional<PodEnvironment> indexed_job(Reader& reader, std::optional<NodeCoun
              std::to_string(asked->most) + " pods (--nnodes) are not a multiple");
     const int rank = job * (asked->most / replicas) + *index;
     check(rank);
-    pod =
-        meeting_at("a JobSet", *set + "-" + *replicated + "-0-0." + *set, 1, static_cast<std::size_t>(rank));
+    pod = rendezvous_at("a JobSet", *set + "-" + *replicated + "-0-0." + *set, 1,
+                        static_cast<std::size_t>(rank));
   } else {
     const auto job = job_of(*own, *index);
     if (!job) return std::nullopt;
     check(*index);
-    pod = meeting_at("an Indexed Job", *job + "-0." + *job, 1, static_cast<std::size_t>(*index));
+    pod = rendezvous_at("an Indexed Job", *job + "-0." + *job, 1, static_cast<std::size_t>(*index));
   }
   pod.nodes = *asked;
   return pod;
@@ -264,7 +264,7 @@ std::optional<PodEnvironment> pytorch_job(Reader& reader, std::optional<NodeCoun
   if (*port >= 65'535)
     refuse("MASTER_PORT", std::to_string(*port), "the rendezvous needs the port above it, and there is none");
   if (!is_host_name(*address)) refuse("MASTER_ADDR", *address, "it is not the name or address of a host");
-  PodEnvironment pod = meeting_at("a PyTorchJob", *address, 1, static_cast<std::size_t>(*rank));
+  PodEnvironment pod = rendezvous_at("a PyTorchJob", *address, 1, static_cast<std::size_t>(*rank));
   // The operator tells its first pod to listen on loopback, which the others cannot reach.
   const bool loopback = *address == "localhost" || *address == "127.0.0.1";
   if (const std::string* own = loopback && *rank == 0 ? reader.find("HOSTNAME") : nullptr)

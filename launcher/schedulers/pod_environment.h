@@ -35,7 +35,7 @@ struct PodEnvironment {
 
   std::string engine;                   // "Volcano", for people
   std::vector<std::string> understood;  // the variables' names, likewise
-  Meeting::Kind kind = Meeting::Kind::master;
+  Rendezvous::Kind kind = Rendezvous::Kind::master;
   Endpoint master;
   bool master_by_torchrun = false;  // the port of `master` is the store's
   std::string etcd, job_id;         // of an elastic PaddleJob

@@ -182,7 +182,7 @@ std::vector<RemoteHost> slurm_hosts(const SlurmAllocation& allocation) {
   return hosts;
 }
 
-std::uint16_t slurm_meeting_port(const SlurmAllocation& allocation) noexcept {
+std::uint16_t slurm_rendezvous_port(const SlurmAllocation& allocation) noexcept {
   constexpr std::uint64_t kFirst = 20'000, kPorts = 10'000;
   const std::uint64_t job = static_cast<std::uint64_t>(parse_integer(allocation.job).value_or(0));
   const std::uint64_t step = allocation.step ? allocation.step->id : 0;

@@ -58,7 +58,7 @@ std::vector<RemoteHost> slurm_hosts(const SlurmAllocation& allocation);
 
 /// Where the launchers of a step meet: a port of the first host, outside of those that the kernel gives to
 /// connections. Equal for all of them, and another one for each step.
-std::uint16_t slurm_meeting_port(const SlurmAllocation& allocation) noexcept;
+std::uint16_t slurm_rendezvous_port(const SlurmAllocation& allocation) noexcept;
 
 /// "2(x3),1" → {2, 2, 2, 1}. nullopt for anything else, and beyond `most` numbers.
 std::optional<std::vector<int>> parse_task_counts(std::string_view text, std::size_t most);

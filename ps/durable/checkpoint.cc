@@ -47,7 +47,7 @@ std::vector<std::byte> to_bytes(const KeptState& state) {
     out.value(std::uint64_t{beyond.size()});
     out.array(std::span<const std::uint64_t>(beyond));
   }
-  out.array(std::span<const std::byte>(state.meeting));
+  out.array(std::span<const std::byte>(state.barrier_service));
   return {out.bytes().begin(), out.bytes().end()};
 }
 
@@ -68,8 +68,8 @@ KeptState parse_kept_state(const std::vector<std::byte>& bytes) {
     out.histories.emplace(client, PushHistory::restore(prefix, {beyond.begin(), beyond.end()}));
   }
   Message copy;
-  const auto meeting = in.array<std::byte>(in.remaining(), copy);
-  out.meeting.assign(meeting.begin(), meeting.end());
+  const auto barrier_service = in.array<std::byte>(in.remaining(), copy);
+  out.barrier_service.assign(barrier_service.begin(), barrier_service.end());
   return out;
 }
 

@@ -1,5 +1,5 @@
 // What a server keeps of itself: a save of its tables like any other (ps/saving/snapshot.h), that has its
-// share of the changes and of the meeting beside them, and the log from there on.
+// share of the changes and of the barrier service beside them, and the log from there on.
 //
 //   DIRECTORY/server-<rank, 5 digits>/
 //     lock         held by the server that uses the directory
@@ -27,8 +27,8 @@ struct KeptState {
   /// wire::HelloAnswer::server.
   std::uint64_t server = 0;
   std::map<ClientId, PushHistory> histories = {};
-  /// As Meeting::describe() has it.
-  std::vector<std::byte> meeting = {};
+  /// As BarrierService::describe() has it.
+  std::vector<std::byte> barrier_service = {};
 };
 std::vector<std::byte> to_bytes(const KeptState& state);
 /// Throws: Error(data).

@@ -1,5 +1,6 @@
-// Requests to tables and meetings. Who may ask: hello is open to all, everything else needs the incarnation
-// that said hello, so that a restarted server cannot serve a trainer that believes in its old tables.
+// Requests to tables and the barrier service. Who may ask: hello is open to all, everything else needs the
+// incarnation that said hello, so that a restarted server cannot serve a trainer that believes in its old
+// tables.
 #include "ps/server/server.h"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ void Server::handle(const wire::Header& header, Reader body, Respond respond,
 
 void Server::State::handle(const wire::Header& header, Reader body, Respond mine,
                            const MessageSource& answers) noexcept {
-  // A request that was handed on to the meeting or the gate leaves no respond behind,
+  // A request that was handed on to the barrier service or the gate leaves no respond behind,
   // so each is answered once.
   const std::string doing = std::string(wire::to_string(header.method)) + " on " + name_of(options);
   try {
@@ -61,7 +62,7 @@ void Server::State::handle(const wire::Header& header, Reader body, Respond mine
 }
 
 std::vector<std::uint32_t> Server::update(const Attendance& attendance) {
-  return state_->meeting.update(attendance);
+  return state_->barrier_service.update(attendance);
 }
 
 std::uint64_t Server::stale_requests() const noexcept {
@@ -69,11 +70,11 @@ std::uint64_t Server::stale_requests() const noexcept {
 }
 
 bool Server::is_stale(const wire::Header& header) const noexcept {
-  return state_->meeting.is_stale(header.trainer, header.epoch);
+  return state_->barrier_service.is_stale(header.trainer, header.epoch);
 }
 
 bool Server::lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
-  const bool went = state_->meeting.leave_for_now(trainer, incarnation, connection);
+  const bool went = state_->barrier_service.leave_for_now(trainer, incarnation, connection);
   // Told twice of the same end: give_up() is due already.
   if (state_->options.recover_within.count() > 0) return went;
   give_up(trainer, incarnation, connection);
@@ -82,7 +83,7 @@ bool Server::lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_
 
 void Server::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
   try {
-    if (!state_->meeting.give_up(trainer, incarnation, connection)) return;
+    if (!state_->barrier_service.give_up(trainer, incarnation, connection)) return;
     state_->gate.end({trainer, incarnation});
     state_->lost_saver(trainer);
     state_->leave_pace(trainer);
@@ -96,7 +97,7 @@ const std::optional<Recovery>& Server::recovery() const noexcept {
 }
 
 bool Server::is_done() const {
-  return state_->meeting.are_all_done();
+  return state_->barrier_service.are_all_done();
 }
 
 void Server::make_checkpoint() {
@@ -104,7 +105,7 @@ void Server::make_checkpoint() {
 }
 
 void Server::close() noexcept {
-  state_->meeting.close();
+  state_->barrier_service.close();
   state_->end_pace();
   state_->end_saves();
   state_->gate.close();
@@ -112,7 +113,7 @@ void Server::close() noexcept {
 
 void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond,
                              const MessageSource& answers) {
-  if (meeting.is_stale(header.trainer, header.epoch)) ++stale_requests;
+  if (barrier_service.is_stale(header.trainer, header.epoch)) ++stale_requests;
   if (header.trainer == wire::kObserver) check_observer(header.method);
   if (header.method == wire::Method::hello) {
     if (header.trainer == wire::kObserver) {
@@ -120,28 +121,30 @@ void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& 
       return std::exchange(respond, nullptr)(std::move(reply));
     }
     auto reply = std::make_shared<Message>(hello(header, body));
-    return meeting.when_applied(
+    return barrier_service.when_applied(
         header.trainer, [reply, answer = std::exchange(respond, nullptr)] { answer(std::move(*reply)); });
   }
   // Its answer was lost, and it is said again.
-  if (header.method == wire::Method::goodbye && meeting.is_done(header.trainer, header.incarnation))
+  if (header.method == wire::Method::goodbye && barrier_service.is_done(header.trainer, header.incarnation))
     return std::exchange(respond, nullptr)(Message());
-  if (header.trainer != wire::kObserver) meeting.require(header.trainer, header.incarnation, header.epoch);
-  if (dispatch_meeting(header, body, respond)) return;
+  if (header.trainer != wire::kObserver)
+    barrier_service.require(header.trainer, header.incarnation, header.epoch);
+  if (dispatch_barrier(header, body, respond)) return;
   Message reply = answer(header, body, answers);
   std::exchange(respond, nullptr)(std::move(reply));
 }
 
 // The requests that may wait for other trainers; false for all others.
-bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond) {
-  const auto gather = [&](Meeting::Kind kind, std::vector<double> values) {
+bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, Respond& respond) {
+  const auto gather = [&](BarrierService::Kind kind, std::vector<double> values) {
     wire::expect_end(body);
-    meeting.gather(kind, header.trainer, std::move(values), std::exchange(respond, nullptr), header.sequence);
+    barrier_service.gather(kind, header.trainer, std::move(values), std::exchange(respond, nullptr),
+                           header.sequence);
     return true;
   };
   switch (header.method) {
     case wire::Method::attend:
-      meeting.attend(header.trainer, std::exchange(respond, nullptr));
+      barrier_service.attend(header.trainer, std::exchange(respond, nullptr));
       return true;
     case wire::Method::push:
     case wire::Method::set_dense:
@@ -155,20 +158,20 @@ bool Server::State::dispatch_meeting(const wire::Header& header, Reader& body, R
       begin_save(header, body, respond);
       return true;
     case wire::Method::barrier:
-      return gather(Meeting::Kind::barrier, {});
+      return gather(BarrierService::Kind::barrier, {});
     case wire::Method::begin_pass: {
       const auto threads = body.value<std::uint32_t>();
       if (threads > kMostThreads) {
         throw Error(ErrorKind::config, "begin_pass with " + std::to_string(threads) + " threads; at most " +
                                            std::to_string(kMostThreads) + " fit");
       }
-      return gather(Meeting::Kind::begin_pass, {static_cast<double>(threads)});
+      return gather(BarrierService::Kind::begin_pass, {static_cast<double>(threads)});
     }
     case wire::Method::all_reduce: {
       const auto count = body.value<std::uint64_t>();
       Message copy;
       const auto values = body.array<double>(count, copy);
-      return gather(Meeting::Kind::all_reduce, {values.begin(), values.end()});
+      return gather(BarrierService::Kind::all_reduce, {values.begin(), values.end()});
     }
     default:
       return false;
@@ -196,13 +199,13 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
     case wire::Method::get:
       return get(body);
     case wire::Method::goodbye:
-      meeting.goodbye(header.trainer);
+      barrier_service.goodbye(header.trainer);
       gate.end({header.trainer, header.incarnation});
       touched.forget(header.trainer);
       leave_pace(header.trainer);
       return {};
     case wire::Method::leave_pass:
-      meeting.leave_pass({header.trainer, header.thread}, header.sequence);
+      barrier_service.leave_pass({header.trainer, header.thread}, header.sequence);
       return {};
     case wire::Method::rows:
       return message_of(current()->sparse(body.value<std::uint32_t>()).rows());
@@ -253,7 +256,7 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
                                                         : "an unknown one");
   const auto trainers = body.value<std::uint32_t>();
   // A trainer of a later world counts those of that world.
-  if (!meeting.is_in_place() || header.epoch == options.epoch)
+  if (!barrier_service.is_in_place() || header.epoch == options.epoch)
     compare("the number of trainers", std::to_string(options.trainers), std::to_string(trainers));
   compare("the number of servers", std::to_string(options.servers),
           std::to_string(body.value<std::uint32_t>()));
@@ -269,12 +272,14 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
   }
   wire::HelloAnswer answer;
   answer.late =
-      meeting.hello({header.trainer, header.incarnation, header.epoch, launcher, header.sequence}) ? 1 : 0;
+      barrier_service.hello({header.trainer, header.incarnation, header.epoch, launcher, header.sequence})
+          ? 1
+          : 0;
   answer.server = number;
   answer.next_change = gate.begin({header.trainer, header.incarnation});
-  answer.rounds = meeting.rounds(header.trainer);
+  answer.rounds = barrier_service.rounds(header.trainer);
   answer.started_from = started_from;
-  const std::vector<std::uint64_t> steps = meeting.steps(header.trainer);
+  const std::vector<std::uint64_t> steps = barrier_service.steps(header.trainer);
   Message reply(sizeof answer + steps.size() * sizeof(std::uint64_t));
   Writer writer(reply);
   writer.value(answer);

@@ -1,4 +1,4 @@
-// A parameter server without its transport: tables, the meeting of trainers, save and load.
+// A parameter server without its transport: tables, the barrier service, save and load.
 // ps/rpc/rpc_server.h serves it over gRPC; ps/memory/in_process.h calls it directly.
 #pragma once
 
@@ -95,7 +95,7 @@ class Server {
   bool is_done() const;
   /// Only with Durability::directory: makes a checkpoint now. Throws: Error(host).
   void make_checkpoint();
-  /// Fails whatever waits, and every later meeting: the server is stopping.
+  /// Fails whatever waits, and every later barrier: the server is stopping.
   void close() noexcept;
   /// What it has done so far, as JSON (ps/server/stat_json.h).
   std::string stat() const;

@@ -83,7 +83,7 @@ void Server::State::push_in_step(const wire::Header& header, Reader body, Respon
       if (std::holds_alternative<Error>(outcome)) gate.dropped(id);
       respond(std::move(outcome));
     };
-    meeting.push({{header.trainer, header.thread}, std::move(request), std::move(answer), id, whole});
+    barrier_service.push({{header.trainer, header.thread}, std::move(request), std::move(answer), id, whole});
     respond = nullptr;
   } catch (const Error& error) {
     gate.note_refusal(id, error);
@@ -99,7 +99,7 @@ void Server::State::apply_step(const std::vector<Contribution>& step) {
   gate.enter(ids);
   try {
     keep_step(step);
-    meeting.count(step);
+    barrier_service.count(step);
     apply_averaged(step, *current());
   } catch (const Error& error) {
     gate.refused(ids, error);

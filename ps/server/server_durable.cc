@@ -1,6 +1,6 @@
 // A server that outlives its process: everything that an answer promises is in the log before the answer is
 // given, and a checkpoint now and then makes the log short. A checkpoint lies between changes (the gate is
-// frozen) and between events of the meeting (its lock is held): there the log's next segment begins.
+// frozen) and between events of the barrier service (its lock is held): there the log's next segment begins.
 #include "ps/server/server_durable.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "ps/saving/snapshot.h"
 #include "ps/saving/table_cut.h"
 #include "ps/server/server_state.h"
-#include "ps/sync/meeting_events.h"
+#include "ps/sync/barrier_events.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -105,15 +105,15 @@ void Server::State::go_on(bool is_same_run) {
   gate.restore(std::move(kept.histories));
   if (is_same_run) {
     number = kept.server;
-    Reader in{std::span<const std::byte>(kept.meeting)};
-    meeting.restore(in);
+    Reader in{std::span<const std::byte>(kept.barrier_service)};
+    barrier_service.restore(in);
   }
   durable->first_segment = kept.first_segment;
   const ReplayedLog replayed = replay_log(durable->directory, kept.first_segment,
                                           [&](LogRecord& record) { replay(record, is_same_run); });
   recovery = Recovery{found.manifest.save, replayed.records, replayed.cut_off, {}, found.fallen_back};
   if (is_same_run) {
-    recovery->awaited = meeting.go_on();
+    recovery->awaited = barrier_service.go_on();
   } else {
     for (const auto& [client, history] : gate.histories()) gate.end(client);
   }
@@ -147,8 +147,8 @@ void Server::State::make_checkpoint() {
   std::optional<TableCut> cut;
   gate.freeze();
   try {
-    meeting.describe([&](const Bytes& bytes) {
-      kept.meeting.assign(bytes.bytes().begin(), bytes.bytes().end());
+    barrier_service.describe([&](const Bytes& bytes) {
+      kept.barrier_service.assign(bytes.bytes().begin(), bytes.bytes().end());
       kept.first_segment = durable->log->rotate();
     });
     kept.histories = gate.histories();
@@ -213,7 +213,7 @@ void Server::State::keep_refusal(const ChangeId& id, const Error& error) {
   durable->log->append(static_cast<std::uint32_t>(Kept::refusal), {bytes.bytes()});
 }
 
-void Server::State::keep_event(const MeetingEvent& event) {
+void Server::State::keep_event(const BarrierEvent& event) {
   if (!log_is_open) return;
   Bytes bytes;
   write(bytes, event);
@@ -239,13 +239,13 @@ void Server::State::replay(LogRecord& record, bool is_same_run) {
       return gate.note_refusal(id, Error(kind, what, wire::read_text(record.payload)));
     }
     case Kept::event:
-      return replay_event(read_meeting_event(record.payload), is_same_run);
+      return replay_event(read_barrier_event(record.payload), is_same_run);
   }
   throw Error(ErrorKind::data, "a log record of kind " + std::to_string(record.kind));
 }
 
-void Server::State::replay_event(const MeetingEvent& event, bool is_same_run) {
-  if (is_same_run) meeting.replay(event);
+void Server::State::replay_event(const BarrierEvent& event, bool is_same_run) {
+  if (is_same_run) barrier_service.replay(event);
   if (const auto* came = std::get_if<TrainerCame>(&event))
     gate.begin({came->newcomer.trainer, came->newcomer.incarnation});
 }
@@ -283,7 +283,7 @@ void Server::State::replay_step(Reader& in) {
     push.push = std::make_unique<wire::PushRequest>(wire::read_push(body));
     step.push_back(std::move(push));
   }
-  meeting.count(step);
+  barrier_service.count(step);
   try {
     apply_averaged(step, *current());
     for (const Contribution& push : step) gate.note(push.change);

@@ -28,7 +28,7 @@ enum class Kept : std::uint32_t {
   change = 1,   // ChangeHead | body
   step = 2,     // pushes u64 | pushes x {ChangeHead, body}
   refusal = 3,  // ChangeHead | error kind u32 | what text | hint text
-  event = 4,    // ps/sync/meeting_events.h
+  event = 4,    // ps/sync/barrier_events.h
 };
 
 struct ChangeHead {

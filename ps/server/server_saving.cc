@@ -135,7 +135,7 @@ void Server::State::begin_save(const wire::Header& header, Reader& body, Respond
   std::shared_ptr<SavedCut> written;
   {
     const std::lock_guard lock(mutex);
-    if (saving && *saving != header.trainer && meeting.is_here(*saving))
+    if (saving && *saving != header.trainer && barrier_service.is_here(*saving))
       return waiting_saves.push_back(std::move(next));
     held.swap(hold);
     written.swap(part);

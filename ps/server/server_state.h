@@ -28,7 +28,7 @@
 #include "ps/server/server.h"
 #include "ps/server/server_durable.h"
 #include "ps/server/touched_keys.h"
-#include "ps/sync/meeting.h"
+#include "ps/sync/barrier_service.h"
 #include "ps/sync/pace.h"
 #include "ps/sync/staleness.h"
 #include "ps/sync/sync_step.h"
@@ -68,7 +68,7 @@ struct Server::State {
   ServerPlace place;
   Gate gate;
   mutable MemoryQuota quota;
-  Meeting meeting;
+  BarrierService barrier_service;
   const std::shared_ptr<Figures> figures;  // shared with the calls under way
   RequestLanes lanes;
   mutable std::mutex mutex;  // guards what follows
@@ -96,12 +96,12 @@ struct Server::State {
       : options(wanted),
         place{wanted.rank, wanted.servers, wanted.memory},
         quota(wanted.memory_limit, name_of(wanted)),
-        meeting(name_of(wanted), wanted.trainers,
-                {[this](const std::vector<Contribution>& step) { apply_step(step); }, std::move(all_done),
-                 [this](const MeetingEvent& event) { keep_event(event); },
-                 [this](std::function<void()> answer) { when_safe(std::move(answer)); },
-                 wanted.mode == Mode::sync},
-                wanted.epoch),
+        barrier_service(name_of(wanted), wanted.trainers,
+                        {[this](const std::vector<Contribution>& step) { apply_step(step); },
+                         std::move(all_done), [this](const BarrierEvent& event) { keep_event(event); },
+                         [this](std::function<void()> answer) { when_safe(std::move(answer)); },
+                         wanted.mode == Mode::sync},
+                        wanted.epoch),
         figures(std::make_shared<Figures>(wanted.tables)),
         lanes(wanted.timeline),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
@@ -112,7 +112,7 @@ struct Server::State {
   }
 
   void dispatch(const wire::Header& header, Reader& body, Respond& respond, const MessageSource& answers);
-  bool dispatch_meeting(const wire::Header& header, Reader& body, Respond& respond);
+  bool dispatch_barrier(const wire::Header& header, Reader& body, Respond& respond);
   Message answer(const wire::Header& header, Reader& body, const MessageSource& answers);
   Message hello(const wire::Header& header, Reader& body);
   void compare(const std::string& what, const std::string& here, const std::string& there) const;
@@ -140,10 +140,10 @@ struct Server::State {
   void keep_change(const wire::Header& header, const Reader& body);
   void keep_step(const std::vector<Contribution>& step);
   void keep_refusal(const ChangeId& id, const Error& error);
-  void keep_event(const MeetingEvent& event);
+  void keep_event(const BarrierEvent& event);
   void when_safe(std::function<void()> then);
   void replay(LogRecord& record, bool is_same_run);
-  void replay_event(const MeetingEvent& event, bool is_same_run);
+  void replay_event(const BarrierEvent& event, bool is_same_run);
   void replay_change(Reader& in);
   void replay_step(Reader& in);
   void commit_save(Reader& body);

@@ -1,5 +1,5 @@
 // Rounds in which every trainer takes part once: barriers, sums over all trainers, the start of a pass.
-// Pure bookkeeping; ps/sync/meeting.h holds the lock.
+// Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@
 // late it hears of a new world. A trainer may know a world before the server does:
 // then it is believed, and its rank's fence rises.
 //
-// Pure bookkeeping; ps/sync/meeting.h holds the lock.
+// Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
 #pragma once
 
 #include <cstdint>

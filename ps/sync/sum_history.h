@@ -1,7 +1,7 @@
 // The newest results of all_reduce_sum, for a trainer that is started again and asks for all of them from the
 // first one on. Bounded: of older ones nothing is known.
 //
-// Pure bookkeeping; ps/sync/meeting.h holds the lock.
+// Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 // The steps of each thread are counted until the next pass begins:
 // a trainer that is started again goes on after them.
 //
-// Pure bookkeeping; ps/sync/meeting.h holds the lock.
+// Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
 #pragma once
 
 #include <compare>

@@ -32,14 +32,14 @@ std::unique_ptr<Communicator> Group::make(int device) {
     collective::barrier(*communicator);
     // Ranks have different devices, and use as many of them.
     return world->make_communicator(name + "/GPU " + std::to_string(gpus_.size()), ranks_, options_,
-                                    [device](const collective::GroupMeeting& meeting) {
+                                    [device](const collective::GroupRendezvous& rendezvous) {
                                       collective::GpuOptions options;
                                       options.device = device;
-                                      options.groups = meeting.inner_groups;
-                                      options.meet_within = meeting.meet_within;
-                                      options.call_within = meeting.call_within;
-                                      return collective::make_gpu_communicator(meeting.place, meeting.store,
-                                                                               meeting.prefix, options);
+                                      options.groups = rendezvous.inner_groups;
+                                      options.meet_within = rendezvous.meet_within;
+                                      options.call_within = rendezvous.call_within;
+                                      return collective::make_gpu_communicator(
+                                          rendezvous.place, rendezvous.store, rendezvous.prefix, options);
                                     });
   });
 }

@@ -46,9 +46,9 @@ void skip(dataset::BatchSource& dataset, std::size_t reader, std::uint64_t batch
 }
 
 /// What threads tell each other and the caller.
-class Meeting {
+class Latch {
  public:
-  explicit Meeting(std::size_t threads) : running_(threads) {}
+  explicit Latch(std::size_t threads) : running_(threads) {}
 
   void failed(std::exception_ptr error) noexcept {
     const std::lock_guard lock(mutex_);
@@ -122,7 +122,7 @@ class TrainerThread {
     exchange_.attach(executor_);
   }
 
-  void run(const Meeting& meeting);
+  void run(const Latch& latch);
 
   const PassFetches& fetches() const noexcept { return fetches_; }
   const PassProfile& profile() const noexcept { return profile_; }
@@ -154,7 +154,7 @@ class TrainerThread {
   PassFetches fetches_;
 };
 
-void TrainerThread::run(const Meeting& meeting) {
+void TrainerThread::run(const Latch& latch) {
   BatchFeed first(pass_.inputs), second(pass_.inputs);
   BatchFeed* now_fed = &first;
   BatchFeed* next_fed = &second;
@@ -162,7 +162,7 @@ void TrainerThread::run(const Meeting& meeting) {
   skip(pass_.dataset, thread_, skipped_);
   bool more = read(*now_fed);
   if (more && ahead) begin_pull(*now_fed);
-  while (more && !meeting.has_failed()) {
+  while (more && !latch.has_failed()) {
     if (!ahead) begin_pull(*now_fed);
     profile_.timed(Stage::pull, [&] { exchange_.finish_pull(); });
     bool next_more = false;
@@ -199,22 +199,22 @@ void TrainerThread::compute(const BatchFeed& feed) {
 
 /// The thread's work, from entering the pass to leaving it; never throws.
 void work(const Pass& pass, std::uint32_t thread, std::uint64_t skipped,
-          std::optional<TrainerThread>& trainer, Meeting& meeting) noexcept {
+          std::optional<TrainerThread>& trainer, Latch& latch) noexcept {
   try {
     trainer.emplace(pass, thread, skipped);
-    trainer->run(meeting);
+    trainer->run(latch);
   } catch (...) {
-    meeting.failed(std::current_exception());
+    latch.failed(std::current_exception());
   }
   if (pass.client != nullptr && pass.options.train) {
     // Also after a failure: the others must not wait for this thread's next step.
     try {
       pass.client->leave_pass(thread);
     } catch (...) {
-      meeting.failed(std::current_exception());
+      latch.failed(std::current_exception());
     }
   }
-  meeting.ended();
+  latch.ended();
 }
 
 /// The newest dense values, for whoever reads the scope after the pass.
@@ -263,18 +263,17 @@ PassResult run_threads(const Pass& pass) {
   if (skipped > 0)
     log::warning("this trainer was restarted: the epoch continues after " + std::to_string(skipped) +
                  " batches that were done before");
-  Meeting meeting(threads);
+  Latch latch(threads);
   std::vector<std::optional<TrainerThread>> trainers(threads);
   {
     std::vector<std::jthread> all;
     for (std::size_t t = 0; t < threads; ++t) {
-      all.emplace_back(
-          [&, t] { work(pass, static_cast<std::uint32_t>(t), before[t], trainers[t], meeting); });
+      all.emplace_back([&, t] { work(pass, static_cast<std::uint32_t>(t), before[t], trainers[t], latch); });
     }
-    meeting.wait();
-    if (meeting.has_failed()) pass.dataset.stop();
+    latch.wait();
+    if (latch.has_failed()) pass.dataset.stop();
   }
-  meeting.rethrow();
+  latch.rethrow();
   if (pass.options.train) refresh_scope(pass);
 
   PassResult result;

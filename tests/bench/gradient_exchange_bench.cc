@@ -57,12 +57,12 @@ struct Rank {
 double rate_of(std::vector<std::unique_ptr<Rank>>& ranks,
                const std::vector<std::map<std::string, Tensor>>& batches, std::size_t steps) {
   std::chrono::steady_clock::time_point start;
-  std::barrier meeting(kRanks, [&start]() noexcept { start = std::chrono::steady_clock::now(); });
+  std::barrier barrier(kRanks, [&start]() noexcept { start = std::chrono::steady_clock::now(); });
   {
     std::vector<std::jthread> threads;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       threads.emplace_back([&, r] {
-        meeting.arrive_and_wait();
+        barrier.arrive_and_wait();
         for (std::size_t i = 0; i < steps; ++i) ranks[r]->step(feed_of(batches[(i + r) % batches.size()]));
       });
     }

@@ -35,7 +35,7 @@ World world_of(int hosts, int slots) {
     member.pod = "abcdef";
     member.offer.host = "10." + std::to_string(i / 65'536) + "." + std::to_string(i / 256 % 256) + "." +
                         std::to_string(i % 256);
-    member.offer.meeting = 40'000;
+    member.offer.rendezvous = 40'000;
     for (int slot = 0; slot < slots; ++slot)
       member.offer.trainers.push_back(static_cast<std::uint16_t>(41'000 + slot));
     member.first_trainer = i * slots;
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   std::vector<Endpoint> own;
   for (const std::uint16_t port : self.offer.trainers) own.push_back({self.offer.host, port});
   facts.trainers = own;
-  facts.meeting = {self.offer.host, self.offer.meeting};
+  facts.rendezvous = {self.offer.host, self.offer.rendezvous};
   const Program program = {"/usr/bin/python3", {"python3", "-u", "train.py"}, "/usr/bin/python3"};
   const long before = peak_kib();
   const auto start = std::chrono::steady_clock::now();

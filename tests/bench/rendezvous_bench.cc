@@ -132,7 +132,7 @@ class Agent final : public ChannelListener {
   void act(joining::TellWorld& told) {
     if (tally_.hash.empty()) tally_.hash = told.news.hash;
     if (told.news.hash != tally_.hash || told.news.nodes != static_cast<int>(tally_.agents) ||
-        told.news.meeting.port == 0 || tally_.ranks.at(static_cast<std::size_t>(told.news.rank)))
+        told.news.rendezvous.port == 0 || tally_.ranks.at(static_cast<std::size_t>(told.news.rank)))
       std::abort();
     tally_.ranks[static_cast<std::size_t>(told.news.rank)] = true;
     count();

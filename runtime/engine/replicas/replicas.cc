@@ -1,4 +1,4 @@
-// A step is three phases that all threads go through together, with a meeting after each. Thread t computes
+// A step is three phases that all threads go through together, with a barrier after each. Thread t computes
 // replicas t, t + threads, …, in this order, and acts for them as owners.
 //
 // A program is taken apart at its first update operator: what is before is an executor for each replica, the
@@ -133,11 +133,11 @@ struct Slice {
 /// Threads that go through phases together; the caller is thread 0.
 class Team {
  public:
-  explicit Team(std::size_t threads) : errors_(threads), meeting_(static_cast<std::ptrdiff_t>(threads)) {
+  explicit Team(std::size_t threads) : errors_(threads), barrier_(static_cast<std::ptrdiff_t>(threads)) {
     for (std::size_t t = 1; t < threads; ++t) {
       threads_.emplace_back([this, t] {
         for (;;) {
-          meeting_.arrive_and_wait();
+          barrier_.arrive_and_wait();
           if (stopped_) return;
           work(t);
         }
@@ -146,7 +146,7 @@ class Team {
   }
   ~Team() {
     stopped_ = true;
-    meeting_.arrive_and_wait();
+    barrier_.arrive_and_wait();
   }
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -158,7 +158,7 @@ class Team {
     phases_ = phases;
     std::ranges::fill(errors_, nullptr);
     failed_in_ = phases.size();
-    meeting_.arrive_and_wait();
+    barrier_.arrive_and_wait();
     work(0);
     for (const std::exception_ptr& error : errors_) {
       if (error) std::rethrow_exception(error);
@@ -167,7 +167,7 @@ class Team {
 
  private:
   void work(std::size_t thread) noexcept {
-    // A copy: behind the last meeting the caller may have begun the next run.
+    // A copy: behind the last barrier the caller may have begun the next run.
     const std::span<const Phase> phases = phases_;
     for (std::size_t i = 0; i < phases.size(); ++i) {
       if (i <= failed_in_) {
@@ -178,7 +178,7 @@ class Team {
           failed_in_ = i;
         }
       }
-      meeting_.arrive_and_wait();
+      barrier_.arrive_and_wait();
     }
   }
 
@@ -186,7 +186,7 @@ class Team {
   std::vector<std::exception_ptr> errors_;
   std::atomic<std::size_t> failed_in_ = 0;
   bool stopped_ = false;
-  std::barrier<> meeting_;
+  std::barrier<> barrier_;
   std::vector<std::jthread> threads_;
 };
 

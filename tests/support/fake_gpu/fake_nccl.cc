@@ -51,12 +51,12 @@ Value sum_of(Value a, Value b) {
 }
 
 template <class Value>
-void reduce_as(const FakeMeeting& meeting, Value* to, std::size_t from, std::size_t count,
+void reduce_as(const FakeRendezvous& rendezvous, Value* to, std::size_t from, std::size_t count,
                ncclRedOp_t operation) {
   for (std::size_t i = 0; i < count; ++i) {
     bool is_first = true;
     Value value{};
-    for (const auto& [rank, part] : meeting.ranks) {
+    for (const auto& [rank, part] : rendezvous.ranks) {
       const Value next = static_cast<const Value*>(part.input)[from + i];
       if (is_first)
         value = next;
@@ -70,17 +70,17 @@ void reduce_as(const FakeMeeting& meeting, Value* to, std::size_t from, std::siz
         value = sum_of(value, next);
       is_first = false;
     }
-    if (operation == ncclAvg) value = static_cast<Value>(value / static_cast<Value>(meeting.ranks.size()));
+    if (operation == ncclAvg) value = static_cast<Value>(value / static_cast<Value>(rendezvous.ranks.size()));
     to[i] = value;
   }
 }
 
 /// Elements [from, from + count) of all inputs.
-std::vector<char> reduced(const FakeMeeting& meeting, std::size_t from, std::size_t count) {
-  const FakeOperation& any = meeting.ranks.begin()->second;
+std::vector<char> reduced(const FakeRendezvous& rendezvous, std::size_t from, std::size_t count) {
+  const FakeOperation& any = rendezvous.ranks.begin()->second;
   std::vector<char> result(count * bytes_of(any.type));
   const auto as = [&]<class Value>(Value) {
-    reduce_as(meeting, reinterpret_cast<Value*>(result.data()), from, count, any.operation);
+    reduce_as(rendezvous, reinterpret_cast<Value*>(result.data()), from, count, any.operation);
   };
   switch (any.type) {
     case ncclInt8:
@@ -107,20 +107,20 @@ std::vector<char> reduced(const FakeMeeting& meeting, std::size_t from, std::siz
   return result;
 }
 
-void perform(FakeMeeting& meeting) {
-  const FakeOperation& any = meeting.ranks.begin()->second;
+void perform(FakeRendezvous& rendezvous) {
+  const FakeOperation& any = rendezvous.ranks.begin()->second;
   const std::size_t bytes = any.count * bytes_of(any.type);
   std::map<int, std::vector<char>> outputs;  // made before any is written: buffers may be the same in and out
   std::vector<char> all;
   if (any.kind == FakeKind::all_gather) {
-    for (const auto& [rank, part] : meeting.ranks) {
+    for (const auto& [rank, part] : rendezvous.ranks) {
       const char* begin = static_cast<const char*>(part.input);
       all.insert(all.end(), begin, begin + bytes);
     }
   }
-  for (const auto& [rank, part] : meeting.ranks) {
+  for (const auto& [rank, part] : rendezvous.ranks) {
     auto& output = outputs[rank];
-    const char* root = static_cast<const char*>(meeting.ranks.at(any.root).input);
+    const char* root = static_cast<const char*>(rendezvous.ranks.at(any.root).input);
     switch (any.kind) {
       case FakeKind::broadcast:
         output.assign(root, root + bytes);
@@ -129,13 +129,13 @@ void perform(FakeMeeting& meeting) {
         output = all;
         break;
       case FakeKind::reduce_scatter:
-        output = reduced(meeting, static_cast<std::size_t>(rank) * any.count, any.count);
+        output = reduced(rendezvous, static_cast<std::size_t>(rank) * any.count, any.count);
         break;
       default:
-        output = reduced(meeting, 0, any.count);
+        output = reduced(rendezvous, 0, any.count);
     }
   }
-  for (const auto& [rank, part] : meeting.ranks) {
+  for (const auto& [rank, part] : rendezvous.ranks) {
     if (any.kind == FakeKind::reduce && rank != any.root) continue;
     if (!outputs[rank].empty()) std::memcpy(part.output, outputs[rank].data(), outputs[rank].size());
   }
@@ -151,17 +151,17 @@ void meet(const std::shared_ptr<FakeComm>& comm, const FakeOperation& operation)
   FakeWorld& world = *comm->world;
   std::unique_lock lock(world.mutex);
   const std::uint64_t number = comm->collectives++;
-  FakeMeeting& meeting = world.meetings[number];
-  meeting.ranks[comm->rank] = operation;
-  const bool agreed = std::all_of(meeting.ranks.begin(), meeting.ranks.end(),
+  FakeRendezvous& rendezvous = world.rendezvous[number];
+  rendezvous.ranks[comm->rank] = operation;
+  const bool agreed = std::all_of(rendezvous.ranks.begin(), rendezvous.ranks.end(),
                                   [&](const auto& part) { return is_same(part.second, operation); });
-  if (agreed && static_cast<int>(meeting.ranks.size()) == world.size) {
-    perform(meeting);
-    meeting.is_done = true;
+  if (agreed && static_cast<int>(rendezvous.ranks.size()) == world.size) {
+    perform(rendezvous);
+    rendezvous.is_done = true;
     world.changed.notify_all();
   }
-  world.changed.wait(lock, [&] { return meeting.is_done || comm->is_stopped; });
-  if (meeting.is_done && ++meeting.left == world.size) world.meetings.erase(number);
+  world.changed.wait(lock, [&] { return rendezvous.is_done || comm->is_stopped; });
+  if (rendezvous.is_done && ++rendezvous.left == world.size) world.rendezvous.erase(number);
 }
 
 void pass_messages(const std::shared_ptr<FakeComm>& comm, const std::vector<FakeOperation>& operations) {

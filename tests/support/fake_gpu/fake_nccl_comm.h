@@ -31,7 +31,7 @@ struct FakeOperation {
 };
 
 /// Where the ranks come together: their n-th collectives are one, where they are the same.
-struct FakeMeeting {
+struct FakeRendezvous {
   std::map<int, FakeOperation> ranks;
   int left = 0;
   bool is_done = false;
@@ -48,7 +48,7 @@ struct FakeWorld {
   std::mutex mutex;
   std::condition_variable changed;
   int joined = 0;
-  std::map<std::uint64_t, FakeMeeting> meetings;
+  std::map<std::uint64_t, FakeRendezvous> rendezvous;
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<FakeMessage>>> messages;  // by sender and receiver
   std::map<std::string, std::shared_ptr<FakeWorld>> shrunk;                          // by who was left out
 };

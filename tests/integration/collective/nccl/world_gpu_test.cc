@@ -22,13 +22,13 @@ struct Job : WorldJob {
 
   /// On the device of the rank's number.
   Connect on_gpus() const {
-    return [this](const GroupMeeting& meeting) {
+    return [this](const GroupRendezvous& rendezvous) {
       NcclOptions options;
-      options.device = meeting.place.rank;
-      options.meet_within = meeting.meet_within;
-      options.call_within = meeting.call_within;
-      return std::make_unique<NcclCommunicator>(libraries, meeting.place, meeting.store, meeting.prefix,
-                                                options);
+      options.device = rendezvous.place.rank;
+      options.meet_within = rendezvous.meet_within;
+      options.call_within = rendezvous.call_within;
+      return std::make_unique<NcclCommunicator>(libraries, rendezvous.place, rendezvous.store,
+                                                rendezvous.prefix, options);
     };
   }
 };
@@ -94,9 +94,9 @@ TEST_CASE("in two levels a group between GPUs gets its inner groups, else none")
     const auto world = World::join(job.options(rank, 4));
     const auto groups_of = [&](const std::string& name, const CommunicatorOptions& options) {
       std::vector<std::vector<int>> groups;
-      world->make_communicator(name, {}, options, [&](const GroupMeeting& meeting) {
-        groups = meeting.inner_groups;
-        return std::make_unique<Ending>(meeting.place);
+      world->make_communicator(name, {}, options, [&](const GroupRendezvous& rendezvous) {
+        groups = rendezvous.inner_groups;
+        return std::make_unique<Ending>(rendezvous.place);
       });
       return groups;
     };
@@ -113,9 +113,9 @@ TEST_CASE("a rank that has no GPU tells those that wait for it") {
   run_ranks(2, [&](int rank) {
     const auto world = World::join(job.options(rank, 2));
     const Error error = error_of([&] {
-      world->make_communicator("all/GPU", {}, {}, [&](const GroupMeeting& meeting) {
+      world->make_communicator("all/GPU", {}, {}, [&](const GroupRendezvous& rendezvous) {
         if (rank == 1) throw Error(ErrorKind::host, "rank 1 sees no GPU", "check --gpus");
-        return job.on_gpus()(meeting);
+        return job.on_gpus()(rendezvous);
       });
     });
     CHECK(error.kind() == ErrorKind::host);
@@ -127,7 +127,9 @@ TEST_CASE("a rank that has no GPU tells those that wait for it") {
 
 TEST_CASE("a group between GPUs is ended when one of its ranks dies, and no other") {
   const Job job;
-  const Connect connect = [](const GroupMeeting& meeting) { return std::make_unique<Ending>(meeting.place); };
+  const Connect connect = [](const GroupRendezvous& rendezvous) {
+    return std::make_unique<Ending>(rendezvous.place);
+  };
   const ChildProcess child([&](int) {
     const auto world = World::join(job.options(2, 3));
     const auto all = world->make_communicator("all/GPU", {}, {}, connect);

@@ -11,14 +11,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Meeting {
+struct Rendezvous {
   boost::asio::io_context loop{1};
   Host host;
   Caller caller;
 
-  explicit Meeting(const ChannelSettings& server = channel_settings(),
-                   const ChannelSettings& client = channel_settings(),
-                   const std::string& address = "127.0.0.1") {
+  explicit Rendezvous(const ChannelSettings& server = channel_settings(),
+                      const ChannelSettings& client = channel_settings(),
+                      const std::string& address = "127.0.0.1") {
     host.server = serve(loop, listen_at(address), server, {}, host);
     caller.channel = dial(loop, host.server->endpoints()[0], client, caller);
   }
@@ -34,46 +34,46 @@ struct Meeting {
 }  // namespace
 
 TEST_CASE("launchers with one secret talk, in order, both ways") {
-  Meeting meeting;
-  meeting.open();
+  Rendezvous rendezvous;
+  rendezvous.open();
   const std::string large(3'000'000, 'x');
-  meeting.caller.channel->send("one");
-  meeting.caller.channel->send("");
-  meeting.caller.channel->send(large);
-  meeting.until([&] { return meeting.host.messages.size() == 3; });
-  CHECK(meeting.host.messages[0].second == "one");
-  CHECK(meeting.host.messages[1].second == "");
-  CHECK(meeting.host.messages[2].second == large);
-  meeting.host.server->send(meeting.host.opened[0], large + "!");
-  meeting.until([&] { return !meeting.caller.messages.empty(); });
-  CHECK(meeting.caller.messages[0] == large + "!");
-  CHECK(meeting.caller.channel->peer() == to_string(meeting.host.server->endpoints()[0]));
-  CHECK(meeting.caller.channel->own_address().starts_with("127.0.0.1:"));
+  rendezvous.caller.channel->send("one");
+  rendezvous.caller.channel->send("");
+  rendezvous.caller.channel->send(large);
+  rendezvous.until([&] { return rendezvous.host.messages.size() == 3; });
+  CHECK(rendezvous.host.messages[0].second == "one");
+  CHECK(rendezvous.host.messages[1].second == "");
+  CHECK(rendezvous.host.messages[2].second == large);
+  rendezvous.host.server->send(rendezvous.host.opened[0], large + "!");
+  rendezvous.until([&] { return !rendezvous.caller.messages.empty(); });
+  CHECK(rendezvous.caller.messages[0] == large + "!");
+  CHECK(rendezvous.caller.channel->peer() == to_string(rendezvous.host.server->endpoints()[0]));
+  CHECK(rendezvous.caller.channel->own_address().starts_with("127.0.0.1:"));
 }
 
 TEST_CASE("what was sent before a goodbye arrives, and the goodbye is told from a broken connection") {
-  Meeting meeting;
-  meeting.open();
+  Rendezvous rendezvous;
+  rendezvous.open();
   const std::string large(5'000'000, 'x');
-  meeting.caller.channel->send(large);
-  meeting.caller.channel->close();
-  meeting.caller.channel.reset();  // the rest is sent in the background
-  meeting.until([&] { return !meeting.host.closed.empty(); });
-  REQUIRE(meeting.host.messages.size() == 1);
-  CHECK(meeting.host.messages[0].second == large);
-  CHECK(meeting.host.closed[0].second.end == ChannelEnd::goodbye);
-  CHECK_FALSE(meeting.caller.closed);
+  rendezvous.caller.channel->send(large);
+  rendezvous.caller.channel->close();
+  rendezvous.caller.channel.reset();  // the rest is sent in the background
+  rendezvous.until([&] { return !rendezvous.host.closed.empty(); });
+  REQUIRE(rendezvous.host.messages.size() == 1);
+  CHECK(rendezvous.host.messages[0].second == large);
+  CHECK(rendezvous.host.closed[0].second.end == ChannelEnd::goodbye);
+  CHECK_FALSE(rendezvous.caller.closed);
 }
 
 TEST_CASE("a server closes a connection after what it has sent there") {
-  Meeting meeting;
-  meeting.open();
-  meeting.host.server->send(meeting.host.opened[0], "the end");
-  meeting.host.server->close(meeting.host.opened[0]);
-  meeting.until([&] { return meeting.caller.closed.has_value(); });
-  CHECK(meeting.caller.messages == std::vector<std::string>{"the end"});
-  CHECK(meeting.caller.closed->end == ChannelEnd::goodbye);
-  CHECK(meeting.host.closed.empty());
+  Rendezvous rendezvous;
+  rendezvous.open();
+  rendezvous.host.server->send(rendezvous.host.opened[0], "the end");
+  rendezvous.host.server->close(rendezvous.host.opened[0]);
+  rendezvous.until([&] { return rendezvous.caller.closed.has_value(); });
+  CHECK(rendezvous.caller.messages == std::vector<std::string>{"the end"});
+  CHECK(rendezvous.caller.closed->end == ChannelEnd::goodbye);
+  CHECK(rendezvous.host.closed.empty());
 }
 
 TEST_CASE("a channel may be destroyed while it tells something") {
@@ -101,26 +101,26 @@ TEST_CASE("a channel may be destroyed while it tells something") {
 TEST_CASE("with another secret both sides say so, at once, and name their own file") {
   ChannelSettings other = channel_settings("another secret of just 32 bytes!");
   other.secret_source = "/users/you/secret";
-  Meeting meeting(channel_settings(), other);
-  meeting.until([&] { return meeting.caller.closed && !meeting.host.refused.empty(); });
-  CHECK(meeting.caller.closed->end == ChannelEnd::refused);
-  CHECK(meeting.caller.closed->why == to_string(meeting.host.server->endpoints()[0]) +
-                                          " has another secret than this host (/users/you/secret)");
-  CHECK(meeting.caller.closed->hint.find("--secret-file") != std::string::npos);
-  CHECK(meeting.host.refused[0].why.find(" has another secret than this host (/users/me/secret)") !=
+  Rendezvous rendezvous(channel_settings(), other);
+  rendezvous.until([&] { return rendezvous.caller.closed && !rendezvous.host.refused.empty(); });
+  CHECK(rendezvous.caller.closed->end == ChannelEnd::refused);
+  CHECK(rendezvous.caller.closed->why == to_string(rendezvous.host.server->endpoints()[0]) +
+                                             " has another secret than this host (/users/you/secret)");
+  CHECK(rendezvous.caller.closed->hint.find("--secret-file") != std::string::npos);
+  CHECK(rendezvous.host.refused[0].why.find(" has another secret than this host (/users/me/secret)") !=
         std::string::npos);
-  CHECK(meeting.host.opened.empty());
+  CHECK(rendezvous.host.opened.empty());
 }
 
 TEST_CASE("another version and --insecure on one side are refused in words") {
   ChannelSettings insecure = channel_settings();
   insecure.secret.reset();
-  Meeting meeting(insecure);
-  meeting.until([&] { return meeting.caller.closed && !meeting.host.refused.empty(); });
-  CHECK(meeting.caller.closed->end == ChannelEnd::refused);
-  CHECK(meeting.caller.closed->why.find("runs with --insecure") != std::string::npos);
-  CHECK(meeting.host.refused[0].why.find("runs without --insecure") != std::string::npos);
-  Meeting both(insecure, insecure);
+  Rendezvous rendezvous(insecure);
+  rendezvous.until([&] { return rendezvous.caller.closed && !rendezvous.host.refused.empty(); });
+  CHECK(rendezvous.caller.closed->end == ChannelEnd::refused);
+  CHECK(rendezvous.caller.closed->why.find("runs with --insecure") != std::string::npos);
+  CHECK(rendezvous.host.refused[0].why.find("runs without --insecure") != std::string::npos);
+  Rendezvous both(insecure, insecure);
   both.open();
 }
 
@@ -172,50 +172,50 @@ TEST_CASE("names are looked up, and of several addresses the one that answers is
 
 TEST_CASE("IPv6 works as IPv4 does") {
   if (!listen_at("::1")) return;  // a kernel without it
-  Meeting meeting(channel_settings(), channel_settings(), "::1");
-  meeting.open();
-  CHECK(meeting.caller.channel->peer().starts_with("[::1]:"));
+  Rendezvous rendezvous(channel_settings(), channel_settings(), "::1");
+  rendezvous.open();
+  CHECK(rendezvous.caller.channel->peer().starts_with("[::1]:"));
 }
 
 TEST_CASE("a side that takes no messages is given up, and holds no more memory than that") {
   ChannelSettings small = channel_settings();
   small.most_unsent_bytes = 1'000'000;
-  Meeting meeting(channel_settings(), small);
-  meeting.open();
+  Rendezvous rendezvous(channel_settings(), small);
+  rendezvous.open();
   const std::string message(100'000, 'x');
   // Within one turn of the loop nobody reads.
-  for (int i = 0; i < 11; ++i) meeting.caller.channel->send(message);
-  meeting.until([&] { return meeting.caller.closed.has_value(); });
-  CHECK(meeting.caller.closed->end == ChannelEnd::broken);
-  CHECK(meeting.caller.closed->why.find(" does not accept messages: 1") != std::string::npos);
+  for (int i = 0; i < 11; ++i) rendezvous.caller.channel->send(message);
+  rendezvous.until([&] { return rendezvous.caller.closed.has_value(); });
+  CHECK(rendezvous.caller.closed->end == ChannelEnd::broken);
+  CHECK(rendezvous.caller.closed->why.find(" does not accept messages: 1") != std::string::npos);
 }
 
 TEST_CASE("a message that is longer than allowed breaks the connection") {
   ChannelSettings small = channel_settings();
   small.most_message_bytes = 1000;
-  Meeting meeting(small);
-  meeting.open();
-  meeting.caller.channel->send(std::string(1001, 'x'));
-  meeting.until([&] { return !meeting.host.closed.empty() && meeting.caller.closed.has_value(); });
-  CHECK(meeting.host.closed[0].second.end == ChannelEnd::broken);
-  CHECK(meeting.host.closed[0].second.why.find("a message of 1001 bytes") != std::string::npos);
+  Rendezvous rendezvous(small);
+  rendezvous.open();
+  rendezvous.caller.channel->send(std::string(1001, 'x'));
+  rendezvous.until([&] { return !rendezvous.host.closed.empty() && rendezvous.caller.closed.has_value(); });
+  CHECK(rendezvous.host.closed[0].second.end == ChannelEnd::broken);
+  CHECK(rendezvous.host.closed[0].second.why.find("a message of 1001 bytes") != std::string::npos);
 }
 
 TEST_CASE("with TLS launchers talk as they do without, and nobody reads along") {
   ChannelSettings tls = channel_settings();
   tls.tls = TlsIdentity::make(tls.secret);
-  Meeting meeting(tls, tls);
-  meeting.open();
+  Rendezvous rendezvous(tls, tls);
+  rendezvous.open();
   const std::string large(1'000'000, 'x');
-  meeting.caller.channel->send("one");
-  meeting.caller.channel->send(large);
-  meeting.until([&] { return meeting.host.messages.size() == 2; });
-  CHECK(meeting.host.messages[1].second == large);
-  meeting.host.server->send(meeting.host.opened[0], large);
-  meeting.host.server->close(meeting.host.opened[0]);
-  meeting.until([&] { return meeting.caller.closed.has_value(); });
-  CHECK(meeting.caller.messages == std::vector<std::string>{large});
-  CHECK(meeting.caller.closed->end == ChannelEnd::goodbye);
+  rendezvous.caller.channel->send("one");
+  rendezvous.caller.channel->send(large);
+  rendezvous.until([&] { return rendezvous.host.messages.size() == 2; });
+  CHECK(rendezvous.host.messages[1].second == large);
+  rendezvous.host.server->send(rendezvous.host.opened[0], large);
+  rendezvous.host.server->close(rendezvous.host.opened[0]);
+  rendezvous.until([&] { return rendezvous.caller.closed.has_value(); });
+  CHECK(rendezvous.caller.messages == std::vector<std::string>{large});
+  CHECK(rendezvous.caller.closed->end == ChannelEnd::goodbye);
 }
 
 TEST_CASE("what goes to many is sent without a copy, with TLS and without") {
@@ -223,14 +223,14 @@ TEST_CASE("what goes to many is sent without a copy, with TLS and without") {
   ChannelSettings tls = channel_settings();
   tls.tls = TlsIdentity::make(tls.secret);
   for (const ChannelSettings& settings : {channel_settings(), tls}) {
-    Meeting meeting(settings, settings);
-    meeting.open();
-    const ConnectionId caller = meeting.host.opened[0];
-    meeting.host.server->send(caller, "before");
-    meeting.host.server->send(caller, list);
-    meeting.host.server->send(caller, "after");
-    meeting.until([&] { return meeting.caller.messages.size() == 3; });
-    CHECK(meeting.caller.messages == std::vector<std::string>{"before", *list, "after"});
+    Rendezvous rendezvous(settings, settings);
+    rendezvous.open();
+    const ConnectionId caller = rendezvous.host.opened[0];
+    rendezvous.host.server->send(caller, "before");
+    rendezvous.host.server->send(caller, list);
+    rendezvous.host.server->send(caller, "after");
+    rendezvous.until([&] { return rendezvous.caller.messages.size() == 3; });
+    CHECK(rendezvous.caller.messages == std::vector<std::string>{"before", *list, "after"});
   }
 }
 
@@ -238,11 +238,11 @@ TEST_CASE("TLS on one side only, or with another secret, is refused in words on 
   ChannelSettings tls = channel_settings(), other = channel_settings("another secret of just 32 bytes!");
   tls.tls = TlsIdentity::make(tls.secret);
   other.tls = TlsIdentity::make(other.secret);
-  Meeting one(tls, channel_settings());
+  Rendezvous one(tls, channel_settings());
   one.until([&] { return one.caller.closed && !one.host.refused.empty(); });
   CHECK(one.caller.closed->why.find("runs with --tls, and this host without it") != std::string::npos);
   CHECK(one.host.refused[0].why.find("runs without --tls, and this host with it") != std::string::npos);
-  Meeting two(tls, other);
+  Rendezvous two(tls, other);
   two.until([&] { return two.caller.closed && !two.host.refused.empty(); });
   CHECK(two.caller.closed->why.find("has another secret than this host") != std::string::npos);
   CHECK(two.host.refused[0].why.find("has another secret than this host") != std::string::npos);

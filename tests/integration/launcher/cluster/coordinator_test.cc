@@ -44,12 +44,12 @@ struct Agent final : MembershipListener {
     config.job_id = "job";
     config.host = self.offer.host;
     config.host_chosen = true;
-    config.meeting.kind = Meeting::Kind::master;
-    config.meeting.master = coordinator;
-    config.meeting.may_coordinate = false;
-    config.meeting.secret = kSecret;
-    config.meeting.nodes = {2, 2, 1};
-    config.meeting.join_timeout = 20s;
+    config.rendezvous.kind = Rendezvous::Kind::master;
+    config.rendezvous.master = coordinator;
+    config.rendezvous.may_coordinate = false;
+    config.rendezvous.secret = kSecret;
+    config.rendezvous.nodes = {2, 2, 1};
+    config.rendezvous.join_timeout = 20s;
     membership = join_job(loop, config, {}, self, *this);
   }
   void on_news(NewsLevel, const std::string&) override {}

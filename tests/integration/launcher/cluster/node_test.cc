@@ -87,12 +87,12 @@ struct Job {
     config.job_id = "job";
     config.host = "127.0.0." + std::to_string(number);
     config.host_chosen = true;
-    config.meeting.kind = Meeting::Kind::master;
-    config.meeting.master = master;
-    config.meeting.nodes = count;
-    config.meeting.elastic = count.least < count.most;
-    config.meeting.join_timeout = 20s;
-    config.meeting.elastic_timeout = 20s;
+    config.rendezvous.kind = Rendezvous::Kind::master;
+    config.rendezvous.master = master;
+    config.rendezvous.nodes = count;
+    config.rendezvous.elastic = count.least < count.most;
+    config.rendezvous.join_timeout = 20s;
+    config.rendezvous.elastic_timeout = 20s;
     return config;
   }
   TestNode& add(const JobConfig& config) { return nodes.emplace_back(loop, config, environ); }
@@ -165,7 +165,7 @@ TEST_CASE("with another secret the newcomer ends, and both sides say why") {
 TEST_CASE("a secret that is not safe keeps a launcher from joining") {
   Job job;
   JobConfig config = job.config(1, {2, 2, 1});
-  config.meeting.secret_file = job.home.write("open", "0123456789abcdefghijklmnopqrstuv");
+  config.rendezvous.secret_file = job.home.write("open", "0123456789abcdefghijklmnopqrstuv");
   CHECK_THROWS_AS(job.add(config), Error);
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("a master whose name is not known is waited for, and named when the ti
   Job job;
   job.master = {"no-such-host.invalid", 7777};
   JobConfig config = job.config(1, {2, 2, 1});
-  config.meeting.join_timeout = 0ms;
+  config.rendezvous.join_timeout = 0ms;
   TestNode& node = job.add(config);
   job.until([&] { return node.end.has_value(); });
   CHECK(node.end->exit_status == 125);

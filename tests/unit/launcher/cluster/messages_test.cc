@@ -76,7 +76,7 @@ std::vector<Message> one_of_each() {
   WorldNews news;
   news.epoch = 4;
   news.rank = 2;
-  news.meeting = h2;
+  news.rendezvous = h2;
   news.update = true;
   all.emplace_back(news);
   all.emplace_back(list);
@@ -208,7 +208,7 @@ TEST_CASE("a member takes about a hundred bytes of a list, and the news of a wor
   CHECK(encode(WorldList{std::make_shared<World>(world), kNode, {}}).size() < 120'000);
   WorldNews news;
   news.run = kRun;
-  news.meeting = {"10.10.10.10", 77};
+  news.rendezvous = {"10.10.10.10", 77};
   news.hash = world.hash();
   CHECK(encode(news).size() < 200);
 }

@@ -36,7 +36,7 @@ TEST_CASE("in a batch script the hosts are those of the allocation") {
   const JobConfig config = configured(batch());
   CHECK(config.host_list.slurm);
   CHECK(config.host_list.given());
-  CHECK(config.meeting.kind == Meeting::Kind::none);
+  CHECK(config.rendezvous.kind == Rendezvous::Kind::none);
   using Entries = std::vector<std::pair<std::string, std::string>>;
   CHECK(config.signal_map == Entries{{"USR1", "drain"}, {"TERM", "drain"}});
   CHECK(configured(batch(), {{"signal_map", "SIGUSR1=forward"}}).signal_map ==
@@ -49,24 +49,24 @@ TEST_CASE("in a batch script the hosts are those of the allocation") {
 TEST_CASE("launchers of a step meet at its first host") {
   const JobConfig config = configured(step());
   CHECK_FALSE(config.host_list.given());
-  CHECK(config.meeting.kind == Meeting::Kind::master);
-  CHECK(config.meeting.master.host == "n1");
-  CHECK(config.meeting.nodes == NodeCount{2, 2, 1});
-  CHECK(config.meeting.node_rank == 1);
-  CHECK(config.meeting.node_name == "n2");
+  CHECK(config.rendezvous.kind == Rendezvous::Kind::master);
+  CHECK(config.rendezvous.master.host == "n1");
+  CHECK(config.rendezvous.nodes == NodeCount{2, 2, 1});
+  CHECK(config.rendezvous.node_rank == 1);
+  CHECK(config.rendezvous.node_name == "n2");
 }
 
 TEST_CASE("flags win over Slurm") {
   CHECK_FALSE(configured(batch(), {{"nnodes", "1"}}).host_list.given());
-  CHECK(configured(batch(), {{"nnodes", "1"}}).meeting.kind == Meeting::Kind::none);
+  CHECK(configured(batch(), {{"nnodes", "1"}}).rendezvous.kind == Rendezvous::Kind::none);
   const JobConfig met = configured(step(), {{"master", "elsewhere:1000"}, {"nnodes", "3"}, {"rank", "2"}});
-  CHECK(met.meeting.master == Endpoint{"elsewhere", 1000});
-  CHECK(met.meeting.node_rank == 2);
-  CHECK(configured(step(), {{"rank", "0"}}).meeting.node_rank == 0);
+  CHECK(met.rendezvous.master == Endpoint{"elsewhere", 1000});
+  CHECK(met.rendezvous.node_rank == 2);
+  CHECK(configured(step(), {{"rank", "0"}}).rendezvous.node_rank == 0);
   const JobConfig listed = configured(batch(), {{"hosts", "a,b"}});
   CHECK_FALSE(listed.host_list.slurm);
   CHECK(listed.host_list.given());
-  CHECK(configured(batch(), {{"nnodes", "1:2"}}).meeting.elastic);
+  CHECK(configured(batch(), {{"nnodes", "1:2"}}).rendezvous.elastic);
 }
 
 TEST_CASE("more hosts than the allocation has are refused") {
@@ -83,7 +83,7 @@ TEST_CASE("a trainer in an allocation that calls fleetrun starts a job of its ow
   Environ environ = step();
   environ.set("FLEETRUN_RANK", "1");
   const JobConfig config = configured(environ);
-  CHECK(config.meeting.kind == Meeting::Kind::none);
+  CHECK(config.rendezvous.kind == Rendezvous::Kind::none);
   CHECK_FALSE(config.host_list.given());
 }
 
@@ -93,8 +93,8 @@ TEST_CASE("a pod's environment is understood, and said") {
                            {"VC_WORKER_HOSTS", "job-worker-0.job,job-worker-1.job"},
                            {"HOSTNAME", "job-worker-1"}};
   const JobConfig config = configured(environ);
-  CHECK(config.meeting.kind == Meeting::Kind::master);
-  CHECK(config.meeting.node_rank == 2);
+  CHECK(config.rendezvous.kind == Rendezvous::Kind::master);
+  CHECK(config.rendezvous.node_rank == 2);
   CHECK(config.mode == Mode::ps);
   CHECK(config.server_num == 0);
   CHECK(config.trainer_num == 1);
@@ -102,20 +102,20 @@ TEST_CASE("a pod's environment is understood, and said") {
   CHECK(config.notes.front() ==
         "a pod of Volcano (VC_TASK_INDEX, HOSTNAME, VC_PS_HOSTS, VC_WORKER_HOSTS): 3 hosts, which meet at "
         "job-ps-0.job:6768");
-  CHECK(configured(environ, {{"nnodes", "1"}}).meeting.kind == Meeting::Kind::none);
+  CHECK(configured(environ, {{"nnodes", "1"}}).rendezvous.kind == Rendezvous::Kind::none);
 }
 
 TEST_CASE("a pod among others is known by its name") {
   const std::map<std::string, std::string, std::less<>> among = {{"master", "h:1000"}, {"nnodes", "2"}};
   CHECK(configured({{"KUBERNETES_SERVICE_HOST", "10.96.0.1"}, {"HOSTNAME", "train-1"}}, among)
-            .meeting.node_name == "train-1");
-  CHECK(configured({{"HOSTNAME", "train-1"}}, among).meeting.node_name.empty());
+            .rendezvous.node_name == "train-1");
+  CHECK(configured({{"HOSTNAME", "train-1"}}, among).rendezvous.node_name.empty());
 }
 
 TEST_CASE("an outer torchrun's variables alone leave a launch on this host") {
   const Environ environ = {
       {"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "29500"}};
-  CHECK(configured(environ).meeting.kind == Meeting::Kind::none);
+  CHECK(configured(environ).rendezvous.kind == Rendezvous::Kind::none);
 }
 
 }  // namespace fleetrun::launcher

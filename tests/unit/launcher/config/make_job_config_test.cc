@@ -55,7 +55,7 @@ TEST_CASE("the login of an etcd is not listed") {
   const JobConfig config =
       make_job_config(options({{"nnodes", "2"}, {"master", "etcd://root:hidden@h"}}), {});
   CHECK(listed(config, "master") == "etcd://h");
-  CHECK(config.meeting.etcd == "root:hidden@h");
+  CHECK(config.rendezvous.etcd == "root:hidden@h");
 }
 
 TEST_CASE("with nothing but a script it is a collective job with Paddle's defaults") {
@@ -123,43 +123,45 @@ TEST_CASE("errors are of the kind of where the value came from, and name it as t
 }
 
 TEST_CASE("where hosts meet, and how many") {
-  const auto meeting = [](const Options& given, const Environ& environ = {}) {
-    return make_job_config(given, environ).meeting;
+  const auto rendezvous = [](const Options& given, const Environ& environ = {}) {
+    return make_job_config(given, environ).rendezvous;
   };
-  using Kind = Meeting::Kind;
-  CHECK(meeting(options({})).kind == Kind::none);
-  CHECK(meeting(options({{"nnodes", "1"}, {"rank", "0"}, {"master", "http://10.0.0.1:8000"}})).kind ==
+  using Kind = Rendezvous::Kind;
+  CHECK(rendezvous(options({})).kind == Kind::none);
+  CHECK(rendezvous(options({{"nnodes", "1"}, {"rank", "0"}, {"master", "http://10.0.0.1:8000"}})).kind ==
         Kind::none);
 
-  const Meeting two = meeting(options({{"nnodes", "2"}, {"master", "http://10.0.0.1:8000"}, {"rank", "1"}}));
+  const Rendezvous two =
+      rendezvous(options({{"nnodes", "2"}, {"master", "http://10.0.0.1:8000"}, {"rank", "1"}}));
   CHECK(two.kind == Kind::master);
   CHECK(two.master == Endpoint{"10.0.0.1", 8000});
   CHECK(two.nodes == NodeCount{2, 2, 1});
   CHECK(two.node_rank == 1);
   CHECK(!two.elastic);
-  const Meeting range = meeting(options({{"nnodes", "2:16:2"}, {"master", "etcd://h:2379"}}));
+  const Rendezvous range = rendezvous(options({{"nnodes", "2:16:2"}, {"master", "etcd://h:2379"}}));
   CHECK(range.kind == Kind::etcd);
   CHECK(range.etcd == "h:2379");
   CHECK(range.nodes == NodeCount{2, 16, 2});
   CHECK(range.elastic);
 
-  const Meeting c10d =
-      meeting(options({{"nnodes", "2"}, {"rdzv_backend", "c10d"}, {"rdzv_endpoint", "[::1]:29500"}}));
+  const Rendezvous c10d =
+      rendezvous(options({{"nnodes", "2"}, {"rdzv_backend", "c10d"}, {"rdzv_endpoint", "[::1]:29500"}}));
   CHECK(c10d.master == Endpoint{"::1", 29500});
-  CHECK(meeting(options({{"nnodes", "2"}, {"rdzv_endpoint", "host-1"}})).master == Endpoint{"host-1", 29400});
-  const Meeting fixed =
-      meeting(options({{"nnodes", "2"}, {"master_addr", "10.0.0.1"}, {"master_port", "1234"}}));
+  CHECK(rendezvous(options({{"nnodes", "2"}, {"rdzv_endpoint", "host-1"}})).master ==
+        Endpoint{"host-1", 29400});
+  const Rendezvous fixed =
+      rendezvous(options({{"nnodes", "2"}, {"master_addr", "10.0.0.1"}, {"master_port", "1234"}}));
   CHECK(fixed.master_by_torchrun);
   CHECK(fixed.master == Endpoint{"10.0.0.1", 1235});
 
-  const Meeting ips = meeting(options({{"ips", "10.0.0.1,10.0.0.2"}}));
+  const Rendezvous ips = rendezvous(options({{"ips", "10.0.0.1,10.0.0.2"}}));
   CHECK(ips.master == Endpoint{"10.0.0.1", 6768});
   CHECK(ips.nodes == NodeCount{2, 2, 1});
-  const Meeting inherited =
-      meeting(options({}), {{"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.2:1,10.0.0.2:2"}});
+  const Rendezvous inherited =
+      rendezvous(options({}), {{"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.2:1,10.0.0.2:2"}});
   CHECK(inherited.master == Endpoint{"10.0.0.1", 1});
   CHECK(inherited.nodes == NodeCount{2, 2, 1});
-  CHECK(meeting(options({}), {{"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.1:2"}}).kind == Kind::none);
+  CHECK(rendezvous(options({}), {{"PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:1,10.0.0.1:2"}}).kind == Kind::none);
 }
 
 TEST_CASE("what does not fit about hosts is refused by name") {

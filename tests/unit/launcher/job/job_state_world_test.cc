@@ -83,7 +83,7 @@ TEST_CASE("in a world: a failure is reported when it is seen and when it is expl
   CHECK(words(state.on(Exited{0, kTerminated})) == Words{"explain 1"});
   CHECK(words(state.on(explained(1))) == Words{"report failure 1", "sweep all"});
   CHECK(words(state.on(Swept{})).empty());
-  CHECK(state.phase() == Phase::meeting);
+  CHECK(state.phase() == Phase::rendezvous);
 
   SUBCASE("for another world") {
     CHECK(words(state.on(WorldEnds{"trainer 1 failed"})) == Words{"report drained"});

@@ -23,7 +23,7 @@ Member member(const char* name, std::vector<std::uint16_t> trainers, int first_t
   made.offer.host = std::string("10.0.0.") + name[1];
   made.offer.trainers = std::move(trainers);
   made.offer.servers = std::move(servers);
-  made.offer.meeting = 9000;
+  made.offer.rendezvous = 9000;
   made.first_trainer = first_trainer;
   made.first_server = first_server;
   return made;
@@ -51,7 +51,7 @@ HostFacts facts_of(const World& world, std::size_t node_rank) {
   for (const std::uint16_t port : offer.servers) servers.push_back({offer.host, port});
   facts.trainers = trainers;
   facts.servers = servers;
-  facts.meeting = {offer.host, offer.meeting};
+  facts.rendezvous = {offer.host, offer.rendezvous};
   facts.world = world;
   facts.node_rank = node_rank;
   return facts;
@@ -117,7 +117,7 @@ TEST_CASE("servers on one host and trainers on others") {
   world.epoch = 1;
   world.run = std::string(32, 'b');
   world.members = {member("h1", {8001}, 0), member("h2", {}, 1, {7001, 7002}, 0), member("h3", {8001}, 1)};
-  CHECK(world.meeting() == Endpoint{"10.0.0.2", 9000});  // server 0 serves Gloo's store
+  CHECK(world.rendezvous() == Endpoint{"10.0.0.2", 9000});  // server 0 serves Gloo's store
 
   const Plan servers = plan_of(world, 1, Mode::ps);
   REQUIRE(servers.processes.size() == 2);

@@ -69,7 +69,7 @@ TEST_CASE("descriptors have numbers of their own, which the environment names") 
     return plan.processes[0].descriptors;
   };
   CHECK(descriptors() == std::vector<NamedDescriptor>{{"FLEETRUN_HEARTBEAT_FD", 8}});
-  config.meeting.kind = Meeting::Kind::master;
+  config.rendezvous.kind = Rendezvous::Kind::master;
   CHECK(descriptors() ==
         std::vector<NamedDescriptor>{{"FLEETRUN_WORLD_FD", 9}, {"FLEETRUN_HEARTBEAT_FD", 10}});
 }

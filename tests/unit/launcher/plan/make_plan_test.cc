@@ -25,7 +25,7 @@ HostFacts facts(int servers, int trainers) {
   result.working_directory = "/jobs";
   result.servers = endpoints(servers, 7000);
   result.trainers = endpoints(trainers, 8000);
-  result.meeting = {"127.0.0.1", 9000};
+  result.rendezvous = {"127.0.0.1", 9000};
   result.base_path = "/usr/bin";
   return result;
 }

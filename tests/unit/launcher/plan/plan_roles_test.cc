@@ -45,7 +45,7 @@ struct Wish {
     result.servers = endpoints(servers_of(config));
     const auto trainers = config.mode == Mode::ps ? config.trainer_num : config.nproc_per_node;
     result.trainers = endpoints(trainers.value_or(0));
-    result.meeting = {"127.0.0.1", 9000};
+    result.rendezvous = {"127.0.0.1", 9000};
     for (const JobFileRole& role : config.file->roles) {
       if (has_endpoints(role)) result.endpoints[role.name] = endpoints(count_of(role));
     }

@@ -133,14 +133,14 @@ TEST_CASE("an order becomes the configuration of a node that joins and does not 
   CHECK(config.script_args == std::vector<std::string>{"--lr", "0.1"});
   CHECK(config.log_dir == "log/h4");
   CHECK(config.host == "10.0.0.7");
-  CHECK(config.meeting.kind == Meeting::Kind::master);
-  CHECK(config.meeting.master == Endpoint{"fe80::1", 1234});
-  CHECK(!config.meeting.may_coordinate);
-  CHECK(config.meeting.secret == order.secret);
-  CHECK(config.meeting.node_rank == 3);
-  CHECK(config.meeting.node_name == "h4");
-  CHECK(config.meeting.nodes == NodeCount{2, 16, 2});
-  CHECK(config.meeting.elastic);
+  CHECK(config.rendezvous.kind == Rendezvous::Kind::master);
+  CHECK(config.rendezvous.master == Endpoint{"fe80::1", 1234});
+  CHECK(!config.rendezvous.may_coordinate);
+  CHECK(config.rendezvous.secret == order.secret);
+  CHECK(config.rendezvous.node_rank == 3);
+  CHECK(config.rendezvous.node_name == "h4");
+  CHECK(config.rendezvous.nodes == NodeCount{2, 16, 2});
+  CHECK(config.rendezvous.elastic);
 }
 
 TEST_CASE("in a collective job the order's trainers and devices are the host's") {

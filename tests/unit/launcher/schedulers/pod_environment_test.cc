@@ -101,7 +101,7 @@ TEST_CASE("an elastic PaddleJob meets in its etcd") {
                            {"POD_IP", "10.0.0.4"}};
   const auto pod = pod_environment(environ, std::nullopt);
   REQUIRE(pod);
-  CHECK(pod->kind == Meeting::Kind::etcd);
+  CHECK(pod->kind == Rendezvous::Kind::etcd);
   CHECK(pod->etcd == "etcd:2379");
   CHECK(pod->job_id == "ns-job");
   CHECK(pod->nodes == NodeCount{2, 4, 1});

@@ -106,11 +106,11 @@ TEST_CASE("launchers that srun started, one per host, are nodes") {
   REQUIRE(allocation);
   CHECK(allocation->step == SlurmStep{3, 1});
   CHECK(slurm_part(*allocation) == SlurmPart::node);
-  const std::uint16_t port = slurm_meeting_port(*allocation);
+  const std::uint16_t port = slurm_rendezvous_port(*allocation);
   CHECK(port >= 20'000);
   CHECK(port < 30'000);
-  CHECK(port == slurm_meeting_port(*slurm_allocation(with(step(), "SLURM_NODEID", "0"))));
-  CHECK(port != slurm_meeting_port(*slurm_allocation(with(step(), "SLURM_STEP_ID", "4"))));
+  CHECK(port == slurm_rendezvous_port(*slurm_allocation(with(step(), "SLURM_NODEID", "0"))));
+  CHECK(port != slurm_rendezvous_port(*slurm_allocation(with(step(), "SLURM_STEP_ID", "4"))));
 }
 
 TEST_CASE("a step of one host is alone, whatever the allocation has") {

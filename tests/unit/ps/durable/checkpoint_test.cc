@@ -22,7 +22,7 @@ TEST_CASE(
   state.server = 123;
   state.histories[{0, 77}] = PushHistory::restore(5, {7, 9});
   state.histories[{3, 78}] = PushHistory::restore(0, {});
-  state.meeting = {std::byte{1}, std::byte{2}};
+  state.barrier_service = {std::byte{1}, std::byte{2}};
   const std::vector<std::byte> bytes = to_bytes(state);
   const KeptState read = parse_kept_state(bytes);
   CHECK(read.first_segment == 9);
@@ -30,8 +30,8 @@ TEST_CASE(
   REQUIRE(read.histories.size() == 2);
   CHECK(read.histories.at({0, 77}).prefix() == 5);
   CHECK(read.histories.at({0, 77}).beyond() == std::vector<std::uint64_t>{7, 9});
-  CHECK(read.meeting == state.meeting);
-  for (std::size_t size = 0; size + state.meeting.size() < bytes.size(); ++size)
+  CHECK(read.barrier_service == state.barrier_service);
+  for (std::size_t size = 0; size + state.barrier_service.size() < bytes.size(); ++size)
     CHECK_THROWS_AS(parse_kept_state({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}),
                     Error);
 }

@@ -49,14 +49,14 @@ struct End {
 
 using Middle = std::function<std::string(std::string bytes, bool to_server)>;
 
-struct Meeting {
+struct Exchange {
   End client, server;
 
-  Meeting(HandshakeSettings client_settings, HandshakeSettings server_settings)
+  Exchange(HandshakeSettings client_settings, HandshakeSettings server_settings)
       : client(std::move(client_settings)), server(std::move(server_settings)) {}
 
   /// Until nobody says anything any more. Who failed says its last words, and hears nothing more.
-  Meeting& run(std::size_t piece = 1000, const Middle& middle = nullptr) {
+  Exchange& run(std::size_t piece = 1000, const Middle& middle = nullptr) {
     for (int rounds = 0; rounds < 10; ++rounds) {
       std::string to_server = client.handshake.output();
       if (middle) to_server = middle(std::move(to_server), true);
@@ -71,14 +71,14 @@ struct Meeting {
   bool neither_finished() const { return !client.handshake.finished() && !server.handshake.finished(); }
 };
 
-Meeting meet(const std::function<void(HandshakeSettings&)>& change_client,
-             const std::function<void(HandshakeSettings&)>& change_server = nullptr) {
+Exchange meet(const std::function<void(HandshakeSettings&)>& change_client,
+              const std::function<void(HandshakeSettings&)>& change_server = nullptr) {
   HandshakeSettings client = settings(Side::client), server = settings(Side::server);
   if (change_client) change_client(client);
   if (change_server) change_server(server);
-  Meeting meeting(std::move(client), std::move(server));
-  meeting.run();
-  return meeting;
+  Exchange exchange(std::move(client), std::move(server));
+  exchange.run();
+  return exchange;
 }
 
 }  // namespace
@@ -86,10 +86,10 @@ Meeting meet(const std::function<void(HandshakeSettings&)>& change_client,
 TEST_CASE("two ends with one secret agree on keys that nobody else has, however the bytes are cut") {
   std::optional<SessionKeys> before;
   for (const std::size_t piece : {1, 2, 3, 7, 50, 1000}) {
-    Meeting meeting(settings(Side::client), settings(Side::server));
-    meeting.run(piece);
-    REQUIRE(meeting.both_finished());
-    const SessionKeys client = meeting.client.handshake.keys(), server = meeting.server.handshake.keys();
+    Exchange exchange(settings(Side::client), settings(Side::server));
+    exchange.run(piece);
+    REQUIRE(exchange.both_finished());
+    const SessionKeys client = exchange.client.handshake.keys(), server = exchange.server.handshake.keys();
     CHECK(client.to_peer == server.from_peer);
     CHECK(client.from_peer == server.to_peer);
     CHECK(client.to_peer != client.from_peer);
@@ -99,53 +99,53 @@ TEST_CASE("two ends with one secret agree on keys that nobody else has, however 
 }
 
 TEST_CASE("the secret, and what is derived from it, is not in what is sent") {
-  Meeting meeting(settings(Side::client), settings(Side::server));
+  Exchange exchange(settings(Side::client), settings(Side::server));
   std::string wire;
-  meeting.run(1000, [&](std::string bytes, bool) {
+  exchange.run(1000, [&](std::string bytes, bool) {
     wire += bytes;
     return bytes;
   });
-  REQUIRE(meeting.both_finished());
+  REQUIRE(exchange.both_finished());
   CHECK(wire.find("0123456789abcdef") == std::string::npos);
-  const Digest key = meeting.client.handshake.keys().to_peer;
+  const Digest key = exchange.client.handshake.keys().to_peer;
   CHECK(wire.find(std::string(reinterpret_cast<const char*>(key.data()), 8)) == std::string::npos);
 }
 
 TEST_CASE("what follows the handshake at once is left to the frames") {
-  Meeting meeting(settings(Side::client), settings(Side::server));
-  meeting.run(1000, [&](std::string bytes, bool to_server) {
+  Exchange exchange(settings(Side::client), settings(Side::server));
+  exchange.run(1000, [&](std::string bytes, bool to_server) {
     // With the client's proof: its last bytes.
-    return to_server && meeting.client.handshake.finished() && !bytes.empty() ? bytes + "frames" : bytes;
+    return to_server && exchange.client.handshake.finished() && !bytes.empty() ? bytes + "frames" : bytes;
   });
-  CHECK(meeting.both_finished());
-  CHECK(meeting.server.frames == "frames");
+  CHECK(exchange.both_finished());
+  CHECK(exchange.server.frames == "frames");
 }
 
 TEST_CASE("with different secrets both sides say so, and name their own file") {
-  const Meeting meeting = meet([](HandshakeSettings& client) { client.secret = Secret::random(); });
-  CHECK(meeting.neither_finished());
+  const Exchange exchange = meet([](HandshakeSettings& client) { client.secret = Secret::random(); });
+  CHECK(exchange.neither_finished());
   CHECK(
-      meeting.client.failure ==
+      exchange.client.failure ==
       "10.0.0.1:7777 has another secret than this host (/users/c/secret) | copy the same file to every host "
       "(with "
       "mode 0600), and name it with --secret-file where it is not /users/c/secret");
   CHECK(
-      meeting.server.failure ==
+      exchange.server.failure ==
       "10.0.0.2:4711 has another secret than this host (/users/s/secret) | copy the same file to every host "
       "(with "
       "mode 0600), and name it with --secret-file where it is not /users/s/secret");
-  CHECK(meeting.client.config);
-  CHECK(meeting.server.config);
+  CHECK(exchange.client.config);
+  CHECK(exchange.server.config);
 }
 
 TEST_CASE("--insecure on one side only is refused on both") {
-  const Meeting meeting = meet([](HandshakeSettings& client) { client.secret.reset(); });
-  CHECK(meeting.neither_finished());
-  CHECK(meeting.client.failure ==
+  const Exchange exchange = meet([](HandshakeSettings& client) { client.secret.reset(); });
+  CHECK(exchange.neither_finished());
+  CHECK(exchange.client.failure ==
         "10.0.0.1:7777 runs without --insecure, and this host with it | leave --insecure out everywhere, or "
         "give it on "
         "all hosts");
-  CHECK(meeting.server.failure ==
+  CHECK(exchange.server.failure ==
         "10.0.0.2:4711 runs with --insecure, and this host without it | leave --insecure out everywhere, or "
         "give it on "
         "all hosts");
@@ -157,28 +157,28 @@ TEST_CASE("without a secret on both sides they agree, too") {
 }
 
 TEST_CASE("different versions are named on both sides before anything else") {
-  const Meeting meeting = meet([](HandshakeSettings& client) {
+  const Exchange exchange = meet([](HandshakeSettings& client) {
     client.protocol = 7;
     client.version = "9.0.0";
     client.secret = Secret::random();
     client.purpose = "else";
   });
-  CHECK(meeting.neither_finished());
-  CHECK(meeting.client.failure ==
+  CHECK(exchange.neither_finished());
+  CHECK(exchange.client.failure ==
         "10.0.0.1:7777 runs fleetrun 1.2.3 (protocol 1), and this host fleetrun 9.0.0 (protocol 7) | install "
         "the same "
         "fleetrun on all hosts");
-  CHECK(meeting.server.failure ==
+  CHECK(exchange.server.failure ==
         "10.0.0.2:4711 runs fleetrun 9.0.0 (protocol 7), and this host fleetrun 1.2.3 (protocol 1) | install "
         "the same "
         "fleetrun on all hosts");
 }
 
 TEST_CASE("a connection for something else, and one with TLS on one side only, is refused on both") {
-  const Meeting purposes = meet([](HandshakeSettings& client) { client.purpose = "store"; });
+  const Exchange purposes = meet([](HandshakeSettings& client) { client.purpose = "store"; });
   CHECK(purposes.client.failure.find("is there for 'cluster', not for 'store'") != std::string::npos);
   CHECK(purposes.server.failure.find("is there for 'store', not for 'cluster'") != std::string::npos);
-  const Meeting tls = meet(nullptr, [](HandshakeSettings& server) { server.tls = true; });
+  const Exchange tls = meet(nullptr, [](HandshakeSettings& server) { server.tls = true; });
   CHECK(tls.client.failure.find("runs with --tls, and this host without it") != std::string::npos);
   CHECK(tls.server.failure.find("runs without --tls, and this host with it") != std::string::npos);
 }
@@ -187,16 +187,16 @@ TEST_CASE("with TLS the proof waits until it is known which channel it is for") 
   const auto meet_over = [](const std::string& client_binding, const std::string& server_binding) {
     HandshakeSettings client = settings(Side::client), server = settings(Side::server);
     client.tls = server.tls = true;
-    Meeting meeting(std::move(client), std::move(server));
-    meeting.server.take(meeting.client.handshake.output(), 7);
-    meeting.client.take(meeting.server.handshake.output(), 7);
-    CHECK(meeting.client.handshake.wants_binding());
-    CHECK(meeting.server.handshake.wants_binding());
-    CHECK(meeting.client.handshake.receive("bytes of TLS") == 0);
-    meeting.client.handshake.bind(client_binding);
-    meeting.server.handshake.bind(server_binding);
-    meeting.run();
-    return meeting.both_finished();
+    Exchange exchange(std::move(client), std::move(server));
+    exchange.server.take(exchange.client.handshake.output(), 7);
+    exchange.client.take(exchange.server.handshake.output(), 7);
+    CHECK(exchange.client.handshake.wants_binding());
+    CHECK(exchange.server.handshake.wants_binding());
+    CHECK(exchange.client.handshake.receive("bytes of TLS") == 0);
+    exchange.client.handshake.bind(client_binding);
+    exchange.server.handshake.bind(server_binding);
+    exchange.run();
+    return exchange.both_finished();
   };
   CHECK(meet_over("one", "one"));
   CHECK_FALSE(meet_over("one", "two"));  // somebody sits between two channels
@@ -221,12 +221,12 @@ TEST_CASE("strangers are told nothing") {
 
 TEST_CASE("a handshake that is replayed proves nothing") {
   std::string recorded[2];
-  Meeting meeting(settings(Side::client), settings(Side::server));
-  meeting.run(1000, [&](std::string bytes, bool to_server) {
+  Exchange exchange(settings(Side::client), settings(Side::server));
+  exchange.run(1000, [&](std::string bytes, bool to_server) {
     recorded[to_server] += bytes;
     return bytes;
   });
-  REQUIRE(meeting.both_finished());
+  REQUIRE(exchange.both_finished());
   End server(settings(Side::server)), client(settings(Side::client));
   server.take(recorded[1], 1000);
   client.take(recorded[0], 1000);
@@ -250,9 +250,9 @@ TEST_CASE("an end that is sent its own bytes back is not fooled") {
 TEST_CASE("no bit of the handshake can be changed unnoticed") {
   for (const bool to_server : {true, false}) {
     for (std::size_t bit = 0;; ++bit) {
-      Meeting meeting(settings(Side::client), settings(Side::server));
+      Exchange exchange(settings(Side::client), settings(Side::server));
       std::size_t passed = 0;
-      meeting.run(1000, [&](std::string bytes, bool towards) {
+      exchange.run(1000, [&](std::string bytes, bool towards) {
         if (towards != to_server) return bytes;
         if (bit / 8 >= passed && bit / 8 - passed < bytes.size())
           bytes[bit / 8 - passed] = static_cast<char>(bytes[bit / 8 - passed] ^ (1 << bit % 8));
@@ -260,7 +260,7 @@ TEST_CASE("no bit of the handshake can be changed unnoticed") {
         return bytes;
       });
       if (bit / 8 >= passed) break;  // past the end: nothing was changed
-      CHECK_MESSAGE(!meeting.both_finished(), "bit " << bit);
+      CHECK_MESSAGE(!exchange.both_finished(), "bit " << bit);
     }
   }
 }

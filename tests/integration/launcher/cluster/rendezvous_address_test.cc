@@ -1,4 +1,4 @@
-#include "launcher/cluster/meeting_address.h"
+#include "launcher/cluster/rendezvous_address.h"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ SocketAddress address(const std::string& host, std::uint16_t port = 7777) {
 
 std::vector<Endpoint> meet_at(const std::string& host, std::vector<SocketAddress> found) {
   std::vector<Endpoint> places;
-  for (const SocketAddress& place : meeting_addresses({host, 7777}, {std::move(found), ""}))
+  for (const SocketAddress& place : rendezvous_addresses({host, 7777}, {std::move(found), ""}))
     places.push_back(to_endpoint(place));
   return places;
 }
@@ -65,6 +65,6 @@ TEST_CASE("only addresses of this host are listened at") {
 }
 
 TEST_CASE("a name that nobody knows stays as it is") {
-  CHECK(meeting_endpoint({"no-such-host.invalid", 7777}) == Endpoint{"no-such-host.invalid", 7777});
-  CHECK(meeting_endpoint({"localhost", 7777}).port == 7777);
+  CHECK(rendezvous_endpoint({"no-such-host.invalid", 7777}) == Endpoint{"no-such-host.invalid", 7777});
+  CHECK(rendezvous_endpoint({"localhost", 7777}).port == 7777);
 }

@@ -1,4 +1,4 @@
-// Where trainers meet on a server: who is there, barriers, sums, passes and the steps of sync mode.
+// The barrier service of a server: who is there, barriers, sums, passes and the steps of sync mode.
 //
 // Nobody polls: the last to arrive completes a round, or applies a step, and answers all the others. When a
 // trainer is lost without a goodbye everyone who waits for it gets Error(network) naming it; in a job where
@@ -22,8 +22,8 @@
 
 #include "ps/base/bytes.h"
 #include "ps/base/outcome.h"
+#include "ps/sync/barrier_events.h"
 #include "ps/sync/gathering.h"
-#include "ps/sync/meeting_events.h"
 #include "ps/sync/roster.h"
 #include "ps/sync/sum_history.h"
 #include "ps/sync/sync_pass.h"
@@ -31,7 +31,7 @@
 namespace fleetrun::ps {
 
 /// Threads: all calls may be made from several threads at once; answers are given without the lock held.
-class Meeting {
+class BarrierService {
  public:
   struct Hooks {
     /// Applies one step, the pushes in the order (trainer, thread); may throw Error.
@@ -39,7 +39,7 @@ class Meeting {
     /// All trainers have said goodbye.
     std::function<void()> all_done;
     /// Keeps what has happened, before anybody is told of it; called with the lock held. May throw Error.
-    std::function<void(const MeetingEvent&)> keep = {};
+    std::function<void(const BarrierEvent&)> keep = {};
     /// Gives an answer once what was kept is where it must be.
     std::function<void(std::function<void()>)> answer = {};
     /// Whether another process of a trainer goes on for it (Roster::succeeds).
@@ -49,7 +49,7 @@ class Meeting {
   static constexpr std::size_t kKinds = 3;
   using Rounds = std::array<std::uint64_t, kKinds>;
 
-  Meeting(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch = 0);
+  BarrierService(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch = 0);
 
   /// Throw: as Roster does.
   bool hello(const Newcomer& newcomer);
@@ -95,7 +95,7 @@ class Meeting {
   /// Calls `with` with all that is to be restored, while nothing happens here.
   void describe(const std::function<void(const Bytes&)>& with) const;
   void restore(Reader& in);
-  void replay(const MeetingEvent& event);
+  void replay(const BarrierEvent& event);
   /// The server was started again: who was here is away. Returns who that is.
   std::vector<ClientId> go_on();
   bool are_all_done() const;
@@ -108,7 +108,7 @@ class Meeting {
   };
   using Answers = std::vector<std::function<void()>>;
 
-  /// The error that keeps anyone from meeting now.
+  /// The error that keeps anyone from waiting at a barrier now.
   std::optional<Error> obstacle() const;
   Error gone_text(std::uint32_t trainer) const;
   void fail_waiting(const Error& error, Answers& answers);
@@ -116,7 +116,7 @@ class Meeting {
   void drop(std::uint32_t trainer, const Error& error, Answers& answers);
   void complete_gatherings(Answers& answers);
   void complete_round(Kind kind, Gathering::Round round, Answers& answers);
-  void keep(const MeetingEvent& event) const {
+  void keep(const BarrierEvent& event) const {
     if (hooks_.keep) hooks_.keep(event);
   }
   void keep_round(Kind kind, const Gathering::Round& round) const;

@@ -1,11 +1,11 @@
-// A meeting written down, and made again from that and from what happened afterwards.
+// A barrier service written down, and made again from that and from what happened afterwards.
 #include <utility>
 
-#include "ps/sync/meeting.h"
+#include "ps/sync/barrier_service.h"
 #include "runtime/base/overloaded.h"
 
 namespace fleetrun::ps {
-void Meeting::describe(const std::function<void(const Bytes&)>& with) const {
+void BarrierService::describe(const std::function<void(const Bytes&)>& with) const {
   const std::lock_guard lock(mutex_);
   Bytes out;
   roster_.write(out);
@@ -23,7 +23,7 @@ void Meeting::describe(const std::function<void(const Bytes&)>& with) const {
   with(out);
 }
 
-void Meeting::restore(Reader& in) {
+void BarrierService::restore(Reader& in) {
   const std::lock_guard lock(mutex_);
   roster_.read(in);
   for (auto& completed : completed_) {
@@ -40,7 +40,7 @@ void Meeting::restore(Reader& in) {
   pass_.read(in);
 }
 
-void Meeting::replay(const MeetingEvent& event) {
+void BarrierService::replay(const BarrierEvent& event) {
   const std::lock_guard lock(mutex_);
   Answers nobody_waits;
   std::visit(Overloaded{
@@ -77,7 +77,7 @@ void Meeting::replay(const MeetingEvent& event) {
              event);
 }
 
-std::vector<ClientId> Meeting::go_on() {
+std::vector<ClientId> BarrierService::go_on() {
   const std::lock_guard lock(mutex_);
   roster_.all_leave_for_now();
   std::vector<ClientId> away;
@@ -88,7 +88,7 @@ std::vector<ClientId> Meeting::go_on() {
   return away;
 }
 
-bool Meeting::are_all_done() const {
+bool BarrierService::are_all_done() const {
   const std::lock_guard lock(mutex_);
   return roster_.are_all_done();
 }

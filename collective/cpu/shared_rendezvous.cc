@@ -1,6 +1,6 @@
 // Every message is one packet (SOCK_SEQPACKET): a Hello to rank 0,
 // and from it an Answer with the memory's descriptor.
-#include "collective/cpu/shared_meeting.h"
+#include "collective/cpu/shared_rendezvous.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -135,7 +135,7 @@ class Host {
     peers_.resize(static_cast<std::size_t>(place.size));
   }
 
-  SharedMeeting meet(const SharedShape& shape, bool spins) {
+  SharedRendezvous meet(const SharedShape& shape, bool spins) {
     try {
       SharedSegment segment = SharedSegment::make(shape);
       listen();
@@ -275,8 +275,8 @@ UniqueFd receive_answer(const Place& place, int socket) {
   return memory;
 }
 
-SharedMeeting join_host(const Place& place, Store& store, const std::string& name,
-                        Clock::time_point deadline) {
+SharedRendezvous join_host(const Place& place, Store& store, const std::string& name,
+                           Clock::time_point deadline) {
   std::string value;
   try {
     value = store.wait(name + "/memory", deadline);
@@ -306,15 +306,15 @@ SharedMeeting join_host(const Place& place, Store& store, const std::string& nam
   if (ready == 0) throw Error(ErrorKind::timeout, where(place) + "rank 0 did not answer in time");
   SharedSegment segment = SharedSegment::attach(receive_answer(place, socket.value()));
   segment.close_file();
-  SharedMeeting meeting{std::move(segment), {}};
-  meeting.peers.push_back({0, std::move(socket), user->pid});
-  return meeting;
+  SharedRendezvous rendezvous{std::move(segment), {}};
+  rendezvous.peers.push_back({0, std::move(socket), user->pid});
+  return rendezvous;
 }
 
 }  // namespace
 
-SharedMeeting meet_in_memory(const Place& place, Store& store, const std::string& name,
-                             const SharedShape& shape, bool spins, Store::Clock::time_point deadline) {
+SharedRendezvous meet_in_memory(const Place& place, Store& store, const std::string& name,
+                                const SharedShape& shape, bool spins, Store::Clock::time_point deadline) {
   if (place.rank == 0) return Host(place, store, name, deadline).meet(shape, spins);
   return join_host(place, store, name, deadline);
 }

@@ -15,9 +15,9 @@ SocketAddress outward_address();
 
 /// Where the coordinator of a job may be, by what its name stands for. A host that knows its own name as a
 /// loopback address only (Debian's 127.0.1.1) is reached by others at its outward address: that one is meant.
-std::vector<SocketAddress> meeting_addresses(const Endpoint& master, const FoundAddresses& found);
+std::vector<SocketAddress> rendezvous_addresses(const Endpoint& master, const FoundAddresses& found);
 
 /// The first of them in digits; `master` itself where its name is not known. May wait for a name server.
-Endpoint meeting_endpoint(const Endpoint& master);
+Endpoint rendezvous_endpoint(const Endpoint& master);
 
 }  // namespace fleetrun::launcher

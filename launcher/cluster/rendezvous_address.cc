@@ -1,4 +1,4 @@
-#include "launcher/cluster/meeting_address.h"
+#include "launcher/cluster/rendezvous_address.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -40,7 +40,7 @@ SocketAddress outward_address() {
   return numeric_address({"127.0.0.1", 0}).value();
 }
 
-std::vector<SocketAddress> meeting_addresses(const Endpoint& master, const FoundAddresses& found) {
+std::vector<SocketAddress> rendezvous_addresses(const Endpoint& master, const FoundAddresses& found) {
   const bool is_plain = master.host == "localhost" || numeric_address(master).has_value();
   if (is_plain || !std::all_of(found.addresses.begin(), found.addresses.end(), is_loopback))
     return found.addresses;
@@ -49,9 +49,9 @@ std::vector<SocketAddress> meeting_addresses(const Endpoint& master, const Found
   return {with_port(outward, master.port)};
 }
 
-Endpoint meeting_endpoint(const Endpoint& master) {
+Endpoint rendezvous_endpoint(const Endpoint& master) {
   const FoundAddresses found = look_up_now(master);
-  return found.addresses.empty() ? master : to_endpoint(meeting_addresses(master, found).front());
+  return found.addresses.empty() ? master : to_endpoint(rendezvous_addresses(master, found).front());
 }
 
 }  // namespace fleetrun::launcher

@@ -1,4 +1,4 @@
-// What a meeting answers a trainer, and what it has to remember, for the tests of meetings.
+// What a barrier service answers a trainer, and what it has to remember, for the tests of barrier services.
 #pragma once
 
 #include <functional>
@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "ps/sync/meeting.h"
-#include "ps/sync/meeting_events.h"
+#include "ps/sync/barrier_events.h"
+#include "ps/sync/barrier_service.h"
 
 namespace fleetrun::tests {
 
@@ -27,9 +27,9 @@ struct Answer {
   }
 };
 
-/// Keeps a meeting's events as a log does.
-inline std::function<void(const ps::MeetingEvent&)> kept_in(std::vector<ps::Bytes>& log) {
-  return [&log](const ps::MeetingEvent& event) {
+/// Keeps a barrier service's events as a log does.
+inline std::function<void(const ps::BarrierEvent&)> kept_in(std::vector<ps::Bytes>& log) {
+  return [&log](const ps::BarrierEvent& event) {
     ps::Bytes bytes;
     write(bytes, event);
     log.push_back(bytes);

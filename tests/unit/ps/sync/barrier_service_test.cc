@@ -1,10 +1,10 @@
-#include "ps/sync/meeting.h"
+#include "ps/sync/barrier_service.h"
 
 #include <array>
 
 #include <doctest/doctest.h>
 
-#include "tests/support/meeting_answer.h"
+#include "tests/support/barrier_answer.h"
 #include "tests/support/ps_tables.h"
 
 using namespace fleetrun::ps;
@@ -18,25 +18,25 @@ struct Two {
   int done = 0;
   std::vector<std::size_t> steps;
   std::string failure;
-  Meeting meeting{"server 0",
-                  2,
-                  {[this](const std::vector<Contribution>& step) {
-                     steps.push_back(step.size());
-                     if (!failure.empty()) throw Error(ErrorKind::data, failure);
-                   },
-                   [this] { ++done; }}};
+  BarrierService barrier_service{"server 0",
+                                 2,
+                                 {[this](const std::vector<Contribution>& step) {
+                                    steps.push_back(step.size());
+                                    if (!failure.empty()) throw Error(ErrorKind::data, failure);
+                                  },
+                                  [this] { ++done; }}};
 
   Two() {
-    meeting.hello(0, 10);
-    meeting.hello(1, 11);
+    barrier_service.hello(0, 10);
+    barrier_service.hello(1, 11);
   }
   void push(std::uint32_t trainer, Answer& answer) {
-    meeting.push({{trainer, 0}, std::make_unique<wire::PushRequest>(), answer.respond()});
+    barrier_service.push({{trainer, 0}, std::make_unique<wire::PushRequest>(), answer.respond()});
   }
   void begin() {
     Answer ignored;
     for (const std::uint32_t t : {0u, 1u})
-      meeting.gather(Meeting::Kind::begin_pass, t, {1.0}, ignored.respond());
+      barrier_service.gather(BarrierService::Kind::begin_pass, t, {1.0}, ignored.respond());
   }
 };
 
@@ -46,9 +46,9 @@ TEST_CASE("the last to arrive answers all") {
   Two two;
   Answer a;
   Answer b;
-  two.meeting.gather(Meeting::Kind::barrier, 0, {}, a.respond());
+  two.barrier_service.gather(BarrierService::Kind::barrier, 0, {}, a.respond());
   CHECK(a.text == "nothing");
-  two.meeting.gather(Meeting::Kind::barrier, 1, {}, b.respond());
+  two.barrier_service.gather(BarrierService::Kind::barrier, 1, {}, b.respond());
   CHECK(a.text == "ok");
   CHECK(b.text == "ok");
 }
@@ -58,15 +58,15 @@ TEST_CASE("a goodbye completes what others wait for, and the last one is told") 
   Answer attended;
   Answer waiting;
   two.begin();
-  two.meeting.attend(1, attended.respond());
+  two.barrier_service.attend(1, attended.respond());
   two.push(0, waiting);
   CHECK(waiting.text == "nothing");
-  two.meeting.goodbye(1);
+  two.barrier_service.goodbye(1);
   CHECK(waiting.text == "ok");
   CHECK(attended.text == "ok");
   CHECK(two.steps == std::vector<std::size_t>{1});
   CHECK(two.done == 0);
-  two.meeting.goodbye(0);
+  two.barrier_service.goodbye(0);
   CHECK(two.done == 1);
 }
 
@@ -77,14 +77,14 @@ TEST_CASE("a lost trainer fails those who wait and those who would have to") {
   Answer barrier;
   Answer attended;
   const std::string gone = "trainer 1 is gone: its connection to server 0 ended without a goodbye";
-  two.meeting.attend(1, attended.respond());
+  two.barrier_service.attend(1, attended.respond());
   two.push(0, push);
-  two.meeting.lost(1, 99);
+  two.barrier_service.lost(1, 99);
   CHECK(push.text == "nothing");
-  two.meeting.lost(1, 11);
+  two.barrier_service.lost(1, 11);
   CHECK(push.text == gone);
   CHECK(attended.text == gone);
-  two.meeting.gather(Meeting::Kind::barrier, 0, {}, barrier.respond());
+  two.barrier_service.gather(BarrierService::Kind::barrier, 0, {}, barrier.respond());
   CHECK(barrier.text == gone);
   CHECK(two.steps.empty());
 }
@@ -111,14 +111,14 @@ TEST_CASE("closing tells everyone, now and later") {
   Answer attended;
   Answer barrier;
   Answer later;
-  two.meeting.attend(0, attended.respond());
-  two.meeting.gather(Meeting::Kind::barrier, 0, {}, barrier.respond());
-  two.meeting.close();
+  two.barrier_service.attend(0, attended.respond());
+  two.barrier_service.gather(BarrierService::Kind::barrier, 0, {}, barrier.respond());
+  two.barrier_service.close();
   CHECK(attended.text == "server 0 is stopping");
   CHECK(barrier.text == "server 0 is stopping");
-  two.meeting.gather(Meeting::Kind::all_reduce, 1, {1.0}, later.respond());
+  two.barrier_service.gather(BarrierService::Kind::all_reduce, 1, {1.0}, later.respond());
   CHECK(later.text == "server 0 is stopping");
-  two.meeting.attend(1, later.respond());
+  two.barrier_service.attend(1, later.respond());
   CHECK(later.text == "server 0 no longer attends to this connection");
 }
 
@@ -129,7 +129,7 @@ Attendance world(std::uint64_t epoch, std::map<std::uint32_t, std::string> train
 }
 
 struct InPlace : Two {
-  InPlace() { meeting.update(world(1, {{0, "a"}, {1, "b"}})); }
+  InPlace() { barrier_service.update(world(1, {{0, "a"}, {1, "b"}})); }
 };
 
 }  // namespace
@@ -141,11 +141,11 @@ TEST_CASE(
   Answer push;
   Answer barrier;
   two.push(0, push);
-  two.meeting.gather(Meeting::Kind::barrier, 0, {}, barrier.respond());
-  two.meeting.lost(1, 11);
+  two.barrier_service.gather(BarrierService::Kind::barrier, 0, {}, barrier.respond());
+  two.barrier_service.lost(1, 11);
   CHECK(push.text == "nothing");
   CHECK(barrier.text == "nothing");
-  two.meeting.update(world(2, {{0, "a"}}));
+  two.barrier_service.update(world(2, {{0, "a"}}));
   CHECK(push.text == "ok");
   CHECK(barrier.text == "ok");
   CHECK(two.steps == std::vector<std::size_t>{1});
@@ -159,9 +159,9 @@ TEST_CASE("a lost trainer that only sleeps is told that it is stale, and its pus
   two.begin();
   Answer push;
   Answer attended;
-  two.meeting.attend(1, attended.respond());
+  two.barrier_service.attend(1, attended.respond());
   two.push(1, push);
-  two.meeting.update(world(2, {{0, "a"}}));
+  two.barrier_service.update(world(2, {{0, "a"}}));
   CHECK(push.text == "trainer 1 comes with stale epoch 1, the job is at 2");
   CHECK(attended.text == push.text);
   Answer other;
@@ -176,11 +176,11 @@ TEST_CASE("a trainer that comes late joins the pass under way, and the others wa
   Answer a, b, c, pass;
   two.push(0, a);
   two.push(1, b);
-  two.meeting.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
-  CHECK(two.meeting.hello({2, 12, 2, "c"}));
+  two.barrier_service.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
+  CHECK(two.barrier_service.hello({2, 12, 2, "c"}));
   two.push(0, a);
   two.push(1, b);
-  two.meeting.gather(Meeting::Kind::begin_pass, 2, {1.0}, pass.respond());
+  two.barrier_service.gather(BarrierService::Kind::begin_pass, 2, {1.0}, pass.respond());
   CHECK(pass.text == "ok");
   two.push(0, a = Answer());
   two.push(1, b = Answer());
@@ -191,7 +191,7 @@ TEST_CASE("a trainer that comes late joins the pass under way, and the others wa
   std::array<Answer, 3> barrier;
   for (std::uint32_t t = 0; t < 3; ++t) {
     CHECK(barrier[0].text == "nothing");
-    two.meeting.gather(Meeting::Kind::barrier, t, {}, barrier[t].respond());
+    two.barrier_service.gather(BarrierService::Kind::barrier, t, {}, barrier[t].respond());
   }
   CHECK(barrier[0].text == "ok");
 }
@@ -199,35 +199,35 @@ TEST_CASE("a trainer that comes late joins the pass under way, and the others wa
 TEST_CASE(
     "a trainer that comes between two passes waits for the next one, and keeps nobody from getting there") {
   InPlace two;
-  two.meeting.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
-  CHECK(two.meeting.hello({2, 12, 2, "c"}));
+  two.barrier_service.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
+  CHECK(two.barrier_service.hello({2, 12, 2, "c"}));
   Answer pass;
-  two.meeting.gather(Meeting::Kind::begin_pass, 2, {1.0}, pass.respond());
+  two.barrier_service.gather(BarrierService::Kind::begin_pass, 2, {1.0}, pass.respond());
   CHECK(pass.text == "nothing");
   Answer a, b;
-  two.meeting.gather(Meeting::Kind::barrier, 0, {}, a.respond());
-  two.meeting.gather(Meeting::Kind::barrier, 1, {}, b.respond());
+  two.barrier_service.gather(BarrierService::Kind::barrier, 0, {}, a.respond());
+  two.barrier_service.gather(BarrierService::Kind::barrier, 1, {}, b.respond());
   CHECK(a.text == "ok");
   two.begin();
   CHECK(pass.text == "ok");
-  two.meeting.gather(Meeting::Kind::barrier, 0, {}, (a = Answer()).respond());
-  two.meeting.gather(Meeting::Kind::barrier, 1, {}, (b = Answer()).respond());
+  two.barrier_service.gather(BarrierService::Kind::barrier, 0, {}, (a = Answer()).respond());
+  two.barrier_service.gather(BarrierService::Kind::barrier, 1, {}, (b = Answer()).respond());
   CHECK(a.text == "nothing");
   Answer c;
-  two.meeting.gather(Meeting::Kind::barrier, 2, {}, c.respond());
+  two.barrier_service.gather(BarrierService::Kind::barrier, 2, {}, c.respond());
   CHECK(a.text == "ok");
 }
 
 TEST_CASE("who begins a pass early waits for the others to end theirs, also where trainers come and go") {
   InPlace two;
   two.begin();
-  two.meeting.leave_pass({0, 0});
+  two.barrier_service.leave_pass({0, 0});
   Answer early;
-  two.meeting.gather(Meeting::Kind::begin_pass, 0, {1.0}, early.respond());
+  two.barrier_service.gather(BarrierService::Kind::begin_pass, 0, {1.0}, early.respond());
   CHECK(early.text == "nothing");
-  two.meeting.leave_pass({1, 0});
+  two.barrier_service.leave_pass({1, 0});
   Answer other;
-  two.meeting.gather(Meeting::Kind::begin_pass, 1, {1.0}, other.respond());
+  two.barrier_service.gather(BarrierService::Kind::begin_pass, 1, {1.0}, other.respond());
   CHECK(early.text == "ok");
 }
 
@@ -241,17 +241,17 @@ TEST_CASE("sums fit who has not heard of the newest trainers yet") {
       Reader(message.bytes()).read(sums[i].data(), message.size());
     };
   };
-  two.meeting.gather(Meeting::Kind::all_reduce, 0, {1, 2}, keep(0));
-  two.meeting.gather(Meeting::Kind::all_reduce, 1, {3, 4, 5}, keep(1));
+  two.barrier_service.gather(BarrierService::Kind::all_reduce, 0, {1, 2}, keep(0));
+  two.barrier_service.gather(BarrierService::Kind::all_reduce, 1, {3, 4, 5}, keep(1));
   CHECK(sums[0] == std::vector<double>{4, 6});
   CHECK(sums[1] == std::vector<double>{4, 6, 5});
 }
 
 TEST_CASE("the job is done when all trainers of its world are") {
   InPlace two;
-  two.meeting.goodbye(0);
+  two.barrier_service.goodbye(0);
   CHECK(two.done == 0);
-  two.meeting.update(world(2, {{0, "a"}}));
+  two.barrier_service.update(world(2, {{0, "a"}}));
   CHECK(two.done == 1);
 }
 
@@ -260,6 +260,6 @@ TEST_CASE("a trainer whose goodbye overtakes its push leaves nobody waiting") {
   two.begin();
   Answer push;
   two.push(1, push);
-  two.meeting.goodbye(1);
+  two.barrier_service.goodbye(1);
   CHECK(push.text == "trainer 1 has said goodbye to server 0");
 }

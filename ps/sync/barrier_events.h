@@ -1,5 +1,6 @@
 // What happens where trainers meet, as a server's log keeps it: told again in the same order to another
-// Meeting, it makes that one what this one was. What a trainer waits for is not an event: it asks again.
+// Barrier service, it makes that one what this one was. What a trainer waits for is not an event: it asks
+// again.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ struct RoundDone {
     std::uint64_t number = 0;
     std::vector<double> values;
   };
-  std::uint32_t kind = 0;  // Meeting::Kind
+  std::uint32_t kind = 0;  // BarrierService::Kind
   std::vector<Part> parts;
 };
 /// A trainer takes part in the pass that is under way.
@@ -46,12 +47,12 @@ struct PassLeft {
   Participant participant;
 };
 
-using MeetingEvent =
+using BarrierEvent =
     std::variant<TrainerCame, TrainerDone, TrainerLost, WorldChanged, RoundDone, PassJoined, PassLeft>;
 
-void write(Bytes& out, const MeetingEvent& event);
+void write(Bytes& out, const BarrierEvent& event);
 /// Throws: Error(data) for anything that write() did not write.
-MeetingEvent read_meeting_event(Reader& in);
+BarrierEvent read_barrier_event(Reader& in);
 
 void write(Bytes& out, const Attendance& attendance);
 Attendance read_attendance(Reader& in);

@@ -25,7 +25,7 @@ struct SharedPeer {
   pid_t process = 0;  // 0: not known, in another process namespace
 };
 
-struct SharedMeeting {
+struct SharedRendezvous {
   SharedSegment segment;
   std::vector<SharedPeer> peers;  // rank 0: all others; the others: rank 0
 };
@@ -33,7 +33,7 @@ struct SharedMeeting {
 /// `name` begins the name in the store; `shape` and `spins` are rank 0's: whether ranks spin where they have
 /// the cores. Throws: Error(timeout) naming the ranks that did not come, Error(network) naming one that died,
 /// Error(host) without memory; on all ranks that can be reached.
-SharedMeeting meet_in_memory(const Place& place, Store& store, const std::string& name,
-                             const SharedShape& shape, bool spins, Store::Clock::time_point deadline);
+SharedRendezvous meet_in_memory(const Place& place, Store& store, const std::string& name,
+                                const SharedShape& shape, bool spins, Store::Clock::time_point deadline);
 
 }  // namespace fleetrun::collective

@@ -1,5 +1,5 @@
 //   event  kind u32 (the variant's index) | its fields in order; lists and texts with their length first
-#include "ps/sync/meeting_events.h"
+#include "ps/sync/barrier_events.h"
 
 #include <array>
 #include <string>
@@ -90,7 +90,7 @@ Attendance read_attendance(Reader& in) {
   return attendance;
 }
 
-void write(Bytes& out, const MeetingEvent& event) {
+void write(Bytes& out, const BarrierEvent& event) {
   out.value(static_cast<std::uint32_t>(event.index()));
   std::visit(Overloaded{
                  [&](const TrainerCame& came) {
@@ -119,8 +119,8 @@ void write(Bytes& out, const MeetingEvent& event) {
              event);
 }
 
-MeetingEvent read_meeting_event(Reader& in) {
-  static_assert(std::variant_size_v<MeetingEvent> == 7);
+BarrierEvent read_barrier_event(Reader& in) {
+  static_assert(std::variant_size_v<BarrierEvent> == 7);
   const auto kind = in.value<std::uint32_t>();
   switch (kind) {
     case 0:

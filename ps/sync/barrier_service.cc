@@ -1,4 +1,4 @@
-#include "ps/sync/meeting.h"
+#include "ps/sync/barrier_service.h"
 
 #include <algorithm>
 #include <utility>
@@ -43,10 +43,10 @@ std::function<void()> answer_with(Respond respond, const Error& error) {
 
 }  // namespace
 
-Meeting::Meeting(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch)
+BarrierService::BarrierService(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch)
     : server_(std::move(server)), hooks_(std::move(hooks)), roster_(server_, trainers, epoch) {}
 
-bool Meeting::hello(const Newcomer& newcomer) {
+bool BarrierService::hello(const Newcomer& newcomer) {
   std::unique_lock lock(mutex_);
   const std::uint64_t before = roster_.incarnation(newcomer.trainer);
   const bool succeeds = roster_.succeeds(newcomer);
@@ -60,7 +60,7 @@ bool Meeting::hello(const Newcomer& newcomer) {
 
 // Whoever had the rank before it has no part in anything any more;
 // what it has done is the newcomer's where that goes on.
-void Meeting::come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers) {
+void BarrierService::come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers) {
   if (before == newcomer.incarnation) return;
   const std::uint32_t trainer = newcomer.trainer;
   const Error error(ErrorKind::network, "another trainer " + std::to_string(trainer) + " came");
@@ -74,7 +74,7 @@ void Meeting::come(const Newcomer& newcomer, bool succeeds, std::uint64_t before
   for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
 }
 
-Meeting::Rounds Meeting::rounds(std::uint32_t trainer) const {
+BarrierService::Rounds BarrierService::rounds(std::uint32_t trainer) const {
   const std::lock_guard lock(mutex_);
   Rounds out{};
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
@@ -84,12 +84,12 @@ Meeting::Rounds Meeting::rounds(std::uint32_t trainer) const {
   return out;
 }
 
-std::vector<std::uint64_t> Meeting::steps(std::uint32_t trainer) const {
+std::vector<std::uint64_t> BarrierService::steps(std::uint32_t trainer) const {
   const std::lock_guard lock(mutex_);
   return pass_.steps(trainer);
 }
 
-void Meeting::when_applied(std::uint32_t trainer, std::function<void()> then) {
+void BarrierService::when_applied(std::uint32_t trainer, std::function<void()> then) {
   {
     const std::lock_guard lock(mutex_);
     if (pass_.is_applying(trainer)) {
@@ -100,28 +100,28 @@ void Meeting::when_applied(std::uint32_t trainer, std::function<void()> then) {
   then();
 }
 
-bool Meeting::is_done(std::uint32_t trainer, std::uint64_t incarnation) const {
+bool BarrierService::is_done(std::uint32_t trainer, std::uint64_t incarnation) const {
   const std::lock_guard lock(mutex_);
   return trainer < roster_.trainers() && roster_.is_done(trainer) &&
          roster_.incarnation(trainer) == incarnation;
 }
 
-void Meeting::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
+void BarrierService::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
   const std::lock_guard lock(mutex_);
   roster_.require(trainer, incarnation, epoch);
 }
 
-bool Meeting::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
+bool BarrierService::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
   const std::lock_guard lock(mutex_);
   return roster_.is_stale(trainer, epoch);
 }
 
-bool Meeting::is_in_place() const {
+bool BarrierService::is_in_place() const {
   const std::lock_guard lock(mutex_);
   return roster_.is_in_place();
 }
 
-std::vector<std::uint32_t> Meeting::update(const Attendance& attendance) {
+std::vector<std::uint32_t> BarrierService::update(const Attendance& attendance) {
   std::unique_lock lock(mutex_);
   const bool were_done = roster_.are_all_done();
   const std::uint64_t before = roster_.epoch();
@@ -136,14 +136,14 @@ std::vector<std::uint32_t> Meeting::update(const Attendance& attendance) {
   return gone;
 }
 
-void Meeting::drop(std::uint32_t trainer, const Error& error, Answers& answers) {
+void BarrierService::drop(std::uint32_t trainer, const Error& error, Answers& answers) {
   std::vector<Respond> waiting = pass_.leave_all(trainer);
   for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
   for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
 }
 
 // What a trainer waits for apart from a step.
-std::vector<Respond> Meeting::drop_waiting(std::uint32_t trainer) {
+std::vector<Respond> BarrierService::drop_waiting(std::uint32_t trainer) {
   std::vector<Respond> waiting;
   for (Gathering& gathering : gatherings_) {
     for (Respond& respond : gathering.drop(trainer)) waiting.push_back(std::move(respond));
@@ -153,12 +153,12 @@ std::vector<Respond> Meeting::drop_waiting(std::uint32_t trainer) {
   return waiting;
 }
 
-bool Meeting::is_here(std::uint32_t trainer) const {
+bool BarrierService::is_here(std::uint32_t trainer) const {
   const std::lock_guard lock(mutex_);
   return roster_.is_here(trainer);
 }
 
-void Meeting::attend(std::uint32_t trainer, Respond respond) {
+void BarrierService::attend(std::uint32_t trainer, Respond respond) {
   Respond before;
   {
     const std::lock_guard lock(mutex_);
@@ -169,7 +169,7 @@ void Meeting::attend(std::uint32_t trainer, Respond respond) {
   if (before) before(Error(ErrorKind::network, server_ + " no longer attends to this connection"));
 }
 
-void Meeting::goodbye(std::uint32_t trainer) {
+void BarrierService::goodbye(std::uint32_t trainer) {
   std::unique_lock lock(mutex_);
   roster_.goodbye(trainer);
   keep(TrainerDone{trainer});
@@ -184,7 +184,7 @@ void Meeting::goodbye(std::uint32_t trainer) {
   settle(lock, std::move(answers));
 }
 
-void Meeting::lost(std::uint32_t trainer, std::uint64_t incarnation) {
+void BarrierService::lost(std::uint32_t trainer, std::uint64_t incarnation) {
   std::unique_lock lock(mutex_);
   if (!roster_.lose(trainer, incarnation)) return;
   keep(TrainerLost{trainer, incarnation});
@@ -193,19 +193,20 @@ void Meeting::lost(std::uint32_t trainer, std::uint64_t incarnation) {
   settle(lock, std::move(answers));
 }
 
-void Meeting::give_up_on(std::uint32_t trainer, Answers& answers) {
+void BarrierService::give_up_on(std::uint32_t trainer, Answers& answers) {
   const Error error = gone_text(trainer);
   if (auto attended = attending_.extract(trainer); !attended.empty())
     answers.push_back(answer_with(std::move(attended.mapped()), error));
   if (!roster_.is_in_place()) fail_waiting(error, answers);
 }
 
-bool Meeting::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
+bool BarrierService::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation,
+                                   std::uint64_t connection) {
   const std::lock_guard lock(mutex_);
   return roster_.leave_for_now(trainer, incarnation, connection);
 }
 
-bool Meeting::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
+bool BarrierService::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
   {
     const std::lock_guard lock(mutex_);
     if (!roster_.is_away(trainer, incarnation, connection)) return false;
@@ -214,8 +215,8 @@ bool Meeting::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uin
   return true;
 }
 
-void Meeting::gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,
-                     std::uint64_t number) {
+void BarrierService::gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,
+                            std::uint64_t number) {
   std::unique_lock lock(mutex_);
   auto& completed = completed_[static_cast<std::size_t>(kind)];
   if (const auto last = completed.find(trainer); number != 0 && last != completed.end()) {
@@ -244,7 +245,7 @@ void Meeting::gather(Kind kind, std::uint32_t trainer, std::vector<double> value
 }
 
 // Of a round that was complete before the trainer's last one.
-Outcome Meeting::earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t number) const {
+Outcome BarrierService::earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t number) const {
   if (kind == Kind::all_reduce && hooks_.goes_on) {
     if (const SumHistory::Sum* sum = sums_.find(trainer, number))
       return copy_of(*sum->outcome, sum->parts.at(trainer).values);
@@ -257,14 +258,14 @@ Outcome Meeting::earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t
 }
 
 // The others are in the middle of the pass: this one takes part from the next step on.
-void Meeting::join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
+void BarrierService::join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
   roster_.join(trainer);
   pass_.join(trainer, threads);
   completed_[static_cast<std::size_t>(Kind::begin_pass)][trainer] = {number,
                                                                      std::make_shared<Outcome>(Message()), 0};
 }
 
-void Meeting::push(Contribution contribution) {
+void BarrierService::push(Contribution contribution) {
   std::unique_lock lock(mutex_);
   if (const auto error = obstacle()) {
     lock.unlock();
@@ -281,14 +282,14 @@ void Meeting::push(Contribution contribution) {
   settle(lock);
 }
 
-void Meeting::count(const std::vector<Contribution>& step) {
+void BarrierService::count(const std::vector<Contribution>& step) {
   std::vector<Participant> participants;
   for (const Contribution& contribution : step) participants.push_back(contribution.from);
   const std::lock_guard lock(mutex_);
   pass_.count(participants);
 }
 
-void Meeting::leave_pass(const Participant& participant, std::uint64_t pass) {
+void BarrierService::leave_pass(const Participant& participant, std::uint64_t pass) {
   std::unique_lock lock(mutex_);
   const auto& begun = completed_[static_cast<std::size_t>(Kind::begin_pass)];
   const auto last = begun.find(participant.trainer);
@@ -298,7 +299,7 @@ void Meeting::leave_pass(const Participant& participant, std::uint64_t pass) {
   settle(lock);
 }
 
-void Meeting::close() {
+void BarrierService::close() {
   std::unique_lock lock(mutex_);
   closed_ = true;
   Answers answers;
@@ -309,20 +310,20 @@ void Meeting::close() {
   settle(lock, std::move(answers));
 }
 
-std::optional<Error> Meeting::obstacle() const {
+std::optional<Error> BarrierService::obstacle() const {
   if (closed_) return Error(ErrorKind::network, server_ + " is stopping");
   if (const auto lost = roster_.lost(); lost && !roster_.is_in_place()) return gone_text(*lost);
   return std::nullopt;
 }
 
-Error Meeting::gone_text(std::uint32_t trainer) const {
+Error BarrierService::gone_text(std::uint32_t trainer) const {
   return Error(ErrorKind::network,
                "trainer " + std::to_string(trainer) + " is gone: its connection to " + server_ +
                    " ended without a goodbye",
                "its own log says why");
 }
 
-void Meeting::fail_waiting(const Error& error, Answers& answers) {
+void BarrierService::fail_waiting(const Error& error, Answers& answers) {
   std::vector<Respond> waiting = pass_.give_up();
   for (Gathering& gathering : gatherings_) {
     for (Respond& respond : gathering.give_up()) waiting.push_back(std::move(respond));
@@ -330,7 +331,7 @@ void Meeting::fail_waiting(const Error& error, Answers& answers) {
   for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
 }
 
-void Meeting::complete_gatherings(Answers& answers) {
+void BarrierService::complete_gatherings(Answers& answers) {
   for (std::size_t i = 0; i < gatherings_.size(); ++i) {
     while (auto round = gatherings_[i].take_complete(roster_)) {
       complete_round(static_cast<Kind>(i), std::move(*round), answers);
@@ -338,14 +339,14 @@ void Meeting::complete_gatherings(Answers& answers) {
   }
 }
 
-void Meeting::keep_round(Kind kind, const Gathering::Round& round) const {
+void BarrierService::keep_round(Kind kind, const Gathering::Round& round) const {
   if (!hooks_.keep) return;
   RoundDone done{static_cast<std::uint32_t>(kind), {}};
   for (const auto& [trainer, entry] : round) done.parts.push_back({trainer, entry.number, entry.values});
   keep(done);
 }
 
-void Meeting::begin_pass(const Gathering::Round& round) {
+void BarrierService::begin_pass(const Gathering::Round& round) {
   std::map<std::uint32_t, std::uint32_t> threads;
   for (const auto& [trainer, entry] : round) {
     // A trainer that said goodbye after it began takes no part any more.
@@ -354,7 +355,7 @@ void Meeting::begin_pass(const Gathering::Round& round) {
   pass_.begin(threads);
 }
 
-void Meeting::complete_round(Kind kind, Gathering::Round round, Answers& answers) {
+void BarrierService::complete_round(Kind kind, Gathering::Round round, Answers& answers) {
   auto outcome = std::make_shared<Outcome>(Message());
   try {
     keep_round(kind, round);
@@ -378,7 +379,7 @@ void Meeting::complete_round(Kind kind, Gathering::Round round, Answers& answers
   }
 }
 
-void Meeting::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
+void BarrierService::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
   for (;;) {
     std::vector<Contribution> step = pass_.take_complete();
     if (step.empty()) return;
@@ -405,14 +406,14 @@ void Meeting::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void Meeting::settle(std::unique_lock<std::mutex>& lock, Answers answers) {
+void BarrierService::settle(std::unique_lock<std::mutex>& lock, Answers answers) {
   complete_gatherings(answers);
   apply_complete_steps(lock);
   lock.unlock();
   give(answers);
 }
 
-void Meeting::give(const Answers& answers) const {
+void BarrierService::give(const Answers& answers) const {
   if (answers.empty()) return;
   if (!hooks_.answer) {
     for (const auto& answer : answers) answer();
