@@ -96,13 +96,13 @@ CommandWords parse_command_words(std::string_view command, const std::vector<std
   return result;
 }
 
-std::optional<int> whole_number(const CommandWords& words, std::string_view flag, int least) {
+std::optional<int> whole_number(const CommandWords& words, std::string_view flag, int min) {
   const auto text = words.value(flag);
   if (!text) return std::nullopt;
   const auto number = parse_integer(*text);
-  if (!number || *number < least || *number > std::numeric_limits<int>::max())
+  if (!number || *number < min || *number > std::numeric_limits<int>::max())
     throw Error(ErrorKind::usage, "--" + std::string(flag) + " is '" + printable(*text) +
-                                      "': a whole number from " + std::to_string(least) + " is needed");
+                                      "': a whole number from " + std::to_string(min) + " is needed");
   return static_cast<int>(*number);
 }
 

@@ -31,7 +31,7 @@ CommandWords parse_command_words(std::string_view command, const std::vector<std
                                  std::span<const CommandFlag> known);
 
 /// The value of a flag as a whole number. Throws: Error(usage) that names both.
-std::optional<int> whole_number(const CommandWords& words, std::string_view flag, int least);
+std::optional<int> whole_number(const CommandWords& words, std::string_view flag, int min);
 
 /// The flags as lines of a help text.
 std::string describe_flags(std::span<const CommandFlag> known);

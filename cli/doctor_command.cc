@@ -43,7 +43,7 @@ to do. Starts no job, and leaves nothing behind. Exit status: 0, or 125 where th
 )";
 
 constexpr int kProblem = 125;
-constexpr std::size_t kMostLogins = 16;
+constexpr std::size_t kMaxLogins = 16;
 
 HostList host_list_of(const CommandWords& words, const Environ& environment) {
   HostList list;
@@ -79,7 +79,7 @@ doctor::SurveySettings survey_settings(const CommandWords& words, const HostList
   settings.fan_out.program = words.value("path").value_or(settings.fan_out.own_program);
   settings.fan_out.environment = environment.entries();
   settings.fan_out.hello_timeout = std::chrono::seconds(15);
-  settings.fan_out.window = static_cast<int>(kMostLogins);
+  settings.fan_out.window = static_cast<int>(kMaxLogins);
   return settings;
 }
 

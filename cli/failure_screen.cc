@@ -13,11 +13,11 @@ namespace {
 using launcher::FirstFailure;
 using launcher::Followers;
 
-constexpr std::size_t kMostLines = 24;  // of the log, on this screen
+constexpr std::size_t kMaxLines = 24;   // of the log, on this screen
 constexpr std::size_t kHeadLines = 6;   // of them from the beginning of a longer block
 constexpr std::size_t kLastLines = 10;  // when no block was recognised
-constexpr std::size_t kMostNames = 4;
-constexpr std::size_t kMostAttempts = 5;
+constexpr std::size_t kMaxNames = 4;
+constexpr std::size_t kMaxAttempts = 5;
 
 /// "12 ms", "1.5 s", "2 min 5 s"
 std::string shown_time(std::int64_t ns) {
@@ -37,8 +37,8 @@ std::string shown_time(std::int64_t ns) {
 
 /// "trainer 0", "trainer 0 and trainer 2", "trainer 0, trainer 1 and 6 others"
 std::string shown_names(const std::vector<std::string>& names) {
-  const bool cut = names.size() > kMostNames;
-  const std::size_t shown = cut ? kMostNames - 2 : names.size() - 1;
+  const bool cut = names.size() > kMaxNames;
+  const std::size_t shown = cut ? kMaxNames - 2 : names.size() - 1;
   std::string text;
   for (std::size_t i = 0; i < shown; ++i) text.append(i > 0 ? ", " : "").append(names[i]);
   if (!text.empty()) text += " and ";
@@ -74,8 +74,8 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 /// A long block loses its middle.
 std::vector<std::string> shortened(std::vector<std::string> lines) {
-  if (lines.size() <= kMostLines) return lines;
-  const std::size_t dropped = lines.size() - kMostLines + 1;
+  if (lines.size() <= kMaxLines) return lines;
+  const std::size_t dropped = lines.size() - kMaxLines + 1;
   const auto begin = lines.begin() + static_cast<std::ptrdiff_t>(kHeadLines);
   lines.erase(begin, begin + static_cast<std::ptrdiff_t>(dropped));
   lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(kHeadLines),
@@ -99,7 +99,7 @@ class Screen {
 void show_log(const FirstFailure& first, std::string_view last_lines, Screen& screen) {
   const std::string plain = launcher::plain_text(last_lines);
   const std::vector<std::string> end = lines_of(plain);
-  const bool in_sight = end.size() <= kMostLines &&
+  const bool in_sight = end.size() <= kMaxLines &&
                         (first.cause.block.empty() || plain.find(first.cause.block) != std::string::npos);
   if (in_sight) return;
   if (!first.cause.block.empty()) return screen.quoted(shortened(lines_of(first.cause.block)));
@@ -111,7 +111,7 @@ void show_attempts(const launcher::JobStory& story, const launcher::Plan& plan, 
   const auto& attempts = story.attempts();
   if (story.restarts() > 0) screen.line("restarts so far: " + std::to_string(story.restarts()));
   const std::size_t earlier = attempts.empty() ? 0 : attempts.size() - 1;
-  for (std::size_t i = earlier > kMostAttempts ? earlier - kMostAttempts : 0; i < earlier; ++i)
+  for (std::size_t i = earlier > kMaxAttempts ? earlier - kMaxAttempts : 0; i < earlier; ++i)
     screen.line("  attempt " + std::to_string(attempts[i].attempt) + ": " +
                 plan.processes[attempts[i].index].name + " " + attempts[i].cause.text);
   if (!attempts.empty() && !attempts.back().restarted && !attempts.back().decision.empty())

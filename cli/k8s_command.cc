@@ -17,7 +17,7 @@ namespace fleetrun::cli {
 namespace {
 
 constexpr std::size_t kLongestName = 40;  // leaves room for what Kubernetes and JobSet add
-constexpr int kMostPods = 65'536;
+constexpr int kMaxPods = 65'536;
 
 constexpr CommandFlag kK8sFlags[] = {
     {"image", 0, "IMAGE", "container image with fleetrun, the script and what it needs"},
@@ -73,12 +73,11 @@ launcher::NodeCount nodes_of(EngineWords& words) {
   const auto nodes = whole_number(words.own, "nodes", 1);
   launcher::NodeCount count = words.config.rendezvous.nodes;
   const bool given = take_flag(words, "nnodes");
-  if (nodes && given && count.most != *nodes)
-    refuse("--nodes is " + std::to_string(*nodes) + ", and --nnodes is " + std::to_string(count.most),
+  if (nodes && given && count.max != *nodes)
+    refuse("--nodes is " + std::to_string(*nodes) + ", and --nnodes is " + std::to_string(count.max),
            "leave one of them out");
   if (nodes && !given) count = {*nodes, *nodes, 1};
-  if (count.most > kMostPods)
-    refuse("--nodes is " + std::to_string(count.most) + ": these are too many pods");
+  if (count.max > kMaxPods) refuse("--nodes is " + std::to_string(count.max) + ": these are too many pods");
   return count;
 }
 

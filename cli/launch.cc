@@ -416,7 +416,7 @@ int launch(const JobConfig& wished, const Environ& environment) {
     plan = launch.plan_in_world();
   }
   check_open_files(plan.processes.size());
-  launcher::check_exec_size(plan, environment, launcher::most_exec_bytes());
+  launcher::check_exec_size(plan, environment, launcher::max_exec_bytes());
   return launch.run(std::move(plan));
 }
 

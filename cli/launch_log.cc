@@ -59,7 +59,7 @@ void LaunchLog::write(LogLevel level, const std::string& text) {
 }
 
 void LaunchLog::show_configuration(const launcher::JobConfig& config) {
-  if (least_ <= LogLevel::info) {
+  if (min_ <= LogLevel::info) {
     const std::string head = "LAUNCH INFO " + time_stamp() + " ";
     std::string block = head + "-----------  Configuration  ----------------------\n";
     for (const launcher::ListedSetting& setting : config.listing)
@@ -67,8 +67,8 @@ void LaunchLog::show_configuration(const launcher::JobConfig& config) {
     block.append(head).append("--------------------------------------------------\n");
     const launcher::NodeCount& nodes = config.rendezvous.nodes;
     block.append(head).append("Job: " + config.job_id + ", mode " + std::string(to_string(config.mode)) +
-                              ", replicas " + std::to_string(nodes.most) + "[" + std::to_string(nodes.least) +
-                              ":" + std::to_string(nodes.most) + "], elastic " +
+                              ", replicas " + std::to_string(nodes.max) + "[" + std::to_string(nodes.min) +
+                              ":" + std::to_string(nodes.max) + "], elastic " +
                               (config.rendezvous.elastic ? "True" : "False") + "\n");
     raw(block);
   }
@@ -76,7 +76,7 @@ void LaunchLog::show_configuration(const launcher::JobConfig& config) {
 }
 
 void LaunchLog::show_start(const Plan& plan) {
-  if (least_ <= LogLevel::info) {
+  if (min_ <= LogLevel::info) {
     const std::string head = "LAUNCH INFO " + time_stamp() + " ";
     std::string block;
     block.append(head).append(pod_line("Run", plan, "ready")).append("\n");

@@ -15,7 +15,7 @@ namespace fleetrun::cli {
 
 class LaunchLog {
  public:
-  LaunchLog(int fd, launcher::LogLevel least) : fd_(fd), least_(least) {}
+  LaunchLog(int fd, launcher::LogLevel min) : fd_(fd), min_(min) {}
 
   /// One line per line of `text`, the first one with level and time, as Paddle prints them.
   void write(launcher::LogLevel level, const std::string& text);
@@ -29,7 +29,7 @@ class LaunchLog {
   void set_patience(std::optional<std::chrono::milliseconds> patience) { patience_ = patience; }
 
   /// Are lines of this level printed?
-  bool shows(launcher::LogLevel level) const noexcept { return level >= least_; }
+  bool shows(launcher::LogLevel level) const noexcept { return level >= min_; }
 
   /// Bytes as they are, whatever the level.
   void raw(const std::string& text);
@@ -45,7 +45,7 @@ class LaunchLog {
 
  private:
   int fd_;
-  launcher::LogLevel least_;
+  launcher::LogLevel min_;
   std::optional<std::chrono::milliseconds> patience_;
 };
 

@@ -28,8 +28,8 @@ namespace remote = launcher::remote;
 constexpr std::chrono::milliseconds kPatience{200};  // with a terminal that takes no LAUNCH lines
 constexpr std::chrono::milliseconds kLongestLogin{30'000};
 constexpr std::chrono::seconds kShortestConnect{1}, kLongestConnect{10};
-constexpr std::size_t kMostListed = 8;
-constexpr std::size_t kMostRemembered = 1000;
+constexpr std::size_t kMaxListed = 8;
+constexpr std::size_t kMaxRemembered = 1000;
 
 /// Every login costs four descriptors.
 void raise_open_files() {
@@ -81,7 +81,7 @@ class Teller final : public remote::HeadObserver {
  private:
   /// False: it has been said.
   bool remember(const std::string& text) {
-    if (said_.size() >= kMostRemembered) said_.clear();
+    if (said_.size() >= kMaxRemembered) said_.clear();
     return said_.insert(text).second;
   }
 
@@ -93,15 +93,15 @@ class Teller final : public remote::HeadObserver {
 void say_start(LaunchLog& log, const launcher::JobConfig& config, const remote::HeadPlan& plan) {
   std::vector<std::string> names;
   for (const remote::HostPart& part : plan.hosts) {
-    if (names.size() == kMostListed) break;
+    if (names.size() == kMaxListed) break;
     names.push_back(written(part.host));
   }
   std::string list = join(names, ", ");
   if (plan.hosts.size() > names.size())
     list += " and " + std::to_string(plan.hosts.size() - names.size()) + " others";
   log.info("Job: " + config.job_id + ", mode " + std::string(to_string(plan.mode)) + ", hosts " +
-           std::to_string(plan.hosts.size()) + "[" + std::to_string(plan.nodes.least) + ":" +
-           std::to_string(plan.nodes.most) + "], elastic " + (plan.elastic ? "True" : "False") + ": " + list);
+           std::to_string(plan.hosts.size()) + "[" + std::to_string(plan.nodes.min) + ":" +
+           std::to_string(plan.nodes.max) + "], elastic " + (plan.elastic ? "True" : "False") + ": " + list);
   for (const std::string& note : config.notes) log.warning(note);
   for (const std::string& note : plan.notes) log.warning(note);
 }

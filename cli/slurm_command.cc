@@ -67,8 +67,8 @@ std::string own_path() {
 
 /// "2:16" → "2-16", as sbatch writes a range.
 std::string nodes_of(const launcher::NodeCount& count) {
-  return count.least == count.most ? std::to_string(count.most)
-                                   : std::to_string(count.least) + "-" + std::to_string(count.most);
+  return count.min == count.max ? std::to_string(count.max)
+                                : std::to_string(count.min) + "-" + std::to_string(count.max);
 }
 
 /// Enough for the longest grace, and for Slurm's clock.

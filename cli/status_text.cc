@@ -14,7 +14,7 @@ using launcher::JobStatus;
 using launcher::ProcessState;
 using launcher::ProcessStatus;
 
-constexpr int kNarrow = 9, kMostName = 24, kMostState = 12;
+constexpr int kNarrow = 9, kMaxName = 24, kMaxState = 12;
 
 std::string padded(std::string text, int width) {
   text.resize(std::max<std::size_t>(text.size(), static_cast<std::size_t>(width)), ' ');
@@ -86,7 +86,7 @@ std::string process_line(const JobStatus& status, const JobStatus* before, std::
   const auto& usage = process.usage;
   return padded(printable(process.name), name_width) +
          right(process.pid > 0 ? std::to_string(process.pid) : "-", kNarrow) + "  " +
-         padded(state_of(process), kMostState) + right(std::to_string(process.attempt), 4) +
+         padded(state_of(process), kMaxState) + right(std::to_string(process.attempt), 4) +
          right(cpu_share(status, before, index), 7) +
          right(usage ? short_bytes(static_cast<double>(usage->rss_bytes)) : "-", 8) +
          right(time_of(status, process), 8) + "  " + process.last_line.value_or("");
@@ -196,11 +196,11 @@ std::string cut_to_columns(std::string_view text, int columns) {
 std::string status_table(const JobStatus& status, const JobStatus* before, TableSize size) {
   int name_width = static_cast<int>(std::string_view("process").size());
   for (const ProcessStatus& process : status.processes)
-    name_width = std::max(name_width, std::min(static_cast<int>(process.name.size()), kMostName));
+    name_width = std::max(name_width, std::min(static_cast<int>(process.name.size()), kMaxName));
   std::string text;
   const auto add = [&](const std::string& line) { text += cut_to_columns(line, size.columns) + "\n"; };
   add(heading(status));
-  add(padded("process", name_width) + right("pid", kNarrow) + "  " + padded("state", kMostState) +
+  add(padded("process", name_width) + right("pid", kNarrow) + "  " + padded("state", kMaxState) +
       right("att", 4) + right("cpu", 7) + right("memory", 8) + right("time", 8) + "  last line");
   std::size_t shown = status.processes.size();
   const std::vector<std::string> servers = server_lines(status, before, name_width);

@@ -25,7 +25,7 @@ namespace {
 
 using Clock = RankLinks::Clock;
 
-constexpr std::size_t kMostMessage = std::size_t{1} << 40;
+constexpr std::size_t kMaxMessage = std::size_t{1} << 40;
 
 struct Header {
   std::uint64_t slot = 0, bytes = 0;
@@ -195,7 +195,7 @@ void RankLinks::State::begin(int rank) {
   const auto found = std::find_if(link.receives.begin(), link.receives.end(),
                                   [&](const Receive& receive) { return receive.slot == link.header.slot; });
   if (found == link.receives.end()) {
-    if (link.header.bytes > kMostMessage)
+    if (link.header.bytes > kMaxMessage)
       throw Error(ErrorKind::data, name(rank) + " sent what no rank sends");
     link.aside = Early{link.header.slot, std::vector<std::byte>(link.header.bytes)};
     return;
@@ -295,9 +295,9 @@ void RankLinks::progress(Clock::time_point deadline) {
     state.watched.push_back({events == 0 ? -1 : link.socket.value(), events, 0});
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  constexpr std::int64_t kMost = 3'600'000;
+  constexpr std::int64_t kMax = 3'600'000;
   const int ready = ::poll(state.watched.data(), state.watched.size(),
-                           static_cast<int>(std::clamp<std::int64_t>(left, 0, kMost)));
+                           static_cast<int>(std::clamp<std::int64_t>(left, 0, kMax)));
   if (ready <= 0) return;
   if (state.watched[0].revents != 0) state.throw_if_aborted();
   for (std::size_t rank = 0; rank < state.links.size(); ++rank) {

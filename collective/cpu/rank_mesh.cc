@@ -23,7 +23,7 @@ namespace {
 using Clock = Store::Clock;
 
 constexpr const char* kPurpose = "collective link";
-constexpr std::size_t kMostHello = 4096;
+constexpr std::size_t kMaxHello = 4096;
 
 std::string bracketed(const std::string& host) {
   return host.find(':') != std::string::npos && host.front() != '[' ? "[" + host + "]" : host;
@@ -51,7 +51,7 @@ bool receive_hello(int connection, const SessionKeys& keys, const std::string& h
     if (count <= 0) return false;
     bytes += more.substr(0, static_cast<std::size_t>(count));
   }
-  FrameOpener opener(keys.from_peer, kMostHello);
+  FrameOpener opener(keys.from_peer, kMaxHello);
   opener.receive(bytes);
   const auto body = opener.next();
   return body && *body == hello;
@@ -110,8 +110,8 @@ std::optional<int> greet(const Place& place, const std::vector<Proven>& mesh, co
                          const MeshOptions& options, Clock::time_point deadline) {
   const int connection = guest.connection.value();
   pollfd readable{connection, POLLIN, 0};
-  char block[kMostHello];
-  FrameOpener opener(guest.keys.from_peer, kMostHello);
+  char block[kMaxHello];
+  FrameOpener opener(guest.keys.from_peer, kMaxHello);
   opener.receive(guest.early);
   std::optional<std::string_view> hello;
   while (!(hello = opener.next())) {

@@ -34,10 +34,10 @@ Range share_of(std::size_t count, int rank, int size) {
   return {at, std::min(grains, count - at)};
 }
 
-/// The `step`-th part of `range`, at most `most` elements long.
-Range part_of(Range range, std::size_t step, std::size_t most) {
-  const std::size_t at = std::min(range.count, step * most);
-  return {range.at + at, std::min(most, range.count - at)};
+/// The `step`-th part of `range`, at most `max` elements long.
+Range part_of(Range range, std::size_t step, std::size_t max) {
+  const std::size_t at = std::min(range.count, step * max);
+  return {range.at + at, std::min(max, range.count - at)};
 }
 
 /// Where each rank's part begins, of counts that are all `each` when there are none.
@@ -52,10 +52,10 @@ std::vector<Range> ranges_of(std::span<const std::size_t> counts, std::size_t ea
   return ranges;
 }
 
-std::size_t most_of(const std::vector<Range>& ranges) {
-  std::size_t most = 0;
-  for (const Range& range : ranges) most = std::max(most, range.count);
-  return most;
+std::size_t max_of(const std::vector<Range>& ranges) {
+  std::size_t max = 0;
+  for (const Range& range : ranges) max = std::max(max, range.count);
+  return max;
 }
 
 std::size_t steps_for(std::size_t count, std::size_t each) {
@@ -156,10 +156,10 @@ void SharedCalls::reduce_slots(const Call& call, std::uint64_t phase, std::size_
 }
 
 void SharedCalls::reduce_whole(const Call& call) {
-  const std::size_t width = size_of(call.type), most = std::min(slot_bytes_, kWholeStepBytes) / width;
+  const std::size_t width = size_of(call.type), max = std::min(slot_bytes_, kWholeStepBytes) / width;
   const bool gets = call.kind == CallKind::all_reduce || call.root == rank_;
-  const auto part = [&](std::size_t step) { return part_of({0, call.count}, step, most); };
-  in_two([&] { return steps_for(call.count, most); },
+  const auto part = [&](std::size_t step) { return part_of({0, call.count}, step, max); };
+  in_two([&] { return steps_for(call.count, max); },
          [&](std::size_t step, std::byte* slot) {
            const Range range = part(step);
            copy_bytes(slot, in(call, range.at), range.count * width);
@@ -171,9 +171,9 @@ void SharedCalls::reduce_whole(const Call& call) {
 }
 
 void SharedCalls::reduce_in_shares(const Call& call) {
-  const std::size_t width = size_of(call.type), most = slot_bytes_ / width;
+  const std::size_t width = size_of(call.type), max = slot_bytes_ / width;
   const bool gets = call.kind == CallKind::all_reduce || call.root == rank_;
-  const auto part = [&](std::size_t step) { return part_of({0, call.count}, step, most); };
+  const auto part = [&](std::size_t step) { return part_of({0, call.count}, step, max); };
   const auto put = [&](std::size_t step, std::byte* slot) {
     const Range all = part(step);
     for (int r = 0; r < size_; ++r) {
@@ -204,13 +204,13 @@ void SharedCalls::reduce_in_shares(const Call& call) {
       if (r != rank_) give(all.at + share.at, rounds_->slot(r, phase) + share.at * width, share.count);
     }
   };
-  in_three(steps_for(call.count, most), put, reduce_share, take);
+  in_three(steps_for(call.count, max), put, reduce_share, take);
 }
 
 void SharedCalls::broadcast(const Call& call) {
-  const std::size_t width = size_of(call.type), most = slot_bytes_ / width;
-  const auto part = [&](std::size_t step) { return part_of({0, call.count}, step, most); };
-  in_two([&] { return steps_for(call.count, most); },
+  const std::size_t width = size_of(call.type), max = slot_bytes_ / width;
+  const auto part = [&](std::size_t step) { return part_of({0, call.count}, step, max); };
+  in_two([&] { return steps_for(call.count, max); },
          [&](std::size_t step, std::byte* slot) {
            const Range range = part(step);
            if (rank_ == call.root) copy_bytes(slot, in(call, range.at), range.count * width);
@@ -223,18 +223,18 @@ void SharedCalls::broadcast(const Call& call) {
 }
 
 void SharedCalls::all_gather(const Call& call) {
-  const std::size_t width = size_of(call.type), most = slot_bytes_ / width;
+  const std::size_t width = size_of(call.type), max = slot_bytes_ / width;
   const std::vector<Range> ranges = ranges_of(call.counts, call.count, size_);
   const Range own = ranges[static_cast<std::size_t>(rank_)];
   copy_bytes(out(call, own.at), call.input, own.count * width);
-  in_two([&] { return steps_for(most_of(ranges), most); },
+  in_two([&] { return steps_for(max_of(ranges), max); },
          [&](std::size_t step, std::byte* slot) {
-           const Range range = part_of({0, own.count}, step, most);
+           const Range range = part_of({0, own.count}, step, max);
            copy_bytes(slot, in(call, range.at), range.count * width);
          },
          [&](std::size_t step, std::uint64_t phase) {
            for (int r = 0; r < size_; ++r) {
-             const Range range = part_of(ranges[static_cast<std::size_t>(r)], step, most);
+             const Range range = part_of(ranges[static_cast<std::size_t>(r)], step, max);
              if (r != rank_) copy_bytes(out(call, range.at), rounds_->slot(r, phase), range.count * width);
            }
          });
@@ -242,20 +242,20 @@ void SharedCalls::all_gather(const Call& call) {
 
 void SharedCalls::reduce_scatter(const Call& call) {
   const std::size_t width = size_of(call.type);
-  const std::size_t most = slot_bytes_ / width / static_cast<std::size_t>(size_);
+  const std::size_t max = slot_bytes_ / width / static_cast<std::size_t>(size_);
   const std::vector<Range> ranges = ranges_of(call.counts, call.count, size_);
   const Range own = ranges[static_cast<std::size_t>(rank_)];
-  in_two([&] { return steps_for(most_of(ranges), most); },
+  in_two([&] { return steps_for(max_of(ranges), max); },
          [&](std::size_t step, std::byte* slot) {
            for (int r = 0; r < size_; ++r) {
-             const Range range = part_of(ranges[static_cast<std::size_t>(r)], step, most);
-             const std::size_t at = static_cast<std::size_t>(r) * most * width;
+             const Range range = part_of(ranges[static_cast<std::size_t>(r)], step, max);
+             const std::size_t at = static_cast<std::size_t>(r) * max * width;
              if (r != rank_) copy_bytes(slot + at, in(call, range.at), range.count * width);
            }
          },
          [&](std::size_t step, std::uint64_t phase) {
-           const Range range = part_of(own, step, most);
-           const std::size_t at = static_cast<std::size_t>(rank_) * most * width;
+           const Range range = part_of(own, step, max);
+           const std::size_t at = static_cast<std::size_t>(rank_) * max * width;
            for (std::size_t from = 0; from < range.count; from += kPieceBytes / width) {
              const std::size_t count = std::min(kPieceBytes / width, range.count - from);
              reduce_slots(call, phase, at + from * width, in(call, range.at + from),
@@ -270,17 +270,17 @@ void SharedCalls::all_to_all(const Call& call) {
   const std::vector<Range> to = ranges_of(call.counts, call.count, size_);
   // In front of the pieces: how many elements there are for each rank in all.
   const std::size_t front = (ranks * sizeof(std::uint64_t) + 63) / 64 * 64;
-  const std::size_t most = (slot_bytes_ - front) / ranks / 64 * 64 / width;
-  const auto piece = [&](int r) { return front + static_cast<std::size_t>(r) * most * width; };
+  const std::size_t max = (slot_bytes_ - front) / ranks / 64 * 64 / width;
+  const auto piece = [&](int r) { return front + static_cast<std::size_t>(r) * max * width; };
   if (call.input == call.output && !std::ranges::equal(from, to))
     throw Error(ErrorKind::config, to_string(call) + ": in place, but the send and receive buffers differ");
-  rounds_->begin(call, most_of(from));
+  rounds_->begin(call, max_of(from));
   const Range self = from[static_cast<std::size_t>(rank_)];
   expect_counts(rank_, self.count, to[static_cast<std::size_t>(rank_)].count);
   copy_bytes(out(call, to[static_cast<std::size_t>(rank_)].at), in(call, self.at), self.count * width);
   const auto put = [&](std::size_t step, std::byte* slot) {
     for (int r = 0; r < size_; ++r) {
-      const Range range = part_of(from[static_cast<std::size_t>(r)], step, most);
+      const Range range = part_of(from[static_cast<std::size_t>(r)], step, max);
       const std::uint64_t count = from[static_cast<std::size_t>(r)].count;
       std::memcpy(slot + static_cast<std::size_t>(r) * sizeof count, &count, sizeof count);
       if (r != rank_) copy_bytes(slot + piece(r), in(call, range.at), range.count * width);
@@ -293,11 +293,11 @@ void SharedCalls::all_to_all(const Call& call) {
       std::uint64_t count = 0;
       std::memcpy(&count, slot + static_cast<std::size_t>(rank_) * sizeof count, sizeof count);
       expect_counts(r, count, to[static_cast<std::size_t>(r)].count);
-      const Range range = part_of(to[static_cast<std::size_t>(r)], step, most);
+      const Range range = part_of(to[static_cast<std::size_t>(r)], step, max);
       copy_bytes(out(call, range.at), slot + piece(rank_), range.count * width);
     }
   };
-  in_two([&] { return steps_for(rounds_->most_extent(), most); }, put, take);
+  in_two([&] { return steps_for(rounds_->max_extent(), max); }, put, take);
 }
 
 void SharedCalls::expect_counts(int other, std::uint64_t sends, std::uint64_t expects) {

@@ -44,8 +44,8 @@ std::size_t whole_pages(std::size_t bytes) {
 
 SharedShape shape_of(int ranks, const SharedOptions& options) {
   // all_to_all and reduce_scatter divide a slot between the ranks.
-  const std::size_t least = static_cast<std::size_t>(ranks) * 256;
-  return {ranks, whole_pages(std::max(options.slot_bytes, least)), whole_pages(options.message_bytes)};
+  const std::size_t min = static_cast<std::size_t>(ranks) * 256;
+  return {ranks, whole_pages(std::max(options.slot_bytes, min)), whole_pages(options.message_bytes)};
 }
 
 /// Beyond, every rank reading everything costs more than waiting twice. Two ranks read and write the same

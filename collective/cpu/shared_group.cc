@@ -53,8 +53,8 @@ void SharedGroup::wake(int rank) noexcept {
 bool SharedGroup::sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t seen, Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - Clock::now()).count();
   if (left <= 0) return false;
-  const timespec most{left / 1'000'000'000, left % 1'000'000'000};
-  return ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &most, nullptr, 0) == 0 || errno != ETIMEDOUT;
+  const timespec max{left / 1'000'000'000, left % 1'000'000'000};
+  return ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &max, nullptr, 0) == 0 || errno != ETIMEDOUT;
 }
 
 void SharedGroup::fail(const Error& why) noexcept {

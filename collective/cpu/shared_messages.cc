@@ -7,8 +7,8 @@ namespace fleetrun::collective {
 namespace {
 
 /// At least one, also of a message without elements.
-std::size_t pieces_of(const Call& call, std::size_t most) {
-  return std::max<std::size_t>(1, (call.bytes() + most - 1) / most);
+std::size_t pieces_of(const Call& call, std::size_t max) {
+  return std::max<std::size_t>(1, (call.bytes() + max - 1) / max);
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ SharedMessages::SharedMessages(SharedGroup& group)
 void SharedMessages::send(const Call& call) {
   const int own = group_->rank();
   SharedRank& words = group_->of(own);
-  const std::size_t most = group_->segment().message_bytes(), pieces = pieces_of(call, most);
+  const std::size_t max = group_->segment().message_bytes(), pieces = pieces_of(call, max);
   const CallTag tag = tag_of(call, sent_[static_cast<std::size_t>(call.root)]++);
   const auto* from = static_cast<const std::byte*>(call.input);
   Deadline deadline;
@@ -35,7 +35,7 @@ void SharedMessages::send(const Call& call) {
     const std::uint32_t buffer = written % kMessageBuffers;
     words.messages[buffer].to.store(call.root, std::memory_order_relaxed);
     words.messages[buffer].tag = tag;
-    const std::size_t at = piece * most, bytes = std::min(most, call.bytes() - at);
+    const std::size_t at = piece * max, bytes = std::min(max, call.bytes() - at);
     if (bytes > 0) std::memcpy(group_->segment().message(own, buffer), from + at, bytes);
     words.written.store(written + 1);
     group_->wake(own);
@@ -45,7 +45,7 @@ void SharedMessages::send(const Call& call) {
 void SharedMessages::receive(const Call& call) {
   const int own = group_->rank(), other = call.root;
   SharedRank& words = group_->of(other);
-  const std::size_t most = group_->segment().message_bytes(), pieces = pieces_of(call, most);
+  const std::size_t max = group_->segment().message_bytes(), pieces = pieces_of(call, max);
   const CallTag tag = tag_of(call, received_[static_cast<std::size_t>(other)]++);
   auto* to = static_cast<std::byte*>(call.output);
   Deadline deadline;
@@ -67,7 +67,7 @@ void SharedMessages::receive(const Call& call) {
                                                           ": " + to_string(theirs) + "; " + receiver +
                                                           " expects: " + to_string(tag)));
     }
-    const std::size_t at = piece * most, bytes = std::min(most, call.bytes() - at);
+    const std::size_t at = piece * max, bytes = std::min(max, call.bytes() - at);
     if (bytes > 0) std::memcpy(to + at, group_->segment().message(other, buffer), bytes);
     words.taken.store(taken + 1);
     group_->wake(other);

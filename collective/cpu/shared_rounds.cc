@@ -73,12 +73,12 @@ void SharedRounds::miss(std::uint64_t phase) {
 
 void SharedRounds::compare() {
   is_compared_ = true;
-  most_extent_ = extent_;
+  max_extent_ = extent_;
   for (int r = 0; r < group_->size(); ++r) {
     if (r == group_->rank()) continue;
     const SharedLine& theirs = line(r, first_phase_);
     if (theirs.tag != tag_) differ();
-    most_extent_ = std::max(most_extent_, theirs.extent);
+    max_extent_ = std::max(max_extent_, theirs.extent);
   }
 }
 
@@ -88,13 +88,13 @@ void SharedRounds::differ() {
     tags.push_back(r == group_->rank() ? tag_ : line(r, first_phase_).tag);
   // What most ranks call; of as many, what the lower rank calls.
   const auto votes = [&](const CallTag& tag) { return std::count(tags.begin(), tags.end(), tag); };
-  const auto most = std::max_element(tags.begin(), tags.end(),
-                                     [&](const CallTag& a, const CallTag& b) { return votes(a) < votes(b); });
-  const auto other = std::find_if(tags.begin(), tags.end(), [&](const CallTag& tag) { return tag != *most; });
+  const auto max = std::max_element(tags.begin(), tags.end(),
+                                    [&](const CallTag& a, const CallTag& b) { return votes(a) < votes(b); });
+  const auto other = std::find_if(tags.begin(), tags.end(), [&](const CallTag& tag) { return tag != *max; });
   group_->fail_and_throw(Error(ErrorKind::config,
                                group_->prefix() + "rank " + std::to_string(other - tags.begin()) + " calls " +
-                                   to_string(*other) + "; rank " + std::to_string(most - tags.begin()) +
-                                   " calls " + to_string(*most),
+                                   to_string(*other) + "; rank " + std::to_string(max - tags.begin()) +
+                                   " calls " + to_string(*max),
                                "all ranks of a group make the same calls in the same order"));
 }
 

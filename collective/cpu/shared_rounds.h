@@ -21,7 +21,7 @@ class SharedRounds {
 
   SharedGroup& group() noexcept { return *group_; }
 
-  /// Begins a call. `extent` is told to the others: most_extent().
+  /// Begins a call. `extent` is told to the others: max_extent().
   void begin(const Call& call, std::uint64_t extent = 0);
   /// The phase that is written next.
   std::uint64_t phase() const noexcept { return phase_; }
@@ -38,7 +38,7 @@ class SharedRounds {
     return group_->segment().slot(group_->rank(), static_cast<std::uint32_t>(phase % kSlots));
   }
   /// After the call's first phase: the largest extent of all ranks.
-  std::uint64_t most_extent() const noexcept { return most_extent_; }
+  std::uint64_t max_extent() const noexcept { return max_extent_; }
 
  private:
   SharedLine& line(int rank, std::uint64_t phase) const noexcept {
@@ -59,7 +59,7 @@ class SharedRounds {
   std::uint64_t reached_ = 0;  // all others have published all phases before this one
   std::uint64_t calls_ = 0;
   std::uint64_t first_phase_ = 0;
-  std::uint64_t extent_ = 0, most_extent_ = 0;
+  std::uint64_t extent_ = 0, max_extent_ = 0;
   bool is_compared_ = false;
   bool is_claimed_ = false;
   CallTag tag_;

@@ -13,25 +13,25 @@
 namespace fleetrun::collective {
 namespace {
 
-constexpr int kMostRanks = 1'000'000;
-constexpr int kMostSeconds = 10'000'000;
+constexpr int kMaxRanks = 1'000'000;
+constexpr int kMaxSeconds = 10'000'000;
 
-int number_of(const Environ& environ, const std::string& name, int least, int most) {
+int number_of(const Environ& environ, const std::string& name, int min, int max) {
   const std::string* text = environ.find(name);
   if (!text)
     throw Error(ErrorKind::config, name + " is not set",
                 "start the program with fleetrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
   const auto number = parse_integer(*text);
-  if (!number || *number < least || *number > most)
+  if (!number || *number < min || *number > max)
     throw Error(ErrorKind::config, name + "=" + printable(*text) + " is not a whole number from " +
-                                       std::to_string(least) + " to " + std::to_string(most));
+                                       std::to_string(min) + " to " + std::to_string(max));
   return static_cast<int>(*number);
 }
 
 std::chrono::milliseconds seconds_of(const Environ& environ, const std::string& name,
                                      std::chrono::milliseconds fallback) {
   if (!environ.has(name)) return fallback;
-  return std::chrono::seconds(number_of(environ, name, 1, kMostSeconds));
+  return std::chrono::seconds(number_of(environ, name, 1, kMaxSeconds));
 }
 
 std::string attempt_of(const Environ& environ) {
@@ -56,8 +56,8 @@ void read_paddle(const Environ& environ, WorldOptions& options) {
 }
 
 void read_torch(const Environ& environ, WorldOptions& options) {
-  options.size = number_of(environ, "WORLD_SIZE", 1, kMostRanks);
-  options.rank = number_of(environ, "RANK", 0, kMostRanks);
+  options.size = number_of(environ, "WORLD_SIZE", 1, kMaxRanks);
+  options.rank = number_of(environ, "RANK", 0, kMaxRanks);
   if (options.rank >= options.size)
     throw Error(ErrorKind::config, "RANK is " + std::to_string(options.rank) + " and WORLD_SIZE " +
                                        std::to_string(options.size));

@@ -56,7 +56,7 @@ struct StoreMessage {
 
   bool operator==(const StoreMessage&) const = default;
 };
-constexpr std::size_t kMostStoreBytes = std::size_t{16} << 20;  // of one message
+constexpr std::size_t kMaxStoreBytes = std::size_t{16} << 20;  // of one message
 
 std::string encode(const StoreMessage& message);
 /// Throws: Error(data) for bytes that encode() does not write.

@@ -35,7 +35,7 @@ constexpr std::chrono::seconds kForTheOthers{1};
 /// Of a client that has proved the secret.
 struct Connection {
   Connection(UniqueFd file, const SessionKeys& keys, std::string_view early)
-      : socket(std::move(file)), sealer(keys.to_peer), opener(keys.from_peer, kMostStoreBytes) {
+      : socket(std::move(file)), sealer(keys.to_peer), opener(keys.from_peer, kMaxStoreBytes) {
     opener.receive(early);
   }
 

@@ -89,7 +89,7 @@ void TcpStore::State::connect() {
   connection = std::move(proven.connection);
   end_when_silent(connection.value());
   sealer.emplace(proven.keys.to_peer);
-  opener.emplace(proven.keys.from_peer, kMostStoreBytes);
+  opener.emplace(proven.keys.from_peer, kMaxStoreBytes);
   thread = std::thread([this] { run(); });
   ask({Kind::hello, 0, options.rank, options.attempt, std::to_string(options.size)});
 }

@@ -10,7 +10,7 @@
 namespace fleetrun::dataset {
 namespace {
 
-constexpr std::size_t kMostExpected = std::size_t{1} << 20;  // rows of a batch that room is made for at once
+constexpr std::size_t kMaxExpected = std::size_t{1} << 20;  // rows of a batch that room is made for at once
 
 template <class T>
 T value_at(const std::byte* bytes, std::size_t index) noexcept {
@@ -86,7 +86,7 @@ void BlockRows::begin(Batch& batch, const std::vector<Slot>& slots, std::size_t 
     if (slots[i].dense) {
       values.offsets.clear();
     } else {
-      make_room(values.offsets, std::min(rows, kMostExpected) + 1);
+      make_room(values.offsets, std::min(rows, kMaxExpected) + 1);
       values.offsets[0] = 0;
     }
   }
@@ -109,8 +109,8 @@ std::size_t BlockRows::append_offsets(const Column& column, std::vector<std::siz
   return to[rows] - first;
 }
 
-std::size_t BlockRows::append(Batch& batch, std::size_t most) {
-  const std::size_t rows = std::min(most, left());
+std::size_t BlockRows::append(Batch& batch, std::size_t max) {
+  const std::size_t rows = std::min(max, left());
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     Column& column = columns_[i];
     SlotValues& values = batch.slots[i];

@@ -24,8 +24,8 @@ class BlockRows {
 
   /// Makes `batch` empty, for up to `rows` rows of `slots`; its memory is used again.
   static void begin(Batch& batch, const std::vector<Slot>& slots, std::size_t rows);
-  /// Appends up to `most` rows to a batch that was begun with the slots of load(); how many.
-  std::size_t append(Batch& batch, std::size_t most);
+  /// Appends up to `max` rows to a batch that was begun with the slots of load(); how many.
+  std::size_t append(Batch& batch, std::size_t max);
   /// Cuts the batch to the rows that it has.
   static void end(Batch& batch, const std::vector<Slot>& slots);
 

@@ -20,15 +20,15 @@
 namespace fleetrun::dataset {
 namespace {
 
-constexpr std::size_t kMostCount = UINT32_MAX;
+constexpr std::size_t kMaxCount = UINT32_MAX;
 
 [[noreturn]] void fail(const std::string& file, const std::string& what, int error) {
   throw Error(ErrorKind::host, file + " cannot be " + what + ": " + std::strerror(error),
               error == ENOSPC || error == EDQUOT ? "make room, or write to another disk" : "");
 }
 
-std::uint8_t bytes_for(std::uint64_t most) noexcept {
-  return most <= UINT8_MAX ? 1 : most <= UINT16_MAX ? 2 : most <= UINT32_MAX ? 4 : 8;
+std::uint8_t bytes_for(std::uint64_t max) noexcept {
+  return max <= UINT8_MAX ? 1 : max <= UINT16_MAX ? 2 : max <= UINT32_MAX ? 4 : 8;
 }
 
 template <class T, class Values, class Narrow>
@@ -77,10 +77,10 @@ struct ColumnarWriter::Column {
     if (slot.dense) return;
     for (std::size_t row = first_row; row < end_row; ++row) {
       const std::size_t count = values.offsets[row + 1] - values.offsets[row];
-      if (count > kMostCount)
+      if (count > kMaxCount)
         throw Error(ErrorKind::data, "slot '" + printable(slot.name) + "' has a row of " +
                                          std::to_string(count) + " values; a columnar file takes " +
-                                         std::to_string(kMostCount));
+                                         std::to_string(kMaxCount));
       counts.push_back(static_cast<std::uint32_t>(count));
     }
   }
@@ -177,10 +177,10 @@ void ColumnarWriter::write_section(const Column& column, ColumnarSection& sectio
   section_.clear();
   section.values = column.floats.size() + column.ints.size();
   if (!column.ints.empty()) {
-    const auto [least, most] = std::minmax_element(column.ints.begin(), column.ints.end());
-    const auto base = static_cast<std::uint64_t>(*least);
-    section.base = *least;
-    section.value_bytes = bytes_for(static_cast<std::uint64_t>(*most) - base);
+    const auto [min, max] = std::minmax_element(column.ints.begin(), column.ints.end());
+    const auto base = static_cast<std::uint64_t>(*min);
+    section.base = *min;
+    section.value_bytes = bytes_for(static_cast<std::uint64_t>(*max) - base);
     append_narrow(section_, column.ints, section.value_bytes,
                   [base](std::int64_t value) { return static_cast<std::uint64_t>(value) - base; });
   } else {

@@ -70,8 +70,8 @@ bool is_width(std::uint8_t bytes, bool is_float) noexcept {
   return is_float ? bytes == 4 : bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
 }
 
-/// `most`: bytes that sections have in all.
-ColumnarSection take_section(Cursor& cursor, const Slot& slot, std::uint64_t rows, std::uint64_t most) {
+/// `max`: bytes that sections have in all.
+ColumnarSection take_section(Cursor& cursor, const Slot& slot, std::uint64_t rows, std::uint64_t max) {
   ColumnarSection section;
   section.values = cursor.take<std::uint64_t>();
   section.base = cursor.take<std::int64_t>();
@@ -84,7 +84,7 @@ ColumnarSection take_section(Cursor& cursor, const Slot& slot, std::uint64_t row
       !is_width(section.value_bytes, slot.type == SlotType::float32))
     cursor.refuse("slot '" + printable(slot.name) + "' has values of an unknown size");
   // In this order: the products must not overflow. Every row has a count or a value that takes room.
-  if (section.values > most || rows > most || section.bytes(rows) > most)
+  if (section.values > max || rows > max || section.bytes(rows) > max)
     cursor.refuse("slot '" + printable(slot.name) + "' has more values than the file has room for");
   const auto width = static_cast<std::uint64_t>(slot.width);
   const bool is_even = section.values >= rows && section.values % rows == 0;

@@ -58,7 +58,7 @@ BlockShape shape_of(std::span<const ExampleField> fields, std::vector<std::uint3
     else
       bytes += std::uint64_t{shape.counts[f]} * fields[f].element;
   }
-  if (shape.varying == 0 && bytes < kMostBlockBytes) shape.stride = static_cast<std::uint32_t>(bytes);
+  if (shape.varying == 0 && bytes < kMaxBlockBytes) shape.stride = static_cast<std::uint32_t>(bytes);
   return shape;
 }
 

@@ -25,7 +25,7 @@ namespace fleetrun::dataset {
 inline constexpr std::size_t kBlockRows = 1024;
 inline constexpr std::uint32_t kVaries = UINT32_MAX;
 /// Bytes of a block at most: starts are 32 bits wide.
-inline constexpr std::size_t kMostBlockBytes = std::size_t{1} << 31;
+inline constexpr std::size_t kMaxBlockBytes = std::size_t{1} << 31;
 
 struct ExampleField {
   enum class Kind { ints, floats, id, content, log_key };

@@ -15,7 +15,7 @@ namespace {
 using Kind = ExampleField::Kind;
 
 constexpr std::size_t kGroup = 32;
-constexpr std::size_t kMostBlocks = (std::size_t{1} << 32) / kBlockRows;
+constexpr std::size_t kMaxBlocks = (std::size_t{1} << 32) / kBlockRows;
 constexpr std::size_t kShortCounts = 255;  // counts below it take one byte
 
 /// A field's values in a batch.
@@ -177,7 +177,7 @@ void ExampleStore::add_rows(const Batch& batch, std::size_t begin, std::size_t e
     }
     starts[i + 1] = starts[i] + bytes;
   }
-  if (starts[rows] >= kMostBlockBytes) {
+  if (starts[rows] >= kMaxBlockBytes) {
     if (rows == 1) throw Error(ErrorKind::data, "an example is larger than 2 GiB");
     add_rows(batch, begin, begin + rows / 2);
     return add_rows(batch, begin + rows / 2, end);
@@ -202,7 +202,7 @@ void ExampleStore::add_rows(const Batch& batch, std::size_t begin, std::size_t e
 }
 
 void ExampleStore::keep(ExampleBlock block) {
-  if (blocks_.size() == kMostBlocks)
+  if (blocks_.size() == kMaxBlocks)
     throw Error(ErrorKind::data,
                 "more than " + std::to_string(rows_) + " examples do not fit into one process's dataset",
                 "give each trainer fewer files");
@@ -218,7 +218,7 @@ void ExampleStore::append(ExampleStore other) {
 
 void ExampleStore::add_block(std::vector<std::uint32_t> counts, std::uint32_t rows,
                              std::span<const std::byte> bytes) {
-  if (counts.size() != fields_.size() || bytes.empty() || bytes.size() >= kMostBlockBytes)
+  if (counts.size() != fields_.size() || bytes.empty() || bytes.size() >= kMaxBlockBytes)
     throw Error(ErrorKind::data, "a block of examples is broken: " + std::to_string(counts.size()) +
                                      " fields in " + std::to_string(bytes.size()) + " bytes");
   const std::shared_ptr<std::byte> memory = pages_.take(bytes.size());

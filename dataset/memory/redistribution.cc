@@ -17,7 +17,7 @@ namespace {
 using Parcel = TrainerExchange::Parcel;
 
 /// Blocks that are dealt out at a time: for each trainer enough that parcels are not small.
-constexpr std::size_t kLeastBlocks = 16;
+constexpr std::size_t kMinBlocks = 16;
 
 template <class T>
 void put(std::string& bytes, T value) {
@@ -87,7 +87,7 @@ std::vector<Parcel> Dealer::next() {
   std::vector<Parcel> parcels;
   while (parcels.empty() && next_block_ < store_.blocks().size()) {
     const std::size_t end =
-        std::min(store_.blocks().size(), next_block_ + std::max<std::size_t>(kLeastBlocks, trainers_));
+        std::min(store_.blocks().size(), next_block_ + std::max<std::size_t>(kMinBlocks, trainers_));
     std::vector<ExampleNumber> numbers;
     for (std::size_t b = next_block_; b < end; ++b)
       for (std::size_t row = 0; row < store_.blocks()[b].rows; ++row)

@@ -14,7 +14,7 @@ namespace fleetrun::dataset {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;
-constexpr std::size_t kMostBuckets = 1024;
+constexpr std::size_t kMaxBuckets = 1024;
 
 /// Calls work(i) for every i below `count`.
 template <class Work>
@@ -52,7 +52,7 @@ std::uint64_t round_of(std::uint64_t lane, std::uint64_t input) noexcept {
 void shuffle(std::vector<std::uint32_t>& values, std::uint64_t seed, std::size_t threads) {
   const std::size_t chunks = (values.size() + kChunk - 1) / kChunk;
   if (chunks <= 1) return shuffle_range(values.data(), values.size(), RandomWords(seed, 0));
-  const std::size_t buckets = std::min(kMostBuckets, std::bit_ceil(4 * chunks));
+  const std::size_t buckets = std::min(kMaxBuckets, std::bit_ceil(4 * chunks));
   const auto chunk_of = [&](std::size_t c) {
     return std::pair(c * kChunk, std::min(values.size(), (c + 1) * kChunk));
   };

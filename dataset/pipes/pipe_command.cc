@@ -72,12 +72,12 @@ void LastLines::add(std::string_view bytes) {
 
 std::string LastLines::report() const {
   constexpr std::size_t limit = 2048;
-  constexpr std::size_t most_lines = 10;
+  constexpr std::size_t max_lines = 10;
   std::string_view text = tail_;
   if (text.size() > limit) text.remove_prefix(text.size() - limit);
   const std::vector<std::string> lines = split(text.substr(0, text.find_last_not_of('\n') + 1), '\n');
   std::string report;
-  for (std::size_t i = lines.size() > most_lines ? lines.size() - most_lines : 0; i < lines.size(); ++i)
+  for (std::size_t i = lines.size() > max_lines ? lines.size() - max_lines : 0; i < lines.size(); ++i)
     report.append("\n    ").append(printable(lines[i], 400));
   return report.empty() ? report : "; its standard error ends:" + report;
 }

@@ -6,7 +6,7 @@ namespace fleetrun::dataset {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
-constexpr std::size_t kLeastRoom = std::size_t{64} << 10;
+constexpr std::size_t kMinRoom = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ std::span<char> FieldLines::room() {
     carriage_return_ = false;
     begin_ = 0;
   }
-  if (buffer_.size() - kScanPadding - end_ < kLeastRoom) buffer_.resize(2 * buffer_.size());
+  if (buffer_.size() - kScanPadding - end_ < kMinRoom) buffer_.resize(2 * buffer_.size());
   return {buffer_.data() + end_, buffer_.size() - kScanPadding - end_};
 }
 

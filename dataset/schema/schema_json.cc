@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostColumns = 100000;
+constexpr std::size_t kMaxColumns = 100000;
 
 class Place {
  public:
@@ -91,7 +91,7 @@ std::vector<std::string> expand(const Place& place) {
   const auto from = parse_integer(first.substr(stem.size())),
              to = parse_integer(last.substr(std::min(last.size(), digits_at(last))));
   if (last.substr(0, digits_at(last)) != stem || !from || !to || *from > *to ||
-      *to - *from >= static_cast<std::int64_t>(kMostColumns))
+      *to - *from >= static_cast<std::int64_t>(kMaxColumns))
     place.refuse("'" + printable(text) + "' is not a range such as C1..C26");
   std::vector<std::string> names;
   for (std::int64_t number = *from; number <= *to; ++number) names.push_back(stem + std::to_string(number));
@@ -291,7 +291,7 @@ char delimiter_in(const Place& place) {
 std::vector<std::string> columns_in(const Place& place) {
   if (!place.value().is_number()) return names_in(place);
   const std::uint64_t count = place.whole();
-  if (count > kMostColumns) place.refuse("more than " + std::to_string(kMostColumns) + " columns");
+  if (count > kMaxColumns) place.refuse("more than " + std::to_string(kMaxColumns) + " columns");
   std::vector<std::string> names;
   for (std::uint64_t number = 1; number <= count; ++number) names.push_back(std::to_string(number));
   return names;

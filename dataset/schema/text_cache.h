@@ -22,8 +22,8 @@ class TextCache {
   static constexpr std::size_t kResultBytes = 30;
 
   explicit TextCache(std::size_t columns) {
-    constexpr std::size_t most_bytes = std::size_t{4} << 20;
-    const std::size_t wanted = most_bytes / sizeof(Entry) / std::max<std::size_t>(columns, 1);
+    constexpr std::size_t max_bytes = std::size_t{4} << 20;
+    const std::size_t wanted = max_bytes / sizeof(Entry) / std::max<std::size_t>(columns, 1);
     const std::size_t size = std::bit_floor(std::clamp<std::size_t>(wanted, 16, 4096));
     shift_ = 64 - std::countr_zero(size);
     entries_.resize(size * columns);

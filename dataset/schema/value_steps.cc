@@ -180,10 +180,10 @@ bool take_step(State& state, const Step& step, std::string& fault) {
 }  // namespace
 
 std::optional<ShortHash> short_hash(const ValueRule& rule, SlotType type) {
-  constexpr std::uint64_t most = 100000000;
+  constexpr std::uint64_t max = 100000000;
   if (type != SlotType::int64 || rule.missing || rule.steps.size() != 1) return std::nullopt;
   const Step& step = rule.steps.front();
-  if (step.kind != StepKind::hash || step.hash != HashKind::crc32 || step.modulo == 0 || step.modulo > most)
+  if (step.kind != StepKind::hash || step.hash != HashKind::crc32 || step.modulo == 0 || step.modulo > max)
     return std::nullopt;
   return ShortHash{.prefix = crc32(step.prefix),
                    .remainder = Remainder32(static_cast<std::uint32_t>(step.modulo))};

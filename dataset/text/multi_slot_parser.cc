@@ -16,7 +16,7 @@ namespace fleetrun::dataset {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
-constexpr std::size_t kLeastRoom = std::size_t{64} << 10;
+constexpr std::size_t kMinRoom = std::size_t{64} << 10;
 constexpr std::size_t kFirstRows = 1024;
 
 /// 'token', with every byte but printable ASCII as \xNN (a byte order mark or a no-break space would not
@@ -125,7 +125,7 @@ std::span<char> MultiSlotParser::room() {
     lines_end_ -= begin_;
     begin_ = 0;
   }
-  if (buffer_.size() - kTextPadding - end_ < kLeastRoom) buffer_.resize(2 * buffer_.size());
+  if (buffer_.size() - kTextPadding - end_ < kMinRoom) buffer_.resize(2 * buffer_.size());
   return {buffer_.data() + end_, buffer_.size() - kTextPadding - end_};
 }
 

@@ -90,7 +90,7 @@ example: fleetrun data check data/part-* --slots=ids:int64,price:float32[2],labe
 int run_check(const std::vector<std::string>& arguments) {
   const CheckRequest request = parse_check(arguments);
   CheckOptions options{.threads = request.threads};
-  if (request.bad_lines.is_first_fatal) options.most_bad = 1;
+  if (request.bad_lines.is_first_fatal) options.max_bad = 1;
   const CheckResult result = check_shown(request.input, options);
   if (request.json)
     print_text(check_json(request.input.slots, result, request.input.files.size()));

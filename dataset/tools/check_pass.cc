@@ -71,7 +71,7 @@ class CheckPass {
   }
 
   void take_bad(std::size_t file, const LineFault& fault) {
-    if (++bad_lines_ >= options_.most_bad) is_over_ = true;
+    if (++bad_lines_ >= options_.max_bad) is_over_ = true;
     const std::lock_guard lock(mutex_);
     std::vector<LineFault>& lines = bad_[file];
     if (lines.size() < options_.listed) lines.push_back(fault);

@@ -30,7 +30,7 @@ struct CheckOptions {
   std::size_t threads = 1;
   std::size_t listed = 20;
   /// Bad lines after which reading ends.
-  std::uint64_t most_bad = UINT64_MAX;
+  std::uint64_t max_bad = UINT64_MAX;
   /// Called by this thread every 200 ms or so with the files and rows that are done; empty: never.
   std::function<void(std::size_t files, std::uint64_t rows)> progress = {};
 };

@@ -39,14 +39,14 @@ bool has_range(const Slot& slot, const SlotSummary& summary) {
   return summary.values > (slot.type == SlotType::float32 ? summary.missing : 0);
 }
 
-std::string least_of(const Slot& slot, const SlotSummary& summary) {
+std::string min_of(const Slot& slot, const SlotSummary& summary) {
   if (!has_range(slot, summary)) return "-";
-  return slot.type == SlotType::int64 ? std::to_string(summary.least_int) : shortest(summary.least);
+  return slot.type == SlotType::int64 ? std::to_string(summary.min_int) : shortest(summary.min);
 }
 
 std::string greatest_of(const Slot& slot, const SlotSummary& summary) {
   if (!has_range(slot, summary)) return "-";
-  return slot.type == SlotType::int64 ? std::to_string(summary.greatest_int) : shortest(summary.greatest);
+  return slot.type == SlotType::int64 ? std::to_string(summary.max_int) : shortest(summary.max);
 }
 
 bool can_miss(const Slot& slot) {
@@ -65,7 +65,7 @@ Row row_of(const Slot& slot, const SlotSummary& summary) {
           grouped(summary.values),
           each,
           can_miss(slot) ? grouped(summary.missing) : "",
-          least_of(slot, summary),
+          min_of(slot, summary),
           greatest_of(slot, summary),
           summary.finite > 0 ? real(summary.sum / static_cast<double>(summary.finite)) : "",
           (summary.distinct.is_exact() ? "" : "~") + grouped(summary.distinct.value())};
@@ -93,14 +93,14 @@ Json json_of(const Slot& slot, const SlotSummary& summary) {
   if (can_miss(slot)) json["missing"] = summary.missing;
   if (summary.rows > 0) json["fewest"] = summary.fewest, json["most"] = summary.most;
   if (has_range(slot, summary) && slot.type == SlotType::int64) {
-    json["min"] = summary.least_int;
-    json["max"] = summary.greatest_int;
+    json["min"] = summary.min_int;
+    json["max"] = summary.max_int;
   } else if (has_range(slot, summary)) {
     const auto number = [](float value) {
       return std::isfinite(value) ? Json::parse(shortest(value)) : Json(shortest(value));
     };
-    json["min"] = number(summary.least);
-    json["max"] = number(summary.greatest);
+    json["min"] = number(summary.min);
+    json["max"] = number(summary.max);
     if (summary.finite > 0)
       json["mean"] = Json::parse(real(summary.sum / static_cast<double>(summary.finite)));
   }

@@ -16,7 +16,7 @@
 namespace fleetrun::dataset {
 namespace {
 
-constexpr std::int64_t kMostBlockRows = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxBlockRows = std::int64_t{1} << 24;
 
 struct ConvertRequest {
   ToolInput input;
@@ -37,9 +37,9 @@ ConvertRequest parse_convert(const std::vector<std::string>& arguments) {
       request.options.threads = static_cast<std::size_t>(words.number(1));
     } else if (words.word() == "--block_rows") {
       const std::int64_t rows = words.number(1);
-      if (rows > kMostBlockRows)
+      if (rows > kMaxBlockRows)
         refuse_words("--block_rows=" + std::to_string(rows) + " is more than " +
-                     std::to_string(kMostBlockRows));
+                     std::to_string(kMaxBlockRows));
       request.options.block_rows = static_cast<std::uint32_t>(rows);
     } else {
       refuse_words("convert has no flag " + printable(words.word()));

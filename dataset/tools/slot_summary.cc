@@ -8,13 +8,13 @@ namespace fleetrun::dataset {
 namespace {
 
 void add_ints(SlotSummary& summary, const std::vector<std::int64_t>& ints) {
-  std::int64_t least = summary.least_int, greatest = summary.greatest_int;
+  std::int64_t min = summary.min_int, max = summary.max_int;
   for (const std::int64_t value : ints) {
-    least = std::min(least, value);
-    greatest = std::max(greatest, value);
+    min = std::min(min, value);
+    max = std::max(max, value);
   }
-  summary.least_int = least;
-  summary.greatest_int = greatest;
+  summary.min_int = min;
+  summary.max_int = max;
   for (const std::int64_t value : ints) summary.distinct.add(static_cast<std::uint64_t>(value));
 }
 
@@ -23,8 +23,8 @@ void add_floats(SlotSummary& summary, const std::vector<float>& floats) {
     if (std::isnan(value)) {
       ++summary.missing;
     } else {
-      summary.least = std::min(summary.least, value);
-      summary.greatest = std::max(summary.greatest, value);
+      summary.min = std::min(summary.min, value);
+      summary.max = std::max(summary.max, value);
     }
     if (std::isfinite(value)) {
       summary.sum += static_cast<double>(value);
@@ -68,10 +68,10 @@ void SlotSummary::add(const SlotSummary& other) {
   fewest = std::min(fewest, other.fewest);
   most = std::max(most, other.most);
   missing += other.missing;
-  least_int = std::min(least_int, other.least_int);
-  greatest_int = std::max(greatest_int, other.greatest_int);
-  least = std::min(least, other.least);
-  greatest = std::max(greatest, other.greatest);
+  min_int = std::min(min_int, other.min_int);
+  max_int = std::max(max_int, other.max_int);
+  min = std::min(min, other.min);
+  max = std::max(max, other.max);
   sum += other.sum;
   finite += other.finite;
   distinct.add(other.distinct);

@@ -21,10 +21,10 @@ struct SlotSummary {
   /// float32: nan.
   std::uint64_t missing = 0;
   // Of ints; of floats those that are not nan.
-  std::int64_t least_int = std::numeric_limits<std::int64_t>::max();
-  std::int64_t greatest_int = std::numeric_limits<std::int64_t>::min();
-  float least = std::numeric_limits<float>::infinity();
-  float greatest = -std::numeric_limits<float>::infinity();
+  std::int64_t min_int = std::numeric_limits<std::int64_t>::max();
+  std::int64_t max_int = std::numeric_limits<std::int64_t>::min();
+  float min = std::numeric_limits<float>::infinity();
+  float max = -std::numeric_limits<float>::infinity();
   /// Of floats, without nan and infinities.
   double sum = 0;
   std::uint64_t finite = 0;

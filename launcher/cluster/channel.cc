@@ -268,7 +268,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     }
     if (!listener_ || !handshake_->finished()) return false;
     sealer_.emplace(handshake_->keys().to_peer);
-    opener_.emplace(handshake_->keys().from_peer, settings_.most_message_bytes);
+    opener_.emplace(handshake_->keys().from_peer, settings_.max_message_bytes);
     handshake_.reset();
     deadline_.cancel();
     listener_->on_open();
@@ -283,7 +283,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     } else {
       outbox_.add(bytes);
     }
-    if (outbox_.size() > settings_.most_unsent_bytes)
+    if (outbox_.size() > settings_.max_unsent_bytes)
       return end_later({ChannelEnd::broken,
                         peer_ + " does not accept messages: " + std::to_string(outbox_.size()) +
                             " bytes are waiting for it",

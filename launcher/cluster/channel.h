@@ -39,7 +39,7 @@ struct ChannelSettings {
   std::shared_ptr<const TlsIdentity> tls;  // nullptr: without TLS
   std::chrono::milliseconds connect_timeout{5000}, handshake_timeout{5000};
   std::chrono::milliseconds unacknowledged{10'000};  // TCP_USER_TIMEOUT: bytes that nobody confirms break it
-  std::size_t most_message_bytes = 64 << 20, most_unsent_bytes = 256 << 20;
+  std::size_t max_message_bytes = 64 << 20, max_unsent_bytes = 256 << 20;
 };
 
 enum class ChannelEnd {

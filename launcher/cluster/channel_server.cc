@@ -24,8 +24,8 @@ using Descriptor = asio::posix::stream_descriptor;
 
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::chrono::seconds kNewsInterval{1};
-constexpr std::size_t kMostRefused = 16;   // told of at once
-constexpr std::size_t kMostLookedAt = 64;  // of the unproven, when one has to go
+constexpr std::size_t kMaxRefused = 16;   // told of at once
+constexpr std::size_t kMaxLookedAt = 64;  // of the unproven, when one has to go
 
 UniqueFd reserve_descriptor() {
   return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -110,7 +110,7 @@ class Server final : public std::enable_shared_from_this<Server> {
     forget(id);
     if (was_open) return listener_.on_closed(id, closed);
     if (closed.end != ChannelEnd::refused) return count_stranger(closed.why);
-    if (refused_.size() < kMostRefused) refused_.push_back(closed);
+    if (refused_.size() < kMaxRefused) refused_.push_back(closed);
     tell_news();
   }
 
@@ -172,7 +172,7 @@ class Server final : public std::enable_shared_from_this<Server> {
     ConnectionId oldest = unproven_.front();
     std::size_t looked_at = 0;
     for (const ConnectionId id : unproven_) {
-      if (++looked_at > kMostLookedAt) break;
+      if (++looked_at > kMaxLookedAt) break;
       if (guests_.at(id)->channel->has_spoken()) continue;
       oldest = id;
       break;

@@ -26,7 +26,7 @@ void refuse(std::string_view what) {
 }
 
 void Writer::text(const std::string& value) {
-  if (value.size() > kMostText) refuse("a text of it is longer than 64 KiB");
+  if (value.size() > kMaxText) refuse("a text of it is longer than 64 KiB");
   number(static_cast<std::uint32_t>(value.size()));
   bytes_.append(value);
 }
@@ -48,7 +48,7 @@ void Reader::flag(bool& value) {
 void Reader::text(std::string& value) {
   std::uint32_t size = 0;
   number(size);
-  if (size > kMostText) refuse("a text of it is longer than 64 KiB");
+  if (size > kMaxText) refuse("a text of it is longer than 64 KiB");
   value = take(size);
 }
 

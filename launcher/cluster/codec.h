@@ -31,8 +31,8 @@ class Writer {
   /// 32 hexadecimal digits take 16 bytes; another text is one.
   void id(const std::string& value);
   template <class Item, class Each>
-  void list(const std::vector<Item>& items, std::size_t most, std::size_t /*least*/, Each each) {
-    if (items.size() > most) refuse("a list is too long");
+  void list(const std::vector<Item>& items, std::size_t max, std::size_t /*min*/, Each each) {
+    if (items.size() > max) refuse("a list is too long");
     number(static_cast<std::uint32_t>(items.size()));
     for (const Item& item : items) each(item);
   }
@@ -60,12 +60,12 @@ class Reader {
   void flag(bool& value);
   void text(std::string& value);
   void id(std::string& value);
-  /// `least`: bytes that each item takes at least.
+  /// `min`: bytes that each item takes at least.
   template <class Item, class Each>
-  void list(std::vector<Item>& items, std::size_t most, std::size_t least, Each each) {
+  void list(std::vector<Item>& items, std::size_t max, std::size_t min, Each each) {
     std::uint32_t count = 0;
     number(count);
-    if (count > most || count > bytes_.size() / least) refuse("a list is longer than its bytes");
+    if (count > max || count > bytes_.size() / min) refuse("a list is longer than its bytes");
     items.resize(count);
     for (Item& item : items) each(item);
   }

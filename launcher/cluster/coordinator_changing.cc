@@ -300,7 +300,7 @@ bool still_gathering(State& state) {
 /// Newcomers that may be followed by others are waited for, as in the first world.
 bool last_call(const State& state, std::size_t available) {
   return state.stage == Stage::waiting && state.last_arrival && state.hold_until == Instant{} &&
-         available < static_cast<std::size_t>(state.settings.nodes.most) &&
+         available < static_cast<std::size_t>(state.settings.nodes.max) &&
          state.now - *state.last_arrival < state.settings.last_call && state.waiting_since &&
          *state.last_arrival > *state.waiting_since;
 }
@@ -419,7 +419,7 @@ void on_published(State& state, bool stored) {
 void consider_growth(State& state) {
   if (state.stage != Stage::running || !state.settings.elastic || !state.journal.world) return;
   const std::size_t size = state.journal.world->members.size();
-  if (size >= static_cast<std::size_t>(state.settings.nodes.most)) return;
+  if (size >= static_cast<std::size_t>(state.settings.nodes.max)) return;
   if (state.last_arrival && state.now - *state.last_arrival < state.settings.last_call) return;
   if (state.nodes.size() <= size) return;
   std::size_t available = 0;

@@ -74,7 +74,7 @@ struct CoordinatorSettings {
   std::chrono::milliseconds news_every{10'000};  // that tell waiting nodes whom they wait for
 
   // A host that was blamed (a failure, a loss) so often in this time rests for `parole`, doubled each time.
-  int most_blames = 3;
+  int max_blames = 3;
   std::chrono::milliseconds blame_window{600'000}, parole{10'000}, longest_parole{600'000};
 };
 

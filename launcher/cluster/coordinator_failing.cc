@@ -14,7 +14,7 @@ namespace fleetrun::launcher::coordinating {
 namespace {
 
 constexpr int kLostStatus = 75;
-constexpr std::size_t kMostPast = 64;
+constexpr std::size_t kMaxPast = 64;
 
 /// Whether a report about `epoch` is about what runs now.
 bool is_current(const State& state, std::uint64_t epoch) {
@@ -31,7 +31,7 @@ RestartDecision decide(State& state, const FailureRecord& record, RestartScope s
                        const std::string& host) {
   auto& past = state.journal.past;
   past.push_back({record, scope, host});
-  if (past.size() > kMostPast) past.erase(past.begin());
+  if (past.size() > kMaxPast) past.erase(past.begin());
   return state.policy.on_failure(record, scope);
 }
 

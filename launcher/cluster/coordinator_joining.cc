@@ -35,11 +35,11 @@ std::optional<Refused> misfit(const State& state, const Hello& hello) {
                        state.settings.job_id + "\" meets",
                    "give all hosts the same --job_id, or each job a --master port of its own", kRefusal};
   if (hello.node.empty() || hello.name.empty()) return Refused{"a host without a name", "", kRefusal};
-  const int most = state.settings.nodes.most;
-  if (hello.wished_rank >= most)
+  const int max = state.settings.nodes.max;
+  if (hello.wished_rank >= max)
     return Refused{"node rank " + std::to_string(hello.wished_rank) + " of " + hello.name +
-                       " is not below the number of hosts, " + std::to_string(most),
-                   "number the hosts from 0 to " + std::to_string(most - 1), kRefusal};
+                       " is not below the number of hosts, " + std::to_string(max),
+                   "number the hosts from 0 to " + std::to_string(max - 1), kRefusal};
   return std::nullopt;
 }
 
@@ -198,8 +198,8 @@ std::string unfit(const State& state, const Node& node) {
     return node.name + " was blamed too often, and rests for " +
            shown(std::chrono::duration_cast<std::chrono::milliseconds>(rests));
   const NodeCount& nodes = state.settings.nodes;
-  if (state.journal.world && state.journal.world->members.size() >= static_cast<std::size_t>(nodes.most))
-    return "the job has all its " + counted(static_cast<std::size_t>(nodes.most), "host");
+  if (state.journal.world && state.journal.world->members.size() >= static_cast<std::size_t>(nodes.max))
+    return "the job has all its " + counted(static_cast<std::size_t>(nodes.max), "host");
   return "the job takes it in with its next epoch";
 }
 
@@ -221,10 +221,10 @@ void gather(State& state) {
                 "not all hosts came in " + shown(state.settings.join_timeout) + ": " + waiting_text(state),
                 "",
                 {}});
-  if (state.nodes.size() < static_cast<std::size_t>(nodes.least) || state.now < state.foreign_until) return;
+  if (state.nodes.size() < static_cast<std::size_t>(nodes.min) || state.now < state.foreign_until) return;
   const auto here = static_cast<std::size_t>(std::count_if(
       state.nodes.begin(), state.nodes.end(), [](const auto& node) { return node->connection != 0; }));
-  const bool all = here >= static_cast<std::size_t>(nodes.most);
+  const bool all = here >= static_cast<std::size_t>(nodes.max);
   const bool last_call_over =
       state.last_arrival && state.now - *state.last_arrival >= state.settings.last_call;
   const std::size_t size = world_size(nodes, here);
@@ -248,10 +248,10 @@ std::vector<std::string> missing_names(const State& state) {
 }
 
 std::string waiting_text(const State& state) {
-  const auto least = static_cast<std::size_t>(state.settings.nodes.least);
+  const auto min = static_cast<std::size_t>(state.settings.nodes.min);
   const std::size_t here = state.nodes.size();
-  const std::size_t wanted = least > here ? least - here : 0;
-  std::string text = "waiting for " + std::to_string(wanted) + " of " + counted(least, "host");
+  const std::size_t wanted = min > here ? min - here : 0;
+  std::string text = "waiting for " + std::to_string(wanted) + " of " + counted(min, "host");
   if (wanted == 0) text = "waiting for hosts";
   std::vector<std::string> names = missing_names(state);
   const auto last_word = [&state](const std::string& name) {

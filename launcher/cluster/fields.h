@@ -10,15 +10,15 @@
 namespace fleetrun::launcher::codec {
 
 // A count of bytes that an item takes at least: what a list of them is checked against.
-constexpr std::size_t kLeastId = 5, kLeastMember = 5 + 4 + 4 + 6 + 4 + 4 + 4 + 2 + 4 + 4,
-                      kLeastPast = 4 + 4 + 4 + 8, kLeastConfiguration = 8 + 4 + 5 + 4;
+constexpr std::size_t kMinId = 5, kMinMember = 5 + 4 + 4 + 6 + 4 + 4 + 4 + 2 + 4 + 4,
+                      kMinPast = 4 + 4 + 4 + 8, kMinConfiguration = 8 + 4 + 5 + 4;
 
 template <class Archive, class Value>
-void whole(Archive& archive, Value& value, int most) {  // an enumeration
+void whole(Archive& archive, Value& value, int max) {  // an enumeration
   using Bare = std::remove_const_t<Value>;
   auto number = static_cast<std::uint8_t>(value);
   archive.number(number);
-  if (number > most) refuse("an unknown word");
+  if (number > max) refuse("an unknown word");
   if constexpr (Archive::reads) value = static_cast<Bare>(number);
 }
 
@@ -48,8 +48,8 @@ template <class Archive, class Value>
 void offer(Archive& archive, Value& value) {
   const auto port = [&archive](auto& number) { archive.number(number); };
   archive.text(value.host);
-  archive.list(value.trainers, kMostPods, 2, port);
-  archive.list(value.servers, kMostPods, 2, port);
+  archive.list(value.trainers, kMaxPods, 2, port);
+  archive.list(value.servers, kMaxPods, 2, port);
   archive.number(value.rendezvous);
 }
 
@@ -58,7 +58,7 @@ void configuration(Archive& archive, Value& value) {
   archive.number(value.epoch);
   archive.number(value.attempt);
   archive.id(value.coordinator);
-  archive.list(value.nodes, kMostMembers, kLeastId, [&archive](auto& node) { archive.id(node); });
+  archive.list(value.nodes, kMaxMembers, kMinId, [&archive](auto& node) { archive.id(node); });
 }
 
 template <class Archive, class Value>
@@ -77,7 +77,7 @@ void world(Archive& archive, Value& value) {
   archive.number(value.epoch);
   archive.number(value.attempt);
   archive.id(value.run);
-  archive.list(value.members, kMostMembers, kLeastMember, [&archive](auto& each) { member(archive, each); });
+  archive.list(value.members, kMaxMembers, kMinMember, [&archive](auto& each) { member(archive, each); });
 }
 
 template <class Archive, class Value>

@@ -27,10 +27,10 @@ void fields(Archive& archive, Value& journal) {
     codec::world(archive, *journal.world);
   }
   archive.id(journal.coordinator);
-  archive.list(journal.past, kMostMembers, codec::kLeastPast,
+  archive.list(journal.past, kMaxMembers, codec::kMinPast,
                [&archive](auto& each) { codec::past(archive, each); });
   codec::configuration(archive, journal.formed);
-  archive.list(journal.promised, kMostMembers, codec::kLeastConfiguration,
+  archive.list(journal.promised, kMaxMembers, codec::kMinConfiguration,
                [&archive](auto& each) { codec::configuration(archive, each); });
 }
 

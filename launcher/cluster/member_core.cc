@@ -40,8 +40,8 @@ void finish(State& state, JobEnd end) {
 
 namespace {
 
-std::string clipped(std::string text, std::size_t most) {
-  if (text.size() > most) text.resize(most);
+std::string clipped(std::string text, std::size_t max) {
+  if (text.size() > max) text.resize(max);
   return text;
 }
 

@@ -78,7 +78,7 @@ void fields(A& a, M& m, const AskList*) {
 template <class A, class M>
 void fields(A& a, M& m, const Standing*) {
   codec::configuration(a, m.formed);
-  a.list(m.promised, kMostMembers, codec::kLeastConfiguration,
+  a.list(m.promised, kMaxMembers, codec::kMinConfiguration,
          [&a](auto& each) { codec::configuration(a, each); });
 }
 template <class A, class M>
@@ -138,7 +138,7 @@ void fields(A& a, M& m, const WorldList*) {
     codec::world(a, *m.world);
   }
   a.id(m.coordinator);
-  a.list(m.past, kMostMembers, codec::kLeastPast, [&a](auto& each) { codec::past(a, each); });
+  a.list(m.past, kMaxMembers, codec::kMinPast, [&a](auto& each) { codec::past(a, each); });
 }
 template <class A, class M>
 void fields(A& a, M& m, const End*) {

@@ -35,9 +35,9 @@ namespace fleetrun::launcher {
 using Instant = std::chrono::microseconds;
 
 constexpr std::uint32_t kClusterProtocol = 1;
-constexpr std::size_t kMostText = 65'536;     // bytes of one text
-constexpr std::size_t kMostMembers = 65'536;  // of a world
-constexpr std::size_t kMostPods = 65'536;     // trainers or servers of one host
+constexpr std::size_t kMaxText = 65'536;     // bytes of one text
+constexpr std::size_t kMaxMembers = 65'536;  // of a world
+constexpr std::size_t kMaxPods = 65'536;     // trainers or servers of one host
 
 /// Who may take part in an epoch, and who proposed it. What a majority of these has not given up,
 /// nobody can replace.

@@ -8,7 +8,7 @@ void Parole::blame(const std::string& host, Instant now) {
   Record& record = records_[host];
   while (!record.blames.empty() && now - record.blames.front() > rules_.window) record.blames.pop_front();
   record.blames.push_back(now);
-  if (rules_.most_blames <= 0 || record.blames.size() < static_cast<std::size_t>(rules_.most_blames)) return;
+  if (rules_.max_blames <= 0 || record.blames.size() < static_cast<std::size_t>(rules_.max_blames)) return;
   const int doublings = std::min(record.times++, 20);
   record.until = now + std::min(rules_.longest, rules_.parole * (1 << doublings));
   record.blames.clear();

@@ -11,7 +11,7 @@
 namespace fleetrun::launcher {
 
 struct ParoleRules {
-  int most_blames = 3;
+  int max_blames = 3;
   std::chrono::milliseconds window{600'000}, parole{10'000}, longest{600'000};
 };
 

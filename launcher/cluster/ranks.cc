@@ -47,9 +47,9 @@ int first_hole(const std::vector<Member>& members, int Member::*first,
 }  // namespace
 
 std::size_t world_size(const NodeCount& nodes, std::size_t available) noexcept {
-  std::size_t size = std::min(available, static_cast<std::size_t>(nodes.most));
+  std::size_t size = std::min(available, static_cast<std::size_t>(nodes.max));
   size -= size % static_cast<std::size_t>(std::max(1, nodes.multiple));
-  return size < static_cast<std::size_t>(nodes.least) ? 0 : size;
+  return size < static_cast<std::size_t>(nodes.min) ? 0 : size;
 }
 
 std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_t size) {
@@ -83,7 +83,7 @@ std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_
 }
 
 std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates,
-                                     std::size_t most) {
+                                     std::size_t max) {
   std::vector<Member> members;
   for (const Member& member : before.members) {
     const bool here =
@@ -92,7 +92,7 @@ std::vector<Member> arrange_in_place(const World& before, const std::vector<Cand
     if (here) members.push_back(member);
   }
   for (const Candidate& candidate : candidates) {
-    if (members.size() >= most) break;
+    if (members.size() >= max) break;
     if (before.rank_of(candidate.member.node)) continue;
     Member member = candidate.member;
     member.first_trainer =

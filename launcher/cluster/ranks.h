@@ -29,6 +29,6 @@ std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_
 /// The members of a world that goes on in place: those of `before` who are still there, with the ranks that
 /// they have, and then the newcomers, each where a hole is wide enough for it, else at the end.
 std::vector<Member> arrange_in_place(const World& before, const std::vector<Candidate>& candidates,
-                                     std::size_t most);
+                                     std::size_t max);
 
 }  // namespace fleetrun::launcher

@@ -21,9 +21,9 @@ std::string shown(std::chrono::milliseconds time) {
   return text;
 }
 
-std::string listed(const std::vector<std::string>& names, std::size_t most) {
+std::string listed(const std::vector<std::string>& names, std::size_t max) {
   std::string text;
-  const std::size_t named = names.size() > most ? most : names.size();
+  const std::size_t named = names.size() > max ? max : names.size();
   for (std::size_t i = 0; i < named; ++i) {
     const bool last = i + 1 == names.size();
     if (i > 0) text += last ? " and " : ", ";

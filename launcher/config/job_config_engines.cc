@@ -33,7 +33,7 @@ bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConf
   Rendezvous& rendezvous = config.rendezvous;
   const std::size_t hosts = allocation.hosts.size();
   const std::string title = "Slurm job " + allocation.job;
-  if (rendezvous.nodes.least > static_cast<int>(hosts))
+  if (rendezvous.nodes.min > static_cast<int>(hosts))
     refuse(values["nnodes"], title + " has " + count_of(hosts),
            "ask Slurm for more (--nodes), or leave it out");
   if (part == SlurmPart::head) {
@@ -46,7 +46,7 @@ bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConf
   rendezvous.kind = Rendezvous::Kind::master;
   rendezvous.master = {allocation.hosts.front(), slurm_rendezvous_port(allocation)};
   rendezvous.node_name = allocation.hosts[static_cast<std::size_t>(allocation.step->node)];
-  if (allocation.step->node < rendezvous.nodes.most) rendezvous.node_rank = allocation.step->node;
+  if (allocation.step->node < rendezvous.nodes.max) rendezvous.node_rank = allocation.step->node;
   config.notes.push_back(title + ", step " + std::to_string(allocation.step->id) +
                          " (SLURM_STEP_NODELIST): " + count_of(hosts) + ", which meet at " +
                          to_string(rendezvous.master));
@@ -82,14 +82,14 @@ bool read_pod(const Values& values, const PodEnvironment& pod, JobConfig& config
   settle_part(values, pod.part, config);
   const std::string where = pod.kind == Rendezvous::Kind::etcd ? "etcd://" + pod.etcd : to_string(pod.master);
   config.notes.push_back("a pod of " + pod.engine + " (" + join(pod.understood, ", ") + "): " +
-                         count_of(static_cast<std::size_t>(pod.nodes.most)) + ", which meet at " + where);
+                         count_of(static_cast<std::size_t>(pod.nodes.max)) + ", which meet at " + where);
   return true;
 }
 
 }  // namespace
 
 bool read_engine(const Values& values, const Environ& environ, JobConfig& config) {
-  const bool alone = values.given("nnodes") && config.rendezvous.nodes.most == 1;
+  const bool alone = values.given("nnodes") && config.rendezvous.nodes.max == 1;
   if (alone || values.given("hosts") || values.given("hostfile") || is_process_of_a_job(environ))
     return false;
   if (const auto allocation = slurm_allocation(environ)) return read_slurm(values, *allocation, config);

@@ -14,7 +14,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr int kMostHosts = 65'536;
+constexpr int kMaxHosts = 65'536;
 constexpr std::uint16_t kRendezvousPort = 6768;  // Paddle's, where only addresses are given
 
 NodeCount read_node_count(const Value& value) {
@@ -23,16 +23,16 @@ NodeCount read_node_count(const Value& value) {
   std::vector<int> numbers;
   for (const std::string& part : parts) {
     const auto number = parse_integer(part);
-    if (!number || *number < 1 || *number > kMostHosts) break;
+    if (!number || *number < 1 || *number > kMaxHosts) break;
     numbers.push_back(static_cast<int>(*number));
   }
   if (numbers.empty() || numbers.size() != parts.size() || numbers.size() > 3)
     refuse(value, "a number of hosts, MIN:MAX or MIN:MAX:MULTIPLE is needed");
-  count.least = numbers[0];
-  count.most = numbers.size() > 1 ? numbers[1] : numbers[0];
+  count.min = numbers[0];
+  count.max = numbers.size() > 1 ? numbers[1] : numbers[0];
   count.multiple = numbers.size() > 2 ? numbers[2] : 1;
-  if (count.least > count.most) refuse(value, "the least number of hosts is greater than the most");
-  if (count.most / count.multiple * count.multiple < count.least)
+  if (count.min > count.max) refuse(value, "the least number of hosts is greater than the most");
+  if (count.max / count.multiple * count.multiple < count.min)
     refuse(value, "no multiple of " + std::to_string(count.multiple) + " is in the range");
   return count;
 }
@@ -83,7 +83,7 @@ void read_torchrun(const Values& values, Rendezvous& rendezvous) {
     refuse(backend, "there is no such rendezvous", "use static, c10d or etcd");
   if (etcd && !values.given("rdzv_endpoint"))
     refuse(backend, "it needs an address", "add --rdzv_endpoint=HOST:2379");
-  const bool several = rendezvous.nodes.most > 1;
+  const bool several = rendezvous.nodes.max > 1;
   if (values.given("rdzv_endpoint")) {
     const Value& endpoint = values["rdzv_endpoint"];
     if (etcd) return read_etcd(endpoint, endpoint.text, rendezvous);
@@ -127,7 +127,7 @@ void read_ips(const Values& values, JobConfig& config) {
 void read_rendezvous(const Values& values, const Environ& environ, JobConfig& config) {
   Rendezvous& rendezvous = config.rendezvous;
   rendezvous.nodes = read_node_count(values["nnodes"]);
-  const bool several = rendezvous.nodes.most > 1;
+  const bool several = rendezvous.nodes.max > 1;
   const Value& master = values["master"];
   constexpr std::string_view kEtcd = "etcd://";
   if (master.text.starts_with(kEtcd)) {
@@ -183,16 +183,16 @@ void read_hosts(const Values& values, const Environ& environ, JobConfig& config)
   name_pod(environ, config);
   read_host_list(values, config);
   Rendezvous& rendezvous = config.rendezvous;
-  if (const int wanted = static_cast<int>(read_whole_number(values["rank"], -1, kMostHosts));
+  if (const int wanted = static_cast<int>(read_whole_number(values["rank"], -1, kMaxHosts));
       values.given("rank"))
     rendezvous.node_rank = wanted;
-  if (rendezvous.node_rank >= rendezvous.nodes.most)
+  if (rendezvous.node_rank >= rendezvous.nodes.max)
     refuse(values["rank"],
-           "the job has " + std::to_string(rendezvous.nodes.most) +
-               (rendezvous.nodes.most == 1 ? " host" : " hosts"),
+           "the job has " + std::to_string(rendezvous.nodes.max) +
+               (rendezvous.nodes.max == 1 ? " host" : " hosts"),
            "ranks count from 0; --nnodes is the number of hosts");
   rendezvous.elastic =
-      rendezvous.nodes.least < rendezvous.nodes.most || read_whole_number(values["elastic_level"], -1, 2) > 0;
+      rendezvous.nodes.min < rendezvous.nodes.max || read_whole_number(values["elastic_level"], -1, 2) > 0;
   rendezvous.join_timeout = read_duration(values["join_timeout"]);
   rendezvous.elastic_timeout = read_duration(values["elastic_timeout"]);
   rendezvous.insecure = read_truth(values["insecure"]);

@@ -8,8 +8,8 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr int kMostRanks = 65535;
-constexpr int kMostKept = 1000;
+constexpr int kMaxRanks = 65535;
+constexpr int kMaxKept = 1000;
 
 LogLevel log_level(const Value& value) {
   std::string text = value.text;
@@ -27,7 +27,7 @@ std::vector<int> rank_range(const Value& value, const std::string& part) {
   const std::size_t dash = part.find('-');
   const auto first = parse_integer(part.substr(0, dash));
   const auto last = dash == std::string::npos ? first : parse_integer(part.substr(dash + 1));
-  if (!first || !last || *first < 0 || *last < *first || *last > kMostRanks)
+  if (!first || !last || *first < 0 || *last < *first || *last > kMaxRanks)
     refuse(value, "'" + printable(part) + "' is not a rank", "write ranks as 0,3 or 0-3");
   std::vector<int> ranks;
   for (std::int64_t rank = *first; rank <= *last; ++rank) ranks.push_back(static_cast<int>(rank));
@@ -111,7 +111,7 @@ void read_logs(const Values& values, JobConfig& config) {
     if (!config.log_through)
       refuse(values["log_cap"], "only a log with a writer can be capped", "add --log_through");
   }
-  config.log_keep = static_cast<int>(read_whole_number(values["log_keep"], 1, kMostKept));
+  config.log_keep = static_cast<int>(read_whole_number(values["log_keep"], 1, kMaxKept));
   const Show other = torchrun_show(values);
   config.show = values.given("show") ? read_show(values["show"], config) : other;
   config.color = read_word<Color>(

@@ -9,12 +9,12 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr int kMostProcesses = 4096;  // per host and role
+constexpr int kMaxProcesses = 4096;  // per host and role
 
 /// A host of several may have no process of a role.
-std::optional<int> process_count(const Values& values, std::string_view key, std::int64_t least = 1) {
+std::optional<int> process_count(const Values& values, std::string_view key, std::int64_t min = 1) {
   if (!values.given(key)) return std::nullopt;
-  return static_cast<int>(read_whole_number(values[key], least, kMostProcesses));
+  return static_cast<int>(read_whole_number(values[key], min, kMaxProcesses));
 }
 
 std::vector<Endpoint> endpoint_list(const Values& values, std::string_view key) {

@@ -7,7 +7,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr int kMostRestarts = 1'000'000;
+constexpr int kMaxRestarts = 1'000'000;
 
 void read_budget(const Value& value, RestartBudget& budget) {
   for (const auto& [cause, text] : read_pairs(value, "crash=3,oom=1,preemption=10,hang=2")) {
@@ -16,7 +16,7 @@ void read_budget(const Value& value, RestartBudget& budget) {
                                                                {"oom", &budget.oom},
                                                                {"preemption", &budget.preemption},
                                                                {"hang", &budget.hang}});
-    *field = static_cast<int>(read_whole_number(part_of(value, text), 0, kMostRestarts));
+    *field = static_cast<int>(read_whole_number(part_of(value, text), 0, kMaxRestarts));
   }
 }
 
@@ -46,16 +46,16 @@ void read_restart(const Values& values, JobConfig& config) {
     }
   }
   if (values.given("restart_budget")) read_budget(values["restart_budget"], config.restart_budget);
-  const auto most = static_cast<int>(read_whole_number(values["max_restart"], 0, kMostRestarts));
+  const auto max = static_cast<int>(read_whole_number(values["max_restart"], 0, kMaxRestarts));
   const bool elastic = read_whole_number(values["elastic_level"], -1, 2) >= 0;
   const bool scoped = std::any_of(config.restart.begin(), config.restart.end(),
                                   [](const auto& role) { return role.second != RestartScope::nobody; });
   read_ps_checkpoint(values, config);
   if (values.given("max_restart") || values.given("restart_budget") || elastic || scoped)
-    config.max_restart = most;
+    config.max_restart = max;
   if (config.ps_checkpoint && !config.max_restart) {
     // Asked for servers: the failure of a trainer ends the job, as it does without.
-    config.max_restart = most;
+    config.max_restart = max;
     config.restart.try_emplace("trainer", RestartScope::nobody);
   }
   config.restart_backoff = read_duration(values["restart_backoff"]);

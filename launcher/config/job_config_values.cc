@@ -53,11 +53,10 @@ void refuse(const Value& value, const std::string& wanted, std::string hint) {
               value.name + " is '" + printable(value.text) + "': " + wanted, std::move(hint));
 }
 
-std::int64_t read_whole_number(const Value& value, std::int64_t least, std::int64_t most) {
+std::int64_t read_whole_number(const Value& value, std::int64_t min, std::int64_t max) {
   const auto number = parse_integer(value.text);
-  if (!number || *number < least || *number > most)
-    refuse(value,
-           "a whole number from " + std::to_string(least) + " to " + std::to_string(most) + " is needed");
+  if (!number || *number < min || *number > max)
+    refuse(value, "a whole number from " + std::to_string(min) + " to " + std::to_string(max) + " is needed");
   return *number;
 }
 

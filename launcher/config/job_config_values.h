@@ -41,7 +41,7 @@ class Values {
 /// Throws: Error(usage) or Error(config), by where the value came from: "NAME is 'TEXT': WANTED".
 [[noreturn]] void refuse(const Value& value, const std::string& wanted, std::string hint = {});
 
-std::int64_t read_whole_number(const Value& value, std::int64_t least, std::int64_t most);
+std::int64_t read_whole_number(const Value& value, std::int64_t min, std::int64_t max);
 std::uint16_t read_port(const Value& value);
 bool read_truth(const Value& value);
 std::chrono::milliseconds read_duration(const Value& value);

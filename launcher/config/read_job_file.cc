@@ -21,7 +21,7 @@ namespace {
 using Node = JobFileNode;
 using Form = Node::Kind;
 
-constexpr int kMostProcesses = 4096;  // per role
+constexpr int kMaxProcesses = 4096;  // per role
 constexpr std::size_t kLongestName = 32, kLongestFile = 4 << 20;
 
 [[noreturn]] void refuse(const Node& node, const std::string& what, std::string hint = {}) {
@@ -58,11 +58,11 @@ bool truth_of(const Node& node) {
   return need(node, Form::boolean, "true or false", "true").text == "True";
 }
 
-std::int64_t whole_number(const Node& node, std::int64_t least, std::int64_t most) {
+std::int64_t whole_number(const Node& node, std::int64_t min, std::int64_t max) {
   const auto number = node.kind == Form::number ? parse_integer(node.text) : std::nullopt;
-  if (!number || *number < least || *number > most)
-    refuse(node, "a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
-                     " is needed here");
+  if (!number || *number < min || *number > max)
+    refuse(node,
+           "a whole number from " + std::to_string(min) + " to " + std::to_string(max) + " is needed here");
   return *number;
 }
 
@@ -158,7 +158,7 @@ constexpr KnownKey kRoleKeys[] = {
          v, {{"plain", RoleKind::plain}, {"trainer", RoleKind::trainer}, {"server", RoleKind::server}});
    }},
   {{"count", "N", "processes; default: as many as the role has devices, or 1"},
-   [](const Node& v, JobFileRole& r) { r.count = static_cast<int>(whole_number(v, 1, kMostProcesses)); }},
+   [](const Node& v, JobFileRole& r) { r.count = static_cast<int>(whole_number(v, 1, kMaxProcesses)); }},
   {{"script", "FILE", "run as the command line runs a script: a .py by Python, others directly"},
    [](const Node& v, JobFileRole& r) { r.script = text_of(v, "\"train.py\""); }},
   {{"args", "TEXT,…", "arguments of the script"},

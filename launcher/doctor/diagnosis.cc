@@ -14,7 +14,7 @@ namespace fleetrun::launcher::doctor {
 namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000, kSecond = 1'000 * kMillisecond;
-constexpr std::int64_t kMostOffset = kSecond;
+constexpr std::int64_t kMaxOffset = kSecond;
 constexpr std::uint64_t kFewFiles = 4096, kFewProcesses = 4096;
 constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
 constexpr std::uint64_t kLittleSharedMemory = kGiB, kLittleDisk = kGiB;
@@ -113,7 +113,7 @@ class Doctor {
       advice("clock", "nothing keeps its clock", "run chrony or systemd-timesyncd there");
     if (!patient.clock_offset_ns) return;
     const std::int64_t offset = std::abs(*patient.clock_offset_ns);
-    if (offset - patient.clock_error_ns > kMostOffset)
+    if (offset - patient.clock_error_ns > kMaxOffset)
       advice("clock", "its clock differs from this host's by " + offset_text(*patient.clock_offset_ns),
              "run chrony or systemd-timesyncd there: times in logs do not fit together until then");
   }

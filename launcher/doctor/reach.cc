@@ -24,7 +24,7 @@ using boost::system::error_code;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kChallengeBytes = 16;
-constexpr int kMostConnections = 64;
+constexpr int kMaxConnections = 64;
 constexpr std::chrono::seconds kPatience{5};
 
 std::string proof(const std::string& key, std::string_view side, std::string_view challenge) {
@@ -98,7 +98,7 @@ class Listener final : public ReachListener {
   void accept() {
     acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (!error && *count_ < kMostConnections)
+      if (!error && *count_ < kMaxConnections)
         std::make_shared<Caller>(std::move(socket), key_, count_)->begin();
       accept();
     });

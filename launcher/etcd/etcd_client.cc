@@ -18,7 +18,7 @@ using boost::system::error_code;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr int kMostLogins = 3;  // that one question makes
+constexpr int kMaxLogins = 3;  // that one question makes
 constexpr std::size_t kLongestLine = 4 * 1024 * 1024;
 
 class Client;
@@ -129,10 +129,10 @@ class Client final : public EtcdClient {
 
   /// Random, so that many launchers do not ask at the same instants.
   milliseconds pause(std::size_t failures) {
-    const auto most =
-        std::min(times_.most_pause, times_.least_pause * (1 << std::min<std::size_t>(failures, 10)));
+    const auto max =
+        std::min(times_.max_pause, times_.min_pause * (1 << std::min<std::size_t>(failures, 10)));
     return milliseconds(
-        std::uniform_int_distribution<milliseconds::rep>(most.count() / 2, most.count())(random_));
+        std::uniform_int_distribution<milliseconds::rep>(max.count() / 2, max.count())(random_));
   }
 
  private:
@@ -196,7 +196,7 @@ void Question::on_login(const std::optional<EtcdFailure>& failure) {
 }
 
 void Question::on_failure(const EtcdFailure& failure) {
-  if (failure.kind == EtcdFailure::Kind::login && client_.has_login() && logins_ < kMostLogins) {
+  if (failure.kind == EtcdFailure::Kind::login && client_.has_login() && logins_ < kMaxLogins) {
     ++logins_;
     client_.forget_token(token_);
     return attempt();

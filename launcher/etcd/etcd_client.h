@@ -30,7 +30,7 @@ struct EtcdReply {
 
 struct EtcdTimes {
   std::chrono::milliseconds attempt{1000};  // for one member to answer
-  std::chrono::milliseconds least_pause{20}, most_pause{1000};
+  std::chrono::milliseconds min_pause{20}, max_pause{1000};
 };
 
 /// Something under way, which ends with its handle: nothing is told afterwards.

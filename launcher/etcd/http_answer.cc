@@ -16,7 +16,7 @@ namespace {
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-constexpr std::uint32_t kMostHead = 16 * 1024;
+constexpr std::uint32_t kMaxHead = 16 * 1024;
 
 [[noreturn]] void refuse(const std::string& reason) {
   throw Error(ErrorKind::network, "the answer is not HTTP: " + reason);
@@ -29,13 +29,13 @@ struct HttpAnswer::Parser {
   std::string rest;
 };
 
-HttpAnswer::HttpAnswer(std::size_t most_bytes) : parser_(std::make_unique<Parser>()) {
+HttpAnswer::HttpAnswer(std::size_t max_bytes) : parser_(std::make_unique<Parser>()) {
   parser_->parser.eager(true);
-  parser_->parser.header_limit(kMostHead);
-  if (most_bytes == 0)
+  parser_->parser.header_limit(kMaxHead);
+  if (max_bytes == 0)
     parser_->parser.body_limit(boost::none);
   else
-    parser_->parser.body_limit(most_bytes);
+    parser_->parser.body_limit(max_bytes);
 }
 
 HttpAnswer::~HttpAnswer() = default;

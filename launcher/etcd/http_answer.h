@@ -10,8 +10,8 @@ namespace fleetrun::launcher {
 
 class HttpAnswer {
  public:
-  /// `most_bytes`: of a body; 0: without end, for one that is taken while it comes.
-  explicit HttpAnswer(std::size_t most_bytes);
+  /// `max_bytes`: of a body; 0: without end, for one that is taken while it comes.
+  explicit HttpAnswer(std::size_t max_bytes);
   ~HttpAnswer();
 
   /// Throws: Error(network) for what is not an HTTP answer, or one that is too large.

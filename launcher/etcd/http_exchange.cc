@@ -30,7 +30,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t kMostBody = 8 * 1024 * 1024;
+constexpr std::size_t kMaxBody = 8 * 1024 * 1024;
 constexpr int kQuietSeconds = 2, kProbeSeconds = 1, kProbes = 3;
 
 std::string request_text(const HttpRequest& request) {
@@ -62,7 +62,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
         to_(request.to),
         text_(request_text(request)),
         kind_(kind),
-        answer_(kind == HttpKind::whole ? kMostBody : 0),
+        answer_(kind == HttpKind::whole ? kMaxBody : 0),
         listener_(std::move(listener)) {}
 
   void begin(std::chrono::milliseconds patience) {

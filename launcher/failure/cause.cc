@@ -33,8 +33,8 @@ const MemoryGroup* limiting_group(const Evidence& evidence) {
   const MemoryGroup* tightest = nullptr;
   for (const MemoryGroup& group : evidence.groups) {
     if (!group.limit) continue;
-    const std::uint64_t most = std::max(group.peak.value_or(0), group.usage.value_or(0));
-    if (most >= *group.limit - *group.limit / 50) return &group;
+    const std::uint64_t max = std::max(group.peak.value_or(0), group.usage.value_or(0));
+    if (max >= *group.limit - *group.limit / 50) return &group;
     if (!tightest || *group.limit < *tightest->limit) tightest = &group;
   }
   return tightest;

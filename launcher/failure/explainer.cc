@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kQuickBytes = 8 * 1024;
 
-std::optional<FailureText> text_of(const LogFile& log, std::size_t most_bytes = kFailureTextBytes) {
-  return find_failure(log_tail(log.path, log.start, most_bytes));
+std::optional<FailureText> text_of(const LogFile& log, std::size_t max_bytes = kFailureTextBytes) {
+  return find_failure(log_tail(log.path, log.start, max_bytes));
 }
 
 Death death_of(const Ending& ending, const Plan& plan, const LogFile& log) {

@@ -143,14 +143,14 @@ void sum_up_panic(const Lines& lines, FailurePiece& piece) {
 }
 
 std::size_t last_line(const Lines& lines, std::size_t first, const Mark& mark) {
-  const std::size_t most = std::min(first + mark.lines_after, lines.size() - 1);
-  std::size_t blank = most;
-  for (std::size_t i = first + 1; i <= most; ++i) {
+  const std::size_t max = std::min(first + mark.lines_after, lines.size() - 1);
+  std::size_t blank = max;
+  for (std::size_t i = first + 1; i <= max; ++i) {
     if (!mark.until.empty() && contains(lines[i], mark.until)) return i;
     if (mark.until.empty() && trimmed(lines[i]).empty()) return i - 1;
     if (trimmed(lines[i]).empty()) blank = i;
   }
-  return mark.until.empty() ? most : blank;
+  return mark.until.empty() ? max : blank;
 }
 
 FailurePiece piece_of(const Lines& lines, std::size_t first, const Mark& mark) {

@@ -10,8 +10,8 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::size_t kMostBlockBytes = 8 * 1024;
-constexpr std::size_t kMostSummaryBytes = 300;
+constexpr std::size_t kMaxBlockBytes = 8 * 1024;
+constexpr std::size_t kMaxSummaryBytes = 300;
 constexpr std::size_t kLinesAfter = 20;  // at most, for what stands at the end of a log
 
 bool is_digit(char c) {
@@ -36,17 +36,17 @@ Lines lines_of(std::string_view text) {
 std::string block_of(const Lines& lines, const FailurePiece& piece) {
   std::string block;
   for (std::size_t i = piece.first; i <= piece.last; ++i) block.append(lines[i]).append("\n");
-  if (block.size() <= kMostBlockBytes) return block;
-  const std::size_t head_end = block.rfind('\n', kMostBlockBytes / 4);
-  const std::size_t tail_begin = block.find('\n', block.size() - kMostBlockBytes * 3 / 4);
+  if (block.size() <= kMaxBlockBytes) return block;
+  const std::size_t head_end = block.rfind('\n', kMaxBlockBytes / 4);
+  const std::size_t tail_begin = block.find('\n', block.size() - kMaxBlockBytes * 3 / 4);
   if (head_end == std::string::npos || tail_begin == std::string::npos || tail_begin + 1 == block.size())
-    return block.substr(block.size() - kMostBlockBytes);
+    return block.substr(block.size() - kMaxBlockBytes);
   return block.substr(0, head_end + 1) + "…\n" + block.substr(tail_begin + 1);
 }
 
 std::string short_summary(const std::string& text) {
-  if (text.size() <= kMostSummaryBytes) return text;
-  std::size_t end = kMostSummaryBytes;
+  if (text.size() <= kMaxSummaryBytes) return text;
+  std::size_t end = kMaxSummaryBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character
   return text.substr(0, end) + "…";
 }

@@ -16,7 +16,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::string_view kHeader = "Traceback (most recent call last)";
-constexpr std::size_t kMostMessageLines = 12;
+constexpr std::size_t kMaxMessageLines = 12;
 
 struct Traceback {
   std::size_t first = 0, last = 0;
@@ -85,7 +85,7 @@ void read_message(const Lines& lines, std::size_t at, std::string_view prefix, T
   traceback.last = at;
   std::size_t end = at + 1;
   for (; end < lines.size(); ++end) {
-    if (end > at + kMostMessageLines) return;
+    if (end > at + kMaxMessageLines) return;
     if (!prefix.empty() && !lines[end].starts_with(prefix)) break;
     if (begins_something_else(without_prefix(lines[end], prefix))) break;
   }

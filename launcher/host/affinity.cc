@@ -123,13 +123,13 @@ Bindings bind_to_shared_cores(const Topology& topology, const Devices& devices) 
   Bindings result;
   for (const auto& pci : devices) {
     const auto node = wanted_node(topology, pci);
-    std::optional<std::size_t> least;
+    std::optional<std::size_t> min;
     for (std::size_t core = 0; core < users.size(); ++core) {
       if (node && topology.cores[core].node != *node) continue;
-      if (!least || users[core] < users[*least]) least = core;
+      if (!min || users[core] < users[*min]) min = core;
     }
-    ++users[*least];
-    result.processes.push_back(binding_of(topology, {*least}));
+    ++users[*min];
+    result.processes.push_back(binding_of(topology, {*min}));
   }
   result.notes.push_back("--bind=core: " + std::to_string(devices.size()) + " processes share " +
                          std::to_string(topology.cores.size()) + " cores");

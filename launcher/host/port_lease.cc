@@ -19,7 +19,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::size_t kMostClaims = 256;  // so that large jobs do not run out of descriptors for it
+constexpr std::size_t kMaxClaims = 256;  // so that large jobs do not run out of descriptors for it
 constexpr int kLowestPort = 10'000, kHighestPort = 65'535;
 
 struct Address {
@@ -138,7 +138,7 @@ Endpoint PortLeases::lease_free(const std::string& host) {
       else
         reinterpret_cast<sockaddr_in&>(address->storage).sin_port = htons(endpoint.port);
       UniqueFd claim;
-      if (claims_.size() < kMostClaims && !claims_.contains(endpoint.port)) {
+      if (claims_.size() < kMaxClaims && !claims_.contains(endpoint.port)) {
         claim = claimed(endpoint.port);
         if (!claim && errno == EADDRINUSE) continue;
       }

@@ -26,11 +26,11 @@ std::string text_of(const std::string& path) {
 
 std::vector<int> allowed_cpus() {
   std::vector<int> cpus;
-  for (int most = 1024; most <= 1 << 16; most *= 4) {  // EINVAL: the kernel's mask is longer
-    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(most));
-    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(most));
+  for (int max = 1024; max <= 1 << 16; max *= 4) {  // EINVAL: the kernel's mask is longer
+    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(max));
+    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(max));
     const bool fits = ::sched_getaffinity(0, size, set) == 0;
-    for (int cpu = 0; fits && cpu < most; ++cpu) {
+    for (int cpu = 0; fits && cpu < max; ++cpu) {
       if (CPU_ISSET_S(static_cast<std::size_t>(cpu), size, set)) cpus.push_back(cpu);
     }
     CPU_FREE(set);
@@ -61,7 +61,7 @@ int quota_cores(const std::string& quota, const std::string& period) {
 
 /// The tightest CPU quota of this process's cgroup and those above it (v2, or v1's `cpu`); 0 for none.
 int read_quota(const std::string& root) {
-  int least = 0;
+  int min = 0;
   for (const std::string& line : split(text_of(root + "/proc/self/cgroup"), '\n')) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
@@ -80,10 +80,10 @@ int read_quota(const std::string& root) {
         cores =
             quota_cores(text_of(directory + "/cpu.cfs_quota_us"), text_of(directory + "/cpu.cfs_period_us"));
       }
-      if (cores > 0 && (least == 0 || cores < least)) least = cores;
+      if (cores > 0 && (min == 0 || cores < min)) min = cores;
     }
   }
-  return least;
+  return min;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostBytes = 16384;  // of an entry
+constexpr std::size_t kMaxBytes = 16384;  // of an entry
 constexpr const char* kSuffix = ".json";
 
 std::string reason(int error) {
@@ -78,7 +78,7 @@ std::string read_entry(int directory, const std::string& name) {
   const UniqueFd fd(
       ::openat(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!fd) return {};
-  std::string text(kMostBytes, '\0');
+  std::string text(kMaxBytes, '\0');
   const ssize_t size = ::read(fd.value(), text.data(), text.size());
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   return text;

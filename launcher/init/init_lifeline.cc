@@ -12,7 +12,7 @@ namespace fleetrun::launcher {
 
 bool InitLifeline::receive() {
   char bytes[16384];
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
   iovec part = {bytes, sizeof bytes};
   msghdr message = {};
   message.msg_iov = &part;

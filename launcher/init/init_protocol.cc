@@ -8,7 +8,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr int kLevels = 3;
-constexpr std::uint32_t kMostBytes = 64u << 20;  // above any argument list that execve accepts
+constexpr std::uint32_t kMaxBytes = 64u << 20;  // above any argument list that execve accepts
 
 class Writer {
  public:
@@ -217,7 +217,7 @@ std::optional<Frame> FrameDecoder::next() {
   std::uint32_t length = 0;
   if (buffer_.size() < sizeof length) return std::nullopt;
   std::memcpy(&length, buffer_.data(), sizeof length);
-  if (length == 0 || length > kMostBytes) Reader::refuse();
+  if (length == 0 || length > kMaxBytes) Reader::refuse();
   if (buffer_.size() < sizeof length + length) return std::nullopt;
   Reader in(std::string_view(buffer_).substr(sizeof length, length));
   const auto type = in.number<std::uint8_t>();

@@ -157,10 +157,10 @@ pid_t fork_with_patience(StartContext& context, UniqueFd& pidfd) {
 
 /// Numbers that no machine has are left to the kernel to refuse.
 Mask mask_of(const std::vector<std::int32_t>& numbers) {
-  constexpr int kBits = sizeof(unsigned long) * 8, kMost = 1 << 14;
+  constexpr int kBits = sizeof(unsigned long) * 8, kMax = 1 << 14;
   Mask mask;
   for (const std::int32_t number : numbers) {
-    const auto bit = static_cast<std::size_t>(number < 0 ? kMost : std::min(number, kMost));
+    const auto bit = static_cast<std::size_t>(number < 0 ? kMax : std::min(number, kMax));
     mask.resize(std::max(mask.size(), bit / kBits + 1));
     mask[bit / kBits] |= 1ul << bit % kBits;
   }

@@ -9,7 +9,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::size_t kMostNames = 8;  // then they are counted
+constexpr std::size_t kMaxNames = 8;  // then they are counted
 
 /// "30 s", "0.5 s"
 std::string seconds(std::chrono::milliseconds time) {
@@ -21,13 +21,13 @@ std::string seconds(std::chrono::milliseconds time) {
 }  // namespace
 
 std::string to_string(const event::WorldBegan& began) {
-  constexpr std::size_t kMostHosts = 8;
+  constexpr std::size_t kMaxHosts = 8;
   std::string text = "epoch " + std::to_string(began.epoch) + ": " + std::to_string(began.hosts.size()) +
                      (began.hosts.size() == 1 ? " host (" : " hosts (");
-  for (std::size_t i = 0; i < began.hosts.size() && i < kMostHosts; ++i)
+  for (std::size_t i = 0; i < began.hosts.size() && i < kMaxHosts; ++i)
     text += (i > 0 ? ", " : "") + began.hosts[i];
-  if (began.hosts.size() > kMostHosts)
-    text += " and " + std::to_string(began.hosts.size() - kMostHosts) + " others";
+  if (began.hosts.size() > kMaxHosts)
+    text += " and " + std::to_string(began.hosts.size() - kMaxHosts) + " others";
   text += "), ";
   if (began.servers > 0)
     text += std::to_string(began.servers) + (began.servers == 1 ? " server, " : " servers, ");
@@ -41,7 +41,7 @@ Sentence EventText::on(const JobEvent& event) {
 
 std::string EventText::names(const std::vector<std::size_t>& processes) const {
   std::string text;
-  const std::size_t shown = processes.size() > kMostNames + 1 ? kMostNames : processes.size();
+  const std::size_t shown = processes.size() > kMaxNames + 1 ? kMaxNames : processes.size();
   for (std::size_t i = 0; i < shown; ++i) {
     if (i > 0) text += i + 1 == processes.size() ? " and " : ", ";
     text += plan_.processes.at(processes[i]).name;

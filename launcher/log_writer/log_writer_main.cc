@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLinger{5};
 constexpr std::size_t kBlock = 256 * 1024;
-constexpr int kMostBlocksToSettle = 16;
+constexpr int kMaxBlocksToSettle = 16;
 
 struct Stream {
   std::uint32_t index = 0;
@@ -144,7 +144,7 @@ class LogPump {
 
   void settle() {
     for (auto& stream : streams_) {
-      for (int blocks = 0; blocks < kMostBlocksToSettle && pump(*stream); ++blocks) {
+      for (int blocks = 0; blocks < kMaxBlocksToSettle && pump(*stream); ++blocks) {
       }
     }
     LogNews settled;

@@ -65,9 +65,9 @@ void add_attempt(const std::string& directory, int attempt, std::vector<FoundLog
   logs.insert(logs.end(), found.begin(), found.end());
 }
 
-std::string first_bytes(const std::string& path, std::size_t most) {
+std::string first_bytes(const std::string& path, std::size_t max) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  std::string text(most, '\0');
+  std::string text(max, '\0');
   const ssize_t count = fd ? ::pread(fd.value(), text.data(), text.size(), 0) : 0;
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
   return text;

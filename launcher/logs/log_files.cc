@@ -242,11 +242,11 @@ UniqueFd open_pod_directory(const Plan& plan) {
   return open_below(top.value(), plan.pod_name, plan.log_dir_shown + "/" + plan.pod_name);
 }
 
-std::string last_lines(const LogFile& log, std::size_t most_bytes) {
+std::string last_lines(const LogFile& log, std::size_t max_bytes) {
   const UniqueFd fd(::open(log.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd) return {};
   const off_t end = ::lseek(fd.value(), 0, SEEK_END);
-  const off_t begin = std::max(log.start, end - static_cast<off_t>(most_bytes));
+  const off_t begin = std::max(log.start, end - static_cast<off_t>(max_bytes));
   std::string text(static_cast<std::size_t>(std::max<off_t>(end - begin, 0)), '\0');
   const ssize_t got = ::pread(fd.value(), text.data(), text.size(), begin);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));

@@ -50,7 +50,7 @@ std::string attempt_directory(const Plan& plan, int attempt);
 /// Throws: Error(host) that names the directory and the reason.
 UniqueFd open_pod_directory(const Plan& plan);
 
-/// The end of what was written to the log: whole lines where possible, at most `most_bytes`.
-std::string last_lines(const LogFile& log, std::size_t most_bytes);
+/// The end of what was written to the log: whole lines where possible, at most `max_bytes`.
+std::string last_lines(const LogFile& log, std::size_t max_bytes);
 
 }  // namespace fleetrun::launcher

@@ -22,7 +22,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kLookAgain{250};  // for new attempts and the job's end
-constexpr std::size_t kMostLookedBack = std::size_t{64} << 20;
+constexpr std::size_t kMaxLookedBack = std::size_t{64} << 20;
 
 using Process = std::pair<std::string, int>;  // role and rank
 
@@ -89,7 +89,7 @@ class LogShow {
         const bool cut = wish_.lines && last_attempt_.find(process) == last_attempt_.end();
         if (cut && (!newest || path != log.paths.back())) continue;
         const off_t start =
-            cut ? start_of_last_lines(path, static_cast<std::size_t>(*wish_.lines), kMostLookedBack) : 0;
+            cut ? start_of_last_lines(path, static_cast<std::size_t>(*wish_.lines), kMaxLookedBack) : 0;
         view_->attach(index, path, start);
       }
     }

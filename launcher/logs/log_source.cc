@@ -13,7 +13,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr int kMostRotated = 1000;
+constexpr int kMaxRotated = 1000;
 
 std::string rotated(const std::string& path, int number) {
   return number == 0 ? path : path + "." + std::to_string(number);
@@ -26,8 +26,8 @@ void LogSource::append(const std::string& path, off_t start) {
   if (!file_) advance();
 }
 
-std::size_t LogSource::read(char* bytes, std::size_t most, off_t offset) const noexcept {
-  const ssize_t count = file_ ? ::pread(file_.value(), bytes, most, offset) : 0;
+std::size_t LogSource::read(char* bytes, std::size_t max, off_t offset) const noexcept {
+  const ssize_t count = file_ ? ::pread(file_.value(), bytes, max, offset) : 0;
   return count > 0 ? static_cast<std::size_t>(count) : 0;
 }
 
@@ -89,7 +89,7 @@ std::string LogSource::successor() const {
 std::string LogSource::find_successor() const {
   std::string newer;
   bool gap = false;  // between two steps of a rotation one number is missing
-  for (int number = 0; number <= kMostRotated; ++number) {
+  for (int number = 0; number <= kMaxRotated; ++number) {
     struct stat info = {};
     const std::string path = rotated(current_.path, number);
     if (::lstat(path.c_str(), &info) != 0) {
@@ -102,17 +102,17 @@ std::string LogSource::find_successor() const {
   return newer;
 }
 
-off_t start_of_last_lines(const std::string& path, std::size_t lines, std::size_t most_bytes) {
+off_t start_of_last_lines(const std::string& path, std::size_t lines, std::size_t max_bytes) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!fd) return 0;
   const off_t end = ::lseek(fd.value(), 0, SEEK_END);
   if (lines == 0) return end;
-  const off_t least = std::max<off_t>(0, end - static_cast<off_t>(most_bytes));
+  const off_t min = std::max<off_t>(0, end - static_cast<off_t>(max_bytes));
   std::vector<char> block(64 * 1024);
   off_t first_line = end;  // of the lines that were seen whole
   std::size_t found = 0;
-  for (off_t at = end; at > least;) {
-    const off_t begin = std::max(least, at - static_cast<off_t>(block.size()));
+  for (off_t at = end; at > min;) {
+    const off_t begin = std::max(min, at - static_cast<off_t>(block.size()));
     const ssize_t count = ::pread(fd.value(), block.data(), static_cast<std::size_t>(at - begin), begin);
     if (count != at - begin) return at;
     for (off_t i = count - 1; i >= 0; --i) {
@@ -122,7 +122,7 @@ off_t start_of_last_lines(const std::string& path, std::size_t lines, std::size_
     }
     at = begin;
   }
-  return least == 0 || found == 0 ? least : first_line;
+  return min == 0 || found == 0 ? min : first_line;
 }
 
 }  // namespace fleetrun::launcher

@@ -20,7 +20,7 @@ class LogSource {
   void append(const std::string& path, off_t start);
 
   /// Reads at `offset` of the file that is being read. Returns how much.
-  std::size_t read(char* bytes, std::size_t most, off_t offset) const noexcept;
+  std::size_t read(char* bytes, std::size_t max, off_t offset) const noexcept;
 
   /// Goes on to the next file, when there is one. To be called at the end of the file,
   /// with nothing unfinished.
@@ -56,7 +56,7 @@ class LogSource {
   LineSplitter lines_;
 };
 
-/// The offset in the file `path` at which its last `lines` lines begin; looks back `most_bytes` at most.
-off_t start_of_last_lines(const std::string& path, std::size_t lines, std::size_t most_bytes);
+/// The offset in the file `path` at which its last `lines` lines begin; looks back `max_bytes` at most.
+off_t start_of_last_lines(const std::string& path, std::size_t lines, std::size_t max_bytes);
 
 }  // namespace fleetrun::launcher

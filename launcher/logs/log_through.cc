@@ -32,7 +32,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::chrono::seconds kPatience{8};  // with a fleetrun-log that does not end
-constexpr int kMostStarts = 5;                // of fleetrun-log
+constexpr int kMaxStarts = 5;                 // of fleetrun-log
 
 struct Pipe {
   UniqueFd read_end;
@@ -68,12 +68,12 @@ class Through final : public LogThrough {
     return write_end;
   }
 
-  void settle(std::chrono::milliseconds most) override {
+  void settle(std::chrono::milliseconds max) override {
     const SettleLogs question;
     if (!socket_.is_open() ||
         ::send(socket_.native_handle(), &question, sizeof question, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
       return;
-    const auto end = std::chrono::steady_clock::now() + most;
+    const auto end = std::chrono::steady_clock::now() + max;
     for (settled_ = false; !settled_ && socket_.is_open();) {
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now())
@@ -187,11 +187,11 @@ class Through final : public LogThrough {
     socket_.close(ignored);
     if (child_ > 0) ::waitpid(std::exchange(child_, -1), nullptr, 0);
     if (on_done_) return be_done();
-    if (starts_ == kMostStarts) return;
+    if (starts_ == kMaxStarts) return;
     try {
       start();
     } catch (const Error&) {
-      starts_ = kMostStarts;  // the pipes fill up: nothing else is left to try
+      starts_ = kMaxStarts;  // the pipes fill up: nothing else is left to try
     }
   }
 

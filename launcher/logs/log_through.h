@@ -38,7 +38,7 @@ class LogThrough {
   virtual UniqueFd open(std::size_t index, const LogFile& log) = 0;
   /// Waits until what has been written to the pipes so far is in the files:
   /// before a log's last lines are read.
-  virtual void settle(std::chrono::milliseconds most) = 0;
+  virtual void settle(std::chrono::milliseconds max) = 0;
   /// No process lives any more: calls `on_done` when everything is in the files. Not from within this call.
   virtual void finish(std::function<void()> on_done) = 0;
 };

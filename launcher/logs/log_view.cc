@@ -235,8 +235,8 @@ class View final : public LogView {
 
   void copy_long_line() {
     LineSpan& left = long_line_.left;
-    const auto most = static_cast<std::size_t>(std::min<off_t>(left.end - left.begin, kFull));
-    const std::size_t count = long_line_.process->source.read(block_.data(), most, left.begin);
+    const auto max = static_cast<std::size_t>(std::min<off_t>(left.end - left.begin, kFull));
+    const std::size_t count = long_line_.process->source.read(block_.data(), max, left.begin);
     formatter_.add({block_.data(), count}, text_);
     left.begin += static_cast<off_t>(count);
     if (count > 0 && left.begin < left.end) return;
@@ -265,8 +265,8 @@ class View final : public LogView {
       if (!frame || !process->source.lines().repainted()) continue;
       if (process->painted == *frame && frame_is_shown_) return;
       process->painted = *frame;
-      const auto most = static_cast<std::size_t>(std::min(frame->end - frame->begin, kLongestFrame));
-      const std::size_t count = process->source.read(block_.data(), most, frame->begin);
+      const auto max = static_cast<std::size_t>(std::min(frame->end - frame->begin, kLongestFrame));
+      const std::size_t count = process->source.read(block_.data(), max, frame->begin);
       LineFormatter guarded(true);
       std::string line;
       guarded.begin(process->source.prefix(), line);

@@ -17,8 +17,8 @@ constexpr int kLateLooks = 2;  // a pause between looks counts as this many at m
 
 // Less than this is not work: the kernel counts in ticks of 10 ms, and a waiting interpreter or a thread that
 // wakes up to look at the clock uses some parts of a thousand of a core.
-constexpr double kLeastCpuSeconds = 0.02;
-constexpr double kLeastCpuShare = 0.01;
+constexpr double kMinCpuSeconds = 0.02;
+constexpr double kMinCpuShare = 0.01;
 
 double seconds(nanoseconds time) noexcept {
   return std::chrono::duration<double>(time).count();
@@ -88,8 +88,8 @@ void HangJudge::update(Seen& seen, const Vitals& vitals) const {
   if (suspended || vitals.log_bytes != seen.last.log_bytes) seen.log = time_;
   if (suspended || !vitals.stopped) seen.run = time_;
   const double used = vitals.cpu_seconds - seen.cpu_seconds;
-  const double least = std::max(kLeastCpuSeconds, kLeastCpuShare * seconds(time_ - seen.cpu));
-  if (suspended || used < 0 || used >= least) {  // it goes down when a descendant ends that nobody waited for
+  const double min = std::max(kMinCpuSeconds, kMinCpuShare * seconds(time_ - seen.cpu));
+  if (suspended || used < 0 || used >= min) {  // it goes down when a descendant ends that nobody waited for
     seen.cpu = time_;
     seen.cpu_seconds = vitals.cpu_seconds;
   }

@@ -18,7 +18,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr int kMostSlots = 65'536;
+constexpr int kMaxSlots = 65'536;
 constexpr std::size_t kLongestName = 253;  // of DNS
 constexpr std::size_t kLargestFile = 16 << 20;
 constexpr auto kHostHint =
@@ -68,11 +68,11 @@ void check_name(const std::string& where, std::string_view name, std::string_vie
            kHostHint);
 }
 
-int read_count(const std::string& where, std::string_view name, std::string_view text, int least) {
+int read_count(const std::string& where, std::string_view name, std::string_view text, int min) {
   const auto number = parse_integer(text);
-  if (!number || *number < least || *number > kMostSlots)
-    refuse(where, std::string(name) + " is " + quoted(text) + ": a whole number from " +
-                      std::to_string(least) + " to " + std::to_string(kMostSlots) + " is needed");
+  if (!number || *number < min || *number > kMaxSlots)
+    refuse(where, std::string(name) + " is " + quoted(text) + ": a whole number from " + std::to_string(min) +
+                      " to " + std::to_string(kMaxSlots) + " is needed");
   return static_cast<int>(*number);
 }
 
@@ -248,8 +248,8 @@ class Collector {
                  (first.where == entry.where ? "" : ", first in " + first.where),
              "name each host once; h1:2 is two trainers there");
     }
-    if (result_.hosts.size() == kMostNamedHosts)
-      refuse(entry.where, "these are more than " + std::to_string(kMostNamedHosts) + " hosts");
+    if (result_.hosts.size() == kMaxNamedHosts)
+      refuse(entry.where, "these are more than " + std::to_string(kMaxNamedHosts) + " hosts");
     result_.hosts.push_back(host);
   }
 

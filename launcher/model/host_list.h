@@ -38,7 +38,7 @@ struct RemoteHosts {
 };
 
 /// Throws: Error(config), the message beginning with `where`:
-/// a name that is none, the same host twice, more than kMostNamedHosts.
+/// a name that is none, the same host twice, more than kMaxNamedHosts.
 RemoteHosts parse_host_list(std::string_view text, std::string_view where);
 
 /// `path` is for messages, FILE:LINE. Throws: as above, and where no host is in it.

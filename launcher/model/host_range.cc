@@ -9,7 +9,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::size_t kMostDigits = 15;
+constexpr std::size_t kMaxDigits = 15;
 
 struct Range {
   std::uint64_t first = 0, last = 0;
@@ -35,14 +35,14 @@ struct Part {
 }
 
 [[noreturn]] void refuse_count(std::string_view word) {
-  refuse(word, "these are more than " + std::to_string(kMostNamedHosts) + " hosts");
+  refuse(word, "these are more than " + std::to_string(kMaxNamedHosts) + " hosts");
 }
 
 std::uint64_t read_number(std::string_view word, std::string_view digits) {
   const bool all = std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (digits.empty() || !all || digits.size() > kMostDigits)
+  if (digits.empty() || !all || digits.size() > kMaxDigits)
     refuse(word,
-           "'" + printable(digits, 40) + "' is not a number of at most " + std::to_string(kMostDigits) +
+           "'" + printable(digits, 40) + "' is not a number of at most " + std::to_string(kMaxDigits) +
                " digits",
            "ranges are written as node[01-16] or node[1-3,7]");
   std::uint64_t number = 0;
@@ -58,7 +58,7 @@ Range read_range(std::string_view word, std::string_view text) {
   if (range.last < range.first) refuse(word, "the range " + std::string(text) + " begins above its end");
   if (last.size() != first.size() && last.starts_with('0'))
     refuse(word, "the ends of the range " + std::string(text) + " are filled with zeros to different widths");
-  if (range.last - range.first >= kMostNamedHosts) refuse_count(word);
+  if (range.last - range.first >= kMaxNamedHosts) refuse_count(word);
   return range;
 }
 
@@ -81,7 +81,7 @@ std::vector<Part> read_parts(std::string_view word) {
     for (const std::string& range : split(inside, ',')) {
       part.ranges.push_back(read_range(word, range));
       count += part.ranges.back().size();
-      if (count > kMostNamedHosts) refuse_count(word);
+      if (count > kMaxNamedHosts) refuse_count(word);
     }
     parts.push_back(std::move(part));
     rest.remove_prefix(close + 1);
@@ -110,8 +110,8 @@ std::vector<std::string> expand_range(std::string_view word) {
   const std::vector<Part> parts = read_parts(word);
   std::size_t count = 1;
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-    count *= parts[i].size();  // both are at most kMostNamedHosts: no overflow
-    if (count > kMostNamedHosts) refuse_count(word);
+    count *= parts[i].size();  // both are at most kMaxNamedHosts: no overflow
+    if (count > kMaxNamedHosts) refuse_count(word);
   }
   std::vector<std::string> names = {""};
   for (const Part& part : parts) {
@@ -142,7 +142,7 @@ std::vector<std::string> expand_names(std::string_view list) {
   for (const std::string& word : split_outside_brackets(list, ',')) {
     if (word.empty()) refuse(list, "a name in the list is empty");
     std::vector<std::string> more = expand_range(word);
-    if (names.size() + more.size() > kMostNamedHosts) refuse_count(list);
+    if (names.size() + more.size() > kMaxNamedHosts) refuse_count(list);
     std::move(more.begin(), more.end(), std::back_inserter(names));
   }
   return names;

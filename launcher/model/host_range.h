@@ -11,12 +11,12 @@
 
 namespace fleetrun::launcher {
 
-constexpr std::size_t kMostNamedHosts = 65'536;
+constexpr std::size_t kMaxNamedHosts = 65'536;
 
 /// The names that `word` stands for, in order; a word without brackets stands for itself. What is outside of
 /// the brackets is not looked at.
 /// Throws: Error(config) for a bracket that is not closed or not opened, an empty, turned or unreadable
-/// range, and more than kMostNamedHosts names; nothing has been made of them then.
+/// range, and more than kMaxNamedHosts names; nothing has been made of them then.
 std::vector<std::string> expand_range(std::string_view word);
 
 /// "a,n[1,3-4],b" → {"a", "n[1,3-4]", "b"}: commas in brackets do not separate.

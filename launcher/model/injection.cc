@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::string_view kSlowStart = "slow-start";
-constexpr std::size_t kMostRanks = 1'000'000;
+constexpr std::size_t kMaxRanks = 1'000'000;
 
 [[noreturn]] void refuse(const std::string& clause, const std::string& what, std::string hint = {}) {
   throw Error(ErrorKind::usage, "--inject '" + printable(clause) + "': " + what, std::move(hint));
@@ -128,7 +128,7 @@ class ClauseReader {
       return;
     }
     const auto rank = parse_integer(value);
-    if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(kMostRanks))
+    if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(kMaxRanks))
       throw_for("rank=" + value, "a rank, any or all");
     injection_.rank = static_cast<int>(*rank);
   }
@@ -312,12 +312,12 @@ void check_injections(std::span<const Injection> injections, std::span<const Inj
     if (!candidates(injection, processes).empty()) continue;
     const std::string role =
         injection.role.empty() && !waited_for.empty() ? *waited_for.begin() : injection.role;
-    int most = -1;
+    int max = -1;
     for (const InjectionTarget& process : processes) {
-      if (process.role == role) most = std::max(most, process.rank);
+      if (process.role == role) max = std::max(max, process.rank);
     }
     fail("there is no " + (role.empty() ? "process" : role) + " " + std::to_string(injection.rank),
-         "the ranks on this host go up to " + std::to_string(most));
+         "the ranks on this host go up to " + std::to_string(max));
   }
 }
 

@@ -74,7 +74,7 @@ struct StandardInput {
 
 /// How many hosts: --nnodes 4, 2:16, 2:16:2 (at least 2, at most 16, and always a multiple of 2).
 struct NodeCount {
-  int least = 1, most = 1, multiple = 1;
+  int min = 1, max = 1, multiple = 1;
   bool operator==(const NodeCount&) const = default;
 };
 

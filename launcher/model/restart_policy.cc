@@ -55,10 +55,10 @@ bool RestartPolicy::same_again(const FailureRecord& failure) {
 milliseconds RestartPolicy::next_backoff() {
   const int doublings = in_a_row_++ - 1;
   if (doublings < 0 || rules_.backoff == milliseconds{}) return milliseconds{};
-  const milliseconds most = doublings > 20
-                                ? rules_.longest_backoff
-                                : std::min(rules_.longest_backoff, rules_.backoff * (1 << doublings));
-  return milliseconds(std::uniform_int_distribution<std::int64_t>(0, most.count())(random_));
+  const milliseconds max = doublings > 20
+                               ? rules_.longest_backoff
+                               : std::min(rules_.longest_backoff, rules_.backoff * (1 << doublings));
+  return milliseconds(std::uniform_int_distribution<std::int64_t>(0, max.count())(random_));
 }
 
 }  // namespace fleetrun::launcher

@@ -11,7 +11,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::string_view kStandardPort = "2379";
-constexpr std::size_t kMostEndpoints = 64;
+constexpr std::size_t kMaxEndpoints = 64;
 
 /// `shown` is the address without its login.
 [[noreturn]] void refuse(std::string_view shown, const std::string& reason) {
@@ -88,8 +88,8 @@ EtcdAddress parse_etcd_address(std::string_view text) {
       refuse(hosts, std::string(what.substr(reason + std::string_view("is not an endpoint: ").size())));
     }
   }
-  if (address.endpoints.size() > kMostEndpoints)
-    refuse(hosts, "it has more than " + std::to_string(kMostEndpoints) + " members");
+  if (address.endpoints.size() > kMaxEndpoints)
+    refuse(hosts, "it has more than " + std::to_string(kMaxEndpoints) + " members");
   return address;
 }
 

@@ -79,14 +79,14 @@ void write_backup(const Plan& plan) {
   }
 }
 
-std::size_t most_exec_bytes() {
-  constexpr std::size_t kLeast = 128 * 1024, kMost = 6 * 1024 * 1024;  // as fs/exec.c has it
+std::size_t max_exec_bytes() {
+  constexpr std::size_t kMin = 128 * 1024, kMax = 6 * 1024 * 1024;  // as fs/exec.c has it
   rlimit stack = {};
-  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY) return kMost;
-  return std::clamp(static_cast<std::size_t>(stack.rlim_cur / 4), kLeast, kMost);
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY) return kMax;
+  return std::clamp(static_cast<std::size_t>(stack.rlim_cur / 4), kMin, kMax);
 }
 
-void check_exec_size(const Plan& plan, const Environ& base, std::size_t most_bytes) {
+void check_exec_size(const Plan& plan, const Environ& base, std::size_t max_bytes) {
   for (const RolePlan& role : plan.roles) {
     const auto index = static_cast<std::size_t>(&role - plan.roles.data());
     const auto process = std::find_if(plan.processes.begin(), plan.processes.end(),
@@ -95,7 +95,7 @@ void check_exec_size(const Plan& plan, const Environ& base, std::size_t most_byt
     Size size = environment_size(*process, base);
     for (const std::string& argument : process->argv) size.bytes += cost(argument.size());
     size.bytes += cost(process->program.size());
-    if (size.bytes <= most_bytes && size.largest_bytes < kLongestString) continue;
+    if (size.bytes <= max_bytes && size.largest_bytes < kLongestString) continue;
     const bool one = size.largest_bytes >= kLongestString;
     throw Error(
         ErrorKind::config,
@@ -103,7 +103,7 @@ void check_exec_size(const Plan& plan, const Environ& base, std::size_t most_byt
             (one ? "variable " + printable(size.largest) + " has " + std::to_string(size.largest_bytes) +
                        " bytes, and this system allows " + std::to_string(kLongestString - 1)
                  : "arguments and environment have " + std::to_string(size.bytes) +
-                       " bytes, and this system allows " + std::to_string(most_bytes) +
+                       " bytes, and this system allows " + std::to_string(max_bytes) +
                        "; the largest variable is " + printable(size.largest) + " with " +
                        std::to_string(size.largest_bytes)),
         "unset what the job does not need, " + printable(size.largest) + " first");

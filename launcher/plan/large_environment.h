@@ -24,10 +24,10 @@ void move_large_lists(Plan& plan, std::size_t limit);
 void write_backup(const Plan& plan);
 
 /// What the kernel lets execve() hand over, arguments and environment together, under this process's limits.
-std::size_t most_exec_bytes();
+std::size_t max_exec_bytes();
 
 /// Refuses a plan whose processes the kernel would not start (E2BIG), naming the largest variable. Pure.
 /// Throws: Error(config).
-void check_exec_size(const Plan& plan, const Environ& base, std::size_t most_bytes);
+void check_exec_size(const Plan& plan, const Environ& base, std::size_t max_bytes);
 
 }  // namespace fleetrun::launcher

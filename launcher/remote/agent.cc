@@ -33,7 +33,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using Stream = asio::posix::stream_descriptor;
 
-constexpr std::size_t kMostWaiting = 1 << 20;  // for the head; then the launcher's output stays in its pipe
+constexpr std::size_t kMaxWaiting = 1 << 20;  // for the head; then the launcher's output stays in its pipe
 constexpr int kStopped = 128 + SIGTERM, kRefused = 125;
 constexpr std::chrono::minutes kLongestIdle{
     20};  // without a launcher, or a word from the head, which may be gone unnoticed
@@ -122,7 +122,7 @@ class Agent final : private FanOutListener {
     if (channel_gone_) return;
     outgoing_.append(encode(Addressed{host, std::move(message)}));
     write();
-    if (others_ && waiting() >= kMostWaiting && !std::exchange(others_held_, true))
+    if (others_ && waiting() >= kMaxWaiting && !std::exchange(others_held_, true))
       others_->set_reading(false);
   }
 
@@ -141,8 +141,8 @@ class Agent final : private FanOutListener {
 
   /// There is room again for what the launcher and its logs have.
   void drained() {
-    if (waiting() < kMostWaiting && std::exchange(held_, false)) read_shown();
-    if (waiting() < kMostWaiting && std::exchange(others_held_, false)) others_->set_reading(true);
+    if (waiting() < kMaxWaiting && std::exchange(held_, false)) read_shown();
+    if (waiting() < kMaxWaiting && std::exchange(others_held_, false)) others_->set_reading(true);
     if (sender_) send_files();
     end_if_possible();
   }
@@ -238,7 +238,7 @@ class Agent final : private FanOutListener {
   }
 
   void send_files() {
-    while (waiting() < kMostWaiting) {
+    while (waiting() < kMaxWaiting) {
       auto file = sender_->next();
       if (!file) {
         const std::string error = sender_->error();
@@ -283,7 +283,7 @@ class Agent final : private FanOutListener {
 
   void read_shown() {
     if (!shown_.is_open()) return;
-    if (waiting() >= kMostWaiting) {
+    if (waiting() >= kMaxWaiting) {
       held_ = true;
       return;
     }

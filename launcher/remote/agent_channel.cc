@@ -88,8 +88,8 @@ void read(Reader& reader, Order& order) {
   order.bytes = reader.string();
 }
 void read(Reader& reader, Start& start) {
-  constexpr std::size_t kLeast = 16;  // of a number, two lengths and a port
-  for (std::size_t left = reader.count(kLeast); left > 0; --left) {
+  constexpr std::size_t kMin = 16;  // of a number, two lengths and a port
+  for (std::size_t left = reader.count(kMin); left > 0; --left) {
     start.numbers.push_back(reader.u32());
     start.hosts.push_back(read_host(reader));
   }

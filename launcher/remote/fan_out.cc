@@ -355,9 +355,9 @@ std::vector<Slice> plan_tree(std::size_t hosts, std::size_t above, std::size_t s
 std::chrono::milliseconds login_pause(const FanOutSettings& settings, int tries,
                                       std::uint64_t random) noexcept {
   const std::int64_t doubled = settings.first_pause.count() << std::min(tries - 1, 16);
-  const std::int64_t most = std::min<std::int64_t>(doubled, settings.longest_pause.count());
+  const std::int64_t max = std::min<std::int64_t>(doubled, settings.longest_pause.count());
   return std::chrono::milliseconds(
-      most - static_cast<std::int64_t>(random % static_cast<std::uint64_t>(most / 2 + 1)));
+      max - static_cast<std::int64_t>(random % static_cast<std::uint64_t>(max / 2 + 1)));
 }
 
 }  // namespace fleetrun::launcher::remote

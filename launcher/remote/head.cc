@@ -27,10 +27,10 @@ using boost::system::error_code;
 constexpr std::chrono::seconds kRollBack{10};          // for agents without an order
 constexpr std::chrono::seconds kLeaving{5}, kLost{1};  // for agents to end; where one cannot be heard, less
 constexpr std::chrono::minutes kCollecting{10};
-constexpr std::size_t kMostTold = 16;  // of more hosts than these, nobody wants to hear that each has come
+constexpr std::size_t kMaxTold = 16;  // of more hosts than these, nobody wants to hear that each has come
 constexpr std::chrono::seconds kForced{5};  // after a second signal
 constexpr int kHeadRefused = 125;           // fleetrun's own exit status
-constexpr std::size_t kMostNamed = 50;      // refused hosts in one message
+constexpr std::size_t kMaxNamed = 50;       // refused hosts in one message
 
 enum class Stage { logging_in, rolling_back, running, ending, collecting, leaving, over };
 
@@ -135,7 +135,7 @@ class Head final : public FanOutListener, public HeadListener {
   }
 
   LogLevel level_of(const ClusterEvent& event) const {
-    if (std::holds_alternative<NodeJoined>(event) && hosts_.size() > kMostTold) return LogLevel::debug;
+    if (std::holds_alternative<NodeJoined>(event) && hosts_.size() > kMaxTold) return LogLevel::debug;
     const bool trouble =
         std::holds_alternative<NodeLost>(event) || std::holds_alternative<NodeFailed>(event) ||
         std::holds_alternative<NodeRefused>(event) || std::holds_alternative<RestartDecided>(event) ||
@@ -154,7 +154,7 @@ class Head final : public FanOutListener, public HeadListener {
     const std::size_t refused = count([](const State& state) { return state.refused.has_value(); });
     const std::size_t joined = count([](const State& state) { return state.hello.has_value(); });
     if (refused + joined < hosts_.size()) return;
-    if (refused > 0 && !(plan_.elastic && static_cast<int>(joined) >= plan_.nodes.least))
+    if (refused > 0 && !(plan_.elastic && static_cast<int>(joined) >= plan_.nodes.min))
       return roll_back(refusal());
     for (std::uint32_t i = 0; refused > 0 && i < hosts_.size(); ++i) {
       if (hosts_[i].refused)
@@ -183,13 +183,13 @@ class Head final : public FanOutListener, public HeadListener {
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
       const auto& failure = hosts_[i].refused;
       if (!failure) continue;
-      if (++refused > kMostNamed) continue;
+      if (++refused > kMaxNamed) continue;
       text += "\n    " + name(i) + ": " + failure->reason +
               (hosts_[i].tries > 1 ? ", tried " + std::to_string(hosts_[i].tries) + " times" : "");
       if (!failure->hint.empty() && std::find(hints.begin(), hints.end(), failure->hint) == hints.end())
         hints.push_back(failure->hint);
     }
-    if (refused > kMostNamed) text += "\n    and " + std::to_string(refused - kMostNamed) + " others";
+    if (refused > kMaxNamed) text += "\n    and " + std::to_string(refused - kMaxNamed) + " others";
     return Error(ErrorKind::network,
                  std::to_string(refused) + " of " + std::to_string(hosts_.size()) +
                      (hosts_.size() == 1 ? " host" : " hosts") + " cannot be used; nothing was started" +
@@ -284,7 +284,7 @@ class Head final : public FanOutListener, public HeadListener {
   void give_up_on(std::uint32_t host, int status, const std::string& why) {
     const std::size_t left =
         count([](const State& state) { return state.hello && !state.gone && !state.ended; });
-    if (plan_.elastic && static_cast<int>(left) >= plan_.nodes.least)
+    if (plan_.elastic && static_cast<int>(left) >= plan_.nodes.min)
       return observer_.say(LogLevel::warning, name(host) + " is left out: " + why);
     coordinator_->end(
         {.exit_status = status, .why = why, .node = plan_.hosts[host].host.name, .failure = {}});

@@ -58,8 +58,8 @@ NodeCount nodes_of(const JobConfig& config, const Options& options, std::size_t 
   const int count = static_cast<int>(hosts);
   const bool given = options.values.contains("nnodes") || asked != NodeCount{};
   if (!given) return {config.rendezvous.elastic ? 1 : count, count, 1};
-  if (asked.least > count)
-    refuse("--nnodes asks for " + hosts_text(static_cast<std::size_t>(asked.least)) + ", and the list has " +
+  if (asked.min > count)
+    refuse("--nnodes asks for " + hosts_text(static_cast<std::size_t>(asked.min)) + ", and the list has " +
                std::to_string(count),
            "add hosts to the list, or leave --nnodes out");
   return asked;
@@ -209,7 +209,7 @@ HeadPlan make_head_plan(const Options& options, const JobConfig& config, const E
     count_processes(part, config);
     plan.hosts.push_back(std::move(part));
   }
-  if (static_cast<int>(plan.hosts.size()) > plan.nodes.most) {
+  if (static_cast<int>(plan.hosts.size()) > plan.nodes.max) {
     for (HostPart& part : plan.hosts) part.order.node_rank = -1;  // some of them are spares
   }
   count_ranks(plan.hosts);

@@ -18,7 +18,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t kMostHeld = 4 << 20;
+constexpr std::size_t kMaxHeld = 4 << 20;
 constexpr std::size_t kLongestLine = 64 << 10;  // a longer one is shown in pieces
 constexpr std::chrono::seconds kPatience{10};
 
@@ -89,7 +89,7 @@ class Output final : public HostOutput {
   }
 
   void watch_size() {
-    const bool full = held_.size() > (holding_ ? kMostHeld / 4 : kMostHeld);
+    const bool full = held_.size() > (holding_ ? kMaxHeld / 4 : kMaxHeld);
     if (std::exchange(holding_, full) != full) settings_.hold(full);
   }
 

@@ -79,7 +79,7 @@ std::string encode(const LaunchOrder& order) {
   writer.string(order.address);
   writer.i32(order.node_rank);
   writer.string(order.node_name);
-  for (const int number : {order.nodes.least, order.nodes.most, order.nodes.multiple}) writer.i32(number);
+  for (const int number : {order.nodes.min, order.nodes.max, order.nodes.multiple}) writer.i32(number);
   writer.boolean(order.elastic);
   write_optional(writer, order.trainers);
   write_optional(writer, order.servers);
@@ -112,7 +112,7 @@ LaunchOrder decode_order(std::string_view bytes) {
   order.address = reader.string();
   order.node_rank = reader.i32();
   order.node_name = reader.string();
-  for (int* number : {&order.nodes.least, &order.nodes.most, &order.nodes.multiple}) *number = reader.i32();
+  for (int* number : {&order.nodes.min, &order.nodes.max, &order.nodes.multiple}) *number = reader.i32();
   order.elastic = reader.boolean();
   order.trainers = read_optional(reader);
   order.servers = read_optional(reader);

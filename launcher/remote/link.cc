@@ -19,8 +19,8 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::size_t kBlock = 64 << 10;
-constexpr std::size_t kMostSaid = 16 << 10;  // the end of standard error
-constexpr int kBlocksPerTurn = 16;           // then others have the loop
+constexpr std::size_t kMaxSaid = 16 << 10;  // the end of standard error
+constexpr int kBlocksPerTurn = 16;          // then others have the loop
 
 /// Handlers hold the link's insides, so that its owner may drop the link in a listener's call.
 class Pipes : public std::enable_shared_from_this<Pipes> {
@@ -181,7 +181,7 @@ class Pipes : public std::enable_shared_from_this<Pipes> {
       if (count < 0 && errno == EAGAIN) return true;
       if (count <= 0) return false;
       said_.append(bytes, static_cast<std::size_t>(count));
-      if (said_.size() > 2 * kMostSaid) said_.erase(0, said_.size() - kMostSaid);
+      if (said_.size() > 2 * kMaxSaid) said_.erase(0, said_.size() - kMaxSaid);
     }
     return false;
   }

@@ -16,7 +16,7 @@ namespace fleetrun::launcher::remote {
 namespace {
 
 constexpr int kDeepest = 3;
-constexpr std::size_t kMostNames = 4, kPiece = 128 << 10;
+constexpr std::size_t kMaxNames = 4, kPiece = 128 << 10;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 struct CloseDirectory {
@@ -45,7 +45,7 @@ bool is_log_path(std::string_view path) noexcept {
     const std::string_view name = path.substr(0, slash);
     if (name.empty() || name == "." || name == ".." || name.find('\0') != std::string_view::npos)
       return false;
-    if (slash == path.size()) return names < kMostNames;
+    if (slash == path.size()) return names < kMaxNames;
     path.remove_prefix(slash + 1);
   }
 }

@@ -26,7 +26,7 @@ namespace {
 
 using remote::Addressed;
 
-constexpr std::size_t kMostWaiting = 1 << 20;
+constexpr std::size_t kMaxWaiting = 1 << 20;
 
 /// The address from which `address` is reached, if it is one of IPv4 or IPv6. Nothing is sent.
 std::string own_address_towards(const std::string& address) {
@@ -121,12 +121,12 @@ class Task {
   }
 
   void wait() {
-    const bool room = to_srun_.size() < kMostWaiting;
+    const bool room = to_srun_.size() < kMaxWaiting;
     const auto watch = [&](Watched which, int fd, bool wanted, short events) {
       watched_[which] = {wanted ? fd : -1, events, 0};
     };
     watch(kSignals, signals_.value(), true, POLLIN);
-    watch(kSrun, STDIN_FILENO, !closing_ && to_agent_.size() < kMostWaiting, POLLIN);
+    watch(kSrun, STDIN_FILENO, !closing_ && to_agent_.size() < kMaxWaiting, POLLIN);
     watch(kOutput, agent_.output.value(), room && agent_.output, POLLIN);
     watch(kError, agent_.error.value(), static_cast<bool>(agent_.error), POLLIN);
     watch(kEnded, agent_.ended.value(), !ended_, POLLIN);

@@ -65,9 +65,9 @@ std::string Reader::string() {
   return std::string(take(size));
 }
 
-std::size_t Reader::count(std::size_t least) {
+std::size_t Reader::count(std::size_t min) {
   const std::uint32_t count = u32();
-  if (count > rest_.size() / least) refuse();
+  if (count > rest_.size() / min) refuse();
   return count;
 }
 

@@ -36,8 +36,8 @@ class Reader {
   bool boolean();
   std::string string();
   std::vector<std::string> strings();
-  /// A number of things of `least` bytes each, all of which may still be there.
-  std::size_t count(std::size_t least);
+  /// A number of things of `min` bytes each, all of which may still be there.
+  std::size_t count(std::size_t min);
   /// All of it has been read.
   void end() const;
 

@@ -24,11 +24,11 @@ Indices indices_of(const std::vector<Silence>& silent) {
 Indices behind_all(const std::vector<Silence>& silent) {
   if (!std::all_of(silent.begin(), silent.end(), [](const Silence& one) { return one.step.has_value(); }))
     return {};
-  const auto least = std::min_element(silent.begin(), silent.end(),
-                                      [](const Silence& a, const Silence& b) { return *a.step < *b.step; });
+  const auto min = std::min_element(silent.begin(), silent.end(),
+                                    [](const Silence& a, const Silence& b) { return *a.step < *b.step; });
   const auto same = std::count_if(silent.begin(), silent.end(),
-                                  [&](const Silence& one) { return *one.step == *least->step; });
-  return same == 1 ? Indices{least->index} : Indices{};
+                                  [&](const Silence& one) { return *one.step == *min->step; });
+  return same == 1 ? Indices{min->index} : Indices{};
 }
 
 Indices choose_culprits(const std::vector<Silence>& silent, const StackReport& stacks) {

@@ -12,7 +12,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::size_t kLongestLine = 64;
-constexpr int kMostBlocks = 64;  // at once: a process that writes without end does not keep the loop
+constexpr int kMaxBlocks = 64;  // at once: a process that writes without end does not keep the loop
 
 std::optional<double> parse_seconds(std::string_view text) noexcept {
   double seconds = 0;
@@ -74,7 +74,7 @@ void Heartbeats::started(std::size_t index) {
 const Heartbeat& Heartbeats::read(std::size_t index) {
   Channel& channel = channels_.at(index);
   char block[4096];
-  for (int i = 0; channel.ours && i < kMostBlocks; ++i) {
+  for (int i = 0; channel.ours && i < kMaxBlocks; ++i) {
     const ssize_t count = ::read(channel.ours.value(), block, sizeof block);
     if (count > 0)
       channel.parser.feed({block, static_cast<std::size_t>(count)});

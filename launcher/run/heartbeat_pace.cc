@@ -7,9 +7,9 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::size_t kMostSteps = 32;
+constexpr std::size_t kMaxSteps = 32;
 constexpr std::size_t kFewestSteps = 5;  // before anything is said
-constexpr double kLeastSeconds = 0.005;  // a difference below this is of no interest
+constexpr double kMinSeconds = 0.005;    // a difference below this is of no interest
 constexpr double kRecovered = 0.75;      // of the ratio: below it a slow process is slow no more
 
 template <class Values>
@@ -21,7 +21,7 @@ double median(Values values) {
 
 void push(std::deque<double>& values, double value) {
   values.push_back(value);
-  if (values.size() > kMostSteps) values.pop_front();
+  if (values.size() > kMaxSteps) values.pop_front();
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ std::vector<Straggler> PaceJudge::look(std::chrono::nanoseconds now, std::span<c
     const auto straggler = compare(i);
     if (!straggler) continue;
     const double ratio = straggler->seconds / std::max(straggler->usual, 1e-9);
-    const bool is_slow = ratio >= ratio_ && straggler->seconds - straggler->usual >= kLeastSeconds;
+    const bool is_slow = ratio >= ratio_ && straggler->seconds - straggler->usual >= kMinSeconds;
     if (is_slow && !std::exchange(paces_[i].told, true)) slow.push_back(*straggler);
     if (ratio < ratio_ * kRecovered) paces_[i].told = false;
   }

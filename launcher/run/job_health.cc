@@ -14,7 +14,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr int kMostStackFiles = 10;  // of one attempt
+constexpr int kMaxStackFiles = 10;  // of one attempt
 
 std::vector<InjectionTarget> injection_targets(const Plan& plan) {
   std::vector<InjectionTarget> targets;
@@ -102,7 +102,7 @@ class JobHealth final : public JobPart {
     const Plan& plan = control_.plan();
     const int attempt = control_.logs()[culprit].attempt;
     std::string name = "/stacks.txt";
-    for (int i = 1; !stacks.empty() && i <= kMostStackFiles; ++i) {
+    for (int i = 1; !stacks.empty() && i <= kMaxStackFiles; ++i) {
       if (write_file(attempt_directory(plan, attempt) + name, all_stacks_text(stacks)))
         return "all threads: " + plan.log_dir_shown + "/" + plan.pod_name + "/" + std::to_string(attempt) +
                name + "\n";

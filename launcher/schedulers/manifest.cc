@@ -40,7 +40,7 @@ std::size_t digits_of(int number) {
 void check(const ManifestWish& wish) {
   const bool roles = wish.server_nodes > 0;
   const std::string longest_job = wish.kind == ManifestKind::job ? "" : roles ? "-trainers-0" : "-workers-0";
-  const std::size_t room = kLongestHostName - longest_job.size() - 1 - digits_of(wish.nodes.most - 1);
+  const std::size_t room = kLongestHostName - longest_job.size() - 1 - digits_of(wish.nodes.max - 1);
   if (!is_dns_label(wish.name, room))
     refuse("--name", wish.name,
            "1 to " + std::to_string(room) + " of a-z, 0-9 and '-' are needed, a letter first and no '-' last",
@@ -64,7 +64,7 @@ void check(const ManifestWish& wish) {
 /// One replicated job of a JobSet, or the only Job.
 struct PodGroup {
   std::string name;  // "servers"; empty: of a Job
-  int least = 1, most = 1;
+  int min = 1, max = 1;
   bool ranked = true;  // the pod's index is its rank
   std::vector<std::string> flags;
 };
@@ -113,18 +113,18 @@ class Manifest {
  private:
   std::string secret_name() const { return wish_.secret_name.value_or(wish_.name + "-secret"); }
 
-  PodGroup whole_job() const { return {"", wish_.nodes.least, wish_.nodes.most, true, {}}; }
+  PodGroup whole_job() const { return {"", wish_.nodes.min, wish_.nodes.max, true, {}}; }
 
   std::vector<PodGroup> groups() const {
-    if (wish_.server_nodes == 0) return {{"workers", wish_.nodes.least, wish_.nodes.most, true, {}}};
+    if (wish_.server_nodes == 0) return {{"workers", wish_.nodes.min, wish_.nodes.max, true, {}}};
     return {{"servers",
              wish_.server_nodes,
              wish_.server_nodes,
              true,
              {"--server_num=" + std::to_string(wish_.servers_of_node), "--trainer_num=0"}},
             {"trainers",
-             wish_.nodes.least,
-             wish_.nodes.most,
+             wish_.nodes.min,
+             wish_.nodes.max,
              false,
              {"--server_num=0", "--trainer_num=" + std::to_string(wish_.trainers_of_node)}}};
   }
@@ -205,15 +205,15 @@ class Manifest {
   }
 
   void write_job(int indent, const PodGroup& group) {
-    const std::string pods = std::to_string(group.most);
+    const std::string pods = std::to_string(group.max);
     yaml_.line(indent, "completionMode: Indexed");
     yaml_.line(indent, "completions: " + pods);
     yaml_.line(indent, "parallelism: " + pods);
-    if (group.least < group.most) {
-      yaml_.line(indent, "# The job goes on with " + std::to_string(group.least) +
+    if (group.min < group.max) {
+      yaml_.line(indent, "# The job goes on with " + std::to_string(group.min) +
                              " pods: each index has tries of its own.");
       yaml_.line(indent, "backoffLimitPerIndex: 3");
-      yaml_.line(indent, "maxFailedIndexes: " + std::to_string(group.most - group.least));
+      yaml_.line(indent, "maxFailedIndexes: " + std::to_string(group.max - group.min));
     } else {
       yaml_.line(indent, "backoffLimit: 0  # fleetrun starts failed processes again itself: --max_restart");
     }
@@ -304,10 +304,10 @@ class Manifest {
     const std::string first = group.name.empty()
                                   ? wish_.name + "-0." + wish_.name
                                   : wish_.name + "-" + groups().front().name + "-0-0." + wish_.name;
-    const int least = wish_.nodes.least + wish_.server_nodes, most = wish_.nodes.most + wish_.server_nodes;
-    std::string nodes = std::to_string(most);
-    if (least < most) nodes = std::to_string(least) + ":" + nodes;
-    if (least < most && wish_.nodes.multiple > 1) nodes += ":" + std::to_string(wish_.nodes.multiple);
+    const int min = wish_.nodes.min + wish_.server_nodes, max = wish_.nodes.max + wish_.server_nodes;
+    std::string nodes = std::to_string(max);
+    if (min < max) nodes = std::to_string(min) + ":" + nodes;
+    if (min < max && wish_.nodes.multiple > 1) nodes += ":" + std::to_string(wish_.nodes.multiple);
     std::vector<std::string> flags = {"--nnodes=" + nodes,
                                       "--master=" + first + ":" + std::to_string(wish_.port)};
     if (group.ranked) flags.push_back("--rank=$(JOB_COMPLETION_INDEX)");

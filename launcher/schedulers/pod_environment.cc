@@ -10,7 +10,7 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::uint16_t kRendezvousPort = 6768;  // Paddle's, where only addresses are given
-constexpr int kMostPods = 65'536;
+constexpr int kMaxPods = 65'536;
 
 [[noreturn]] void refuse(std::string_view name, std::string_view text, const std::string& why) {
   throw Error(ErrorKind::config, std::string(name) + " is '" + printable(text) + "': " + why,
@@ -29,12 +29,12 @@ class Reader {
     return text;
   }
 
-  std::optional<int> number(const std::string& name, int least = 0) {
+  std::optional<int> number(const std::string& name, int min = 0) {
     const std::string* text = find(name);
     if (!text) return std::nullopt;
     const auto value = parse_integer(*text);
-    if (!value || *value < least || *value > kMostPods)
-      refuse(name, *text, "a whole number from " + std::to_string(least) + " is needed");
+    if (!value || *value < min || *value > kMaxPods)
+      refuse(name, *text, "a whole number from " + std::to_string(min) + " is needed");
     return static_cast<int>(*value);
   }
 
@@ -60,7 +60,7 @@ std::vector<std::string> host_list(std::string_view name, const std::string& tex
     if (!is_host_name(host))
       refuse(name, text, "'" + printable(host) + "' is not the name or address of a host");
   }
-  if (hosts.size() > static_cast<std::size_t>(kMostPods)) refuse(name, text, "these are too many hosts");
+  if (hosts.size() > static_cast<std::size_t>(kMaxPods)) refuse(name, text, "these are too many hosts");
   return hosts;
 }
 
@@ -79,10 +79,10 @@ std::optional<NodeCount> node_count(const std::string& text) {
   NodeCount count;
   const std::vector<std::string> parts = split(text, ':');
   if (parts.empty() || parts.size() > 2) return std::nullopt;
-  const auto least = parse_integer(parts.front()), most = parse_integer(parts.back());
-  if (!least || !most || *least < 1 || *least > *most || *most > kMostPods) return std::nullopt;
-  count.least = static_cast<int>(*least);
-  count.most = static_cast<int>(*most);
+  const auto min = parse_integer(parts.front()), max = parse_integer(parts.back());
+  if (!min || !max || *min < 1 || *min > *max || *max > kMaxPods) return std::nullopt;
+  count.min = static_cast<int>(*min);
+  count.max = static_cast<int>(*max);
   return count;
 }
 
@@ -222,22 +222,22 @@ std::optional<std::string> job_of(const std::string& pod, int index) {
 std::optional<PodEnvironment> indexed_job(Reader& reader, std::optional<NodeCount> asked) {
   const auto index = reader.number("JOB_COMPLETION_INDEX");
   const std::string* own = reader.find("HOSTNAME");
-  if (!index || !own || !asked || asked->most < 2) return std::nullopt;
+  if (!index || !own || !asked || asked->max < 2) return std::nullopt;
   const std::string* set = reader.find("JOBSET_NAME");
   const std::string* replicated = set ? reader.find("REPLICATED_JOB_NAME") : nullptr;
   const auto check = [&](int rank) {
-    if (rank >= asked->most)
+    if (rank >= asked->max)
       refuse("JOB_COMPLETION_INDEX", std::to_string(*index),
-             "the job has " + std::to_string(asked->most) + " pods (--nnodes)");
+             "the job has " + std::to_string(asked->max) + " pods (--nnodes)");
   };
   PodEnvironment pod;
   if (set && replicated) {
     const int replicas = reader.number("REPLICATED_JOB_REPLICAS", 1).value_or(1);
     const int job = reader.number("JOB_INDEX").value_or(0);
-    if (asked->most % replicas != 0)
+    if (asked->max % replicas != 0)
       refuse("REPLICATED_JOB_REPLICAS", std::to_string(replicas),
-             std::to_string(asked->most) + " pods (--nnodes) are not a multiple");
-    const int rank = job * (asked->most / replicas) + *index;
+             std::to_string(asked->max) + " pods (--nnodes) are not a multiple");
+    const int rank = job * (asked->max / replicas) + *index;
     check(rank);
     pod = rendezvous_at("a JobSet", *set + "-" + *replicated + "-0-0." + *set, 1,
                         static_cast<std::size_t>(rank));
@@ -258,9 +258,9 @@ std::optional<PodEnvironment> pytorch_job(Reader& reader, std::optional<NodeCoun
   const auto rank = reader.number("RANK");
   if (!address || !port || !size || !rank) return std::nullopt;
   const NodeCount nodes = asked.value_or(NodeCount{*size, *size, 1});
-  if (nodes.most < 2) return std::nullopt;
-  if (*rank >= nodes.most)
-    refuse("RANK", std::to_string(*rank), "the job has " + std::to_string(nodes.most) + " pods");
+  if (nodes.max < 2) return std::nullopt;
+  if (*rank >= nodes.max)
+    refuse("RANK", std::to_string(*rank), "the job has " + std::to_string(nodes.max) + " pods");
   if (*port >= 65'535)
     refuse("MASTER_PORT", std::to_string(*port), "the rendezvous needs the port above it, and there is none");
   if (!is_host_name(*address)) refuse("MASTER_ADDR", *address, "it is not the name or address of a host");
@@ -286,7 +286,7 @@ bool is_process_of_a_job(const Environ& environ) {
 }
 
 std::optional<PodEnvironment> pod_environment(const Environ& environ, std::optional<NodeCount> asked) {
-  if (is_process_of_a_job(environ) || (asked && asked->most == 1)) return std::nullopt;
+  if (is_process_of_a_job(environ) || (asked && asked->max == 1)) return std::nullopt;
   const auto understand = [&](auto read) {
     Reader reader(environ);
     std::optional<PodEnvironment> pod = read(reader);

@@ -13,8 +13,8 @@ namespace fleetrun::launcher {
 namespace {
 
 constexpr std::int64_t kFirstSpecialStep =
-    0xffff'fff0;                             // the batch script, an interactive shell and their like
-constexpr std::int64_t kMostTasks = 65'536;  // on a host
+    0xffff'fff0;                            // the batch script, an interactive shell and their like
+constexpr std::int64_t kMaxTasks = 65'536;  // on a host
 constexpr std::string_view kHint =
     "these variables are Slurm's; `env -u SLURM_JOB_ID fleetrun …` does not look at them";
 
@@ -36,12 +36,12 @@ Variable first_of(const Environ& environ, std::initializer_list<std::string_view
   return {};
 }
 
-std::optional<std::int64_t> number(const Variable& variable, std::int64_t least, std::int64_t most) {
+std::optional<std::int64_t> number(const Variable& variable, std::int64_t min, std::int64_t max) {
   if (!variable.text) return std::nullopt;
   const auto value = parse_integer(*variable.text);
-  if (!value || *value < least || *value > most)
+  if (!value || *value < min || *value > max)
     refuse(variable.name, *variable.text,
-           "a whole number from " + std::to_string(least) + " to " + std::to_string(most) + " is needed");
+           "a whole number from " + std::to_string(min) + " to " + std::to_string(max) + " is needed");
   return value;
 }
 
@@ -68,7 +68,7 @@ std::vector<std::string> read_hosts(const Variable& list) {
 }
 
 void check_count(const Variable& count, const Variable& list, std::size_t hosts) {
-  const auto value = number(count, 1, static_cast<std::int64_t>(kMostNamedHosts));
+  const auto value = number(count, 1, static_cast<std::int64_t>(kMaxNamedHosts));
   if (value && static_cast<std::size_t>(*value) != hosts)
     refuse(count.name, *count.text,
            std::string(list.name) + " names " + std::to_string(hosts) + (hosts == 1 ? " host" : " hosts"));
@@ -104,7 +104,7 @@ int number_of_this_host(const Environ& environ, std::size_t hosts) {
 
 }  // namespace
 
-std::optional<std::vector<int>> parse_task_counts(std::string_view text, std::size_t most) {
+std::optional<std::vector<int>> parse_task_counts(std::string_view text, std::size_t max) {
   std::vector<int> counts;
   for (const std::string& part : split(text, ',')) {
     const std::size_t bracket = std::min(part.find("(x"), part.size());
@@ -114,8 +114,8 @@ std::optional<std::vector<int>> parse_task_counts(std::string_view text, std::si
       if (!part.ends_with(')')) return std::nullopt;
       times = parse_integer(std::string_view(part).substr(bracket + 2, part.size() - bracket - 3));
     }
-    if (!tasks || *tasks < 1 || *tasks > kMostTasks || !times || *times < 1) return std::nullopt;
-    if (static_cast<std::uint64_t>(*times) > most - counts.size()) return std::nullopt;
+    if (!tasks || *tasks < 1 || *tasks > kMaxTasks || !times || *times < 1) return std::nullopt;
+    if (static_cast<std::uint64_t>(*times) > max - counts.size()) return std::nullopt;
     counts.insert(counts.end(), static_cast<std::size_t>(*times), static_cast<int>(*tasks));
   }
   if (counts.empty()) return std::nullopt;
@@ -147,7 +147,7 @@ std::optional<SlurmAllocation> slurm_allocation(const Environ& environ) {
     if (asked)
       allocation.tasks = read_tasks({"SLURM_TASKS_PER_NODE", environ.find("SLURM_TASKS_PER_NODE")}, hosts);
   }
-  const auto gpus = number({"SLURM_GPUS_ON_NODE", environ.find("SLURM_GPUS_ON_NODE")}, 0, kMostTasks);
+  const auto gpus = number({"SLURM_GPUS_ON_NODE", environ.find("SLURM_GPUS_ON_NODE")}, 0, kMaxTasks);
   allocation.devices = gpus.value_or(0) > 0;
   return allocation;
 }

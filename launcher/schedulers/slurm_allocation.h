@@ -47,7 +47,7 @@ enum class SlurmPart { alone, head, node };
 
 /// nullopt: this is not an allocation of Slurm's.
 /// Throws: Error(config) for variables that are missing, that cannot be read or that disagree, and for more
-/// hosts than kMostNamedHosts. The message names the variable and its value.
+/// hosts than kMaxNamedHosts. The message names the variable and its value.
 std::optional<SlurmAllocation> slurm_allocation(const Environ& environ);
 
 /// Throws: Error(config) where a step has more than one fleetrun on a host.
@@ -60,7 +60,7 @@ std::vector<RemoteHost> slurm_hosts(const SlurmAllocation& allocation);
 /// connections. Equal for all of them, and another one for each step.
 std::uint16_t slurm_rendezvous_port(const SlurmAllocation& allocation) noexcept;
 
-/// "2(x3),1" → {2, 2, 2, 1}. nullopt for anything else, and beyond `most` numbers.
-std::optional<std::vector<int>> parse_task_counts(std::string_view text, std::size_t most);
+/// "2(x3),1" → {2, 2, 2, 1}. nullopt for anything else, and beyond `max` numbers.
+std::optional<std::vector<int>> parse_task_counts(std::string_view text, std::size_t max);
 
 }  // namespace fleetrun::launcher

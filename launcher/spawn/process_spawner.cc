@@ -98,7 +98,7 @@ class InitPod final : public Pod {
 
   /// Frames of one turn of the loop leave together: one wake-up of init starts all processes.
   void send(const Frame& frame, std::vector<UniqueFd> descriptors = {}) {
-    if (pending_descriptors_.size() + descriptors.size() > kMostDescriptors) flush();
+    if (pending_descriptors_.size() + descriptors.size() > kMaxDescriptors) flush();
     pending_.append(encode(frame));
     std::move(descriptors.begin(), descriptors.end(), std::back_inserter(pending_descriptors_));
     if (std::exchange(flush_posted_, true)) return;
@@ -109,10 +109,10 @@ class InitPod final : public Pod {
   }
 
   void start(std::size_t index, const ProcessSpec& spec, const StartExtras& extras) override {
-    if (extras.passed.size() > kMostPassed)
+    if (extras.passed.size() > kMaxPassed)
       throw Error(ErrorKind::spawn, std::to_string(extras.passed.size()) +
                                         " descriptors cannot be passed to one process, only " +
-                                        std::to_string(kMostPassed));
+                                        std::to_string(kMaxPassed));
     StartFrame frame;
     frame.index = static_cast<std::uint32_t>(index);
     frame.program = spec.program;
@@ -161,7 +161,7 @@ class InitPod final : public Pod {
 
   /// The descriptors go with the first bytes.
   std::size_t send_first() {
-    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
     iovec part = {pending_.data(), pending_.size()};
     msghdr message = {};
     message.msg_iov = &part;

@@ -31,11 +31,11 @@ struct StartExtras {
   int log_fd = -1;
   int stdin_fd = -1;                          // -1: /dev/null
   std::vector<std::string> environment = {};  // over the specification's: NAME=VALUE, or NAME without one
-  std::vector<PassedDescriptor> passed = {};  // at most kMostPassed
+  std::vector<PassedDescriptor> passed = {};  // at most kMaxPassed
   bool alone = false;                         // it may be swept alone: a cgroup of its own where possible
 };
 
-constexpr std::size_t kMostPassed = kMostDescriptors - 2;
+constexpr std::size_t kMaxPassed = kMaxDescriptors - 2;
 
 class Pod {
  public:

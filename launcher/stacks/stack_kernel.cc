@@ -14,7 +14,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::size_t kMostThreads = 256;
+constexpr std::size_t kMaxThreads = 256;
 
 struct SystemCall {
   long number;
@@ -155,7 +155,7 @@ std::vector<ThreadStack> read_kernel_stacks(pid_t pid, const std::string& proc) 
   std::vector<std::int64_t> ids;
   while (tasks) {
     const dirent* entry = ::readdir(tasks.get());
-    if (entry == nullptr || ids.size() >= kMostThreads) break;
+    if (entry == nullptr || ids.size() >= kMaxThreads) break;
     if (const auto id = parse_integer(entry->d_name)) ids.push_back(*id);
   }
   std::sort(ids.begin(), ids.end());

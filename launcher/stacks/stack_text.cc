@@ -14,7 +14,7 @@
 namespace fleetrun::launcher {
 namespace {
 
-constexpr std::size_t kMostFrames = 200;
+constexpr std::size_t kMaxFrames = 200;
 
 template <class Use>
 void each_line(std::string_view text, Use&& use) {
@@ -126,7 +126,7 @@ StackFrame py_spy_frame(std::string_view line) {
 void add_frame(std::vector<ThreadStack>& threads, StackFrame frame) {
   if (threads.empty()) threads.emplace_back();
   std::vector<StackFrame>& frames = threads.back().frames;
-  if (frame.function.empty() || frames.size() >= kMostFrames) return;
+  if (frame.function.empty() || frames.size() >= kMaxFrames) return;
   if (frame.function == "??" && !frames.empty() && frames.back() == frame)
     return;  // one of them says as much
   frames.push_back(std::move(frame));

@@ -78,8 +78,8 @@ class ForkedRun final : public ToolRun {
   void read_on() {
     output_.async_read_some(asio::buffer(block_), [this](const error_code& error, std::size_t count) {
       if (error == asio::error::operation_aborted) return;
-      text_.append(block_.data(), error ? 0 : std::min(count, limits_.most_bytes - text_.size()));
-      if (error || text_.size() >= limits_.most_bytes)
+      text_.append(block_.data(), error ? 0 : std::min(count, limits_.max_bytes - text_.size()));
+      if (error || text_.size() >= limits_.max_bytes)
         stop();
       else
         read_on();

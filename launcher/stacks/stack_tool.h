@@ -17,7 +17,7 @@ namespace fleetrun::launcher {
 
 struct ToolLimits {
   std::chrono::milliseconds deadline{5'000};
-  std::size_t most_bytes = 1 << 20;
+  std::size_t max_bytes = 1 << 20;
 };
 
 class ToolRun {

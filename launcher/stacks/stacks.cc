@@ -124,7 +124,7 @@ class Reading final : public StackReading {
     const std::vector<ProcStat> all = read_processes();
     for (const StackTarget& target : targets) {
       std::vector<pid_t> pids = descendants_of(target.pid, all);
-      pids.resize(std::min(pids.size(), settings_.most_descendants));
+      pids.resize(std::min(pids.size(), settings_.max_descendants));
       pids.insert(pids.begin(), target.pid);
       for (const pid_t pid : pids) {
         ProcessStacks process;
@@ -166,7 +166,7 @@ class Reading final : public StackReading {
       }
     };
     const ToolLimits limits = {.deadline = std::min(settings_.deadline, kKernelDeadline),
-                               .most_bytes = 16 << 20};
+                               .max_bytes = 16 << 20};
     kernel_ = run_apart(loop_, work, limits, [this](const std::string& output, bool) {
       auto stacks = decode_kernel_stacks(output);
       for (ProcessStacks& process : processes_) process.kernel = std::move(stacks[process.pid]);
@@ -199,7 +199,7 @@ class Reading final : public StackReading {
               "set print entry-values no",
               "-ex",
               "thread apply all backtrace 100"};
-    const ToolLimits limits = {.deadline = settings_.tool_deadline, .most_bytes = settings_.most_bytes};
+    const ToolLimits limits = {.deadline = settings_.tool_deadline, .max_bytes = settings_.max_bytes};
     try {
       running_[job.process] =
           run_tool(loop_, argv, environment_, limits,

@@ -37,8 +37,8 @@ struct StackSettings {
   std::chrono::milliseconds deadline{10'000};  // for all of it
   std::chrono::milliseconds tool_deadline{5'000};
   std::size_t at_once = 4;
-  std::size_t most_descendants = 3;  // of each process
-  std::size_t most_bytes = 1 << 20;  // of what one tool prints
+  std::size_t max_descendants = 3;  // of each process
+  std::size_t max_bytes = 1 << 20;  // of what one tool prints
 };
 
 /// A reading under way; its end stops it, and then nothing is called any more.

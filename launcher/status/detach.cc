@@ -24,7 +24,7 @@ namespace {
 
 // A process counts as started when it has a pid; a program that cannot be executed says so a moment later.
 constexpr std::chrono::milliseconds kSettled{50};
-constexpr std::size_t kMostShown = 1 << 20;  // of launch.log
+constexpr std::size_t kMaxShown = 1 << 20;  // of launch.log
 
 /// Signals that the foreground passes on while it waits.
 UniqueFd take_signals() {
@@ -56,7 +56,7 @@ std::string read_all(const std::string& path) {
   std::string text;
   char bytes[16384];
   for (ssize_t count;
-       file && text.size() < kMostShown && (count = ::read(file.value(), bytes, sizeof bytes)) > 0;)
+       file && text.size() < kMaxShown && (count = ::read(file.value(), bytes, sizeof bytes)) > 0;)
     text.append(bytes, static_cast<std::size_t>(count));
   return text;
 }

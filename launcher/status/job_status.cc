@@ -28,9 +28,9 @@ std::size_t escape_length(std::string_view text) {
   return text.size();
 }
 
-std::string shown(std::string_view line, std::size_t most) {
+std::string shown(std::string_view line, std::size_t max) {
   std::string text;
-  while (!line.empty() && text.size() < most) {
+  while (!line.empty() && text.size() < max) {
     const auto byte = static_cast<unsigned char>(line.front());
     std::size_t length = 1;
     if (byte == 0x1b) {
@@ -40,7 +40,7 @@ std::string shown(std::string_view line, std::size_t most) {
     } else if (byte >= 0x20 && byte != 0x7f) {
       length = utf8_length(line);
       if (length == 0) text += '?';
-      if (text.size() + length > most) break;
+      if (text.size() + length > max) break;
       text.append(line.substr(0, length));
       length = std::max<std::size_t>(length, 1);
     }
@@ -250,10 +250,10 @@ void add_last_lines(JobStatus& status) {
     process.last_line = last_shown_line(read_tail(process.log, process.log_bytes));
 }
 
-std::string last_shown_line(std::string_view tail, std::size_t most) {
+std::string last_shown_line(std::string_view tail, std::size_t max) {
   while (!tail.empty()) {
     const std::size_t begin = tail.find_last_of("\n\r");
-    const std::string line = shown(begin == tail.npos ? tail : tail.substr(begin + 1), most);
+    const std::string line = shown(begin == tail.npos ? tail : tail.substr(begin + 1), max);
     if (!line.empty()) return line;
     tail = tail.substr(0, begin == tail.npos ? 0 : begin);
   }

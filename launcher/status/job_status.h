@@ -150,7 +150,7 @@ void add_last_lines(JobStatus& status);
 
 /// The last line of `tail` that shows something, as a terminal would show it: what a progress bar has
 /// overwritten (\r) is gone, and so are escape sequences and control bytes;
-/// broken UTF-8 is '?'; at most `most` bytes. Pure.
-std::string last_shown_line(std::string_view tail, std::size_t most = 200);
+/// broken UTF-8 is '?'; at most `max` bytes. Pure.
+std::string last_shown_line(std::string_view tail, std::size_t max = 200);
 
 }  // namespace fleetrun::launcher

@@ -30,8 +30,8 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t kMostHead = 8192;
-constexpr int kMostConnections = 16, kBacklog = 16;
+constexpr std::size_t kMaxHead = 8192;
+constexpr int kMaxConnections = 16, kBacklog = 16;
 constexpr std::chrono::milliseconds kBreath{
     100};  // before another accept, when there are no descriptors left
 constexpr std::string_view kUnix = "unix:";
@@ -119,7 +119,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       error_code ignored;
       if (const auto self = weak.lock(); self && !error) self->socket_.close(ignored);
     });
-    asio::async_read_until(socket_, asio::dynamic_buffer(head_, kMostHead), "\r\n\r\n",
+    asio::async_read_until(socket_, asio::dynamic_buffer(head_, kMaxHead), "\r\n\r\n",
                            [self = shared_from_this()](const error_code& error, std::size_t) {
                              if (!error || error == asio::error::not_found) self->answer(!error);
                            });
@@ -178,7 +178,7 @@ class Server final : public MetricsServer {
       UniqueFd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
         return wait_later();
-      if (socket && *open_ < kMostConnections)
+      if (socket && *open_ < kMaxConnections)
         std::make_shared<Connection>(loop_, socket.release(), open_, text_)->begin(patience_);
       wait();
     });

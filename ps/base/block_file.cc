@@ -231,12 +231,12 @@ void write_file_atomically(const std::string& path, const std::string& temporary
   sync_directory(std::filesystem::path(path).parent_path().string());
 }
 
-std::optional<std::string> read_small_file(const std::string& path, std::size_t most) {
+std::optional<std::string> read_small_file(const std::string& path, std::size_t max) {
   const OpenFile opened = open_for_reading(path);
   if (!opened.file) return std::nullopt;
-  if (opened.bytes > most) {
+  if (opened.bytes > max) {
     throw Error(ErrorKind::data, path + ": it has " + std::to_string(opened.bytes) +
-                                     " bytes, more than the " + std::to_string(most) + " that are read");
+                                     " bytes, more than the " + std::to_string(max) + " that are read");
   }
   std::string text(opened.bytes, '\0');
   text.resize(read_all(opened.file.value(), text.data(), text.size(), path));

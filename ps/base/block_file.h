@@ -102,8 +102,8 @@ class BlockReader {
 void write_file_atomically(const std::string& path, const std::string& temporary, const std::string& text);
 
 /// The text of a small file; none when there is no file. Takes no symbolic link, and nothing but a file.
-/// Throws: Error(data) when it is something else or has more than `most` bytes;
+/// Throws: Error(data) when it is something else or has more than `max` bytes;
 /// Error(host) when it cannot be read.
-std::optional<std::string> read_small_file(const std::string& path, std::size_t most);
+std::optional<std::string> read_small_file(const std::string& path, std::size_t max);
 
 }  // namespace fleetrun::ps

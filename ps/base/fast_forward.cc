@@ -74,9 +74,9 @@ std::uint64_t FastForward::steps_of(const Done::Pass& server, std::uint32_t thre
 }
 
 std::uint64_t FastForward::steps_everywhere(std::uint32_t thread) const {
-  std::uint64_t least = done_.servers.empty() ? 0 : kAll;
-  for (const Done::Pass& server : done_.servers) least = std::min(least, steps_of(server, thread));
-  return least;
+  std::uint64_t min = done_.servers.empty() ? 0 : kAll;
+  for (const Done::Pass& server : done_.servers) min = std::min(min, steps_of(server, thread));
+  return min;
 }
 
 }  // namespace fleetrun::ps

@@ -26,7 +26,7 @@ void PushHistory::note(std::uint64_t number) {
 void PushHistory::refuse(std::uint64_t number, const Error& error) {
   if (is_done(number)) return;
   refusals_.emplace(number, separate_copy(error));
-  if (refusals_.size() > kMostRefusals) refusals_.erase(refusals_.begin());
+  if (refusals_.size() > kMaxRefusals) refusals_.erase(refusals_.begin());
   note(number);
 }
 

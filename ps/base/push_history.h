@@ -18,14 +18,14 @@ namespace fleetrun::ps {
 class PushHistory {
  public:
   static constexpr std::uint64_t kWindow = 65536;
-  static constexpr std::size_t kMostRefusals = 64;
+  static constexpr std::size_t kMaxRefusals = 64;
 
   /// Numbers start at 1.
   bool is_done(std::uint64_t number) const;
   /// Every number up to this one is done.
   std::uint64_t prefix() const noexcept { return prefix_; }
   std::uint64_t highest() const noexcept { return beyond_.empty() ? prefix_ : *beyond_.rbegin(); }
-  /// Why a change was refused, for who asks again; of the last kMostRefusals of them.
+  /// Why a change was refused, for who asks again; of the last kMaxRefusals of them.
   std::optional<Error> refusal(std::uint64_t number) const;
 
   void note(std::uint64_t number);

@@ -182,10 +182,10 @@ std::uint64_t ChangeNumbers::next() const noexcept {
 
 std::uint64_t ChangeNumbers::take() {
   const std::lock_guard lock(mutex_);
-  if (!in_flight_.empty() && next_ - *in_flight_.begin() >= kMostInFlight) {
+  if (!in_flight_.empty() && next_ - *in_flight_.begin() >= kMaxInFlight) {
     throw Error(ErrorKind::config,
                 "change " + std::to_string(*in_flight_.begin()) + " has not been waited for, and " +
-                    std::to_string(kMostInFlight) + " have followed it",
+                    std::to_string(kMaxInFlight) + " have followed it",
                 "wait for what push_async returns");
   }
   in_flight_.insert(next_);

@@ -45,7 +45,7 @@ struct RequestPart {
 /// Threads: any.
 class ChangeNumbers {
  public:
-  static constexpr std::uint64_t kMostInFlight = PushHistory::kWindow / 2;
+  static constexpr std::uint64_t kMaxInFlight = PushHistory::kWindow / 2;
 
   explicit ChangeNumbers(std::uint64_t next) : next_(next) {}
   std::uint64_t next() const noexcept;

@@ -18,15 +18,15 @@ TouchedRows ChannelClient::pull_touched() {
   for (const TableConfig& config : options_.tables) {
     if (config.kind == TableConfig::Kind::sparse) widest = std::max<std::size_t>(widest, config.width);
   }
-  const std::uint64_t most = std::max<std::size_t>(1, kFloatsOfAnswer / widest);
+  const std::uint64_t max = std::max<std::size_t>(1, kFloatsOfAnswer / widest);
   const std::uint64_t number = ++touched_asked_;
   TouchedRows out;
   generations_.resize(servers(), 0);
   const wire::Header head = header(wire::Method::pull_touched);
   const auto make = [&](std::uint32_t) {
-    wire::Draft draft = wire::draft(head, sizeof number + sizeof most);
+    wire::Draft draft = wire::draft(head, sizeof number + sizeof max);
     draft.writer.value(number);
-    draft.writer.value(most);
+    draft.writer.value(max);
     return std::move(draft.message);
   };
   try {

@@ -20,8 +20,8 @@ std::size_t place_of(std::uint64_t key, std::size_t places) {
 // Room for `more` keys without crowding, if the memory allows it.
 ErrorFeedback::Rests& ErrorFeedback::rests_of(std::uint32_t table, std::size_t width, std::size_t more) {
   Rests& out = sparse_[table];
-  const std::size_t most = std::bit_floor(bytes_ / (width * sizeof(float) + sizeof(std::uint64_t) + 1) + 1);
-  const std::size_t wanted = std::min(most, std::bit_ceil(4 * (out.count + more)));
+  const std::size_t max = std::bit_floor(bytes_ / (width * sizeof(float) + sizeof(std::uint64_t) + 1) + 1);
+  const std::size_t wanted = std::min(max, std::bit_ceil(4 * (out.count + more)));
   if (wanted <= out.keys.size()) return out;
   Rests larger{std::vector<std::uint64_t>(wanted), std::vector<std::uint8_t>(wanted),
                std::vector<float>(wanted * width), 0};

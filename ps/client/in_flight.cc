@@ -14,7 +14,7 @@ struct InFlight::State {
   std::size_t calls = 0;
   std::uint64_t bytes = 0;
 
-  State(std::string name, const Limits& most) : server(std::move(name)), limits(most) {}
+  State(std::string name, const Limits& max) : server(std::move(name)), limits(max) {}
 
   bool fits(std::uint64_t more) const noexcept {
     return calls == 0 || (calls < limits.calls && more <= limits.bytes && bytes <= limits.bytes - more);

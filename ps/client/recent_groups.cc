@@ -19,7 +19,7 @@ void RecentGroups::add(std::uint32_t table, std::shared_ptr<const KeyGroups> gro
   const std::lock_guard lock(mutex_);
   keys_ += groups->group.size();
   entries_.push_back({table, std::move(groups)});
-  while (entries_.size() > kMost || keys_ > kMostKeys) {
+  while (entries_.size() > kMax || keys_ > kMaxKeys) {
     keys_ -= entries_.front().groups->group.size();
     entries_.pop_front();
   }

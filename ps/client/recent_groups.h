@@ -17,9 +17,9 @@ namespace fleetrun::ps {
 class RecentGroups {
  public:
   /// Pulls run ahead of pushes by a step, in several threads of a trainer.
-  static constexpr std::size_t kMost = 16;
+  static constexpr std::size_t kMax = 16;
   /// Of all that are kept; longer batches are not.
-  static constexpr std::size_t kMostKeys = std::size_t{1} << 21;
+  static constexpr std::size_t kMaxKeys = std::size_t{1} << 21;
 
   void add(std::uint32_t table, std::shared_ptr<const KeyGroups> groups);
   /// The groups of `keys`, and forgets them; nullptr when no pull had just these.

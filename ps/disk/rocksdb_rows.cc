@@ -183,7 +183,7 @@ class RocksdbView final : public ColdView {
 
   std::uint64_t count(std::size_t shard) const noexcept override { return counts_[shard]; }
 
-  ColdBlock read(std::size_t shard, std::uint64_t from, std::size_t most) const override;
+  ColdBlock read(std::size_t shard, std::uint64_t from, std::size_t max) const override;
 
  private:
   std::shared_ptr<Database> database_;
@@ -228,12 +228,12 @@ class Walk {
   std::unique_ptr<rocksdb::Iterator> at_;
 };
 
-ColdBlock RocksdbView::read(std::size_t shard, std::uint64_t from, std::size_t most) const {
+ColdBlock RocksdbView::read(std::size_t shard, std::uint64_t from, std::size_t max) const {
   ColdBlock block;
-  const std::size_t expected = static_cast<std::size_t>(std::min<std::uint64_t>(most, counts_[shard]));
+  const std::size_t expected = static_cast<std::size_t>(std::min<std::uint64_t>(max, counts_[shard]));
   block.keys.reserve(expected);
   block.rows.reserve(expected * row_bytes_ / sizeof(float));
-  for (Walk walk(*database_, shard, from, snapshot_); block.keys.size() < most && walk.has_row(row_bytes_);
+  for (Walk walk(*database_, shard, from, snapshot_); block.keys.size() < max && walk.has_row(row_bytes_);
        walk.next()) {
     block.keys.push_back(walk.key());
     const std::size_t begin = block.rows.size();

@@ -4,10 +4,10 @@
 
 namespace fleetrun::ps {
 
-GateHold::GateHold(Gate& gate, std::chrono::milliseconds most) : gate_(gate), sequences_(gate.freeze()) {
-  watch_ = std::jthread([this, most](const std::stop_token& stop) {
+GateHold::GateHold(Gate& gate, std::chrono::milliseconds max) : gate_(gate), sequences_(gate.freeze()) {
+  watch_ = std::jthread([this, max](const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, stop, most, [this] { return !held_; });
+    changed_.wait_for(lock, stop, max, [this] { return !held_; });
     if (!stop.stop_requested()) open();
   });
 }

@@ -16,7 +16,7 @@ namespace fleetrun::ps {
 class GateHold {
  public:
   /// Freezes; waits while another cut holds the gate. `gate` outlives this.
-  GateHold(Gate& gate, std::chrono::milliseconds most);
+  GateHold(Gate& gate, std::chrono::milliseconds max);
   ~GateHold();
   GateHold(const GateHold&) = delete;
   GateHold& operator=(const GateHold&) = delete;

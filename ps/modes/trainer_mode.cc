@@ -15,10 +15,10 @@ std::vector<TableConfig> server_tables(Mode mode, const std::vector<TableConfig>
 }
 
 std::unique_ptr<Client> with_mode(std::unique_ptr<Client> servers, const TrainerMode& mode) {
-  if (mode.most_ahead > 0 && (mode.mode == Mode::async || mode.mode == Mode::half_async)) {
+  if (mode.max_ahead > 0 && (mode.mode == Mode::async || mode.mode == Mode::half_async)) {
     const bool has_rows = std::ranges::any_of(
         mode.tables, [](const TableConfig& table) { return table.kind == TableConfig::Kind::sparse; });
-    servers = make_paced_client(std::move(servers), mode.most_ahead, has_rows);
+    servers = make_paced_client(std::move(servers), mode.max_ahead, has_rows);
   }
   switch (mode.mode) {
     case Mode::geo:

@@ -22,7 +22,7 @@ struct TrainerMode {
   std::uint32_t waiting = 16;
   /// async and half_async: steps that a thread may be ahead of the slowest one of the job
   /// (ps/modes/paced_client.h); 0: any.
-  std::uint32_t most_ahead = 0;
+  std::uint32_t max_ahead = 0;
 };
 
 /// The servers' tables of `tables`: in geo mode other ones than the trainers' (geo_tables()).

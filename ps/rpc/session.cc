@@ -99,13 +99,13 @@ std::string ServerSession::prove(const CallProof& call, std::span<const std::byt
 
 void Sessions::add(std::shared_ptr<ServerSession> session) {
   const std::lock_guard lock(mutex_);
-  if (entries_.size() >= kMost) {
+  if (entries_.size() >= kMax) {
     const auto quiet = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
       return std::pair(a.second.kept, a.second.used) < std::pair(b.second.kept, b.second.used);
     });
     if (!quiet->second.kept) entries_.erase(quiet);
   }
-  if (entries_.size() >= kMost) return;  // its first call is refused
+  if (entries_.size() >= kMax) return;  // its first call is refused
   const std::uint64_t id = session->id();
   entries_[id] = {std::move(session), ++uses_, false};
 }

@@ -87,10 +87,10 @@ class ServerSession {
 };
 
 /// The sessions of a server. One ends with its trainer's connection; of those that never got as far as that,
-/// the one that was quiet longest gives way when there are kMost.
+/// the one that was quiet longest gives way when there are kMax.
 class Sessions {
  public:
-  static constexpr std::size_t kMost = 16384;
+  static constexpr std::size_t kMax = 16384;
 
   void add(std::shared_ptr<ServerSession> session);
   /// nullptr: there is none.

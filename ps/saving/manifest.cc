@@ -40,8 +40,8 @@ namespace {
 constexpr const char* kFirstLine = "fleetrun tables 2\n";
 constexpr std::size_t kLongestManifest = std::size_t{64} << 20;
 constexpr std::size_t kPieceNameLength = 48;  // part-, 16 digits, -, 16 digits, -, 5 digits, -, 3 digits
-constexpr std::uint32_t kMostServers = 1 << 20;
-constexpr std::uint32_t kMostPieces = 999;
+constexpr std::uint32_t kMaxServers = 1 << 20;
+constexpr std::uint32_t kMaxPieces = 999;
 
 std::string hex(std::uint64_t value, int digits) {
   std::array<char, 32> text;
@@ -92,10 +92,10 @@ Manifest parse(const std::string& text) {
 }
 
 bool is_sound(const Manifest& manifest) {
-  return !manifest.parts.empty() && manifest.parts.size() <= kMostServers &&
+  return !manifest.parts.empty() && manifest.parts.size() <= kMaxServers &&
          static_cast<std::uint32_t>(manifest.mode) <= 3 &&
          std::all_of(manifest.parts.begin(), manifest.parts.end(),
-                     [](const auto& pieces) { return pieces.size() <= kMostPieces; });
+                     [](const auto& pieces) { return pieces.size() <= kMaxPieces; });
 }
 
 // A format that this program does not know is worth another sentence than damage.

@@ -154,7 +154,7 @@ void PieceReader::read_rows(const TableConfig& config) {
   for (;;) {
     const auto count = in_.value<std::uint32_t>();
     if (count == 0) return;
-    if (count > kMostRowsOfARun)
+    if (count > kMaxRowsOfARun)
       fail("table '" + config.name + "' has a run of " + std::to_string(count) + " rows");
     const std::byte* at = in_.view(count * row_bytes, copy);
     static_cast<void>(loading_.set.stay());  // makes room where memory has a budget

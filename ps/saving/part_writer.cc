@@ -45,8 +45,8 @@ class RunWriter {
   RunWriter(BlockWriter& out, std::size_t row_floats)
       : out_(out),
         row_bytes_(sizeof(std::uint64_t) + row_floats * sizeof(float)),
-        most_(std::clamp<std::size_t>(kRunBytes / row_bytes_, 1, kMostRowsOfARun)) {
-    run_.reserve(most_ * row_bytes_);
+        max_(std::clamp<std::size_t>(kRunBytes / row_bytes_, 1, kMaxRowsOfARun)) {
+    run_.reserve(max_ * row_bytes_);
   }
 
   void add(std::uint64_t key, std::span<const float> row) {
@@ -54,7 +54,7 @@ class RunWriter {
     run_.resize(at + row_bytes_);
     std::memcpy(run_.data() + at, &key, sizeof key);
     std::memcpy(run_.data() + at + sizeof key, row.data(), row.size_bytes());
-    if (++rows_ == most_) flush();
+    if (++rows_ == max_) flush();
   }
   void finish() {
     if (rows_ != 0) flush();
@@ -71,7 +71,7 @@ class RunWriter {
 
   BlockWriter& out_;
   std::size_t row_bytes_;
-  std::size_t most_;
+  std::size_t max_;
   std::size_t rows_ = 0;
   std::vector<std::byte> run_;
 };

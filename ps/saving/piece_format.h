@@ -71,7 +71,7 @@ struct DenseHead {
 };
 static_assert(sizeof(DenseHead) == 24);
 
-constexpr std::uint32_t kMostRowsOfARun = 1 << 16;
+constexpr std::uint32_t kMaxRowsOfARun = 1 << 16;
 constexpr std::uint32_t kLongestName = 1 << 16;
 constexpr std::uint32_t kNoShard = 0xffffffff;
 

@@ -6,7 +6,7 @@
 namespace fleetrun::ps {
 namespace {
 
-constexpr std::size_t kMostSortedFloats = std::size_t{32} << 20;
+constexpr std::size_t kMaxSortedFloats = std::size_t{32} << 20;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void TableCut::rows(std::uint32_t table, std::size_t shard, Scratch& scratch,
     for (const std::uint64_t key : block.keys)
       order.emplace_back(key, static_cast<std::uint32_t>(order.size()));
     rows.insert(rows.end(), block.rows.begin(), block.rows.end());
-    if (more && rows.size() < kMostSortedFloats) continue;
+    if (more && rows.size() < kMaxSortedFloats) continue;
     std::sort(order.begin(), order.end());
     for (const auto& [key, position] : order) take(key, {rows.data() + position * floats, floats});
     rows.clear();

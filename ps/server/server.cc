@@ -13,7 +13,7 @@ namespace {
 
 // Fewer than the calls that a connection carries at once (ps/rpc/settings.h):
 // each of them may wait in a push.
-constexpr std::uint32_t kMostThreads = 960;
+constexpr std::uint32_t kMaxThreads = 960;
 
 void check_options(const ServerOptions& options) {
   check_tables(options.tables);
@@ -161,9 +161,9 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
       return gather(BarrierService::Kind::barrier, {});
     case wire::Method::begin_pass: {
       const auto threads = body.value<std::uint32_t>();
-      if (threads > kMostThreads) {
+      if (threads > kMaxThreads) {
         throw Error(ErrorKind::config, "begin_pass with " + std::to_string(threads) + " threads; at most " +
-                                           std::to_string(kMostThreads) + " fit");
+                                           std::to_string(kMaxThreads) + " fit");
       }
       return gather(BarrierService::Kind::begin_pass, {static_cast<double>(threads)});
     }

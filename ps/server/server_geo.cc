@@ -32,10 +32,10 @@ Message Server::State::pull_touched(const wire::Header& header, Reader& body) {
     if (table.kind == TableConfig::Kind::sparse) widest = std::max(widest, table.width);
   }
   const std::uint64_t fitting = wire::kLongestMessage / 2 / (sizeof(std::uint64_t) + widest * sizeof(float));
-  const std::uint64_t most = std::clamp<std::uint64_t>(wanted, 1, fitting);
+  const std::uint64_t max = std::clamp<std::uint64_t>(wanted, 1, fitting);
   follow_tables();
   const std::shared_ptr<TableSet> set = current();
-  const TouchedKeys::Answer answer = touched.ask({header.trainer, header.incarnation, number}, most);
+  const TouchedKeys::Answer answer = touched.ask({header.trainer, header.incarnation, number}, max);
   std::vector<wire::Rows> sections;
   std::size_t size = sizeof answer.generation + 2 * sizeof(std::uint32_t);
   for (const auto& [table, keys] : answer.keys) {

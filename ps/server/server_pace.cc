@@ -37,7 +37,7 @@ void Server::State::keep_pace(const wire::Header& header, Reader& body, Respond&
   const auto number = body.value<std::uint64_t>();
   const auto bound = body.value<std::uint64_t>();
   wire::expect_end(body);
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 60;
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 60;
   std::vector<Respond> ready;
   const Participant from{header.trainer, header.thread};
   {
@@ -46,8 +46,8 @@ void Server::State::keep_pace(const wire::Header& header, Reader& body, Respond&
       ready = pace.leave(from);
       ready.push_back(std::exchange(respond, nullptr));
     } else {
-      ready = pace.begin(
-          {from, std::min(number, kMost), std::min(bound, kMost), std::exchange(respond, nullptr)});
+      ready =
+          pace.begin({from, std::min(number, kMax), std::min(bound, kMax), std::exchange(respond, nullptr)});
     }
   }
   answer_all(std::move(ready));

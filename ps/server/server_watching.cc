@@ -12,7 +12,7 @@
 namespace fleetrun::ps {
 namespace {
 
-constexpr unsigned kMostShrinkers = 8;
+constexpr unsigned kMaxShrinkers = 8;
 
 bool is_for_trainers(wire::Method method) noexcept {
   using enum wire::Method;
@@ -106,7 +106,7 @@ Message Server::State::shrink(Reader& body) {
   const auto id = body.value<std::uint32_t>();
   wire::expect_end(body);
   return message_of(
-      current()->sparse(id).shrink(std::clamp(std::thread::hardware_concurrency(), 1u, kMostShrinkers)));
+      current()->sparse(id).shrink(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxShrinkers)));
 }
 
 std::string Server::stat() const {

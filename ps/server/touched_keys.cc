@@ -24,26 +24,26 @@ void TouchedKeys::record(std::uint32_t trainer, std::uint32_t table, std::span<c
   }
 }
 
-// Up to `most` keys from `waiting`, which is filled from `touched` when it is empty. Whether some wait on.
-bool TouchedKeys::hand_out(Trainer& trainer, std::size_t most, Keys& out) {
+// Up to `max` keys from `waiting`, which is filled from `touched` when it is empty. Whether some wait on.
+bool TouchedKeys::hand_out(Trainer& trainer, std::size_t max, Keys& out) {
   if (trainer.waiting.empty()) {
     for (auto& [table, touched] : trainer.touched) {
       if (touched.size() > 0) trainer.waiting[table] = touched.take();
     }
   }
-  while (!trainer.waiting.empty() && most > 0) {
+  while (!trainer.waiting.empty() && max > 0) {
     const auto first = trainer.waiting.begin();
     std::vector<std::uint64_t>& keys = first->second;
-    const std::size_t count = std::min(most, keys.size());
+    const std::size_t count = std::min(max, keys.size());
     out[first->first].assign(keys.end() - static_cast<std::ptrdiff_t>(count), keys.end());
     keys.resize(keys.size() - count);
-    most -= count;
+    max -= count;
     if (keys.empty()) trainer.waiting.erase(first);
   }
   return !trainer.waiting.empty();
 }
 
-TouchedKeys::Answer TouchedKeys::ask(const Asker& asker, std::size_t most) {
+TouchedKeys::Answer TouchedKeys::ask(const Asker& asker, std::size_t max) {
   std::shared_ptr<Trainer> trainer;
   std::uint64_t generation;
   {
@@ -63,7 +63,7 @@ TouchedKeys::Answer TouchedKeys::ask(const Asker& asker, std::size_t most) {
   }
   Answer answer;
   answer.generation = generation;
-  answer.more = hand_out(*trainer, most, answer.keys);
+  answer.more = hand_out(*trainer, max, answer.keys);
   trainer->number = asker.number;
   trainer->last = answer;
   return answer;

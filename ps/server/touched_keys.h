@@ -44,8 +44,8 @@ class TouchedKeys {
   TouchedKeys();
 
   void record(std::uint32_t trainer, std::uint32_t table, std::span<const std::uint64_t> keys);
-  /// `most` keys at most.
-  Answer ask(const Asker& asker, std::size_t most);
+  /// `max` keys at most.
+  Answer ask(const Asker& asker, std::size_t max);
   void forget(std::uint32_t trainer);
   /// The tables are others now.
   void restart();
@@ -61,7 +61,7 @@ class TouchedKeys {
     /// What the answer `number` named.
     Answer last;
   };
-  static bool hand_out(Trainer& trainer, std::size_t most, Keys& out);
+  static bool hand_out(Trainer& trainer, std::size_t max, Keys& out);
 
   mutable std::mutex mutex_;  // guards what follows
   std::uint64_t generation_;

@@ -116,9 +116,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 };
 
 void Connection::add_thread() {
-  static const std::size_t most = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
+  static const std::size_t max = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
   const std::lock_guard lock(threads_mutex_);
-  if (joining_ || threads_.size() >= most) return;
+  if (joining_ || threads_.size() >= max) return;
   ++idle_;
   threads_.emplace_back([self = shared_from_this()] { self->serve(); });
 }
@@ -174,7 +174,7 @@ void Connection::end() noexcept {
 
 void Connection::count_call() {
   const std::lock_guard lock(mutex_);
-  if (calls_ == ShmLink::kMostCalls)
+  if (calls_ == ShmLink::kMaxCalls)
     throw Error(ErrorKind::data, "more than " + std::to_string(calls_) + " calls at once");
   ++calls_;
 }
@@ -354,7 +354,7 @@ void ShmHost::admit(UniqueFd socket) {
     return refuse("another user's process", "memory is shared with processes of the server's own user");
   const std::lock_guard lock(state_->mutex);
   if (state_->stopped) return;
-  if (const std::size_t count = state_->connections.size(); count >= state_->options.most_trainers)
+  if (const std::size_t count = state_->connections.size(); count >= state_->options.max_trainers)
     return refuse("a trainer on this host",
                   "memory is shared with " + std::to_string(count) + " trainers already");
   auto connection = std::make_shared<Connection>(

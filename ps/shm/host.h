@@ -17,7 +17,7 @@ namespace fleetrun::ps {
 struct ShmHostOptions {
   /// For the messages of each direction of one trainer. Only what messages have touched is ever in memory.
   std::uint64_t segment_bytes = std::uint64_t{4} << 30;
-  std::size_t most_trainers = 1024;
+  std::size_t max_trainers = 1024;
   /// Who was refused, and why.
   std::function<void(const std::string& peer, const std::string& why)> refused = [](auto&, auto&) {};
   /// The connection by which a trainer attended has ended, without a goodbye; empty tells the server.

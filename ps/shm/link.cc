@@ -23,9 +23,9 @@ namespace fleetrun::ps {
 namespace {
 
 /// Releases wait in this process when the server is so far behind: there is always room for calls.
-constexpr std::uint64_t kMostReleases = kShmEntries / 2;
+constexpr std::uint64_t kMaxReleases = kShmEntries / 2;
 /// Without a beat in between, the server is gone.
-constexpr int kMostLooks = 3;
+constexpr int kMaxLooks = 3;
 
 }  // namespace
 
@@ -109,7 +109,7 @@ void ShmLink::State::release_answer(std::uint64_t offset) {
 
 // The server need not wake up for them: it takes them before the next call.
 void ShmLink::State::flush_releases() {
-  while (!releases.empty() && requests.put(releases.front(), kMostReleases, true)) releases.pop_front();
+  while (!releases.empty() && requests.put(releases.front(), kMaxReleases, true)) releases.pop_front();
 }
 
 void ShmLink::State::run() {
@@ -117,9 +117,9 @@ void ShmLink::State::run() {
   try {
     ShmReader answers(segment.answers(), segment.trainer_bell());
     std::uint64_t beats = 0;
-    for (int looks = 0; looks < kMostLooks;) {
+    for (int looks = 0; looks < kMaxLooks;) {
       while (const auto entry = answers.take()) take(*entry);
-      const ShmWoken by = answers.wait(socket.value(), stop.value(), patience.life / kMostLooks);
+      const ShmWoken by = answers.wait(socket.value(), stop.value(), patience.life / kMaxLooks);
       if (by == ShmWoken::end) return end(why);
       const std::uint64_t before = std::exchange(beats, segment.beats().load());
       looks = by == ShmWoken::entry || beats != before ? 0 : looks + 1;
@@ -203,7 +203,7 @@ void ShmLink::send(std::span<const std::byte> request, Done done) {
     request = copy.bytes();
   }
   std::unique_lock lock(state.mutex);
-  state.wait_for_room(lock, [&] { return state.sent.size() < kMostCalls; });
+  state.wait_for_room(lock, [&] { return state.sent.size() < kMaxCalls; });
   if (!state.gone) {
     const std::uint64_t call = state.next_call++;
     state.sent.emplace(call, State::Sent{std::move(done), std::move(copy)});

@@ -1,7 +1,7 @@
 // A trainer's end of shared memory with a server: requests are made in it,
 // answers are read in it, nothing is copied.
 //
-// One thread takes the answers. At most kMostCalls requests are unanswered at once and together they fill no
+// One thread takes the answers. At most kMaxCalls requests are unanswered at once and together they fill no
 // more than the segment: who wants to send more waits until one of them is answered, or gives up after
 // ShmPatience::room. A server whose process shows no sign of life,
 // because it is stopped, is gone for this link.
@@ -38,7 +38,7 @@ struct ShmPatience {
 /// Threads: all calls may be made from several threads at once.
 class ShmLink {
  public:
-  static constexpr std::size_t kMostCalls = 1024;
+  static constexpr std::size_t kMaxCalls = 1024;
   /// Called once, from the link's thread, from the sender's, or from the one that destroys the link.
   using Done = std::function<void(ShmAnswer)>;
 

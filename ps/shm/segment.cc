@@ -98,13 +98,13 @@ bool ShmReader::spin() const noexcept {
   return false;
 }
 
-ShmWoken ShmReader::wait(int socket, int stop, std::chrono::milliseconds most) {
+ShmWoken ShmReader::wait(int socket, int stop, std::chrono::milliseconds max) {
   if (!is_empty() || spin()) return ShmWoken::entry;
   ring_->asleep.store(1);
   ShmWoken by = ShmWoken::end;
   while (is_empty()) {
     pollfd files[] = {{bell_, POLLIN, 0}, {socket, POLLIN | POLLRDHUP, 0}, {stop, POLLIN, 0}};
-    const int ready = ::poll(files, 3, static_cast<int>(most.count()));
+    const int ready = ::poll(files, 3, static_cast<int>(max.count()));
     if (ready < 0 && errno != EINTR) break;
     if (ready == 0) {
       by = ShmWoken::nothing;

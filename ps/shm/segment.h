@@ -77,8 +77,8 @@ class ShmReader {
   /// The next entry, if there is one. Throws: Error(data) when the counts cannot be.
   std::optional<ShmEntry> take();
   /// Waits for the next entry, for the end of `socket`, or until `stop` is readable;
-  /// `nothing` after `most`, if it is given.
-  ShmWoken wait(int socket, int stop, std::chrono::milliseconds most = std::chrono::milliseconds(-1));
+  /// `nothing` after `max`, if it is given.
+  ShmWoken wait(int socket, int stop, std::chrono::milliseconds max = std::chrono::milliseconds(-1));
 
  private:
   bool is_empty() const noexcept;

@@ -13,7 +13,7 @@ void Staleness::pulled(const Participant& from, Kind kind) {
   const std::lock_guard lock(mutex_);
   std::deque<std::uint64_t>& pulls = pulls_[kind][from];
   pulls.push_back(pushes_[kind].of_others(from.trainer));
-  if (pulls.size() > kMost) pulls.pop_front();
+  if (pulls.size() > kMax) pulls.pop_front();
 }
 
 void Staleness::pushed(const Participant& from, Kind kind) {

@@ -38,7 +38,7 @@ class Staleness {
     std::uint64_t of_others(std::uint32_t trainer) const;
   };
   /// Pulls of a thread that are remembered.
-  static constexpr std::size_t kMost = 8;
+  static constexpr std::size_t kMax = 8;
 
   mutable std::mutex mutex_;  // guards what follows
   std::map<Kind, Pushes> pushes_;

@@ -21,7 +21,7 @@ std::size_t size_of(const SumHistory::Sum& sum) {
 void SumHistory::add(Sum sum) {
   bytes_ += size_of(sum);
   sums_.push_back(std::move(sum));
-  while (bytes_ > kMost) {
+  while (bytes_ > kMax) {
     bytes_ -= size_of(sums_.front());
     sums_.pop_front();
   }

@@ -18,7 +18,7 @@ namespace fleetrun::ps {
 class SumHistory {
  public:
   /// Bytes that they may take.
-  static constexpr std::size_t kMost = std::size_t{16} << 20;
+  static constexpr std::size_t kMax = std::size_t{16} << 20;
 
   struct Part {
     std::uint64_t number = 0;  // as its trainer counts its sums

@@ -7,9 +7,9 @@ namespace fleetrun::ps {
 bool should_save(const Accessor& accessor, const Statistics& statistics, SaveMode mode) noexcept {
   if (accessor.kind == Accessor::Kind::plain || mode == SaveMode::all || mode == SaveMode::checkpoint)
     return true;
-  const float least_delta = mode == SaveMode::base ? 0.0f : accessor.delta_threshold;
+  const float min_delta = mode == SaveMode::base ? 0.0f : accessor.delta_threshold;
   return score_of(accessor, statistics.show, statistics.click) >= accessor.base_threshold &&
-         statistics.delta_score >= least_delta &&
+         statistics.delta_score >= min_delta &&
          static_cast<float>(statistics.unseen_days()) <= accessor.delta_keep_days;
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kFirstEntries = 16;
 constexpr std::size_t kCells = std::size_t{1} << 17;
 constexpr std::size_t kLineCells = 32;
-constexpr std::uint16_t kMostCount = std::numeric_limits<std::uint16_t>::max();
+constexpr std::uint16_t kMaxCount = std::numeric_limits<std::uint16_t>::max();
 
 // Another constant than the shards' and the row index's.
 std::uint64_t hash_of(std::uint64_t key) noexcept {
@@ -49,7 +49,7 @@ bool Gatekeeper::admits_push(std::uint64_t key) {
     case Admission::Kind::count_bloom:
       break;
   }
-  return count_in_cells(key) >= std::min<std::uint32_t>(admission_.threshold, kMostCount);
+  return count_in_cells(key) >= std::min<std::uint32_t>(admission_.threshold, kMaxCount);
 }
 
 std::uint32_t& Gatekeeper::count_of(std::uint64_t key) {
@@ -99,12 +99,12 @@ std::uint32_t Gatekeeper::count_in_cells(std::uint64_t key) {
   const std::uint64_t hash = hash_of(key);
   std::uint16_t* line = cells_.data() + (hash % (kCells / kLineCells)) * kLineCells;
   std::array<std::uint16_t*, 4> mine;
-  std::uint16_t least = kMostCount;
+  std::uint16_t min = kMaxCount;
   for (std::size_t i = 0; i < mine.size(); ++i) {
     mine[i] = line + (hash >> (40 + 5 * i)) % kLineCells;
-    least = std::min(least, *mine[i]);
+    min = std::min(min, *mine[i]);
   }
-  const auto next = static_cast<std::uint16_t>(least == kMostCount ? least : least + 1);
+  const auto next = static_cast<std::uint16_t>(min == kMaxCount ? min : min + 1);
   for (std::uint16_t* cell : mine) *cell = std::max(*cell, next);
   return next;
 }
@@ -135,8 +135,8 @@ void Gatekeeper::merge(std::span<const std::uint64_t> words,
   if (admission_.kind != Admission::Kind::count_bloom || words.size() != kCells / 4) return;
   cells_.resize(kCells);
   for (std::size_t i = 0; i < kCells; ++i) {
-    const std::uint64_t more = (words[i / 4] >> (16 * (i % 4))) & kMostCount;
-    cells_[i] = static_cast<std::uint16_t>(std::min<std::uint64_t>(kMostCount, cells_[i] + more));
+    const std::uint64_t more = (words[i / 4] >> (16 * (i % 4))) & kMaxCount;
+    cells_[i] = static_cast<std::uint16_t>(std::min<std::uint64_t>(kMaxCount, cells_[i] + more));
   }
 }
 

@@ -38,9 +38,9 @@ class ColdView {
   virtual ~ColdView() = default;
 
   virtual std::uint64_t count(std::size_t shard) const noexcept = 0;
-  /// The first `most` rows of a shard with keys of at least `from`, in key order; fewer only at the end.
+  /// The first `max` rows of a shard with keys of at least `from`, in key order; fewer only at the end.
   /// Throws: Error(host) naming the path.
-  virtual ColdBlock read(std::size_t shard, std::uint64_t from, std::size_t most) const = 0;
+  virtual ColdBlock read(std::size_t shard, std::uint64_t from, std::size_t max) const = 0;
 };
 
 /// Threads: take, put, erase and rewrite of one shard by one thread at a time (that which holds the shard's

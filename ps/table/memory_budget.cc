@@ -28,11 +28,11 @@ void MemoryBudget::make_room() {
   const std::uint64_t goal = limit_ - limit_ / 64;
   // Everything that was used is passed once without leaving;
   // when a second round has moved nothing, nothing will.
-  std::uint64_t least = used();
+  std::uint64_t min = used();
   for (int rounds = 0; rounds < 3 && used() > goal && !tables_.empty();) {
     if (step()) ++rounds;
-    if (used() < least) {
-      least = used();
+    if (used() < min) {
+      min = used();
       rounds = 0;
     }
   }

@@ -23,7 +23,7 @@ namespace fleetrun::ps {
 /// What a table with an accessor counts per row; the first 16 bytes of it.
 struct Statistics {
   static constexpr std::uint16_t kNoSlot = 0xffff;
-  static constexpr std::uint16_t kMostDays = 0x7fff;
+  static constexpr std::uint16_t kMaxDays = 0x7fff;
 
   /// The slot that the last push named.
   std::uint16_t slot = kNoSlot;
@@ -34,13 +34,13 @@ struct Statistics {
   float show = 0.0f;
   float click = 0.0f;
 
-  std::uint16_t unseen_days() const noexcept { return days & kMostDays; }
-  bool is_extended() const noexcept { return (days & ~kMostDays) != 0; }
+  std::uint16_t unseen_days() const noexcept { return days & kMaxDays; }
+  bool is_extended() const noexcept { return (days & ~kMaxDays) != 0; }
   void set_unseen_days(std::uint16_t value) noexcept {
-    days = static_cast<std::uint16_t>((days & ~kMostDays) | (value < kMostDays ? value : kMostDays));
+    days = static_cast<std::uint16_t>((days & ~kMaxDays) | (value < kMaxDays ? value : kMaxDays));
   }
   void set_extended(bool value) noexcept {
-    days = static_cast<std::uint16_t>(unseen_days() | (value ? ~kMostDays : 0));
+    days = static_cast<std::uint16_t>(unseen_days() | (value ? ~kMaxDays : 0));
   }
 
   bool operator==(const Statistics&) const = default;

@@ -11,7 +11,7 @@ namespace fleetrun::ps {
 namespace {
 
 // Looked for at once: what is held for them is bounded, however large the batch.
-constexpr std::size_t kMostAtOnce = 4096;
+constexpr std::size_t kMaxAtOnce = 4096;
 
 }  // namespace
 
@@ -61,8 +61,8 @@ void SparseTable::bring_in(std::size_t index, const Batch& batch) {
   }
   std::sort(missing.begin(), missing.end());
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-  for (std::size_t at = 0; at < missing.size(); at += kMostAtOnce) {
-    come_in(index, std::span(missing).subspan(at, std::min(kMostAtOnce, missing.size() - at)));
+  for (std::size_t at = 0; at < missing.size(); at += kMaxAtOnce) {
+    come_in(index, std::span(missing).subspan(at, std::min(kMaxAtOnce, missing.size() - at)));
   }
 }
 
@@ -139,7 +139,7 @@ void SparseTable::put_out_unseen(std::size_t index) {
     if (static_cast<float>(statistics.unseen_days()) > config_.accessor.ssd_unseenday_threshold) {
       going.push_back(row);
     }
-    if (going.size() == kMostAtOnce || row + 1 == shard.rows.end()) {
+    if (going.size() == kMaxAtOnce || row + 1 == shard.rows.end()) {
       put_out(index, going);
       going.clear();
     }

@@ -14,7 +14,7 @@
 namespace fleetrun::ps {
 namespace {
 
-constexpr std::uint32_t kMostCorrections = 65536;
+constexpr std::uint32_t kMaxCorrections = 65536;
 
 bool has_steps(UpdateRule::Kind kind) noexcept {
   return kind == UpdateRule::Kind::adam || kind == UpdateRule::Kind::pow_adam;
@@ -29,7 +29,7 @@ Updater::Updater(const UpdateRule& rule)
               rule.high != std::numeric_limits<float>::infinity()) {
   if (!has_steps(rule_.kind)) return;
   constexpr double kInvisible = 0x1p-26;
-  for (std::uint32_t step = 1; step <= kMostCorrections && !settled_; ++step) {
+  for (std::uint32_t step = 1; step <= kMaxCorrections && !settled_; ++step) {
     corrections_.push_back(compute_correction(step));
     settled_ = std::pow(static_cast<double>(rule_.beta1), step) < kInvisible &&
                std::pow(static_cast<double>(rule_.beta2), step) < kInvisible;

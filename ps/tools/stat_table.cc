@@ -184,20 +184,19 @@ std::uint64_t rows_of(const Json& stat) {
 
 /// The fullest server over the mean.
 std::string skew_line(const std::vector<Server>& servers) {
-  std::uint64_t total = 0, most = 0;
+  std::uint64_t total = 0, max = 0;
   for (const Server& server : servers) {
     const std::uint64_t rows = rows_of(server.now);
     total += rows;
-    most = std::max(most, rows);
+    max = std::max(max, rows);
   }
   std::string text =
       std::to_string(servers.size()) + " servers, " + short_count(static_cast<double>(total)) + " rows";
   if (total > 0)
-    text +=
-        ", skew " +
-        shown(static_cast<double>(most) * static_cast<double>(servers.size()) / static_cast<double>(total),
-              "%.2f") +
-        " (the fullest server over the mean)";
+    text += ", skew " +
+            shown(static_cast<double>(max) * static_cast<double>(servers.size()) / static_cast<double>(total),
+                  "%.2f") +
+            " (the fullest server over the mean)";
   return text + "\n";
 }
 

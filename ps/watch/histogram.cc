@@ -23,7 +23,7 @@ std::uint64_t HistogramCounts::quantile(double q) const noexcept {
 }
 
 std::size_t Histogram::bucket_of(std::uint64_t value) noexcept {
-  value = std::min(value, (std::uint64_t{1} << kMostBits) - 1);
+  value = std::min(value, (std::uint64_t{1} << kMaxBits) - 1);
   if (value < kFine) return value;
   const auto power = static_cast<unsigned>(std::bit_width(value)) - 1;
   return kFine * (power - kFineBits + 1) + ((value >> (power - kFineBits)) & (kFine - 1));

@@ -33,9 +33,9 @@ class Histogram {
   HistogramCounts read() const;
 
  private:
-  static constexpr unsigned kFineBits = 5, kMostBits = 40;
+  static constexpr unsigned kFineBits = 5, kMaxBits = 40;
   static constexpr std::size_t kFine = std::size_t{1} << kFineBits;
-  static constexpr std::size_t kBuckets = kFine * (kMostBits - kFineBits + 1);
+  static constexpr std::size_t kBuckets = kFine * (kMaxBits - kFineBits + 1);
   static std::size_t bucket_of(std::uint64_t value) noexcept;
   static std::uint64_t highest_in(std::size_t bucket) noexcept;
 

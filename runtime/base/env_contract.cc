@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned kCollective = 1, kServer = 2, kPsTrainer = 4, kRpc = 8, kOwn = 16;
 constexpr unsigned kPs = kServer | kPsTrainer, kTrainers = kCollective | kPsTrainer | kRpc;
 constexpr unsigned kPaddle = kTrainers | kServer, kAll = kPaddle | kOwn;
-constexpr int kMostRanks = 1'000'000;
+constexpr int kMaxRanks = 1'000'000;
 
 enum class Need { required, optional, derived };  // derived: written for others, never read back
 
@@ -40,11 +40,11 @@ unsigned group_of(const Identity& id) noexcept {
   return id.role == Role::server ? kServer : kPsTrainer;
 }
 
-int parse_count_of(const std::string& value, int least) {
+int parse_count_of(const std::string& value, int min) {
   const auto number = parse_integer(value);
-  if (!number || *number < least || *number > kMostRanks)
+  if (!number || *number < min || *number > kMaxRanks)
     throw Error(ErrorKind::config,
-                "'" + printable(value) + "' is not a whole number from " + std::to_string(least));
+                "'" + printable(value) + "' is not a whole number from " + std::to_string(min));
   return static_cast<int>(*number);
 }
 

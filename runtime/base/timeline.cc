@@ -102,7 +102,7 @@ Lane::Lane(std::shared_ptr<Timeline> timeline, std::string_view name)
 
 void Lane::add(std::string_view name, std::string_view category, TimelineClock::time_point from,
                TimelineClock::time_point to) {
-  if (!timeline_ || bars_ >= kMostBars) return;
+  if (!timeline_ || bars_ >= kMaxBars) return;
   ++bars_;
   char figures[120];
   std::snprintf(figures, sizeof figures, R"(", "ph": "X", "ts": %.3f, "dur": %.3f, "pid": 1, "tid": %d})",

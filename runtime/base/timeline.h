@@ -64,7 +64,7 @@ class Timeline {
 class Lane {
  public:
   /// What is behind it is left out.
-  static constexpr std::size_t kMostBars = 2'000'000;
+  static constexpr std::size_t kMaxBars = 2'000'000;
 
   Lane() = default;
   Lane(std::shared_ptr<Timeline> timeline, std::string_view name);

@@ -41,11 +41,11 @@ std::string Words::value() {
   return words_[at_++];
 }
 
-std::int64_t Words::number(std::int64_t least) {
+std::int64_t Words::number(std::int64_t min) {
   const std::string text = value();
   const auto number = parse_integer(text);
-  if (!number || *number < least)
-    refuse(word_ + "=" + printable(text) + " is not a whole number from " + std::to_string(least) + " on");
+  if (!number || *number < min)
+    refuse(word_ + "=" + printable(text) + " is not a whole number from " + std::to_string(min) + " on");
   return *number;
 }
 

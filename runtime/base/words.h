@@ -26,8 +26,8 @@ class Words {
   bool is_switch(std::string_view name) const;
   /// The value of the flag. Throws: Error(usage) where there is none.
   std::string value();
-  /// The value as a whole number from `least` on. Throws: Error(usage) where it is none.
-  std::int64_t number(std::int64_t least);
+  /// The value as a whole number from `min` on. Throws: Error(usage) where it is none.
+  std::int64_t number(std::int64_t min);
   /// Throws: Error(usage), always.
   [[noreturn]] void refuse(const std::string& what) const;
 

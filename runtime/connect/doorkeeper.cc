@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::chrono::milliseconds kNoDescriptors{50};  // until it is tried again
-constexpr std::size_t kMostAtTheDoor = 512;
+constexpr std::size_t kMaxAtTheDoor = 512;
 constexpr int kBacklog = 1024;
 constexpr rlim_t kDescriptors = 65536;
 
@@ -173,7 +173,7 @@ bool Doorkeeper::State::accept_one(const Door& door) {
   const bool is_short =
       !connection && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
   if (is_short && visitors.empty()) no_descriptors = true;
-  if (is_short || visitors.size() >= kMostAtTheDoor) {
+  if (is_short || visitors.size() >= kMaxAtTheDoor) {
     if (!visitors.empty()) {
       turn_away(visitors.front(), "too many connections are not authenticated");
       visitors.pop_front();

@@ -7,7 +7,7 @@ namespace fleetrun {
 namespace {
 
 constexpr std::chrono::seconds kPause{1};
-constexpr std::size_t kMostPeers = 1024;
+constexpr std::size_t kMaxPeers = 1024;
 
 }  // namespace
 
@@ -17,9 +17,9 @@ void Refusals::note(const std::string& peer, const std::string& why) {
     const std::lock_guard lock(mutex_);
     ++count_;
     const auto now = Clock::now();
-    if (peers_.size() >= kMostPeers && !peers_.contains(peer))
+    if (peers_.size() >= kMaxPeers && !peers_.contains(peer))
       std::erase_if(peers_, [now](const auto& entry) { return now - entry.second.said >= kPause; });
-    if (peers_.size() >= kMostPeers && !peers_.contains(peer)) return;
+    if (peers_.size() >= kMaxPeers && !peers_.contains(peer)) return;
     const auto [entry, is_new] = peers_.try_emplace(peer);
     if (!is_new && now - entry->second.said < kPause) {
       ++entry->second.unsaid;

@@ -141,10 +141,10 @@ bool has_backward(const Program& program) {
 
 namespace {
 
-std::string range_text(std::size_t least, std::size_t most) {
-  if (least == most) return std::to_string(least);
-  const bool is_open = most == static_cast<std::size_t>(-1);
-  return std::to_string(least) + (is_open ? " or more" : " to " + std::to_string(most));
+std::string range_text(std::size_t min, std::size_t max) {
+  if (min == max) return std::to_string(min);
+  const bool is_open = max == static_cast<std::size_t>(-1);
+  return std::to_string(min) + (is_open ? " or more" : " to " + std::to_string(max));
 }
 
 [[noreturn]] void fail_at(const Operator& op, ErrorKind kind, const std::string& what,
@@ -176,16 +176,16 @@ const Variable& Inference::input(std::size_t index) const {
   return program_.variable(op_.inputs[index]);
 }
 
-void Inference::expect_inputs(std::size_t least, std::size_t most) const {
+void Inference::expect_inputs(std::size_t min, std::size_t max) const {
   const std::size_t inputs = op_.inputs.size();
-  if (inputs >= least && inputs <= most) return;
-  fail("takes " + range_text(least, most) + " inputs, has " + std::to_string(inputs));
+  if (inputs >= min && inputs <= max) return;
+  fail("takes " + range_text(min, max) + " inputs, has " + std::to_string(inputs));
 }
 
-void Inference::expect_outputs(std::size_t least, std::size_t most) const {
+void Inference::expect_outputs(std::size_t min, std::size_t max) const {
   const std::size_t outputs = op_.outputs.size();
-  if (outputs >= least && outputs <= most) return;
-  fail("makes " + range_text(least, most) + " outputs, " + std::to_string(outputs) + " are named");
+  if (outputs >= min && outputs <= max) return;
+  fail("makes " + range_text(min, max) + " outputs, " + std::to_string(outputs) + " are named");
 }
 
 void Inference::expect_type(std::size_t index, DataType type) const {

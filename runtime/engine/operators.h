@@ -49,8 +49,8 @@ class Inference {
   const Program& program() const noexcept { return program_; }
   const Variable& input(std::size_t index) const;
   /// Throws when the number of inputs (outputs) is not within [least, most].
-  void expect_inputs(std::size_t least, std::size_t most) const;
-  void expect_outputs(std::size_t least, std::size_t most) const;
+  void expect_inputs(std::size_t min, std::size_t max) const;
+  void expect_outputs(std::size_t min, std::size_t max) const;
   void expect_type(std::size_t index, DataType type) const;
   /// Makes the output variable, or checks the one that is there.
   void set_output(std::size_t index, DataType type, const Shape& shape, int lod_level = 0);

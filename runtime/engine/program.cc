@@ -30,11 +30,11 @@ std::size_t distance(const std::string& a, const std::string& b) {
 template <class Names>
 std::string nearest(const std::string& name, const Names& names) {
   std::string best;
-  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+  std::size_t min = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const auto& candidate : names) {
     const std::size_t edits = distance(name, std::string(candidate));
-    if (edits < least) {
-      least = edits;
+    if (edits < min) {
+      min = edits;
       best = candidate;
     }
   }

@@ -160,7 +160,7 @@ void bind_client(py::module_& module) {
   module.def("connect", connect, "endpoints"_a, "trainer"_a, "trainers"_a, "mode"_a, "tables"_a,
              "epoch"_a = 0, "launcher"_a = "", "exchange"_a = std::array<std::uint32_t, 4>{400, 1, 16, 0},
              "identity"_a = 0,
-             "A Client of servers by rank. exchange: geo_steps, merged, waiting, most_ahead of "
+             "A Client of servers by rank. exchange: geo_steps, merged, waiting, max_ahead of "
              "ps::TrainerMode. Throws: "
              "Error(network) naming those that do not answer, Error(config) when the tables of both sides "
              "disagree.");

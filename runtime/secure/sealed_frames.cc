@@ -52,8 +52,8 @@ void FrameSealer::seal_apart(std::string_view body, std::string& before, std::st
   after.append(reinterpret_cast<const char*>(digest.data()), kSealBytes);
 }
 
-FrameOpener::FrameOpener(const Digest& key, std::size_t most_bytes)
-    : hash_(key_view(key)), most_bytes_(most_bytes) {}
+FrameOpener::FrameOpener(const Digest& key, std::size_t max_bytes)
+    : hash_(key_view(key)), max_bytes_(max_bytes) {}
 
 std::optional<std::string_view> FrameOpener::next() {
   if (taken_ == received_.size() ||
@@ -65,9 +65,9 @@ std::optional<std::string_view> FrameOpener::next() {
   const std::string_view rest = std::string_view(received_).substr(taken_);
   if (rest.size() < kLengthBytes) return std::nullopt;
   const std::uint32_t length = read_length(rest);
-  if (length > most_bytes_)
+  if (length > max_bytes_)
     throw Error(ErrorKind::data, "a message of " + std::to_string(length) + " bytes: at most " +
-                                     std::to_string(most_bytes_) + " are taken");
+                                     std::to_string(max_bytes_) + " are taken");
   if (rest.size() < kFrameOverhead + length) return std::nullopt;
   const std::string_view body = rest.substr(kLengthBytes, length);
   const Digest expected = seal_of(hash_, number_, rest.substr(0, kLengthBytes), body);

@@ -37,7 +37,7 @@ class FrameSealer {
 
 class FrameOpener {
  public:
-  FrameOpener(const Digest& key, std::size_t most_bytes);
+  FrameOpener(const Digest& key, std::size_t max_bytes);
 
   /// Takes bytes as they come, in pieces of any size. Memory grows with what has come,
   /// not with what was announced.
@@ -51,7 +51,7 @@ class FrameOpener {
  private:
   KeyedHash hash_;
   std::uint64_t number_ = 0;
-  std::size_t most_bytes_, taken_ = 0;
+  std::size_t max_bytes_, taken_ = 0;
   std::string received_;
 };
 

@@ -20,7 +20,7 @@
 namespace fleetrun {
 namespace {
 
-constexpr std::size_t kMostBytes = 1024;  // of a secret's file: more is something else
+constexpr std::size_t kMaxBytes = 1024;  // of a secret's file: more is something else
 constexpr char kLackOfHome[] = "say where the secret is with --secret-file, or set HOME";
 
 std::string how_to_make(const std::string& path) {
@@ -102,7 +102,7 @@ void check_owner_and_mode(const struct stat& status, const std::string& path) {
 }
 
 std::string read_small_file(int fd, const std::string& path) {
-  std::string text(kMostBytes, '\0');
+  std::string text(kMaxBytes, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t count = ::read(fd, text.data() + size, text.size() - size);
@@ -274,7 +274,7 @@ Secret read_secret_file(const std::string& path) {
     throw Error(ErrorKind::config,
                 "the secret in " + path +
                     " cannot be used: it is neither 32 bytes, nor 64 hexadecimal digits, nor " +
-                    "32 bytes in base64 (the file has " + (text.text.size() < kMostBytes ? "" : "at least ") +
+                    "32 bytes in base64 (the file has " + (text.text.size() < kMaxBytes ? "" : "at least ") +
                     std::to_string(text.text.size()) + " bytes)",
                 how_to_make(path));
   return while_doing("reading the secret in " + path, [&] { return Secret::from_bytes(bytes.text); });

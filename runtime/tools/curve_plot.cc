@@ -13,7 +13,7 @@ constexpr std::size_t kPanelHeight = 380, kBottom = 40;
 constexpr double kLeft = 100, kRight = 30, kTop = 50, kPanelGap = 20;
 constexpr double kTitle = 13, kLabel = 10;  // heights of capitals
 constexpr double kCurve = 2.0;
-constexpr std::size_t kMostNames = 8;  // of the legend
+constexpr std::size_t kMaxNames = 8;  // of the legend
 
 constexpr Colour kInk{40, 40, 40}, kGrid{224, 224, 224};
 // Apart also for who sees few colours: they differ in brightness too.
@@ -80,7 +80,7 @@ void draw_legend(Picture& picture, const Frame& frame, const std::vector<Series>
   constexpr double kSample = 26, kBetween = 24;
   const double baseline = frame.top - 14;
   double right = frame.right;
-  const std::size_t shown = std::min(all.size(), kMostNames);
+  const std::size_t shown = std::min(all.size(), kMaxNames);
   if (all.size() > shown) {
     const std::string more = "and " + std::to_string(all.size() - shown) + " more";
     right -= text_width(more, kLabel);

@@ -24,7 +24,7 @@ using dataset::RowReader;
 using dataset::Slot;
 
 constexpr const char* kHint = "fleetrun predict --help shows the flags";
-constexpr std::int64_t kMostRowsAtOnce = 1 << 20;
+constexpr std::int64_t kMaxRowsAtOnce = 1 << 20;
 
 struct PredictRequest {
   std::string model;
@@ -47,7 +47,7 @@ PredictRequest parse_predict(const std::vector<std::string>& arguments) {
     } else if (words.word() == "--fetch") {
       for (std::string& name : split(words.value(), ',')) request.fetches.push_back(std::move(name));
     } else if (words.word() == "--batch") {
-      request.batch = static_cast<std::size_t>(std::min(words.number(1), kMostRowsAtOnce));
+      request.batch = static_cast<std::size_t>(std::min(words.number(1), kMaxRowsAtOnce));
     } else {
       words.refuse("predict has no flag " + printable(words.word()));
     }

@@ -41,7 +41,7 @@ int run_merge(const std::vector<std::string>& arguments) {
 }
 
 int run_plot(const std::vector<std::string>& arguments) {
-  constexpr std::int64_t kLeast = 300, kMost = 20'000;
+  constexpr std::int64_t kMin = 300, kMax = 20'000;
   Words words(arguments, "for example: fleetrun plot EVENTS -o curve.png");
   std::vector<std::string> paths;
   std::string out = "curve.png";
@@ -50,7 +50,7 @@ int run_plot(const std::vector<std::string>& arguments) {
     if (words.word() == "-o" || words.word() == "--out")
       out = words.value();
     else if (words.word() == "--width")
-      width = std::min(words.number(kLeast), kMost);
+      width = std::min(words.number(kMin), kMax);
     else if (words.is_flag())
       words.refuse("plot has no flag " + printable(words.word()));
     else

@@ -207,19 +207,19 @@ std::string padded(std::string text, std::size_t width) {
 }
 
 std::string operators_text(const Totals& operators) {
-  constexpr std::size_t kMost = 10;
+  constexpr std::size_t kMax = 10;
   std::size_t widest = std::string_view("operator").size();
   const auto sorted = longest_first(operators);
   for (const auto& [name, total] : sorted) widest = std::max(widest, name.size());
   std::string text = "\n" + padded("operator", widest) + "       calls  milliseconds   share\n";
   const double sum = sum_of(operators);
-  for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, sorted.size()); ++i) {
     const auto& [name, total] = sorted[i];
     text += padded(name, widest) + number_text(static_cast<double>(total.bars), "%12.0f") +
             number_text(total.microseconds / 1e3, "%14.1f") +
             number_text(sum > 0 ? 100 * total.microseconds / sum : 0, "%6.1f %%") + "\n";
   }
-  if (sorted.size() > kMost) text += "and " + std::to_string(sorted.size() - kMost) + " more\n";
+  if (sorted.size() > kMax) text += "and " + std::to_string(sorted.size() - kMax) + " more\n";
   return text;
 }
 

@@ -96,7 +96,7 @@ struct CollectivePass::State {
   /// Whether replicas run the program as it is, for who looks at every value.
   bool is_plain = false;
   /// Of all ranks, the most readers that one has.
-  std::size_t most_readers = 0;
+  std::size_t max_readers = 0;
 
   PassResult run(dataset::BatchSource& dataset, const std::vector<BatchInput>& inputs,
                  const PassOptions& options);
@@ -142,10 +142,10 @@ void CollectivePass::State::give_up(const Error& error) noexcept {
 }
 
 void CollectivePass::State::prepare(std::size_t readers, const PassOptions& pass_options) {
-  auto most = static_cast<std::int64_t>(readers);
-  collective::all_reduce(*communicators.front(), {&most, 1, collective::DataType::int64},
+  auto max = static_cast<std::int64_t>(readers);
+  collective::all_reduce(*communicators.front(), {&max, 1, collective::DataType::int64},
                          collective::Operation::max);
-  most_readers = static_cast<std::size_t>(most);
+  max_readers = static_cast<std::size_t>(max);
   if (local) local->begin();
   const bool can_read =
       std::ranges::all_of(pass_options.fetch, [&](const std::string& name) { return kept.contains(name); });
@@ -171,7 +171,7 @@ bool CollectivePass::State::step(dataset::BatchSource& dataset, std::deque<Reade
   Clock::time_point begun, averaged;
   const auto average = [&](std::size_t batches) {
     begun = Clock::now();
-    more = mean->finish_sums(batches, most_readers);
+    more = mean->finish_sums(batches, max_readers);
     averaged = Clock::now();
     return more;
   };

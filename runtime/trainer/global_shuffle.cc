@@ -1,4 +1,4 @@
-// One thread and poll(). Parcels are asked for while less than kMostQueued waits to be sent, and what comes
+// One thread and poll(). Parcels are asked for while less than kMaxQueued waits to be sent, and what comes
 // is always taken, so that nobody waits for somebody who waits for it.
 #include "runtime/trainer/global_shuffle.h"
 
@@ -25,8 +25,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostQueued = std::size_t{8} << 20;
-constexpr std::size_t kMostFrame = std::size_t{2200} << 20;  // a block and its shape
+constexpr std::size_t kMaxQueued = std::size_t{8} << 20;
+constexpr std::size_t kMaxFrame = std::size_t{2200} << 20;  // a block and its shape
 constexpr std::size_t kRead = std::size_t{256} << 10;
 constexpr std::size_t kCode = 16;
 constexpr std::chrono::milliseconds kRetry{200};
@@ -73,7 +73,7 @@ class Peer {
     if (taken_ > 0) in_.erase(0, std::exchange(taken_, 0));
     if (in_.size() < sizeof(std::uint32_t)) return std::nullopt;
     const std::size_t length = number_at(in_, 0);
-    if (length > kMostFrame) throw Error(ErrorKind::data, "a frame of " + std::to_string(length) + " bytes");
+    if (length > kMaxFrame) throw Error(ErrorKind::data, "a frame of " + std::to_string(length) + " bytes");
     const std::size_t whole = sizeof(std::uint32_t) + length + kCode;
     if (in_.size() < whole) return std::nullopt;
     const std::string_view body = std::string_view(in_).substr(sizeof(std::uint32_t), length);
@@ -244,7 +244,7 @@ void GlobalShuffle::State::send_more(const std::function<std::vector<Parcel>()>&
     for (const auto& peer : peers) sum += peer ? peer->queued() : 0;
     return sum;
   };
-  while (has_more && queued() < kMostQueued) {
+  while (has_more && queued() < kMaxQueued) {
     const std::vector<Parcel> parcels = next();
     for (const Parcel& parcel : parcels) peers.at(parcel.trainer)->queue(parcel.bytes);
     if (!parcels.empty()) continue;

@@ -16,7 +16,7 @@ namespace {
 using collective::Operation;
 using engine::Tensor;
 
-constexpr std::size_t kMostLocalSteps = 16;
+constexpr std::size_t kMaxLocalSteps = 16;
 
 void check_linear(const engine::Operator& op) {
   if (op.type == "sgd" || op.type == "momentum") return;
@@ -114,7 +114,7 @@ void LocalSteps::adapt(double rate, double loss) {
   const double ratio = scale > 0.0 ? first_rate_ * loss / scale : 0.0;
   const double steps = std::ceil(std::sqrt(ratio * static_cast<double>(options_.k_steps)));
   k_steps_ =
-      std::isfinite(steps) ? static_cast<std::size_t>(std::clamp(steps, 1.0, double{kMostLocalSteps})) : 1;
+      std::isfinite(steps) ? static_cast<std::size_t>(std::clamp(steps, 1.0, double{kMaxLocalSteps})) : 1;
 }
 
 }  // namespace fleetrun::runtime

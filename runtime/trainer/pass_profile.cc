@@ -50,14 +50,14 @@ void PassProfile::ran(const engine::Operator& op, double seconds) {
 std::string bound_of(const StageSeconds& stages) {
   const double total = std::accumulate(stages.begin(), stages.end(), 0.0);
   if (total <= 0) return {};
-  const auto most = static_cast<std::size_t>(std::ranges::max_element(stages) - stages.begin());
-  std::string text = "bound by " + std::string(kStageNames[most]) + ":";
+  const auto max = static_cast<std::size_t>(std::ranges::max_element(stages) - stages.begin());
+  std::string text = "bound by " + std::string(kStageNames[max]) + ":";
   for (std::size_t i = 0; i < kStages; ++i) {
     if (stages[i] == 0) continue;
     text += text.ends_with(':') ? " " : ", ";
     text += std::string(kStageNames[i]) + " " + std::to_string(std::lround(100.0 * stages[i] / total)) + " %";
   }
-  return text + " of the threads' time; " + std::string(kAdvice[most]);
+  return text + " of the threads' time; " + std::string(kAdvice[max]);
 }
 
 std::string table_of(const OperatorTimes& operators) {

@@ -146,7 +146,7 @@ class Compressed {
 };
 
 bool is_compressed(const StepGradient& gradient, const RankMeanOptions& options) {
-  return options.compression && gradient.count >= options.compression->least_values;
+  return options.compression && gradient.count >= options.compression->min_values;
 }
 
 /// Rows of all ranks behind each other, divided by `divisor`.
@@ -274,12 +274,12 @@ void RankMean::finish_rest() {
   state_->finish_rest(1.0, 1.0);
 }
 
-bool RankMean::finish_sums(std::size_t batches, std::size_t most) {
+bool RankMean::finish_sums(std::size_t batches, std::size_t max) {
   auto all = static_cast<std::int64_t>(batches);
   Communicator& first = *state_->communicators.front();
   collective::all_reduce(first, {&all, 1, WireType::int64}, Operation::sum);
   if (all == 0) return false;
-  const double sum_scale = 1.0 / static_cast<double>(most);
+  const double sum_scale = 1.0 / static_cast<double>(max);
   const double divisor = static_cast<double>(all) / static_cast<double>(ranks_of(first));
   for (Bucket& bucket : state_->buckets) bucket.start(sum_scale);
   for (Bucket& bucket : state_->buckets) bucket.finish(1.0 / divisor);

@@ -33,7 +33,7 @@ struct CompressionRule {
   std::size_t ramp_steps = 1;
   std::vector<double> sparsity = {0.999};
   /// Gradients with fewer values are sent whole.
-  std::size_t least_values = 16384;
+  std::size_t min_values = 16384;
 
   /// The share of values that is kept back in a step, counted from 0.
   double sparsity_in(std::size_t step) const noexcept;
@@ -82,10 +82,10 @@ class RankMean {
   void finish(std::size_t bucket);
   /// Makes the means of the gradients in no bucket.
   void finish_rest();
-  /// Instead of those three, where each rank's gradients are sums over `batches`, at most `most` of them: the
+  /// Instead of those three, where each rank's gradients are sums over `batches`, at most `max` of them: the
   /// means over all batches; false when no rank had any. A compressed gradient is the mean over the ranks, of
   /// each rank's mean.
-  bool finish_sums(std::size_t batches, std::size_t most);
+  bool finish_sums(std::size_t batches, std::size_t max);
   std::size_t buckets() const noexcept;
 
  private:

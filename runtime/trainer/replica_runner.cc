@@ -160,11 +160,11 @@ ReplicaRunner::~ReplicaRunner() = default;
 
 void ReplicaRunner::run(const Feed& feed) {
   State& state = *state_;
-  std::size_t least = state.replicas.size();
+  std::size_t min = state.replicas.size();
   for (const auto& [name, tensor] : feed) {
-    if (!tensor->shape().empty()) least = std::min(least, example_count(*tensor));
+    if (!tensor->shape().empty()) min = std::min(min, example_count(*tensor));
   }
-  state.active = std::max<std::size_t>(least, 1);
+  state.active = std::max<std::size_t>(min, 1);
   state.run(
       [&](std::size_t replica) { return replica < state.active ? state.part_of(feed, replica) : nullptr; });
 }

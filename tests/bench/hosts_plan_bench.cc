@@ -74,21 +74,21 @@ int main(int argc, char** argv) {
   const Plan plan = make_plan(config, program, facts);
   const double ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  std::size_t most = 0, largest = 0;
+  std::size_t max = 0, largest = 0;
   for (const ProcessSpec& process : plan.processes) {
     std::size_t bytes = 0;
     for (const std::string& entry : process.environment.entries()) {
       bytes += entry.size() + 1;
       largest = std::max(largest, entry.size());
     }
-    most = std::max(most, bytes);
+    max = std::max(max, bytes);
   }
-  check_exec_size(plan, Environ(), most_exec_bytes());
+  check_exec_size(plan, Environ(), max_exec_bytes());
   std::printf("%d hosts with %d trainers each: plan of one host in %.0f ms, %.0f MiB more memory\n", hosts,
               slots, ms, static_cast<double>(peak_kib() - before) / 1024);
   std::printf(
       "environment of a process: %zu bytes, the largest variable %zu; list of endpoints in a file: %zu "
       "bytes\n",
-      most, largest, plan.backup ? plan.backup->text.size() : 0);
+      max, largest, plan.backup ? plan.backup->text.size() : 0);
   return 0;
 }

@@ -124,7 +124,7 @@ TableConfig rows_table(UpdateRule::Kind rule) {
 
 void fill(SparseTable& table, std::uint64_t rows) {
   const std::uint64_t before = resident_bytes();
-  double most = 0.0;
+  double max = 0.0;
   std::vector<std::uint64_t> keys(kBatch);
   std::vector<float> values(kBatch * kWidth);
   const double seconds = seconds_of([&] {
@@ -134,7 +134,7 @@ void fill(SparseTable& table, std::uint64_t rows) {
       table.pull(std::span(keys).first(count), values.data());
       if (from < rows / 10) continue;
       const SparseFigures figures = table.figures();
-      most = std::max(most, static_cast<double>(figures.bytes) / static_cast<double>(figures.rows));
+      max = std::max(max, static_cast<double>(figures.bytes) / static_cast<double>(figures.rows));
     }
   });
   const auto per_row = [rows](std::uint64_t bytes) {
@@ -144,8 +144,8 @@ void fill(SparseTable& table, std::uint64_t rows) {
   const double counted = per_row(table.figures().bytes);
   std::printf("%-52s %8.2f M/s\n", "first pull of every row", static_cast<double>(rows) / seconds / 1e6);
   std::printf("%-52s %8.2f    (%.1f of %.0f, %.1f at most while it grew: %.2f; resident %.1f)\n",
-              "bytes per row / bytes of its fields (without the key)", counted / fields, counted, fields,
-              most, most / fields, per_row(resident_bytes() - before));
+              "bytes per row / bytes of its fields (without the key)", counted / fields, counted, fields, max,
+              max / fields, per_row(resident_bytes() - before));
 }
 
 // One round over all batches, for a second that a core spends on it.

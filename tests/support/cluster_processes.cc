@@ -173,7 +173,7 @@ void Simulation::check_world(Launcher& launcher, const cluster::joining::TellWor
   launcher.told = told.news.epoch;
   launcher.told_run = world.run;
   const auto size = static_cast<int>(world.members.size());
-  if (size < rules_.nodes.least || size > rules_.nodes.most || size % rules_.nodes.multiple != 0)
+  if (size < rules_.nodes.min || size > rules_.nodes.max || size % rules_.nodes.multiple != 0)
     violate("a world of " + std::to_string(size) + " hosts");
   if (world.rank_of(launcher.member->node()) != static_cast<std::size_t>(told.news.rank))
     violate("a member is not at its rank");

@@ -34,13 +34,13 @@ class Chance {
     return z ^ (z >> 31);
   }
   /// In [least, most].
-  int number(int least, int most) {
-    return least + static_cast<int>(next() % static_cast<std::uint64_t>(most - least + 1));
+  int number(int min, int max) {
+    return min + static_cast<int>(next() % static_cast<std::uint64_t>(max - min + 1));
   }
   bool percent(int p) { return number(0, 99) < p; }
-  Instant time(Instant least, Instant most) {
-    return least + Instant(static_cast<std::int64_t>(next() %
-                                                     static_cast<std::uint64_t>((most - least).count() + 1)));
+  Instant time(Instant min, Instant max) {
+    return min +
+           Instant(static_cast<std::int64_t>(next() % static_cast<std::uint64_t>((max - min).count() + 1)));
   }
 
  private:

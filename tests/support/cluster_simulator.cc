@@ -30,8 +30,8 @@ Simulation::Simulation(std::uint64_t seed, bool traced)
     : chance_(seed), traced_(traced), rules_(draw_rules()) {
   rules_.coded = seed % 64 == 0;
   trace(nullptr, [this] {
-    return std::to_string(rules_.hosts) + " hosts, nodes " + std::to_string(rules_.nodes.least) + ":" +
-           std::to_string(rules_.nodes.most) + ":" + std::to_string(rules_.nodes.multiple) +
+    return std::to_string(rules_.hosts) + " hosts, nodes " + std::to_string(rules_.nodes.min) + ":" +
+           std::to_string(rules_.nodes.max) + ":" + std::to_string(rules_.nodes.multiple) +
            (rules_.elastic ? ", elastic" : "") + (rules_.in_place ? ", in place" : "") +
            (rules_.head ? ", head" : "") + (rules_.pinned ? ", pinned" : "") +
            (rules_.restarts.any() ? ", restarts" : "");
@@ -43,16 +43,16 @@ Rules Simulation::draw_rules() {
   rules.hosts = chance_.number(2, 5);
   rules.head = chance_.percent(20);
   rules.elastic = chance_.percent(75);
-  rules.nodes.most = rules.hosts;
-  rules.nodes.least = rules.hosts;
-  if (rules.elastic && chance_.percent(85)) rules.nodes.least = chance_.number(1, rules.hosts);
+  rules.nodes.max = rules.hosts;
+  rules.nodes.min = rules.hosts;
+  if (rules.elastic && chance_.percent(85)) rules.nodes.min = chance_.number(1, rules.hosts);
   if (rules.elastic && rules.hosts == 4 && chance_.percent(20)) {
     rules.nodes.multiple = 2;
-    rules.nodes.least = 2;
+    rules.nodes.min = 2;
   }
   if (rules.hosts > 2 && chance_.percent(15)) {  // one host more than the job takes
-    --rules.nodes.most;
-    rules.nodes.least = std::min(rules.nodes.least, rules.nodes.most);
+    --rules.nodes.max;
+    rules.nodes.min = std::min(rules.nodes.min, rules.nodes.max);
     rules.nodes.multiple = 1;
   }
   rules.in_place = rules.elastic && chance_.percent(25);
@@ -60,7 +60,7 @@ Rules Simulation::draw_rules() {
   rules.restarts.backoff = milliseconds(200);
   rules.restarts.longest_backoff = milliseconds(2'000);
   rules.restarts.same_failures = 50;
-  rules.pinned = chance_.percent(30) && rules.nodes.most == rules.hosts;
+  rules.pinned = chance_.percent(30) && rules.nodes.max == rules.hosts;
   const Instant delays[] = {milliseconds(1), milliseconds(5), milliseconds(40), milliseconds(200)};
   rules.longest_delay = delays[chance_.number(0, 3)];
   rules.chaos_ends = now_ + chance_.time(milliseconds(3'000), milliseconds(9'000));

@@ -77,11 +77,11 @@ class MemoryColdRows final : public ColdRows {
    public:
     View(Shards shards, std::size_t row_floats) : shards_(std::move(shards)), row_floats_(row_floats) {}
     std::uint64_t count(std::size_t shard) const noexcept override { return shards_[shard].size(); }
-    ColdBlock read(std::size_t shard, std::uint64_t from, std::size_t most) const override {
+    ColdBlock read(std::size_t shard, std::uint64_t from, std::size_t max) const override {
       ColdBlock block;
-      block.rows.reserve(std::min(most, shards_[shard].size()) * row_floats_);
+      block.rows.reserve(std::min(max, shards_[shard].size()) * row_floats_);
       for (auto row = shards_[shard].lower_bound(from); row != shards_[shard].end(); ++row) {
-        if (block.keys.size() == most) break;
+        if (block.keys.size() == max) break;
         block.keys.push_back(row->first);
         block.rows.insert(block.rows.end(), row->second.begin(), row->second.end());
       }

@@ -17,11 +17,11 @@ std::size_t classes_of(const Tensor& x) {
 }
 
 void softmax_row(const float* x, float* out, std::size_t classes) {
-  float most = x[0];
-  for (std::size_t c = 1; c < classes; ++c) most = x[c] > most ? x[c] : most;
+  float max = x[0];
+  for (std::size_t c = 1; c < classes; ++c) max = x[c] > max ? x[c] : max;
   float total = 0.0f;
   for (std::size_t c = 0; c < classes; ++c) {
-    out[c] = vector_math::exp(x[c] - most);
+    out[c] = vector_math::exp(x[c] - max);
     total += out[c];
   }
   const float scale = 1.0f / total;
@@ -143,10 +143,10 @@ float entropy(const CrossEntropy& config, const float* x, std::size_t classes, c
     target([&](std::size_t c, float weight) { total -= weight * log_of(x[c]); });
     return total;
   }
-  const float most = *std::max_element(x, x + classes);
+  const float max = *std::max_element(x, x + classes);
   float sum = 0.0f;
-  for (std::size_t c = 0; c < classes; ++c) sum += std::exp(x[c] - most);
-  const float log_sum = most + std::log(sum);
+  for (std::size_t c = 0; c < classes; ++c) sum += std::exp(x[c] - max);
+  const float log_sum = max + std::log(sum);
   target([&](std::size_t c, float weight) { total += weight * (log_sum - x[c]); });
   return total;
 }
@@ -215,10 +215,10 @@ Kernel prepare_cross_entropy_gradient(const Preparation& p) {
         continue;
       }
       // d/dx = total · softmax(x) - target
-      const float most = *std::max_element(from, from + classes);
+      const float max = *std::max_element(from, from + classes);
       float sum = 0.0f;
-      for (std::size_t c = 0; c < classes; ++c) sum += std::exp(from[c] - most);
-      for (std::size_t c = 0; c < classes; ++c) to[c] += scale * total * std::exp(from[c] - most) / sum;
+      for (std::size_t c = 0; c < classes; ++c) sum += std::exp(from[c] - max);
+      for (std::size_t c = 0; c < classes; ++c) to[c] += scale * total * std::exp(from[c] - max) / sum;
     }
   };
 }

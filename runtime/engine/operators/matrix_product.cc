@@ -63,12 +63,12 @@ void call_library(const MatrixProduct& product, const float* a, const float* b, 
   }
 }
 
-constexpr std::size_t kLanes = 16, kMostTurned = 48;
+constexpr std::size_t kLanes = 16, kMaxTurned = 48;
 
 /// (B·Aᵀ)ᵀ, some columns of C at a time.
 void multiply_turned(const MatrixProduct& product, const float* a, const float* b, float* c) {
   constexpr std::size_t kColumns = 416;
-  alignas(64) float turned[kColumns * kMostTurned];
+  alignas(64) float turned[kColumns * kMaxTurned];
   for (std::size_t begin = 0; begin < product.columns; begin += kColumns) {
     const std::size_t count = std::min(kColumns, product.columns - begin);
     call_library({.transpose_b = true,
@@ -95,7 +95,7 @@ void multiply(const MatrixProduct& product, const float* a, const float* b, floa
   if (is_narrow(product)) return multiply_narrow(product, a, b, c);
   const OneThread one_thread;
   const bool turns = product.transpose_b && !product.transpose_a && !product.accumulate &&
-                     product.rows % kLanes == 0 && product.rows <= kMostTurned &&
+                     product.rows % kLanes == 0 && product.rows <= kMaxTurned &&
                      product.columns > product.rows && product.inner > product.rows;
   turns ? multiply_turned(product, a, b, c) : call_library(product, a, b, c);
 }

@@ -18,7 +18,7 @@ namespace fleetrun::engine {
 
 namespace {
 
-constexpr std::size_t kMostWide = 4;
+constexpr std::size_t kMaxWide = 4;
 /// Columns of a piece, which stays in the first cache.
 constexpr std::size_t kPiece = 512;
 
@@ -120,9 +120,9 @@ struct Narrow {
 
 bool is_narrow(const MatrixProduct& product) noexcept {
   if (product.transpose_a && product.transpose_b) return false;
-  if (product.transpose_b) return product.inner <= kMostWide && !product.accumulate;
+  if (product.transpose_b) return product.inner <= kMaxWide && !product.accumulate;
   // One column is what the library has a way of its own for.
-  return product.columns <= kMostWide && (product.transpose_a || product.columns > 1);
+  return product.columns <= kMaxWide && (product.transpose_a || product.columns > 1);
 }
 
 void multiply_narrow(const MatrixProduct& product, const float* a, const float* b, float* c) noexcept {

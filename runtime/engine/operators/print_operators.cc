@@ -24,24 +24,24 @@ void infer_print(Inference& inference) {
 }
 
 template <class T>
-void append_values(std::ostringstream& out, const Tensor& tensor, std::size_t most) {
+void append_values(std::ostringstream& out, const Tensor& tensor, std::size_t max) {
   const auto values = tensor.values<T>();
-  for (std::size_t i = 0; i < std::min(values.size(), most); ++i) out << (i == 0 ? "" : " ") << values[i];
+  for (std::size_t i = 0; i < std::min(values.size(), max); ++i) out << (i == 0 ? "" : " ") << values[i];
 }
 
 void append_data(std::ostringstream& out, const Tensor& tensor, std::int64_t summarize) {
-  const std::size_t most = summarize < 0 ? tensor.size() : static_cast<std::size_t>(summarize);
+  const std::size_t max = summarize < 0 ? tensor.size() : static_cast<std::size_t>(summarize);
   switch (tensor.type()) {
     case DataType::float32:
-      return append_values<float>(out, tensor, most);
+      return append_values<float>(out, tensor, max);
     case DataType::float64:
-      return append_values<double>(out, tensor, most);
+      return append_values<double>(out, tensor, max);
     case DataType::int32:
-      return append_values<std::int32_t>(out, tensor, most);
+      return append_values<std::int32_t>(out, tensor, max);
     case DataType::int64:
-      return append_values<std::int64_t>(out, tensor, most);
+      return append_values<std::int64_t>(out, tensor, max);
     case DataType::boolean:
-      return append_values<bool>(out, tensor, most);
+      return append_values<bool>(out, tensor, max);
   }
 }
 

@@ -156,13 +156,13 @@ void fold(const Walk& walk, const Tensor& x, Tensor& out, T first, const Combine
 template <class T>
 void reduce_numbers(Reduction kind, const Walk& walk, const Tensor& x, Tensor& out) {
   using Limits = std::numeric_limits<T>;
-  constexpr T kLeast = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-  constexpr T kMost = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  constexpr T kMin = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  constexpr T kMax = Limits::has_infinity ? Limits::infinity() : Limits::max();
   if (kind == Reduction::max) {
-    return fold<T>(walk, x, out, kLeast, [](T a, T b) { return std::max(a, b); });
+    return fold<T>(walk, x, out, kMin, [](T a, T b) { return std::max(a, b); });
   }
   if (kind == Reduction::min) {
-    return fold<T>(walk, x, out, kMost, [](T a, T b) { return std::min(a, b); });
+    return fold<T>(walk, x, out, kMax, [](T a, T b) { return std::min(a, b); });
   }
   if (kind == Reduction::prod) {
     return fold<T>(walk, x, out, T{1}, [](T a, T b) { return static_cast<T>(a * b); });

@@ -206,8 +206,8 @@ DataType made_type(const Operator& op, const char* fallback) {
 std::int64_t steps_of(const Operator& op, double start, double end, double step) {
   if (step == 0.0) fail(op, "the step is 0");
   const double steps = std::ceil((end - start) / step);
-  constexpr double kMost = 1e15;
-  if (!(steps < kMost)) fail(op, "there is no end to its values, or one of its numbers is not finite");
+  constexpr double kMax = 1e15;
+  if (!(steps < kMax)) fail(op, "there is no end to its values, or one of its numbers is not finite");
   return steps > 0.0 ? static_cast<std::int64_t>(steps) : 0;
 }
 

@@ -64,9 +64,9 @@ namespace vector_math {
 
 /// Source: Cephes expf (range reduction by ln 2 in two parts, polynomial of degree 5).
 [[gnu::always_inline]] inline float exp(float x) {
-  constexpr float kMost = 88.7228394f, kLeast = -87.3365448f, kRound = 12582912.0f;
-  float bounded = x < kLeast ? kLeast : x;
-  bounded = bounded > kMost ? kMost : bounded;
+  constexpr float kMax = 88.7228394f, kMin = -87.3365448f, kRound = 12582912.0f;
+  float bounded = x < kMin ? kMin : x;
+  bounded = bounded > kMax ? kMax : bounded;
   const float n = (bounded * 1.44269504088896341f + kRound) - kRound;
   float r = bounded - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
@@ -83,15 +83,15 @@ namespace vector_math {
   const float scale = std::bit_cast<float>((half + 127) << 23);
   const float rest = std::bit_cast<float>((whole - half + 127) << 23);
   float result = y * scale * rest;
-  result = x < kLeast ? 0.0f : result;
-  result = x > kMost ? std::numeric_limits<float>::infinity() : result;
+  result = x < kMin ? 0.0f : result;
+  result = x > kMax ? std::numeric_limits<float>::infinity() : result;
   return x != x ? x : result;
 }
 
 /// Source: Cephes logf.
 [[gnu::always_inline]] inline float log(float x) {
-  constexpr float kLeast = 1.17549435e-38f;
-  const bool tiny = x < kLeast;
+  constexpr float kMin = 1.17549435e-38f;
+  const bool tiny = x < kMin;
   const float scaled = tiny ? x * 8388608.0f : x;
   const auto bits = std::bit_cast<std::int32_t>(scaled);
   std::int32_t exponent = ((bits >> 23) & 0xff) - 126;

@@ -7,19 +7,19 @@ namespace fleetrun::engine {
 namespace {
 
 /// Of every number of a window: what is computed of them stays within 64 bits.
-constexpr std::int64_t kMost = std::int64_t{1} << 30;
+constexpr std::int64_t kMax = std::int64_t{1} << 30;
 
 std::vector<std::int64_t> per_axis(const Operator& op, const char* name, std::size_t entries,
-                                   std::int64_t fallback, std::int64_t least) {
+                                   std::int64_t fallback, std::int64_t min) {
   auto values = attribute(op, name, std::vector<std::int64_t>(entries, fallback));
   if (values.size() != entries) {
     fail(op, "attribute '" + std::string(name) + "' has " + std::to_string(values.size()) +
                  " numbers, the kernel needs " + std::to_string(entries));
   }
   for (const std::int64_t value : values) {
-    if (value < least || value > kMost) {
+    if (value < min || value > kMax) {
       fail(op, "attribute '" + std::string(name) + "' is " + to_string(values) + "; its numbers are " +
-                   std::to_string(least) + " to " + std::to_string(kMost));
+                   std::to_string(min) + " to " + std::to_string(kMax));
     }
   }
   return values;
@@ -44,7 +44,7 @@ Shape Window::places(const Shape& x, std::int64_t channels, bool ceil) const {
 
 Window window_of(const Operator& op, std::span<const std::int64_t> kernel) {
   const std::size_t axes = kernel.size();
-  if (std::any_of(kernel.begin(), kernel.end(), [](std::int64_t size) { return size > kMost; }))
+  if (std::any_of(kernel.begin(), kernel.end(), [](std::int64_t size) { return size > kMax; }))
     fail(op, "a window of " + to_string(Shape(kernel.begin(), kernel.end())) + " is too large");
   const auto strides = per_axis(op, "strides", axes, 1, 1);
   const auto paddings = per_axis(op, "paddings", 2 * axes, 0, 0);

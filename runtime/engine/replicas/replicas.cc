@@ -467,9 +467,9 @@ void Replicas::State::update(std::size_t thread) {
 std::vector<std::size_t> owners_of(std::span<const std::size_t> sizes, std::size_t replicas) {
   std::vector<std::size_t> owned(replicas, 0), owners;
   for (const std::size_t size : sizes) {
-    const auto least = std::ranges::min_element(owned);
-    *least += size;
-    owners.push_back(static_cast<std::size_t>(least - owned.begin()));
+    const auto min = std::ranges::min_element(owned);
+    *min += size;
+    owners.push_back(static_cast<std::size_t>(min - owned.begin()));
   }
   return owners;
 }

@@ -49,7 +49,7 @@ print(strategy.exchange.pull_every)
     assert done.stdout.splitlines() == [
         "async 1|async 1|sync 1|async 1|async 1|geo 100|sync 1|sync 1",
         "async 0",
-        "Exchange(mode='async', geo_steps=1, merged=4, waiting=8, pull_every=1, min_block=0, most_ahead=0)",
+        "Exchange(mode='async', geo_steps=1, merged=4, waiting=8, pull_every=1, min_block=0, max_ahead=0)",
         "3",
     ]
 

@@ -20,7 +20,7 @@ using namespace fleetrun;
 
 namespace {
 
-constexpr std::size_t kMost = 65'536;
+constexpr std::size_t kMax = 65'536;
 
 [[noreturn]] void broken(const char* what) {
   std::fprintf(stderr, "handshake_fuzz: %s\n", what);
@@ -62,7 +62,7 @@ void noise(std::string_view bytes, std::size_t piece) {
 }
 
 std::vector<std::string> open(std::string_view bytes, const Digest& key, std::size_t piece, bool& refused) {
-  FrameOpener opener(key, kMost);
+  FrameOpener opener(key, kMax);
   std::vector<std::string> bodies;
   try {
     while (!bytes.empty()) {
@@ -107,7 +107,7 @@ void conversation(std::string_view text, std::size_t piece, std::size_t place, u
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size < 4 || size > kMost) return 0;
+  if (size < 4 || size > kMax) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 4, size - 4);
   const std::size_t piece = 1 + data[1] % 64;
   if (data[0] % 3 == 0) noise(text, piece);

@@ -35,7 +35,7 @@ bool is_safe(std::string_view word) {
 
 void check(const RemoteHosts& found) {
   if (found.hosts.empty()) broken("a list without hosts was accepted");
-  if (found.hosts.size() > kMostNamedHosts) broken("a list of too many hosts was accepted");
+  if (found.hosts.size() > kMaxNamedHosts) broken("a list of too many hosts was accepted");
   std::set<std::string> keys;
   std::string again;
   for (const RemoteHost& host : found.hosts) {
@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         select(text);
         break;
       default:
-        if (expand_names(text).size() > kMostNamedHosts) broken("a list expands to too many names");
+        if (expand_names(text).size() > kMaxNamedHosts) broken("a list expands to too many names");
     }
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::config) broken("a list is refused as something else");

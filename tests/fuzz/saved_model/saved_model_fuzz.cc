@@ -35,7 +35,7 @@ using namespace fleetrun::inference;
 namespace {
 
 constexpr std::int64_t kUnknownSize = 3;
-constexpr std::int64_t kMostValues = 4096;
+constexpr std::int64_t kMaxValues = 4096;
 
 void check(bool good, const char* what) {
   if (good) return;
@@ -68,7 +68,7 @@ struct HalfRows : engine::RowSource {
 
 /// A repeat or a padding that nothing declared tells of.
 bool has_large_number(const engine::Operator& op) {
-  const auto is_large = [](std::int64_t value) { return value > kMostValues; };
+  const auto is_large = [](std::int64_t value) { return value > kMaxValues; };
   return std::ranges::any_of(op.attributes, [&](const auto& attribute) {
     const auto* number = std::get_if<std::int64_t>(&attribute.second);
     const auto* numbers = std::get_if<std::vector<std::int64_t>>(&attribute.second);
@@ -81,7 +81,7 @@ void run(const engine::Program& program) {
   engine::Scope scope;
   std::map<std::string, engine::Tensor> fed;
   for (const auto& [name, variable] : program.variables())
-    if (engine::count(small(variable.shape)) > kMostValues) return;
+    if (engine::count(small(variable.shape)) > kMaxValues) return;
   for (const engine::Operator& op : program.operators())
     if (has_large_number(op)) return;
   for (const auto& [name, variable] : program.variables()) {

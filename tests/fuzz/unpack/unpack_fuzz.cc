@@ -23,8 +23,8 @@ using namespace fleetrun::dataset;
 
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1}
-                                   << 20;  // of the unpacked: a few bytes may unpack to any number
+constexpr std::size_t kMaxBytes = std::size_t{1}
+                                  << 20;  // of the unpacked: a few bytes may unpack to any number
 
 class Pieces : public ByteSource {
  public:
@@ -51,7 +51,7 @@ Unpacked unpack(std::string_view packed, Packing packing, std::size_t piece, std
   Unpacked found;
   std::vector<char> bytes(room);
   try {
-    while (found.text.size() < kMostBytes) {
+    while (found.text.size() < kMaxBytes) {
       const std::size_t count = source->read(bytes);
       if (count == 0) break;
       found.text.append(bytes.data(), count);
@@ -71,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Unpacked whole = unpack(packed, packing, packed.size() + 1, 1 << 16);
   const Unpacked pieces = unpack(packed, packing, 1 + data[0] / 8, 1 + data[0] / 2);
   const std::size_t both = std::min(whole.text.size(), pieces.text.size());
-  const bool is_cut = std::max(whole.text.size(), pieces.text.size()) >= kMostBytes;
+  const bool is_cut = std::max(whole.text.size(), pieces.text.size()) >= kMaxBytes;
   if (whole.text.compare(0, both, pieces.text, 0, both) != 0 ||
       (!is_cut && (whole.is_fault != pieces.is_fault || (!whole.is_fault && whole.text != pieces.text)))) {
     std::fprintf(stderr, "unpack_fuzz: the bytes depend on the cut\n");

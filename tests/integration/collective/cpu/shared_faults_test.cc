@@ -379,8 +379,8 @@ TEST_CASE("without enough memory there is an error on all ranks and no group") {
   ForkedStore store;
   const auto limited = std::make_unique<ChildProcess>([&](int output) {
     ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit most{1 << 20, 1 << 20};
-    ::setrlimit(RLIMIT_FSIZE, &most);
+    const rlimit max{1 << 20, 1 << 20};
+    ::setrlimit(RLIMIT_FSIZE, &max);
     const std::string text = error_of([&] { make_shared_communicator({"test", 0, 2}, store); }) + "\n";
     static_cast<void>(!::write(output, text.data(), text.size()));
   });

@@ -36,8 +36,8 @@ void call_for_ever(Communicator& rank, unsigned seed) {
   std::mt19937 random(seed);  // the same on all ranks
   std::vector<float> values(3'000'000), results(values.size());
   for (;;) {
-    const std::size_t most = random() % 3 == 0 ? 100 : random() % 2 == 0 ? 20'000 : 600'000;
-    const std::size_t count = random() % most + 1;
+    const std::size_t max = random() % 3 == 0 ? 100 : random() % 2 == 0 ? 20'000 : 600'000;
+    const std::size_t count = random() % max + 1;
     switch (random() % 5) {
       case 0:
         all_gather(rank, {values.data(), count, DataType::float32},

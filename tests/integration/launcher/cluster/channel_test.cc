@@ -179,7 +179,7 @@ TEST_CASE("IPv6 works as IPv4 does") {
 
 TEST_CASE("a side that takes no messages is given up, and holds no more memory than that") {
   ChannelSettings small = channel_settings();
-  small.most_unsent_bytes = 1'000'000;
+  small.max_unsent_bytes = 1'000'000;
   Rendezvous rendezvous(channel_settings(), small);
   rendezvous.open();
   const std::string message(100'000, 'x');
@@ -192,7 +192,7 @@ TEST_CASE("a side that takes no messages is given up, and holds no more memory t
 
 TEST_CASE("a message that is longer than allowed breaks the connection") {
   ChannelSettings small = channel_settings();
-  small.most_message_bytes = 1000;
+  small.max_message_bytes = 1000;
   Rendezvous rendezvous(small);
   rendezvous.open();
   rendezvous.caller.channel->send(std::string(1001, 'x'));

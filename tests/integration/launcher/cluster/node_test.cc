@@ -90,7 +90,7 @@ struct Job {
     config.rendezvous.kind = Rendezvous::Kind::master;
     config.rendezvous.master = master;
     config.rendezvous.nodes = count;
-    config.rendezvous.elastic = count.least < count.most;
+    config.rendezvous.elastic = count.min < count.max;
     config.rendezvous.join_timeout = 20s;
     config.rendezvous.elastic_timeout = 20s;
     return config;

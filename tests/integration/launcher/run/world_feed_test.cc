@@ -55,10 +55,10 @@ UniqueFd start(JobPart& part, std::size_t index) {
   return fd;
 }
 
-/// Takes what is there, at most `most` bytes; "end" when there will be no more.
-std::string take(const UniqueFd& fd, std::size_t most = 1 << 20) {
-  std::string text(most, '\0');
-  const ssize_t count = ::read(fd.value(), text.data(), most);
+/// Takes what is there, at most `max` bytes; "end" when there will be no more.
+std::string take(const UniqueFd& fd, std::size_t max = 1 << 20) {
+  std::string text(max, '\0');
+  const ssize_t count = ::read(fd.value(), text.data(), max);
   if (count == 0) return "end";
   text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
   return text;

@@ -170,7 +170,7 @@ TEST_CASE("tools that hang, spew or fail cost their time and no more") {
   }
   SUBCASE("spew") {
     script = "#!/bin/sh\nexec yes nonsense\n";
-    settings.most_bytes = 90'000;  // whole lines
+    settings.max_bytes = 90'000;  // whole lines
     settings.tool_deadline = 10s;
     trouble = "gdb: nonsense";
   }

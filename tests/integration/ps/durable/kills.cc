@@ -38,7 +38,7 @@ std::array<std::uint64_t, 2> keys_of(std::uint32_t trainer, std::uint64_t number
 /// One life: pushes from where the servers are, dies with some of them in flight.
 /// False once there are no more.
 bool live(const std::vector<std::unique_ptr<UnreliableServer>>& servers, std::uint32_t trainer,
-          std::uint64_t most) {
+          std::uint64_t max) {
   auto client = fleetrun::tests::connect_unreliably(servers, {.trainer = trainer,
                                                               .trainers = kTrainers,
                                                               .mode = Mode::async,
@@ -46,14 +46,14 @@ bool live(const std::vector<std::unique_ptr<UnreliableServer>>& servers, std::ui
                                                               .identity = 1000 + trainer});
   std::vector<std::unique_ptr<Pending>> pending;
   const std::array<float, 2> ones{1.0f, 1.0f};
-  for (; most > 0 && client->next_change() <= kPushes; --most) {
+  for (; max > 0 && client->next_change() <= kPushes; --max) {
     const auto keys = keys_of(trainer, client->next_change());
     pending.push_back(client->push_async({.sparse = {{0, keys, ones}}, .dense = {}}));
     if (pending.size() <= 4) continue;
     pending.front()->wait();
     pending.erase(pending.begin());
   }
-  if (most == 0) return true;
+  if (max == 0) return true;
   for (const auto& one : pending) one->wait();
   return false;
 }

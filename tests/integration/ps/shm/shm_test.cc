@@ -62,9 +62,9 @@ struct Job {
   SlowLane slow;
   ShmHost host;
 
-  explicit Job(std::uint64_t bytes = 1 << 20, std::uint32_t trainers = 1, std::size_t most = 16)
+  explicit Job(std::uint64_t bytes = 1 << 20, std::uint32_t trainers = 1, std::size_t max = 16)
       : server({0, 1, trainers, Mode::async, {sum_table()}}),
-        host(server, slow, {bytes, most, [this](auto&, auto& why) { refused.note(why); }}) {}
+        host(server, slow, {bytes, max, [this](auto&, auto& why) { refused.note(why); }}) {}
   ~Job() {
     server.close();
     slow.finish();

@@ -23,9 +23,9 @@ void check_same(const Batch& batch, const Batch& expected) {
 }
 
 TEST_CASE("what goes in comes out: one count everywhere, different counts, counts above 254") {
-  for (const int most_ids : {1, 3, 700}) {
-    CAPTURE(most_ids);
-    const Batch batch = parsed(mixed_slots(), mixed_lines(0, 2500, most_ids));
+  for (const int max_ids : {1, 3, 700}) {
+    CAPTURE(max_ids);
+    const Batch batch = parsed(mixed_slots(), mixed_lines(0, 2500, max_ids));
     ExampleStore store(mixed_slots(), {});
     store.add(batch);
     CHECK(store.rows() == 2500);

@@ -21,11 +21,11 @@ inline std::vector<Slot> mixed_slots() {
           {.name = "label", .type = SlotType::int64, .dense = true, .width = 1}};
 }
 
-/// Line i: 1 + i % `most_ids` ids of 1000 i and up, one tag, and i as its label.
-inline std::string mixed_lines(int first, int last, int most_ids) {
+/// Line i: 1 + i % `max_ids` ids of 1000 i and up, one tag, and i as its label.
+inline std::string mixed_lines(int first, int last, int max_ids) {
   std::string text;
   for (int i = first; i < last; ++i) {
-    const int count = 1 + i % most_ids;
+    const int count = 1 + i % max_ids;
     text += std::to_string(count);
     for (int k = 0; k < count; ++k) text += " " + std::to_string(1000 * i + k);
     text += " 2 " + std::to_string(i) + " 0.5 1 " + std::to_string(i) + ".25 1 " + std::to_string(i) + "\n";

@@ -318,12 +318,12 @@ TEST_CASE("a line of 64 MB is a fault after 16 MiB, and what is behind it is rea
   MultiSlotParser parser(slots);
   Batch batch;
   parser.begin_batch(batch, 10);
-  std::size_t most = 0;
+  std::size_t max = 0;
   int faults = 0;
   for (std::size_t left = std::size_t{64} << 20; left > 0;) {
     const std::span<char> room = parser.room();
     const std::size_t bytes = std::min(room.size(), left);
-    most = std::max(most, bytes);
+    max = std::max(max, bytes);
     std::memset(room.data(), '1', bytes);
     parser.commit(bytes);
     left -= bytes;
@@ -334,7 +334,7 @@ TEST_CASE("a line of 64 MB is a fault after 16 MiB, and what is behind it is rea
     }
   }
   CHECK(faults == 1);
-  CHECK(most <= 2 * kMaxLineBytes);
+  CHECK(max <= 2 * kMaxLineBytes);
   std::memcpy(parser.room().data(), "\n1 5\n", 5);
   parser.commit(5);
   CHECK(parser.parse() == MultiSlotParser::Outcome::more);

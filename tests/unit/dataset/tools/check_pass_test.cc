@@ -36,7 +36,7 @@ TEST_CASE("all files are read, by however many threads, and bad lines are told i
     CHECK(result.bad_lines == 18);
     CHECK(result.slots[0].values == 9 * 6001);
     CHECK(result.slots[0].missing == 10);
-    CHECK(result.slots[0].greatest_int == 53999);
+    CHECK(result.slots[0].max_int == 53999);
     CHECK(bad_lines_text(result) ==
           files[0] + ":6001:3: slot 'ids': 'x' is not a whole number\n" + files[0] +
               ":6002:7: slot 'price': 'y' is not a number\n" + files[1] +
@@ -47,7 +47,7 @@ TEST_CASE("all files are read, by however many threads, and bad lines are told i
 TEST_CASE("reading ends after as many bad lines as are wanted") {
   const TempDir directory;
   const std::string file = directory.write("a", "x\nx\nx\n1 1 1 1\n");
-  const CheckResult result = check_files_of(input_of({file}), {.most_bad = 2});
+  const CheckResult result = check_files_of(input_of({file}), {.max_bad = 2});
   CHECK(result.bad_lines == 2);
   CHECK(result.rows == 0);
 }

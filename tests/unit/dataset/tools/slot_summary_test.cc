@@ -30,20 +30,20 @@ TEST_CASE("a summary says how many, the range, and what is missing") {
   CHECK(ids.rows == 3);
   CHECK(ids.values == 6);
   CHECK(ids.fewest == 1);
-  CHECK(ids.most == 3);
+  CHECK(ids.max == 3);
   CHECK(ids.missing == 1);  // "1 0"; zeros among others are values
-  CHECK(ids.least_int == -7);
-  CHECK(ids.greatest_int == 5);
+  CHECK(ids.min_int == -7);
+  CHECK(ids.max_int == 5);
   CHECK(ids.distinct.value() == 3);
   CHECK(price.values == 6);
   CHECK(price.missing == 1);
-  CHECK(price.least == -1.5F);
-  CHECK(price.greatest == std::numeric_limits<float>::infinity());
+  CHECK(price.min == -1.5F);
+  CHECK(price.max == std::numeric_limits<float>::infinity());
   CHECK(price.finite == 4);
   CHECK(price.sum == doctest::Approx(2));
   CHECK(price.distinct.value() == 6);
   CHECK(price.fewest == 2);
-  CHECK(price.most == 2);
+  CHECK(price.max == 2);
   CHECK(label.missing == 0);  // 0 is a label
   CHECK(label.distinct.value() == 2);
 }
@@ -58,12 +58,12 @@ TEST_CASE("summaries of parts add up to that of the whole") {
     CHECK(parts[i].rows == whole[i].rows);
     CHECK(parts[i].values == whole[i].values);
     CHECK(parts[i].fewest == whole[i].fewest);
-    CHECK(parts[i].most == whole[i].most);
+    CHECK(parts[i].max == whole[i].max);
     CHECK(parts[i].missing == whole[i].missing);
-    CHECK(parts[i].least_int == whole[i].least_int);
-    CHECK(parts[i].greatest_int == whole[i].greatest_int);
-    CHECK(parts[i].least == whole[i].least);
-    CHECK(parts[i].greatest == whole[i].greatest);
+    CHECK(parts[i].min_int == whole[i].min_int);
+    CHECK(parts[i].max_int == whole[i].max_int);
+    CHECK(parts[i].min == whole[i].min);
+    CHECK(parts[i].max == whole[i].max);
     CHECK(parts[i].sum == whole[i].sum);
     CHECK(parts[i].finite == whole[i].finite);
     CHECK(parts[i].distinct.value() == whole[i].distinct.value());

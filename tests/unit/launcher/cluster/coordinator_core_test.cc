@@ -99,9 +99,9 @@ CoordinatorSettings fixed(int hosts) {
   return settings;
 }
 
-CoordinatorSettings range(int least, int most) {
+CoordinatorSettings range(int min, int max) {
   CoordinatorSettings settings;
-  settings.nodes = {least, most, 1};
+  settings.nodes = {min, max, 1};
   settings.elastic = true;
   return settings;
 }

@@ -169,17 +169,17 @@ TEST_CASE("counts are checked against the bytes that are there, before anything 
   CHECK(refused(bytes));
 
   Prepare prepare;
-  prepare.proposed.nodes.assign(kMostMembers, "");
-  CHECK(std::get<Prepare>(decode(encode(prepare))).proposed.nodes.size() == kMostMembers);
+  prepare.proposed.nodes.assign(kMaxMembers, "");
+  CHECK(std::get<Prepare>(decode(encode(prepare))).proposed.nodes.size() == kMaxMembers);
   prepare.proposed.nodes.push_back("");
   CHECK_THROWS_AS(encode(prepare), Error);
 }
 
 TEST_CASE("texts end at 64 KiB") {
-  CHECK(std::get<Waiting>(decode(encode(Waiting{std::string(kMostText, 'x')}))).text.size() == kMostText);
-  CHECK_THROWS_WITH_AS(encode(Waiting{std::string(kMostText + 1, 'x')}),
+  CHECK(std::get<Waiting>(decode(encode(Waiting{std::string(kMaxText, 'x')}))).text.size() == kMaxText);
+  CHECK_THROWS_WITH_AS(encode(Waiting{std::string(kMaxText + 1, 'x')}),
                        "a message between hosts cannot be read: a text of it is longer than 64 KiB", Error);
-  std::string bytes = encode(Waiting{std::string(kMostText, 'x')}) + 'x';
+  std::string bytes = encode(Waiting{std::string(kMaxText, 'x')}) + 'x';
   bytes[1] = 1;  // the length, one more than is allowed
   CHECK(refused(bytes));
 }

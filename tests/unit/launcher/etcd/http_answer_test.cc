@@ -55,8 +55,8 @@ void check_every_split(const std::string& text, int status, const std::string& b
   }
 }
 
-std::string failure(const std::string& text, std::size_t most_bytes = 1000) {
-  HttpAnswer answer(most_bytes);
+std::string failure(const std::string& text, std::size_t max_bytes = 1000) {
+  HttpAnswer answer(max_bytes);
   try {
     answer.take(text);
     answer.end();

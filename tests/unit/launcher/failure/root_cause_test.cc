@@ -124,9 +124,7 @@ TEST_CASE("texts are read only where the order of death is in doubt") {
 
 TEST_CASE("in ten thousand shuffled cascades the one that raised is named") {
   std::mt19937 random(20240601);
-  const auto draw = [&](int most) {
-    return static_cast<std::int64_t>(random() % static_cast<unsigned>(most));
-  };
+  const auto draw = [&](int max) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(max)); };
   for (int round = 0; round < 10000; ++round) {
     const std::size_t culprit = random() % 8;
     const std::int64_t raised = 1000 * kMs;

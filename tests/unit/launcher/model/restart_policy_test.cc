@@ -90,9 +90,9 @@ TEST_CASE("the first restart is immediate, later ones wait for up to twice as lo
     for (int i = 0; i < 40; ++i) {
       const auto decision = policy.on_failure(crash(std::to_string(i)), RestartScope::process);
       const milliseconds backoff = std::get<Restart>(decision).backoff;
-      const std::int64_t most = i == 0 ? 0 : i > 6 ? 60'000 : 1'000 << (i - 1);
+      const std::int64_t max = i == 0 ? 0 : i > 6 ? 60'000 : 1'000 << (i - 1);
       CHECK(backoff.count() >= 0);
-      CHECK(backoff.count() <= most);
+      CHECK(backoff.count() <= max);
     }
   }
 }

@@ -28,9 +28,9 @@ Plan plan_of(std::size_t processes) {
   return plan;
 }
 
-std::string refusal(const Plan& plan, const Environ& base, std::size_t most) {
+std::string refusal(const Plan& plan, const Environ& base, std::size_t max) {
   try {
-    check_exec_size(plan, base, most);
+    check_exec_size(plan, base, max);
   } catch (const Error& error) {
     return std::string(error.what()) + " | " + error.hint();
   }

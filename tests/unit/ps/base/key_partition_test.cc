@@ -16,10 +16,10 @@ TEST_CASE("keys spread evenly over servers, whatever their stride") {
       std::vector<int> held(servers);
       constexpr int kKeys = 100000;
       for (std::uint64_t i = 0; i < kKeys; ++i) ++held.at(server_of(i * stride, servers));
-      const auto [least, most] = std::minmax_element(held.begin(), held.end());
+      const auto [min, max] = std::minmax_element(held.begin(), held.end());
       const double share = static_cast<double>(kKeys) / servers;
-      CHECK(*least > share * 0.85);
-      CHECK(*most < share * 1.15);
+      CHECK(*min > share * 0.85);
+      CHECK(*max < share * 1.15);
     }
   }
 }

@@ -37,9 +37,9 @@ TEST_CASE("recent groups: the oldest of equal ones, and no more than fit") {
   recent.add(0, second);
   CHECK(recent.take(0, keys) == first);
   CHECK(recent.take(0, keys) == second);
-  for (std::uint64_t i = 0; i <= RecentGroups::kMost; ++i) recent.add(0, groups_of({i}));
+  for (std::uint64_t i = 0; i <= RecentGroups::kMax; ++i) recent.add(0, groups_of({i}));
   CHECK(recent.take(0, Keys{0}) == nullptr);
   CHECK(recent.take(0, Keys{1}) != nullptr);
-  recent.add(0, groups_of(Keys(RecentGroups::kMostKeys + 1, 3)));
+  recent.add(0, groups_of(Keys(RecentGroups::kMaxKeys + 1, 3)));
   CHECK(recent.take(0, Keys{2}) == nullptr);
 }

@@ -54,12 +54,12 @@ std::array<float, kKeys> counts(Client& client) {
 }
 
 void push(Client& client, std::uint64_t key, std::vector<std::unique_ptr<Pending>>& pending,
-          std::size_t most) {
+          std::size_t max) {
   const std::array<std::uint64_t, 1> keys{key};
   const std::array<float, 1> one{1.0f};
   const std::array<float, 7> ones{1, 1, 1, 1, 1, 1, 1};
   pending.push_back(client.push_async({.thread = 0, .sparse = {{0, keys, one}}, .dense = {{1, ones}}}));
-  if (pending.size() <= most) return;
+  if (pending.size() <= max) return;
   pending.front()->wait();
   pending.erase(pending.begin());
 }

@@ -128,9 +128,9 @@ TEST_CASE("sessions are bounded: the one that was quiet longest gives way, one t
   add();
   sessions.keep(ids[0], true);
   CHECK(sessions.find(ids[1]) != nullptr);
-  while (sessions.size() < Sessions::kMost) add();
+  while (sessions.size() < Sessions::kMax) add();
   add();
-  CHECK(sessions.size() == Sessions::kMost);
+  CHECK(sessions.size() == Sessions::kMax);
   CHECK(sessions.find(ids[0]) != nullptr);
   CHECK(sessions.find(ids[1]) != nullptr);
   CHECK(sessions.find(ids[2]) == nullptr);

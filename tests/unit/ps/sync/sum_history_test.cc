@@ -30,11 +30,11 @@ TEST_CASE("sums are found by trainer and number, until they are too many or too 
   history.forget(1);
   CHECK(history.find(1, 2) == nullptr);
   CHECK(history.find(0, 2) != nullptr);
-  history.add(sum_of(SumHistory::kMost - 1200, 4));
+  history.add(sum_of(SumHistory::kMax - 1200, 4));
   CHECK(history.find(0, 2) == nullptr);
   CHECK(history.find(0, 3) != nullptr);
   CHECK(history.find(0, 4) != nullptr);
-  history.add(sum_of(SumHistory::kMost + 1, 5));
+  history.add(sum_of(SumHistory::kMax + 1, 5));
   CHECK(history.find(0, 5) == nullptr);
   for (std::uint64_t number = 6; number < 100'000; ++number) history.add(sum_of(8, number));
   CHECK(history.find(0, 99'999) != nullptr);

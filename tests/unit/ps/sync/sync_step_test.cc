@@ -54,9 +54,9 @@ TEST_CASE("gradients are summed in order, divided by the pushes, and applied onc
 TEST_CASE("sums that overflow change nothing") {
   TableSet tables({sparse_table(0, "emb", 1), dense_table(1, "fc", 1)}, {});
   tables.set_dense({1, 0, 1}, std::vector<float>{10.0f});
-  const float most = std::numeric_limits<float>::max();
+  const float max = std::numeric_limits<float>::max();
   CHECK(text_of([&] {
-          apply_averaged(contributions({{{5}, {1.0f}, {most}}, {{5}, {1.0f}, {most}}}), tables);
+          apply_averaged(contributions({{{5}, {1.0f}, {max}}, {{5}, {1.0f}, {max}}}), tables);
         }) == "table 'fc': the gradients of a step add up to infinity");
   CHECK(tables.sparse(0).rows() == 0);
   CHECK(tables.dense(1).contents().values == std::vector<float>{10.0f});

@@ -45,10 +45,10 @@ TEST_CASE("unseen days and the mark of an extended row share a word") {
   CHECK(statistics.unseen_days() == 7);
   CHECK(statistics.is_extended());
   statistics.set_unseen_days(40000);
-  CHECK(statistics.unseen_days() == Statistics::kMostDays);
+  CHECK(statistics.unseen_days() == Statistics::kMaxDays);
   CHECK(statistics.is_extended());
   statistics.set_extended(false);
-  CHECK(statistics.unseen_days() == Statistics::kMostDays);
+  CHECK(statistics.unseen_days() == Statistics::kMaxDays);
 }
 
 TEST_CASE("a save takes rows by score, by what has changed, and by age") {

@@ -10,7 +10,7 @@ using namespace fleetrun;
 
 namespace {
 
-constexpr std::size_t kMost = 1000;
+constexpr std::size_t kMax = 1000;
 
 Digest key(unsigned char first) {
   Digest key = {};
@@ -28,7 +28,7 @@ std::vector<std::string> sealed(const std::vector<std::string>& bodies) {
 /// What arrives; "!" and the reason as the last, should the bytes be refused.
 std::vector<std::string> opened(std::string_view bytes, std::size_t piece = 1'000'000,
                                 unsigned char first = 1) {
-  FrameOpener opener(key(first), kMost);
+  FrameOpener opener(key(first), kMax);
   std::vector<std::string> bodies;
   try {
     while (!bytes.empty()) {
@@ -46,10 +46,10 @@ std::vector<std::string> opened(std::string_view bytes, std::size_t piece = 1'00
 }  // namespace
 
 TEST_CASE("messages arrive as they were sent, however the bytes are cut") {
-  const std::vector<std::string> bodies = {"", "a", std::string(kMost, 'b'), std::string("\0\1\2", 3)};
+  const std::vector<std::string> bodies = {"", "a", std::string(kMax, 'b'), std::string("\0\1\2", 3)};
   std::string bytes;
   for (const std::string& frame : sealed(bodies)) bytes += frame;
-  CHECK(bytes.size() == kFrameOverhead * bodies.size() + kMost + 4);
+  CHECK(bytes.size() == kFrameOverhead * bodies.size() + kMax + 4);
   for (const std::size_t piece : {1, 2, 5, 19, 21, 4096}) CHECK(opened(bytes, piece) == bodies);
 }
 
@@ -84,12 +84,12 @@ TEST_CASE("no bit of a message can be changed unnoticed") {
 TEST_CASE("a message that is too long is refused by its length, before it comes") {
   CHECK(opened(std::string("\0\0\0\x40", 4)) ==
         std::vector<std::string>{"!a message of 1073741824 bytes: at most 1000 are taken"});
-  CHECK(opened(sealed({std::string(kMost + 1, 'x')})[0])[0].starts_with("!a message of 1001 bytes"));
+  CHECK(opened(sealed({std::string(kMax + 1, 'x')})[0])[0].starts_with("!a message of 1001 bytes"));
 }
 
 TEST_CASE("an end within a message is known") {
   const std::string frame = sealed({"a message"})[0];
-  FrameOpener opener(key(1), kMost);
+  FrameOpener opener(key(1), kMax);
   CHECK_FALSE(opener.is_within_frame());
   opener.receive(frame.substr(0, 10));
   CHECK_FALSE(opener.next());

@@ -204,7 +204,7 @@ TEST_CASE("gradients as float16, and compressed ones, leave all ranks alike") {
   const RankMeanOptions compressed = {
       .rule = {},
       .half = false,
-      .compression = CompressionRule{.begin_step = 2, .sparsity = {0.9}, .least_values = 100}};
+      .compression = CompressionRule{.begin_step = 2, .sparsity = {0.9}, .min_values = 100}};
   const auto sparse =
       train(Lookups::embedding, kMomentum, {{halves.first}, {halves.second}}, {.mean = compressed});
   check_alike(sparse);

@@ -100,7 +100,7 @@ TEST_CASE("compression sends the largest values and keeps the others for later")
         .rule = {},
         .half = false,
         .compression =
-            CompressionRule{.begin_step = 1, .ramp_steps = 1, .sparsity = {0.75}, .least_values = 4}};
+            CompressionRule{.begin_step = 1, .ramp_steps = 1, .sparsity = {0.75}, .min_values = 4}};
     RankMean mean(std::vector<StepGradient>{dense("w", values)}, {&communicator}, options,
                   {{"w", {0.5, &velocity}}});
     CHECK(mean.buckets() == 0);

@@ -279,7 +279,7 @@ class DistributedStrategy:
             merged=configs["max_merge_var_num"],
             waiting=configs["send_queue_size"],
             pull_every=configs["min_send_grad_num_before_recv"] if configs["independent_recv_thread"] else 1,
-            most_ahead=configs["max_staleness"],
+            max_ahead=configs["max_staleness"],
         )
 
     def scaler_arguments(self) -> dict[str, Any]:

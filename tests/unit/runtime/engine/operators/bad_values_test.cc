@@ -77,10 +77,10 @@ std::vector<T> divided(const std::string& type, DataType of, const std::vector<T
 
 template <class T>
 void check_divisions(DataType of) {
-  constexpr T kLeast = std::numeric_limits<T>::min();
-  const std::vector<T> x{kLeast, kLeast, 7, -7, 7, -7, 8}, y{-1, 0, 2, 2, -2, -2, 2};
-  CHECK(divided("elementwise_div", of, x, y) == std::vector<T>{kLeast, 0, 3, -3, -3, 3, 4});
-  CHECK(divided("elementwise_floordiv", of, x, y) == std::vector<T>{kLeast, 0, 3, -4, -4, 3, 4});
+  constexpr T kMin = std::numeric_limits<T>::min();
+  const std::vector<T> x{kMin, kMin, 7, -7, 7, -7, 8}, y{-1, 0, 2, 2, -2, -2, 2};
+  CHECK(divided("elementwise_div", of, x, y) == std::vector<T>{kMin, 0, 3, -3, -3, 3, 4});
+  CHECK(divided("elementwise_floordiv", of, x, y) == std::vector<T>{kMin, 0, 3, -4, -4, 3, 4});
   CHECK(divided("elementwise_mod", of, x, y) == std::vector<T>{0, 0, 1, 1, -1, -1, 0});
 }
 
