@@ -12,7 +12,7 @@
 //              f32[keys] of every sparse section that has them | f32[] of every dense section
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
-//     reply    late u32: 1 for a trainer that comes while others train (ps/sync/roster.h), 0 u32 | server u64
+//     reply    late u32: 1 for a trainer that comes while others train (trainer_registry.h), 0 u32 | server u64
 //              | next change u64 | barriers, all_reduces, passes so far u64 x 3 | digest of its save u64
 //              | steps u64 of each thread of the trainer in that pass, as many as there are
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
@@ -43,7 +43,8 @@
 // rows pulled from a ctr table two more. The keys of one section of a push are distinct. A client's
 // incarnation is a random number: it tells a trainer that came back from the one before it. A hello and the
 // attend after it have a random sequence, which tells one connection of an incarnation from the next. The
-// epoch is that of the world the trainer knows, 0 without one; a stale one is refused (ps/sync/roster.h).
+// epoch is that of the world the trainer knows, 0 without one; a stale one is refused
+// (ps/sync/trainer_registry.h).
 #pragma once
 
 #include <array>

@@ -339,7 +339,7 @@ struct RpcServer::State {
               std::to_string(recovery->checkpoint) + " and " + std::to_string(recovery->records) +
               " records of its log");
     if (!recovery->fallen_back.empty()) log::warning(recovery->fallen_back);
-    for (const ClientId& client : recovery->awaited) give_time(client, Roster::kBeforeRestart);
+    for (const ClientId& client : recovery->awaited) give_time(client, TrainerRegistry::kBeforeRestart);
     // Its trainers may not have heard that their goodbyes were taken.
     if (server.is_done()) patience->after(kHearGoodbyes, [this] { ring(); });
   }
@@ -451,10 +451,10 @@ std::uint64_t RpcServer::refusals() const {
   return state_->refusals.count();
 }
 
-void RpcServer::update(const Attendance& attendance) {
-  for (const std::uint32_t trainer : state_->server.update(attendance))
-    log::info("epoch " + std::to_string(attendance.epoch) + " is without trainer " + std::to_string(trainer) +
-              ": the others continue, and its further requests are refused");
+void RpcServer::update(const MembershipUpdate& membership_update) {
+  for (const std::uint32_t trainer : state_->server.update(membership_update))
+    log::info("epoch " + std::to_string(membership_update.epoch) + " is without trainer " +
+              std::to_string(trainer) + ": the others continue, and its further requests are refused");
 }
 
 std::uint64_t RpcServer::stale_requests() const noexcept {

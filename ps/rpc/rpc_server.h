@@ -40,7 +40,7 @@ class RpcServer {
   std::uint64_t refusals() const;
 
   /// A new world of the job (ps/server/server.h). Threads: any.
-  void update(const Attendance& attendance);
+  void update(const MembershipUpdate& membership_update);
   /// Requests of trainers that were taken for lost, all refused.
   std::uint64_t stale_requests() const noexcept;
 

@@ -61,8 +61,8 @@ void Server::State::handle(const wire::Header& header, Reader body, Respond mine
   }
 }
 
-std::vector<std::uint32_t> Server::update(const Attendance& attendance) {
-  return state_->barrier_service.update(attendance);
+std::vector<std::uint32_t> Server::update(const MembershipUpdate& membership_update) {
+  return state_->barrier_service.update(membership_update);
 }
 
 std::uint64_t Server::stale_requests() const noexcept {

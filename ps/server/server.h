@@ -13,7 +13,7 @@
 #include "ps/base/table_config.h"
 #include "ps/base/wire.h"
 #include "ps/durable/gate.h"
-#include "ps/sync/roster.h"
+#include "ps/sync/trainer_registry.h"
 #include "ps/table/table_memory.h"
 #include "runtime/base/timeline.h"
 
@@ -74,9 +74,9 @@ class Server {
   void handle(const wire::Header& header, Reader body, Respond respond,
               const MessageSource& answers = {}) noexcept;
 
-  /// A new world of the job: from now on its trainers count, and stale ones are refused (ps/sync/roster.h).
-  /// Returns the trainers that are gone with it.
-  std::vector<std::uint32_t> update(const Attendance& attendance);
+  /// A new world of the job: from now on its trainers count, and stale ones are refused
+  /// (ps/sync/trainer_registry.h). Returns the trainers that are gone with it.
+  std::vector<std::uint32_t> update(const MembershipUpdate& membership_update);
   /// Requests that were refused because their trainer is stale.
   std::uint64_t stale_requests() const noexcept;
   /// Whether a request would be refused for that reason now.

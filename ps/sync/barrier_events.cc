@@ -68,26 +68,26 @@ void write_round(Bytes& out, const RoundDone& round) {
 
 }  // namespace
 
-void write(Bytes& out, const Attendance& attendance) {
-  out.value(attendance.epoch);
-  out.value(std::uint32_t{attendance.in_place ? 1u : 0u});
-  out.value(static_cast<std::uint32_t>(attendance.trainers.size()));
-  for (const auto& [rank, launcher] : attendance.trainers) {
+void write(Bytes& out, const MembershipUpdate& membership_update) {
+  out.value(membership_update.epoch);
+  out.value(std::uint32_t{membership_update.in_place ? 1u : 0u});
+  out.value(static_cast<std::uint32_t>(membership_update.trainers.size()));
+  for (const auto& [rank, launcher] : membership_update.trainers) {
     out.value(rank);
     out.text(launcher);
   }
 }
 
-Attendance read_attendance(Reader& in) {
-  Attendance attendance;
-  attendance.epoch = in.value<std::uint64_t>();
-  attendance.in_place = in.value<std::uint32_t>() != 0;
+MembershipUpdate read_membership_update(Reader& in) {
+  MembershipUpdate membership_update;
+  membership_update.epoch = in.value<std::uint64_t>();
+  membership_update.in_place = in.value<std::uint32_t>() != 0;
   const auto trainers = in.value<std::uint32_t>();
   for (std::uint32_t i = 0; i < trainers; ++i) {
     const auto rank = in.value<std::uint32_t>();
-    attendance.trainers[rank] = wire::read_text(in);
+    membership_update.trainers[rank] = wire::read_text(in);
   }
-  return attendance;
+  return membership_update;
 }
 
 void write(Bytes& out, const BarrierEvent& event) {
@@ -104,7 +104,7 @@ void write(Bytes& out, const BarrierEvent& event) {
                    out.value(lost.trainer);
                    out.value(lost.incarnation);
                  },
-                 [&](const WorldChanged& world) { write(out, world.attendance); },
+                 [&](const WorldChanged& world) { write(out, world.membership_update); },
                  [&](const RoundDone& round) { write_round(out, round); },
                  [&](const PassJoined& joined) {
                    out.value(joined.trainer);
@@ -130,7 +130,7 @@ BarrierEvent read_barrier_event(Reader& in) {
     case 2:
       return read_lost(in);
     case 3:
-      return WorldChanged{read_attendance(in)};
+      return WorldChanged{read_membership_update(in)};
     case 4:
       return read_round(in);
     case 5:

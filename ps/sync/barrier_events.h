@@ -9,8 +9,8 @@
 
 #include "ps/base/bytes.h"
 #include "ps/base/message.h"
-#include "ps/sync/roster.h"
 #include "ps/sync/sync_pass.h"
+#include "ps/sync/trainer_registry.h"
 
 namespace fleetrun::ps {
 
@@ -25,7 +25,7 @@ struct TrainerLost {
   std::uint64_t incarnation = 0;
 };
 struct WorldChanged {
-  Attendance attendance;
+  MembershipUpdate membership_update;
 };
 /// A barrier, a sum or the start of a pass is complete.
 struct RoundDone {
@@ -54,7 +54,7 @@ void write(Bytes& out, const BarrierEvent& event);
 /// Throws: Error(data) for anything that write() did not write.
 BarrierEvent read_barrier_event(Reader& in);
 
-void write(Bytes& out, const Attendance& attendance);
-Attendance read_attendance(Reader& in);
+void write(Bytes& out, const MembershipUpdate& membership_update);
+MembershipUpdate read_membership_update(Reader& in);
 
 }  // namespace fleetrun::ps

@@ -8,7 +8,7 @@ namespace fleetrun::ps {
 void BarrierService::describe(const std::function<void(const Bytes&)>& with) const {
   const std::lock_guard lock(mutex_);
   Bytes out;
-  roster_.write(out);
+  trainer_registry_.write(out);
   for (const auto& completed : completed_) {
     out.value(static_cast<std::uint32_t>(completed.size()));
     for (const auto& [trainer, last] : completed) {
@@ -25,7 +25,7 @@ void BarrierService::describe(const std::function<void(const Bytes&)>& with) con
 
 void BarrierService::restore(Reader& in) {
   const std::lock_guard lock(mutex_);
-  roster_.read(in);
+  trainer_registry_.read(in);
   for (auto& completed : completed_) {
     const auto trainers = in.value<std::uint32_t>();
     for (std::uint32_t i = 0; i < trainers; ++i) {
@@ -45,24 +45,24 @@ void BarrierService::replay(const BarrierEvent& event) {
   Answers nobody_waits;
   std::visit(Overloaded{
                  [&](const TrainerCame& came) {
-                   const std::uint64_t before = roster_.incarnation(came.newcomer.trainer);
+                   const std::uint64_t before = trainer_registry_.incarnation(came.newcomer.trainer);
                    // It was taken in then: whoever had the rank had gone, of which the log says nothing.
                    if (before != came.newcomer.incarnation)
-                     roster_.leave_for_now(came.newcomer.trainer, before, 0);
-                   const bool succeeds = roster_.succeeds(came.newcomer);
-                   roster_.hello(came.newcomer);
+                     trainer_registry_.leave_for_now(came.newcomer.trainer, before, 0);
+                   const bool succeeds = trainer_registry_.succeeds(came.newcomer);
+                   trainer_registry_.hello(came.newcomer);
                    come(came.newcomer, succeeds, before, nobody_waits);
                  },
                  [&](const TrainerDone& done) {
-                   roster_.goodbye(done.trainer);
+                   trainer_registry_.goodbye(done.trainer);
                    pass_.leave_all(done.trainer);
                  },
                  [&](const TrainerLost& lost) {
-                   roster_.lose(lost.trainer, lost.incarnation);
+                   trainer_registry_.lose(lost.trainer, lost.incarnation);
                    give_up_on(lost.trainer, nobody_waits);
                  },
                  [&](const WorldChanged& world) {
-                   for (const std::uint32_t trainer : roster_.update(world.attendance))
+                   for (const std::uint32_t trainer : trainer_registry_.update(world.membership_update))
                      pass_.leave_all(trainer);
                  },
                  [&](const RoundDone& done) {
@@ -79,18 +79,18 @@ void BarrierService::replay(const BarrierEvent& event) {
 
 std::vector<ClientId> BarrierService::go_on() {
   const std::lock_guard lock(mutex_);
-  roster_.all_leave_for_now();
+  trainer_registry_.all_leave_for_now();
   std::vector<ClientId> away;
-  for (std::uint32_t trainer = 0; trainer < roster_.trainers(); ++trainer) {
-    const std::uint64_t incarnation = roster_.incarnation(trainer);
-    if (roster_.is_away(trainer, incarnation, 0)) away.push_back({trainer, incarnation});
+  for (std::uint32_t trainer = 0; trainer < trainer_registry_.trainers(); ++trainer) {
+    const std::uint64_t incarnation = trainer_registry_.incarnation(trainer);
+    if (trainer_registry_.is_away(trainer, incarnation, 0)) away.push_back({trainer, incarnation});
   }
   return away;
 }
 
 bool BarrierService::are_all_done() const {
   const std::lock_guard lock(mutex_);
-  return roster_.are_all_done();
+  return trainer_registry_.are_all_done();
 }
 
 }  // namespace fleetrun::ps

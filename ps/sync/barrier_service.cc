@@ -44,13 +44,13 @@ std::function<void()> answer_with(Respond respond, const Error& error) {
 }  // namespace
 
 BarrierService::BarrierService(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch)
-    : server_(std::move(server)), hooks_(std::move(hooks)), roster_(server_, trainers, epoch) {}
+    : server_(std::move(server)), hooks_(std::move(hooks)), trainer_registry_(server_, trainers, epoch) {}
 
 bool BarrierService::hello(const Newcomer& newcomer) {
   std::unique_lock lock(mutex_);
-  const std::uint64_t before = roster_.incarnation(newcomer.trainer);
-  const bool succeeds = roster_.succeeds(newcomer);
-  const bool is_late = roster_.hello(newcomer);
+  const std::uint64_t before = trainer_registry_.incarnation(newcomer.trainer);
+  const bool succeeds = trainer_registry_.succeeds(newcomer);
+  const bool is_late = trainer_registry_.hello(newcomer);
   keep(TrainerCame{newcomer});
   Answers answers;
   come(newcomer, succeeds, before, answers);
@@ -102,36 +102,36 @@ void BarrierService::when_applied(std::uint32_t trainer, std::function<void()> t
 
 bool BarrierService::is_done(std::uint32_t trainer, std::uint64_t incarnation) const {
   const std::lock_guard lock(mutex_);
-  return trainer < roster_.trainers() && roster_.is_done(trainer) &&
-         roster_.incarnation(trainer) == incarnation;
+  return trainer < trainer_registry_.trainers() && trainer_registry_.is_done(trainer) &&
+         trainer_registry_.incarnation(trainer) == incarnation;
 }
 
 void BarrierService::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
   const std::lock_guard lock(mutex_);
-  roster_.require(trainer, incarnation, epoch);
+  trainer_registry_.require(trainer, incarnation, epoch);
 }
 
 bool BarrierService::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
   const std::lock_guard lock(mutex_);
-  return roster_.is_stale(trainer, epoch);
+  return trainer_registry_.is_stale(trainer, epoch);
 }
 
 bool BarrierService::is_in_place() const {
   const std::lock_guard lock(mutex_);
-  return roster_.is_in_place();
+  return trainer_registry_.is_in_place();
 }
 
-std::vector<std::uint32_t> BarrierService::update(const Attendance& attendance) {
+std::vector<std::uint32_t> BarrierService::update(const MembershipUpdate& membership_update) {
   std::unique_lock lock(mutex_);
-  const bool were_done = roster_.are_all_done();
-  const std::uint64_t before = roster_.epoch();
+  const bool were_done = trainer_registry_.are_all_done();
+  const std::uint64_t before = trainer_registry_.epoch();
   Answers answers;
-  const std::vector<std::uint32_t> gone = roster_.update(attendance);
-  keep(WorldChanged{attendance});
+  const std::vector<std::uint32_t> gone = trainer_registry_.update(membership_update);
+  keep(WorldChanged{membership_update});
   for (const std::uint32_t trainer : gone) {
-    drop(trainer, Error(ErrorKind::config, roster_.stale_text(trainer, before)), answers);
+    drop(trainer, Error(ErrorKind::config, trainer_registry_.stale_text(trainer, before)), answers);
   }
-  if (!were_done && roster_.are_all_done()) answers.push_back(hooks_.all_done);
+  if (!were_done && trainer_registry_.are_all_done()) answers.push_back(hooks_.all_done);
   settle(lock, std::move(answers));
   return gone;
 }
@@ -155,14 +155,14 @@ std::vector<Respond> BarrierService::drop_waiting(std::uint32_t trainer) {
 
 bool BarrierService::is_here(std::uint32_t trainer) const {
   const std::lock_guard lock(mutex_);
-  return roster_.is_here(trainer);
+  return trainer_registry_.is_here(trainer);
 }
 
 void BarrierService::attend(std::uint32_t trainer, Respond respond) {
   Respond before;
   {
     const std::lock_guard lock(mutex_);
-    if (!closed_ && roster_.is_here(trainer)) std::swap(attending_[trainer], respond);
+    if (!closed_ && trainer_registry_.is_here(trainer)) std::swap(attending_[trainer], respond);
     before = std::move(respond);
   }
   // What is left is an earlier attend of the same trainer, or this one after the server was closed.
@@ -171,7 +171,7 @@ void BarrierService::attend(std::uint32_t trainer, Respond respond) {
 
 void BarrierService::goodbye(std::uint32_t trainer) {
   std::unique_lock lock(mutex_);
-  roster_.goodbye(trainer);
+  trainer_registry_.goodbye(trainer);
   keep(TrainerDone{trainer});
   Answers answers;
   const Error error(ErrorKind::config,
@@ -180,13 +180,13 @@ void BarrierService::goodbye(std::uint32_t trainer) {
   if (auto attended = attending_.extract(trainer); !attended.empty()) {
     answers.push_back([respond = std::move(attended.mapped())] { respond(Message()); });
   }
-  if (roster_.are_all_done()) answers.push_back(hooks_.all_done);
+  if (trainer_registry_.are_all_done()) answers.push_back(hooks_.all_done);
   settle(lock, std::move(answers));
 }
 
 void BarrierService::lost(std::uint32_t trainer, std::uint64_t incarnation) {
   std::unique_lock lock(mutex_);
-  if (!roster_.lose(trainer, incarnation)) return;
+  if (!trainer_registry_.lose(trainer, incarnation)) return;
   keep(TrainerLost{trainer, incarnation});
   Answers answers;
   give_up_on(trainer, answers);
@@ -197,19 +197,19 @@ void BarrierService::give_up_on(std::uint32_t trainer, Answers& answers) {
   const Error error = gone_text(trainer);
   if (auto attended = attending_.extract(trainer); !attended.empty())
     answers.push_back(answer_with(std::move(attended.mapped()), error));
-  if (!roster_.is_in_place()) fail_waiting(error, answers);
+  if (!trainer_registry_.is_in_place()) fail_waiting(error, answers);
 }
 
 bool BarrierService::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation,
                                    std::uint64_t connection) {
   const std::lock_guard lock(mutex_);
-  return roster_.leave_for_now(trainer, incarnation, connection);
+  return trainer_registry_.leave_for_now(trainer, incarnation, connection);
 }
 
 bool BarrierService::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
   {
     const std::lock_guard lock(mutex_);
-    if (!roster_.is_away(trainer, incarnation, connection)) return false;
+    if (!trainer_registry_.is_away(trainer, incarnation, connection)) return false;
   }
   lost(trainer, incarnation);
   return true;
@@ -232,7 +232,7 @@ void BarrierService::gather(Kind kind, std::uint32_t trainer, std::vector<double
     lock.unlock();
     return respond(*error);
   }
-  if (kind == Kind::begin_pass && !roster_.has_joined(trainer) && pass_.is_under_way()) {
+  if (kind == Kind::begin_pass && !trainer_registry_.has_joined(trainer) && pass_.is_under_way()) {
     const auto threads = static_cast<std::uint32_t>(values.at(0));
     keep(PassJoined{trainer, threads, number});
     join_pass(trainer, threads, number);
@@ -259,7 +259,7 @@ Outcome BarrierService::earlier_outcome(Kind kind, std::uint32_t trainer, std::u
 
 // The others are in the middle of the pass: this one takes part from the next step on.
 void BarrierService::join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
-  roster_.join(trainer);
+  trainer_registry_.join(trainer);
   pass_.join(trainer, threads);
   completed_[static_cast<std::size_t>(Kind::begin_pass)][trainer] = {number,
                                                                      std::make_shared<Outcome>(Message()), 0};
@@ -273,7 +273,7 @@ void BarrierService::push(Contribution contribution) {
   }
   // It asked before another process came for it.
   const ClientId& from = contribution.change.client;
-  if (contribution.change.number != 0 && from.incarnation != roster_.incarnation(from.trainer)) {
+  if (contribution.change.number != 0 && from.incarnation != trainer_registry_.incarnation(from.trainer)) {
     lock.unlock();
     return contribution.respond(
         Error(ErrorKind::network, "another trainer " + std::to_string(from.trainer) + " came"));
@@ -312,7 +312,8 @@ void BarrierService::close() {
 
 std::optional<Error> BarrierService::obstacle() const {
   if (closed_) return Error(ErrorKind::network, server_ + " is stopping");
-  if (const auto lost = roster_.lost(); lost && !roster_.is_in_place()) return gone_text(*lost);
+  if (const auto lost = trainer_registry_.lost(); lost && !trainer_registry_.is_in_place())
+    return gone_text(*lost);
   return std::nullopt;
 }
 
@@ -333,7 +334,7 @@ void BarrierService::fail_waiting(const Error& error, Answers& answers) {
 
 void BarrierService::complete_gatherings(Answers& answers) {
   for (std::size_t i = 0; i < gatherings_.size(); ++i) {
-    while (auto round = gatherings_[i].take_complete(roster_)) {
+    while (auto round = gatherings_[i].take_complete(trainer_registry_)) {
       complete_round(static_cast<Kind>(i), std::move(*round), answers);
     }
   }
@@ -350,7 +351,8 @@ void BarrierService::begin_pass(const Gathering::Round& round) {
   std::map<std::uint32_t, std::uint32_t> threads;
   for (const auto& [trainer, entry] : round) {
     // A trainer that said goodbye after it began takes no part any more.
-    if (!roster_.is_done(trainer)) threads[trainer] = static_cast<std::uint32_t>(entry.values.at(0));
+    if (!trainer_registry_.is_done(trainer))
+      threads[trainer] = static_cast<std::uint32_t>(entry.values.at(0));
   }
   pass_.begin(threads);
 }
@@ -359,8 +361,8 @@ void BarrierService::complete_round(Kind kind, Gathering::Round round, Answers& 
   auto outcome = std::make_shared<Outcome>(Message());
   try {
     keep_round(kind, round);
-    for (const auto& [trainer, entry] : round) roster_.join(trainer);
-    if (kind == Kind::all_reduce) *outcome = sum(round, roster_.is_in_place());
+    for (const auto& [trainer, entry] : round) trainer_registry_.join(trainer);
+    if (kind == Kind::all_reduce) *outcome = sum(round, trainer_registry_.is_in_place());
     if (kind == Kind::begin_pass) begin_pass(round);
   } catch (const Error& error) {
     *outcome = separate_copy(error);

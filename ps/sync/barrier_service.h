@@ -24,9 +24,9 @@
 #include "ps/base/outcome.h"
 #include "ps/sync/barrier_events.h"
 #include "ps/sync/gathering.h"
-#include "ps/sync/roster.h"
 #include "ps/sync/sum_history.h"
 #include "ps/sync/sync_pass.h"
+#include "ps/sync/trainer_registry.h"
 
 namespace fleetrun::ps {
 
@@ -42,7 +42,7 @@ class BarrierService {
     std::function<void(const BarrierEvent&)> keep = {};
     /// Gives an answer once what was kept is where it must be.
     std::function<void(std::function<void()>)> answer = {};
-    /// Whether another process of a trainer goes on for it (Roster::succeeds).
+    /// Whether another process of a trainer goes on for it (TrainerRegistry::succeeds).
     bool goes_on = false;
   };
   enum class Kind { barrier, all_reduce, begin_pass };
@@ -51,7 +51,7 @@ class BarrierService {
 
   BarrierService(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch = 0);
 
-  /// Throw: as Roster does.
+  /// Throw: as TrainerRegistry does.
   bool hello(const Newcomer& newcomer);
   bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
   void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch = 0) const;
@@ -65,7 +65,7 @@ class BarrierService {
   /// Whether this incarnation has said goodbye.
   bool is_done(std::uint32_t trainer, std::uint64_t incarnation) const;
   /// A new world of the job. Returns the trainers that are gone with it.
-  std::vector<std::uint32_t> update(const Attendance& attendance);
+  std::vector<std::uint32_t> update(const MembershipUpdate& membership_update);
   bool is_in_place() const;
   bool is_here(std::uint32_t trainer) const;
 
@@ -135,7 +135,7 @@ class BarrierService {
   Hooks hooks_;
   mutable std::mutex mutex_;
   bool closed_ = false;
-  Roster roster_;
+  TrainerRegistry trainer_registry_;
   std::map<std::uint32_t, Respond> attending_;
   std::array<Gathering, kKinds> gatherings_;
   std::array<std::map<std::uint32_t, Completed>, kKinds> completed_;  // by trainer, its last

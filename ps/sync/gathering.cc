@@ -23,12 +23,12 @@ void Gathering::arrive(std::uint32_t trainer, Entry entry) {
   rounds_.emplace_back().emplace(trainer, std::move(entry));
 }
 
-std::optional<Gathering::Round> Gathering::take_complete(const Roster& roster) {
+std::optional<Gathering::Round> Gathering::take_complete(const TrainerRegistry& trainer_registry) {
   // A round is empty when all who had arrived in it are gone.
   while (!rounds_.empty() && rounds_.front().empty()) rounds_.pop_front();
   if (rounds_.empty()) return std::nullopt;
-  for (std::uint32_t trainer = 0; trainer < roster.trainers(); ++trainer) {
-    if (roster.is_awaited(trainer) && !rounds_.front().contains(trainer)) return std::nullopt;
+  for (std::uint32_t trainer = 0; trainer < trainer_registry.trainers(); ++trainer) {
+    if (trainer_registry.is_awaited(trainer) && !rounds_.front().contains(trainer)) return std::nullopt;
   }
   std::optional<Round> out(std::move(rounds_.front()));
   rounds_.pop_front();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ps/base/outcome.h"
-#include "ps/sync/roster.h"
+#include "ps/sync/trainer_registry.h"
 
 namespace fleetrun::ps {
 
@@ -27,8 +27,8 @@ class Gathering {
   /// A trainer's n-th arrival belongs to the n-th round that it sees.
   /// One that comes again waits beside the first.
   void arrive(std::uint32_t trainer, Entry entry);
-  /// The oldest round, once everyone has arrived in it whom the roster awaits.
-  std::optional<Round> take_complete(const Roster& roster);
+  /// The oldest round, once everyone has arrived in it whom the trainer registry awaits.
+  std::optional<Round> take_complete(const TrainerRegistry& trainer_registry);
   /// A trainer that is gone: takes it out of all rounds. Returns its waits.
   std::vector<Respond> drop(std::uint32_t trainer);
   /// Everyone who waits, in all rounds; the gathering is empty then.

@@ -48,10 +48,10 @@ struct Job {
 
   /// "ab": trainer 0 belongs to launcher a, trainer 1 to b; a blank is a free rank.
   void tell(std::uint64_t epoch, const std::string& launchers) {
-    Attendance attendance{epoch, true, {}};
+    MembershipUpdate membership_update{epoch, true, {}};
     for (std::uint32_t rank = 0; rank < launchers.size(); ++rank)
-      if (launchers[rank] != ' ') attendance.trainers[rank] = launchers.substr(rank, 1);
-    for (const auto& server : servers) server->update(attendance);
+      if (launchers[rank] != ' ') membership_update.trainers[rank] = launchers.substr(rank, 1);
+    for (const auto& server : servers) server->update(membership_update);
   }
   std::unique_ptr<Client> come(std::uint32_t trainer, std::uint64_t epoch, const std::string& launcher) {
     return connect_as_told(endpoints, {trainer, trainers, mode, kTables, epoch, launcher});
@@ -119,7 +119,7 @@ TEST_CASE("a trainer that was asleep while the job went on without it is refused
     CHECK(std::string(error.what()) == "trainer 1 comes with stale epoch 1, the job is at 3");
     CHECK(error.kind() == ErrorKind::config);
   }
-  // What the client did not refuse by itself, because its server had ended the connection's attendance.
+  // What the client did not refuse by itself, because its server had ended the connection's attend call.
   // One of them: its refusal ends the hello, whether the other server has heard of it or not.
   CHECK(job.servers[0]->stale_requests() + job.servers[1]->stale_requests() >= 1);
   CHECK(values(*survivor) == all(1));

@@ -124,7 +124,7 @@ TEST_CASE("closing tells everyone, now and later") {
 
 namespace {
 
-Attendance world(std::uint64_t epoch, std::map<std::uint32_t, std::string> trainers) {
+MembershipUpdate world(std::uint64_t epoch, std::map<std::uint32_t, std::string> trainers) {
   return {epoch, true, std::move(trainers)};
 }
 

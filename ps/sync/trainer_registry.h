@@ -1,4 +1,4 @@
-// Which trainers a server expects, has, has seen off, or has lost;
+// The trainer registry of a server: whom it expects, has, has deregistered, or has lost;
 // and from which epoch on a trainer's word counts.
 //
 //   expected     -> here      hello
@@ -39,7 +39,7 @@
 namespace fleetrun::ps {
 
 /// Who takes part in the job from an epoch on, as fleetrun tells its processes (launcher/run/world_feed).
-struct Attendance {
+struct MembershipUpdate {
   std::uint64_t epoch = 0;
   bool in_place = false;                          // the job goes on while trainers come and go
   std::map<std::uint32_t, std::string> trainers;  // rank, and the launcher that it belongs to
@@ -50,19 +50,19 @@ struct Newcomer {
   std::uint32_t trainer = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t epoch = 0;
-  std::string launcher = {};  // as in Attendance; empty when it was told none
+  std::string launcher = {};  // as in MembershipUpdate; empty when it was told none
   /// Tells its connections apart: another number with each hello, 0 where it makes one only.
   std::uint64_t connection = 0;
 };
 
-class Roster {
+class TrainerRegistry {
  public:
   /// The connection of everybody who was here before the server was started again.
   static constexpr std::uint64_t kBeforeRestart = 1;
 
   /// `server` is how errors call this server: "server 0".
   /// `epoch`: the world that it was started in, 0 without any.
-  Roster(std::string server, std::uint32_t trainers, std::uint64_t epoch = 0);
+  TrainerRegistry(std::string server, std::uint32_t trainers, std::uint64_t epoch = 0);
 
   /// True for a trainer that was not there from the beginning: the others have begun without it.
   /// Throws: Error(config) for a rank beyond the trainers,
@@ -96,7 +96,7 @@ class Roster {
   }
   /// A new world. Returns the ranks whose holders are gone;
   /// one that is older than the newest changes nothing.
-  std::vector<std::uint32_t> update(const Attendance& attendance);
+  std::vector<std::uint32_t> update(const MembershipUpdate& membership_update);
 
   std::uint32_t trainers() const noexcept { return static_cast<std::uint32_t>(entries_.size()); }
   /// True once a world said that trainers come and go.

@@ -1,4 +1,4 @@
-#include "ps/sync/roster.h"
+#include "ps/sync/trainer_registry.h"
 
 #include <algorithm>
 #include <utility>
@@ -22,12 +22,12 @@ Error stale(const std::string& text) {
 
 }  // namespace
 
-Roster::Roster(std::string server, std::uint32_t trainers, std::uint64_t epoch)
+TrainerRegistry::TrainerRegistry(std::string server, std::uint32_t trainers, std::uint64_t epoch)
     : server_(std::move(server)), epoch_(epoch), newest_(epoch), entries_(trainers) {
   for (Entry& entry : entries_) entry.fence = epoch;
 }
 
-bool Roster::hello(const Newcomer& newcomer) {
+bool TrainerRegistry::hello(const Newcomer& newcomer) {
   const std::string name = name_of(newcomer.trainer);
   const bool knows_more = newcomer.epoch > epoch_;
   if (newcomer.trainer >= entries_.size() && in_place_ && knows_more &&
@@ -64,18 +64,18 @@ bool Roster::hello(const Newcomer& newcomer) {
   return is_late;
 }
 
-bool Roster::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
+bool TrainerRegistry::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
   if (trainer >= entries_.size()) return false;
   const Entry& entry = entries_[trainer];
   return epoch < entry.fence || (entry.presence == Presence::absent && epoch <= epoch_ && in_place_);
 }
 
-std::string Roster::stale_text(std::uint32_t trainer, std::uint64_t epoch) const {
+std::string TrainerRegistry::stale_text(std::uint32_t trainer, std::uint64_t epoch) const {
   return name_of(trainer) + " comes with stale epoch " + std::to_string(epoch) + ", the job is at " +
          std::to_string(newest_);
 }
 
-void Roster::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
+void TrainerRegistry::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
   const std::string name = name_of(trainer);
   if (is_stale(trainer, epoch)) throw stale(stale_text(trainer, epoch));
   if (trainer < entries_.size()) {
@@ -92,11 +92,11 @@ void Roster::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint
               "restart the job: what this trainer knew of is gone with the old server");
 }
 
-void Roster::goodbye(std::uint32_t trainer) {
+void TrainerRegistry::goodbye(std::uint32_t trainer) {
   entries_[trainer].presence = Presence::done;
 }
 
-bool Roster::lose(std::uint32_t trainer, std::uint64_t incarnation) {
+bool TrainerRegistry::lose(std::uint32_t trainer, std::uint64_t incarnation) {
   if (trainer >= entries_.size()) return false;
   Entry& entry = entries_[trainer];
   const bool was_there = entry.presence == Presence::here || entry.presence == Presence::away;
@@ -105,33 +105,36 @@ bool Roster::lose(std::uint32_t trainer, std::uint64_t incarnation) {
   return true;
 }
 
-bool Roster::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) {
+bool TrainerRegistry::leave_for_now(std::uint32_t trainer, std::uint64_t incarnation,
+                                    std::uint64_t connection) {
   if (!is_here_by(trainer, incarnation, connection)) return false;
   entries_[trainer].presence = Presence::away;
   return true;
 }
 
-bool Roster::is_here_by(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const {
+bool TrainerRegistry::is_here_by(std::uint32_t trainer, std::uint64_t incarnation,
+                                 std::uint64_t connection) const {
   if (!is_here(trainer)) return false;
   const Entry& entry = entries_[trainer];
   return entry.incarnation == incarnation && (connection == 0 || entry.connection == connection);
 }
 
-bool Roster::is_away(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) const {
+bool TrainerRegistry::is_away(std::uint32_t trainer, std::uint64_t incarnation,
+                              std::uint64_t connection) const {
   if (trainer >= entries_.size()) return false;
   const Entry& entry = entries_[trainer];
   return entry.presence == Presence::away && entry.incarnation == incarnation &&
          (connection == 0 || entry.connection == connection);
 }
 
-bool Roster::succeeds(const Newcomer& newcomer) const {
+bool TrainerRegistry::succeeds(const Newcomer& newcomer) const {
   if (in_place_ || newcomer.trainer >= entries_.size()) return false;
   const Entry& entry = entries_[newcomer.trainer];
   return entry.incarnation != newcomer.incarnation &&
          (entry.presence == Presence::away || entry.presence == Presence::done);
 }
 
-void Roster::all_leave_for_now() {
+void TrainerRegistry::all_leave_for_now() {
   for (Entry& entry : entries_) {
     if (entry.presence != Presence::here && entry.presence != Presence::away) continue;
     entry.presence = Presence::away;
@@ -139,7 +142,7 @@ void Roster::all_leave_for_now() {
   }
 }
 
-void Roster::write(Bytes& out) const {
+void TrainerRegistry::write(Bytes& out) const {
   out.value(epoch_);
   out.value(newest_);
   out.value(std::uint32_t{in_place_ ? 1u : 0u});
@@ -155,7 +158,7 @@ void Roster::write(Bytes& out) const {
   }
 }
 
-void Roster::read(Reader& in) {
+void TrainerRegistry::read(Reader& in) {
   epoch_ = in.value<std::uint64_t>();
   newest_ = in.value<std::uint64_t>();
   in_place_ = in.value<std::uint32_t>() != 0;
@@ -177,22 +180,23 @@ void Roster::read(Reader& in) {
   }
 }
 
-std::vector<std::uint32_t> Roster::update(const Attendance& attendance) {
+std::vector<std::uint32_t> TrainerRegistry::update(const MembershipUpdate& membership_update) {
   std::vector<std::uint32_t> gone;
-  if (attendance.epoch < epoch_ || (has_world_ && attendance.epoch == epoch_)) return gone;
+  if (membership_update.epoch < epoch_ || (has_world_ && membership_update.epoch == epoch_)) return gone;
   // The newest epoch in which another may have held a rank.
-  std::uint64_t before = std::exchange(epoch_, attendance.epoch);
+  std::uint64_t before = std::exchange(epoch_, membership_update.epoch);
   if (!std::exchange(has_world_, true) && before > 0 && before == epoch_) --before;
-  in_place_ = attendance.in_place;
+  in_place_ = membership_update.in_place;
   newest_ = std::max(newest_, epoch_);
   if (!in_place_) return gone;  // what changes is started again, servers too
-  if (!attendance.trainers.empty() && attendance.trainers.rbegin()->first >= entries_.size())
-    entries_.resize(attendance.trainers.rbegin()->first + 1, {.presence = Presence::absent, .fence = before});
+  if (!membership_update.trainers.empty() && membership_update.trainers.rbegin()->first >= entries_.size())
+    entries_.resize(membership_update.trainers.rbegin()->first + 1,
+                    {.presence = Presence::absent, .fence = before});
   for (std::uint32_t trainer = 0; trainer < entries_.size(); ++trainer) {
     Entry& entry = entries_[trainer];
-    const auto found = attendance.trainers.find(trainer);
+    const auto found = membership_update.trainers.find(trainer);
     bool is_gone = false;
-    if (found == attendance.trainers.end()) {
+    if (found == membership_update.trainers.end()) {
       is_gone = leave(entry);
     } else if (entry.presence == Presence::absent ||
                (!entry.launcher.empty() && entry.launcher != found->second)) {
@@ -206,7 +210,7 @@ std::vector<std::uint32_t> Roster::update(const Attendance& attendance) {
 }
 
 // True when somebody held the rank until now.
-bool Roster::leave(Entry& entry) {
+bool TrainerRegistry::leave(Entry& entry) {
   // It knows a world that has not been told here yet.
   if (entry.presence == Presence::here && entry.since > epoch_) return false;
   entry.launcher.clear();
@@ -216,7 +220,7 @@ bool Roster::leave(Entry& entry) {
   return true;
 }
 
-bool Roster::change_holder(Entry& entry, const std::string& launcher, std::uint64_t before) {
+bool TrainerRegistry::change_holder(Entry& entry, const std::string& launcher, std::uint64_t before) {
   entry.launcher = launcher;
   // The new holder has said hello already; whoever was there before it was sent away then.
   if (entry.presence == Presence::here && entry.since > before) return false;
@@ -227,14 +231,14 @@ bool Roster::change_holder(Entry& entry, const std::string& launcher, std::uint6
   return was_held;
 }
 
-bool Roster::is_awaited(std::uint32_t trainer) const {
+bool TrainerRegistry::is_awaited(std::uint32_t trainer) const {
   const Presence presence = entries_[trainer].presence;
   if (!entries_[trainer].joined) return false;
   return presence == Presence::expected || presence == Presence::here || presence == Presence::lost ||
          presence == Presence::away;
 }
 
-bool Roster::are_all_done() const {
+bool TrainerRegistry::are_all_done() const {
   const auto count = [this](Presence presence) {
     return std::count_if(entries_.begin(), entries_.end(),
                          [presence](const Entry& entry) { return entry.presence == presence; });
@@ -243,7 +247,7 @@ bool Roster::are_all_done() const {
   return done > 0 && done + count(Presence::absent) == static_cast<std::ptrdiff_t>(entries_.size());
 }
 
-std::optional<std::uint32_t> Roster::lost() const {
+std::optional<std::uint32_t> TrainerRegistry::lost() const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].presence == Presence::lost) return static_cast<std::uint32_t>(i);
   }
