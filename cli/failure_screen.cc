@@ -107,9 +107,9 @@ void show_log(const FirstFailure& first, std::string_view last_lines, Screen& sc
   screen.quoted({end.end() - static_cast<std::ptrdiff_t>(count), end.end()});
 }
 
-void show_attempts(const launcher::JobStory& story, const launcher::Plan& plan, Screen& screen) {
-  const auto& attempts = story.attempts();
-  if (story.restarts() > 0) screen.line("restarts so far: " + std::to_string(story.restarts()));
+void show_attempts(const launcher::JobHistory& history, const launcher::Plan& plan, Screen& screen) {
+  const auto& attempts = history.attempts();
+  if (history.restarts() > 0) screen.line("restarts so far: " + std::to_string(history.restarts()));
   const std::size_t earlier = attempts.empty() ? 0 : attempts.size() - 1;
   for (std::size_t i = earlier > kMaxAttempts ? earlier - kMaxAttempts : 0; i < earlier; ++i)
     screen.line("  attempt " + std::to_string(attempts[i].attempt) + ": " +
@@ -121,7 +121,7 @@ void show_attempts(const launcher::JobStory& story, const launcher::Plan& plan, 
 }  // namespace
 
 std::string failure_screen(const launcher::Report& report, const launcher::Plan& plan,
-                           const launcher::JobStory& story, std::string_view last_lines) {
+                           const launcher::JobHistory& history, std::string_view last_lines) {
   if (!report.first) return {};
   const FirstFailure& first = *report.first;
   Screen screen;
@@ -133,7 +133,7 @@ std::string failure_screen(const launcher::Report& report, const launcher::Plan&
   show_log(first, last_lines, screen);
   for (const std::string& fact : lines_of(first.cause.detail)) screen.line(fact);
   for (const Followers& group : first.followers) screen.line(shown_followers(group));
-  show_attempts(story, plan, screen);
+  show_attempts(history, plan, screen);
   if (!first.cause.hint.empty()) screen.line("hint: " + first.cause.hint);
   return screen.take();
 }

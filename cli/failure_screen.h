@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "launcher/failure/report.h"
-#include "launcher/job/job_story.h"
+#include "launcher/job/job_history.h"
 
 namespace fleetrun::cli {
 
 /// Empty when no process failed. `last_lines` is the end of the failed process's log; the part of it that
 /// tells the failure is shown, unless all of it is so short that it stands on the screen already.
 std::string failure_screen(const launcher::Report& report, const launcher::Plan& plan,
-                           const launcher::JobStory& story, std::string_view last_lines);
+                           const launcher::JobHistory& history, std::string_view last_lines);
 
 }  // namespace fleetrun::cli

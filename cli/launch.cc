@@ -230,11 +230,11 @@ class Launch {
         return launcher::offer_of(config_, facts_);
       };
       settings_.world.failure_screen = [](const launcher::Report& report, const Plan& failed,
-                                          const launcher::JobStory& story,
+                                          const launcher::JobHistory& history,
                                           const std::vector<launcher::LogFile>& logs) {
         const std::string end =
             report.failed ? launcher::last_lines(logs[*report.failed], kTailBytes) : std::string();
-        return failure_screen(report, failed, story, end);
+        return failure_screen(report, failed, history, end);
       };
     }
     settings_.signals = launcher::signal_map_of(config_.signal_map);
@@ -260,11 +260,11 @@ class Launch {
 
   /// Says how the job ended: to programs, then to people.
   static int conclude(const launcher::JobResult& result, LaunchLog& log) {
-    launcher::Report report = launcher::make_report(result.state, result.plan, result.story);
+    launcher::Report report = launcher::make_report(result.state, result.plan, result.history);
     const bool elsewhere =
         result.end && !result.state.stop_signal() && launcher::decided_elsewhere(*result.end, report);
     if (elsewhere) report = launcher::report_of(*result.end);
-    write_verdict(report, result.plan, result.story, log);
+    write_verdict(report, result.plan, result.history, log);
     const std::string end =
         report.failed ? launcher::last_lines(result.logs[*report.failed], kTailBytes) : std::string();
     log.show_end(report, result.plan, end);
@@ -272,13 +272,13 @@ class Launch {
     if (elsewhere && result.end->failure)
       log.raw("On " + result.end->node + ":\n" + result.end->failure->screen);
     else
-      log.raw(failure_screen(report, result.plan, result.story, end));
+      log.raw(failure_screen(report, result.plan, result.history, end));
     return report.exit_status;
   }
 
-  static void write_verdict(const launcher::Report& report, const Plan& plan, const launcher::JobStory& story,
-                            LaunchLog& log) {
-    launcher::write_verdict(to_json(report, plan, story, launcher::this_moment()), plan,
+  static void write_verdict(const launcher::Report& report, const Plan& plan,
+                            const launcher::JobHistory& history, LaunchLog& log) {
+    launcher::write_verdict(to_json(report, plan, history, launcher::this_moment()), plan,
                             [&](const std::string& text) { log.warning(text); });
   }
 

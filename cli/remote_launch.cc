@@ -66,7 +66,7 @@ class Teller final : public remote::HeadObserver {
   Teller(LaunchLog& log, bool all) : log_(log), all_(all) {}
 
   void say(LogLevel level, const std::string& text) override {
-    if (level <= LogLevel::info) said_.clear();  // a new part of the story, in which things may be said again
+    if (level <= LogLevel::info) said_.clear();  // a new part of the job, in which things may be said again
     remember(text);
     log_.write(level, text);
   }

@@ -36,12 +36,12 @@ Death death_of(const Ending& ending, const Plan& plan, const LogFile& log) {
 }  // namespace
 
 void Explainer::on_event(const JobEvent& event) {
-  story_.on_event(event);
+  history_.on_event(event);
   if (const auto* exited = std::get_if<event::ProcessExited>(&event)) note(*exited);
 }
 
 void Explainer::note(const event::ProcessExited& event) {
-  const Ending* ending = story_.ending_of(event.index);
+  const Ending* ending = history_.ending_of(event.index);
   Death death;
   death.index = event.index;
   death.reason = event.reason;
@@ -51,7 +51,7 @@ void Explainer::note(const event::ProcessExited& event) {
 }
 
 void Explainer::look() {
-  for (const auto& [index, start] : story_.alive()) collector_.look(index, start.pid);
+  for (const auto& [index, start] : history_.alive()) collector_.look(index, start.pid);
 }
 
 bool Explainer::only_follows(const LogFile& log) {
@@ -64,19 +64,19 @@ Cause Explainer::cause_of(const Ending& ending, const Plan& plan, const LogFile&
     return explain_start(plan.processes[ending.index].program, start->stage, start->error);
   const Death death = death_of(ending, plan, log);
   Cause cause = launcher::explain(collector_.collect(death), death.reason);
-  if (!story_.injected().empty()) cause.detail += "injected before: " + story_.injected().back() + "\n";
+  if (!history_.injected().empty()) cause.detail += "injected before: " + history_.injected().back() + "\n";
   return cause;
 }
 
 Explanation Explainer::explain(std::size_t index, bool alone, const Plan& plan,
                                const std::vector<LogFile>& logs) {
   if (!alone) {
-    const auto root = root_cause(story_.endings(), [&](std::size_t i) { return text_of(logs[i]); });
+    const auto root = root_cause(history_.endings(), [&](std::size_t i) { return text_of(logs[i]); });
     index = root.value_or(index);
   }
   Explanation explanation;
   explanation.index = index;
-  const Ending* ending = story_.ending_of(index);
+  const Ending* ending = history_.ending_of(index);
   if (!ending) return explanation;
   explanation.cause = cause_of(*ending, plan, logs[index]);
   explanation.port_clash =

@@ -7,7 +7,7 @@
 
 #include "launcher/failure/cause.h"
 #include "launcher/failure/evidence.h"
-#include "launcher/job/job_story.h"
+#include "launcher/job/job_history.h"
 #include "launcher/logs/log_files.h"
 #include "launcher/model/failure_cause.h"
 #include "launcher/model/plan.h"
@@ -30,9 +30,9 @@ class Explainer final : public JobObserver {
   void on_event(const JobEvent& event) override;
 
   /// fleetrun sent signal `number` to a process.
-  void note_signal(std::size_t index, int number) { story_.note_signal(index, number); }
+  void note_signal(std::size_t index, int number) { history_.note_signal(index, number); }
   /// The job ends although this process lives.
-  void note_left_alive(pid_t pid) { story_.note_left_alive(pid); }
+  void note_left_alive(pid_t pid) { history_.note_left_alive(pid); }
 
   /// Notes where the processes that live have their memory accounted for, since they may move. For a timer;
   /// some 10 µs for each.
@@ -45,14 +45,14 @@ class Explainer final : public JobObserver {
   /// Does the end of `log` say that its process only follows another one's failure? Cheap: 8 KiB are read.
   static bool only_follows(const LogFile& log);
 
-  const JobStory& story() const noexcept { return story_; }
+  const JobHistory& history() const noexcept { return history_; }
 
  private:
   void note(const event::ProcessExited& event);
   Cause cause_of(const Ending& ending, const Plan& plan, const LogFile& log);
 
   EvidenceCollector collector_;
-  JobStory story_;
+  JobHistory history_;
 };
 
 }  // namespace fleetrun::launcher

@@ -20,10 +20,10 @@ constexpr int kTimedOut = 124;
 constexpr int kRefused = 125;
 
 /// The death whose status is the job's.
-const Ending* deciding(const Ending* root, const JobStory& story) {
+const Ending* deciding(const Ending* root, const JobHistory& history) {
   if (!root || !root->as_told()) return root;
   const Ending* first = nullptr;
-  for (const Ending& ending : story.endings()) {
+  for (const Ending& ending : history.endings()) {
     if (ending.ok() || ending.asked) continue;
     if (!first || ending.at < first->at) first = &ending;
   }
@@ -41,9 +41,9 @@ void take_start(const std::string& stage, int error, Report& report) {
 }
 
 /// What was explained about `index`; what the state alone says where nothing was.
-Cause cause_of(const Failure& failure, const Plan& plan, const JobStory& story) {
-  if (!story.attempts().empty() && story.attempts().back().index == failure.index)
-    return story.attempts().back().cause;
+Cause cause_of(const Failure& failure, const Plan& plan, const JobHistory& history) {
+  if (!history.attempts().empty() && history.attempts().back().index == failure.index)
+    return history.attempts().back().cause;
   if (const auto* start = std::get_if<NotStarted>(&failure.cause))
     return explain_start(plan.processes[failure.index].program, start->stage, start->error);
   Cause cause;
@@ -51,9 +51,9 @@ Cause cause_of(const Failure& failure, const Plan& plan, const JobStory& story) 
   return cause;
 }
 
-std::vector<Followers> followers_of(const Ending& root, const Plan& plan, const JobStory& story) {
+std::vector<Followers> followers_of(const Ending& root, const Plan& plan, const JobHistory& history) {
   std::map<std::pair<bool, std::string>, Followers> alike;
-  std::vector<Ending> endings = story.endings();
+  std::vector<Ending> endings = history.endings();
   std::sort(endings.begin(), endings.end(),
             [](const Ending& a, const Ending& b) { return a.index < b.index; });
   for (const Ending& ending : endings) {
@@ -74,7 +74,7 @@ std::vector<Followers> followers_of(const Ending& root, const Plan& plan, const 
   return followers;
 }
 
-FirstFailure first_failure(const Failure& failure, const Plan& plan, const JobStory& story) {
+FirstFailure first_failure(const Failure& failure, const Plan& plan, const JobHistory& history) {
   const ProcessSpec& process = plan.processes[failure.index];
   FirstFailure first;
   first.index = failure.index;
@@ -82,24 +82,24 @@ FirstFailure first_failure(const Failure& failure, const Plan& plan, const JobSt
   first.role = plan.roles[process.role].name;
   first.rank = process.identity.rank;
   first.attempt = failure.attempt;
-  first.cause = cause_of(failure, plan, story);
+  first.cause = cause_of(failure, plan, history);
   first.log = plan.log_dir_shown + "/" + process.log_name;
-  if (const Ending* ending = story.ending_of(failure.index)) {
+  if (const Ending* ending = history.ending_of(failure.index)) {
     first.pid = ending->pid;
     first.at = ending->at;
-    first.after_ns = ending->at - std::min(story.began_at(), ending->at);
-    first.followers = followers_of(*ending, plan, story);
+    first.after_ns = ending->at - std::min(history.began_at(), ending->at);
+    first.followers = followers_of(*ending, plan, history);
   }
   return first;
 }
 
-void describe_failure(const Failure& failure, const Plan& plan, const JobStory& story, Report& report) {
+void describe_failure(const Failure& failure, const Plan& plan, const JobHistory& history, Report& report) {
   report.outcome = Outcome::failed;
   report.failed = failure.index;
-  report.first = first_failure(failure, plan, story);
+  report.first = first_failure(failure, plan, history);
   report.cause = report.first->name + " " + report.first->cause.text;
   report.hint = report.first->cause.hint;
-  const Ending* decided = deciding(story.ending_of(failure.index), story);
+  const Ending* decided = deciding(history.ending_of(failure.index), history);
   if (const auto* start = std::get_if<NotStarted>(&failure.cause))
     take_start(start->stage, start->error, report);
   else if (const auto* reason = decided ? std::get_if<ExitReason>(&decided->how) : nullptr)
@@ -115,10 +115,10 @@ std::string_view to_string(Outcome outcome) noexcept {
   return kNames[static_cast<int>(outcome)];
 }
 
-Report make_report(const JobState& state, const Plan& plan, const JobStory& story) {
+Report make_report(const JobState& state, const Plan& plan, const JobHistory& history) {
   Report report;
   if (const auto& failure = state.failure()) {
-    describe_failure(*failure, plan, story, report);
+    describe_failure(*failure, plan, history, report);
     return report;
   }
   const auto own = [&](Outcome outcome, int status, std::string cause) {
@@ -127,9 +127,9 @@ Report make_report(const JobState& state, const Plan& plan, const JobStory& stor
     report.own_status = true;
     report.cause = std::move(cause);
   };
-  if (!story.left_alive().empty())
+  if (!history.left_alive().empty())
     own(Outcome::failed, kRefused,
-        "process " + std::to_string(story.left_alive().front()) + " was killed and does not end");
+        "process " + std::to_string(history.left_alive().front()) + " was killed and does not end");
   else if (const auto signal = state.stop_signal(); signal && state.drained())
     own(Outcome::stopped, status_of_stop(kDrained),
         "fleetrun got " + signal_name(*signal) + ", and asks to be started again");

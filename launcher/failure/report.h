@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/job/job_history.h"
 #include "launcher/job/job_state.h"
-#include "launcher/job/job_story.h"
 #include "launcher/model/plan.h"
 #include "launcher/model/world.h"
 #include "runtime/base/error.h"
@@ -62,8 +62,8 @@ struct Report {
   std::optional<FirstFailure> first;
 };
 
-/// `story` is that of the whole job.
-Report make_report(const JobState& state, const Plan& plan, const JobStory& story);
+/// `history` is that of the whole job.
+Report make_report(const JobState& state, const Plan& plan, const JobHistory& history);
 
 /// Whether the hosts of the job agreed on another outcome than this host's own `report`: the failure that
 /// decided was not here, or there was none here.

@@ -23,7 +23,7 @@
 #include <span>
 
 #include "launcher/failure/failure_text.h"
-#include "launcher/job/job_story.h"
+#include "launcher/job/job_history.h"
 
 namespace fleetrun::launcher {
 

@@ -81,9 +81,9 @@ Json cascade(const std::vector<Followers>& followers) {
   return list;
 }
 
-Json attempts(const JobStory& story, const Plan& plan) {
+Json attempts(const JobHistory& history, const Plan& plan) {
   Json list = Json::array();
-  for (const AttemptStory& attempt : story.attempts()) {
+  for (const AttemptHistory& attempt : history.attempts()) {
     Json json;
     json["attempt"] = attempt.attempt;
     json["name"] = plan.processes[attempt.index].name;
@@ -147,7 +147,7 @@ Moment this_moment() {
   return {now_ns(CLOCK_MONOTONIC), now_ns(CLOCK_REALTIME)};
 }
 
-std::string to_json(const Report& report, const Plan& plan, const JobStory& story, Moment ended) {
+std::string to_json(const Report& report, const Plan& plan, const JobHistory& history, Moment ended) {
   Json json;
   json["schema"] = kVerdictSchema;
   json["fleetrun"] = FLEETRUN_VERSION;
@@ -159,12 +159,12 @@ std::string to_json(const Report& report, const Plan& plan, const JobStory& stor
       report.outcome == Outcome::completed || !report.own_status ? "process" : "fleetrun";
   json["cause"] = report.cause.empty() ? Json() : Json(report.cause);
   json["ended"] = iso_time(ended.wall_ns);
-  json["seconds"] = story.began_at() > 0 ? seconds(ended.monotonic_ns - story.began_at()) : 0.0;
-  json["containment"] = story.containment();
-  json["restarts"] = story.restarts();
+  json["seconds"] = history.began_at() > 0 ? seconds(ended.monotonic_ns - history.began_at()) : 0.0;
+  json["containment"] = history.containment();
+  json["restarts"] = history.restarts();
   json["first_failure"] = report.first ? first_failure(*report.first, ended) : Json();
   json["cascade"] = report.first ? cascade(report.first->followers) : Json::array();
-  json["attempts"] = attempts(story, plan);
+  json["attempts"] = attempts(history, plan);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

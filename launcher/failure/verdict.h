@@ -48,7 +48,7 @@ struct Moment {
 Moment this_moment();
 
 /// The text of verdict.json. Pure.
-std::string to_json(const Report& report, const Plan& plan, const JobStory& story, Moment ended);
+std::string to_json(const Report& report, const Plan& plan, const JobHistory& history, Moment ended);
 
 /// Writes `text` as LOG_DIR/POD/verdict.json, mode 0600, and gives it its second name; both appear whole or
 /// not at all. Where that fails `warn` is told once, and the job goes on. Never throws.

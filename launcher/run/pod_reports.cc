@@ -23,7 +23,7 @@ JobEvent news_event(NewsLevel level, const std::string& text) {
 }
 
 NodeFailure node_failure(const Explained& explained, const Report& report, const Plan& plan,
-                         const JobStory& story) {
+                         const JobHistory& history) {
   const ProcessSpec& process = plan.processes[explained.index];
   NodeFailure failure;
   failure.process = process.name;
@@ -31,7 +31,7 @@ NodeFailure node_failure(const Explained& explained, const Report& report, const
   failure.kind = explained.record.kind;
   failure.text = report.first ? report.first->cause.text : report.cause;
   failure.signature = explained.record.signature;
-  if (const Ending* ending = story.ending_of(explained.index)) failure.at = ending->at;
+  if (const Ending* ending = history.ending_of(explained.index)) failure.at = ending->at;
   failure.ran_ms = explained.record.ran.count();
   failure.progress = explained.record.progress;
   failure.port_clash = explained.port_clash;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/failure/report.h"
-#include "launcher/job/job_story.h"
+#include "launcher/job/job_history.h"
 #include "launcher/model/job_action.h"
 #include "launcher/model/job_event.h"
 #include "launcher/model/membership.h"
@@ -22,7 +22,7 @@ JobEvent news_event(NewsLevel level, const std::string& text);
 
 /// For the other hosts, without its screen. `report` is this host's own.
 NodeFailure node_failure(const Explained& explained, const Report& report, const Plan& plan,
-                         const JobStory& story);
+                         const JobHistory& history);
 
 /// Where the processes of a role on other hosts show that they are ready:
 /// by their ports, which are all that can be seen from here.

@@ -72,8 +72,8 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     pod_.reset();
     if (link()) link()->attach(nullptr);
     if (fault_) std::rethrow_exception(fault_);
-    return {std::move(state_), std::move(plan_),   std::move(logs_),
-            std::move(cause_), explainer_.story(), std::move(job_end_)};
+    return {std::move(state_), std::move(plan_),     std::move(logs_),
+            std::move(cause_), explainer_.history(), std::move(job_end_)};
   }
 
   // PodListener
@@ -154,9 +154,9 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   void perform_one(const ReportFailing& action) { link()->failing(plan_.processes[action.index].name); }
 
   void perform_one(const ReportFailure& action) {
-    const Report report = make_report(state_, plan_, explainer_.story());
-    NodeFailure failure = node_failure(action.explained, report, plan_, explainer_.story());
-    failure.screen = settings_.world.failure_screen(report, plan_, explainer_.story(), logs_);
+    const Report report = make_report(state_, plan_, explainer_.history());
+    NodeFailure failure = node_failure(action.explained, report, plan_, explainer_.history());
+    failure.screen = settings_.world.failure_screen(report, plan_, explainer_.history(), logs_);
     link()->failed(failure);
   }
 
@@ -442,7 +442,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     for (const auto& part : parts_) {
       if (const auto progress = part->progress()) explained.record.progress = progress;
     }
-    if (const Ending* ending = explainer_.story().ending_of(explanation.index))
+    if (const Ending* ending = explainer_.history().ending_of(explanation.index))
       explained.record.ran = std::chrono::milliseconds((ending->at - ending->started_at) / 1'000'000);
     cause_ = explanation.cause;
     tell(event::FailureExplained{explanation.index, lives_[explanation.index].attempt,
@@ -542,7 +542,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void show_rest() {
-    const int status = make_report(state_, plan_, explainer_.story()).exit_status;
+    const int status = make_report(state_, plan_, explainer_.history()).exit_status;
     tell(event::JobEnded{job_end_ ? job_end_->exit_status : status});
     if (view_)
       view_->drain([this] { loop_.stop(); });

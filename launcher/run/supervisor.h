@@ -10,8 +10,8 @@
 #include "launcher/cluster/world_link.h"
 #include "launcher/failure/report.h"
 #include "launcher/host/port_lease.h"
+#include "launcher/job/job_history.h"
 #include "launcher/job/job_state.h"
-#include "launcher/job/job_story.h"
 #include "launcher/logs/log_files.h"
 #include "launcher/logs/log_through.h"
 #include "launcher/logs/log_view.h"
@@ -33,7 +33,7 @@ struct WorldSettings {
   /// The world in which `replan` plans.
   std::function<void(const World&, std::size_t node_rank)> adopt;
   /// The screen about a failure here, for the other hosts.
-  std::function<std::string(const Report&, const Plan&, const JobStory&, const std::vector<LogFile>&)>
+  std::function<std::string(const Report&, const Plan&, const JobHistory&, const std::vector<LogFile>&)>
       failure_screen;
 };
 
@@ -61,7 +61,7 @@ struct JobResult {
   Plan plan;                   // of the last attempt
   std::vector<LogFile> logs;   // of each process's last attempt, in the plan's order
   std::optional<Cause> cause;  // of state.failure()
-  JobStory story;
+  JobHistory history;
   std::optional<JobEnd> end;  // as the hosts of the job know it
 };
 

@@ -30,8 +30,8 @@ Report failed() {
   return report;
 }
 
-std::string screen(const Report& report, const JobStory& story = {}, std::string_view last_lines = "") {
-  return cli::failure_screen(report, plan_of(8), story, last_lines);
+std::string screen(const Report& report, const JobHistory& history = {}, std::string_view last_lines = "") {
+  return cli::failure_screen(report, plan_of(8), history, last_lines);
 }
 
 }  // namespace
@@ -93,14 +93,14 @@ TEST_CASE("without a recognised block the last lines are shown, without colours"
 }
 
 TEST_CASE("earlier attempts are listed, and why there is no other") {
-  JobStory story;
+  JobHistory history;
   Cause cause;
   cause.text = "was killed by SIGKILL";
-  story.on_event(event::FailureExplained{3, 0, cause});
-  story.on_event(event::RestartDecided{RestartScope::group, 3, 1, {}, "crash, restart 1 of 1"});
-  story.on_event(event::FailureExplained{5, 1, cause});
-  story.on_event(event::GaveUp{"the budget of 1 for crashes is used up"});
-  const std::string text = screen(failed(), story);
+  history.on_event(event::FailureExplained{3, 0, cause});
+  history.on_event(event::RestartDecided{RestartScope::group, 3, 1, {}, "crash, restart 1 of 1"});
+  history.on_event(event::FailureExplained{5, 1, cause});
+  history.on_event(event::GaveUp{"the budget of 1 for crashes is used up"});
+  const std::string text = screen(failed(), history);
   CHECK(text.find("  restarts so far: 1\n    attempt 0: trainer 3 was killed by SIGKILL\n"
                   "  no restart: the budget of 1 for crashes is used up\n") != std::string::npos);
 }

@@ -34,20 +34,20 @@ class Driver {
  public:
   explicit Driver(const Plan& plan) : plan_(plan), state_(plan.roles, {0, 1}, RestartPolicy({}, 1)) {
     for (std::size_t i = 0; i < 2; ++i)
-      story_.on_event(event::ProcessStarted{i, 100 + static_cast<pid_t>(i), 0, 1});
+      history_.on_event(event::ProcessStarted{i, 100 + static_cast<pid_t>(i), 0, 1});
     state_.begin();
   }
 
   void happen(const Event& event) {
     now_ += 1'000'000;
     if (const auto* exited = std::get_if<Exited>(&event))
-      story_.on_event(
+      history_.on_event(
           event::ProcessExited{exited->index, -1, 0, exited->reason, state_.asked(exited->index), now_, 0});
     if (const auto* start = std::get_if<NotStarted>(&event))
-      story_.on_event(event::ProcessNotStarted{start->index, 0, start->stage, start->error});
+      history_.on_event(event::ProcessNotStarted{start->index, 0, start->stage, start->error});
     for (const Action& action : state_.on(event)) {
       if (const auto* stop = std::get_if<AskToStop>(&action)) {
-        story_.note_signal(stop->index, SIGTERM);
+        history_.note_signal(stop->index, SIGTERM);
         happen(Exited{stop->index, {ExitReason::Kind::signaled, SIGTERM, false}});
       }
       if (const auto* explain = std::get_if<ExplainFailure>(&action))
@@ -55,15 +55,15 @@ class Driver {
     }
   }
 
-  void leave_alive(pid_t pid) { story_.note_left_alive(pid); }
-  Report report() const { return make_report(state_, plan_, story_); }
+  void leave_alive(pid_t pid) { history_.note_left_alive(pid); }
+  Report report() const { return make_report(state_, plan_, history_); }
 
   std::optional<std::size_t> blame;  // of the explanation; the first by time otherwise
 
  private:
   const Plan& plan_;
   JobState state_;
-  JobStory story_;
+  JobHistory history_;
   std::int64_t now_ = 1;
 };
 

@@ -58,13 +58,13 @@ std::string text_of(const std::filesystem::path& path) {
 }  // namespace
 
 TEST_CASE("a verdict names the first failure, the cascade and the attempts") {
-  JobStory story;
-  story.on_event(event::Contained{"subreaper", "", "", 1});
-  story.on_event(event::ProcessStarted{0, 1, 0, 1000 * kMs});
-  story.on_event(event::FailureExplained{0, 0, failed_report().first->cause});
-  story.on_event(event::RestartDecided{RestartScope::group, 0, 1, {}, "crash, restart 1 of 1"});
+  JobHistory history;
+  history.on_event(event::Contained{"subreaper", "", "", 1});
+  history.on_event(event::ProcessStarted{0, 1, 0, 1000 * kMs});
+  history.on_event(event::FailureExplained{0, 0, failed_report().first->cause});
+  history.on_event(event::RestartDecided{RestartScope::group, 0, 1, {}, "crash, restart 1 of 1"});
   const Moment ended = {6000 * kMs, 1'700'000'000'000'000'000};
-  const auto json = nlohmann::json::parse(to_json(failed_report(), plan_of(2), story, ended));
+  const auto json = nlohmann::json::parse(to_json(failed_report(), plan_of(2), history, ended));
   CHECK(json["schema"] == 1);
   CHECK(json["outcome"] == "failed");
   CHECK(json["exit_status"] == 1);

@@ -1,4 +1,4 @@
-#include "launcher/job/job_story.h"
+#include "launcher/job/job_history.h"
 
 #include <algorithm>
 
@@ -19,26 +19,26 @@ std::string Ending::said() const {
   return "could not be started";
 }
 
-void JobStory::on_event(const JobEvent& event) {
+void JobHistory::on_event(const JobEvent& event) {
   std::visit([this](const auto& e) { on(e); }, event);
 }
 
-const Ending* JobStory::ending_of(std::size_t index) const {
+const Ending* JobHistory::ending_of(std::size_t index) const {
   const auto found = std::find_if(endings_.begin(), endings_.end(),
                                   [&](const Ending& ending) { return ending.index == index; });
   return found == endings_.end() ? nullptr : &*found;
 }
 
-void JobStory::note_signal(std::size_t index, int number) {
+void JobHistory::note_signal(std::size_t index, int number) {
   const auto start = starts_.find(index);
   if (start != starts_.end() && number > 0 && number < 64) start->second.sent |= std::uint64_t{1} << number;
 }
 
-void JobStory::on(const event::Contained& event) {
+void JobHistory::on(const event::Contained& event) {
   containment_ = event.level;
 }
 
-void JobStory::on(const event::ProcessStarted& event) {
+void JobHistory::on(const event::ProcessStarted& event) {
   std::erase_if(endings_, [&](const Ending& ending) { return ending.index == event.index; });
   if (began_at_ == 0) began_at_ = event.at;
   last_at_ = std::max(last_at_, event.at);
@@ -46,7 +46,7 @@ void JobStory::on(const event::ProcessStarted& event) {
   hung_.erase(event.index);
 }
 
-void JobStory::on(const event::ProcessExited& event) {
+void JobHistory::on(const event::ProcessExited& event) {
   Ending ending;
   ending.index = event.index;
   ending.attempt = event.attempt;
@@ -58,7 +58,7 @@ void JobStory::on(const event::ProcessExited& event) {
   add(std::move(ending));
 }
 
-void JobStory::on(const event::ProcessNotStarted& event) {
+void JobHistory::on(const event::ProcessNotStarted& event) {
   std::erase_if(endings_, [&](const Ending& ending) { return ending.index == event.index; });
   Ending ending;
   ending.index = event.index;
@@ -68,7 +68,7 @@ void JobStory::on(const event::ProcessNotStarted& event) {
   add(std::move(ending));
 }
 
-void JobStory::add(Ending ending) {
+void JobHistory::add(Ending ending) {
   const auto start = starts_.find(ending.index);
   ending.started_at = start == starts_.end() ? ending.at : start->second.at;
   if (start != starts_.end() && ending.pid <= 0) ending.pid = start->second.pid;
@@ -80,27 +80,27 @@ void JobStory::add(Ending ending) {
   endings_.push_back(std::move(ending));
 }
 
-void JobStory::on(const event::HangFound& event) {
+void JobHistory::on(const event::HangFound& event) {
   for (const std::size_t index : event.culprits) hung_[index] = event.why;
 }
 
-void JobStory::on(const event::Injected& event) {
+void JobHistory::on(const event::Injected& event) {
   injected_.push_back(event.what);
   if (event.signal != 0) note_signal(event.index, event.signal);
 }
 
-void JobStory::on(const event::FailureExplained& event) {
+void JobHistory::on(const event::FailureExplained& event) {
   attempts_.push_back({event.attempt, event.index, event.cause, {}, false});
 }
 
-void JobStory::on(const event::RestartDecided& event) {
+void JobHistory::on(const event::RestartDecided& event) {
   ++restarts_;
   if (attempts_.empty()) return;
   attempts_.back().decision = event.why;
   attempts_.back().restarted = true;
 }
 
-void JobStory::on(const event::GaveUp& event) {
+void JobHistory::on(const event::GaveUp& event) {
   if (!attempts_.empty()) attempts_.back().decision = event.why;
 }
 

@@ -44,7 +44,7 @@ struct Ending {
 };
 
 /// A failure that was explained, and what was decided about it.
-struct AttemptStory {
+struct AttemptHistory {
   int attempt = 0;
   std::size_t index = 0;  // the process that failed first
   Cause cause;
@@ -52,7 +52,7 @@ struct AttemptStory {
   bool restarted = false;
 };
 
-class JobStory final : public JobObserver {
+class JobHistory final : public JobObserver {
  public:
   struct Start {
     pid_t pid = -1;
@@ -72,7 +72,7 @@ class JobStory final : public JobObserver {
   /// The ends of the current attempt's processes, in the order in which they came.
   const std::vector<Ending>& endings() const noexcept { return endings_; }
   const Ending* ending_of(std::size_t index) const;
-  const std::vector<AttemptStory>& attempts() const noexcept { return attempts_; }
+  const std::vector<AttemptHistory>& attempts() const noexcept { return attempts_; }
   const std::string& containment() const noexcept { return containment_; }
   /// When the first process started; 0 before that.
   std::int64_t began_at() const noexcept { return began_at_; }
@@ -97,7 +97,7 @@ class JobStory final : public JobObserver {
   void add(Ending ending);
 
   std::vector<Ending> endings_;
-  std::vector<AttemptStory> attempts_;
+  std::vector<AttemptHistory> attempts_;
   std::map<std::size_t, Start> starts_;      // of the processes that live
   std::map<std::size_t, std::string> hung_;  // and why
   std::vector<std::string> injected_;
