@@ -64,11 +64,11 @@ class Tail {
 /// Shows logs as they grow, in a process of its own.
 class LogShow {
  public:
-  explicit LogShow(const launcher::LogWish& wish) : pid_(::fork()) {
+  explicit LogShow(const launcher::LogSpec& spec) : pid_(::fork()) {
     if (pid_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
-      launcher::show_logs(wish);
+      launcher::show_logs(spec);
     } catch (const Error&) {
       ::_exit(1);  // there are no logs: nothing is shown
     }
@@ -90,22 +90,22 @@ class LogShow {
   pid_t pid_;
 };
 
-launcher::LogWish logs_to_show(const CommandWords& words, const launcher::JobEntry& job,
+launcher::LogSpec logs_to_show(const CommandWords& words, const launcher::JobEntry& job,
                                const launcher::JobStatus& status) {
-  launcher::LogWish wish;
-  wish.pod_directory = job.log_dir + "/" + job.pod;
-  wish.lines = whole_number(words, "lines", 0).value_or(kLinesBefore);
-  wish.follow = true;
-  wish.output = STDOUT_FILENO;
-  wish.colour = ::isatty(STDOUT_FILENO) == 1;
-  if (words.has("all") || status.processes.empty()) return wish;
+  launcher::LogSpec spec;
+  spec.pod_directory = job.log_dir + "/" + job.pod;
+  spec.lines = whole_number(words, "lines", 0).value_or(kLinesBefore);
+  spec.follow = true;
+  spec.output = STDOUT_FILENO;
+  spec.colour = ::isatty(STDOUT_FILENO) == 1;
+  if (words.has("all") || status.processes.empty()) return spec;
   const launcher::ProcessStatus* first = &status.processes.front();
   for (const launcher::ProcessStatus& process : status.processes) {
     if (process.role == "trainer" && process.rank == 0) first = &process;
   }
-  wish.roles = {first->role};
-  wish.ranks = {first->rank};
-  return wish;
+  spec.roles = {first->role};
+  spec.ranks = {first->rank};
+  return spec;
 }
 
 /// Looks on until the job has ended. Returns its exit status; nullopt when it has gone without saying it.

@@ -60,20 +60,20 @@ HostList host_list_of(const CommandWords& words, const Environ& environment) {
   return list;
 }
 
-doctor::Wish wish_of(const CommandWords& words) {
-  doctor::Wish wish;
-  wish.master = words.value("master").value_or("");
-  wish.directory = std::filesystem::absolute(words.value("chdir").value_or(".")).lexically_normal().string();
-  if (wish.directory.size() > 1 && wish.directory.back() == '/') wish.directory.pop_back();
-  wish.secret = words.has("master") && !words.has("insecure");
-  return wish;
+doctor::Spec spec_of(const CommandWords& words) {
+  doctor::Spec spec;
+  spec.master = words.value("master").value_or("");
+  spec.directory = std::filesystem::absolute(words.value("chdir").value_or(".")).lexically_normal().string();
+  if (spec.directory.size() > 1 && spec.directory.back() == '/') spec.directory.pop_back();
+  spec.secret = words.has("master") && !words.has("insecure");
+  return spec;
 }
 
 doctor::SurveySettings survey_settings(const CommandWords& words, const HostList& list,
                                        const Environ& environment) {
   doctor::SurveySettings settings;
   settings.hosts = remote::hosts_of(list).hosts;
-  settings.wish = wish_of(words);
+  settings.spec = spec_of(words);
   settings.fan_out.ssh = remote::split_command(list.ssh);
   settings.fan_out.own_program = std::filesystem::read_symlink("/proc/self/exe").string();
   settings.fan_out.program = words.value("path").value_or(settings.fan_out.own_program);
@@ -96,15 +96,15 @@ int run_doctor_command(const std::vector<std::string>& arguments, const Environ&
     throw Error(ErrorKind::usage, "fleetrun doctor takes flags only, not '" + words.words.front() + "'",
                 "write hosts as --hosts=" + words.words.front());
   const HostList list = host_list_of(words, environment);
-  const doctor::Wish wish = wish_of(words);
+  const doctor::Spec spec = spec_of(words);
   std::vector<doctor::Patient> patients;
   if (list.given())
     patients = doctor::survey(survey_settings(words, list, environment));
   else
-    patients.push_back(doctor::survey_here(wish, environment));
-  const std::vector<doctor::Finding> findings = doctor::diagnose(patients, wish);
+    patients.push_back(doctor::survey_here(spec, environment));
+  const std::vector<doctor::Finding> findings = doctor::diagnose(patients, spec);
   write_text(STDOUT_FILENO, words.has("json") ? doctor::diagnosis_json(patients, findings)
-                                              : doctor_text(patients, findings, wish.directory));
+                                              : doctor_text(patients, findings, spec.directory));
   return doctor::is_well(findings) ? 0 : kProblem;
 }
 

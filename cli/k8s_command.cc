@@ -94,47 +94,47 @@ std::int64_t longest_grace(const launcher::JobConfig& config) {
   return longest.count() / 1000;
 }
 
-void check_launch(const EngineWords& words, const launcher::ManifestWish& wish) {
+void check_launch(const EngineWords& words, const launcher::ManifestSpec& spec) {
   const launcher::JobConfig& config = words.config;
   if (config.rendezvous.secret_file)
     refuse("--secret_file is the manifest's to say", "use --secret_name=NAME for a Secret");
   if (config.rendezvous.node_rank >= 0) refuse("--rank is the pod's to say", "leave it out");
-  if (wish.server_nodes > 0 && config.mode != Mode::ps)
+  if (spec.server_nodes > 0 && config.mode != Mode::ps)
     refuse("--server_nodes is given, and the job is not a parameter-server job",
            "add --server_num=1 --trainer_num=1");
 }
 
-launcher::ManifestWish read_wish(EngineWords words, const std::vector<std::string>& arguments) {
-  launcher::ManifestWish wish;
-  wish.kind = kind_of(words.own);
-  wish.name = words.own.value("name").value_or(name_of_script(words.config.script, kLongestName));
-  wish.image = words.own.value("image").value_or("");
-  if (wish.image.empty())
+launcher::ManifestSpec read_spec(EngineWords words, const std::vector<std::string>& arguments) {
+  launcher::ManifestSpec spec;
+  spec.kind = kind_of(words.own);
+  spec.name = words.own.value("name").value_or(name_of_script(words.config.script, kLongestName));
+  spec.image = words.own.value("image").value_or("");
+  if (spec.image.empty())
     refuse("no image is given", "--image=IMAGE names one with fleetrun, the script and what it needs");
-  wish.name_space = words.own.value("namespace");
-  wish.nodes = nodes_of(words);
-  wish.server_nodes = whole_number(words.own, "server_nodes", 1).value_or(0);
-  wish.cpu = words.own.value("cpu");
-  wish.memory = words.own.value("memory");
-  wish.gpus = whole_number(words.own, "gpus_per_node", 1);
-  wish.secret_name = words.own.value("secret_name");
-  const int port = whole_number(words.own, "port", 1).value_or(wish.port);
+  spec.name_space = words.own.value("namespace");
+  spec.nodes = nodes_of(words);
+  spec.server_nodes = whole_number(words.own, "server_nodes", 1).value_or(0);
+  spec.cpu = words.own.value("cpu");
+  spec.memory = words.own.value("memory");
+  spec.gpus = whole_number(words.own, "gpus_per_node", 1);
+  spec.secret_name = words.own.value("secret_name");
+  const int port = whole_number(words.own, "port", 1).value_or(spec.port);
   if (port > 65'535) refuse("--port is '" + std::to_string(port) + "': ports end with 65535");
-  wish.port = static_cast<std::uint16_t>(port);
-  check_launch(words, wish);
-  if (wish.server_nodes > 0) {
+  spec.port = static_cast<std::uint16_t>(port);
+  check_launch(words, spec);
+  if (spec.server_nodes > 0) {
     for (const char* name : {"server_num", "trainer_num", "worker_num"}) take_flag(words, name);
-    wish.servers_of_node = words.config.server_num.value_or(1);
-    wish.trainers_of_node = words.config.trainer_num.value_or(1);
+    spec.servers_of_node = words.config.server_num.value_or(1);
+    spec.trainers_of_node = words.config.trainer_num.value_or(1);
   }
   const std::size_t program = 1 + words.config.script_args.size();
-  wish.flags.assign(words.launch.begin(), words.launch.end() - static_cast<std::ptrdiff_t>(program));
-  wish.program.assign(words.launch.end() - static_cast<std::ptrdiff_t>(program), words.launch.end());
-  wish.grace_seconds = longest_grace(words.config);
-  wish.join_seconds = words.config.rendezvous.join_timeout.count() / 1000;
-  wish.made_by = "fleetrun k8s";
-  for (const std::string& argument : arguments) wish.made_by.append(" ").append(shell_quoted(argument));
-  return wish;
+  spec.flags.assign(words.launch.begin(), words.launch.end() - static_cast<std::ptrdiff_t>(program));
+  spec.program.assign(words.launch.end() - static_cast<std::ptrdiff_t>(program), words.launch.end());
+  spec.grace_seconds = longest_grace(words.config);
+  spec.join_seconds = words.config.rendezvous.join_timeout.count() / 1000;
+  spec.made_by = "fleetrun k8s";
+  for (const std::string& argument : arguments) spec.made_by.append(" ").append(shell_quoted(argument));
+  return spec;
 }
 
 }  // namespace
@@ -142,10 +142,10 @@ launcher::ManifestWish read_wish(EngineWords words, const std::vector<std::strin
 int run_k8s_command(const std::vector<std::string>& arguments, const Environ&) {
   EngineWords words = parse_engine_words("k8s", "Kubernetes", arguments, kK8sFlags);
   if (words.own.has("help")) return print(kUsage + describe_flags(kK8sFlags));
-  launcher::ManifestWish wish = read_wish(std::move(words), arguments);
+  launcher::ManifestSpec spec = read_spec(std::move(words), arguments);
   const Secret secret = Secret::random();
-  wish.secret = secret.bytes();
-  return print(launcher::manifest(wish));
+  spec.secret = secret.bytes();
+  return print(launcher::manifest(spec));
 }
 
 }  // namespace fleetrun::cli

@@ -93,8 +93,8 @@ std::uint64_t random_seed() {
   return seed;
 }
 
-std::optional<launcher::ContainmentLevel> containment_level(launcher::Containment wish) {
-  return launcher::parse_containment_level(launcher::to_string(wish));  // none for "auto"
+std::optional<launcher::ContainmentLevel> containment_level(launcher::Containment spec) {
+  return launcher::parse_containment_level(launcher::to_string(spec));  // none for "auto"
 }
 
 /// The arguments of this program, as the user wrote them.
@@ -391,8 +391,8 @@ int refuse(const Error& error, int status) {
   return status;
 }
 
-int launch(const JobConfig& wished, const Environ& environment) {
-  const JobConfig config = launcher::settle_rendezvous(wished);
+int launch(const JobConfig& requested, const Environ& environment) {
+  const JobConfig config = launcher::settle_rendezvous(requested);
   const std::string directory = own_directory();
   auto found = launcher::find_programs(config, environment, directory);
   if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))

@@ -17,7 +17,7 @@
 namespace fleetrun::cli {
 namespace {
 
-using launcher::LogWish;
+using launcher::LogSpec;
 
 constexpr CommandFlag kLogsFlags[] = {
     {"follow", 'f', "", "go on until the job is over"},
@@ -42,7 +42,7 @@ struct Request {
   bool log_dir_given = false;
   std::optional<std::string> job;
   launcher::Color colour = launcher::Color::automatic;
-  LogWish logs;
+  LogSpec logs;
 };
 
 [[noreturn]] void refuse_lines(const std::string& what, const std::string& hint = {}) {
@@ -77,7 +77,7 @@ Request read_request(const CommandWords& words, const Environ& environment) {
   request.log_dir = words.value("log_dir").value_or(from_environment.empty() ? "log" : from_environment);
   request.log_dir_given = words.has("log_dir");
   request.colour = read_colour(words.value("color").value_or("auto"));
-  LogWish& logs = request.logs;
+  LogSpec& logs = request.logs;
   logs.follow = words.has("follow");
   logs.lines = whole_number(words, "lines", 0);
   if (const auto roles = words.value("role")) logs.roles = split(*roles, ',');

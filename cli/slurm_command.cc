@@ -78,29 +78,29 @@ int standard_notice(const launcher::JobConfig& config) {
   return static_cast<int>(std::min<std::int64_t>(longest.count() / 1000 + 30, 65'535));
 }
 
-launcher::SbatchWish read_wish(const EngineWords& words, const std::vector<std::string>& arguments) {
-  launcher::SbatchWish wish;
-  wish.name = words.own.value("job_name").value_or(name_of_script(words.config.script, kLongestName));
-  wish.nodes = words.own.value("nodes").value_or(nodes_of(words.config.rendezvous.nodes));
-  wish.time = words.own.value("time");
-  wish.partition = words.own.value("partition");
-  wish.account = words.own.value("account");
-  wish.qos = words.own.value("qos");
-  wish.gpus_per_node = words.own.value("gpus_per_node");
-  wish.cpus_per_node = words.own.value("cpus_per_node");
-  wish.mem = words.own.value("mem");
-  wish.output = words.own.value("output");
-  if (const auto option = words.own.value("sbatch")) wish.options = {*option};
-  wish.notice_seconds = whole_number(words.own, "notice", 1).value_or(standard_notice(words.config));
-  if (wish.notice_seconds > 65'535)
+launcher::SbatchSpec read_spec(const EngineWords& words, const std::vector<std::string>& arguments) {
+  launcher::SbatchSpec spec;
+  spec.name = words.own.value("job_name").value_or(name_of_script(words.config.script, kLongestName));
+  spec.nodes = words.own.value("nodes").value_or(nodes_of(words.config.rendezvous.nodes));
+  spec.time = words.own.value("time");
+  spec.partition = words.own.value("partition");
+  spec.account = words.own.value("account");
+  spec.qos = words.own.value("qos");
+  spec.gpus_per_node = words.own.value("gpus_per_node");
+  spec.cpus_per_node = words.own.value("cpus_per_node");
+  spec.mem = words.own.value("mem");
+  spec.output = words.own.value("output");
+  if (const auto option = words.own.value("sbatch")) spec.options = {*option};
+  spec.notice_seconds = whole_number(words.own, "notice", 1).value_or(standard_notice(words.config));
+  if (spec.notice_seconds > 65'535)
     throw Error(ErrorKind::usage,
-                "--notice is '" + std::to_string(wish.notice_seconds) + "': Slurm takes 65535 at most");
-  wish.requeue = !words.own.has("no_requeue");
-  wish.fleetrun = own_path();
-  wish.arguments = words.launch;
-  wish.made_by = "fleetrun slurm";
-  for (const std::string& argument : arguments) wish.made_by.append(" ").append(shell_quoted(argument));
-  return wish;
+                "--notice is '" + std::to_string(spec.notice_seconds) + "': Slurm takes 65535 at most");
+  spec.requeue = !words.own.has("no_requeue");
+  spec.fleetrun = own_path();
+  spec.arguments = words.launch;
+  spec.made_by = "fleetrun slurm";
+  for (const std::string& argument : arguments) spec.made_by.append(" ").append(shell_quoted(argument));
+  return spec;
 }
 
 void write_all(int fd, std::string_view text) {
@@ -161,7 +161,7 @@ int submit(const std::string& script, const Environ& environment) {
 int run_slurm_command(const std::vector<std::string>& arguments, const Environ& environment) {
   const EngineWords words = parse_engine_words("slurm", "Slurm", arguments, kSlurmFlags);
   if (words.own.has("help")) return print(kUsage + describe_flags(kSlurmFlags));
-  const std::string script = launcher::sbatch_script(read_wish(words, arguments));
+  const std::string script = launcher::sbatch_script(read_spec(words, arguments));
   return words.own.has("submit") ? submit(script, environment) : print(script);
 }
 

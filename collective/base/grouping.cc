@@ -78,23 +78,23 @@ Way parse_way(const std::string& text) {
               "set it to auto, shm or gloo");
 }
 
-Grouping group_ranks(const std::vector<std::string>& hosts, const GroupingWish& wish) {
+Grouping group_ranks(const std::vector<std::string>& hosts, const GroupingSpec& spec) {
   const int size = static_cast<int>(hosts.size());
   std::vector<int> all(hosts.size());
   std::iota(all.begin(), all.end(), 0);
   std::vector<std::vector<int>> groups;
-  const bool is_wanted = wish.hierarchical.value_or(wish.way == Way::automatic || wish.inner_size > 0);
-  if (is_wanted && wish.inner_size < size)
-    groups = wish.inner_size != 0 ? by_size(size, wish.inner_size) : by_host(hosts);
+  const bool is_wanted = spec.hierarchical.value_or(spec.way == Way::automatic || spec.inner_size > 0);
+  if (is_wanted && spec.inner_size < size)
+    groups = spec.inner_size != 0 ? by_size(size, spec.inner_size) : by_host(hosts);
   if (groups.size() < 2 || groups.size() == hosts.size())
-    return {{group_of(hosts, std::move(all), size == 1 ? Way::automatic : wish.way)}, Way::gloo};
+    return {{group_of(hosts, std::move(all), size == 1 ? Way::automatic : spec.way)}, Way::gloo};
   Grouping grouping;
   std::vector<int> leaders;
   for (std::vector<int>& group : groups) {
     leaders.push_back(group[0]);
-    grouping.groups.push_back(group_of(hosts, std::move(group), wish.way));
+    grouping.groups.push_back(group_of(hosts, std::move(group), spec.way));
   }
-  grouping.outer = group_of(hosts, std::move(leaders), wish.way).way;
+  grouping.outer = group_of(hosts, std::move(leaders), spec.way).way;
   return grouping;
 }
 

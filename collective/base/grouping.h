@@ -19,7 +19,7 @@ std::string_view to_string(Way way) noexcept;
 /// "auto", "shm" or "gloo". Throws: Error(config).
 Way parse_way(const std::string& text);
 
-struct GroupingWish {
+struct GroupingSpec {
   Way way = Way::automatic;
   /// true: in two levels. false: all ranks alike.
   std::optional<bool> hierarchical = {};
@@ -49,6 +49,6 @@ struct Grouping {
 /// Throws: Error(config) where ranks of several hosts are to share memory, and where inner_size does not
 /// divide the number of ranks, as Paddle's hierarchical all-reduce wants it;
 /// one that is not below it means: flat.
-Grouping group_ranks(const std::vector<std::string>& hosts, const GroupingWish& wish);
+Grouping group_ranks(const std::vector<std::string>& hosts, const GroupingSpec& spec);
 
 }  // namespace fleetrun::collective

@@ -85,9 +85,9 @@ struct World::State : std::enable_shared_from_this<World::State> {
   void check_group(const std::string& name, const std::vector<int>& ranks);
   Error loss(const std::string& name, const std::vector<int>& ranks, int rank) const;
   std::vector<std::string> hosts_of(const std::vector<int>& ranks) const;
-  Grouping group(const std::vector<int>& ranks, const CommunicatorOptions& wish) const;
+  Grouping group(const std::vector<int>& ranks, const CommunicatorOptions& spec) const;
   std::unique_ptr<Communicator> connect(const Place& place, const std::vector<int>& ranks,
-                                        const CommunicatorOptions& wish);
+                                        const CommunicatorOptions& spec);
   std::unique_ptr<Communicator> connect_alike(const Place& place, const std::string& name,
                                               const RankGroup& group, Store& store,
                                               std::chrono::milliseconds call_within) const;
@@ -231,16 +231,16 @@ std::vector<std::string> World::State::hosts_of(const std::vector<int>& ranks) c
   return places;
 }
 
-Grouping World::State::group(const std::vector<int>& ranks, const CommunicatorOptions& wish) const {
-  return group_ranks(hosts_of(ranks), {wish.way.value_or(options.way), wish.hierarchical, wish.inner_size});
+Grouping World::State::group(const std::vector<int>& ranks, const CommunicatorOptions& spec) const {
+  return group_ranks(hosts_of(ranks), {spec.way.value_or(options.way), spec.hierarchical, spec.inner_size});
 }
 
 std::unique_ptr<Communicator> World::State::connect(const Place& place, const std::vector<int>& ranks,
-                                                    const CommunicatorOptions& wish) {
-  const Grouping grouping = group(ranks, wish);
+                                                    const CommunicatorOptions& spec) {
+  const Grouping grouping = group(ranks, spec);
   GroupStore store(tcp ? static_cast<Store&>(*tcp) : memory, tcp.get(),
                    [this, &place, &ranks] { check_group(place.group, ranks); });
-  const auto call_within = wish.call_within.value_or(options.call_within);
+  const auto call_within = spec.call_within.value_or(options.call_within);
   if (grouping.is_flat()) return connect_alike(place, place.group, grouping.groups[0], store, call_within);
 
   Levels levels;

@@ -21,7 +21,7 @@ std::shared_ptr<std::byte> map_piece(std::size_t bytes) {
   if (begin == MAP_FAILED) throw std::bad_alloc();
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
   const std::uintptr_t aligned = (first + kLargePage - 1) / kLargePage * kLargePage;
-  static_cast<void>(::madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE));  // a wish
+  static_cast<void>(::madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE));  // a hint
   return {reinterpret_cast<std::byte*>(aligned), [begin, mapped](std::byte*) { ::munmap(begin, mapped); }};
 }
 

@@ -1,5 +1,5 @@
 // read() first tries to read; only when nothing is there it waits for whatever comes first: data, a line on
-// standard error, the end of a process, or the wish to stop.
+// standard error, the end of a process, or a request to stop.
 #include "dataset/pipes/pipe_command.h"
 
 #include <fcntl.h>

@@ -30,7 +30,7 @@ bool has(const std::vector<Member>& members, const std::string& node) {
 Candidate candidate_of(const Node& node) {
   return {{node.node, node.name, node.pod, node.successor, node.offer, 0, 0},
           node.previous_rank,
-          node.wished_rank};
+          node.requested_rank};
 }
 
 /// All that can take part; hosts on parole only where the others are too few.

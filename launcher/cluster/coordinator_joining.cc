@@ -36,8 +36,8 @@ std::optional<Refused> misfit(const State& state, const Hello& hello) {
                    "give all hosts the same --job_id, or each job a --master port of its own", kRefusal};
   if (hello.node.empty() || hello.name.empty()) return Refused{"a host without a name", "", kRefusal};
   const int max = state.settings.nodes.max;
-  if (hello.wished_rank >= max)
-    return Refused{"node rank " + std::to_string(hello.wished_rank) + " of " + hello.name +
+  if (hello.requested_rank >= max)
+    return Refused{"node rank " + std::to_string(hello.requested_rank) + " of " + hello.name +
                        " is not below the number of hosts, " + std::to_string(max),
                    "number the hosts from 0 to " + std::to_string(max - 1), kRefusal};
   return std::nullopt;
@@ -45,15 +45,15 @@ std::optional<Refused> misfit(const State& state, const Hello& hello) {
 
 /// The same node rank twice: the one that was there stays, unless it is the same host that was started again.
 std::optional<Refused> rank_taken(State& state, const Hello& hello) {
-  if (hello.wished_rank < 0) return std::nullopt;
+  if (hello.requested_rank < 0) return std::nullopt;
   for (const auto& other : state.nodes) {
-    if (other->wished_rank != hello.wished_rank || other->node == hello.node) continue;
+    if (other->requested_rank != hello.requested_rank || other->node == hello.node) continue;
     if (!surely_here(state, *other) && other->name == hello.name) {
       lose(state, *other, "it was started again", {});
       return std::nullopt;
     }
-    return Refused{"node rank " + std::to_string(hello.wished_rank) + " is taken twice: by " + other->name +
-                       " and by " + hello.name,
+    return Refused{"node rank " + std::to_string(hello.requested_rank) + " is taken twice: by " +
+                       other->name + " and by " + hello.name,
                    "give each host a --node_rank of its own, or none", kRefusal};
   }
   return std::nullopt;
@@ -101,7 +101,7 @@ Node& add(State& state, ConnectionId connection, const Hello& hello) {
   node.pod = hello.pod;
   node.successor = hello.successor;
   node.offer = hello.offer;
-  node.wished_rank = hello.wished_rank;
+  node.requested_rank = hello.requested_rank;
   node.wants_list = hello.wants_list;
   node.connections = hello.connection;
   node.connection = connection;

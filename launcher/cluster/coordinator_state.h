@@ -24,7 +24,7 @@ struct Node {
   std::string node, name, pod;
   Endpoint successor;
   PodOffer offer;
-  int wished_rank = -1, previous_rank = -1;
+  int requested_rank = -1, previous_rank = -1;
   bool wants_list = true;
   std::uint32_t connections = 0;  // the number of its newest one
   ConnectionId connection = 0;

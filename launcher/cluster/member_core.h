@@ -36,7 +36,7 @@ namespace fleetrun::launcher {
 struct MemberSettings {
   std::string job_id, version;
   std::string node, name, pod;
-  int wished_rank = -1;
+  int requested_rank = -1;
   Endpoint successor;  // where this node listens for others; port 0: nowhere
   PodOffer offer;      // of the first epoch
   bool wants_list = true;

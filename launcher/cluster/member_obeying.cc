@@ -156,7 +156,7 @@ void greet(State& state) {
   hello.name = own.name;
   hello.pod = own.pod;
   hello.connection = ++state.connections;
-  hello.wished_rank = own.wished_rank;
+  hello.requested_rank = own.requested_rank;
   hello.successor = own.successor;
   hello.offer = state.offer;
   hello.wants_list = own.wants_list;

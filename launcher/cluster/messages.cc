@@ -24,7 +24,7 @@ void fields(A& a, M& m, const Hello*) {
   a.text(m.name);
   a.text(m.pod);
   a.number(m.connection);
-  a.number(m.wished_rank);
+  a.number(m.requested_rank);
   codec::endpoint(a, m.successor);
   codec::offer(a, m.offer);
   a.flag(m.wants_list);

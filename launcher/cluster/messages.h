@@ -65,8 +65,8 @@ struct Hello {
   std::string job_id;
   std::string node, name, pod;
   std::uint32_t connection = 1;
-  std::int32_t wished_rank = -1;  // -1: any
-  Endpoint successor;             // where it would coordinate; port 0: nowhere
+  std::int32_t requested_rank = -1;  // -1: any
+  Endpoint successor;                // where it would coordinate; port 0: nowhere
   PodOffer offer;
   bool wants_list = true;  // the members of each world without asking
   // What it was part of; empty and 0 for a node that was part of nothing yet.

@@ -49,7 +49,7 @@ MemberSettings member_settings(const JobConfig& config, const NodeSelf& self) {
   settings.name = self.name;
   settings.pod = self.pod;
   settings.offer = self.offer;
-  settings.wished_rank = rendezvous.node_rank;
+  settings.requested_rank = rendezvous.node_rank;
   settings.takeover = has_takeover(rendezvous);
   if (rendezvous.join_timeout.count() > 0) settings.join_timeout = rendezvous.join_timeout;
   if (rendezvous.elastic_timeout.count() > 0) settings.elastic_timeout = rendezvous.elastic_timeout;

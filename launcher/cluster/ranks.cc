@@ -13,7 +13,7 @@ std::vector<const Candidate*> chosen(const std::vector<Candidate>& candidates, s
   for (const Candidate& candidate : candidates) order.push_back(&candidate);
   const auto precedence = [size](const Candidate* candidate) {
     if (candidate->previous_rank >= 0) return 0;
-    return candidate->wished_rank >= 0 && candidate->wished_rank < static_cast<int>(size) ? 1 : 2;
+    return candidate->requested_rank >= 0 && candidate->requested_rank < static_cast<int>(size) ? 1 : 2;
   };
   std::stable_sort(order.begin(), order.end(), [&](const Candidate* left, const Candidate* right) {
     const int first = precedence(left), second = precedence(right);
@@ -64,7 +64,7 @@ std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_
   };
   for (const Candidate* candidate : in) {
     const bool old = candidate->previous_rank >= 0;
-    if (seat(old ? candidate->previous_rank : candidate->wished_rank, candidate)) continue;
+    if (seat(old ? candidate->previous_rank : candidate->requested_rank, candidate)) continue;
     (old ? movers : newcomers).push_back(candidate);
   }
   newcomers.insert(newcomers.end(), movers.begin(), movers.end());

@@ -14,16 +14,16 @@ namespace fleetrun::launcher {
 struct Candidate {
   Member member;           // its first ranks are not read
   int previous_rank = -1;  // its node rank in the world before; -1: it was not in it
-  int wished_rank = -1;
+  int requested_rank = -1;
 };
 
 /// The size of a world when `available` nodes are here; 0: none can be formed.
 std::size_t world_size(const NodeCount& nodes, std::size_t available) noexcept;
 
 /// The members of a world of `size`, by node rank. Those who were in the world before go first, then those
-/// who wish a rank that is free, then in the order of `candidates`. Who was in the world before keeps its
-/// rank where that is below `size`; a wished rank is kept free for the one who wishes it; what is left open
-/// is filled by newcomers first, then from the end. Needs size <= candidates.size().
+/// that ask for a rank that is free, then in the order of `candidates`. Who was in the world before keeps its
+/// rank where that is below `size`; a requested rank is kept free for the one that asks for it; what is left
+/// open is filled by newcomers first, then from the end. Needs size <= candidates.size().
 std::vector<Member> arrange(const std::vector<Candidate>& candidates, std::size_t size);
 
 /// The members of a world that goes on in place: those of `before` who are still there, with the ranks that

@@ -25,7 +25,7 @@ bool is_loopback(std::string_view address) {
 
 class Doctor {
  public:
-  Doctor(const std::vector<Patient>& patients, const Wish& wish) : patients_(patients), wish_(wish) {}
+  Doctor(const std::vector<Patient>& patients, const Spec& spec) : patients_(patients), spec_(spec) {}
 
   std::vector<Finding> examine() {
     for (const Patient& patient : patients_) {
@@ -150,20 +150,20 @@ class Doctor {
   void directory(const Patient& patient) {
     const DirectoryFacts& facts = patient.condition->directory;
     if (!facts.exists) {
-      problem("directory", "there is no " + wish_.directory,
+      problem("directory", "there is no " + spec_.directory,
               "copy it there, share it, or choose another with --chdir");
       return;
     }
     if (!facts.writable)
-      advice("directory", wish_.directory + " cannot be written to",
+      advice("directory", spec_.directory + " cannot be written to",
              "choose another place for logs with --log_dir");
     else if (facts.free_bytes < kLittleDisk)
-      advice("directory", wish_.directory + " has " + bytes_text(facts.free_bytes) + " free only",
+      advice("directory", spec_.directory + " has " + bytes_text(facts.free_bytes) + " free only",
              "make room, or choose another place for logs with --log_dir");
   }
 
   void secret(const Condition& condition) {
-    if (wish_.secret && condition.secret.empty())
+    if (spec_.secret && condition.secret.empty())
       problem("secret",
               condition.secret_failure.empty() ? "there is no secret of the user" : condition.secret_failure,
               alone() ? "the first launch creates it; copy it to the other hosts"
@@ -211,7 +211,7 @@ class Doctor {
   }
 
   void secrets() {
-    if (!wish_.secret) return;
+    if (!spec_.secret) return;
     std::map<std::string, std::vector<std::string>> hosts;
     for (const Patient& patient : patients_)
       if (patient.condition && !patient.condition->secret.empty())
@@ -225,7 +225,7 @@ class Doctor {
   }
 
   void masters() {
-    if (wish_.master.empty() || wish_.master.starts_with("etcd://") || alone()) return;
+    if (spec_.master.empty() || spec_.master.starts_with("etcd://") || alone()) return;
     std::size_t asked = 0, owners = 0;
     for (const Patient& patient : patients_) {
       if (!patient.condition || !patient.condition->master) continue;
@@ -233,12 +233,12 @@ class Doctor {
       if (patient.condition->master->ours) ++owners;
     }
     if (asked == patients_.size() && owners == 0)
-      problem("master", wish_.master + " is an address of none of these hosts",
+      problem("master", spec_.master + " is an address of none of these hosts",
               "--master has to be an address of one of the job's hosts");
   }
 
   const std::vector<Patient>& patients_;
-  const Wish& wish_;
+  const Spec& spec_;
   std::string host_;  // that is being looked at
   std::vector<Finding> findings_;
 };
@@ -252,8 +252,8 @@ std::string fixed(double value, const char* unit) {
 
 }  // namespace
 
-std::vector<Finding> diagnose(const std::vector<Patient>& patients, const Wish& wish) {
-  return Doctor(patients, wish).examine();
+std::vector<Finding> diagnose(const std::vector<Patient>& patients, const Spec& spec) {
+  return Doctor(patients, spec).examine();
 }
 
 bool is_well(const std::vector<Finding>& findings) noexcept {

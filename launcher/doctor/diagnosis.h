@@ -39,14 +39,14 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-struct Wish {
+struct Spec {
   std::string master;     // where the hosts are to meet; empty: not asked
   std::string directory;  // the job's working directory
   bool secret = false;    // each launcher needs the user's secret
 };
 
 /// Problems first, in the order of hosts within each kind. What is the same on several hosts is one finding.
-std::vector<Finding> diagnose(const std::vector<Patient>& patients, const Wish& wish);
+std::vector<Finding> diagnose(const std::vector<Patient>& patients, const Spec& spec);
 
 std::string_view to_string(Severity severity) noexcept;
 

@@ -80,7 +80,7 @@ class Marker {
 class Survey final : public remote::FanOutListener {
  public:
   explicit Survey(const SurveySettings& settings)
-      : settings_(settings), own_(remote::own_host()), marker_(settings.wish.directory), deadline_(loop_) {
+      : settings_(settings), own_(remote::own_host()), marker_(settings.spec.directory), deadline_(loop_) {
     for (const RemoteHost& host : settings.hosts) {
       Patient& patient = patients_.emplace_back();
       patient.name = host.name;
@@ -181,10 +181,10 @@ class Survey final : public remote::FanOutListener {
       patients_[host].clock_error_ns = round_trip / 2;
     }
     if (++state.readings < kClockReadings) return ask(host, ask_clock());
-    Questions questions{.directory = settings_.wish.directory,
+    Questions questions{.directory = settings_.spec.directory,
                         .marker = marker_.name(),
-                        .master = settings_.wish.master,
-                        .secret = settings_.wish.secret};
+                        .master = settings_.spec.master,
+                        .secret = settings_.spec.secret};
     for (const std::size_t other : neighbours_of(host)) questions.names.push_back(patients_[other].name);
     ask(host, ask_examination(questions));
   }
@@ -306,10 +306,10 @@ std::vector<Patient> survey(const SurveySettings& settings) {
   return Survey(settings).run();
 }
 
-Patient survey_here(const Wish& wish, const Environ& environment) {
+Patient survey_here(const Spec& spec, const Environ& environment) {
   Patient patient;
   patient.condition = examine(
-      {.names = {}, .directory = wish.directory, .marker = {}, .master = wish.master, .secret = wish.secret},
+      {.names = {}, .directory = spec.directory, .marker = {}, .master = spec.master, .secret = spec.secret},
       environment);
   patient.name = patient.condition->host_name;
   return patient;

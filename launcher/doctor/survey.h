@@ -17,7 +17,7 @@ namespace fleetrun::launcher::doctor {
 struct SurveySettings {
   std::vector<RemoteHost> hosts;
   remote::FanOutSettings fan_out;  // its words are set here
-  Wish wish;
+  Spec spec;
 };
 
 /// In the order of the hosts. Puts a file into the working directory for the time of the survey, to see who
@@ -26,6 +26,6 @@ struct SurveySettings {
 std::vector<Patient> survey(const SurveySettings& settings);
 
 /// This host alone, which nobody has to log in to.
-Patient survey_here(const Wish& wish, const Environ& environment);
+Patient survey_here(const Spec& spec, const Environ& environment);
 
 }  // namespace fleetrun::launcher::doctor

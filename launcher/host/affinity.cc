@@ -138,9 +138,9 @@ Bindings bind_to_shared_cores(const Topology& topology, const Devices& devices) 
 
 }  // namespace
 
-bool binds(Bind wish, const CpuFacts& cpus, std::size_t processes) noexcept {
-  if (wish == Bind::automatic) return cpus.nodes > 1 && processes > 1;
-  return wish != Bind::none;
+bool binds(Bind spec, const CpuFacts& cpus, std::size_t processes) noexcept {
+  if (spec == Bind::automatic) return cpus.nodes > 1 && processes > 1;
+  return spec != Bind::none;
 }
 
 Topology topology_for_binding(const CpuFacts& cpus, const std::vector<std::string>& pci) {
@@ -149,11 +149,11 @@ Topology topology_for_binding(const CpuFacts& cpus, const std::vector<std::strin
   return topology;
 }
 
-Bindings bind_processes(Bind wish, const Topology& topology, const Devices& devices) {
+Bindings bind_processes(Bind spec, const Topology& topology, const Devices& devices) {
   Bindings nothing;
   nothing.processes.resize(devices.size());
-  if (wish == Bind::none || topology.cores.empty() || devices.empty()) return nothing;
-  if (wish != Bind::core) return bind_to_nodes(topology, devices);
+  if (spec == Bind::none || topology.cores.empty() || devices.empty()) return nothing;
+  if (spec != Bind::core) return bind_to_nodes(topology, devices);
   return devices.size() > topology.cores.size() ? bind_to_shared_cores(topology, devices)
                                                 : bind_to_own_cores(topology, devices);
 }

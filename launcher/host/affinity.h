@@ -19,14 +19,14 @@
 namespace fleetrun::launcher {
 
 /// Whether processes are going to be bound, by what is known without reading the topology.
-bool binds(Bind wish, const CpuFacts& cpus, std::size_t processes) noexcept;
+bool binds(Bind spec, const CpuFacts& cpus, std::size_t processes) noexcept;
 
 /// The topology as far as it may be used, for the devices at these PCI addresses. Looks at the machine.
 /// Throws: Error(host), as read_topology() does.
 Topology topology_for_binding(const CpuFacts& cpus, const std::vector<std::string>& pci);
 
 /// `devices[i]` holds the PCI addresses of process i's devices.
-Bindings bind_processes(Bind wish, const Topology& topology,
+Bindings bind_processes(Bind spec, const Topology& topology,
                         const std::vector<std::vector<std::string>>& devices);
 
 /// Threads that one process may keep busy: its share of the cores, at least 1.

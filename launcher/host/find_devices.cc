@@ -146,10 +146,10 @@ struct Choice {
   bool inherited = true;
 };
 
-Choice choose(const DeviceWish& wish, const DeviceList& list) {
-  if (!wish.devices) return {list.tokens, numbers_below(list.tokens.size()), list.inherited};
+Choice choose(const DeviceSpec& spec, const DeviceList& list) {
+  if (!spec.devices) return {list.tokens, numbers_below(list.tokens.size()), list.inherited};
   Choice choice = {{}, {}, list.inherited};
-  for (const std::string& device : *wish.devices) {
+  for (const std::string& device : *spec.devices) {
     if (const auto place = place_of(device, list)) {
       choice.tokens.push_back(list.tokens[*place]);
       choice.indices.push_back(std::to_string(*place));
@@ -162,7 +162,7 @@ Choice choose(const DeviceWish& wish, const DeviceList& list) {
   }
   const auto names = std::count_if(choice.tokens.begin(), choice.tokens.end(), is_name);
   if (!choice.inherited && names != 0 && names != std::ssize(choice.tokens))
-    throw Error(ErrorKind::host, "--devices has numbers and names in one list: " + join(*wish.devices, ","),
+    throw Error(ErrorKind::host, "--devices has numbers and names in one list: " + join(*spec.devices, ","),
                 "write all of them as names");
   if (!choice.inherited) choice.indices = numbers_below(choice.tokens.size());
   return choice;
@@ -260,14 +260,14 @@ DeviceList visible_devices(const Environ& environ, const std::vector<DeviceFile>
   return list;
 }
 
-DevicePlan plan_devices(const DeviceWish& wish, const DeviceList& list) {
-  const Choice choice = choose(wish, list);
+DevicePlan plan_devices(const DeviceSpec& spec, const DeviceList& list) {
+  const Choice choice = choose(spec, list);
   const std::size_t devices = choice.tokens.size();
   DevicePlan plan;
-  plan.trainers = wish.processes.value_or(std::max(static_cast<int>(devices), 1));
+  plan.trainers = spec.processes.value_or(std::max(static_cast<int>(devices), 1));
   const auto trainers = static_cast<std::size_t>(plan.trainers);
   if (devices == 0) return plan;
-  if (trainers > devices && wish.devices)
+  if (trainers > devices && spec.devices)
     throw Error(
         ErrorKind::host,
         std::to_string(plan.trainers) + " trainers asked for, " + std::to_string(devices) + " devices given",

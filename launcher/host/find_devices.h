@@ -38,6 +38,6 @@ std::vector<std::string> parse_visible_devices(const std::string& text);
 /// Pure. A trainer that is alone gets all devices. More trainers than devices run on the CPU,
 /// unless devices were asked for.
 /// Throws: Error(host) when devices were asked for that are not visible, or too few.
-DevicePlan plan_devices(const DeviceWish& wish, const DeviceList& list);
+DevicePlan plan_devices(const DeviceSpec& spec, const DeviceList& list);
 
 }  // namespace fleetrun::launcher

@@ -213,17 +213,17 @@ std::variant<Program, ProgramRefusal> find_program(const JobConfig& config, cons
 std::variant<std::vector<Program>, ProgramRefusal> find_programs(const JobConfig& config,
                                                                  const Environ& environ,
                                                                  const std::string& fleetrun_directory) {
-  std::vector<JobConfig> wishes(config.file ? config.file->roles.size() : 1, config);
-  for (std::size_t i = 0; config.file && i < wishes.size(); ++i) {
+  std::vector<JobConfig> specs(config.file ? config.file->roles.size() : 1, config);
+  for (std::size_t i = 0; config.file && i < specs.size(); ++i) {
     const JobFileRole& role = config.file->roles[i];
-    wishes[i].script = role.cwd.empty() ? role.script : absolute_path(script_path(role));
-    if (role.is_command && role.script.find('/') == std::string::npos) wishes[i].script = role.script;
-    wishes[i].script_args = role.args;
-    wishes[i].script_kind = role.is_command ? ScriptKind::direct : ScriptKind::by_name;
+    specs[i].script = role.cwd.empty() ? role.script : absolute_path(script_path(role));
+    if (role.is_command && role.script.find('/') == std::string::npos) specs[i].script = role.script;
+    specs[i].script_args = role.args;
+    specs[i].script_kind = role.is_command ? ScriptKind::direct : ScriptKind::by_name;
   }
   std::vector<Program> programs;
-  for (const JobConfig& wish : wishes) {
-    auto found = find_program(wish, environ, fleetrun_directory);
+  for (const JobConfig& spec : specs) {
+    auto found = find_program(spec, environ, fleetrun_directory);
     if (auto* refusal = std::get_if<ProgramRefusal>(&found)) return std::move(*refusal);
     programs.push_back(std::move(std::get<Program>(found)));
   }

@@ -58,7 +58,7 @@ std::optional<SetupFrame> await_setup(InitLifeline& lifeline) {
   }
 }
 
-/// From the highest level that is wished down to the first that the kernel grants. Outer init of a pid
+/// From the highest level that is asked for down to the first that the kernel grants. Outer init of a pid
 /// namespace (`inner` is set) makes the cgroup too, since it outlives inner.
 struct Held {
   ContainmentLevel level = ContainmentLevel::subreaper;
@@ -72,12 +72,12 @@ Held hold(const SetupFrame& setup) {
   const auto note = [&held](const std::string& refusal) {
     if (!refusal.empty()) held.reason += (held.reason.empty() ? "" : "; ") + refusal;
   };
-  const auto wish = std::max(setup.containment, setup.required);  // nullopt, for the best, is below any level
-  if (!setup.containment || wish > ContainmentLevel::subreaper) {
+  const auto spec = std::max(setup.containment, setup.required);  // nullopt, for the best, is below any level
+  if (!setup.containment || spec > ContainmentLevel::subreaper) {
     held.means.cgroup = make_cgroup_leaf("fleetrun-" + setup.pod_name + "-" + std::to_string(::getpid()));
     if (!held.means.cgroup.path.empty()) held.level = ContainmentLevel::cgroup2;
   }
-  if (wish == ContainmentLevel::pidns) {
+  if (spec == ContainmentLevel::pidns) {
     NamespaceAttempt attempt = enter_pid_namespace();
     held.inner = attempt.inner;
     held.means.pid_namespace = std::move(attempt.inside);

@@ -38,7 +38,7 @@ struct SetupFrame {
   std::vector<std::string> remove_files;        // then
   std::vector<std::string> remove_directories;  // in this order, only if empty
   std::uint64_t open_files = 0;                 // soft RLIMIT_NOFILE of the processes; 0: as init's own
-  std::optional<ContainmentLevel> containment;  // the wish; nullopt: the best that costs nothing
+  std::optional<ContainmentLevel> containment;  // as asked for; nullopt: the best that costs nothing
   std::optional<ContainmentLevel> required;     // below it, init starts nothing and ends
   bool operator==(const SetupFrame&) const = default;
 };
@@ -83,7 +83,7 @@ struct FinishFrame {
 struct ContainedFrame {
   std::string level;   // to_string(ContainmentLevel)
   std::string cgroup;  // the directory of its cgroup; empty: none
-  std::string reason;  // why the level is not higher; empty: it is the highest, or was wished
+  std::string reason;  // why the level is not higher; empty: it is the highest, or was asked for
   std::int32_t init_pid = 0;
   bool operator==(const ContainedFrame&) const = default;
 };

@@ -70,8 +70,8 @@ bool is_raw(const Show& show) noexcept {
   return show.kind == Show::Kind::first;
 }
 
-bool use_colour(Color wish, bool terminal, const Environ& environ) {
-  if (wish != Color::automatic) return wish == Color::always;
+bool use_colour(Color spec, bool terminal, const Environ& environ) {
+  if (spec != Color::automatic) return spec == Color::always;
   return terminal && environ.value_or("NO_COLOR", "").empty() && environ.value_or("TERM", "") != "dumb";
 }
 

@@ -18,6 +18,6 @@ std::vector<ViewedProcess> viewed_processes(const Plan& plan, const Show& show);
 bool is_raw(const Show& show) noexcept;
 
 /// Whether to colour names. NO_COLOR and TERM=dumb count unless the user says otherwise.
-bool use_colour(Color wish, bool terminal, const Environ& environ);
+bool use_colour(Color spec, bool terminal, const Environ& environ);
 
 }  // namespace fleetrun::launcher

@@ -26,21 +26,21 @@ constexpr std::size_t kMaxLookedBack = std::size_t{64} << 20;
 
 using Process = std::pair<std::string, int>;  // role and rank
 
-bool is_wanted(const FoundLog& log, const LogWish& wish) {
+bool is_wanted(const FoundLog& log, const LogSpec& spec) {
   const auto has = [](const auto& list, const auto& value) {
     return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
   };
-  return has(wish.roles, log.role) && has(wish.ranks, log.rank) &&
-         (!wish.attempt || *wish.attempt == log.attempt);
+  return has(spec.roles, log.role) && has(spec.ranks, log.rank) &&
+         (!spec.attempt || *spec.attempt == log.attempt);
 }
 
 /// The logs to show of each process, in the order of attempts.
-std::map<Process, std::vector<FoundLog>> wanted_logs(const std::string& pod_directory, const LogWish& wish) {
+std::map<Process, std::vector<FoundLog>> wanted_logs(const std::string& pod_directory, const LogSpec& spec) {
   std::map<Process, std::vector<FoundLog>> wanted;
   for (FoundLog& log : list_logs(pod_directory)) {
-    if (!is_wanted(log, wish)) continue;
+    if (!is_wanted(log, spec)) continue;
     std::vector<FoundLog>& of_process = wanted[{log.role, log.rank}];
-    if (!wish.all_attempts) of_process.clear();
+    if (!spec.all_attempts) of_process.clear();
     of_process.push_back(std::move(log));
   }
   return wanted;
@@ -48,16 +48,16 @@ std::map<Process, std::vector<FoundLog>> wanted_logs(const std::string& pod_dire
 
 class LogShow {
  public:
-  explicit LogShow(LogWish wish) : wish_(std::move(wish)), again_(loop_) {
-    logs_ = wanted_logs(wish_.pod_directory, wish_);
+  explicit LogShow(LogSpec spec) : spec_(std::move(spec)), again_(loop_) {
+    logs_ = wanted_logs(spec_.pod_directory, spec_);
     const bool alone = logs_.size() == 1;
     for (const auto& [process, logs] : logs_) {
       indices_[process] = viewed_.size();
       viewed_.push_back({alone ? "" : process.first + " " + std::to_string(process.second), Showing::always});
     }
-    settings_ = {.output = wish_.output,
-                 .raw = alone && ::isatty(wish_.output) != 1,
-                 .colour = wish_.colour && !alone,
+    settings_ = {.output = spec_.output,
+                 .raw = alone && ::isatty(spec_.output) != 1,
+                 .colour = spec_.colour && !alone,
                  .waits_for_ever = true};
   }
 
@@ -86,10 +86,10 @@ class LogShow {
     for (const FoundLog& log : logs) {
       const bool newest = &log == &logs.back();
       for (const std::string& path : log.paths) {
-        const bool cut = wish_.lines && last_attempt_.find(process) == last_attempt_.end();
+        const bool cut = spec_.lines && last_attempt_.find(process) == last_attempt_.end();
         if (cut && (!newest || path != log.paths.back())) continue;
         const off_t start =
-            cut ? start_of_last_lines(path, static_cast<std::size_t>(*wish_.lines), kMaxLookedBack) : 0;
+            cut ? start_of_last_lines(path, static_cast<std::size_t>(*spec_.lines), kMaxLookedBack) : 0;
         view_->attach(index, path, start);
       }
     }
@@ -97,10 +97,10 @@ class LogShow {
   }
 
   void look_again() {
-    const bool over = job_is_over(wish_.pod_directory);  // before the last look for logs
-    LogWish later = wish_;
+    const bool over = job_is_over(spec_.pod_directory);  // before the last look for logs
+    LogSpec later = spec_;
     later.all_attempts = true;
-    for (auto& [process, logs] : wanted_logs(wish_.pod_directory, later)) {
+    for (auto& [process, logs] : wanted_logs(spec_.pod_directory, later)) {
       const auto last = last_attempt_.find(process);
       if (last == last_attempt_.end()) continue;
       std::erase_if(logs, [&](const FoundLog& log) { return log.attempt <= last->second; });
@@ -116,7 +116,7 @@ class LogShow {
     });
   }
 
-  LogWish wish_;
+  LogSpec spec_;
   std::map<Process, std::vector<FoundLog>> logs_;
   std::map<Process, std::size_t> indices_;
   std::map<Process, int> last_attempt_;
@@ -129,10 +129,10 @@ class LogShow {
 
 }  // namespace
 
-void show_logs(LogWish wish) {
-  const bool follow = wish.follow;
-  const std::string where = printable(wish.pod_directory);
-  LogShow shown(std::move(wish));
+void show_logs(LogSpec spec) {
+  const bool follow = spec.follow;
+  const std::string where = printable(spec.pod_directory);
+  LogShow shown(std::move(spec));
   if (shown.empty())
     throw Error(ErrorKind::host, "there is no log of that role, rank or attempt in " + where);
   if (follow)

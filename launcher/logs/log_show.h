@@ -7,7 +7,7 @@
 
 namespace fleetrun::launcher {
 
-struct LogWish {
+struct LogSpec {
   std::string pod_directory;       // LOG_DIR/POD
   std::vector<std::string> roles;  // none: all
   std::vector<int> ranks;          // none: all
@@ -21,6 +21,6 @@ struct LogWish {
 
 /// Shows one process after the other, or follows them together. Blocks as long as the reader does.
 /// Throws: Error(host) when there is no such log.
-void show_logs(LogWish wish);
+void show_logs(LogSpec spec);
 
 }  // namespace fleetrun::launcher

@@ -1,4 +1,4 @@
-// What processes are bound to (--bind): the wish, and what became of it. launcher/host/affinity decides.
+// What processes are bound to (--bind): what is asked for, and what became of it. By launcher/host/affinity.
 #pragma once
 
 #include <string>

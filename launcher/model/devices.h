@@ -38,7 +38,7 @@ struct ProcessDevices {
   bool operator==(const ProcessDevices&) const = default;
 };
 
-struct DeviceWish {
+struct DeviceSpec {
   std::optional<std::vector<std::string>> devices;  // --devices
   std::optional<int> processes;                     // --nproc_per_node
 };

@@ -46,7 +46,7 @@ void add_surroundings(const Program& program, const HostFacts& facts, int thread
 }
 
 /// What the user wants of every process.
-void add_wishes(const JobConfig& config, Environ& environ) {
+void add_user_choices(const JobConfig& config, Environ& environ) {
   if (config.bad_line) environ.set("FLEETRUN_BAD_LINE", *config.bad_line);
   if (config.trace) environ.set("FLEETRUN_TRACE", *config.trace);
   if (config.rendezvous.insecure && proves_itself(config)) environ.set("FLEETRUN_INSECURE", "1");
@@ -55,8 +55,8 @@ void add_wishes(const JobConfig& config, Environ& environ) {
 void add_descriptors(const JobConfig& config, const RolePlan& role, ProcessSpec& process) {
   // One digit where it can be, because some shells know no others in >&N, and one that scripts seldom use.
   int next = 0;
-  const auto add = [&](std::string_view variable, int wished) {
-    const int number = std::max(next, wished);
+  const auto add = [&](std::string_view variable, int requested) {
+    const int number = std::max(next, requested);
     next = number + 1;
     process.descriptors.push_back({std::string(variable), number});
     process.environment.set(std::string(variable), std::to_string(number));
@@ -154,7 +154,7 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
     process.unset = foreign_variables(process.identity);
     add_surroundings(program, facts, threads, process.environment);
     for (const auto& [name, value] : of_mode.values()) process.environment.set(name, value);
-    add_wishes(config, process.environment);
+    add_user_choices(config, process.environment);
     add_descriptors(config, plan.roles[process.role], process);
     std::erase_if(process.unset, [&](const std::string& name) { return process.environment.has(name); });
   }

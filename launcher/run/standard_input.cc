@@ -51,19 +51,19 @@ class Share final : public JobPart {
 
 }  // namespace
 
-std::optional<std::size_t> input_process(const StandardInput& wish, const Plan& plan) {
+std::optional<std::size_t> input_process(const StandardInput& spec, const Plan& plan) {
   using Kind = StandardInput::Kind;
   const bool several_hosts = plan.processes.front().identity.world.has_value();
-  if (wish.kind == Kind::none) return std::nullopt;
-  if (wish.kind == Kind::lone)
+  if (spec.kind == Kind::none) return std::nullopt;
+  if (spec.kind == Kind::lone)
     return plan.processes.size() == 1 && !several_hosts ? std::optional<std::size_t>(0) : std::nullopt;
   for (std::size_t i = 0; i < plan.processes.size(); ++i) {
     const Identity& identity = plan.processes[i].identity;
-    if (identity.role == Role::trainer && identity.rank == wish.rank) return i;
+    if (identity.role == Role::trainer && identity.rank == spec.rank) return i;
   }
   if (several_hosts) return std::nullopt;
   throw Error(ErrorKind::usage,
-              "--stdin is " + std::to_string(wish.rank) + ", and the job has no such trainer",
+              "--stdin is " + std::to_string(spec.rank) + ", and the job has no such trainer",
               "name the rank of a trainer, counted from 0");
 }
 

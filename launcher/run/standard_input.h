@@ -26,7 +26,7 @@ namespace fleetrun::launcher {
 
 /// The process of `plan` that gets it; nullopt: nobody here. In a job of several hosts the trainer may be on
 /// another one. Throws: Error(usage) when there is no such trainer.
-std::optional<std::size_t> input_process(const StandardInput& wish, const Plan& plan);
+std::optional<std::size_t> input_process(const StandardInput& spec, const Plan& plan);
 
 /// `fd`, or -1 when it is a terminal in whose background this process is.
 int usable_input(int fd) noexcept;

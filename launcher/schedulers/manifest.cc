@@ -37,27 +37,27 @@ std::size_t digits_of(int number) {
   return std::to_string(number).size();
 }
 
-void check(const ManifestWish& wish) {
-  const bool roles = wish.server_nodes > 0;
-  const std::string longest_job = wish.kind == ManifestKind::job ? "" : roles ? "-trainers-0" : "-workers-0";
-  const std::size_t room = kLongestHostName - longest_job.size() - 1 - digits_of(wish.nodes.max - 1);
-  if (!is_dns_label(wish.name, room))
-    refuse("--name", wish.name,
+void check(const ManifestSpec& spec) {
+  const bool roles = spec.server_nodes > 0;
+  const std::string longest_job = spec.kind == ManifestKind::job ? "" : roles ? "-trainers-0" : "-workers-0";
+  const std::size_t room = kLongestHostName - longest_job.size() - 1 - digits_of(spec.nodes.max - 1);
+  if (!is_dns_label(spec.name, room))
+    refuse("--name", spec.name,
            "1 to " + std::to_string(room) + " of a-z, 0-9 and '-' are needed, a letter first and no '-' last",
            "the pods are called NAME-INDEX, which has to be a name of DNS");
-  if (wish.name_space && !is_dns_label(*wish.name_space, kLongestHostName))
-    refuse("--namespace", *wish.name_space, "it is not the name of a namespace");
-  if (wish.secret_name && !is_dns_label(*wish.secret_name, 253))
-    refuse("--secret_name", *wish.secret_name, "it is not the name of a Secret");
-  const bool blank = std::any_of(wish.image.begin(), wish.image.end(),
+  if (spec.name_space && !is_dns_label(*spec.name_space, kLongestHostName))
+    refuse("--namespace", *spec.name_space, "it is not the name of a namespace");
+  if (spec.secret_name && !is_dns_label(*spec.secret_name, 253))
+    refuse("--secret_name", *spec.secret_name, "it is not the name of a Secret");
+  const bool blank = std::any_of(spec.image.begin(), spec.image.end(),
                                  [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
-  if (wish.image.empty() || blank) refuse("--image", wish.image, "the name of an image is needed");
-  if (wish.cpu && !is_quantity(*wish.cpu))
-    refuse("--cpu", *wish.cpu, "a number of cores is needed", "for example 8 or 500m");
-  if (wish.memory && !is_quantity(*wish.memory))
-    refuse("--memory", *wish.memory, "an amount of memory is needed", "for example 64Gi");
-  if (roles && wish.kind == ManifestKind::job)
-    refuse("--server_nodes", std::to_string(wish.server_nodes), "pods of a Job are all alike",
+  if (spec.image.empty() || blank) refuse("--image", spec.image, "the name of an image is needed");
+  if (spec.cpu && !is_quantity(*spec.cpu))
+    refuse("--cpu", *spec.cpu, "a number of cores is needed", "for example 8 or 500m");
+  if (spec.memory && !is_quantity(*spec.memory))
+    refuse("--memory", *spec.memory, "an amount of memory is needed", "for example 64Gi");
+  if (roles && spec.kind == ManifestKind::job)
+    refuse("--server_nodes", std::to_string(spec.server_nodes), "pods of a Job are all alike",
            "add --kind=jobset");
 }
 
@@ -91,13 +91,13 @@ class Yaml {
 
 class Manifest {
  public:
-  explicit Manifest(const ManifestWish& wish) : wish_(wish) {}
+  explicit Manifest(const ManifestSpec& spec) : spec_(spec) {}
 
   std::string write() {
-    yaml_.line(0, "# Made by: " + plain(wish_.made_by));
+    yaml_.line(0, "# Made by: " + plain(spec_.made_by));
     yaml_.line(0, "# Start it with kubectl apply -f FILE; kubectl logs -f job/… shows what the pods show.");
-    if (!wish_.secret_name) write_secret();
-    if (wish_.kind == ManifestKind::job) {
+    if (!spec_.secret_name) write_secret();
+    if (spec_.kind == ManifestKind::job) {
       write_service();
       yaml_.line(0, "apiVersion: batch/v1");
       yaml_.line(0, "kind: Job");
@@ -111,34 +111,34 @@ class Manifest {
   }
 
  private:
-  std::string secret_name() const { return wish_.secret_name.value_or(wish_.name + "-secret"); }
+  std::string secret_name() const { return spec_.secret_name.value_or(spec_.name + "-secret"); }
 
-  PodGroup whole_job() const { return {"", wish_.nodes.min, wish_.nodes.max, true, {}}; }
+  PodGroup whole_job() const { return {"", spec_.nodes.min, spec_.nodes.max, true, {}}; }
 
   std::vector<PodGroup> groups() const {
-    if (wish_.server_nodes == 0) return {{"workers", wish_.nodes.min, wish_.nodes.max, true, {}}};
+    if (spec_.server_nodes == 0) return {{"workers", spec_.nodes.min, spec_.nodes.max, true, {}}};
     return {{"servers",
-             wish_.server_nodes,
-             wish_.server_nodes,
+             spec_.server_nodes,
+             spec_.server_nodes,
              true,
-             {"--server_num=" + std::to_string(wish_.servers_of_node), "--trainer_num=0"}},
+             {"--server_num=" + std::to_string(spec_.servers_of_node), "--trainer_num=0"}},
             {"trainers",
-             wish_.nodes.min,
-             wish_.nodes.max,
+             spec_.nodes.min,
+             spec_.nodes.max,
              false,
-             {"--server_num=0", "--trainer_num=" + std::to_string(wish_.trainers_of_node)}}};
+             {"--server_num=0", "--trainer_num=" + std::to_string(spec_.trainers_of_node)}}};
   }
 
   void write_metadata() {
     yaml_.line(0, "metadata:");
-    write_name(1, wish_.name);
+    write_name(1, spec_.name);
   }
 
   void write_name(int indent, const std::string& name) {
     yaml_.line(indent, "name: " + yaml_quoted(name));
-    if (wish_.name_space) yaml_.line(indent, "namespace: " + yaml_quoted(*wish_.name_space));
+    if (spec_.name_space) yaml_.line(indent, "namespace: " + yaml_quoted(*spec_.name_space));
     yaml_.line(indent, "labels:");
-    yaml_.line(indent + 1, "app.kubernetes.io/instance: " + yaml_quoted(wish_.name));
+    yaml_.line(indent + 1, "app.kubernetes.io/instance: " + yaml_quoted(spec_.name));
     yaml_.line(indent + 1, "app.kubernetes.io/managed-by: fleetrun");
   }
 
@@ -152,12 +152,12 @@ class Manifest {
     write_name(1, secret_name());
     yaml_.line(0, "type: Opaque");
     yaml_.line(0, "data:");
-    yaml_.line(1, "secret: " + base64(wish_.secret));
+    yaml_.line(1, "secret: " + base64(spec_.secret));
     yaml_.separate();
   }
 
   void write_service() {
-    yaml_.line(0, "# Gives every pod a name, " + wish_.name + "-INDEX." + wish_.name +
+    yaml_.line(0, "# Gives every pod a name, " + spec_.name + "-INDEX." + spec_.name +
                       ", before it is ready: pods meet to get ready.");
     yaml_.line(0, "apiVersion: v1");
     yaml_.line(0, "kind: Service");
@@ -166,10 +166,10 @@ class Manifest {
     yaml_.line(1, "clusterIP: None");
     yaml_.line(1, "publishNotReadyAddresses: true");
     yaml_.line(1, "selector:");
-    yaml_.line(2, "app.kubernetes.io/instance: " + yaml_quoted(wish_.name));
+    yaml_.line(2, "app.kubernetes.io/instance: " + yaml_quoted(spec_.name));
     yaml_.line(1, "ports:");
     yaml_.line(2, "- name: meeting");
-    yaml_.line(3, "port: " + std::to_string(wish_.port));
+    yaml_.line(3, "port: " + std::to_string(spec_.port));
     yaml_.separate();
   }
 
@@ -221,7 +221,7 @@ class Manifest {
     yaml_.line(indent, "template:");
     yaml_.line(indent + 1, "metadata:");
     yaml_.line(indent + 2, "labels:");
-    yaml_.line(indent + 3, "app.kubernetes.io/instance: " + yaml_quoted(wish_.name));
+    yaml_.line(indent + 3, "app.kubernetes.io/instance: " + yaml_quoted(spec_.name));
     yaml_.line(indent + 1, "spec:");
     write_pod(indent + 2, group);
   }
@@ -251,10 +251,10 @@ class Manifest {
   }
 
   void write_pod(int indent, const PodGroup& group) {
-    if (group.name.empty()) yaml_.line(indent, "subdomain: " + yaml_quoted(wish_.name));
+    if (group.name.empty()) yaml_.line(indent, "subdomain: " + yaml_quoted(spec_.name));
     yaml_.line(indent, "restartPolicy: Never");
     yaml_.line(indent, "# --grace, and time for fleetrun to say how it ended.");
-    yaml_.line(indent, "terminationGracePeriodSeconds: " + std::to_string(wish_.grace_seconds + 15));
+    yaml_.line(indent, "terminationGracePeriodSeconds: " + std::to_string(spec_.grace_seconds + 15));
     yaml_.line(indent,
                "# An image that does not run as root needs a group that may read the secret: "
                "securityContext: {fsGroup: 1000}");
@@ -274,11 +274,11 @@ class Manifest {
   }
 
   void write_container(int indent, const PodGroup& group) {
-    yaml_.line(indent, "image: " + yaml_quoted(wish_.image));
+    yaml_.line(indent, "image: " + yaml_quoted(spec_.image));
     yaml_.line(indent, "command: [\"fleetrun\"]  # as pid 1: it reaps, and hands signals on");
     yaml_.line(indent, "args:");
     for (const std::string& word : rendezvous_flags(group)) yaml_.line(indent + 1, "- " + yaml_quoted(word));
-    for (const auto* words : {&group.flags, &wish_.flags, &wish_.program}) {
+    for (const auto* words : {&group.flags, &spec_.flags, &spec_.program}) {
       for (const std::string& word : *words) yaml_.line(indent + 1, "- " + yaml_quoted(unexpanded(word)));
     }
     yaml_.line(indent, "env:");
@@ -288,7 +288,7 @@ class Manifest {
     yaml_.line(indent + 4, "fieldPath: status.podIP");
     yaml_.line(indent, "ports:");
     yaml_.line(indent + 1, "- name: meeting");
-    yaml_.line(indent + 2, "containerPort: " + std::to_string(wish_.port));
+    yaml_.line(indent + 2, "containerPort: " + std::to_string(spec_.port));
     write_resources(indent);
     write_probes(indent);
     yaml_.line(indent, "volumeMounts:");
@@ -302,14 +302,14 @@ class Manifest {
   /// The first pod coordinates.
   std::vector<std::string> rendezvous_flags(const PodGroup& group) const {
     const std::string first = group.name.empty()
-                                  ? wish_.name + "-0." + wish_.name
-                                  : wish_.name + "-" + groups().front().name + "-0-0." + wish_.name;
-    const int min = wish_.nodes.min + wish_.server_nodes, max = wish_.nodes.max + wish_.server_nodes;
+                                  ? spec_.name + "-0." + spec_.name
+                                  : spec_.name + "-" + groups().front().name + "-0-0." + spec_.name;
+    const int min = spec_.nodes.min + spec_.server_nodes, max = spec_.nodes.max + spec_.server_nodes;
     std::string nodes = std::to_string(max);
     if (min < max) nodes = std::to_string(min) + ":" + nodes;
-    if (min < max && wish_.nodes.multiple > 1) nodes += ":" + std::to_string(wish_.nodes.multiple);
+    if (min < max && spec_.nodes.multiple > 1) nodes += ":" + std::to_string(spec_.nodes.multiple);
     std::vector<std::string> flags = {"--nnodes=" + nodes,
-                                      "--master=" + first + ":" + std::to_string(wish_.port)};
+                                      "--master=" + first + ":" + std::to_string(spec_.port)};
     if (group.ranked) flags.push_back("--rank=$(JOB_COMPLETION_INDEX)");
     flags.push_back("--secret_file=/etc/fleetrun/secret");
     return flags;
@@ -322,26 +322,26 @@ class Manifest {
   }
 
   void write_resources(int indent) {
-    if (!wish_.cpu && !wish_.memory && !wish_.gpus) {
+    if (!spec_.cpu && !spec_.memory && !spec_.gpus) {
       yaml_.line(indent, "# resources: {requests: {cpu: 8, memory: 64Gi}, limits: {nvidia.com/gpu: 1}}");
       return;
     }
     yaml_.line(indent, "resources:");
-    if (wish_.cpu || wish_.memory) {
+    if (spec_.cpu || spec_.memory) {
       yaml_.line(indent + 1, "requests:");
-      if (wish_.cpu) yaml_.line(indent + 2, "cpu: " + yaml_quoted(*wish_.cpu));
-      if (wish_.memory) yaml_.line(indent + 2, "memory: " + yaml_quoted(*wish_.memory));
+      if (spec_.cpu) yaml_.line(indent + 2, "cpu: " + yaml_quoted(*spec_.cpu));
+      if (spec_.memory) yaml_.line(indent + 2, "memory: " + yaml_quoted(*spec_.memory));
     }
-    if (wish_.memory || wish_.gpus) {
+    if (spec_.memory || spec_.gpus) {
       yaml_.line(indent + 1, "limits:");
-      if (wish_.memory) yaml_.line(indent + 2, "memory: " + yaml_quoted(*wish_.memory));
-      if (wish_.gpus) yaml_.line(indent + 2, "nvidia.com/gpu: " + yaml_quoted(std::to_string(*wish_.gpus)));
+      if (spec_.memory) yaml_.line(indent + 2, "memory: " + yaml_quoted(*spec_.memory));
+      if (spec_.gpus) yaml_.line(indent + 2, "nvidia.com/gpu: " + yaml_quoted(std::to_string(*spec_.gpus)));
     }
   }
 
   /// `fleetrun status` succeeds while a job runs in the pod, and asks the launcher itself.
   void write_probes(int indent) {
-    const std::int64_t tries = (wish_.join_seconds + 60) / kProbePeriod + 1;
+    const std::int64_t tries = (spec_.join_seconds + 60) / kProbePeriod + 1;
     yaml_.line(indent,
                "# Until all pods have met there is nothing to ask; that takes --join_timeout at most.");
     write_probe(indent, "startupProbe", kProbePeriod, tries);
@@ -363,7 +363,7 @@ class Manifest {
     yaml_.line(indent + 1, "failureThreshold: " + std::to_string(tries));
   }
 
-  const ManifestWish& wish_;
+  const ManifestSpec& spec_;
   Yaml yaml_;
 };
 
@@ -404,9 +404,9 @@ std::string yaml_quoted(std::string_view text) {
   return quoted + "\"";
 }
 
-std::string manifest(const ManifestWish& wish) {
-  check(wish);
-  return Manifest(wish).write();
+std::string manifest(const ManifestSpec& spec) {
+  check(spec);
+  return Manifest(spec).write();
 }
 
 }  // namespace fleetrun::launcher

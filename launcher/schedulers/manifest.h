@@ -24,7 +24,7 @@ namespace fleetrun::launcher {
 
 enum class ManifestKind { job, jobset };
 
-struct ManifestWish {
+struct ManifestSpec {
   ManifestKind kind = ManifestKind::job;
   std::string name, image;
   std::optional<std::string> name_space;
@@ -44,7 +44,7 @@ struct ManifestWish {
 
 /// Throws: Error(usage) for names that Kubernetes would not take, texts that are not UTF-8,
 /// and what does not go together.
-std::string manifest(const ManifestWish& wish);
+std::string manifest(const ManifestSpec& spec);
 
 /// A label of DNS that begins with a letter: lower case, digits and '-', at most `longest`.
 bool is_dns_label(std::string_view name, std::size_t longest) noexcept;

@@ -71,7 +71,7 @@ class Script {
     text_.append("#SBATCH --").append(name).append("=").append(value).append("\n");
   }
 
-  void wish(std::string_view name, const std::optional<std::string>& value) {
+  void spec(std::string_view name, const std::optional<std::string>& value) {
     if (value) option(name, *value);
   }
 
@@ -82,22 +82,22 @@ class Script {
   std::string text_;
 };
 
-void write_options(const SbatchWish& wish, Script& script) {
-  script.option("job-name", wish.name);
-  script.option("nodes", wish.nodes);
+void write_options(const SbatchSpec& spec, Script& script) {
+  script.option("job-name", spec.name);
+  script.option("nodes", spec.nodes);
   script.comment("One agent of fleetrun on each node; it starts the processes there itself.");
   script.option("ntasks-per-node", "1");
-  script.wish("cpus-per-task", wish.cpus_per_node);
-  script.wish("gpus-per-node", wish.gpus_per_node);
-  script.wish("mem", wish.mem);
-  script.wish("partition", wish.partition);
-  script.wish("account", wish.account);
-  script.wish("qos", wish.qos);
-  script.wish("time", wish.time);
-  script.comment("USR1 to this script " + std::to_string(wish.notice_seconds) +
+  script.spec("cpus-per-task", spec.cpus_per_node);
+  script.spec("gpus-per-node", spec.gpus_per_node);
+  script.spec("mem", spec.mem);
+  script.spec("partition", spec.partition);
+  script.spec("account", spec.account);
+  script.spec("qos", spec.qos);
+  script.spec("time", spec.time);
+  script.comment("USR1 to this script " + std::to_string(spec.notice_seconds) +
                  " seconds before the time is up (Slurm may be up to a minute early).");
-  script.option("signal", "B:USR1@" + std::to_string(wish.notice_seconds));
-  if (wish.requeue) {
+  script.option("signal", "B:USR1@" + std::to_string(spec.notice_seconds));
+  if (spec.requeue) {
     script.comment(
         "The job may be started again, by Slurm after a lost node and by the end of this script, and then "
         "its");
@@ -107,8 +107,8 @@ void write_options(const SbatchWish& wish, Script& script) {
     script.line("#SBATCH --no-requeue");
   }
   script.option("open-mode", "append");
-  script.wish("output", wish.output);
-  for (const std::string& option : wish.options) {
+  script.spec("output", spec.output);
+  for (const std::string& option : spec.options) {
     if (!option.starts_with("-") || !is_plain(option))
       throw Error(ErrorKind::usage,
                   "--sbatch is '" + printable(option) + "': an option of sbatch's is needed",
@@ -132,22 +132,22 @@ bool is_slurm_time(std::string_view text) noexcept {
   return !parts.empty() && parts.size() <= 3 && std::all_of(parts.begin(), parts.end(), is_number);
 }
 
-std::string sbatch_script(const SbatchWish& wish) {
-  if (wish.time && !is_slurm_time(*wish.time))
-    throw Error(ErrorKind::usage, "--time is '" + printable(*wish.time) + "': a time of Slurm's is needed",
+std::string sbatch_script(const SbatchSpec& spec) {
+  if (spec.time && !is_slurm_time(*spec.time))
+    throw Error(ErrorKind::usage, "--time is '" + printable(*spec.time) + "': a time of Slurm's is needed",
                 "write minutes, H:M:S, or D-H:M:S");
   Script script;
   script.line("#!/bin/bash");
-  script.comment("Made by: " + printable(wish.made_by, 4000));
+  script.comment("Made by: " + printable(spec.made_by, 4000));
   script.line(std::string(kHead.substr(0, kHead.size() - 1)));
-  write_options(wish, script);
+  write_options(spec, script);
   script.line("");
   script.line("command=(");
-  script.line("  " + shell_quoted(wish.fleetrun));
-  for (const std::string& argument : wish.arguments) script.line("  " + shell_quoted(argument));
+  script.line("  " + shell_quoted(spec.fleetrun));
+  for (const std::string& argument : spec.arguments) script.line("  " + shell_quoted(argument));
   script.line(")");
   script.line(kRun.substr(0, kRun.size() - 1));
-  if (wish.requeue) script.line(kRequeue.substr(0, kRequeue.size() - 1));
+  if (spec.requeue) script.line(kRequeue.substr(0, kRequeue.size() - 1));
   script.line("exit \"$status\"");
   return script.take();
 }

@@ -11,7 +11,7 @@
 
 namespace fleetrun::launcher {
 
-struct SbatchWish {
+struct SbatchSpec {
   std::string name;         // of the job
   std::string nodes = "1";  // N or MIN-MAX
   std::optional<std::string> time, partition, account, qos, gpus_per_node, cpus_per_node, mem, output;
@@ -25,7 +25,7 @@ struct SbatchWish {
 
 /// Throws: Error(usage) for a value that sbatch could not read back:
 /// blanks, quotes and control bytes are refused.
-std::string sbatch_script(const SbatchWish& wish);
+std::string sbatch_script(const SbatchSpec& spec);
 
 /// A time limit as Slurm reads one: minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or UNLIMITED.
 bool is_slurm_time(std::string_view text) noexcept;

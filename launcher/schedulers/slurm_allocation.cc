@@ -141,7 +141,7 @@ std::optional<SlurmAllocation> slurm_allocation(const Environ& environ) {
     allocation.step = SlurmStep{*step, number_of_this_host(environ, hosts)};
   } else {
     check_count(first_of(environ, {"SLURM_JOB_NUM_NODES", "SLURM_NNODES"}), list, hosts);
-    // Without a wish, Slurm fills this with what would fit: as many tasks as there are cores.
+    // Without a number, Slurm fills this with what would fit: as many tasks as there are cores.
     const bool asked =
         first_of(environ, {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE"}).text != nullptr;
     if (asked)

@@ -20,7 +20,7 @@ constexpr std::align_val_t kAlignment{64};
 /// Of a table that is read at random, most of the time goes into finding its pages; larger pages are fewer.
 constexpr std::size_t kLarge = std::size_t{16} << 20;
 
-/// A wish: where the system does not grant it, all is as before.
+/// A hint: where the system does not grant it, all is as before.
 void ask_for_large_pages(std::byte* begin, std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t lead = (page - std::bit_cast<std::uintptr_t>(begin) % page) % page;

@@ -92,7 +92,7 @@ int Simulation::start_launcher(int host) {
   settings.node = id_of(static_cast<std::uint64_t>(launcher.number) + 1, chance_.next());
   settings.name = host_name(host);
   settings.pod = "podpod";
-  settings.wished_rank = rules_.pinned ? host : -1;
+  settings.requested_rank = rules_.pinned ? host : -1;
   settings.takeover = !rules_.head;
   if (!rules_.head) settings.successor = {host_name(host), port};
   settings.offer = launcher.offer;

@@ -43,12 +43,12 @@ struct Logs {
            "{\"type\":\"job_began\",\"fleetrun_pid\":" + std::to_string(::getpid()) + "}\n");
   }
 
-  std::string shown(LogWish wish) const {
+  std::string shown(LogSpec spec) const {
     const std::string out = directory.file("out");
     const UniqueFd fd(::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    wish.pod_directory = pod;
-    wish.output = fd.value();
-    show_logs(wish);
+    spec.pod_directory = pod;
+    spec.output = fd.value();
+    show_logs(spec);
     return text_of(out);
   }
 
@@ -89,7 +89,7 @@ TEST_CASE("the newest attempt of each process is shown, one process after the ot
         "b\nc\n");
   CHECK(logs.shown({.pod_directory = "", .roles = {"trainer"}, .ranks = {0}, .attempt = {}, .lines = 0}) ==
         "");
-  LogWish nobody;
+  LogSpec nobody;
   nobody.pod_directory = logs.pod;
   nobody.ranks = {7};
   CHECK_THROWS_WITH_AS(show_logs(nobody),

@@ -11,9 +11,9 @@ namespace {
 
 using Ranks = std::vector<int>;
 
-Error error_of(const std::vector<std::string>& hosts, const GroupingWish& wish) {
+Error error_of(const std::vector<std::string>& hosts, const GroupingSpec& spec) {
   try {
-    group_ranks(hosts, wish);
+    group_ranks(hosts, spec);
   } catch (const Error& error) {
     return error;
   }

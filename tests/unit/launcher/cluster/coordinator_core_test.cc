@@ -20,13 +20,13 @@ std::string node_id(ConnectionId number) {
   return std::string(31, '0') + static_cast<char>('0' + number);
 }
 
-Hello hello(ConnectionId number, int wished = -1) {
+Hello hello(ConnectionId number, int requested = -1) {
   Hello its;
   its.version = "1.0";
   its.job_id = "job";
   its.node = node_id(number);
   its.name = "h" + std::to_string(number);
-  its.wished_rank = wished;
+  its.requested_rank = requested;
   its.offer = {its.name, {static_cast<std::uint16_t>(number)}, {}, 0};
   return its;
 }
@@ -43,7 +43,7 @@ struct Job {
     return its;
   }
   void say(ConnectionId from, Message message) { take(core.on(from, message, now)); }
-  void come(ConnectionId number, int wished = -1) { say(number, hello(number, wished)); }
+  void come(ConnectionId number, int requested = -1) { say(number, hello(number, requested)); }
   void pass(milliseconds time, std::vector<ConnectionId> alive = {}) {
     for (milliseconds passed{}; passed < time; passed += milliseconds(250)) {
       now += milliseconds(250);

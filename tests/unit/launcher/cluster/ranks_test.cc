@@ -12,12 +12,13 @@ using std::chrono::seconds;
 
 namespace {
 
-Candidate candidate(const std::string& node, int previous = -1, int wished = -1, std::size_t trainers = 1) {
+Candidate candidate(const std::string& node, int previous = -1, int requested = -1,
+                    std::size_t trainers = 1) {
   Candidate its;
   its.member.node = its.member.name = node;
   its.member.offer.trainers.assign(trainers, 1);
   its.previous_rank = previous;
-  its.wished_rank = wished;
+  its.requested_rank = requested;
   return its;
 }
 

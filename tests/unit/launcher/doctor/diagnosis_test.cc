@@ -38,12 +38,12 @@ std::vector<Patient> three() {
   return patients;
 }
 
-const Wish kWish{.master = "", .directory = "/job", .secret = false};
+const Spec kSpec{.master = "", .directory = "/job", .secret = false};
 
 /// "problem h1,h2 check: what"
-std::vector<std::string> said(const std::vector<Patient>& patients, const Wish& wish = kWish) {
+std::vector<std::string> said(const std::vector<Patient>& patients, const Spec& spec = kSpec) {
   std::vector<std::string> lines;
-  for (const Finding& finding : diagnose(patients, wish)) {
+  for (const Finding& finding : diagnose(patients, spec)) {
     std::string hosts;
     for (const std::string& host : finding.hosts) hosts += (hosts.empty() ? "" : ",") + host;
     lines.push_back(std::string(to_string(finding.severity)) + " " + hosts + " " + finding.check + ": " +
@@ -59,7 +59,7 @@ using Lines = std::vector<std::string>;
 
 TEST_CASE("hosts without a fault get no findings") {
   CHECK(said(three()).empty());
-  CHECK(is_well(diagnose(three(), kWish)));
+  CHECK(is_well(diagnose(three(), kSpec)));
 }
 
 TEST_CASE("a host that nobody can log in to is a problem, and what is not known of it is not") {
@@ -68,7 +68,7 @@ TEST_CASE("a host that nobody can log in to is a problem, and what is not known 
   patients[1].login_failure = "it does not answer";
   patients[1].login_hint = "is it up?";
   CHECK(said(patients) == Lines{"problem h2 ssh: it does not answer"});
-  CHECK_FALSE(is_well(diagnose(patients, kWish)));
+  CHECK_FALSE(is_well(diagnose(patients, kSpec)));
 }
 
 TEST_CASE("a name that leads to the loopback, to nobody, or to another host is told apart") {
@@ -146,22 +146,22 @@ TEST_CASE("secrets are compared where the launchers prove them") {
   patients[0].condition->secret = patients[1].condition->secret = "0123abcd";
   patients[2].condition->secret = "ffffffff";
   CHECK(said(patients).empty());
-  const Wish wish{.master = "10.0.0.1:6768", .directory = "/job", .secret = true};
-  CHECK(said(patients, wish) == Lines{"problem  secret: the user's secret is not the same on all hosts: it "
+  const Spec spec{.master = "10.0.0.1:6768", .directory = "/job", .secret = true};
+  CHECK(said(patients, spec) == Lines{"problem  secret: the user's secret is not the same on all hosts: it "
                                       "differs between h1, h2 and h3"});
   patients[2].condition->secret.clear();
-  CHECK(said(patients, wish) == Lines{"problem h3 secret: there is no secret of the user"});
+  CHECK(said(patients, spec) == Lines{"problem h3 secret: there is no secret of the user"});
 }
 
 TEST_CASE("a master that is none of the hosts, or cannot be dialed, is a problem") {
   auto patients = three();
   for (Patient& patient : patients) patient.condition->master = MasterFacts{};
-  const Wish wish{.master = "10.0.0.9:6768", .directory = "/job", .secret = false};
-  CHECK(said(patients, wish) == Lines{"problem  master: 10.0.0.9:6768 is an address of none of these hosts"});
+  const Spec spec{.master = "10.0.0.9:6768", .directory = "/job", .secret = false};
+  CHECK(said(patients, spec) == Lines{"problem  master: 10.0.0.9:6768 is an address of none of these hosts"});
   patients[0].condition->master->ours = true;
-  CHECK(said(patients, wish).empty());
+  CHECK(said(patients, spec).empty());
   patients[2].condition->master->failure = "it cannot dial 10.0.0.9:6768: No route to host";
-  CHECK(said(patients, wish) == Lines{"problem h3 master: it cannot dial 10.0.0.9:6768: No route to host"});
+  CHECK(said(patients, spec) == Lines{"problem h3 master: it cannot dial 10.0.0.9:6768: No route to host"});
 }
 
 TEST_CASE("amounts are shown as people write them") {

@@ -18,11 +18,11 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A job as fleetrun would come to it: options, the file behind them, the configuration.
-struct Wish {
+struct Spec {
   Options options;
   JobConfig config;
 
-  explicit Wish(const std::string& toml, std::map<std::string, std::string> flags = {}) {
+  explicit Spec(const std::string& toml, std::map<std::string, std::string> flags = {}) {
     options.script = "job.toml";
     for (const auto& [key, value] : flags) {
       options.values[key] = value;
@@ -72,7 +72,7 @@ const std::string kTriple =
 
 Error error_of(const std::string& toml, std::map<std::string, std::string> flags = {}) {
   try {
-    Wish(toml, std::move(flags)).plan();
+    Spec(toml, std::move(flags)).plan();
   } catch (const Error& error) {
     return error;
   }
@@ -82,7 +82,7 @@ Error error_of(const std::string& toml, std::map<std::string, std::string> flags
 }  // namespace
 
 TEST_CASE("roles are planned in the order in which they can start") {
-  const Plan plan = Wish(kTriple).plan();
+  const Plan plan = Spec(kTriple).plan();
   REQUIRE(plan.roles.size() == 3);
   CHECK(plan.mode == Mode::ps);
   CHECK(plan.roles[0].name == "ps");
@@ -102,7 +102,7 @@ TEST_CASE("roles are planned in the order in which they can start") {
 
 TEST_CASE(
     "servers and trainers of a file get Paddle's variables, others FLEETRUN_ ones, each its own program") {
-  const Plan plan = Wish(kTriple).plan();
+  const Plan plan = Spec(kTriple).plan();
   const ProcessSpec &server = plan.processes[0], &trainer = plan.processes[2], &watcher = plan.processes[3];
   CHECK(*server.environment.find("TRAINING_ROLE") == "PSERVER");
   CHECK(*server.environment.find("FLEETRUN_ROLE") == "ps");
@@ -127,10 +127,10 @@ TEST_CASE(
 }
 
 TEST_CASE("trainers without servers are a collective job, and plain roles alone are neither") {
-  const Plan collective = Wish(role("trainer", "kind = 'trainer'\ncount = 2")).plan();
+  const Plan collective = Spec(role("trainer", "kind = 'trainer'\ncount = 2")).plan();
   CHECK(collective.mode == Mode::collective);
   CHECK(*collective.processes[1].environment.find("LOCAL_RANK") == "1");
-  const Plan own = Wish(role("a", "count = 2") + role("b")).plan();
+  const Plan own = Spec(role("a", "count = 2") + role("b")).plan();
   CHECK(own.mode == Mode::own);
   CHECK(own.processes[1].name == "a 1");
   CHECK(*own.processes[1].environment.find("FLEETRUN_SIZE") == "2");
@@ -138,32 +138,32 @@ TEST_CASE("trainers without servers are a collective job, and plain roles alone 
 }
 
 TEST_CASE("devices are those of the role, shown by the variable where no flag of Paddle's tells") {
-  Wish trainers(role("trainer", "kind = 'trainer'\ndevices = [1, 0]"));
+  Spec trainers(role("trainer", "kind = 'trainer'\ndevices = [1, 0]"));
   HostFacts facts = trainers.facts();
   facts.devices = visible_devices({{"CUDA_VISIBLE_DEVICES", "0,1,2"}}, {});
   Plan plan = trainers.plan(facts);
   REQUIRE(plan.processes.size() == 2);
   CHECK(*plan.processes[0].environment.find("FLAGS_selected_gpus") == "1");
 
-  Wish plain(role("a", "devices = [2, 1]"));
+  Spec plain(role("a", "devices = [2, 1]"));
   plan = plain.plan(facts);
   REQUIRE(plan.processes.size() == 2);
   CHECK(*plan.processes[0].environment.find("CUDA_VISIBLE_DEVICES") == "2");
   CHECK(*plan.processes[1].environment.find("CUDA_VISIBLE_DEVICES") == "1");
-  plan = Wish(role("a", "devices = [2, 1]\ncount = 1")).plan(facts);
+  plan = Spec(role("a", "devices = [2, 1]\ncount = 1")).plan(facts);
   CHECK(*plan.processes[0].environment.find("CUDA_VISIBLE_DEVICES") == "2,1");
 }
 
 TEST_CASE("flags win over the file") {
   const std::string file = "max_restart = 2\ngrace = 9\n" + role("a", "grace = 3") + role("b");
-  CHECK(Wish(file).plan().roles[0].grace == 3s);
-  CHECK(Wish(file).plan().roles[1].grace == 9s);
-  CHECK(Wish(file).config.max_restart == 2);
-  const Wish flags(file, {{"grace", "1"}, {"max_restart", "5"}});
+  CHECK(Spec(file).plan().roles[0].grace == 3s);
+  CHECK(Spec(file).plan().roles[1].grace == 9s);
+  CHECK(Spec(file).config.max_restart == 2);
+  const Spec flags(file, {{"grace", "1"}, {"max_restart", "5"}});
   CHECK(flags.plan().roles[0].grace == 1s);
   CHECK(flags.config.max_restart == 5);
-  CHECK(Wish(file, {{"grace", "b=4"}}).plan().roles[0].grace == 3s);
-  CHECK(Wish(file, {{"restart", "a=process"}}).plan().roles[0].restart == RestartScope::process);
+  CHECK(Spec(file, {{"grace", "b=4"}}).plan().roles[0].grace == 3s);
+  CHECK(Spec(file, {{"restart", "a=process"}}).plan().roles[0].restart == RestartScope::process);
   CHECK(std::string(error_of(role("a"), {{"trainer_num", "2"}}).what()) ==
         "--trainer_num has no place beside a job file: its roles say that");
 }

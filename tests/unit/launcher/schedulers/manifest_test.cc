@@ -7,23 +7,23 @@
 namespace fleetrun::launcher {
 namespace {
 
-ManifestWish wish() {
-  ManifestWish wish;
-  wish.name = "train";
-  wish.image = "registry/train:1";
-  wish.nodes = {4, 4, 1};
-  wish.secret = std::string(32, 's');
-  wish.program = {"train.py"};
-  return wish;
+ManifestSpec spec() {
+  ManifestSpec spec;
+  spec.name = "train";
+  spec.image = "registry/train:1";
+  spec.nodes = {4, 4, 1};
+  spec.secret = std::string(32, 's');
+  spec.program = {"train.py"};
+  return spec;
 }
 
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-std::string refusal(const ManifestWish& wish) {
+std::string refusal(const ManifestSpec& spec) {
   try {
-    (void)manifest(wish);
+    (void)manifest(spec);
   } catch (const Error& error) {
     return error.what();
   }
@@ -43,7 +43,7 @@ TEST_CASE("names are those of DNS, with room for what Kubernetes adds") {
   for (const char* good : {"a", "a-b", "a1"}) CHECK(is_dns_label(good, 10));
   for (const char* bad : {"", "1a", "-a", "a-", "A", "a_b", "a.b", "aaaaaaaaaaa", "a\n"})
     CHECK_FALSE(is_dns_label(bad, 10));
-  ManifestWish named = wish();
+  ManifestSpec named = spec();
   named.name = std::string(61, 'a');
   CHECK(refusal(named).empty());
   named.name += "a";
@@ -55,7 +55,7 @@ TEST_CASE("names are those of DNS, with room for what Kubernetes adds") {
 
 TEST_CASE("what Kubernetes would not take is refused by its flag") {
   const auto with = [](auto change) {
-    ManifestWish changed = wish();
+    ManifestSpec changed = spec();
     change(changed);
     return refusal(changed);
   };
@@ -72,7 +72,7 @@ TEST_CASE("what Kubernetes would not take is refused by its flag") {
 }
 
 TEST_CASE("words of the command are not expanded by Kubernetes, but for the pod's index") {
-  ManifestWish shell = wish();
+  ManifestSpec shell = spec();
   shell.program = {"train.py", "$(HOME)", "$$"};
   shell.made_by = "fleetrun k8s '\xe2\x80\xa8kind: Pod\n'";
   const std::string text = manifest(shell);
@@ -84,26 +84,26 @@ TEST_CASE("words of the command are not expanded by Kubernetes, but for the pod'
 }
 
 TEST_CASE("an elastic job gives each index tries of its own") {
-  ManifestWish elastic = wish();
+  ManifestSpec elastic = spec();
   elastic.nodes = {2, 8, 2};
   const std::string text = manifest(elastic);
   CHECK(has(text, "backoffLimitPerIndex: 3\n"));
   CHECK(has(text, "maxFailedIndexes: 6\n"));
   CHECK(has(text, "- \"--nnodes=2:8:2\"\n"));
-  CHECK_FALSE(has(manifest(wish()), "backoffLimitPerIndex"));
+  CHECK_FALSE(has(manifest(spec()), "backoffLimitPerIndex"));
 }
 
 TEST_CASE("a secret that is there already is used, and none is printed") {
-  ManifestWish named = wish();
+  ManifestSpec named = spec();
   named.secret_name = "mine";
   const std::string text = manifest(named);
   CHECK_FALSE(has(text, "kind: Secret"));
   CHECK(has(text, "secretName: \"mine\"\n"));
-  CHECK(has(manifest(wish()), "secret: c3Nz"));
+  CHECK(has(manifest(spec()), "secret: c3Nz"));
 }
 
 TEST_CASE("servers and trainers of a JobSet have pods of their own") {
-  ManifestWish set = wish();
+  ManifestSpec set = spec();
   set.kind = ManifestKind::jobset;
   set.server_nodes = 2;
   const std::string text = manifest(set);

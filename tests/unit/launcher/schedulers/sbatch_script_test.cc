@@ -7,14 +7,14 @@
 namespace fleetrun::launcher {
 namespace {
 
-SbatchWish wish() {
-  SbatchWish wish;
-  wish.name = "train";
-  wish.nodes = "2";
-  wish.fleetrun = "/usr/bin/fleetrun";
-  wish.arguments = {"--nproc_per_node=4", "train.py", "it's", "a\n#SBATCH --nodes=99", ""};
-  wish.made_by = "fleetrun slurm --nodes 2 train.py 'a\n#SBATCH --nodes=99'";
-  return wish;
+SbatchSpec spec() {
+  SbatchSpec spec;
+  spec.name = "train";
+  spec.nodes = "2";
+  spec.fleetrun = "/usr/bin/fleetrun";
+  spec.arguments = {"--nproc_per_node=4", "train.py", "it's", "a\n#SBATCH --nodes=99", ""};
+  spec.made_by = "fleetrun slurm --nodes 2 train.py 'a\n#SBATCH --nodes=99'";
+  return spec;
 }
 
 bool has(const std::string& text, std::string_view part) {
@@ -24,7 +24,7 @@ bool has(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE("the batch script asks for one agent per host, a notice, and to be started again") {
-  SbatchWish all = wish();
+  SbatchSpec all = spec();
   all.time = "1-12:00:00";
   all.gpus_per_node = "a100:8";
   all.notice_seconds = 90;
@@ -45,7 +45,7 @@ TEST_CASE("the batch script asks for one agent per host, a notice, and to be sta
 }
 
 TEST_CASE("no argument becomes a line of its own before the first command") {
-  const std::string script = sbatch_script(wish());
+  const std::string script = sbatch_script(spec());
   CHECK(script.find("\n#SBATCH --nodes=99") > script.find("\ncommand=(\n"));
   CHECK(has(script, "\n  'it'\\''s'\n"));
   CHECK(has(script, "\n  ''\n)\n"));
@@ -53,16 +53,16 @@ TEST_CASE("no argument becomes a line of its own before the first command") {
 
 TEST_CASE("what sbatch could not read back from its script is refused") {
   for (const char* bad : {"a b", "a\"b", "a'b", "a\nb", "", "#x"}) {
-    SbatchWish named = wish();
+    SbatchSpec named = spec();
     named.name = bad;
     CAPTURE(bad);
     CHECK_THROWS_WITH_AS(sbatch_script(named), doctest::Contains("sbatch could not read that from a script"),
                          Error);
   }
-  SbatchWish other = wish();
+  SbatchSpec other = spec();
   other.options = {"exclusive"};
   CHECK_THROWS_WITH_AS(sbatch_script(other), doctest::Contains("an option of sbatch's is needed"), Error);
-  other = wish();
+  other = spec();
   other.time = "soon";
   CHECK_THROWS_WITH_AS(sbatch_script(other), doctest::Contains("a time of Slurm's is needed"), Error);
 }
