@@ -97,14 +97,14 @@ int run_doctor_command(const std::vector<std::string>& arguments, const Environ&
                 "write hosts as --hosts=" + words.words.front());
   const HostList list = host_list_of(words, environment);
   const doctor::Spec spec = spec_of(words);
-  std::vector<doctor::Patient> patients;
+  std::vector<doctor::HostReport> reports;
   if (list.given())
-    patients = doctor::survey(survey_settings(words, list, environment));
+    reports = doctor::survey(survey_settings(words, list, environment));
   else
-    patients.push_back(doctor::survey_here(spec, environment));
-  const std::vector<doctor::Finding> findings = doctor::diagnose(patients, spec);
-  write_text(STDOUT_FILENO, words.has("json") ? doctor::diagnosis_json(patients, findings)
-                                              : doctor_text(patients, findings, spec.directory));
+    reports.push_back(doctor::survey_here(spec, environment));
+  const std::vector<doctor::Finding> findings = doctor::diagnose(reports, spec);
+  write_text(STDOUT_FILENO, words.has("json") ? doctor::diagnosis_json(reports, findings)
+                                              : doctor_text(reports, findings, spec.directory));
   return doctor::is_well(findings) ? 0 : kProblem;
 }
 

@@ -48,27 +48,27 @@ std::string directory_text(const DirectoryFacts& facts, bool several) {
   return (several ? facts.shared ? "shared, " : "its own, " : "") + bytes_text(facts.free_bytes) + " free";
 }
 
-Table host_table(const std::vector<Patient>& patients) {
-  const bool several = patients.size() > 1;
+Table host_table(const std::vector<HostReport>& reports) {
+  const bool several = reports.size() > 1;
   Table table = {{"HOST", "SSH", "ADDRESS", "CLOCK", "CORES", "DEVICES", "FILES", "/DEV/SHM", "DIRECTORY"}};
-  for (const Patient& patient : patients) {
-    if (!patient.condition) {
-      table.push_back({printable(patient.name, 40), "no"});
+  for (const HostReport& report : reports) {
+    if (!report.host_check) {
+      table.push_back({printable(report.name, 40), "no"});
       continue;
     }
-    const Condition& condition = *patient.condition;
-    const std::string address = patient.address.empty()
-                                    ? condition.addresses.empty() ? "-" : condition.addresses.front()
-                                    : patient.address;
-    table.push_back({printable(patient.name, 40),
-                     !patient.login_failure.empty() ? "lost"
-                     : patient.here                 ? "here"
-                                                    : "ok",
-                     address, patient.clock_offset_ns ? offset_text(*patient.clock_offset_ns) : "-",
-                     std::to_string(condition.cores), std::to_string(condition.devices.size()),
-                     count_text(condition.limits.open_files),
-                     bytes_text(condition.limits.shared_memory_bytes),
-                     directory_text(condition.directory, several)});
+    const HostCheck& host_check = *report.host_check;
+    const std::string address = report.address.empty()
+                                    ? host_check.addresses.empty() ? "-" : host_check.addresses.front()
+                                    : report.address;
+    table.push_back({printable(report.name, 40),
+                     !report.login_failure.empty() ? "lost"
+                     : report.here                 ? "here"
+                                                   : "ok",
+                     address, report.clock_offset_ns ? offset_text(*report.clock_offset_ns) : "-",
+                     std::to_string(host_check.cores), std::to_string(host_check.devices.size()),
+                     count_text(host_check.limits.open_files),
+                     bytes_text(host_check.limits.shared_memory_bytes),
+                     directory_text(host_check.directory, several)});
   }
   if (several) return table;
   for (auto& row : table) row.erase(row.begin() + 3), row.erase(row.begin() + 1);  // nobody was logged in to
@@ -83,14 +83,14 @@ std::string reach_text(const Reach* reach) {
   return text;
 }
 
-Table reach_table(const std::vector<Patient>& patients) {
+Table reach_table(const std::vector<HostReport>& reports) {
   Table table = {{"from \\ to"}};
-  for (const Patient& patient : patients) table.front().push_back(printable(patient.name, 24));
-  for (std::size_t from = 0; from < patients.size(); ++from) {
+  for (const HostReport& report : reports) table.front().push_back(printable(report.name, 24));
+  for (std::size_t from = 0; from < reports.size(); ++from) {
     auto& row = table.emplace_back();
-    row.push_back(printable(patients[from].name, 24));
-    for (std::size_t to = 0; to < patients.size(); ++to)
-      row.push_back(from == to ? "-" : reach_text(reach_between(patients, from, to)));
+    row.push_back(printable(reports[from].name, 24));
+    for (std::size_t to = 0; to < reports.size(); ++to)
+      row.push_back(from == to ? "-" : reach_text(reach_between(reports, from, to)));
   }
   return table;
 }
@@ -99,13 +99,13 @@ std::string plural(std::size_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
-std::string summary(const std::vector<Patient>& patients, const std::vector<Finding>& findings) {
+std::string summary(const std::vector<HostReport>& reports, const std::vector<Finding>& findings) {
   const auto problems =
       static_cast<std::size_t>(std::count_if(findings.begin(), findings.end(), [](const Finding& finding) {
         return finding.severity == Severity::problem;
       }));
   const std::size_t advice = findings.size() - problems;
-  std::string text = plural(patients.size(), "host", "hosts") + ": ";
+  std::string text = plural(reports.size(), "host", "hosts") + ": ";
   text += problems == 0 ? "all well" : plural(problems, "problem", "problems");
   if (advice > 0) text += ", " + plural(advice, "piece of advice", "pieces of advice");
   return text + "\n";
@@ -113,12 +113,12 @@ std::string summary(const std::vector<Patient>& patients, const std::vector<Find
 
 }  // namespace
 
-std::string doctor_text(const std::vector<Patient>& patients, const std::vector<Finding>& findings,
+std::string doctor_text(const std::vector<HostReport>& reports, const std::vector<Finding>& findings,
                         const std::string& directory) {
-  std::string text = text_of(host_table(patients));
-  if (patients.size() > 1) text += "  directory: " + printable(directory) + "\n";
-  if (patients.size() > 1 && patients.size() <= kWidestMatrix)
-    text += "\nTCP between them, both ways\n" + text_of(reach_table(patients));
+  std::string text = text_of(host_table(reports));
+  if (reports.size() > 1) text += "  directory: " + printable(directory) + "\n";
+  if (reports.size() > 1 && reports.size() <= kWidestMatrix)
+    text += "\nTCP between them, both ways\n" + text_of(reach_table(reports));
   if (!findings.empty()) text += "\n";
   for (const Finding& finding : findings) {
     text.append(to_string(finding.severity)).append(": ");
@@ -126,7 +126,7 @@ std::string doctor_text(const std::vector<Patient>& patients, const std::vector<
     text.append(finding.check).append(": ").append(finding.what).append("\n");
     if (!finding.hint.empty()) text.append("  hint: ").append(finding.hint).append("\n");
   }
-  return text + "\n" + summary(patients, findings);
+  return text + "\n" + summary(reports, findings);
 }
 
 }  // namespace fleetrun::cli

@@ -10,7 +10,7 @@
 namespace fleetrun::cli {
 
 /// `directory`: the job's, as it was asked for.
-std::string doctor_text(const std::vector<launcher::doctor::Patient>& patients,
+std::string doctor_text(const std::vector<launcher::doctor::HostReport>& reports,
                         const std::vector<launcher::doctor::Finding>& findings, const std::string& directory);
 
 }  // namespace fleetrun::cli

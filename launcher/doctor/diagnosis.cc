@@ -25,21 +25,21 @@ bool is_loopback(std::string_view address) {
 
 class Doctor {
  public:
-  Doctor(const std::vector<Patient>& patients, const Spec& spec) : patients_(patients), spec_(spec) {}
+  Doctor(const std::vector<HostReport>& reports, const Spec& spec) : reports_(reports), spec_(spec) {}
 
-  std::vector<Finding> examine() {
-    for (const Patient& patient : patients_) {
-      host_ = patient.name;
-      if (!patient.login_failure.empty()) problem("ssh", patient.login_failure, patient.login_hint);
-      if (!patient.condition) continue;
-      name(patient);
-      clock(patient);
-      devices(*patient.condition);
-      limits(*patient.condition);
-      directory(patient);
-      secret(*patient.condition);
-      master(*patient.condition);
-      reaches(patient);
+  std::vector<Finding> findings() {
+    for (const HostReport& report : reports_) {
+      host_ = report.name;
+      if (!report.login_failure.empty()) problem("ssh", report.login_failure, report.login_hint);
+      if (!report.host_check) continue;
+      name(report);
+      clock(report);
+      devices(*report.host_check);
+      limits(*report.host_check);
+      directory(report);
+      secret(*report.host_check);
+      master(*report.host_check);
+      reaches(report);
     }
     host_.clear();
     device_numbers();
@@ -51,7 +51,7 @@ class Doctor {
   }
 
  private:
-  bool alone() const noexcept { return patients_.size() == 1; }
+  bool alone() const noexcept { return reports_.size() == 1; }
 
   void problem(const char* check, std::string what, std::string hint) {
     add({Severity::problem, {}, check, std::move(what), std::move(hint)});
@@ -69,33 +69,33 @@ class Doctor {
     findings_.push_back(std::move(finding));
   }
 
-  void name(const Patient& patient) {
-    const Condition& condition = *patient.condition;
-    const NameFacts& own = condition.own_name;
+  void name(const HostReport& report) {
+    const HostCheck& host_check = *report.host_check;
+    const NameFacts& own = host_check.own_name;
     if (own.addresses.empty()) {
-      advice("name", "it does not know its own name " + condition.host_name + ": " + own.failure,
+      advice("name", "it does not know its own name " + host_check.host_name + ": " + own.failure,
              "add it to /etc/hosts there; libraries such as Gloo look it up");
     } else if (std::all_of(own.addresses.begin(), own.addresses.end(), is_loopback) &&
-               !condition.addresses.empty()) {
+               !host_check.addresses.empty()) {
       advice("name",
-             "its own name " + condition.host_name + " is " + own.addresses.front() +
+             "its own name " + host_check.host_name + " is " + own.addresses.front() +
                  " there, which others cannot dial",
              "give the name its address in /etc/hosts; libraries such as Gloo look it up");
     } else if (std::none_of(own.addresses.begin(), own.addresses.end(), [&](const std::string& address) {
                  return is_loopback(address) ||
-                        std::count(condition.addresses.begin(), condition.addresses.end(), address);
+                        std::count(host_check.addresses.begin(), host_check.addresses.end(), address);
                })) {
       problem("name",
-              "its own name " + condition.host_name + " is " + own.addresses.front() +
+              "its own name " + host_check.host_name + " is " + own.addresses.front() +
                   ", which is not its address",
               "correct /etc/hosts or the name server: it has " +
-                  (condition.addresses.empty() ? "no address" : join(condition.addresses, ", ")));
+                  (host_check.addresses.empty() ? "no address" : join(host_check.addresses, ", ")));
     }
-    if (condition.addresses.empty() && !alone())
+    if (host_check.addresses.empty() && !alone())
       problem("address", "it has no address but the loopback's", "bring its network up");
     std::vector<std::string> unknown, no_way;
     std::string why;
-    for (const NameFacts& other : condition.names) {
+    for (const NameFacts& other : host_check.names) {
       if (other.addresses.empty())
         why = other.failure, unknown.push_back(other.name);
       else if (other.from.empty())
@@ -108,24 +108,24 @@ class Doctor {
       problem("route", "it has no route to " + join(no_way, ", "), "look at `ip route` there");
   }
 
-  void clock(const Patient& patient) {
-    if (!patient.condition->clock_synchronized)
+  void clock(const HostReport& report) {
+    if (!report.host_check->clock_synchronized)
       advice("clock", "nothing keeps its clock", "run chrony or systemd-timesyncd there");
-    if (!patient.clock_offset_ns) return;
-    const std::int64_t offset = std::abs(*patient.clock_offset_ns);
-    if (offset - patient.clock_error_ns > kMaxOffset)
-      advice("clock", "its clock differs from this host's by " + offset_text(*patient.clock_offset_ns),
+    if (!report.clock_offset_ns) return;
+    const std::int64_t offset = std::abs(*report.clock_offset_ns);
+    if (offset - report.clock_error_ns > kMaxOffset)
+      advice("clock", "its clock differs from this host's by " + offset_text(*report.clock_offset_ns),
              "run chrony or systemd-timesyncd there: times in logs do not fit together until then");
   }
 
-  void devices(const Condition& condition) {
-    if (condition.unusable_devices > 0)
-      problem("devices", std::to_string(condition.unusable_devices) + " of its devices may not be opened",
+  void devices(const HostCheck& host_check) {
+    if (host_check.unusable_devices > 0)
+      problem("devices", std::to_string(host_check.unusable_devices) + " of its devices may not be opened",
               "look at the permissions of /dev/nvidia* there, and at the container's devices");
   }
 
-  void limits(const Condition& condition) {
-    const Limits& limits = condition.limits;
+  void limits(const HostCheck& host_check) {
+    const Limits& limits = host_check.limits;
     if (limits.open_files < kFewFiles)
       advice("open files", "a process may open " + std::to_string(limits.open_files) + " files only",
              limits.most_open_files >= kFewFiles
@@ -136,7 +136,7 @@ class Doctor {
       advice("processes",
              "the user may have " + std::to_string(limits.processes) + " processes and threads only",
              "raise nproc in /etc/security/limits.conf, and log in anew");
-    if (condition.has_rdma && limits.locked_bytes < kGiB)
+    if (host_check.has_rdma && limits.locked_bytes < kGiB)
       advice("locked memory",
              "a process may lock " + bytes_text(limits.locked_bytes) + " only, and there is RDMA",
              "set memlock to unlimited in /etc/security/limits.conf, and log in anew");
@@ -147,8 +147,8 @@ class Doctor {
              "data loaders and NCCL use it; for a container: --shm-size=8g");
   }
 
-  void directory(const Patient& patient) {
-    const DirectoryFacts& facts = patient.condition->directory;
+  void directory(const HostReport& report) {
+    const DirectoryFacts& facts = report.host_check->directory;
     if (!facts.exists) {
       problem("directory", "there is no " + spec_.directory,
               "copy it there, share it, or choose another with --chdir");
@@ -162,35 +162,34 @@ class Doctor {
              "make room, or choose another place for logs with --log_dir");
   }
 
-  void secret(const Condition& condition) {
-    if (spec_.secret && condition.secret.empty())
-      problem("secret",
-              condition.secret_failure.empty() ? "there is no secret of the user" : condition.secret_failure,
-              alone() ? "the first launch creates it; copy it to the other hosts"
-                      : "copy ~/.config/fleetrun/secret to every host (mode 0600)");
+  void secret(const HostCheck& host_check) {
+    if (spec_.secret && host_check.secret.empty())
+      problem(
+          "secret",
+          host_check.secret_failure.empty() ? "there is no secret of the user" : host_check.secret_failure,
+          alone() ? "the first launch creates it; copy it to the other hosts"
+                  : "copy ~/.config/fleetrun/secret to every host (mode 0600)");
   }
 
-  void master(const Condition& condition) {
-    if (condition.master && !condition.master->failure.empty())
-      problem("master", condition.master->failure, "check --master, and that no firewall is between");
+  void master(const HostCheck& host_check) {
+    if (host_check.master && !host_check.master->failure.empty())
+      problem("master", host_check.master->failure, "check --master, and that no firewall is between");
   }
 
-  void reaches(const Patient& patient) {
-    if (!patient.listen_failure.empty())
-      problem("ports", patient.listen_failure, "write the host's address as it is on its own interfaces");
+  void reaches(const HostReport& report) {
+    if (!report.listen_failure.empty())
+      problem("ports", report.listen_failure, "write the host's address as it is on its own interfaces");
     std::map<std::string, std::vector<std::string>> failed;  // by reason
-    for (const Reach& reach : patient.reaches)
-      if (!reach.failure.empty() && reach.host < patients_.size())
-        failed[reach.failure].push_back(patients_[reach.host].name);
+    for (const Reach& reach : report.reaches)
+      if (!reach.failure.empty() && reach.host < reports_.size())
+        failed[reach.failure].push_back(reports_[reach.host].name);
     for (const auto& [failure, hosts] : failed) {
       // Both directions dead is another matter than one.
-      const bool one_way =
-          std::any_of(patient.reaches.begin(), patient.reaches.end(), [&](const Reach& reach) {
-            const auto own = static_cast<std::size_t>(&patient - patients_.data());
-            const Reach* back =
-                reach.failure != failure ? nullptr : reach_between(patients_, reach.host, own);
-            return back && back->failure.empty();
-          });
+      const bool one_way = std::any_of(report.reaches.begin(), report.reaches.end(), [&](const Reach& reach) {
+        const auto own = static_cast<std::size_t>(&report - reports_.data());
+        const Reach* back = reach.failure != failure ? nullptr : reach_between(reports_, reach.host, own);
+        return back && back->failure.empty();
+      });
       problem("ports",
               "it cannot dial " + join(hosts, ", ") + ": " + failure +
                   (one_way ? " (the other direction works)" : ""),
@@ -200,8 +199,8 @@ class Doctor {
 
   void device_numbers() {
     std::map<std::size_t, std::vector<std::string>> hosts;
-    for (const Patient& patient : patients_)
-      if (patient.condition) hosts[patient.condition->devices.size()].push_back(patient.name);
+    for (const HostReport& report : reports_)
+      if (report.host_check) hosts[report.host_check->devices.size()].push_back(report.name);
     if (hosts.size() < 2) return;
     std::vector<std::string> parts;
     for (const auto& [number, names] : hosts)
@@ -213,9 +212,9 @@ class Doctor {
   void secrets() {
     if (!spec_.secret) return;
     std::map<std::string, std::vector<std::string>> hosts;
-    for (const Patient& patient : patients_)
-      if (patient.condition && !patient.condition->secret.empty())
-        hosts[patient.condition->secret].push_back(patient.name);
+    for (const HostReport& report : reports_)
+      if (report.host_check && !report.host_check->secret.empty())
+        hosts[report.host_check->secret].push_back(report.name);
     if (hosts.size() < 2) return;
     std::vector<std::string> parts;
     for (const auto& [secret, names] : hosts) parts.push_back(join(names, ", "));
@@ -227,17 +226,17 @@ class Doctor {
   void masters() {
     if (spec_.master.empty() || spec_.master.starts_with("etcd://") || alone()) return;
     std::size_t asked = 0, owners = 0;
-    for (const Patient& patient : patients_) {
-      if (!patient.condition || !patient.condition->master) continue;
+    for (const HostReport& report : reports_) {
+      if (!report.host_check || !report.host_check->master) continue;
       ++asked;
-      if (patient.condition->master->ours) ++owners;
+      if (report.host_check->master->ours) ++owners;
     }
-    if (asked == patients_.size() && owners == 0)
+    if (asked == reports_.size() && owners == 0)
       problem("master", spec_.master + " is an address of none of these hosts",
               "--master has to be an address of one of the job's hosts");
   }
 
-  const std::vector<Patient>& patients_;
+  const std::vector<HostReport>& reports_;
   const Spec& spec_;
   std::string host_;  // that is being looked at
   std::vector<Finding> findings_;
@@ -252,8 +251,8 @@ std::string fixed(double value, const char* unit) {
 
 }  // namespace
 
-std::vector<Finding> diagnose(const std::vector<Patient>& patients, const Spec& spec) {
-  return Doctor(patients, spec).examine();
+std::vector<Finding> diagnose(const std::vector<HostReport>& reports, const Spec& spec) {
+  return Doctor(reports, spec).findings();
 }
 
 bool is_well(const std::vector<Finding>& findings) noexcept {
@@ -265,9 +264,10 @@ std::string_view to_string(Severity severity) noexcept {
   return severity == Severity::problem ? "problem" : "advice";
 }
 
-const Reach* reach_between(const std::vector<Patient>& patients, std::size_t from, std::size_t to) noexcept {
-  if (from >= patients.size()) return nullptr;
-  const auto& reaches = patients[from].reaches;
+const Reach* reach_between(const std::vector<HostReport>& reports, std::size_t from,
+                           std::size_t to) noexcept {
+  if (from >= reports.size()) return nullptr;
+  const auto& reaches = reports[from].reaches;
   const auto found =
       std::find_if(reaches.begin(), reaches.end(), [&](const Reach& reach) { return reach.host == to; });
   return found == reaches.end() ? nullptr : &*found;

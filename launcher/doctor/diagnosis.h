@@ -1,4 +1,4 @@
-// What the conditions of hosts mean for a job on them: findings, each with what to do. Pure.
+// What the host checks of hosts mean for a job on them: findings, each with what to do. Pure.
 #pragma once
 
 #include <chrono>
@@ -8,22 +8,22 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/doctor/condition.h"
+#include "launcher/doctor/host_check.h"
 
 namespace fleetrun::launcher::doctor {
 
 /// One host as far as it could be asked.
-struct Patient {
+struct HostReport {
   bool here = false;                      // it is the one that asks
   std::string name;                       // as the user wrote it
   std::string login_failure, login_hint;  // why nothing is known of it; empty: it answered
   std::string address;                    // where the others dial it
-  std::optional<Condition> condition;
+  std::optional<HostCheck> host_check;
   std::optional<std::int64_t> clock_offset_ns;  // of its clock, from that of the host that asked
   std::int64_t clock_error_ns = 0;              // at most
   std::string listen_failure;                   // why it could not be dialed at all
   std::vector<Reach> reaches;                   // of those that it dialed
-  bool operator==(const Patient&) const = default;
+  bool operator==(const HostReport&) const = default;
 };
 
 enum class Severity {
@@ -46,18 +46,18 @@ struct Spec {
 };
 
 /// Problems first, in the order of hosts within each kind. What is the same on several hosts is one finding.
-std::vector<Finding> diagnose(const std::vector<Patient>& patients, const Spec& spec);
+std::vector<Finding> diagnose(const std::vector<HostReport>& reports, const Spec& spec);
 
 std::string_view to_string(Severity severity) noexcept;
 
 /// One line of JSON: {"findings": …, "hosts": …, "reaches": …, "well": true}.
-std::string diagnosis_json(const std::vector<Patient>& patients, const std::vector<Finding>& findings);
+std::string diagnosis_json(const std::vector<HostReport>& reports, const std::vector<Finding>& findings);
 
 /// Nothing but advice, if anything.
 bool is_well(const std::vector<Finding>& findings) noexcept;
 
 /// Whether host `to` could be dialed from `from`: nullptr where that was not tried.
-const Reach* reach_between(const std::vector<Patient>& patients, std::size_t from, std::size_t to) noexcept;
+const Reach* reach_between(const std::vector<HostReport>& reports, std::size_t from, std::size_t to) noexcept;
 
 /// "+1.2 s", "-3 ms", "0 ms"
 std::string offset_text(std::int64_t nanoseconds);

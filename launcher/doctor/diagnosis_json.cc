@@ -4,22 +4,21 @@
 
 namespace fleetrun::launcher::doctor {
 
-std::string diagnosis_json(const std::vector<Patient>& patients, const std::vector<Finding>& findings) {
+std::string diagnosis_json(const std::vector<HostReport>& reports, const std::vector<Finding>& findings) {
   using nlohmann::json;
   json hosts = json::array(), reaches = json::array(), found = json::array();
-  for (const Patient& patient : patients) {
-    json host = {
-        {"name", patient.name}, {"address", patient.address}, {"login_failure", patient.login_failure}};
-    if (patient.condition) host["condition"] = json::parse(to_json(*patient.condition));
-    if (patient.clock_offset_ns) {
-      host["clock_offset_ns"] = *patient.clock_offset_ns;
-      host["clock_error_ns"] = patient.clock_error_ns;
+  for (const HostReport& report : reports) {
+    json host = {{"name", report.name}, {"address", report.address}, {"login_failure", report.login_failure}};
+    if (report.host_check) host["condition"] = json::parse(to_json(*report.host_check));
+    if (report.clock_offset_ns) {
+      host["clock_offset_ns"] = *report.clock_offset_ns;
+      host["clock_error_ns"] = report.clock_error_ns;
     }
     hosts.push_back(std::move(host));
-    for (const Reach& reach : patient.reaches) {
-      if (reach.host >= patients.size()) continue;
-      reaches.push_back({{"from", patient.name},
-                         {"to", patients[reach.host].name},
+    for (const Reach& reach : report.reaches) {
+      if (reach.host >= reports.size()) continue;
+      reaches.push_back({{"from", report.name},
+                         {"to", reports[reach.host].name},
                          {"failure", reach.failure},
                          {"micros", reach.micros}});
     }

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/doctor/examination.h"
+#include "launcher/doctor/make_host_check.h"
 #include "launcher/doctor/reach.h"
 #include "launcher/remote/agent_channel.h"
 #include "runtime/base/error.h"
@@ -78,9 +78,9 @@ class Probe {
     try {
       if (ask == "clock") return answer({{"clock", clock_now()}});
       if (ask == "examine") {
-        const Condition condition =
-            examine(questions_from_json(question.at("questions").dump()), environment_);
-        return answer({{"condition", json::parse(to_json(condition))}});
+        const HostCheck host_check =
+            make_host_check(questions_from_json(question.at("questions").dump()), environment_);
+        return answer({{"condition", json::parse(to_json(host_check))}});
       }
       if (ask == "listen") return listen(question.at("host"), question.at("key"));
       if (ask == "dial") return dial(question.at("targets"));
@@ -143,7 +143,7 @@ std::string ask_clock() {
   return R"({"ask":"clock"})";
 }
 
-std::string ask_examination(const Questions& questions) {
+std::string ask_host_check(const Questions& questions) {
   return dumped({{"ask", "examine"}, {"questions", json::parse(to_json(questions))}});
 }
 
@@ -162,7 +162,7 @@ Answer answer_from_json(std::string_view text) {
   try {
     const json value = json::parse(text).get<json::object_t>();
     if (value.contains("clock")) value.at("clock").get_to(answer.clock_ns);
-    if (value.contains("condition")) answer.condition = condition_from_json(value["condition"].dump());
+    if (value.contains("condition")) answer.host_check = host_check_from_json(value["condition"].dump());
     if (value.contains("endpoint")) answer.endpoint = parse_endpoint(value.at("endpoint").get<std::string>());
     if (value.contains("failure")) answer.failure = printable(value.at("failure").get<std::string>());
     if (value.contains("reaches"))

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/doctor/condition.h"
+#include "launcher/doctor/host_check.h"
 #include "runtime/base/environ.h"
 
 namespace fleetrun::launcher::doctor {
@@ -21,14 +21,14 @@ int run_probe(const Environ& environment);
 
 // The questions.
 std::string ask_clock();
-std::string ask_examination(const Questions& questions);
+std::string ask_host_check(const Questions& questions);
 std::string ask_to_listen(const std::string& host, const std::string& key);
 std::string ask_to_dial(const std::vector<Target>& targets);
 
 /// An answer: what is not in it is empty.
 struct Answer {
   std::int64_t clock_ns = 0;
-  std::optional<Condition> condition;
+  std::optional<HostCheck> host_check;
   std::optional<Endpoint> endpoint;
   std::string failure;
   std::vector<Reach> reaches;

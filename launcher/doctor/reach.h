@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/doctor/condition.h"
+#include "launcher/doctor/host_check.h"
 
 namespace boost::asio {
 class io_context;

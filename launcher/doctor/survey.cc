@@ -1,6 +1,6 @@
 // Stages: each ends when every host that is still there has answered, or its time is over.
 //
-//   asking     login, three readings of its clock, examination
+//   asking     login, three readings of its clock, host check
 //   listening  the hosts listen
 //   dialing    each dials those after it
 #include "launcher/doctor/survey.h"
@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "launcher/doctor/examination.h"
+#include "launcher/doctor/make_host_check.h"
 #include "launcher/doctor/probe.h"
 #include "launcher/net/name_lookup.h"
 #include "launcher/net/socket_address.h"
@@ -82,9 +82,9 @@ class Survey final : public remote::FanOutListener {
   explicit Survey(const SurveySettings& settings)
       : settings_(settings), own_(remote::own_host()), marker_(settings.spec.directory), deadline_(loop_) {
     for (const RemoteHost& host : settings.hosts) {
-      Patient& patient = patients_.emplace_back();
-      patient.name = host.name;
-      patient.here = remote::is_own(own_, host.name);
+      HostReport& report = reports_.emplace_back();
+      report.name = host.name;
+      report.here = remote::is_own(own_, host.name);
       states_.emplace_back();
     }
     remote::FanOutSettings fan_out = settings.fan_out;
@@ -92,11 +92,11 @@ class Survey final : public remote::FanOutListener {
     fan_out_ = remote::make_fan_out(loop_, fan_out, *this);
   }
 
-  std::vector<Patient> run() {
+  std::vector<HostReport> run() {
     std::vector<remote::Destination> destinations;
     for (std::size_t i = 0; i < settings_.hosts.size(); ++i)
       destinations.push_back({static_cast<std::uint32_t>(i), settings_.hosts[i], is_here(i)});
-    left_ = patients_.size();
+    left_ = reports_.size();
     next_ = [this] { ask_to_listen_all(); };
     fan_out_->start(std::move(destinations));
     int stopped_by = 0;
@@ -113,7 +113,7 @@ class Survey final : public remote::FanOutListener {
       marker_.remove();
       ::raise(stopped_by);  // which ends this process as it would have
     }
-    return std::move(patients_);
+    return std::move(reports_);
   }
 
   void on_joined(std::uint32_t host, const remote::Hello& hello) override {
@@ -124,8 +124,8 @@ class Survey final : public remote::FanOutListener {
   }
 
   void on_refused(std::uint32_t host, const remote::LoginFailure& failure, int) override {
-    patients_[host].login_failure = failure.reason;
-    patients_[host].login_hint = failure.hint;
+    reports_[host].login_failure = failure.reason;
+    reports_[host].login_hint = failure.hint;
     answered(host);
   }
 
@@ -153,7 +153,7 @@ class Survey final : public remote::FanOutListener {
     std::optional<Endpoint> endpoint;
   };
 
-  bool is_here(std::size_t host) const { return patients_[host].here; }
+  bool is_here(std::size_t host) const { return reports_[host].here; }
 
   void ask(std::uint32_t host, const std::string& question) {
     states_[host].asked_ns = clock_now();
@@ -162,12 +162,12 @@ class Survey final : public remote::FanOutListener {
 
   void on_answer(std::uint32_t host, Answer answer) {
     State& state = states_[host];
-    Patient& patient = patients_[host];
+    HostReport& report = reports_[host];
     if (answer.clock_ns != 0) return on_clock(host, answer.clock_ns);
-    if (answer.condition) patient.condition = std::move(answer.condition);
+    if (answer.host_check) report.host_check = std::move(answer.host_check);
     if (answer.endpoint) state.endpoint = answer.endpoint;
-    if (!answer.failure.empty()) patient.listen_failure = answer.failure;
-    if (!answer.reaches.empty()) patient.reaches = std::move(answer.reaches);
+    if (!answer.failure.empty()) report.listen_failure = answer.failure;
+    if (!answer.reaches.empty()) report.reaches = std::move(answer.reaches);
     answered(host);
   }
 
@@ -177,22 +177,22 @@ class Survey final : public remote::FanOutListener {
     const std::int64_t now = clock_now(), round_trip = now - state.asked_ns;
     if (round_trip < state.best_round_trip) {
       state.best_round_trip = round_trip;
-      patients_[host].clock_offset_ns = theirs - (state.asked_ns + round_trip / 2);
-      patients_[host].clock_error_ns = round_trip / 2;
+      reports_[host].clock_offset_ns = theirs - (state.asked_ns + round_trip / 2);
+      reports_[host].clock_error_ns = round_trip / 2;
     }
     if (++state.readings < kClockReadings) return ask(host, ask_clock());
     Questions questions{.directory = settings_.spec.directory,
                         .marker = marker_.name(),
                         .master = settings_.spec.master,
                         .secret = settings_.spec.secret};
-    for (const std::size_t other : neighbours_of(host)) questions.names.push_back(patients_[other].name);
-    ask(host, ask_examination(questions));
+    for (const std::size_t other : neighbours_of(host)) questions.names.push_back(reports_[other].name);
+    ask(host, ask_host_check(questions));
   }
 
   void lose(std::uint32_t host, const std::string& failure, const std::string& hint) {
     states_[host].there = false;
-    patients_[host].login_failure = failure;
-    patients_[host].login_hint = hint;
+    reports_[host].login_failure = failure;
+    reports_[host].login_hint = hint;
     answered(host);
   }
 
@@ -229,9 +229,9 @@ class Survey final : public remote::FanOutListener {
 
   void ask_to_listen_all() {
     const std::string key = hexadecimal(random_bytes(kDigestBytes));
-    for (std::size_t i = 0; i < patients_.size(); ++i)
-      if (patients_[i].condition) patients_[i].address = address_of(i);
-    ask_all([&](std::uint32_t host) { ask(host, ask_to_listen(patients_[host].address, key)); },
+    for (std::size_t i = 0; i < reports_.size(); ++i)
+      if (reports_[i].host_check) reports_[i].address = address_of(i);
+    ask_all([&](std::uint32_t host) { ask(host, ask_to_listen(reports_[host].address, key)); },
             [this] { ask_to_dial_all(); });
   }
 
@@ -242,8 +242,8 @@ class Survey final : public remote::FanOutListener {
   /// Those that it dials and looks up.
   std::vector<std::size_t> neighbours_of(std::size_t host) const {
     std::vector<std::size_t> neighbours;
-    for (std::size_t step = 1; step < patients_.size() && step <= kNeighbours; ++step)
-      neighbours.push_back((host + step) % patients_.size());
+    for (std::size_t step = 1; step < reports_.size() && step <= kNeighbours; ++step)
+      neighbours.push_back((host + step) % reports_.size());
     return neighbours;
   }
 
@@ -260,17 +260,17 @@ class Survey final : public remote::FanOutListener {
   std::string address_of(std::size_t host) const {
     const std::vector<std::string> words = split(states_[host].connection, ' ');
     if (words.size() == 4) return words[2];
-    const std::string& name = patients_[host].name;
+    const std::string& name = reports_[host].name;
     if (const auto digits = numeric_address({name, 0})) return name;
     if (is_here(host)) {
-      for (std::size_t other = 0; other < patients_.size(); ++other) {
+      for (std::size_t other = 0; other < reports_.size(); ++other) {
         if (other == host || is_here(other)) continue;
-        if (const auto address = remote::address_towards(patients_[other].name)) return *address;
+        if (const auto address = remote::address_towards(reports_[other].name)) return *address;
       }
     }
     const FoundAddresses found = look_up_now({name, 0});
     if (!found.addresses.empty()) return to_endpoint(found.addresses.front()).host;
-    const auto& addresses = patients_[host].condition->addresses;
+    const auto& addresses = reports_[host].host_check->addresses;
     return addresses.empty() ? "127.0.0.1" : addresses.front();
   }
 
@@ -292,7 +292,7 @@ class Survey final : public remote::FanOutListener {
   Marker marker_;
   asio::io_context loop_{1};
   asio::steady_timer deadline_;
-  std::vector<Patient> patients_;
+  std::vector<HostReport> reports_;
   std::vector<State> states_;
   std::size_t left_ = 0;  // hosts that have not answered in this stage
   std::function<void()> next_;
@@ -302,17 +302,17 @@ class Survey final : public remote::FanOutListener {
 
 }  // namespace
 
-std::vector<Patient> survey(const SurveySettings& settings) {
+std::vector<HostReport> survey(const SurveySettings& settings) {
   return Survey(settings).run();
 }
 
-Patient survey_here(const Spec& spec, const Environ& environment) {
-  Patient patient;
-  patient.condition = examine(
+HostReport survey_here(const Spec& spec, const Environ& environment) {
+  HostReport report;
+  report.host_check = make_host_check(
       {.names = {}, .directory = spec.directory, .marker = {}, .master = spec.master, .secret = spec.secret},
       environment);
-  patient.name = patient.condition->host_name;
-  return patient;
+  report.name = report.host_check->host_name;
+  return report;
 }
 
 }  // namespace fleetrun::launcher::doctor

@@ -23,9 +23,9 @@ struct SurveySettings {
 /// In the order of the hosts. Puts a file into the working directory for the time of the survey, to see who
 /// shares it. Blocks; what does not answer is given up after its time.
 /// Throws: Error(usage) as remote_command() does.
-std::vector<Patient> survey(const SurveySettings& settings);
+std::vector<HostReport> survey(const SurveySettings& settings);
 
 /// This host alone, which nobody has to log in to.
-Patient survey_here(const Spec& spec, const Environ& environment);
+HostReport survey_here(const Spec& spec, const Environ& environment);
 
 }  // namespace fleetrun::launcher::doctor

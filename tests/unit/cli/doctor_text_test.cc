@@ -7,24 +7,24 @@ using namespace fleetrun::launcher::doctor;
 
 namespace {
 
-Patient patient(const std::string& name) {
-  Patient patient;
-  patient.name = name;
-  patient.address = "10.0.0.7";
-  patient.clock_offset_ns = 2'000'000;
-  patient.condition = Condition{};
-  patient.condition->addresses = {"10.0.0.7"};
-  patient.condition->cores = 8;
-  patient.condition->devices = {"0", "1"};
-  patient.condition->limits = {65'536, 65'536, 1, 1, 1ULL << 33};
-  patient.condition->directory = {true, true, true, 1ULL << 30};
-  return patient;
+HostReport report(const std::string& name) {
+  HostReport report;
+  report.name = name;
+  report.address = "10.0.0.7";
+  report.clock_offset_ns = 2'000'000;
+  report.host_check = HostCheck{};
+  report.host_check->addresses = {"10.0.0.7"};
+  report.host_check->cores = 8;
+  report.host_check->devices = {"0", "1"};
+  report.host_check->limits = {65'536, 65'536, 1, 1, 1ULL << 33};
+  report.host_check->directory = {true, true, true, 1ULL << 30};
+  return report;
 }
 
 }  // namespace
 
 TEST_CASE("a lone host is shown without what is about others") {
-  Patient here = patient("box");
+  HostReport here = report("box");
   here.address.clear();
   CHECK(cli::doctor_text({here}, {}, "/job") ==
         "  HOST  ADDRESS   CORES  DEVICES  FILES  /DEV/SHM  DIRECTORY\n"
@@ -34,17 +34,17 @@ TEST_CASE("a lone host is shown without what is about others") {
 }
 
 TEST_CASE("several hosts are shown with who can dial whom, and what to do") {
-  std::vector<Patient> patients = {patient("h1"), patient("h2"), {}};
-  patients[0].here = true;
-  patients[0].reaches = {{1, "", 250}};
-  patients[1].reaches = {{0, "no answer", 0}};
-  patients[1].condition->directory.shared = false;
-  patients[2].name = "h3";
-  patients[2].login_failure = "down";
+  std::vector<HostReport> reports = {report("h1"), report("h2"), {}};
+  reports[0].here = true;
+  reports[0].reaches = {{1, "", 250}};
+  reports[1].reaches = {{0, "no answer", 0}};
+  reports[1].host_check->directory.shared = false;
+  reports[2].name = "h3";
+  reports[2].login_failure = "down";
   const std::vector<Finding> findings = {
       {Severity::problem, {"h2"}, "ports", "it cannot dial h1: no answer", "look"},
       {Severity::advice, {}, "devices", "they differ", ""}};
-  CHECK(cli::doctor_text(patients, findings, "/job") ==
+  CHECK(cli::doctor_text(reports, findings, "/job") ==
         "  HOST  SSH   ADDRESS   CLOCK  CORES  DEVICES  FILES  /DEV/SHM  DIRECTORY\n"
         "  h1    here  10.0.0.7  +2 ms  8      2        65536  8 GiB     shared, 1 GiB free\n"
         "  h2    ok    10.0.0.7  +2 ms  8      2        65536  8 GiB     its own, 1 GiB free\n"
@@ -65,7 +65,7 @@ TEST_CASE("several hosts are shown with who can dial whom, and what to do") {
 }
 
 TEST_CASE("a large number of hosts is shown without the matrix") {
-  std::vector<Patient> patients;
-  for (int i = 0; i < 25; ++i) patients.push_back(patient("h" + std::to_string(i)));
-  CHECK(cli::doctor_text(patients, {}, "/job").find("from \\ to") == std::string::npos);
+  std::vector<HostReport> reports;
+  for (int i = 0; i < 25; ++i) reports.push_back(report("h" + std::to_string(i)));
+  CHECK(cli::doctor_text(reports, {}, "/job").find("from \\ to") == std::string::npos);
 }

@@ -45,7 +45,7 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
-struct Condition {
+struct HostCheck {
   std::string version;    // of fleetrun
   std::string host_name;  // its own name for itself
   NameFacts own_name;
@@ -62,7 +62,7 @@ struct Condition {
   std::string secret;  // of the user: eight digits that say whether two are the same; empty: there is none
   std::string secret_failure;
   std::optional<MasterFacts> master;
-  bool operator==(const Condition&) const = default;
+  bool operator==(const HostCheck&) const = default;
 };
 
 struct Questions {
@@ -88,10 +88,10 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
-std::string to_json(const Condition& condition);
+std::string to_json(const HostCheck& host_check);
 std::string to_json(const Questions& questions);
 // Throw: Error(data).
-Condition condition_from_json(std::string_view text);
+HostCheck host_check_from_json(std::string_view text);
 Questions questions_from_json(std::string_view text);
 
 }  // namespace fleetrun::launcher::doctor

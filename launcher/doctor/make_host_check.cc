@@ -1,5 +1,5 @@
 // Names are looked up side by side, so that one name server that does not answer costs its time once.
-#include "launcher/doctor/examination.h"
+#include "launcher/doctor/make_host_check.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -114,7 +114,7 @@ DirectoryFacts read_directory(const Questions& questions) {
 }
 
 /// Eight digits that say whether two secrets are the same, and nothing else about them.
-void read_secret(const Environ& environment, Condition& condition) {
+void read_secret(const Environ& environment, HostCheck& host_check) {
   const std::string config = environment.value_or("XDG_CONFIG_HOME", "");
   const std::string path =
       (config.empty() ? environment.value_or("HOME", "") + "/.config" : config) + "/fleetrun/secret";
@@ -124,11 +124,11 @@ void read_secret(const Environ& environment, Condition& condition) {
     constexpr char kDigits[] = "0123456789abcdef";
     const Secret derived = read_secret_file(path).derive("doctor");
     for (const char byte : derived.bytes().substr(0, 4)) {
-      condition.secret.push_back(kDigits[static_cast<unsigned char>(byte) >> 4]);
-      condition.secret.push_back(kDigits[static_cast<unsigned char>(byte) & 15]);
+      host_check.secret.push_back(kDigits[static_cast<unsigned char>(byte) >> 4]);
+      host_check.secret.push_back(kDigits[static_cast<unsigned char>(byte) & 15]);
     }
   } catch (const Error& error) {
-    condition.secret_failure = error.what();
+    host_check.secret_failure = error.what();
   }
 }
 
@@ -196,33 +196,33 @@ std::string own_host_name() {
 
 }  // namespace
 
-Condition examine(const Questions& questions, const Environ& environment) {
-  Condition condition;
-  condition.version = FLEETRUN_VERSION;
-  condition.host_name = own_host_name();
+HostCheck make_host_check(const Questions& questions, const Environ& environment) {
+  HostCheck host_check;
+  host_check.version = FLEETRUN_VERSION;
+  host_check.host_name = own_host_name();
   std::vector<std::string> names = questions.names;
-  names.insert(names.begin(), condition.host_name);
-  condition.names = look_up_all(names);
-  condition.own_name = condition.names.front();
-  condition.names.erase(condition.names.begin());
-  condition.addresses = own_addresses();
+  names.insert(names.begin(), host_check.host_name);
+  host_check.names = look_up_all(names);
+  host_check.own_name = host_check.names.front();
+  host_check.names.erase(host_check.names.begin());
+  host_check.addresses = own_addresses();
   timex clock = {};
-  condition.clock_synchronized = ::adjtimex(&clock) != TIME_ERROR;
-  condition.cores = static_cast<int>(std::thread::hardware_concurrency());
+  host_check.clock_synchronized = ::adjtimex(&clock) != TIME_ERROR;
+  host_check.cores = static_cast<int>(std::thread::hardware_concurrency());
   const std::vector<DeviceFile> files = read_device_files("");
-  condition.devices = visible_devices(environment, files).tokens;
-  condition.unusable_devices = static_cast<int>(
+  host_check.devices = visible_devices(environment, files).tokens;
+  host_check.unusable_devices = static_cast<int>(
       std::count_if(files.begin(), files.end(), [](const DeviceFile& file) { return !file.usable; }));
   struct stat info = {};
-  condition.has_rdma = ::stat("/dev/infiniband", &info) == 0;
-  condition.limits = read_limits();
-  condition.directory = read_directory(questions);
-  if (questions.secret) read_secret(environment, condition);
-  if (!questions.master.empty()) condition.master = read_master(questions.master);
+  host_check.has_rdma = ::stat("/dev/infiniband", &info) == 0;
+  host_check.limits = read_limits();
+  host_check.directory = read_directory(questions);
+  if (questions.secret) read_secret(environment, host_check);
+  if (!questions.master.empty()) host_check.master = read_master(questions.master);
   timespec now = {};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  condition.clock_ns = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-  return condition;
+  host_check.clock_ns = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  return host_check;
 }
 
 }  // namespace fleetrun::launcher::doctor
