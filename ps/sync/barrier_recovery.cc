@@ -66,7 +66,7 @@ void BarrierService::replay(const BarrierEvent& event) {
                      pass_.leave_all(trainer);
                  },
                  [&](const RoundDone& done) {
-                   Gathering::Round round;
+                   BarrierRounds::Round round;
                    for (const RoundDone::Part& part : done.parts)
                      round[part.trainer] = {part.values, [](Outcome) {}, part.number};
                    complete_round(static_cast<Kind>(done.kind), std::move(round), nobody_waits);

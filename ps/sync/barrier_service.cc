@@ -8,7 +8,7 @@ namespace {
 
 // The sum over all trainers in their order, or what disagrees. `may_differ`: who counts fewer trainers than
 // others, because it has not heard of the newest world, brings fewer values; what it lacks is 0.
-Outcome sum(const Gathering::Round& round, bool may_differ) {
+Outcome sum(const BarrierRounds::Round& round, bool may_differ) {
   const auto& [first_trainer, first] = *round.begin();
   std::vector<double> total(first.values.size(), 0.0);
   for (const auto& [trainer, entry] : round) {
@@ -145,8 +145,8 @@ void BarrierService::drop(std::uint32_t trainer, const Error& error, Answers& an
 // What a trainer waits for apart from a step.
 std::vector<Respond> BarrierService::drop_waiting(std::uint32_t trainer) {
   std::vector<Respond> waiting;
-  for (Gathering& gathering : gatherings_) {
-    for (Respond& respond : gathering.drop(trainer)) waiting.push_back(std::move(respond));
+  for (BarrierRounds& barrier_rounds : barrier_rounds_) {
+    for (Respond& respond : barrier_rounds.drop(trainer)) waiting.push_back(std::move(respond));
   }
   if (auto attended = attending_.extract(trainer); !attended.empty())
     waiting.push_back(std::move(attended.mapped()));
@@ -239,8 +239,8 @@ void BarrierService::gather(Kind kind, std::uint32_t trainer, std::vector<double
     lock.unlock();
     return give({[respond = std::move(respond)] { respond(Message()); }});
   }
-  gatherings_[static_cast<std::size_t>(kind)].arrive(trainer,
-                                                     {std::move(values), std::move(respond), number});
+  barrier_rounds_[static_cast<std::size_t>(kind)].arrive(trainer,
+                                                         {std::move(values), std::move(respond), number});
   settle(lock);
 }
 
@@ -326,28 +326,28 @@ Error BarrierService::gone_text(std::uint32_t trainer) const {
 
 void BarrierService::fail_waiting(const Error& error, Answers& answers) {
   std::vector<Respond> waiting = pass_.give_up();
-  for (Gathering& gathering : gatherings_) {
-    for (Respond& respond : gathering.give_up()) waiting.push_back(std::move(respond));
+  for (BarrierRounds& barrier_rounds : barrier_rounds_) {
+    for (Respond& respond : barrier_rounds.give_up()) waiting.push_back(std::move(respond));
   }
   for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
 }
 
-void BarrierService::complete_gatherings(Answers& answers) {
-  for (std::size_t i = 0; i < gatherings_.size(); ++i) {
-    while (auto round = gatherings_[i].take_complete(trainer_registry_)) {
+void BarrierService::complete_rounds(Answers& answers) {
+  for (std::size_t i = 0; i < barrier_rounds_.size(); ++i) {
+    while (auto round = barrier_rounds_[i].take_complete(trainer_registry_)) {
       complete_round(static_cast<Kind>(i), std::move(*round), answers);
     }
   }
 }
 
-void BarrierService::keep_round(Kind kind, const Gathering::Round& round) const {
+void BarrierService::keep_round(Kind kind, const BarrierRounds::Round& round) const {
   if (!hooks_.keep) return;
   RoundDone done{static_cast<std::uint32_t>(kind), {}};
   for (const auto& [trainer, entry] : round) done.parts.push_back({trainer, entry.number, entry.values});
   keep(done);
 }
 
-void BarrierService::begin_pass(const Gathering::Round& round) {
+void BarrierService::begin_pass(const BarrierRounds::Round& round) {
   std::map<std::uint32_t, std::uint32_t> threads;
   for (const auto& [trainer, entry] : round) {
     // A trainer that said goodbye after it began takes no part any more.
@@ -357,7 +357,7 @@ void BarrierService::begin_pass(const Gathering::Round& round) {
   pass_.begin(threads);
 }
 
-void BarrierService::complete_round(Kind kind, Gathering::Round round, Answers& answers) {
+void BarrierService::complete_round(Kind kind, BarrierRounds::Round round, Answers& answers) {
   auto outcome = std::make_shared<Outcome>(Message());
   try {
     keep_round(kind, round);
@@ -409,7 +409,7 @@ void BarrierService::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
 }
 
 void BarrierService::settle(std::unique_lock<std::mutex>& lock, Answers answers) {
-  complete_gatherings(answers);
+  complete_rounds(answers);
   apply_complete_steps(lock);
   lock.unlock();
   give(answers);

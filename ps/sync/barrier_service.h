@@ -23,7 +23,7 @@
 #include "ps/base/bytes.h"
 #include "ps/base/outcome.h"
 #include "ps/sync/barrier_events.h"
-#include "ps/sync/gathering.h"
+#include "ps/sync/barrier_rounds.h"
 #include "ps/sync/sum_history.h"
 #include "ps/sync/sync_pass.h"
 #include "ps/sync/trainer_registry.h"
@@ -114,13 +114,13 @@ class BarrierService {
   void fail_waiting(const Error& error, Answers& answers);
   /// Forgets what a trainer waits for, and tells it `error`.
   void drop(std::uint32_t trainer, const Error& error, Answers& answers);
-  void complete_gatherings(Answers& answers);
-  void complete_round(Kind kind, Gathering::Round round, Answers& answers);
+  void complete_rounds(Answers& answers);
+  void complete_round(Kind kind, BarrierRounds::Round round, Answers& answers);
   void keep(const BarrierEvent& event) const {
     if (hooks_.keep) hooks_.keep(event);
   }
-  void keep_round(Kind kind, const Gathering::Round& round) const;
-  void begin_pass(const Gathering::Round& round);
+  void keep_round(Kind kind, const BarrierRounds::Round& round) const;
+  void begin_pass(const BarrierRounds::Round& round);
   void join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number);
   void come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers);
   std::vector<Respond> drop_waiting(std::uint32_t trainer);
@@ -137,7 +137,7 @@ class BarrierService {
   bool closed_ = false;
   TrainerRegistry trainer_registry_;
   std::map<std::uint32_t, Respond> attending_;
-  std::array<Gathering, kKinds> gatherings_;
+  std::array<BarrierRounds, kKinds> barrier_rounds_;
   std::array<std::map<std::uint32_t, Completed>, kKinds> completed_;  // by trainer, its last
   SumHistory sums_;  // where another process may ask for them
   SyncPass pass_;

@@ -1,10 +1,10 @@
-#include "ps/sync/gathering.h"
+#include "ps/sync/barrier_rounds.h"
 
 #include <utility>
 
 namespace fleetrun::ps {
 
-void Gathering::arrive(std::uint32_t trainer, Entry entry) {
+void BarrierRounds::arrive(std::uint32_t trainer, Entry entry) {
   for (Round& round : rounds_) {
     const auto found = round.find(trainer);
     if (found == round.end()) {
@@ -23,7 +23,7 @@ void Gathering::arrive(std::uint32_t trainer, Entry entry) {
   rounds_.emplace_back().emplace(trainer, std::move(entry));
 }
 
-std::optional<Gathering::Round> Gathering::take_complete(const TrainerRegistry& trainer_registry) {
+std::optional<BarrierRounds::Round> BarrierRounds::take_complete(const TrainerRegistry& trainer_registry) {
   // A round is empty when all who had arrived in it are gone.
   while (!rounds_.empty() && rounds_.front().empty()) rounds_.pop_front();
   if (rounds_.empty()) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<Gathering::Round> Gathering::take_complete(const TrainerRegistry& 
   return out;
 }
 
-std::vector<Respond> Gathering::drop(std::uint32_t trainer) {
+std::vector<Respond> BarrierRounds::drop(std::uint32_t trainer) {
   std::vector<Respond> waiting;
   for (Round& round : rounds_) {
     if (auto entry = round.extract(trainer); !entry.empty())
@@ -44,7 +44,7 @@ std::vector<Respond> Gathering::drop(std::uint32_t trainer) {
   return waiting;
 }
 
-std::vector<Respond> Gathering::give_up() {
+std::vector<Respond> BarrierRounds::give_up() {
   std::vector<Respond> waiting;
   for (Round& round : rounds_) {
     for (auto& [trainer, entry] : round) waiting.push_back(std::move(entry.respond));
