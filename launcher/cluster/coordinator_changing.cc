@@ -33,12 +33,12 @@ Candidate candidate_of(const Node& node) {
           node.requested_rank};
 }
 
-/// All that can take part; hosts on parole only where the others are too few.
+/// All that can take part; hosts in quarantine only where the others are too few.
 std::vector<Candidate> candidates_of(const State& state) {
   std::vector<Candidate> free, resting;
   for (const auto& node : state.nodes) {
     if (node->leaving) continue;
-    const bool rests = state.parole.until(node->name) > state.now;
+    const bool rests = state.quarantine.until(node->name) > state.now;
     (rests ? resting : free).push_back(candidate_of(*node));
   }
   if (world_size(state.settings.nodes, free.size()) == 0)
@@ -429,7 +429,7 @@ void consider_growth(State& state) {
     // and is done from its start on.
     if (node->done && (!state.settings.in_place || !node->offer.trainers.empty())) return;
     const bool member = node->told == state.journal.world->epoch;
-    if (node->leaving || node->connection == 0 || (!member && state.parole.until(node->name) > state.now))
+    if (node->leaving || node->connection == 0 || (!member && state.quarantine.until(node->name) > state.now))
       continue;
     ++available;
     if (!member) newcomer = node->name;

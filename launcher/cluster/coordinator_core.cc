@@ -20,7 +20,8 @@ State::State(CoordinatorSettings its, std::optional<Journal> its_journal, Instan
       next_beat(its_start + settings.beat),
       next_news(its_start + std::min<Instant>(std::chrono::seconds(3), settings.news_every)),
       policy(settings.restarts, settings.seed),
-      parole({settings.max_blames, settings.blame_window, settings.parole, settings.longest_parole}) {
+      quarantine(
+          {settings.max_blames, settings.blame_window, settings.quarantine, settings.longest_quarantine}) {
   journal.job_id = settings.job_id;
   journal.run = settings.run;
   if (!its_journal) return;

@@ -73,9 +73,10 @@ struct CoordinatorSettings {
   std::chrono::milliseconds end_timeout{5'000};
   std::chrono::milliseconds news_every{10'000};  // that tell waiting nodes whom they wait for
 
-  // A host that was blamed (a failure, a loss) so often in this time rests for `parole`, doubled each time.
+  // A host that was blamed (a failure, a loss) so often in this time rests for `quarantine`, doubled each
+  // time.
   int max_blames = 3;
-  std::chrono::milliseconds blame_window{600'000}, parole{10'000}, longest_parole{600'000};
+  std::chrono::milliseconds blame_window{600'000}, quarantine{10'000}, longest_quarantine{600'000};
 };
 
 namespace coordinating {

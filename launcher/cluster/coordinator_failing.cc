@@ -88,7 +88,7 @@ void decide_failure(State& state, Fault fault) {
   const RestartScope scope = failure.restarts ? RestartScope::group : RestartScope::nobody;
   const RestartDecision decision = decide(state, record, scope, fault.name);
   if (const auto* given_up = std::get_if<GiveUp>(&decision)) return give_up(state, fault, given_up->why);
-  state.parole.blame(fault.name, state.now);
+  state.quarantine.blame(fault.name, state.now);
   const Restart& restart = std::get<Restart>(decision);
   note(state, RestartDecided{restart.why, restart.backoff});
   rest(state, restart.backoff);
@@ -149,7 +149,7 @@ void settle(State& state) {
 
 void lost_members(State& state, const std::string& why, const std::string& name) {
   if (state.stage == Stage::ending || state.stage == Stage::over) return;
-  state.parole.blame(name, state.now);
+  state.quarantine.blame(name, state.now);
   if (!state.settings.elastic && !state.settings.restarts.any())
     return end_job(state, {kLostStatus, why, name, {}});
   state.why = why;

@@ -193,7 +193,7 @@ void on_acting(State& state, const Acting& acting) {
 }
 
 std::string unfit(const State& state, const Node& node) {
-  const Instant rests = state.parole.until(node.name) - state.now;
+  const Instant rests = state.quarantine.until(node.name) - state.now;
   if (rests > Instant{})
     return node.name + " was blamed too often, and rests for " +
            shown(std::chrono::duration_cast<std::chrono::milliseconds>(rests));

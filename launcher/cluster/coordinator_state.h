@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "launcher/cluster/coordinator_core.h"
-#include "launcher/cluster/parole.h"
+#include "launcher/cluster/quarantine.h"
 #include "launcher/cluster/quorum.h"
 #include "launcher/cluster/ranks.h"
 #include "launcher/model/restart_policy.h"
@@ -84,7 +84,7 @@ struct State {
   Journal journal;            // with the newest world
   KnownConfigurations known;
   RestartPolicy policy;
-  Parole parole;
+  Quarantine quarantine;
 
   std::vector<std::unique_ptr<Node>> nodes;  // in the order in which they came
   std::unordered_map<std::string, Node*> by_id;

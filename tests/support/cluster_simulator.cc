@@ -120,7 +120,7 @@ cluster::CoordinatorSettings Simulation::coordinator_settings(const Launcher& la
   settings.join_timeout = milliseconds(40'000);
   settings.elastic_timeout = rules_.elastic_timeout;
   settings.prepare_timeout = milliseconds(8'000);
-  settings.parole = milliseconds(3'000);
+  settings.quarantine = milliseconds(3'000);
   settings.own = {host_name(launcher.host), kMaster};
   return settings;
 }

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/cluster/parole.h"
+#include "launcher/cluster/quarantine.h"
 #include "launcher/cluster/quorum.h"
 
 using namespace fleetrun;
@@ -69,19 +69,19 @@ TEST_CASE("in place everybody keeps its ranks, and a newcomer gets a hole that i
 }
 
 TEST_CASE("a host that is blamed too often rests, each time twice as long") {
-  Parole parole({3, seconds(600), seconds(10), seconds(25)});
-  CHECK(parole.until("h") < Instant{});
-  parole.blame("h", seconds(1));
-  parole.blame("h", seconds(2));
-  CHECK(parole.until("h") < Instant{});
-  parole.blame("h", seconds(3));
-  CHECK(parole.until("h") == seconds(13));
-  CHECK(parole.until("other") < Instant{});
-  for (int i = 0; i < 3; ++i) parole.blame("h", seconds(20));
-  CHECK(parole.until("h") == seconds(40));
-  for (int i = 0; i < 3; ++i) parole.blame("h", seconds(50));
-  CHECK(parole.until("h") == seconds(75));  // no longer than that
-  Parole forgetting({2, seconds(10), seconds(10), seconds(10)});
+  Quarantine quarantine({3, seconds(600), seconds(10), seconds(25)});
+  CHECK(quarantine.until("h") < Instant{});
+  quarantine.blame("h", seconds(1));
+  quarantine.blame("h", seconds(2));
+  CHECK(quarantine.until("h") < Instant{});
+  quarantine.blame("h", seconds(3));
+  CHECK(quarantine.until("h") == seconds(13));
+  CHECK(quarantine.until("other") < Instant{});
+  for (int i = 0; i < 3; ++i) quarantine.blame("h", seconds(20));
+  CHECK(quarantine.until("h") == seconds(40));
+  for (int i = 0; i < 3; ++i) quarantine.blame("h", seconds(50));
+  CHECK(quarantine.until("h") == seconds(75));  // no longer than that
+  Quarantine forgetting({2, seconds(10), seconds(10), seconds(10)});
   forgetting.blame("h", seconds(1));
   forgetting.blame("h", seconds(12));
   CHECK(forgetting.until("h") < Instant{});

@@ -10,14 +10,14 @@
 
 namespace fleetrun::launcher {
 
-struct ParoleRules {
+struct QuarantineRules {
   int max_blames = 3;
-  std::chrono::milliseconds window{600'000}, parole{10'000}, longest{600'000};
+  std::chrono::milliseconds window{600'000}, quarantine{10'000}, longest{600'000};
 };
 
-class Parole {
+class Quarantine {
  public:
-  explicit Parole(ParoleRules rules) : rules_(rules) {}
+  explicit Quarantine(QuarantineRules rules) : rules_(rules) {}
 
   /// A failure or a loss of `host`, by its name.
   void blame(const std::string& host, Instant now);
@@ -31,7 +31,7 @@ class Parole {
     Instant until = Instant::min() / 2;
     int times = 0;
   };
-  ParoleRules rules_;
+  QuarantineRules rules_;
   std::map<std::string, Record> records_;
 };
 
