@@ -11,9 +11,9 @@
 #include <climits>
 #include <optional>
 
+#include "cli/console_reporter.h"
 #include "cli/failure_screen.h"
 #include "cli/launch_log.h"
-#include "cli/narrator.h"
 #include "cli/render.h"
 #include "launcher/cluster/coordinator.h"
 #include "launcher/cluster/job_secret.h"
@@ -195,8 +195,8 @@ class Launch {
     log.show_start(plan);
     for (const std::string& note : notes) log.warning(note);
 
-    Narrator narrator(log, plan, to_string(config_.containment));
-    settings_.observers = {&narrator};
+    ConsoleReporter console_reporter(log, plan, to_string(config_.containment));
+    settings_.observers = {&console_reporter};
     settings_.parts.push_back(launcher::job_health(config_, environment_));
     settings_.parts.push_back(launcher::job_services(services(background)));
     settle_terminal(std::move(background));

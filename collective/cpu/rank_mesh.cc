@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "collective/store/store_book.h"
 #include "collective/store/store_server.h"
+#include "collective/store/store_state.h"
 #include "runtime/base/error.h"
 #include "runtime/connect/doorkeeper.h"
 #include "runtime/secure/sealed_frames.h"

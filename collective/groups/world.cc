@@ -19,7 +19,7 @@
 #include "collective/cpu/shared_communicator.h"
 #include "collective/groups/watched_communicator.h"
 #include "collective/store/memory_store.h"
-#include "collective/store/store_book.h"
+#include "collective/store/store_state.h"
 #include "collective/store/tcp_store.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "collective/store/store_book.h"
+#include "collective/store/store_state.h"
 #include "runtime/base/error.h"
 #include "runtime/connect/doorkeeper.h"
 #include "runtime/secure/sealed_frames.h"
@@ -80,7 +80,7 @@ struct StoreServer::State {
       : options(std::move(wanted)),
         refusals("the store of rank 0"),
         woken(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "serve the job's store")),
-        book(options.size, options.attempt) {}
+        store_state(options.size, options.attempt) {}
 
   void wake() {
     const std::uint64_t one = 1;
@@ -90,7 +90,7 @@ struct StoreServer::State {
   void take_guests();
   void serve(std::uint64_t client);
   void end(std::uint64_t client, const std::string& why);
-  void send(const std::vector<StoreBook::Output>& outputs);
+  void send(const std::vector<StoreState::Output>& outputs);
 
   StoreServerOptions options;
   Refusals refusals;
@@ -101,9 +101,9 @@ struct StoreServer::State {
   std::vector<Guest> guests;  // whom the doorkeeper has let in
 
   // The thread's own.
-  StoreBook book;
+  StoreState store_state;
   std::map<std::uint64_t, Connection> connections;
-  std::vector<std::pair<std::uint64_t, std::string>> ended;  // and why; still to be told to the book
+  std::vector<std::pair<std::uint64_t, std::string>> ended;  // and why; still to be told to the store state
   std::uint64_t next_client = 1;
 
   std::optional<Doorkeeper> doorkeeper;
@@ -126,8 +126,8 @@ void StoreServer::State::take_guests() {
   }
 }
 
-void StoreServer::State::send(const std::vector<StoreBook::Output>& outputs) {
-  for (const StoreBook::Output& output : outputs) {
+void StoreServer::State::send(const std::vector<StoreState::Output>& outputs) {
+  for (const StoreState::Output& output : outputs) {
     const auto found = connections.find(output.to);
     if (found == connections.end()) continue;
     found->second.sealer.seal(encode(output.message), found->second.output);
@@ -135,7 +135,7 @@ void StoreServer::State::send(const std::vector<StoreBook::Output>& outputs) {
   }
 }
 
-/// Remembers it; the loop tells the book, whose outputs may end others.
+/// Remembers it; the loop tells the store state, whose outputs may end others.
 void StoreServer::State::end(std::uint64_t client, const std::string& why) {
   if (connections.erase(client) > 0) ended.emplace_back(client, why);
 }
@@ -145,7 +145,7 @@ void StoreServer::State::serve(std::uint64_t client) {
     while (connections.contains(client)) {
       const auto body = connections.at(client).opener.next();
       if (!body) return;
-      send(book.receive(client, decode_store_message(*body)));
+      send(store_state.receive(client, decode_store_message(*body)));
     }
   } catch (const Error& error) {
     refusals.note("client " + std::to_string(client), error.what());
@@ -185,7 +185,7 @@ void StoreServer::State::run() {
     while (!ended.empty()) {
       const auto [client, why] = std::move(ended.back());
       ended.pop_back();
-      send(book.end(client, why));
+      send(store_state.end(client, why));
     }
   }
 }

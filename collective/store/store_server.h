@@ -1,4 +1,4 @@
-// Serves the job's store (collective/store/store_book.h): in rank 0's process, from a thread of its own.
+// Serves the job's store (collective/store/store_state.h): in rank 0's process, from a thread of its own.
 // Whoever connects has to prove the job's secret first.
 #pragma once
 

@@ -13,8 +13,8 @@
 #include <thread>
 #include <utility>
 
-#include "collective/store/store_book.h"
 #include "collective/store/store_server.h"
+#include "collective/store/store_state.h"
 #include "runtime/base/error.h"
 #include "runtime/connect/knock.h"
 #include "runtime/secure/sealed_frames.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "ps/base/slow_lane.h"
+#include "ps/base/background_queue.h"
 #include "ps/client/channel_client_state.h"
 #include "runtime/base/error.h"
 

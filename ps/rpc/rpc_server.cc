@@ -29,7 +29,7 @@
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 
-#include "ps/base/slow_lane.h"
+#include "ps/base/background_queue.h"
 #include "ps/rpc/error_status.h"
 #include "ps/rpc/patience.h"
 #include "ps/rpc/session.h"
@@ -93,7 +93,7 @@ struct Service {
   Server& server;
   grpc::AsyncGenericService& generic;
   grpc::ServerCompletionQueue& queue;
-  SlowLane& slow;
+  BackgroundQueue& slow;
   LiveCalls& live;
   Sessions& sessions;
   Refusals& refusals;
@@ -275,7 +275,7 @@ struct RpcServer::State {
   std::mutex failure_mutex;
   std::optional<Error> failure;
   Server server;
-  SlowLane slow;
+  BackgroundQueue slow;
   LiveCalls live;
   Sessions sessions;
   Refusals refusals;

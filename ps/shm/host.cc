@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds kBeat{500};
 /// What every trainer's connection needs; outlives them all.
 struct Service {
   Server& server;
-  SlowLane& slow;
+  BackgroundQueue& slow;
   const ShmHostOptions& options;
   std::function<void()> has_ended;
 };
@@ -292,7 +292,7 @@ void Connection::refuse(const std::string& why) {
 
 struct ShmHost::State {
   Server& server;
-  SlowLane& slow;
+  BackgroundQueue& slow;
   ShmHostOptions options;
   mutable std::mutex mutex;  // guards what follows
   std::condition_variable changed;
@@ -300,7 +300,7 @@ struct ShmHost::State {
   bool stopped = false;
   std::thread reaper;
 
-  State(Server& of, SlowLane& lane, ShmHostOptions in_options)
+  State(Server& of, BackgroundQueue& lane, ShmHostOptions in_options)
       : server(of), slow(lane), options(std::move(in_options)), reaper([this] { reap(); }) {}
 
   void notify() {
@@ -334,7 +334,7 @@ void ShmHost::State::reap() {
   }
 }
 
-ShmHost::ShmHost(Server& server, SlowLane& slow, ShmHostOptions options)
+ShmHost::ShmHost(Server& server, BackgroundQueue& slow, ShmHostOptions options)
     : state_(std::make_unique<State>(server, slow, std::move(options))) {
   if (state_->options.lost) return;
   state_->options.lost = [&server](const wire::Header& attended) {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "ps/base/slow_lane.h"
+#include "ps/base/background_queue.h"
 #include "ps/server/server.h"
 #include "runtime/base/unique_fd.h"
 
@@ -28,8 +28,8 @@ struct ShmHostOptions {
 /// busy, up to the number of cores. A request that waits for other trainers holds none.
 class ShmHost {
  public:
-  /// Borrows the server and the slow lane.
-  ShmHost(Server& server, SlowLane& slow, ShmHostOptions options = {});
+  /// Borrows the server and the background queue.
+  ShmHost(Server& server, BackgroundQueue& slow, ShmHostOptions options = {});
   ~ShmHost();
   ShmHost(const ShmHost&) = delete;
   ShmHost& operator=(const ShmHost&) = delete;

@@ -31,7 +31,7 @@ class BarrierRounds {
   std::optional<Round> take_complete(const TrainerRegistry& trainer_registry);
   /// A trainer that is gone: takes it out of all rounds. Returns its waits.
   std::vector<Respond> drop(std::uint32_t trainer);
-  /// Everyone who waits, in all rounds; the barrier rounds is empty then.
+  /// Everyone who waits, in all rounds; it is empty then.
   std::vector<Respond> give_up();
 
  private:

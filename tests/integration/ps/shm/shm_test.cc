@@ -59,7 +59,7 @@ struct Refused {
 struct Job {
   Refused refused;
   Server server;
-  SlowLane slow;
+  BackgroundQueue slow;
   ShmHost host;
 
   explicit Job(std::uint64_t bytes = 1 << 20, std::uint32_t trainers = 1, std::size_t max = 16)

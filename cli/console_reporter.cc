@@ -1,15 +1,15 @@
-#include "cli/narrator.h"
+#include "cli/console_reporter.h"
 
 #include <variant>
 
 namespace fleetrun::cli {
 
-void Narrator::on_event(const launcher::JobEvent& event) {
+void ConsoleReporter::on_event(const launcher::JobEvent& event) {
   const launcher::Sentence sentence = text_.on(event);
   std::visit([&](const auto& happened) { say(happened, sentence); }, event);
 }
 
-void Narrator::say(const launcher::event::Contained& event, const launcher::Sentence&) {
+void ConsoleReporter::say(const launcher::event::Contained& event, const launcher::Sentence&) {
   reached_ = event.level;
   const std::string reason = event.why_not_more.empty() ? "" : " (not more: " + event.why_not_more + ")";
   if (containment_ != "auto" && containment_ != event.level)
@@ -18,20 +18,20 @@ void Narrator::say(const launcher::event::Contained& event, const launcher::Sent
     log_.debug("containment " + event.level + reason);
 }
 
-void Narrator::say(const launcher::event::AllRunning&, const launcher::Sentence&) {
+void ConsoleReporter::say(const launcher::event::AllRunning&, const launcher::Sentence&) {
   log_.info("Watching Pod: " + plan_.pod_name + ", replicas " + std::to_string(plan_.processes.size()) +
             ", status running");
   log_.info("Containment: " + reached_);
 }
 
 /// Only who waits at a terminal wants to know whom fleetrun waits for, and knows why.
-void Narrator::say(const launcher::event::StopBegan& event, const launcher::Sentence&) {
+void ConsoleReporter::say(const launcher::event::StopBegan& event, const launcher::Sentence&) {
   if (!signal_received_) return;
   const launcher::Sentence sentence = text_.on(launcher::event::StopBegan{"", event.waiting_for});
   if (!sentence.text.empty()) log_.write(sentence.level, sentence.text);
 }
 
-void Narrator::say(const launcher::event::SignalReceived& event, const launcher::Sentence&) {
+void ConsoleReporter::say(const launcher::event::SignalReceived& event, const launcher::Sentence&) {
   signal_received_ = true;
   log_.info(event.again ? "Force quit" : "Terminating with signal " + std::to_string(event.number));
 }

@@ -15,12 +15,12 @@ namespace fleetrun::ps {
 bool is_slow(wire::Method method) noexcept;
 
 /// Runs jobs one after the other on a thread of its own. Threads: any.
-class SlowLane {
+class BackgroundQueue {
  public:
-  SlowLane() : thread_([this] { run(); }) {}
-  ~SlowLane() { finish(); }
-  SlowLane(const SlowLane&) = delete;
-  SlowLane& operator=(const SlowLane&) = delete;
+  BackgroundQueue() : thread_([this] { run(); }) {}
+  ~BackgroundQueue() { finish(); }
+  BackgroundQueue(const BackgroundQueue&) = delete;
+  BackgroundQueue& operator=(const BackgroundQueue&) = delete;
 
   void add(std::function<void()> job);
   /// Returns when all jobs are done; none may be added then.

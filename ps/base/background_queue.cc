@@ -1,4 +1,4 @@
-#include "ps/base/slow_lane.h"
+#include "ps/base/background_queue.h"
 
 #include <utility>
 
@@ -11,13 +11,13 @@ bool is_slow(wire::Method method) noexcept {
          method == load_commit || method == load_abort;
 }
 
-void SlowLane::add(std::function<void()> job) {
+void BackgroundQueue::add(std::function<void()> job) {
   const std::lock_guard lock(mutex_);
   jobs_.push_back(std::move(job));
   changed_.notify_one();
 }
 
-void SlowLane::finish() {
+void BackgroundQueue::finish() {
   {
     const std::lock_guard lock(mutex_);
     finishing_ = true;
@@ -26,7 +26,7 @@ void SlowLane::finish() {
   if (thread_.joinable()) thread_.join();
 }
 
-void SlowLane::run() {
+void BackgroundQueue::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return finishing_ || !jobs_.empty(); });

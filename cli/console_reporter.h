@@ -13,11 +13,11 @@
 
 namespace fleetrun::cli {
 
-class Narrator final : public launcher::JobObserver {
+class ConsoleReporter final : public launcher::JobObserver {
  public:
   /// Both are borrowed.
   /// `containment` is the level that was asked for, or "auto".
-  Narrator(LaunchLog& log, const launcher::Plan& plan, std::string_view containment)
+  ConsoleReporter(LaunchLog& log, const launcher::Plan& plan, std::string_view containment)
       : log_(log), plan_(plan), text_(plan), containment_(containment) {}
 
   void on_event(const launcher::JobEvent& event) override;

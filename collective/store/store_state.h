@@ -69,7 +69,7 @@ std::map<int, std::string> decode_gathered(std::string_view bytes);
 /// "rank 1, rank 3"
 std::string rank_names(const std::vector<int>& ranks);
 
-class StoreBook {
+class StoreState {
  public:
   using Client = std::uint64_t;
   struct Output {
@@ -79,7 +79,7 @@ class StoreBook {
     bool operator==(const Output&) const = default;
   };
 
-  StoreBook(int size, std::string attempt) : size_(size), attempt_(std::move(attempt)) {}
+  StoreState(int size, std::string attempt) : size_(size), attempt_(std::move(attempt)) {}
 
   /// What to send. Throws: Error(data) for what no client sends; its connection is then to be closed.
   std::vector<Output> receive(Client client, const StoreMessage& message);

@@ -1,4 +1,4 @@
-#include "collective/store/store_book.h"
+#include "collective/store/store_state.h"
 
 #include <algorithm>
 #include <cstring>
@@ -98,16 +98,16 @@ std::string rank_names(const std::vector<int>& ranks) {
   return names;
 }
 
-void StoreBook::answer(Client client, std::uint64_t id, std::string value, std::int64_t number) {
+void StoreState::answer(Client client, std::uint64_t id, std::string value, std::int64_t number) {
   outputs_.push_back({client, {Kind::answer, id, number, {}, std::move(value)}});
 }
 
-void StoreBook::refuse(Client client, std::uint64_t id, const Error& error) {
+void StoreState::refuse(Client client, std::uint64_t id, const Error& error) {
   outputs_.push_back(
       {client, {Kind::refused, id, static_cast<std::int64_t>(error.kind()), error.what(), error.hint()}});
 }
 
-void StoreBook::greet(Client client, const StoreMessage& message) {
+void StoreState::greet(Client client, const StoreMessage& message) {
   const auto rank = static_cast<int>(message.number);
   const std::string name = "rank " + std::to_string(rank);
   const auto differs = [&](const std::string& what, const std::string& hint) {
@@ -133,7 +133,7 @@ void StoreBook::greet(Client client, const StoreMessage& message) {
   for (const auto& [other, why] : lost_) outputs_.push_back({client, {Kind::lost, 0, other, {}, why}});
 }
 
-void StoreBook::set(Client client, const StoreMessage& message) {
+void StoreState::set(Client client, const StoreMessage& message) {
   const auto [entry, is_new] = values_.try_emplace(message.name, message.value);
   if (entry->second != message.value)
     return refuse(client, message.id,
@@ -146,7 +146,7 @@ void StoreBook::set(Client client, const StoreMessage& message) {
   waiting_.erase(message.name);
 }
 
-std::vector<int> StoreBook::missing(const std::string& name) const {
+std::vector<int> StoreState::missing(const std::string& name) const {
   std::vector<int> ranks;
   const auto found = gatherings_.find(name);
   for (int rank = 0; rank < size_; ++rank) {
@@ -158,7 +158,7 @@ std::vector<int> StoreBook::missing(const std::string& name) const {
 }
 
 /// Of one that is not of the living, a rank that is gone will never come.
-void StoreBook::complete(const std::string& name) {
+void StoreState::complete(const std::string& name) {
   Gathering& gathering = gatherings_.at(name);
   std::vector<int> never;
   const std::vector<int> absent = missing(name);
@@ -177,7 +177,7 @@ void StoreBook::complete(const std::string& name) {
   gathering.asking.clear();
 }
 
-void StoreBook::gather(Client client, int rank, const StoreMessage& message) {
+void StoreState::gather(Client client, int rank, const StoreMessage& message) {
   Gathering& gathering = gatherings_[message.name];
   gathering.of_living = message.number != 0;
   if (!gathering.values.try_emplace(rank, message.value).second)
@@ -188,7 +188,7 @@ void StoreBook::gather(Client client, int rank, const StoreMessage& message) {
   complete(message.name);
 }
 
-void StoreBook::part(int rank, Kind how, const std::string& why) {
+void StoreState::part(int rank, Kind how, const std::string& why) {
   gone_.insert(rank);
   if (how == Kind::lost) lost_[rank] = why;
   for (const auto& [other, client] : clients_)
@@ -200,7 +200,7 @@ void StoreBook::part(int rank, Kind how, const std::string& why) {
   }
 }
 
-std::vector<StoreBook::Output> StoreBook::receive(Client client, const StoreMessage& message) {
+std::vector<StoreState::Output> StoreState::receive(Client client, const StoreMessage& message) {
   outputs_.clear();
   const auto known = ranks_.find(client);
   if ((message.kind == Kind::hello) == (known != ranks_.end()))
@@ -252,7 +252,7 @@ std::vector<StoreBook::Output> StoreBook::receive(Client client, const StoreMess
   return std::exchange(outputs_, {});
 }
 
-std::vector<StoreBook::Output> StoreBook::end(Client client, const std::string& why) {
+std::vector<StoreState::Output> StoreState::end(Client client, const std::string& why) {
   outputs_.clear();
   for (auto& [name, waiting] : waiting_)
     std::erase_if(waiting, [client](const Waiting& one) { return one.client == client; });
