@@ -198,10 +198,10 @@ class DescriptorWatch final : public Watch {
   char bytes_[256];
 };
 
-class Gate final : public ReadyGate {
+class RoleProbe final : public ReadinessProbe {
  public:
-  Gate(asio::io_context& loop, const Readiness& readiness, std::vector<ReadySign> signs, milliseconds timeout,
-       std::function<void(bool)> on_done)
+  RoleProbe(asio::io_context& loop, const Readiness& readiness, std::vector<ReadySign> signs,
+            milliseconds timeout, std::function<void(bool)> on_done)
       : deadline_(loop, timeout), on_done_(std::move(on_done)) {
     if (readiness.kind == Readiness::Kind::log_line) wanted_ = std::regex(readiness.text);
     deadline_.async_wait([this, alive = std::weak_ptr<int>(alive_)](const error_code& error) {
@@ -247,7 +247,7 @@ class Gate final : public ReadyGate {
         loop, readiness.text.empty() ? sign.endpoint : parse_endpoint(readiness.text), std::move(on_ready));
   }
 
-  /// It may be the one that is calling just now: it is destroyed with the gate.
+  /// It may be the one that is calling just now: it is destroyed with the readiness probe.
   void retire(std::unique_ptr<Watch> watch) {
     watch->end();
     retired_.push_back(std::move(watch));
@@ -269,10 +269,10 @@ class Gate final : public ReadyGate {
 
 }  // namespace
 
-std::unique_ptr<ReadyGate> watch_role(asio::io_context& loop, const Readiness& readiness,
-                                      std::vector<ReadySign> signs, milliseconds timeout,
-                                      std::function<void(bool all)> on_done) {
-  return std::make_unique<Gate>(loop, readiness, std::move(signs), timeout, std::move(on_done));
+std::unique_ptr<ReadinessProbe> watch_role(asio::io_context& loop, const Readiness& readiness,
+                                           std::vector<ReadySign> signs, milliseconds timeout,
+                                           std::function<void(bool all)> on_done) {
+  return std::make_unique<RoleProbe>(loop, readiness, std::move(signs), timeout, std::move(on_done));
 }
 
 std::pair<UniqueFd, UniqueFd> ready_pipe() {

@@ -33,9 +33,9 @@ struct ReadySign {
   UniqueFd descriptor;          // the reading end of ready_pipe()
 };
 
-class ReadyGate {
+class ReadinessProbe {
  public:
-  virtual ~ReadyGate() = default;
+  virtual ~ReadinessProbe() = default;
   /// Does not wait for this process any more: it has ended well.
   virtual void forget(std::size_t index) = 0;
   /// Nobody wants to know any more: `on_done` is not called.
@@ -43,11 +43,11 @@ class ReadyGate {
 };
 
 /// Calls `on_done(true)` once all are ready, or `on_done(false)` after `timeout`; never from within this
-/// call. The gate has to live as long as the loop runs, or be stopped.
+/// call. The readiness probe has to live as long as the loop runs, or be stopped.
 /// Throws: Error(host) when a log cannot be watched.
-std::unique_ptr<ReadyGate> watch_role(boost::asio::io_context& loop, const Readiness& readiness,
-                                      std::vector<ReadySign> signs, std::chrono::milliseconds timeout,
-                                      std::function<void(bool all)> on_done);
+std::unique_ptr<ReadinessProbe> watch_role(boost::asio::io_context& loop, const Readiness& readiness,
+                                           std::vector<ReadySign> signs, std::chrono::milliseconds timeout,
+                                           std::function<void(bool all)> on_done);
 
 /// Reading end, for ReadySign, and writing end, for the process (FLEETRUN_READY_FD); both close on exec.
 /// Throws: Error(host).

@@ -2,7 +2,7 @@
 // since changes of several threads arrive in any order. Bounded: a number that is missing when one a whole
 // window later has been applied was given up by its trainer, and counts as done.
 //
-// Pure bookkeeping; ps/durable/gate.h holds the lock.
+// Pure bookkeeping; ps/durable/write_barrier.h holds the lock.
 #pragma once
 
 #include <cstdint>

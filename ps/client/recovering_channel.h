@@ -1,6 +1,6 @@
 // A channel to a server that may be started again: when its connection is lost another one is made, and every
 // request that was not answered is sent again. The server tells which it has done already
-// (ps/durable/gate.h, ps/sync/barrier_service.h).
+// (ps/durable/write_barrier.h, ps/sync/barrier_service.h).
 #pragma once
 
 #include <atomic>

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/durable/gate.h"
+#include "ps/durable/write_barrier.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::ps {

@@ -48,7 +48,7 @@ void Server::handle(const wire::Header& header, Reader body, Respond respond,
 
 void Server::State::handle(const wire::Header& header, Reader body, Respond mine,
                            const MessageSource& answers) noexcept {
-  // A request that was handed on to the barrier service or the gate leaves no respond behind,
+  // A request that was handed on to the barrier service or the write barrier leaves no respond behind,
   // so each is answered once.
   const std::string doing = std::string(wire::to_string(header.method)) + " on " + name_of(options);
   try {
@@ -84,7 +84,7 @@ bool Server::lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_
 void Server::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
   try {
     if (!state_->barrier_service.give_up(trainer, incarnation, connection)) return;
-    state_->gate.end({trainer, incarnation});
+    state_->write_barrier.end({trainer, incarnation});
     state_->lost_saver(trainer);
     state_->leave_pace(trainer);
   } catch (const std::exception&) {
@@ -108,7 +108,7 @@ void Server::close() noexcept {
   state_->barrier_service.close();
   state_->end_pace();
   state_->end_saves();
-  state_->gate.close();
+  state_->write_barrier.close();
 }
 
 void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond,
@@ -200,7 +200,7 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       return get(body);
     case wire::Method::goodbye:
       barrier_service.goodbye(header.trainer);
-      gate.end({header.trainer, header.incarnation});
+      write_barrier.end({header.trainer, header.incarnation});
       touched.forget(header.trainer);
       leave_pace(header.trainer);
       return {};
@@ -276,7 +276,7 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
           ? 1
           : 0;
   answer.server = number;
-  answer.next_change = gate.begin({header.trainer, header.incarnation});
+  answer.next_change = write_barrier.begin({header.trainer, header.incarnation});
   answer.rounds = barrier_service.rounds(header.trainer);
   answer.started_from = started_from;
   const std::vector<std::uint64_t> steps = barrier_service.steps(header.trainer);

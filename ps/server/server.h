@@ -12,7 +12,7 @@
 #include "ps/base/outcome.h"
 #include "ps/base/table_config.h"
 #include "ps/base/wire.h"
-#include "ps/durable/gate.h"
+#include "ps/durable/write_barrier.h"
 #include "ps/sync/trainer_registry.h"
 #include "ps/table/table_memory.h"
 #include "runtime/base/timeline.h"

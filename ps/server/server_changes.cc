@@ -1,5 +1,5 @@
-// Changes of tables: each goes through the gate once (ps/durable/gate.h), and is in the log before it is
-// applied. In sync mode a push waits for the step that it is part of, and enters with all of it.
+// Changes of tables: each goes through the write barrier once (ps/durable/write_barrier.h), and is in the log
+// before it is applied. In sync mode a push waits for the step that it is part of, and enters with all of it.
 #include <memory>
 #include <utility>
 
@@ -12,21 +12,21 @@ void Server::State::change(const wire::Header& header, Reader& body, Respond& re
   const bool waits =
       header.method == wire::Method::push && options.mode == Mode::sync && header.thread != wire::kNoStep;
   const auto answer =
-      gate.claim(id, !waits, [this, header, body, respond] { handle(header, body, respond, {}); });
-  if (answer == Gate::Answer::later) {
+      write_barrier.claim(id, !waits, [this, header, body, respond] { handle(header, body, respond, {}); });
+  if (answer == WriteBarrier::Answer::later) {
     respond = nullptr;
     return;
   }
   // Where it was applied before, what it did then is not known any more.
   auto reply = std::make_shared<Message>();
-  if (answer == Gate::Answer::go_on) {
+  if (answer == WriteBarrier::Answer::go_on) {
     if (waits) return push_in_step(header, body, respond, id);
     *reply = make_change(header, body, id);
   }
   when_safe([respond = std::exchange(respond, nullptr), reply] { respond(std::move(*reply)); });
 }
 
-// A change that is inside the gate: it leaves in any case.
+// A change that is inside the write barrier: it leaves in any case.
 Message Server::State::make_change(const wire::Header& header, Reader body, const ChangeId& id) {
   Outcome outcome;
   try {
@@ -45,14 +45,14 @@ Message Server::State::make_change(const wire::Header& header, Reader body, cons
       outcome = apply_checked(header, whole, push.get());
     }
   } catch (...) {
-    gate.left({id});
+    write_barrier.left({id});
     throw;
   }
   if (const Error* refusal = std::get_if<Error>(&outcome)) {
-    gate.refused({id}, *refusal);
+    write_barrier.refused({id}, *refusal);
     throw Error(*refusal);
   }
-  gate.applied({id});
+  write_barrier.applied({id});
   return std::move(std::get<Message>(outcome));
 }
 
@@ -80,14 +80,14 @@ void Server::State::push_in_step(const wire::Header& header, Reader body, Respon
     auto request = read_checked_push(body);
     // A copy: when the push is refused, handle() answers.
     Respond answer = [this, id, respond](Outcome outcome) {
-      if (std::holds_alternative<Error>(outcome)) gate.dropped(id);
+      if (std::holds_alternative<Error>(outcome)) write_barrier.dropped(id);
       respond(std::move(outcome));
     };
     barrier_service.push({{header.trainer, header.thread}, std::move(request), std::move(answer), id, whole});
     respond = nullptr;
   } catch (const Error& error) {
-    gate.note_refusal(id, error);
-    gate.dropped(id);
+    write_barrier.note_refusal(id, error);
+    write_barrier.dropped(id);
     keep_refusal(id, error);
     throw;
   }
@@ -96,19 +96,19 @@ void Server::State::push_in_step(const wire::Header& header, Reader body, Respon
 void Server::State::apply_step(const std::vector<Contribution>& step) {
   std::vector<ChangeId> ids;
   for (const Contribution& contribution : step) ids.push_back(contribution.change);
-  gate.enter(ids);
+  write_barrier.enter(ids);
   try {
     keep_step(step);
     barrier_service.count(step);
     apply_averaged(step, *current());
   } catch (const Error& error) {
-    gate.refused(ids, error);
+    write_barrier.refused(ids, error);
     throw;
   } catch (...) {
-    gate.left(ids);
+    write_barrier.left(ids);
     throw;
   }
-  gate.applied(ids);
+  write_barrier.applied(ids);
 }
 
 }  // namespace fleetrun::ps

@@ -1,6 +1,7 @@
 // A server that outlives its process: everything that an answer promises is in the log before the answer is
-// given, and a checkpoint now and then makes the log short. A checkpoint lies between changes (the gate is
-// frozen) and between events of the barrier service (its lock is held): there the log's next segment begins.
+// given, and a checkpoint now and then makes the log short. A checkpoint lies between changes (the write
+// barrier is frozen) and between events of the barrier service (its lock is held): there the log's next
+// segment begins.
 #include "ps/server/server_durable.h"
 
 #include <algorithm>
@@ -102,7 +103,7 @@ void Server::State::go_on(bool is_same_run) {
     throw Error(ErrorKind::data, durable->directory + ": the save in it is not a checkpoint of a server");
   KeptState kept = parse_kept_state(mine->bytes);
   tables = std::move(found.tables);
-  gate.restore(std::move(kept.histories));
+  write_barrier.restore(std::move(kept.histories));
   if (is_same_run) {
     number = kept.server;
     Reader in{std::span<const std::byte>(kept.barrier_service)};
@@ -115,7 +116,7 @@ void Server::State::go_on(bool is_same_run) {
   if (is_same_run) {
     recovery->awaited = barrier_service.go_on();
   } else {
-    for (const auto& [client, history] : gate.histories()) gate.end(client);
+    for (const auto& [client, history] : write_barrier.histories()) write_barrier.end(client);
   }
   begin_log(replayed.next_segment);
 }
@@ -145,19 +146,19 @@ void Server::State::make_checkpoint() {
   manifest.save = next_save(durable->directory);
   manifest.parts.resize(place.servers);
   std::optional<TableCut> cut;
-  gate.freeze();
+  write_barrier.freeze();
   try {
     barrier_service.describe([&](const Bytes& bytes) {
       kept.barrier_service.assign(bytes.bytes().begin(), bytes.bytes().end());
       kept.first_segment = durable->log->rotate();
     });
-    kept.histories = gate.histories();
+    kept.histories = write_barrier.histories();
     cut.emplace(current(), options.tables);
   } catch (...) {
-    gate.open();
+    write_barrier.open();
     throw;
   }
-  gate.open();
+  write_barrier.open();
   PartWriter writer({durable->directory, manifest.save}, place);
   manifest.parts[place.rank] = writer.write(options.tables, *cut, {{kName, to_bytes(kept)}});
   commit_manifest(durable->directory, manifest, place.rank);
@@ -236,7 +237,7 @@ void Server::State::replay(LogRecord& record, bool is_same_run) {
       const auto kind = static_cast<ErrorKind>(record.payload.value<std::uint32_t>());
       const std::string what = wire::read_text(record.payload);
       const ChangeId id{{head.trainer, head.incarnation}, head.sequence};
-      return gate.note_refusal(id, Error(kind, what, wire::read_text(record.payload)));
+      return write_barrier.note_refusal(id, Error(kind, what, wire::read_text(record.payload)));
     }
     case Kept::event:
       return replay_event(read_barrier_event(record.payload), is_same_run);
@@ -247,7 +248,7 @@ void Server::State::replay(LogRecord& record, bool is_same_run) {
 void Server::State::replay_event(const BarrierEvent& event, bool is_same_run) {
   if (is_same_run) barrier_service.replay(event);
   if (const auto* came = std::get_if<TrainerCame>(&event))
-    gate.begin({came->newcomer.trainer, came->newcomer.incarnation});
+    write_barrier.begin({came->newcomer.trainer, came->newcomer.incarnation});
 }
 
 void Server::State::replay_change(Reader& in) {
@@ -265,8 +266,8 @@ void Server::State::replay_change(Reader& in) {
   } catch (const Error& error) {
     refusal = error;
   }
-  if (refusal) return gate.note_refusal(id, *refusal);
-  gate.note(id);
+  if (refusal) return write_barrier.note_refusal(id, *refusal);
+  write_barrier.note(id);
 }
 
 void Server::State::replay_step(Reader& in) {
@@ -286,9 +287,9 @@ void Server::State::replay_step(Reader& in) {
   barrier_service.count(step);
   try {
     apply_averaged(step, *current());
-    for (const Contribution& push : step) gate.note(push.change);
+    for (const Contribution& push : step) write_barrier.note(push.change);
   } catch (const Error& error) {
-    for (const Contribution& push : step) gate.note_refusal(push.change, error);
+    for (const Contribution& push : step) write_barrier.note_refusal(push.change, error);
   }
 }
 

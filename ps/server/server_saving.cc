@@ -74,7 +74,7 @@ std::string Server::load(const std::string& directory) {
 
 // What was held or written is given up outside the lock: changes that waited go on then, on this thread.
 void Server::State::drop_save() noexcept {
-  std::shared_ptr<GateHold> held;
+  std::shared_ptr<WriteBarrierHold> held;
   std::shared_ptr<SavedCut> written;  // its end removes what no manifest names
   std::optional<WaitingSave> next;
   {
@@ -131,7 +131,7 @@ void Server::State::begin_save(const wire::Header& header, Reader& body, Respond
   WaitingSave next{header.trainer, wire::read_text(body), nullptr};
   wire::expect_end(body);
   next.respond = std::exchange(respond, nullptr);
-  std::shared_ptr<GateHold> held;
+  std::shared_ptr<WriteBarrierHold> held;
   std::shared_ptr<SavedCut> written;
   {
     const std::lock_guard lock(mutex);
@@ -157,14 +157,14 @@ void Server::State::start_save(const WaitingSave& save) noexcept {
 }
 
 Message Server::State::freeze_save() {
-  std::shared_ptr<GateHold> before;
+  std::shared_ptr<WriteBarrierHold> before;
   {
     const std::lock_guard lock(mutex);
     before.swap(hold);
   }
   before.reset();
-  auto held = std::make_shared<GateHold>(gate, kLongestHold);
-  const Gate::Sequences& sequences = held->sequences();
+  auto held = std::make_shared<WriteBarrierHold>(write_barrier, kLongestHold);
+  const WriteBarrier::Sequences& sequences = held->sequences();
   Message out(sizeof(std::uint32_t) + sequences.size() * sizeof(wire::Progress));
   Writer writer(out);
   writer.value(static_cast<std::uint32_t>(sequences.size()));
@@ -177,16 +177,16 @@ Message Server::State::freeze_save() {
 }
 
 void Server::State::settle_save(Reader& body) {
-  Gate::Sequences upto;
+  WriteBarrier::Sequences upto;
   for (std::uint32_t left = read_count(body, sizeof(wire::Progress)); left > 0; --left) {
     const auto progress = body.value<wire::Progress>();
     upto[{progress.trainer, progress.incarnation}] = progress.number;
   }
   wire::expect_end(body);
-  held_gate()->settle(upto, kSettling);
+  held_barrier()->settle(upto, kSettling);
 }
 
-std::shared_ptr<GateHold> Server::State::held_gate() const {
+std::shared_ptr<WriteBarrierHold> Server::State::held_barrier() const {
   const std::lock_guard lock(mutex);
   if (!hold) throw Error(ErrorKind::config, name_of(options) + " is not about to save");
   return hold;
@@ -204,7 +204,7 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   name.run = is_run ? options.run : "";  // the environment's: it may be anything
   auto saved = std::make_shared<SavedCut>();
   saved->cut =
-      held_gate()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, name.mode); });
+      held_barrier()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, name.mode); });
   saved->writer = std::make_unique<PartWriter>(std::move(name), place);
   Message out = message_of_pieces(saved->writer->write(options.tables, *saved->cut));
   const std::lock_guard lock(mutex);
@@ -217,7 +217,8 @@ void Server::State::save_text(Reader& body) {
   const SaveMode mode = save_mode_of(body.value<std::uint32_t>());
   wire::expect_end(body);
   auto saved = std::make_shared<SavedCut>();
-  saved->cut = held_gate()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, mode); });
+  saved->cut =
+      held_barrier()->cut([&] { return std::make_unique<TableCut>(current(), options.tables, mode); });
   save_paddle_checkpoint(directory, options.tables, *saved->cut);
   const std::lock_guard lock(mutex);
   part = std::move(saved);

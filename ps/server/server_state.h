@@ -22,8 +22,8 @@
 
 #include "ps/client/channel_client.h"
 #include "ps/client/client.h"
-#include "ps/durable/gate.h"
-#include "ps/durable/gate_hold.h"
+#include "ps/durable/write_barrier.h"
+#include "ps/durable/write_barrier_hold.h"
 #include "ps/saving/part_loader.h"
 #include "ps/server/server.h"
 #include "ps/server/server_durable.h"
@@ -66,7 +66,7 @@ struct WaitingSave {
 struct Server::State {
   ServerOptions options;
   ServerPlace place;
-  Gate gate;
+  WriteBarrier write_barrier;
   mutable MemoryQuota quota;
   BarrierService barrier_service;
   const std::shared_ptr<Figures> figures;  // shared with the calls under way
@@ -76,10 +76,10 @@ struct Server::State {
   std::shared_ptr<TableSet> tables;
   std::weak_ptr<TableSet> recorded_tables;  // those that `touched` is about
   bool recorded_any = false;
-  std::unique_ptr<LoadedTables> loaded;  // load_prepare, not committed yet
+  std::unique_ptr<LoadedTables> loaded;    // load_prepare, not committed yet
   std::optional<std::uint32_t> saving;   // the trainer whose save is under way
   std::deque<WaitingSave> waiting_saves;
-  std::shared_ptr<GateHold> hold;  // until the cut is made; shared with the request that uses it
+  std::shared_ptr<WriteBarrierHold> hold;  // until the cut is made; shared with the request that uses it
   std::shared_ptr<SavedCut> part;  // what was written, shared with the request that commits it
   std::atomic<std::uint64_t> stale_requests{0};
   std::atomic<std::uint64_t> started_from{0};  // digest of the manifest of the save
@@ -128,7 +128,7 @@ struct Server::State {
   void start_save(const WaitingSave& save) noexcept;
   Message freeze_save();
   void settle_save(Reader& body);
-  std::shared_ptr<GateHold> held_gate() const;
+  std::shared_ptr<WriteBarrierHold> held_barrier() const;
   Message save_part(const wire::Header& header, Reader& body);
   void save_text(Reader& body);
   void recover(std::function<void(const Error&, bool)> report);

@@ -20,7 +20,7 @@
 #include "ps/base/bytes.h"
 #include "ps/base/outcome.h"
 #include "ps/base/wire.h"
-#include "ps/durable/gate.h"
+#include "ps/durable/write_barrier.h"
 
 namespace fleetrun::ps {
 

@@ -24,14 +24,15 @@ namespace {
 
 constexpr std::chrono::seconds kDeadline{20};
 
-/// A gate and its answer.
+/// A readiness probe and its answer.
 class Waiting {
  public:
   Waiting(const Readiness& readiness, std::vector<ReadySign> signs,
           std::chrono::milliseconds timeout = kDeadline)
-      : gate_(watch_role(loop_, readiness, std::move(signs), timeout, [this](bool all) { answer_ = all; })) {}
+      : readiness_probe_(
+            watch_role(loop_, readiness, std::move(signs), timeout, [this](bool all) { answer_ = all; })) {}
 
-  /// Runs the loop until the gate has answered, or there is nothing left to wait for.
+  /// Runs the loop until the readiness probe has answered, or there is nothing left to wait for.
   std::optional<bool> run() {
     while (!answer_ && loop_.run_one() > 0) continue;
     return answer_;
@@ -44,13 +45,13 @@ class Waiting {
     return answer_;
   }
 
-  ReadyGate& gate() { return *gate_; }
+  ReadinessProbe& readiness_probe() { return *readiness_probe_; }
   boost::asio::io_context& loop() { return loop_; }
 
  private:
   boost::asio::io_context loop_;
   std::optional<bool> answer_;
-  std::unique_ptr<ReadyGate> gate_;
+  std::unique_ptr<ReadinessProbe> readiness_probe_;
 };
 
 std::vector<ReadySign> signs(ReadySign first) {
@@ -94,8 +95,8 @@ TEST_CASE("a role is ready when every process listens, or has ended well") {
   leases.release(last);
   const UniqueFd one = listen_at(first);
   CHECK_FALSE(waiting.poll());
-  waiting.gate().forget(11);
-  waiting.gate().forget(99);
+  waiting.readiness_probe().forget(11);
+  waiting.readiness_probe().forget(99);
   CHECK_FALSE(waiting.poll());
   const UniqueFd two = listen_at(last);
   CHECK(waiting.run() == true);
@@ -160,13 +161,13 @@ TEST_CASE("a newline on the descriptor says ready; closing it without a word doe
   CHECK(in_vain.run() == false);
 }
 
-TEST_CASE("a gate that is stopped never answers, and keeps no loop running") {
+TEST_CASE("a readiness probe that is stopped never answers, and keeps no loop running") {
   const tests::TempDir directory;
   std::vector<ReadySign> all(2);
   all[0].index = 0;
   all[1].index = 1;
   all[0].log = all[1].log = directory.write("a.log", "ready\n");
   Waiting waiting({Kind::log_line, "ready"}, std::move(all));
-  waiting.gate().stop();
+  waiting.readiness_probe().stop();
   CHECK_FALSE(waiting.run());
 }

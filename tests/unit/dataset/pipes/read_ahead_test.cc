@@ -130,7 +130,7 @@ TEST_CASE("it goes while its thread waits: for bytes, and for room") {
   }
 }
 
-TEST_CASE("the owner's wish to stop ends a wait") {
+TEST_CASE("the owner's request to stop ends a wait") {
   const UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
   const auto source = ahead("1\n", 10, End::wait, stop.value());
   CHECK(read_some(*source, 2, 10) == "1\n");

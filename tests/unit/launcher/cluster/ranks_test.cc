@@ -41,7 +41,8 @@ TEST_CASE("a world is as large as its rules allow, and a multiple") {
 }
 
 TEST_CASE(
-    "the first world: wished ranks are kept free, the others come in their order, and slots are summed up") {
+    "the first world: requested ranks are kept free, the others come in their order, and slots are summed "
+    "up") {
   CHECK(order(arrange({candidate("a", -1, -1, 2), candidate("b", -1, -1, 3), candidate("c")}, 3)) ==
         "a:0 b:2 c:5");
   CHECK(order(arrange({candidate("a"), candidate("b", -1, 0), candidate("c", -1, 2)}, 3)) == "b:0 a:1 c:2");

@@ -194,7 +194,7 @@ TEST_CASE("processes are bound where the facts hold a topology, and the user is 
   CHECK(plan.notes == std::vector<std::string>{"--bind=core: 3 processes share 2 cores"});
 }
 
-TEST_CASE("the same wish and the same facts give the same plan, another fact gives another") {
+TEST_CASE("the same spec and the same facts give the same plan, another fact gives another") {
   const Plan plan = make_plan(config(Mode::ps), program(), facts(1, 2));
   CHECK(plan == make_plan(config(Mode::ps), program(), facts(1, 2)));
   CHECK_FALSE(plan == make_plan(config(Mode::ps), program(), facts(1, 3)));

@@ -54,7 +54,7 @@ void meet(Kept& kept) {
 
 }  // namespace
 
-TEST_CASE("what has happened, told again, makes the same meeting; so does its description") {
+TEST_CASE("what has happened, told again, makes the same state; so does its description") {
   Kept before;
   meet(before);
   Kept replayed;

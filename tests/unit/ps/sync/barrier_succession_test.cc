@@ -96,7 +96,7 @@ TEST_CASE("another process of a trainer that is away goes on for it") {
     CHECK(first.text == "another trainer 1 came");
     CHECK(two.barrier_service.give_up(1, 12, 0));
   }
-  SUBCASE("all of it, told again, makes the same meeting; so does its description") {
+  SUBCASE("all of it, told again, makes the same state; so does its description") {
     Two replayed;
     for (const Bytes& event : two.log) {
       Reader reader(event.bytes());

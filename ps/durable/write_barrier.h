@@ -1,13 +1,13 @@
-// The gate that every change to a server's tables goes through. It lets each numbered change in once, and it
-// can be closed, so that a cut through the tables lies between changes.
+// The write barrier that every change to a server's tables goes through. It lets each numbered change in
+// once, and it can be closed, so that a cut through the tables lies between changes.
 //
 //   a change    claim -> [enter] -> applied, refused or dropped
 //   a cut       freeze -> [settle] -> (begin the cut) -> open
 //
 // A cut over several servers contains each change on all of them or on none: every server freezes and says
 // how far each trainer's changes have come; each is told the maximum over all servers, and settles: it lets
-// exactly the changes up to there in, and waits for them. While a gate is closed, changes are kept aside, not
-// refused; pulls do not go through it.
+// exactly the changes up to there in, and waits for them. While a write barrier is closed, changes are kept
+// aside, not refused; pulls do not go through it.
 #pragma once
 
 #include <chrono>
@@ -43,20 +43,20 @@ struct ChangeId {
 };
 
 /// Threads: all calls may be made from several threads at once.
-class Gate {
+class WriteBarrier {
  public:
   /// The highest number of each client's changes.
   using Sequences = std::map<ClientId, std::uint64_t>;
 
   // For cuts. Only who has frozen it may settle and open it.
 
-  /// Closes the gate, and returns when no change is inside. Waits while another cut holds it.
+  /// Closes the write barrier, and returns when no change is inside. Waits while another cut holds it.
   Sequences freeze();
   /// Lets the changes up to `upto` in, and returns when all of them are applied, apart from those of clients
   /// that are gone. Throws: Error(timeout) naming the change that did not come within `patience`;
-  /// the gate stays closed.
+  /// the write barrier stays closed.
   void settle(const Sequences& upto, std::chrono::milliseconds patience);
-  /// What was kept aside goes on, on this thread. Opening an open gate does nothing.
+  /// What was kept aside goes on, on this thread. Opening an open write barrier does nothing.
   void open();
   bool is_frozen() const;
 
@@ -70,7 +70,7 @@ class Gate {
   /// `enters`: it is applied at once, and counts as inside; otherwise enter() follows.
   /// Throws: the Error that the change was refused with when it came first.
   Answer claim(const ChangeId& id, bool enters, std::function<void()> again);
-  /// Blocks until the gate is open to all of these.
+  /// Blocks until the write barrier is open to all of these.
   void enter(const std::vector<ChangeId>& ids);
   /// Changes that are inside have been applied …
   void applied(const std::vector<ChangeId>& ids);
@@ -126,7 +126,7 @@ class Gate {
   bool closed_ = false;
   Sequences allowed_;
   std::size_t inside_ = 0;
-  std::vector<Kept> kept_;               // while the gate is closed to them
+  std::vector<Kept> kept_;               // while the write barrier is closed to them
   std::multimap<ChangeId, Kept> twins_;  // of changes that are claimed
 };
 

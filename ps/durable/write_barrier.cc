@@ -1,4 +1,4 @@
-#include "ps/durable/gate.h"
+#include "ps/durable/write_barrier.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace fleetrun::ps {
 
-Gate::Sequences Gate::freeze() {
+WriteBarrier::Sequences WriteBarrier::freeze() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !frozen_; });
   frozen_ = true;
@@ -16,7 +16,7 @@ Gate::Sequences Gate::freeze() {
   return out;
 }
 
-void Gate::settle(const Sequences& upto, std::chrono::milliseconds patience) {
+void WriteBarrier::settle(const Sequences& upto, std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   if (!frozen_) throw Error(ErrorKind::config, "this server is not about to save");
   allowed_ = upto;
@@ -35,7 +35,7 @@ void Gate::settle(const Sequences& upto, std::chrono::milliseconds patience) {
                                       std::to_string(patience.count()) + " ms");
 }
 
-void Gate::open() {
+void WriteBarrier::open() {
   Again again;
   {
     const std::lock_guard lock(mutex_);
@@ -47,13 +47,13 @@ void Gate::open() {
   run(again);
 }
 
-bool Gate::is_frozen() const {
+bool WriteBarrier::is_frozen() const {
   const std::lock_guard lock(mutex_);
   return frozen_;
 }
 
 // The first change up to `upto` that has not been applied, of a client that is here.
-const ChangeId* Gate::find_missing(const Sequences& upto, ChangeId& missing) const {
+const ChangeId* WriteBarrier::find_missing(const Sequences& upto, ChangeId& missing) const {
   for (const auto& [id, number] : upto) {
     const auto found = clients_.find(id);
     if (found == clients_.end() || found->second.gone) continue;
@@ -67,17 +67,17 @@ const ChangeId* Gate::find_missing(const Sequences& upto, ChangeId& missing) con
   return nullptr;
 }
 
-bool Gate::is_open_to(const ChangeId& id) const {
+bool WriteBarrier::is_open_to(const ChangeId& id) const {
   if (!frozen_) return true;
   const auto found = allowed_.find(id.client);
   return id.number != 0 && found != allowed_.end() && id.number <= found->second;
 }
 
-void Gate::check_not_closed() const {
+void WriteBarrier::check_not_closed() const {
   if (closed_) throw Error(ErrorKind::network, "the server is stopping");
 }
 
-void Gate::close() {
+void WriteBarrier::close() {
   std::vector<Kept> all;
   {
     const std::lock_guard lock(mutex_);
@@ -88,7 +88,7 @@ void Gate::close() {
   for (const Kept& kept : all) kept.again();
 }
 
-Gate::Answer Gate::claim(const ChangeId& id, bool enters, std::function<void()> again) {
+WriteBarrier::Answer WriteBarrier::claim(const ChangeId& id, bool enters, std::function<void()> again) {
   const std::lock_guard lock(mutex_);
   check_not_closed();
   if (id.number != 0) {
@@ -109,7 +109,7 @@ Gate::Answer Gate::claim(const ChangeId& id, bool enters, std::function<void()> 
   return Answer::go_on;
 }
 
-void Gate::enter(const std::vector<ChangeId>& ids) {
+void WriteBarrier::enter(const std::vector<ChangeId>& ids) {
   std::unique_lock lock(mutex_);
   const auto is_open = [&] {
     return std::ranges::all_of(ids, [this](const ChangeId& id) { return is_open_to(id); });
@@ -119,7 +119,7 @@ void Gate::enter(const std::vector<ChangeId>& ids) {
   inside_ += ids.size();
 }
 
-void Gate::applied(const std::vector<ChangeId>& ids) {
+void WriteBarrier::applied(const std::vector<ChangeId>& ids) {
   Again again;
   {
     const std::lock_guard lock(mutex_);
@@ -133,7 +133,7 @@ void Gate::applied(const std::vector<ChangeId>& ids) {
   run(again);
 }
 
-void Gate::refused(const std::vector<ChangeId>& ids, const Error& error) {
+void WriteBarrier::refused(const std::vector<ChangeId>& ids, const Error& error) {
   Again again;
   {
     const std::lock_guard lock(mutex_);
@@ -147,7 +147,7 @@ void Gate::refused(const std::vector<ChangeId>& ids, const Error& error) {
   run(again);
 }
 
-void Gate::left(const std::vector<ChangeId>& ids) {
+void WriteBarrier::left(const std::vector<ChangeId>& ids) {
   Again again;
   {
     const std::lock_guard lock(mutex_);
@@ -158,7 +158,7 @@ void Gate::left(const std::vector<ChangeId>& ids) {
   run(again);
 }
 
-void Gate::dropped(const ChangeId& id) {
+void WriteBarrier::dropped(const ChangeId& id) {
   Again again;
   {
     const std::lock_guard lock(mutex_);
@@ -167,7 +167,7 @@ void Gate::dropped(const ChangeId& id) {
   run(again);
 }
 
-void Gate::release(const ChangeId& id, Again& again) {
+void WriteBarrier::release(const ChangeId& id, Again& again) {
   if (id.number == 0) return;
   if (const auto found = clients_.find(id.client); found != clients_.end())
     found->second.claimed.erase(id.number);
@@ -176,7 +176,7 @@ void Gate::release(const ChangeId& id, Again& again) {
   twins_.erase(first, last);
 }
 
-void Gate::take_kept(Again& again) {
+void WriteBarrier::take_kept(Again& again) {
   std::vector<Kept> still;
   for (Kept& kept : kept_) {
     if (is_open_to(kept.id))
@@ -187,11 +187,11 @@ void Gate::take_kept(Again& again) {
   kept_ = std::move(still);
 }
 
-void Gate::run(const Again& again) {
+void WriteBarrier::run(const Again& again) {
   for (const auto& call : again) call();
 }
 
-std::uint64_t Gate::begin(const ClientId& client) {
+std::uint64_t WriteBarrier::begin(const ClientId& client) {
   const std::lock_guard lock(mutex_);
   std::erase_if(clients_, [&](const auto& entry) {
     return entry.first.trainer == client.trainer && entry.first.incarnation != client.incarnation;
@@ -202,31 +202,31 @@ std::uint64_t Gate::begin(const ClientId& client) {
   return here.history.prefix() + 1;
 }
 
-void Gate::end(const ClientId& client) {
+void WriteBarrier::end(const ClientId& client) {
   const std::lock_guard lock(mutex_);
   if (const auto found = clients_.find(client); found != clients_.end()) found->second.gone = true;
   changed_.notify_all();
 }
 
-std::map<ClientId, PushHistory> Gate::histories() const {
+std::map<ClientId, PushHistory> WriteBarrier::histories() const {
   const std::lock_guard lock(mutex_);
   std::map<ClientId, PushHistory> out;
   for (const auto& [id, client] : clients_) out.emplace(id, client.history);
   return out;
 }
 
-void Gate::restore(std::map<ClientId, PushHistory> histories) {
+void WriteBarrier::restore(std::map<ClientId, PushHistory> histories) {
   const std::lock_guard lock(mutex_);
   clients_.clear();
   for (auto& [id, history] : histories) clients_[id].history = std::move(history);
 }
 
-void Gate::note(const ChangeId& id) {
+void WriteBarrier::note(const ChangeId& id) {
   const std::lock_guard lock(mutex_);
   if (id.number != 0) clients_[id.client].history.note(id.number);
 }
 
-void Gate::note_refusal(const ChangeId& id, const Error& error) {
+void WriteBarrier::note_refusal(const ChangeId& id, const Error& error) {
   const std::lock_guard lock(mutex_);
   if (id.number != 0) clients_[id.client].history.refuse(id.number, error);
 }
