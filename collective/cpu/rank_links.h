@@ -20,7 +20,7 @@
 
 #include "collective/base/communicator.h"
 #include "runtime/base/error.h"
-#include "runtime/connect/knock.h"
+#include "runtime/connect/connector.h"
 
 namespace fleetrun::collective {
 

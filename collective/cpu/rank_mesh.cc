@@ -14,7 +14,7 @@
 #include "collective/store/store_server.h"
 #include "collective/store/store_state.h"
 #include "runtime/base/error.h"
-#include "runtime/connect/doorkeeper.h"
+#include "runtime/connect/authenticating_acceptor.h"
 #include "runtime/secure/sealed_frames.h"
 
 namespace fleetrun::collective {
@@ -64,37 +64,38 @@ bool send_hello(int connection, const SessionKeys& keys, const std::string& hell
   return ::send(connection, frame.data(), frame.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(frame.size());
 }
 
-/// Whom the doorkeeper has let in.
-class Guests {
+/// Whom the authenticating acceptor has let in.
+class AcceptedConnections {
  public:
-  void add(Guest guest) {
+  void add(AcceptedConnection accepted) {
     const std::lock_guard lock(mutex_);
-    guests_.push_back(std::move(guest));
+    accepted_connections_.push_back(std::move(accepted));
     changed_.notify_all();
   }
-  std::optional<Guest> next(Clock::time_point deadline) {
+  std::optional<AcceptedConnection> next(Clock::time_point deadline) {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait_until(lock, deadline, [&] { return !guests_.empty(); })) return std::nullopt;
-    Guest guest = std::move(guests_.back());
-    guests_.pop_back();
-    return guest;
+    if (!changed_.wait_until(lock, deadline, [&] { return !accepted_connections_.empty(); }))
+      return std::nullopt;
+    AcceptedConnection accepted = std::move(accepted_connections_.back());
+    accepted_connections_.pop_back();
+    return accepted;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Guest> guests_;
+  std::vector<AcceptedConnection> accepted_connections_;
 };
 
 Proven connect(const Place& place, int to, const std::string& endpoint, const MeshOptions& options,
                Clock::time_point deadline) {
   Proven proven =
-      knock_until(endpoint,
-                  {.name = "group " + place.group + ": rank " + std::to_string(to) + " at " + endpoint,
-                   .access = options.access,
-                   .purpose = kPurpose,
-                   .secret_hint = std::string("let one fleetrun start all trainers; ") + kSecretHint},
-                  deadline);
+      connect_until(endpoint,
+                    {.name = "group " + place.group + ": rank " + std::to_string(to) + " at " + endpoint,
+                     .access = options.access,
+                     .purpose = kPurpose,
+                     .secret_hint = std::string("let one fleetrun start all trainers; ") + kSecretHint},
+                    deadline);
   const int connection = proven.connection.value();
   if (!send_hello(connection, proven.keys, hello_of(options, place.rank)) ||
       !receive_hello(connection, proven.keys, hello_of(options, to), deadline))
@@ -106,13 +107,14 @@ Proven connect(const Place& place, int to, const std::string& endpoint, const Me
 }
 
 /// The higher rank that it is; nullopt: none that is expected. It sends nothing before it is answered.
-std::optional<int> greet(const Place& place, const std::vector<Proven>& mesh, const Guest& guest,
-                         const MeshOptions& options, Clock::time_point deadline) {
-  const int connection = guest.connection.value();
+std::optional<int> greet(const Place& place, const std::vector<Proven>& mesh,
+                         const AcceptedConnection& accepted, const MeshOptions& options,
+                         Clock::time_point deadline) {
+  const int connection = accepted.connection.value();
   pollfd readable{connection, POLLIN, 0};
   char block[kMaxHello];
-  FrameOpener opener(guest.keys.from_peer, kMaxHello);
-  opener.receive(guest.early);
+  FrameOpener opener(accepted.keys.from_peer, kMaxHello);
+  opener.receive(accepted.early);
   std::optional<std::string_view> hello;
   while (!(hello = opener.next())) {
     if (::poll(&readable, 1, milliseconds_until(deadline)) <= 0) return std::nullopt;
@@ -122,7 +124,7 @@ std::optional<int> greet(const Place& place, const std::vector<Proven>& mesh, co
   }
   for (int rank = place.rank + 1; rank < place.size; ++rank) {
     if (mesh[static_cast<std::size_t>(rank)].connection || *hello != hello_of(options, rank)) continue;
-    if (send_hello(connection, guest.keys, hello_of(options, place.rank))) return rank;
+    if (send_hello(connection, accepted.keys, hello_of(options, place.rank))) return rank;
   }
   return std::nullopt;
 }
@@ -134,13 +136,14 @@ std::vector<Proven> connect_mesh(const Place& place, Store& store, const MeshOpt
   const auto ranks = static_cast<std::size_t>(place.size);
   std::vector<Proven> mesh(ranks);
   const std::string who = "rank " + std::to_string(place.rank) + " of group " + place.group;
-  Refusals refusals(who);
-  Guests guests;
+  Rejections rejections(who);
+  AcceptedConnections accepted_connections;
   Listener listener = listen_at(bracketed(options.address) + ":0", false, who);
-  std::vector<Door> doors;
-  doors.push_back(
-      {std::move(listener.socket), kPurpose, false, [&](Guest guest) { guests.add(std::move(guest)); }});
-  const Doorkeeper doorkeeper(std::move(doors), options.access, refusals);
+  std::vector<AuthListener> auth_listeners;
+  auth_listeners.push_back({std::move(listener.socket), kPurpose, false, [&](AcceptedConnection accepted) {
+                              accepted_connections.add(std::move(accepted));
+                            }});
+  const AuthenticatingAcceptor authenticating_acceptor(std::move(auth_listeners), options.access, rejections);
   store.set(options.name + "/endpoint/" + std::to_string(place.rank), listener.endpoint);
 
   for (int rank = 0; rank < place.rank; ++rank) {
@@ -148,8 +151,8 @@ std::vector<Proven> connect_mesh(const Place& place, Store& store, const MeshOpt
     mesh[static_cast<std::size_t>(rank)] = connect(place, rank, endpoint, options, deadline);
   }
   for (int missing = place.size - 1 - place.rank; missing > 0;) {
-    std::optional<Guest> guest = guests.next(deadline);
-    if (!guest) {
+    std::optional<AcceptedConnection> accepted = accepted_connections.next(deadline);
+    if (!accepted) {
       std::vector<int> absent;
       for (int rank = place.rank + 1; rank < place.size; ++rank)
         if (!mesh[static_cast<std::size_t>(rank)].connection) absent.push_back(rank);
@@ -159,8 +162,8 @@ std::vector<Proven> connect_mesh(const Place& place, Store& store, const MeshOpt
                       " ms",
                   "look at its log, and whether its host reaches " + listener.endpoint);
     }
-    if (const std::optional<int> rank = greet(place, mesh, *guest, options, deadline)) {
-      mesh[static_cast<std::size_t>(*rank)] = {std::move(guest->connection), guest->keys};
+    if (const std::optional<int> rank = greet(place, mesh, *accepted, options, deadline)) {
+      mesh[static_cast<std::size_t>(*rank)] = {std::move(accepted->connection), accepted->keys};
       --missing;
     }
   }

@@ -2,9 +2,9 @@
 // and both ends have proved the job's secret.
 //
 //   1  each rank listens at a free port of its address and tells the store: NAME/endpoint/RANK
-//   2  each rank connects to all lower ones (runtime/connect/knock), and says who it is by a first frame,
+//   2  each rank connects to all lower ones (runtime/connect/connector), and says who it is by a first frame,
 //      which is answered by one
-//   3  each rank lets in all higher ones (runtime/connect/doorkeeper), and closes its port
+//   3  each rank lets in all higher ones (runtime/connect/authenticating_acceptor), and closes its port
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 #include "collective/base/communicator.h"
 #include "collective/store/store.h"
 #include "runtime/connect/access.h"
-#include "runtime/connect/knock.h"
+#include "runtime/connect/connector.h"
 
 namespace fleetrun::collective {
 

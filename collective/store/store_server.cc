@@ -1,5 +1,5 @@
 // One thread and poll(): an eventfd that wakes it, and the connections.
-// The doorkeeper has a thread of its own.
+// The authenticating acceptor has a thread of its own.
 #include "collective/store/store_server.h"
 
 #include <netinet/in.h>
@@ -21,7 +21,7 @@
 
 #include "collective/store/store_state.h"
 #include "runtime/base/error.h"
-#include "runtime/connect/doorkeeper.h"
+#include "runtime/connect/authenticating_acceptor.h"
 #include "runtime/secure/sealed_frames.h"
 
 namespace fleetrun::collective {
@@ -78,7 +78,7 @@ struct Connection {
 struct StoreServer::State {
   explicit State(StoreServerOptions wanted)
       : options(std::move(wanted)),
-        refusals("the store of rank 0"),
+        rejections("the store of rank 0"),
         woken(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "serve the job's store")),
         store_state(options.size, options.attempt) {}
 
@@ -87,18 +87,18 @@ struct StoreServer::State {
     static_cast<void>(!::write(woken.value(), &one, sizeof one));
   }
   void run();
-  void take_guests();
+  void take_accepted();
   void serve(std::uint64_t client);
   void end(std::uint64_t client, const std::string& why);
   void send(const std::vector<StoreState::Output>& outputs);
 
   StoreServerOptions options;
-  Refusals refusals;
+  Rejections rejections;
   std::string endpoint;
   UniqueFd woken;
   std::atomic<bool> stopping = false;
   std::mutex mutex;
-  std::vector<Guest> guests;  // whom the doorkeeper has let in
+  std::vector<AcceptedConnection> accepted_connections;  // whom the authenticating acceptor has let in
 
   // The thread's own.
   StoreState store_state;
@@ -106,22 +106,22 @@ struct StoreServer::State {
   std::vector<std::pair<std::uint64_t, std::string>> ended;  // and why; still to be told to the store state
   std::uint64_t next_client = 1;
 
-  std::optional<Doorkeeper> doorkeeper;
+  std::optional<AuthenticatingAcceptor> authenticating_acceptor;
   std::thread thread;
 };
 
-void StoreServer::State::take_guests() {
+void StoreServer::State::take_accepted() {
   std::uint64_t count;
   static_cast<void>(!::read(woken.value(), &count, sizeof count));
-  std::vector<Guest> taken;
+  std::vector<AcceptedConnection> taken;
   {
     const std::lock_guard lock(mutex);
-    taken.swap(guests);
+    taken.swap(accepted_connections);
   }
-  for (Guest& guest : taken) {
-    end_when_silent(guest.connection.value());
+  for (AcceptedConnection& accepted : taken) {
+    end_when_silent(accepted.connection.value());
     const std::uint64_t client = next_client++;
-    connections.try_emplace(client, std::move(guest.connection), guest.keys, guest.early);
+    connections.try_emplace(client, std::move(accepted.connection), accepted.keys, accepted.early);
     serve(client);
   }
 }
@@ -148,7 +148,7 @@ void StoreServer::State::serve(std::uint64_t client) {
       send(store_state.receive(client, decode_store_message(*body)));
     }
   } catch (const Error& error) {
-    refusals.note("client " + std::to_string(client), error.what());
+    rejections.note("client " + std::to_string(client), error.what());
     end(client, std::string("its connection is broken: ") + error.what());
   }
 }
@@ -169,7 +169,7 @@ void StoreServer::State::run() {
     }
     const auto left = last ? std::chrono::ceil<std::chrono::milliseconds>(*last - Clock::now()).count() : -1;
     if (::poll(watched.data(), watched.size(), static_cast<int>(left)) < 0 && errno != EINTR) return;
-    if (watched[0].revents != 0) take_guests();
+    if (watched[0].revents != 0) take_accepted();
     for (std::size_t i = 0; i < clients.size(); ++i) {
       const auto found = connections.find(clients[i]);
       if (watched[i + 1].revents == 0 || found == connections.end()) continue;
@@ -196,19 +196,20 @@ StoreServer::StoreServer(StoreServerOptions options) : state_(std::make_unique<S
       listen_at(state.options.endpoint, state.options.shares_port, "rank 0, which has the job's store,");
   state.endpoint = listener.endpoint;
   state.thread = std::thread([&state] { state.run(); });
-  std::vector<Door> doors;
-  doors.push_back({std::move(listener.socket), kStorePurpose, false, [&state](Guest guest) {
-                     {
-                       const std::lock_guard lock(state.mutex);
-                       state.guests.push_back(std::move(guest));
-                     }
-                     state.wake();
-                   }});
-  state.doorkeeper.emplace(std::move(doors), state.options.access, state.refusals);
+  std::vector<AuthListener> auth_listeners;
+  auth_listeners.push_back(
+      {std::move(listener.socket), kStorePurpose, false, [&state](AcceptedConnection accepted) {
+         {
+           const std::lock_guard lock(state.mutex);
+           state.accepted_connections.push_back(std::move(accepted));
+         }
+         state.wake();
+       }});
+  state.authenticating_acceptor.emplace(std::move(auth_listeners), state.options.access, state.rejections);
 }
 
 StoreServer::~StoreServer() {
-  state_->doorkeeper.reset();
+  state_->authenticating_acceptor.reset();
   state_->stopping = true;
   state_->wake();
   state_->thread.join();

@@ -16,7 +16,7 @@
 #include "collective/store/store_server.h"
 #include "collective/store/store_state.h"
 #include "runtime/base/error.h"
-#include "runtime/connect/knock.h"
+#include "runtime/connect/connector.h"
 #include "runtime/secure/sealed_frames.h"
 
 namespace fleetrun::collective {
@@ -80,12 +80,12 @@ void TcpStore::State::connect() {
     endpoint = server->endpoint();
   }
   Proven proven =
-      knock_until(endpoint,
-                  {.name = server_name,
-                   .access = options.access,
-                   .purpose = kStorePurpose,
-                   .secret_hint = std::string("let one fleetrun start all trainers; ") + kSecretHint},
-                  deadline);
+      connect_until(endpoint,
+                    {.name = server_name,
+                     .access = options.access,
+                     .purpose = kStorePurpose,
+                     .secret_hint = std::string("let one fleetrun start all trainers; ") + kSecretHint},
+                    deadline);
   connection = std::move(proven.connection);
   end_when_silent(connection.value());
   sealer.emplace(proven.keys.to_peer);

@@ -38,9 +38,9 @@ bool is_out_of_descriptors(int problem) {
 class Server;
 
 /// One connection of the server.
-class Guest final : public ChannelListener {
+class PeerConnection final : public ChannelListener {
  public:
-  Guest(Server& server, ConnectionId id) : server_(server), id_(id) {}
+  PeerConnection(Server& server, ConnectionId id) : server_(server), id_(id) {}
 
   void on_open() override;
   void on_message(std::string_view message) override;
@@ -74,39 +74,39 @@ class Server final : public std::enable_shared_from_this<Server> {
   }
   const std::vector<Endpoint>& endpoints() const noexcept { return endpoints_; }
   void send(ConnectionId id, std::string_view message) {
-    const auto found = guests_.find(id);
-    if (found != guests_.end()) found->second->channel->send(message);
+    const auto found = peer_connections_.find(id);
+    if (found != peer_connections_.end()) found->second->channel->send(message);
   }
   void send(ConnectionId id, std::shared_ptr<const std::string> message) {
-    const auto found = guests_.find(id);
-    if (found != guests_.end()) found->second->channel->send(std::move(message));
+    const auto found = peer_connections_.find(id);
+    if (found != peer_connections_.end()) found->second->channel->send(std::move(message));
   }
   void close(ConnectionId id) {
-    const auto found = guests_.find(id);
-    if (found == guests_.end()) return;
+    const auto found = peer_connections_.find(id);
+    if (found == peer_connections_.end()) return;
     found->second->channel->close();
     forget(id);
   }
   void close_all() {
     std::vector<ConnectionId> ids;
-    for (const auto& [id, guest] : guests_) ids.push_back(id);
+    for (const auto& [id, peer_connection] : peer_connections_) ids.push_back(id);
     for (const ConnectionId id : ids) close(id);
   }
   void stop_listening() { acceptors_.clear(); }
 
   void on_open(ConnectionId id) {
-    Guest& guest = *guests_.at(id);
-    unproven_.erase(guest.place);
-    guest.proven = true;
-    if (guests_.size() - unproven_.size() > limits_.proven) {
+    PeerConnection& peer_connection = *peer_connections_.at(id);
+    unproven_.erase(peer_connection.place);
+    peer_connection.proven = true;
+    if (peer_connections_.size() - unproven_.size() > limits_.proven) {
       count_stranger("more than " + std::to_string(limits_.proven) + " launchers are connected");
       return forget(id);
     }
-    listener_.on_open(id, guest.channel->peer());
+    listener_.on_open(id, peer_connection.channel->peer());
   }
   void on_message(ConnectionId id, std::string_view message) { listener_.on_message(id, message); }
   void on_closed(ConnectionId id, const ChannelClosed& closed) {
-    const bool was_open = guests_.at(id)->proven;
+    const bool was_open = peer_connections_.at(id)->proven;
     forget(id);
     if (was_open) return listener_.on_closed(id, closed);
     if (closed.end != ChannelEnd::refused) return count_stranger(closed.why);
@@ -155,10 +155,10 @@ class Server final : public std::enable_shared_from_this<Server> {
   void welcome(UniqueFd socket) {
     if (unproven_.size() >= limits_.unproven) push_out_one();
     const ConnectionId id = ++last_id_;
-    auto guest = std::make_unique<Guest>(*this, id);
-    Guest& added = *guest;
+    auto peer_connection = std::make_unique<PeerConnection>(*this, id);
+    PeerConnection& added = *peer_connection;
     added.place = unproven_.insert(unproven_.end(), id);
-    guests_.emplace(id, std::move(guest));
+    peer_connections_.emplace(id, std::move(peer_connection));
     try {
       added.channel = serve_channel(loop_, std::move(socket), settings_, added);
     } catch (const Error& error) {
@@ -173,11 +173,12 @@ class Server final : public std::enable_shared_from_this<Server> {
     std::size_t looked_at = 0;
     for (const ConnectionId id : unproven_) {
       if (++looked_at > kMaxLookedAt) break;
-      if (guests_.at(id)->channel->has_spoken()) continue;
+      if (peer_connections_.at(id)->channel->has_spoken()) continue;
       oldest = id;
       break;
     }
-    count_stranger(guests_.at(oldest)->channel->peer() + " did not say who it is, and others were waiting");
+    count_stranger(peer_connections_.at(oldest)->channel->peer() +
+                   " did not say who it is, and others were waiting");
     forget(oldest);
   }
 
@@ -216,9 +217,9 @@ class Server final : public std::enable_shared_from_this<Server> {
   }
 
   void forget(ConnectionId id) {
-    const auto found = guests_.find(id);
+    const auto found = peer_connections_.find(id);
     if (!found->second->proven) unproven_.erase(found->second->place);
-    guests_.erase(found);
+    peer_connections_.erase(found);
   }
 
   asio::io_context& loop_;
@@ -232,18 +233,18 @@ class Server final : public std::enable_shared_from_this<Server> {
   StrangerCount strangers_;             // not told yet,
   std::vector<ChannelClosed> refused_;  // nor are these,
   bool quiet_ = false;                  // since others just were
-  std::unordered_map<ConnectionId, std::unique_ptr<Guest>> guests_;
+  std::unordered_map<ConnectionId, std::unique_ptr<PeerConnection>> peer_connections_;
   std::list<ConnectionId> unproven_;  // oldest first
   ConnectionId last_id_ = 0;
 };
 
-void Guest::on_open() {
+void PeerConnection::on_open() {
   server_.on_open(id_);
 }
-void Guest::on_message(std::string_view message) {
+void PeerConnection::on_message(std::string_view message) {
   server_.on_message(id_, message);
 }
-void Guest::on_closed(const ChannelClosed& closed) {
+void PeerConnection::on_closed(const ChannelClosed& closed) {
   server_.on_closed(id_, closed);
 }
 

@@ -12,15 +12,15 @@ std::string look_at(int connection) {
                                   : "another user's process serves there, and memory is shared with none";
 }
 
-Knock begin(const std::string& endpoint, KnockSettings settings, std::size_t attempt, Way way) {
-  if (way == Way::tcp) return Knock(endpoint, std::move(settings), attempt);
+Connector begin(const std::string& endpoint, ConnectorSettings settings, std::size_t attempt, Way way) {
+  if (way == Way::tcp) return Connector(endpoint, std::move(settings), attempt);
   std::string why_not;
   const Addresses found = look_up(endpoint, why_not);
-  if (!found) return Knock(why_not, std::move(settings));
+  if (!found) return Connector(why_not, std::move(settings));
   if (way == Way::shared_memory) settings.inspect = look_at;
   const addrinfo& address = pick(found, attempt);
   const LocalAddress local = local_address(address.ai_addr, address.ai_addrlen, way);
-  return Knock(reinterpret_cast<const sockaddr*>(&local.address), local.size, std::move(settings));
+  return Connector(reinterpret_cast<const sockaddr*>(&local.address), local.size, std::move(settings));
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ Knock begin(const std::string& endpoint, KnockSettings settings, std::size_t att
 Dial::Dial(const std::string& endpoint, const std::string& name, const Access& access, std::size_t attempt,
            Way way)
     : way_(way),
-      knock_(
+      connector_(
           begin(endpoint,
                 {.name = name,
                  .access = access,
@@ -38,19 +38,19 @@ Dial::Dial(const std::string& endpoint, const std::string& name, const Access& a
 
 void Dial::advance() {
   if (is_connected() || has_failed()) return;
-  if (!knock_.is_connected()) return knock_.advance();
+  if (!connector_.is_connected()) return connector_.advance();
   pollfd ready = wanted();
   if (::poll(&ready, 1, 0) > 0) return receive_segment();
   if (std::chrono::steady_clock::now() >= deadline())
-    knock_.fail("it does not answer as a server of fleetrun's");
+    connector_.fail("it does not answer as a server of fleetrun's");
 }
 
 void Dial::receive_segment() {
   try {
-    if (auto files = receive_files(knock_.connection()))
+    if (auto files = receive_files(connector_.connection()))
       segment_.emplace(ShmSegment::attach(std::move(*files)));
   } catch (const Error& error) {
-    knock_.fail(error.what());
+    connector_.fail(error.what());
   }
 }
 

@@ -1,5 +1,5 @@
 // One attempt to connect to a server by one way and to prove the job's secret to each other
-// (runtime/connect/knock.h). Does not block: the caller polls.
+// (runtime/connect/connector.h). Does not block: the caller polls.
 #pragma once
 
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "ps/rpc/access.h"
 #include "ps/rpc/transport.h"
 #include "ps/shm/segment.h"
-#include "runtime/connect/knock.h"
+#include "runtime/connect/connector.h"
 
 namespace fleetrun::ps {
 
@@ -24,22 +24,22 @@ class Dial {
        Way way = Way::tcp);
 
   /// What to wait for while it is neither connected nor failed.
-  pollfd wanted() const noexcept { return knock_.wanted(); }
-  std::chrono::steady_clock::time_point deadline() const noexcept { return knock_.deadline(); }
+  pollfd wanted() const noexcept { return connector_.wanted(); }
+  std::chrono::steady_clock::time_point deadline() const noexcept { return connector_.deadline(); }
   /// Goes on as far as it gets without waiting.
   /// Throws: Error(config) when the server has another secret, or another fleetrun, than this process.
   void advance();
 
   bool is_connected() const noexcept {
-    return knock_.is_connected() && (way_ != Way::shared_memory || segment_);
+    return connector_.is_connected() && (way_ != Way::shared_memory || segment_);
   }
-  bool has_failed() const noexcept { return knock_.has_failed(); }
+  bool has_failed() const noexcept { return connector_.has_failed(); }
   /// Why it failed; empty when nothing is worth saying (nobody listens there yet).
-  const std::string& reason() const noexcept { return knock_.reason(); }
+  const std::string& reason() const noexcept { return connector_.reason(); }
 
   Way way() const noexcept { return way_; }
-  UniqueFd take_connection() { return knock_.take_connection(); }
-  const SessionKeys& keys() const noexcept { return knock_.keys(); }
+  UniqueFd take_connection() { return connector_.take_connection(); }
+  const SessionKeys& keys() const noexcept { return connector_.keys(); }
   /// Of a connection by shared memory.
   ShmSegment take_segment() { return std::move(*segment_); }
 
@@ -47,7 +47,7 @@ class Dial {
   void receive_segment();
 
   Way way_;
-  Knock knock_;
+  Connector connector_;
   std::optional<ShmSegment> segment_;
 };
 

@@ -2,7 +2,7 @@
 // take events from one queue; a call that waits for other trainers holds no thread. Saving and loading, which
 // may take long, have a thread of their own, so that calls and keepalive pings go on meanwhile.
 //
-// Connections come from the doorkeeper, which has made a session of each;
+// Connections come from the authenticating acceptor, which has made a session of each;
 // a call proves that it belongs to one.
 //
 // A call: requested -> read -> handled by ps::Server -> finished. It is freed when it is finished and gRPC
@@ -37,7 +37,7 @@
 #include "ps/shm/host.h"
 #include "ps/watch/figures_file.h"
 #include "runtime/base/error.h"
-#include "runtime/connect/doorkeeper.h"
+#include "runtime/connect/authenticating_acceptor.h"
 #include "runtime/log/log.h"
 
 namespace fleetrun::ps {
@@ -96,7 +96,7 @@ struct Service {
   BackgroundQueue& slow;
   LiveCalls& live;
   Sessions& sessions;
-  Refusals& refusals;
+  Rejections& rejections;
   std::function<void(const wire::Header&)> lost;
 };
 
@@ -146,7 +146,7 @@ class ServerCall {
 
   // Nothing of the call is looked at.
   void refuse(const std::string& why) {
-    service_.refusals.note(context_.peer().substr(0, context_.peer().rfind(':')), why);
+    service_.rejections.note(context_.peer().substr(0, context_.peer().rfind(':')), why);
     ErrorTexts texts =
         to_texts(Error(ErrorKind::network, "the server refused " + why,
                        "look for what sits between this host and the server's; restart the job"));
@@ -172,7 +172,7 @@ class ServerCall {
       return stream_.Finish(status_of(error), &finished_);
     }
     if (service_.server.is_stale(header_)) {
-      service_.refusals.note(
+      service_.rejections.note(
           "trainer " + std::to_string(header_.trainer),
           std::string(wire::to_string(header_.method)) + " of stale epoch " + std::to_string(header_.epoch));
     }
@@ -278,14 +278,14 @@ struct RpcServer::State {
   BackgroundQueue slow;
   LiveCalls live;
   Sessions sessions;
-  Refusals refusals;
+  Rejections rejections;
   grpc::AsyncGenericService generic;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
   std::unique_ptr<grpc::Server> listening;
   std::vector<std::thread> threads;
   std::optional<ShmHost> shared_memory;
-  std::optional<Doorkeeper> doorkeeper;
+  std::optional<AuthenticatingAcceptor> authenticating_acceptor;
   std::optional<FiguresFile> figures_file;
   std::once_flag shut_down_once;
   std::optional<Patience> patience;  // where trainers may come back
@@ -299,7 +299,7 @@ struct RpcServer::State {
         server(
             options, [this] { ring(); },
             [this](const Error& error, bool is_fatal) { report(error, is_fatal); }),
-        refusals("server " + std::to_string(options.rank)) {}
+        rejections("server " + std::to_string(options.rank)) {}
   ~State() { ::close(wake); }
 
   // One system call, so that it may run in a signal handler.
@@ -358,45 +358,46 @@ struct RpcServer::State {
     if (!listening) throw Error(ErrorKind::host, "gRPC could not start server " + std::to_string(rank));
     endpoint = listener.endpoint;
     start_threads();
-    open_doors(std::move(listener.socket));
+    open_listeners(std::move(listener.socket));
   }
 
-  void open_doors(UniqueFd socket) {
-    const auto calls = [this](Guest guest) { admit(guest); };
-    std::vector<Door> doors;
+  void open_listeners(UniqueFd socket) {
+    const auto calls = [this](AcceptedConnection accepted) { admit(accepted); };
+    std::vector<AuthListener> auth_listeners;
     if (offers(rpc.transport, Way::unix_socket))
-      doors.push_back(
+      auth_listeners.push_back(
           {listen_beside(socket.value(), Way::unix_socket), purpose_of(Way::unix_socket), true, calls});
     if (offers(rpc.transport, Way::shared_memory)) {
       shared_memory.emplace(
           server, slow,
-          ShmHostOptions{.refused = [this](auto& peer, auto& why) { refusals.note(peer, why); },
+          ShmHostOptions{.refused = [this](auto& peer, auto& why) { rejections.note(peer, why); },
                          .lost = [this](const wire::Header& attended) { lose(attended); }});
-      doors.push_back({listen_beside(socket.value(), Way::shared_memory), purpose_of(Way::shared_memory),
-                       true, [this](Guest guest) { shared_memory->admit(std::move(guest.connection)); }});
+      auth_listeners.push_back(
+          {listen_beside(socket.value(), Way::shared_memory), purpose_of(Way::shared_memory), true,
+           [this](AcceptedConnection accepted) { shared_memory->admit(std::move(accepted.connection)); }});
     }
-    doors.push_back({std::move(socket), purpose_of(Way::tcp), false, calls});
-    std::erase_if(doors, [](const Door& door) { return !door.socket; });
-    doorkeeper.emplace(std::move(doors), rpc.access, refusals);
+    auth_listeners.push_back({std::move(socket), purpose_of(Way::tcp), false, calls});
+    std::erase_if(auth_listeners, [](const AuthListener& auth_listener) { return !auth_listener.socket; });
+    authenticating_acceptor.emplace(std::move(auth_listeners), rpc.access, rejections);
     if (!rpc.figures_file.empty())
       figures_file.emplace(
           rpc.figures_file, [this] { return server.stat(); },
           [](const std::string& why) { log::warning(why); });
   }
 
-  void admit(Guest& guest) {
-    sessions.add(std::make_shared<ServerSession>(guest.keys));
+  void admit(AcceptedConnection& accepted) {
+    sessions.add(std::make_shared<ServerSession>(accepted.keys));
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.fd = guest.connection.release();
-    const grpc::Slice early(guest.early);
-    if (!guest.early.empty()) connection.read_buffer = grpc::ByteBuffer(&early, 1);
+    connection.fd = accepted.connection.release();
+    const grpc::Slice early(accepted.early);
+    if (!accepted.early.empty()) connection.read_buffer = grpc::ByteBuffer(&early, 1);
     acceptor->HandleNewConnection(&connection);
   }
 
   void start_threads() {
     const Service service{
-        server, generic,  *queue,   slow,
-        live,   sessions, refusals, [this](const wire::Header& attended) { lose(attended); }};
+        server, generic,  *queue,     slow,
+        live,   sessions, rejections, [this](const wire::Header& attended) { lose(attended); }};
     for (std::size_t i = 0; i < kArmedCalls; ++i) ServerCall::arm(service);
     const unsigned wanted = std::min(8u, std::max(2u, std::thread::hardware_concurrency()));
     for (unsigned i = 0; i < wanted; ++i) threads.emplace_back([this] { take_events(); });
@@ -414,7 +415,7 @@ struct RpcServer::State {
   void shut_down() {
     // Whoever waits for another trainer is told; what is being answered has some seconds to finish.
     figures_file.reset();
-    doorkeeper.reset();
+    authenticating_acceptor.reset();
     server.close();
     listening->Shutdown(std::chrono::system_clock::now() + kFinishCalls);
     slow.finish();
@@ -447,8 +448,8 @@ const std::string& RpcServer::endpoint() const noexcept {
   return state_->endpoint;
 }
 
-std::uint64_t RpcServer::refusals() const {
-  return state_->refusals.count();
+std::uint64_t RpcServer::rejections() const {
+  return state_->rejections.count();
 }
 
 void RpcServer::update(const MembershipUpdate& membership_update) {

@@ -37,7 +37,7 @@ class RpcServer {
   const std::string& endpoint() const noexcept;
 
   /// Connections and calls that were refused because they did not prove the secret.
-  std::uint64_t refusals() const;
+  std::uint64_t rejections() const;
 
   /// A new world of the job (ps/server/server.h). Threads: any.
   void update(const MembershipUpdate& membership_update);

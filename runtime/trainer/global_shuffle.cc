@@ -17,7 +17,7 @@
 
 #include "ps/rpc/dial.h"
 #include "runtime/base/error.h"
-#include "runtime/connect/doorkeeper.h"
+#include "runtime/connect/authenticating_acceptor.h"
 #include "runtime/secure/message_code.h"
 
 namespace fleetrun::runtime {
@@ -122,7 +122,7 @@ class Peer {
 struct GlobalShuffle::State {
   explicit State(GlobalShuffleOptions wanted)
       : options(std::move(wanted)),
-        refusals("the global shuffle of trainer " + std::to_string(options.rank)),
+        rejections("the global shuffle of trainer " + std::to_string(options.rank)),
         woken(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "cannot shuffle")),
         peers(options.trainers) {}
 
@@ -133,10 +133,10 @@ struct GlobalShuffle::State {
     return Error(ErrorKind::network, "global_shuffle: " + name(trainer) + " " + why,
                  "look at its log; no examples are left in memory here: load them again");
   }
-  void admit(Guest guest);
+  void admit(AcceptedConnection accepted);
   void connect();
   void advance_dials(std::vector<std::optional<ps::Dial>>& dials, Clock::time_point deadline);
-  void take_guests();
+  void take_accepted();
   void greet(std::vector<std::unique_ptr<Peer>>& strangers);
   void send_more(const std::function<std::vector<Parcel>()>& next);
   void wait_for_bytes();
@@ -144,33 +144,33 @@ struct GlobalShuffle::State {
   bool is_done() const;
 
   const GlobalShuffleOptions options;
-  Refusals refusals;
+  Rejections rejections;
   std::vector<std::string> endpoints;
   std::uint16_t port = 0;
   UniqueFd woken;
   std::mutex mutex;
-  std::vector<Guest> guests;                     // whom the doorkeeper has let in
-  std::vector<std::unique_ptr<Peer>> strangers;  // who have not said their rank yet
-  std::vector<std::unique_ptr<Peer>> peers;      // by rank; none for this trainer
+  std::vector<AcceptedConnection> accepted_connections;  // whom the authenticating acceptor has let in
+  std::vector<std::unique_ptr<Peer>> strangers;          // who have not said their rank yet
+  std::vector<std::unique_ptr<Peer>> peers;              // by rank; none for this trainer
   bool has_more = true;
-  std::optional<Doorkeeper> doorkeeper;
+  std::optional<AuthenticatingAcceptor> authenticating_acceptor;
 };
 
-void GlobalShuffle::State::admit(Guest guest) {
+void GlobalShuffle::State::admit(AcceptedConnection accepted) {
   const std::lock_guard lock(mutex);
-  guests.push_back(std::move(guest));
+  accepted_connections.push_back(std::move(accepted));
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(woken.value(), &one, sizeof one);
 }
 
-void GlobalShuffle::State::take_guests() {
+void GlobalShuffle::State::take_accepted() {
   std::uint64_t count;
   [[maybe_unused]] const auto read = ::read(woken.value(), &count, sizeof count);
   const std::lock_guard lock(mutex);
-  for (Guest& guest : guests)
+  for (AcceptedConnection& accepted : accepted_connections)
     strangers.push_back(
-        std::make_unique<Peer>(std::move(guest.connection), guest.keys, std::move(guest.early)));
-  guests.clear();
+        std::make_unique<Peer>(std::move(accepted.connection), accepted.keys, std::move(accepted.early)));
+  accepted_connections.clear();
 }
 
 /// Who has said its rank becomes a peer.
@@ -221,7 +221,7 @@ void GlobalShuffle::State::connect() {
   std::vector<std::optional<ps::Dial>> dials(options.rank);
   for (;;) {
     advance_dials(dials, deadline);
-    take_guests();
+    take_accepted();
     greet(strangers);
     std::uint32_t missing = options.trainers;
     for (std::uint32_t t = 0; t < options.trainers && missing == options.trainers; ++t)
@@ -307,10 +307,12 @@ GlobalShuffle::GlobalShuffle(GlobalShuffleOptions options)
                                 "trainer " + std::to_string(state_->options.rank));
   state_->port =
       static_cast<std::uint16_t>(std::stoul(listener.endpoint.substr(listener.endpoint.rfind(':') + 1)));
-  std::vector<Door> doors;
-  doors.push_back({std::move(listener.socket), ps::purpose_of(ps::Way::tcp), false,
-                   [state = state_.get()](Guest guest) { state->admit(std::move(guest)); }});
-  state_->doorkeeper.emplace(std::move(doors), state_->options.access, state_->refusals);
+  std::vector<AuthListener> auth_listeners;
+  auth_listeners.push_back(
+      {std::move(listener.socket), ps::purpose_of(ps::Way::tcp), false,
+       [state = state_.get()](AcceptedConnection accepted) { state->admit(std::move(accepted)); }});
+  state_->authenticating_acceptor.emplace(std::move(auth_listeners), state_->options.access,
+                                          state_->rejections);
 }
 
 GlobalShuffle::~GlobalShuffle() = default;

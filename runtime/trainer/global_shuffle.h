@@ -4,7 +4,7 @@
 //   1  each trainer opens a port                    the constructor, port()
 //   2  all learn all endpoints                      the caller's business: a gathering over the servers
 //   3  the higher rank connects to the lower one,
-//      both prove the job's secret (ps/rpc/dial, runtime/connect/doorkeeper)
+//      both prove the job's secret (ps/rpc/dial, runtime/connect/authenticating_acceptor)
 //   4  frames, both ways at once                    exchange()
 //
 //   frame    u32 length │ body[length] │ code[16]         integers little-endian

@@ -1,4 +1,4 @@
-// C = A·B for row-major float32 matrices: the one door to the matrix library.
+// C = A·B for row-major float32 matrices: the only way to the matrix library.
 //
 // Threads: any number of callers; each product runs on its caller's thread alone, whatever OMP_NUM_THREADS
 // says, because the number of trainer threads is what the user chose.

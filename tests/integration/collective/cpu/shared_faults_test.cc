@@ -198,7 +198,7 @@ TEST_CASE("ranks that disagree on their number, or are the same, do not meet") {
 }
 
 /// Connects to where rank 0 listens and says something that is not a rank's; how the connection ends.
-std::string knock(Store& store, const std::string& words) {
+std::string say_as_stranger(Store& store, const std::string& words) {
   const std::string value = store.wait("shared/memory", Store::Clock::now() + 20s);
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -220,13 +220,13 @@ TEST_CASE("a stranger without the token is not heard and does not keep the ranks
                         make_shared_communicator({"test", 0, 2}, store);
                       },
                       [&] {
-                        ends[0] = knock(store, "hello");
+                        ends[0] = say_as_stranger(store, "hello");
                         // As long as a rank's first words, with its number: only the token is wrong.
                         std::string words(8 + 4 + 4 + 32 + sizeof(cpu_set_t), '\0');
                         words.replace(0, 8, "COLLMET1");
                         words[8] = 1;
                         words[12] = 2;
-                        ends[1] = knock(store, words);
+                        ends[1] = say_as_stranger(store, words);
                         make_shared_communicator({"test", 1, 2}, store);
                       }}),
             "no error");

@@ -31,7 +31,7 @@
 #include "ps/rpc/settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/version.h"
-#include "runtime/connect/doorkeeper.h"
+#include "runtime/connect/authenticating_acceptor.h"
 #include "tests/support/errors.h"
 
 using namespace fleetrun;
@@ -67,11 +67,11 @@ struct Job {
     return connect(endpoints, {trainer, trainers, Mode::async, kTables},
                    {.connect_timeout = std::chrono::milliseconds(1500), .access = with});
   }
-  void await_refusals(std::uint64_t count) const {
+  void await_rejections(std::uint64_t count) const {
     const auto deadline = std::chrono::steady_clock::now() + kSoon;
-    while (server.refusals() < count && std::chrono::steady_clock::now() < deadline)
+    while (server.rejections() < count && std::chrono::steady_clock::now() < deadline)
       std::this_thread::yield();
-    CHECK(server.refusals() >= count);
+    CHECK(server.rejections() >= count);
   }
 };
 
@@ -291,7 +291,7 @@ TEST_CASE("who has the secret is let in, and the secret is not on the wire") {
   add(*client, 7, 2.5F);
   CHECK(value_of(*client, 7) == 2.5F);
   CHECK(!spy.has_meddled());
-  CHECK(job.server.refusals() == 0);
+  CHECK(job.server.rejections() == 0);
 }
 
 TEST_CASE("a trainer with another secret is told so at once, and the server says it too") {
@@ -301,7 +301,7 @@ TEST_CASE("a trainer with another secret is told so at once, and the server says
   CHECK(std::string(error.what()) ==
         "server 0 at " + job.server.endpoint() + " has another secret than this host (/my/secret)");
   CHECK(contains(error.hint(), "FLEETRUN_SECRET_FILE"));
-  job.await_refusals(1);
+  job.await_rejections(1);
   const auto client = job.connect_as(0, 1, job.access);
   CHECK(client->rows(0) == 0);
 }
@@ -336,7 +336,7 @@ TEST_CASE("gRPC without a proof gets no answer") {
   bool ok = false;
   REQUIRE(queue.Next(&tag, &ok));
   CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
-  job.await_refusals(1);
+  job.await_rejections(1);
 }
 
 TEST_CASE("bytes that are no handshake, and one that is cut short anywhere, get nothing but a hang-up") {
@@ -357,14 +357,14 @@ TEST_CASE("bytes that are no handshake, and one that is cut short anywhere, get 
     ::shutdown(file.value(), SHUT_WR);
     CHECK(receive_all(file).empty());
   }
-  job.await_refusals(10);
+  job.await_rejections(10);
 }
 
 TEST_CASE("a proof that is cut short or was recorded from another connection lets nobody in") {
   Job job;
   const std::string recorded = Intruder(job).said;
   for (const std::size_t left_out : {std::size_t{0}, std::size_t{1}, std::size_t{33}}) {
-    const std::uint64_t before = job.server.refusals();
+    const std::uint64_t before = job.server.rejections();
     const UniqueFd file = connect_socket(job.server.endpoint());
     send_all(file, recorded.substr(0, recorded.size() - left_out));
     send_all(file, left_out == 0 ? "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" : "");
@@ -373,7 +373,7 @@ TEST_CASE("a proof that is cut short or was recorded from another connection let
     const std::string answer = receive_all(file);
     CHECK(answer.starts_with("FLEETRUN"));
     CHECK(answer.size() <= recorded.size() + 3);
-    job.await_refusals(before + 1);
+    job.await_rejections(before + 1);
   }
 }
 
@@ -405,7 +405,7 @@ TEST_CASE("a call that is repeated, changed, renumbered, or without its proof ch
   CHECK(intruder.call(push, fresh, "/fleetrun.ParameterServer/Other").error_code() ==
         grpc::StatusCode::UNIMPLEMENTED);
   CHECK(value_of(*client, 5) == 3.0F);
-  CHECK(job.server.refusals() == 6);
+  CHECK(job.server.rejections() == 6);
   // None of that has used up what is proved well.
   CHECK(intruder.call(push, fresh).ok());
   CHECK(value_of(*client, 5) == 6.0F);
@@ -465,7 +465,7 @@ TEST_CASE("two thousand idle connections do not keep four trainers out") {
       clients[t]->barrier();
     });
   for (std::thread& thread : threads) thread.join();
-  job.await_refusals(1000);
+  job.await_rejections(1000);
 }
 
 TEST_CASE("who has the secret and stops in the middle of a frame disturbs nobody") {

@@ -1,4 +1,4 @@
-#include "runtime/connect/knock.h"
+#include "runtime/connect/connector.h"
 
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kAnswerPatience{3};
 constexpr std::chrono::milliseconds kTryAgain{100};
 
-HandshakeSettings handshake_of(const KnockSettings& wanted) {
+HandshakeSettings handshake_of(const ConnectorSettings& wanted) {
   HandshakeSettings settings;
   settings.side = Side::client;
   settings.secret = wanted.access.secret;
@@ -54,8 +54,8 @@ const addrinfo& pick(const Addresses& addresses, std::size_t attempt) {
   return *address;
 }
 
-Knock::Knock(const std::string& endpoint, KnockSettings settings, std::size_t attempt)
-    : Knock(std::string(), std::move(settings)) {
+Connector::Connector(const std::string& endpoint, ConnectorSettings settings, std::size_t attempt)
+    : Connector(std::string(), std::move(settings)) {
   std::string why_not;
   const Addresses found = look_up(endpoint, why_not);
   if (!found) {
@@ -66,18 +66,18 @@ Knock::Knock(const std::string& endpoint, KnockSettings settings, std::size_t at
   begin(address.ai_addr, address.ai_addrlen);
 }
 
-Knock::Knock(const sockaddr* address, socklen_t size, KnockSettings settings)
-    : Knock(std::string(), std::move(settings)) {
+Connector::Connector(const sockaddr* address, socklen_t size, ConnectorSettings settings)
+    : Connector(std::string(), std::move(settings)) {
   begin(address, size);
 }
 
-Knock::Knock(std::string reason, KnockSettings settings)
+Connector::Connector(std::string reason, ConnectorSettings settings)
     : settings_(std::move(settings)), deadline_(Clock::now() + kAnswerPatience) {
   handshake_.emplace(handshake_of(settings_));
   fail(std::move(reason));
 }
 
-void Knock::begin(const sockaddr* address, socklen_t size) {
+void Connector::begin(const sockaddr* address, socklen_t size) {
   connection_.reset(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!connection_) {
     fail(std::strerror(errno));
@@ -90,24 +90,24 @@ void Knock::begin(const sockaddr* address, socklen_t size) {
   if (::connect(connection_.value(), address, size) != 0 && errno != EINPROGRESS) fail(std::strerror(errno));
 }
 
-pollfd Knock::wanted() const noexcept {
+pollfd Connector::wanted() const noexcept {
   return {connection_.value(), static_cast<short>(stage_ == Stage::connecting ? POLLOUT : POLLIN), 0};
 }
 
-void Knock::fail(std::string reason) {
+void Connector::fail(std::string reason) {
   stage_ = Stage::failed;
   reason_ = std::move(reason);
   connection_.reset();
 }
 
-void Knock::flush() {
+void Connector::flush() {
   const std::string bytes = handshake_->output();
   if (!bytes.empty() && ::send(connection_.value(), bytes.data(), bytes.size(), MSG_NOSIGNAL) !=
                             static_cast<ssize_t>(bytes.size()))
     fail(std::strerror(errno));
 }
 
-void Knock::advance() {
+void Connector::advance() {
   if (stage_ == Stage::failed || stage_ == Stage::connected) return;
   pollfd ready = wanted();
   const int count = ::poll(&ready, 1, 0);
@@ -130,7 +130,7 @@ void Knock::advance() {
   flush();
 }
 
-void Knock::receive() {
+void Connector::receive() {
   char block[1024];
   const ssize_t count = ::recv(connection_.value(), block, sizeof block, MSG_PEEK);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -150,20 +150,21 @@ void Knock::receive() {
   if (stage_ == Stage::proving && handshake_->finished()) stage_ = Stage::connected;
 }
 
-Proven knock_until(const std::string& endpoint, const KnockSettings& settings, Clock::time_point deadline) {
+Proven connect_until(const std::string& endpoint, const ConnectorSettings& settings,
+                     Clock::time_point deadline) {
   std::string reason = "nobody answered";
   for (std::size_t attempt = 0;; ++attempt) {
     const auto begun = Clock::now();
-    Knock knock(endpoint, settings, attempt);
-    while (!knock.has_failed() && !knock.is_connected() && Clock::now() < deadline) {
-      pollfd wanted = knock.wanted();
-      const auto until = std::min(deadline, knock.deadline());
+    Connector connector(endpoint, settings, attempt);
+    while (!connector.has_failed() && !connector.is_connected() && Clock::now() < deadline) {
+      pollfd wanted = connector.wanted();
+      const auto until = std::min(deadline, connector.deadline());
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
       ::poll(&wanted, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
-      knock.advance();
+      connector.advance();
     }
-    if (knock.is_connected()) return {knock.take_connection(), knock.keys()};
-    if (!knock.reason().empty()) reason = knock.reason();
+    if (connector.is_connected()) return {connector.take_connection(), connector.keys()};
+    if (!connector.reason().empty()) reason = connector.reason();
     if (Clock::now() + kTryAgain >= deadline)
       throw Error(ErrorKind::network, settings.name + " cannot be reached: " + reason,
                   "check that it runs, and that its endpoint can be reached from here");

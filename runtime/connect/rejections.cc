@@ -1,4 +1,4 @@
-#include "runtime/connect/refusals.h"
+#include "runtime/connect/rejections.h"
 
 #include "runtime/base/text.h"
 #include "runtime/log/log.h"
@@ -11,7 +11,7 @@ constexpr std::size_t kMaxPeers = 1024;
 
 }  // namespace
 
-void Refusals::note(const std::string& peer, const std::string& why) {
+void Rejections::note(const std::string& peer, const std::string& why) {
   std::uint64_t more = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -32,7 +32,7 @@ void Refusals::note(const std::string& peer, const std::string& why) {
                (more > 0 ? " (and " + std::to_string(more) + " times before that)" : ""));
 }
 
-std::uint64_t Refusals::count() const {
+std::uint64_t Rejections::count() const {
   const std::lock_guard lock(mutex_);
   return count_;
 }

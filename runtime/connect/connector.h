@@ -1,5 +1,6 @@
-// One attempt to connect to a server and to prove the job's secret to each other: the other side of a
-// doorkeeper (runtime/connect/doorkeeper.h). Does not block, except for looking up a name: the caller polls.
+// One attempt to connect to a server and to prove the job's secret to each other: the other side of an
+// authenticating acceptor (runtime/connect/authenticating_acceptor.h). Does not block, except for looking up
+// a name: the caller polls.
 #pragma once
 
 #include <poll.h>
@@ -20,7 +21,7 @@ struct addrinfo;
 
 namespace fleetrun {
 
-struct KnockSettings {
+struct ConnectorSettings {
   /// How errors call the server: "server 0 at 127.0.0.1:6180".
   std::string name;
   Access access = {};
@@ -37,13 +38,13 @@ Addresses look_up(const std::string& endpoint, std::string& why_not);
 /// One of them, in turn.
 const addrinfo& pick(const Addresses& addresses, std::size_t attempt);
 
-class Knock {
+class Connector {
  public:
   /// Of an endpoint with several addresses attempt n tries the n-th.
-  Knock(const std::string& endpoint, KnockSettings settings, std::size_t attempt);
-  Knock(const sockaddr* address, socklen_t size, KnockSettings settings);
+  Connector(const std::string& endpoint, ConnectorSettings settings, std::size_t attempt);
+  Connector(const sockaddr* address, socklen_t size, ConnectorSettings settings);
   /// One that has failed.
-  Knock(std::string reason, KnockSettings settings);
+  Connector(std::string reason, ConnectorSettings settings);
 
   /// What to wait for while it is neither connected nor failed.
   pollfd wanted() const noexcept;
@@ -68,7 +69,7 @@ class Knock {
   void receive();
   void flush();
 
-  KnockSettings settings_;
+  ConnectorSettings settings_;
   Stage stage_ = Stage::connecting;
   std::string reason_;
   std::chrono::steady_clock::time_point deadline_;
@@ -82,9 +83,9 @@ struct Proven {
   SessionKeys keys;
 };
 
-/// Knocks until somebody opens, again and again.
-/// Throws: Error(network) with the last reason after `deadline`, Error(config) as Knock does.
-Proven knock_until(const std::string& endpoint, const KnockSettings& settings,
-                   std::chrono::steady_clock::time_point deadline);
+/// Tries to connect again and again, until it has.
+/// Throws: Error(network) with the last reason after `deadline`, Error(config) as Connector does.
+Proven connect_until(const std::string& endpoint, const ConnectorSettings& settings,
+                     std::chrono::steady_clock::time_point deadline);
 
 }  // namespace fleetrun

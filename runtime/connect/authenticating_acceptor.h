@@ -11,7 +11,7 @@
 
 #include "runtime/base/unique_fd.h"
 #include "runtime/connect/access.h"
-#include "runtime/connect/refusals.h"
+#include "runtime/connect/rejections.h"
 #include "runtime/secure/handshake.h"
 
 namespace fleetrun {
@@ -25,27 +25,27 @@ struct Listener {
 Listener listen_at(const std::string& endpoint, bool shares_port, const std::string& who);
 
 /// A connection that has proved the secret.
-struct Guest {
+struct AcceptedConnection {
   UniqueFd connection;  // does not block
   std::string early;    // what came right behind the proof
   SessionKeys keys;
 };
 
-/// One way in. `admit` is called from the doorkeeper's thread.
-struct Door {
+/// One way in. `admit` is called from the authenticating acceptor's thread.
+struct AuthListener {
   UniqueFd socket;
   std::string purpose;    // HandshakeSettings::purpose
   bool is_local = false;  // a unix socket
-  std::function<void(Guest)> admit;
+  std::function<void(AcceptedConnection)> admit;
 };
 
-class Doorkeeper {
+class AuthenticatingAcceptor {
  public:
-  /// Admits from a thread of its own, until it is destroyed. Borrows the refusals.
-  Doorkeeper(std::vector<Door> doors, Access access, Refusals& refusals);
-  ~Doorkeeper();
-  Doorkeeper(const Doorkeeper&) = delete;
-  Doorkeeper& operator=(const Doorkeeper&) = delete;
+  /// Admits from a thread of its own, until it is destroyed. Borrows the rejections.
+  AuthenticatingAcceptor(std::vector<AuthListener> auth_listeners, Access access, Rejections& rejections);
+  ~AuthenticatingAcceptor();
+  AuthenticatingAcceptor(const AuthenticatingAcceptor&) = delete;
+  AuthenticatingAcceptor& operator=(const AuthenticatingAcceptor&) = delete;
 
  private:
   struct State;

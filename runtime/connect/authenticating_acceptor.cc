@@ -1,6 +1,6 @@
-// One thread and poll(): the sockets, an eventfd that ends it, and those who are at the door.
+// One thread and poll(): the sockets, an eventfd that ends it, and those who have not proven the secret yet.
 // Each of them has kPatience.
-#include "runtime/connect/doorkeeper.h"
+#include "runtime/connect/authenticating_acceptor.h"
 
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::chrono::milliseconds kNoDescriptors{50};  // until it is tried again
-constexpr std::size_t kMaxAtTheDoor = 512;
+constexpr std::size_t kMaxUnproven = 512;
 constexpr int kBacklog = 1024;
 constexpr rlim_t kDescriptors = 65536;
 
@@ -59,7 +59,7 @@ void raise_descriptor_limit() {
 /// Somebody whose proof is not complete.
 struct Visitor {
   UniqueFd connection;
-  const Door* door;
+  const AuthListener* auth_listener;
   std::string host;  // of its address
   Handshake handshake;
   Clock::time_point since;
@@ -100,29 +100,30 @@ Listener listen_at(const std::string& endpoint, bool shares_port, const std::str
   return {std::move(socket), endpoint.substr(0, colon + 1) + text_of(address, size).port};
 }
 
-struct Doorkeeper::State {
+struct AuthenticatingAcceptor::State {
   UniqueFd wake;
-  std::vector<Door> doors;
+  std::vector<AuthListener> auth_listeners;
   Access access;
-  Refusals& refusals;
+  Rejections& rejections;
   std::deque<Visitor> visitors;  // the longest there first
   bool no_descriptors = false;
   std::thread thread;
 
   void run();
   int next_timeout() const;
-  void accept_all(const Door& door);
-  bool accept_one(const Door& door);
+  void accept_all(const AuthListener& auth_listener);
+  bool accept_one(const AuthListener& auth_listener);
   Progress serve(Visitor& visitor);
   void turn_away(const Visitor& visitor, const std::string& why) const;
   void send(const Visitor& visitor, const std::string& bytes) const;
 };
 
-void Doorkeeper::State::run() {
+void AuthenticatingAcceptor::State::run() {
   std::vector<pollfd> watched;
   for (;;) {
     watched.assign({{wake.value(), POLLIN, 0}});
-    for (const Door& door : doors) watched.push_back({no_descriptors ? -1 : door.socket.value(), POLLIN, 0});
+    for (const AuthListener& auth_listener : auth_listeners)
+      watched.push_back({no_descriptors ? -1 : auth_listener.socket.value(), POLLIN, 0});
     for (const Visitor& visitor : visitors) watched.push_back({visitor.connection.value(), POLLIN, 0});
     const int ready = ::poll(watched.data(), watched.size(), next_timeout());
     if (ready < 0 && errno != EINTR) return;
@@ -132,7 +133,7 @@ void Doorkeeper::State::run() {
     std::deque<Visitor> staying;
     for (std::size_t i = 0; i < visitors.size(); ++i) {
       Visitor& visitor = visitors[i];
-      const bool has_bytes = ready > 0 && watched[i + 1 + doors.size()].revents != 0;
+      const bool has_bytes = ready > 0 && watched[i + 1 + auth_listeners.size()].revents != 0;
       const bool is_late = now - visitor.since >= kPatience;
       if (has_bytes && serve(visitor) != Progress::waits) continue;
       if (!is_late) {
@@ -143,13 +144,13 @@ void Doorkeeper::State::run() {
       }
     }
     visitors = std::move(staying);
-    for (std::size_t i = 0; i < doors.size(); ++i) {
-      if (ready > 0 && watched[i + 1].revents != 0) accept_all(doors[i]);
+    for (std::size_t i = 0; i < auth_listeners.size(); ++i) {
+      if (ready > 0 && watched[i + 1].revents != 0) accept_all(auth_listeners[i]);
     }
   }
 }
 
-int Doorkeeper::State::next_timeout() const {
+int AuthenticatingAcceptor::State::next_timeout() const {
   auto left = std::chrono::milliseconds(-1);
   if (!visitors.empty()) {
     left = std::chrono::ceil<std::chrono::milliseconds>(visitors.front().since + kPatience - Clock::now());
@@ -159,21 +160,21 @@ int Doorkeeper::State::next_timeout() const {
   return static_cast<int>(left.count());
 }
 
-void Doorkeeper::State::accept_all(const Door& door) {
-  // Not for ever: those who are at the door already are looked after in between.
-  for (int i = 0; i < kBacklog && accept_one(door); ++i) {
+void AuthenticatingAcceptor::State::accept_all(const AuthListener& auth_listener) {
+  // Not for ever: those who are being examined are looked after in between.
+  for (int i = 0; i < kBacklog && accept_one(auth_listener); ++i) {
   }
 }
 
-bool Doorkeeper::State::accept_one(const Door& door) {
+bool AuthenticatingAcceptor::State::accept_one(const AuthListener& auth_listener) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  UniqueFd connection(::accept4(door.socket.value(), reinterpret_cast<sockaddr*>(&address), &size,
+  UniqueFd connection(::accept4(auth_listener.socket.value(), reinterpret_cast<sockaddr*>(&address), &size,
                                 SOCK_CLOEXEC | SOCK_NONBLOCK));
   const bool is_short =
       !connection && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
   if (is_short && visitors.empty()) no_descriptors = true;
-  if (is_short || visitors.size() >= kMaxAtTheDoor) {
+  if (is_short || visitors.size() >= kMaxUnproven) {
     if (!visitors.empty()) {
       turn_away(visitors.front(), "too many connections are not authenticated");
       visitors.pop_front();
@@ -181,21 +182,22 @@ bool Doorkeeper::State::accept_one(const Door& door) {
     }
   }
   if (!connection) return !is_short && (errno == ECONNABORTED || errno == EINTR || errno == EPROTO);
-  if (!door.is_local) set_option(connection.value(), IPPROTO_TCP, TCP_NODELAY);
-  const AddressText from = door.is_local ? AddressText{"a process of this host", ""} : text_of(address, size);
+  if (!auth_listener.is_local) set_option(connection.value(), IPPROTO_TCP, TCP_NODELAY);
+  const AddressText from =
+      auth_listener.is_local ? AddressText{"a process of this host", ""} : text_of(address, size);
   HandshakeSettings settings;
   settings.side = Side::server;
   settings.secret = access.secret;
   settings.secret_source = access.source;
-  settings.purpose = door.purpose;
+  settings.purpose = auth_listener.purpose;
   settings.version = FLEETRUN_VERSION;
-  settings.peer = door.is_local ? from.host : from.host + ":" + from.port;
-  visitors.push_back(
-      {std::move(connection), &door, from.host, Handshake(std::move(settings)), Clock::now(), false});
+  settings.peer = auth_listener.is_local ? from.host : from.host + ":" + from.port;
+  visitors.push_back({std::move(connection), &auth_listener, from.host, Handshake(std::move(settings)),
+                      Clock::now(), false});
   return true;
 }
 
-Progress Doorkeeper::State::serve(Visitor& visitor) {
+Progress AuthenticatingAcceptor::State::serve(Visitor& visitor) {
   char block[4096];
   const ssize_t count = ::recv(visitor.connection.value(), block, sizeof block, 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return Progress::waits;
@@ -211,7 +213,7 @@ Progress Doorkeeper::State::serve(Visitor& visitor) {
     const std::size_t taken = visitor.handshake.receive(bytes);
     send(visitor, visitor.handshake.output());
     if (!visitor.handshake.finished()) return Progress::waits;
-    visitor.door->admit(
+    visitor.auth_listener->admit(
         {std::move(visitor.connection), std::string(bytes.substr(taken)), visitor.handshake.keys()});
     return Progress::admitted;
   } catch (const Error& error) {
@@ -223,23 +225,24 @@ Progress Doorkeeper::State::serve(Visitor& visitor) {
   return Progress::gone;
 }
 
-void Doorkeeper::State::turn_away(const Visitor& visitor, const std::string& why) const {
-  refusals.note(visitor.host, why);
+void AuthenticatingAcceptor::State::turn_away(const Visitor& visitor, const std::string& why) const {
+  rejections.note(visitor.host, why);
 }
 
-void Doorkeeper::State::send(const Visitor& visitor, const std::string& bytes) const {
+void AuthenticatingAcceptor::State::send(const Visitor& visitor, const std::string& bytes) const {
   // A few hundred bytes, the first of the connection:
   // they fit into its buffer, or the peer is up to something.
   if (!bytes.empty())
     static_cast<void>(::send(visitor.connection.value(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
 }
 
-Doorkeeper::Doorkeeper(std::vector<Door> doors, Access access, Refusals& refusals)
+AuthenticatingAcceptor::AuthenticatingAcceptor(std::vector<AuthListener> auth_listeners, Access access,
+                                               Rejections& rejections)
     : state_(new State{
           UniqueFd(check_errno(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd", "let connections in")),
-          std::move(doors),
+          std::move(auth_listeners),
           std::move(access),
-          refusals,
+          rejections,
           {},
           false,
           {}}) {
@@ -247,7 +250,7 @@ Doorkeeper::Doorkeeper(std::vector<Door> doors, Access access, Refusals& refusal
   state_->thread = std::thread([state = state_.get()] { state->run(); });
 }
 
-Doorkeeper::~Doorkeeper() {
+AuthenticatingAcceptor::~AuthenticatingAcceptor() {
   const std::uint64_t one = 1;
   static_cast<void>(!::write(state_->wake.value(), &one, sizeof one));
   state_->thread.join();

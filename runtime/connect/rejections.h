@@ -10,9 +10,9 @@
 namespace fleetrun {
 
 /// Threads: any.
-class Refusals {
+class Rejections {
  public:
-  explicit Refusals(std::string server) : server_(std::move(server)) {}
+  explicit Rejections(std::string server) : server_(std::move(server)) {}
 
   /// `peer`: an address without its port, or a trainer. Memory is bounded, whoever comes.
   void note(const std::string& peer, const std::string& why);
