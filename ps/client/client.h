@@ -62,7 +62,7 @@ struct DensePush {
 /// No trainer thread.
 inline constexpr std::uint32_t kNoThread = 0xffffffff;
 /// The step of a thread that leaves (Client::keep_pace).
-inline constexpr std::uint64_t kLeavesPace = ~std::uint64_t{0};
+inline constexpr std::uint64_t kLeavesBound = ~std::uint64_t{0};
 
 /// All tables of one step travel together: one request per server.
 struct Pull {
@@ -150,7 +150,7 @@ class Client {
   /// How stale this trainer's pushes were, over all servers, since the last call.
   virtual StalenessCounts take_staleness() = 0;
   /// Returns when this thread may begin `step`, counted from 0: when no thread that takes part is more than
-  /// `bound` steps behind. kLeavesPace: it takes part no more.
+  /// `bound` steps behind. kLeavesBound: it takes part no more.
   virtual void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) = 0;
 
   /// What tables whose rule is scheduled multiply their learning rate by, from the next push on: 1 until it

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "ps/geo/geo_client.h"
+#include "ps/modes/bounded_client.h"
 #include "ps/modes/half_async_client.h"
 #include "ps/modes/merging_client.h"
-#include "ps/modes/paced_client.h"
 
 namespace fleetrun::ps {
 
@@ -18,7 +18,7 @@ std::unique_ptr<Client> with_mode(std::unique_ptr<Client> servers, const Trainer
   if (mode.max_ahead > 0 && (mode.mode == Mode::async || mode.mode == Mode::half_async)) {
     const bool has_rows = std::ranges::any_of(
         mode.tables, [](const TableConfig& table) { return table.kind == TableConfig::Kind::sparse; });
-    servers = make_paced_client(std::move(servers), mode.max_ahead, has_rows);
+    servers = make_bounded_client(std::move(servers), mode.max_ahead, has_rows);
   }
   switch (mode.mode) {
     case Mode::geo:

@@ -21,7 +21,7 @@ struct TrainerMode {
   std::uint32_t merged = 1;
   std::uint32_t waiting = 16;
   /// async and half_async: steps that a thread may be ahead of the slowest one of the job
-  /// (ps/modes/paced_client.h); 0: any.
+  /// (ps/modes/bounded_client.h); 0: any.
   std::uint32_t max_ahead = 0;
 };
 

@@ -86,7 +86,7 @@ void Server::give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint
     if (!state_->barrier_service.give_up(trainer, incarnation, connection)) return;
     state_->write_barrier.end({trainer, incarnation});
     state_->lost_saver(trainer);
-    state_->leave_pace(trainer);
+    state_->leave_bound(trainer);
   } catch (const std::exception&) {
     // The log is full: the next change will say so.
   }
@@ -106,7 +106,7 @@ void Server::make_checkpoint() {
 
 void Server::close() noexcept {
   state_->barrier_service.close();
-  state_->end_pace();
+  state_->end_bound();
   state_->end_saves();
   state_->write_barrier.close();
 }
@@ -202,7 +202,7 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       barrier_service.goodbye(header.trainer);
       write_barrier.end({header.trainer, header.incarnation});
       touched.forget(header.trainer);
-      leave_pace(header.trainer);
+      leave_bound(header.trainer);
       return {};
     case wire::Method::leave_pass:
       barrier_service.leave_pass({header.trainer, header.thread}, header.sequence);

@@ -6,7 +6,7 @@
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
 //   server_geo.cc     rows that other trainers have changed
-//   server_pace.cc    staleness, and its bound
+//   server_staleness_bound.cc    staleness, and its bound
 //   server_watching.cc  what it has done so far, and who only looks on
 #pragma once
 
@@ -29,8 +29,8 @@
 #include "ps/server/server_durable.h"
 #include "ps/server/touched_keys.h"
 #include "ps/sync/barrier_service.h"
-#include "ps/sync/pace.h"
 #include "ps/sync/staleness.h"
+#include "ps/sync/staleness_bound.h"
 #include "ps/sync/sync_step.h"
 #include "ps/table/memory_quota.h"
 #include "ps/table/table_set.h"
@@ -85,8 +85,8 @@ struct Server::State {
   std::atomic<std::uint64_t> started_from{0};  // digest of the manifest of the save
   TouchedKeys touched;
   Staleness staleness;
-  std::mutex pace_mutex;  // guards what follows
-  Pace pace;
+  std::mutex bound_mutex;  // guards what follows
+  StalenessBound staleness_bound;
   std::uint64_t number = make_incarnation();  // kept by a server that goes on with what it had
   std::optional<Recovery> recovery;
   bool log_is_open = false;  // set before the first request
@@ -161,8 +161,8 @@ struct Server::State {
   void note_push(const wire::Header& header, const wire::PushRequest& request);
   Message take_staleness(const wire::Header& header);
   void keep_pace(const wire::Header& header, Reader& body, Respond& respond);
-  void leave_pace(std::uint32_t trainer);
-  void end_pace();
+  void leave_bound(std::uint32_t trainer);
+  void end_bound();
   Message stat() const;
   Message get(Reader& body) const;
   Message get_dense(const DenseTable& table) const;

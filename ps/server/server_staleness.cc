@@ -41,32 +41,32 @@ void Server::State::keep_pace(const wire::Header& header, Reader& body, Respond&
   std::vector<Respond> ready;
   const Participant from{header.trainer, header.thread};
   {
-    const std::lock_guard lock(pace_mutex);
-    if (number == kLeavesPace) {
-      ready = pace.leave(from);
+    const std::lock_guard lock(bound_mutex);
+    if (number == kLeavesBound) {
+      ready = staleness_bound.leave(from);
       ready.push_back(std::exchange(respond, nullptr));
     } else {
-      ready =
-          pace.begin({from, std::min(number, kMax), std::min(bound, kMax), std::exchange(respond, nullptr)});
+      ready = staleness_bound.begin(
+          {from, std::min(number, kMax), std::min(bound, kMax), std::exchange(respond, nullptr)});
     }
   }
   answer_all(std::move(ready));
 }
 
-void Server::State::leave_pace(std::uint32_t trainer) {
+void Server::State::leave_bound(std::uint32_t trainer) {
   std::vector<Respond> ready;
   {
-    const std::lock_guard lock(pace_mutex);
-    ready = pace.leave_all(trainer);
+    const std::lock_guard lock(bound_mutex);
+    ready = staleness_bound.leave_all(trainer);
   }
   answer_all(std::move(ready));
 }
 
-void Server::State::end_pace() {
+void Server::State::end_bound() {
   std::vector<Respond> waiting;
   {
-    const std::lock_guard lock(pace_mutex);
-    waiting = pace.give_up();
+    const std::lock_guard lock(bound_mutex);
+    waiting = staleness_bound.give_up();
   }
   for (const Respond& respond : waiting) respond(Error(ErrorKind::network, name_of(options) + " is ending"));
 }

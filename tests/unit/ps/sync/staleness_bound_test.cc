@@ -1,4 +1,4 @@
-#include "ps/sync/pace.h"
+#include "ps/sync/staleness_bound.h"
 
 #include <doctest/doctest.h>
 
@@ -11,18 +11,19 @@ namespace {
 
 /// Writes down who may begin.
 struct Race {
-  Pace pace;
+  StalenessBound staleness_bound;
   std::string begun;
 
   void run(std::vector<Respond> ready) {
     for (const Respond& respond : ready) respond(Message());
   }
   void begin(char name, std::uint64_t number, std::uint64_t bound) {
-    run(pace.begin({{static_cast<std::uint32_t>(name - 'a'), 0}, number, bound, [this, name](Outcome) {
-                      begun += name;
-                    }}));
+    run(staleness_bound.begin(
+        {{static_cast<std::uint32_t>(name - 'a'), 0}, number, bound, [this, name](Outcome) {
+           begun += name;
+         }}));
   }
-  void leave(char name) { run(pace.leave({static_cast<std::uint32_t>(name - 'a'), 0})); }
+  void leave(char name) { run(staleness_bound.leave({static_cast<std::uint32_t>(name - 'a'), 0})); }
 };
 
 }  // namespace
@@ -56,7 +57,7 @@ TEST_CASE("nobody waits for a thread that has left, and a newcomer starts where 
   CHECK(race.begun == "ca");
   race.begin('a', 101, 1);
   CHECK(race.begun == "ca");
-  race.run(race.pace.leave_all(2));
+  race.run(race.staleness_bound.leave_all(2));
   CHECK(race.begun == "caa");
 }
 
@@ -88,6 +89,6 @@ TEST_CASE("at the end everyone who waits is known") {
   race.begin('a', 0, 0);
   race.begin('b', 0, 0);
   race.begin('a', 1, 0);
-  CHECK(race.pace.give_up().size() == 1);
-  CHECK(race.pace.give_up().empty());
+  CHECK(race.staleness_bound.give_up().size() == 1);
+  CHECK(race.staleness_bound.give_up().empty());
 }

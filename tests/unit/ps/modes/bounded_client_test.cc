@@ -1,4 +1,4 @@
-#include "ps/modes/paced_client.h"
+#include "ps/modes/bounded_client.h"
 
 #include <doctest/doctest.h>
 
@@ -17,22 +17,22 @@ TEST_CASE("no thread of any trainer gets further ahead of another one than the b
   constexpr std::uint32_t kTrainers = 2, kThreads = 2, kSteps = 200;
   constexpr std::int64_t kBound = 3;
   auto clients = make_in_process(2, kTrainers, Mode::async, {sparse_table(0, "emb", 1)});
-  std::vector<std::unique_ptr<Client>> paced;
-  for (auto& client : clients) paced.push_back(make_paced_client(std::move(client), kBound, true));
+  std::vector<std::unique_ptr<Client>> bounded;
+  for (auto& client : clients) bounded.push_back(make_bounded_client(std::move(client), kBound, true));
   std::array<std::atomic<std::int64_t>, kTrainers * kThreads> at{};
   // All take part before the first goes on.
   std::atomic<std::int64_t> furthest{0};
   std::vector<float> rows(1);
   const std::vector<std::uint64_t> keys{1};
   for (std::uint32_t i = 0; i < at.size(); ++i) {
-    paced[i / kThreads]->pull(
+    bounded[i / kThreads]->pull(
         {.sparse = {{.table = 0, .keys = keys, .rows = rows}}, .dense = {}, .thread = i % kThreads});
   }
   {
     std::vector<std::jthread> threads;
     for (std::uint32_t i = 0; i < at.size(); ++i) {
       threads.emplace_back([&, i] {
-        Client& client = *paced[i / kThreads];
+        Client& client = *bounded[i / kThreads];
         std::vector<float> mine(1);
         for (std::uint32_t step = 1; step < kSteps; ++step) {
           client.pull(

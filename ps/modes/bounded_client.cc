@@ -1,4 +1,4 @@
-#include "ps/modes/paced_client.h"
+#include "ps/modes/bounded_client.h"
 
 #include <map>
 #include <mutex>
@@ -10,9 +10,9 @@ namespace fleetrun::ps {
 
 namespace {
 
-class PacedClient final : public ForwardingClient {
+class BoundedClient final : public ForwardingClient {
  public:
-  PacedClient(std::unique_ptr<Client> servers, std::uint64_t bound, bool has_rows)
+  BoundedClient(std::unique_ptr<Client> servers, std::uint64_t bound, bool has_rows)
       : ForwardingClient(std::move(servers)), bound_(bound), has_rows_(has_rows) {}
 
   std::unique_ptr<Pending> pull_async(const Pull& request) override {
@@ -32,7 +32,7 @@ class PacedClient final : public ForwardingClient {
       const std::lock_guard lock(mutex_);
       steps_.erase(thread);
     }
-    to().keep_pace(thread, kLeavesPace, 0);
+    to().keep_pace(thread, kLeavesBound, 0);
     ForwardingClient::leave_pass(thread);
   }
 
@@ -45,9 +45,9 @@ class PacedClient final : public ForwardingClient {
 
 }  // namespace
 
-std::unique_ptr<Client> make_paced_client(std::unique_ptr<Client> servers, std::uint64_t bound,
-                                          bool has_rows) {
-  return std::make_unique<PacedClient>(std::move(servers), bound, has_rows);
+std::unique_ptr<Client> make_bounded_client(std::unique_ptr<Client> servers, std::uint64_t bound,
+                                            bool has_rows) {
+  return std::make_unique<BoundedClient>(std::move(servers), bound, has_rows);
 }
 
 }  // namespace fleetrun::ps

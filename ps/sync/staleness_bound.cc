@@ -1,11 +1,11 @@
-#include "ps/sync/pace.h"
+#include "ps/sync/staleness_bound.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace fleetrun::ps {
 
-std::int64_t Pace::slowest() const noexcept {
+std::int64_t StalenessBound::slowest() const noexcept {
   std::int64_t slowest = 0;
   bool is_first = true;
   for (const auto& [participant, clock] : clocks_) {
@@ -15,13 +15,13 @@ std::int64_t Pace::slowest() const noexcept {
   return slowest;
 }
 
-std::int64_t Pace::start_of(const Participant& newcomer) const noexcept {
+std::int64_t StalenessBound::start_of(const Participant& newcomer) const noexcept {
   if (clocks_.empty()) return furthest_;
   const auto left = left_at_.find(newcomer);
   return left == left_at_.end() ? slowest() : std::max(slowest(), left->second);
 }
 
-std::vector<Respond> Pace::begin(Step step) {
+std::vector<Respond> StalenessBound::begin(Step step) {
   const auto number = static_cast<std::int64_t>(step.number);
   const std::int64_t start = start_of(step.from);
   const auto [at, is_new] = clocks_.try_emplace(step.from);
@@ -33,7 +33,7 @@ std::vector<Respond> Pace::begin(Step step) {
   return release();
 }
 
-std::vector<Respond> Pace::leave(const Participant& participant) {
+std::vector<Respond> StalenessBound::leave(const Participant& participant) {
   const auto at = clocks_.find(participant);
   if (at != clocks_.end()) {
     left_at_[participant] = at->second.time;
@@ -42,14 +42,14 @@ std::vector<Respond> Pace::leave(const Participant& participant) {
   return release();
 }
 
-std::vector<Respond> Pace::leave_all(std::uint32_t trainer) {
+std::vector<Respond> StalenessBound::leave_all(std::uint32_t trainer) {
   const auto is_its = [trainer](const auto& entry) { return entry.first.trainer == trainer; };
   std::erase_if(clocks_, is_its);
   std::erase_if(left_at_, is_its);
   return release();
 }
 
-std::vector<Respond> Pace::give_up() {
+std::vector<Respond> StalenessBound::give_up() {
   std::vector<Respond> out;
   for (Waiting& waiting : waiting_) out.push_back(std::move(waiting.respond));
   waiting_.clear();
@@ -57,7 +57,7 @@ std::vector<Respond> Pace::give_up() {
 }
 
 // Those that need not wait any more; one that has left is among them.
-std::vector<Respond> Pace::release() {
+std::vector<Respond> StalenessBound::release() {
   const std::int64_t now = slowest();
   std::vector<Respond> out;
   for (Waiting& waiting : waiting_) {

@@ -17,7 +17,7 @@
 namespace fleetrun::ps {
 
 /// Pure bookkeeping: whoever calls answers those that are returned, and holds a lock. Threads: one at a time.
-class Pace {
+class StalenessBound {
  public:
   struct Step {
     Participant from;
