@@ -306,7 +306,7 @@ class Launch {
     services.launch_log = background.launch_log;
     services.detached = config_.detach;
     services.run_directories = launcher::run_directories(environment_, ::geteuid());
-    services.figures_directory = settings_.values.figures_directory;
+    services.metrics_directory = settings_.values.metrics_directory;
     if (config_.metrics) services.metrics = launcher::parse_metrics_address(*config_.metrics);
     services.environment = environment_;
     return services;
@@ -348,7 +348,7 @@ class Launch {
     std::string why;
     if (plan.mode != Mode::ps) return values;
     if (const auto found = launcher::first_private_directory(directories, why))
-      values.figures_directory = found->path;
+      values.metrics_directory = found->path;
     return values;
   }
 

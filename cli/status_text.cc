@@ -103,8 +103,8 @@ std::string short_count(double count) {
 }
 
 /// "850us", "4.5ms"
-std::string short_latency(const launcher::ServerFigures& figures, std::string_view kind) {
-  const launcher::ServerFigures::Call* call = launcher::call_of(figures, kind);
+std::string short_latency(const launcher::ServerMetrics& metrics, std::string_view kind) {
+  const launcher::ServerMetrics::Call* call = launcher::call_of(metrics, kind);
   const auto time = call ? static_cast<double>(launcher::latency_quantile(*call, 0.99)) : 0.0;
   if (time == 0) return "-";
   char text[32];
@@ -119,30 +119,30 @@ std::string short_latency(const launcher::ServerFigures& figures, std::string_vi
 
 /// A parameter server's line: rows, keys and calls a second, times; since `before` where there is one.
 std::string server_line(const ProcessStatus& process, const ProcessStatus* before, int name_width) {
-  const launcher::ServerFigures figures = before && before->figures
-                                              ? launcher::figures_between(*before->figures, *process.figures)
-                                              : *process.figures;
+  const launcher::ServerMetrics metrics = before && before->metrics
+                                              ? launcher::metrics_between(*before->metrics, *process.metrics)
+                                              : *process.metrics;
   std::uint64_t rows = 0, pulled = 0, pushed = 0, waiting = 0;
-  for (const launcher::ServerFigures::Table& table : figures.tables) {
+  for (const launcher::ServerMetrics::Table& table : metrics.tables) {
     rows += table.rows.value_or(0);
     pulled += table.pulled;
     pushed += table.pushed;
   }
   const auto rate = [&](std::uint64_t count) {
-    return figures.uptime_seconds > 0 ? short_count(static_cast<double>(count) / figures.uptime_seconds)
+    return metrics.uptime_seconds > 0 ? short_count(static_cast<double>(count) / metrics.uptime_seconds)
                                       : "-";
   };
   const auto calls = [&](std::string_view kind) {
-    const launcher::ServerFigures::Call* call = launcher::call_of(figures, kind);
+    const launcher::ServerMetrics::Call* call = launcher::call_of(metrics, kind);
     if (call) waiting += call->in_flight;
     return rate(call ? call->calls : 0);
   };
   const std::string pulls = calls("pull"), pushes = calls("push");
   return padded(printable(process.name), name_width) +
          right(short_count(static_cast<double>(rows)), kNarrow) + right(pulls, kNarrow) +
-         right(rate(pulled), kNarrow) + right(short_latency(figures, "pull"), kNarrow) +
+         right(rate(pulled), kNarrow) + right(short_latency(metrics, "pull"), kNarrow) +
          right(pushes, kNarrow) + right(rate(pushed), kNarrow) +
-         right(short_latency(figures, "push"), kNarrow) + right(std::to_string(waiting), kNarrow);
+         right(short_latency(metrics, "push"), kNarrow) + right(std::to_string(waiting), kNarrow);
 }
 
 /// Lines about the parameter servers that have said something of themselves; none where there is none.
@@ -150,7 +150,7 @@ std::vector<std::string> server_lines(const JobStatus& status, const JobStatus* 
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < status.processes.size(); ++i) {
     const ProcessStatus& process = status.processes[i];
-    if (!process.figures) continue;
+    if (!process.metrics) continue;
     if (lines.empty()) {
       std::string line = padded("server", name_width);
       for (const char* word : {"rows", "pulls/s", "keys/s", "p99", "pushes/s", "keys/s", "p99", "now"})

@@ -51,7 +51,7 @@ int serve(const Identity& identity, const Environ& environ) {
   ps::RpcServer server(options, to_string(self_endpoint(identity)),
                        {.held_by_launcher = environ.has("FLEETRUN_LISTEN"),
                         .access = ps::access_of(environ),
-                        .figures_file = environ.value_or("FLEETRUN_SERVER_FIGURES", "")});
+                        .metrics_file = environ.value_or("FLEETRUN_SERVER_FIGURES", "")});
   server.wait();  // until all trainers have said goodbye
   return 0;
 }

@@ -108,7 +108,7 @@ void list_directory(const std::string& path, const std::string& proc, std::vecto
       ::unlinkat(directory->value(), file.c_str(), 0);
       ::unlinkat(directory->value(), (entry->name + ".sock").c_str(), 0);
       ::unlinkat(directory->value(), (entry->name + ".secret").c_str(), 0);
-      remove_figures(directory->value(), entry->name);
+      remove_metrics(directory->value(), entry->name);
     } else {
       jobs.push_back(std::move(*entry));
     }
@@ -126,11 +126,11 @@ std::string listed(const std::vector<JobEntry>& jobs) {
 
 }  // namespace
 
-std::string figures_file_name(std::string_view pod, int rank) {
+std::string metrics_file_name(std::string_view pod, int rank) {
   return std::string(pod) + ".server." + std::to_string(rank) + ".figures";
 }
 
-void remove_figures(int directory, const std::string& pod) noexcept {
+void remove_metrics(int directory, const std::string& pod) noexcept {
   const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> names(::fdopendir(copy), ::closedir);
   if (!names) return;

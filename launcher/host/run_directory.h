@@ -5,7 +5,7 @@
 //     POD.json      job id, pod, pid and start time of fleetrun, log directory …; replaced by rename
 //     POD.sock      the control socket (launcher/status/control_server)
 //     POD.secret    what the job's processes prove themselves with (launcher/host/secret_file)
-//     POD.server.N.figures   what parameter server N says of itself (launcher/status/server_figures)
+//     POD.server.N.figures   what parameter server N says of itself (launcher/status/server_metrics)
 //
 // An entry is made when the first process of a job runs, and removed when the job ends. A fleetrun that was
 // killed leaves its entry; whoever lists jobs removes it: its pid is gone, or belongs to a process that began
@@ -80,10 +80,10 @@ std::vector<JobEntry> list_jobs(const std::vector<std::string>& directories,
                                 const std::string& proc = "/proc");
 
 /// "POD.server.RANK.figures".
-std::string figures_file_name(std::string_view pod, int rank);
+std::string metrics_file_name(std::string_view pod, int rank);
 
 /// Removes what the parameter servers of `pod` have left in the directory.
-void remove_figures(int directory, const std::string& pod) noexcept;
+void remove_metrics(int directory, const std::string& pod) noexcept;
 
 /// The one job that `name` means: a pod, or a job id; nullopt: the only one that runs.
 /// Throws: Error(usage) when there is none or more than one; the message lists them.

@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kOfWorld[] = {"FLEETRUN_EPOCH", "FLEETRUN_NODE_RANK", "FLEETRUN_NODES", "FLEETRUN_RUN",
                                     "FLEETRUN_WORLD_HASH"};
 
-bool writes_figures(const Identity& identity) {
+bool writes_metrics(const Identity& identity) {
   return identity.mode == Mode::ps && identity.role == Role::server;
 }
 
@@ -30,9 +30,9 @@ Environ attempt_overlay(const Plan& plan, const ProcessSpec& process, const std:
     overlay.set("FLEETRUN_PS_RUN", run ? run->run + "-" + std::to_string(attempt.group_number) : unknown);
   if (plan.has_secret && !(run && run->secret_file.empty()))
     overlay.set("FLEETRUN_SECRET_FILE", run ? run->secret_file : unknown);
-  if (writes_figures(process.identity) && !(run && run->figures_directory.empty()))
+  if (writes_metrics(process.identity) && !(run && run->metrics_directory.empty()))
     overlay.set("FLEETRUN_SERVER_FIGURES",
-                run ? run->figures_directory + "/" + figures_file_name(plan.pod_name, process.identity.rank)
+                run ? run->metrics_directory + "/" + metrics_file_name(plan.pod_name, process.identity.rank)
                     : unknown);
   if (!run && !process.identity.world && process.environment.has(kWorldVariable)) {
     for (const char* name : kOfWorld) overlay.set(name, unknown);

@@ -15,7 +15,7 @@ namespace fleetrun::launcher {
 struct RunValues {
   std::string run;                // unlike that of any other run
   std::string secret_file;        // of the job's secret; empty: nobody gets one
-  std::string figures_directory;  // where servers write their figures; empty: nowhere
+  std::string metrics_directory;  // where servers write their metrics; empty: nowhere
 };
 
 struct Attempt {

@@ -101,24 +101,24 @@ class Services final : public JobPart {
   JobStatus full_status() const {
     JobStatus status = board_.status(monotonic_ns());
     add_usage(status);
-    if (!settings_.figures_directory.empty()) add_figures(status, settings_.figures_directory);
+    if (!settings_.metrics_directory.empty()) add_metrics(status, settings_.metrics_directory);
     add_last_lines(status);
     return status;
   }
 
   void end() {
     over_ = true;
-    clear_figures();
+    clear_metrics();
     if (server_) server_->finish();
     entry_.remove();
     events_.flush();
   }
 
-  void clear_figures() {
+  void clear_metrics() {
     std::string why;
-    if (settings_.figures_directory.empty()) return;
-    if (const auto directory = open_private_directory(settings_.figures_directory, false, why))
-      remove_figures(directory->value(), control_.plan().pod_name);
+    if (settings_.metrics_directory.empty()) return;
+    if (const auto directory = open_private_directory(settings_.metrics_directory, false, why))
+      remove_metrics(directory->value(), control_.plan().pod_name);
   }
 
   JobControl& control_;

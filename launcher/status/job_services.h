@@ -18,7 +18,7 @@ namespace fleetrun::launcher {
 
 struct ServiceSettings {
   std::vector<std::string> run_directories;  // host/run_directory; empty: no entry, no control socket
-  std::string figures_directory;             // where servers write their figures; empty: nowhere
+  std::string metrics_directory;             // where servers write their metrics; empty: nowhere
   std::optional<MetricsAddress> metrics;
   std::string launch_log;  // where the LAUNCH lines go, when that is a file
   bool detached = false;

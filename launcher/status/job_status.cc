@@ -223,7 +223,7 @@ JobStatus StatusBoard::status(std::int64_t now) const {
                                 .usage = std::nullopt,
                                 .last_line = std::nullopt,
                                 .log_bytes = std::nullopt,
-                                .figures = std::nullopt});
+                                .metrics = std::nullopt});
   }
   return status;
 }
@@ -238,10 +238,10 @@ void add_usage(JobStatus& status, const std::string& proc) {
   }
 }
 
-void add_figures(JobStatus& status, const std::string& directory) {
+void add_metrics(JobStatus& status, const std::string& directory) {
   for (ProcessStatus& process : status.processes) {
     if (process.role == "server" && is_alive(process.state))
-      process.figures = read_server_figures(directory + "/" + figures_file_name(status.pod, process.rank));
+      process.metrics = read_server_metrics(directory + "/" + metrics_file_name(status.pod, process.rank));
   }
 }
 

@@ -25,7 +25,7 @@
 #include "launcher/host/resource_usage.h"
 #include "launcher/model/job_event.h"
 #include "launcher/model/plan.h"
-#include "launcher/status/server_figures.h"
+#include "launcher/status/server_metrics.h"
 #include "runtime/base/exit_reason.h"
 
 namespace fleetrun::launcher {
@@ -51,7 +51,7 @@ struct ProcessStatus {
   std::optional<ResourceUsage> usage;         // of a living process, by add_usage()
   std::optional<std::string> last_line;       // by add_last_lines()
   std::optional<std::uint64_t> log_bytes;     // likewise: how long the log is
-  std::optional<ServerFigures> figures = {};  // of a living parameter server, by add_figures()
+  std::optional<ServerMetrics> metrics = {};  // of a living parameter server, by add_metrics()
 
   bool operator==(const ProcessStatus&) const = default;
 };
@@ -143,7 +143,7 @@ class StatusBoard final : public JobObserver {
 void add_usage(JobStatus& status, const std::string& proc = "/proc");
 
 /// Reads what each parameter server of this host says of itself, in files below `directory`.
-void add_figures(JobStatus& status, const std::string& directory);
+void add_metrics(JobStatus& status, const std::string& directory);
 
 /// Reads the last line of each log, and how long it is.
 void add_last_lines(JobStatus& status);

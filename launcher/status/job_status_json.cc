@@ -56,7 +56,7 @@ Json to_json_value(const ProcessStatus& process, std::int64_t now) {
           {"kernel_state", usage ? Json(std::string(usage->state ? 1 : 0, usage->state)) : Json()},
           {"last_line", process.last_line ? Json(*process.last_line) : Json()},
           {"log_bytes", process.log_bytes ? Json(*process.log_bytes) : Json()},
-          {"figures", process.figures ? Json::parse(to_json(*process.figures)) : Json()}};
+          {"figures", process.metrics ? Json::parse(to_json(*process.metrics)) : Json()}};
 }
 
 template <class Enum>
@@ -96,7 +96,7 @@ ProcessStatus process_from_json(const Json& json, std::int64_t now) {
   if (!json.at("last_line").is_null()) process.last_line = json.at("last_line").get<std::string>();
   if (!json.at("log_bytes").is_null()) process.log_bytes = json.at("log_bytes").get<std::uint64_t>();
   if (json.contains("figures") && !json.at("figures").is_null())
-    process.figures = parse_server_figures(json.at("figures").dump());
+    process.metrics = parse_server_metrics(json.at("figures").dump());
   return process;
 }
 

@@ -14,7 +14,7 @@
 //
 // `exit` is null or {"status":…,"code":…} or {"status":…,"signal":"SIGKILL","core":false}; status is the
 // shell's. cpu_seconds, rss_bytes, processes and kernel_state are null for a process that does not live;
-// figures are those of a parameter server (launcher/status/server_figures), null for other processes; a
+// figures are the metrics of a parameter server (launcher/status/server_metrics), null for other processes; a
 // reader ignores fields that it does not know, and schema grows when a field changes its meaning. Pure.
 #pragma once
 

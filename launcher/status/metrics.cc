@@ -123,23 +123,23 @@ void write_processes(Exposition& out, const JobStatus& status) {
 
 /// One call of `write` for each parameter server that has said something.
 void per_server(const JobStatus& status,
-                const std::function<void(const std::string& rank, const ServerFigures&)>& write) {
+                const std::function<void(const std::string& rank, const ServerMetrics&)>& write) {
   for (const ProcessStatus& process : status.processes) {
-    if (process.figures) write("rank=\"" + std::to_string(process.rank) + "\"", *process.figures);
+    if (process.metrics) write("rank=\"" + std::to_string(process.rank) + "\"", *process.metrics);
   }
 }
 
-using CallNumber = std::uint64_t ServerFigures::Call::*;
+using CallNumber = std::uint64_t ServerMetrics::Call::*;
 
 void per_call(Exposition& out, const JobStatus& status, CallNumber number, const std::string& more = {}) {
-  per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
-    for (const ServerFigures::Call& call : figures.calls)
+  per_server(status, [&](const std::string& rank, const ServerMetrics& metrics) {
+    for (const ServerMetrics::Call& call : metrics.calls)
       out.sample(rank + ",call=" + in_quotes(call.kind) + more, static_cast<double>(call.*number));
   });
 }
 
 /// Buckets from 16 us to 17 s, each twice the one before: powers of two, where those of the servers end too.
-void write_times(Exposition& out, const std::string& labels, const ServerFigures::Call& call) {
+void write_times(Exposition& out, const std::string& labels, const ServerMetrics::Call& call) {
   std::uint64_t counted = 0;
   std::size_t next = 0;
   for (int power = 14; power <= 34; ++power) {
@@ -157,14 +157,14 @@ void write_times(Exposition& out, const std::string& labels, const ServerFigures
 
 void write_tables(Exposition& out, const JobStatus& status) {
   out.family("fleetrun_ps_rows", "gauge", "Rows of a sparse table on this server.");
-  per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
-    for (const ServerFigures::Table& table : figures.tables) {
+  per_server(status, [&](const std::string& rank, const ServerMetrics& metrics) {
+    for (const ServerMetrics::Table& table : metrics.tables) {
       if (table.rows) out.sample(rank + ",table=" + in_quotes(table.name), static_cast<double>(*table.rows));
     }
   });
   out.family("fleetrun_ps_keys_total", "counter", "Keys that pulls and pushes brought.");
-  per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
-    for (const ServerFigures::Table& table : figures.tables) {
+  per_server(status, [&](const std::string& rank, const ServerMetrics& metrics) {
+    for (const ServerMetrics::Table& table : metrics.tables) {
       const std::string labels = rank + ",table=" + in_quotes(table.name);
       out.sample(labels + ",direction=\"pulled\"", static_cast<double>(table.pulled));
       out.sample(labels + ",direction=\"pushed\"", static_cast<double>(table.pushed));
@@ -174,31 +174,31 @@ void write_tables(Exposition& out, const JobStatus& status) {
 
 void write_servers(Exposition& out, const JobStatus& status) {
   bool any = false;
-  per_server(status, [&](const std::string&, const ServerFigures&) { any = true; });
+  per_server(status, [&](const std::string&, const ServerMetrics&) { any = true; });
   if (!any) return;
   write_tables(out, status);
   out.family("fleetrun_ps_calls_total", "counter", "Calls that were answered.");
-  per_call(out, status, &ServerFigures::Call::calls);
+  per_call(out, status, &ServerMetrics::Call::calls);
   out.family("fleetrun_ps_call_errors_total", "counter", "Calls that were refused.");
-  per_call(out, status, &ServerFigures::Call::errors);
+  per_call(out, status, &ServerMetrics::Call::errors);
   out.family("fleetrun_ps_calls_in_flight", "gauge", "Calls that are under way.");
-  per_call(out, status, &ServerFigures::Call::in_flight);
+  per_call(out, status, &ServerMetrics::Call::in_flight);
   out.family("fleetrun_ps_bytes_total", "counter", "Bytes of requests and answers.");
-  per_call(out, status, &ServerFigures::Call::bytes_in, ",direction=\"in\"");
-  per_call(out, status, &ServerFigures::Call::bytes_out, ",direction=\"out\"");
+  per_call(out, status, &ServerMetrics::Call::bytes_in, ",direction=\"in\"");
+  per_call(out, status, &ServerMetrics::Call::bytes_out, ",direction=\"out\"");
   const auto staleness = [&](const char* name, const char* help, auto value) {
     out.family(name, "gauge", help);
-    per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
-      if (figures.staleness) out.sample(rank, static_cast<double>(value(*figures.staleness)));
+    per_server(status, [&](const std::string& rank, const ServerMetrics& metrics) {
+      if (metrics.staleness) out.sample(rank, static_cast<double>(value(*metrics.staleness)));
     });
   };
   staleness("fleetrun_ps_staleness_mean", "Pushes of others between a pull and its push, on average.",
-            [](const ServerFigures::Staleness& stale) { return stale.mean; });
+            [](const ServerMetrics::Staleness& stale) { return stale.mean; });
   staleness("fleetrun_ps_staleness_highest", "The most of them.",
-            [](const ServerFigures::Staleness& stale) { return stale.highest; });
+            [](const ServerMetrics::Staleness& stale) { return stale.highest; });
   out.family("fleetrun_ps_call_seconds", "histogram", "From a call to its answer.");
-  per_server(status, [&](const std::string& rank, const ServerFigures& figures) {
-    for (const ServerFigures::Call& call : figures.calls)
+  per_server(status, [&](const std::string& rank, const ServerMetrics& metrics) {
+    for (const ServerMetrics::Call& call : metrics.calls)
       write_times(out, rank + ",call=" + in_quotes(call.kind), call);
   });
 }

@@ -9,7 +9,7 @@
 //
 // A process's CPU and memory include what it started (launcher/host/resource_usage), and are left out while
 // it does not live. Of each parameter server on this host, rank being its own (all of mode ps,
-// launcher/status/server_figures):
+// launcher/status/server_metrics):
 //
 //   fleetrun_ps_rows{rank,table}                            fleetrun_ps_calls_total{rank,call}
 //   fleetrun_ps_keys_total{rank,table,direction}            fleetrun_ps_call_errors_total{rank,call}

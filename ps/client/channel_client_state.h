@@ -4,7 +4,7 @@
 //   client_tables.cc    pulls and pushes
 //   client_saving.cc    saving and loading
 //   client_geo.cc       rows that others have changed
-//   client_staleness_bound.cc      staleness, and its bound
+//   client_staleness.cc staleness, and its bound
 //   client_watching.cc  looking inside the servers
 #pragma once
 

@@ -33,7 +33,7 @@ RowCacheOptions row_cache_of(const Environ& environ);
 
 class RowCache final : public ForwardingClient {
  public:
-  struct Figures {
+  struct Metrics {
     std::uint64_t rows = 0;  // that pulls asked for
     std::uint64_t hits = 0;  // of them, those that were here
   };
@@ -47,7 +47,7 @@ class RowCache final : public ForwardingClient {
   std::string load(const std::string& directory) override;
   std::uint64_t shrink(std::uint32_t table) override;
 
-  Figures figures() const noexcept { return {rows_, hits_}; }
+  Metrics metrics() const noexcept { return {rows_, hits_}; }
 
  private:
   class Table;

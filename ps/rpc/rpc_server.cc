@@ -35,7 +35,7 @@
 #include "ps/rpc/session.h"
 #include "ps/rpc/settings.h"
 #include "ps/shm/host.h"
-#include "ps/watch/figures_file.h"
+#include "ps/watch/metrics_file.h"
 #include "runtime/base/error.h"
 #include "runtime/connect/authenticating_acceptor.h"
 #include "runtime/log/log.h"
@@ -286,7 +286,7 @@ struct RpcServer::State {
   std::vector<std::thread> threads;
   std::optional<ShmHost> shared_memory;
   std::optional<AuthenticatingAcceptor> authenticating_acceptor;
-  std::optional<FiguresFile> figures_file;
+  std::optional<MetricsFile> metrics_file;
   std::once_flag shut_down_once;
   std::optional<Patience> patience;  // where trainers may come back
 
@@ -379,9 +379,9 @@ struct RpcServer::State {
     auth_listeners.push_back({std::move(socket), purpose_of(Way::tcp), false, calls});
     std::erase_if(auth_listeners, [](const AuthListener& auth_listener) { return !auth_listener.socket; });
     authenticating_acceptor.emplace(std::move(auth_listeners), rpc.access, rejections);
-    if (!rpc.figures_file.empty())
-      figures_file.emplace(
-          rpc.figures_file, [this] { return server.stat(); },
+    if (!rpc.metrics_file.empty())
+      metrics_file.emplace(
+          rpc.metrics_file, [this] { return server.stat(); },
           [](const std::string& why) { log::warning(why); });
   }
 
@@ -414,7 +414,7 @@ struct RpcServer::State {
 
   void shut_down() {
     // Whoever waits for another trainer is told; what is being answered has some seconds to finish.
-    figures_file.reset();
+    metrics_file.reset();
     authenticating_acceptor.reset();
     server.close();
     listening->Shutdown(std::chrono::system_clock::now() + kFinishCalls);

@@ -19,8 +19,8 @@ struct RpcServerOptions {
   Access access = {};
   /// Beside TCP, which is always there.
   Transport transport = Transport::automatic;
-  /// Where fleetrun reads this server's figures (ps/watch/figures_file.h); empty: nowhere.
-  std::string figures_file = {};
+  /// Where fleetrun reads this server's metrics (ps/watch/metrics_file.h); empty: nowhere.
+  std::string metrics_file = {};
 };
 
 class RpcServer {

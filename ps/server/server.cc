@@ -42,7 +42,7 @@ Server::~Server() {
 void Server::handle(const wire::Header& header, Reader body, Respond respond,
                     const MessageSource& answers) noexcept {
   const Bar bar(state_->lanes.of_this_thread(), wire::to_string(header.method), "request");
-  Respond counted = Figures::count(state_->figures, header.method, body.remaining(), std::move(respond));
+  Respond counted = Metrics::count(state_->metrics, header.method, body.remaining(), std::move(respond));
   state_->handle(header, std::move(body), std::move(counted), answers);
 }
 
@@ -185,7 +185,7 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       const wire::PullRequest request = wire::read_pull(body);
       note_pull(header, request);
       Message rows = current()->pull(request, answers);
-      figures->pulled(request.sections);
+      metrics->pulled(request.sections);
       return rows;
     }
     case wire::Method::stat:

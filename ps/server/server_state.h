@@ -6,7 +6,7 @@
 //   server_tables.cc  pulls and pushes
 //   server_saving.cc  saving and loading
 //   server_geo.cc     rows that other trainers have changed
-//   server_staleness_bound.cc    staleness, and its bound
+//   server_staleness.cc  staleness, and its bound
 //   server_watching.cc  what it has done so far, and who only looks on
 #pragma once
 
@@ -34,7 +34,7 @@
 #include "ps/sync/sync_step.h"
 #include "ps/table/memory_quota.h"
 #include "ps/table/table_set.h"
-#include "ps/watch/figures.h"
+#include "ps/watch/metrics.h"
 #include "ps/watch/request_lanes.h"
 
 namespace fleetrun::ps {
@@ -69,7 +69,7 @@ struct Server::State {
   WriteBarrier write_barrier;
   mutable MemoryQuota quota;
   BarrierService barrier_service;
-  const std::shared_ptr<Figures> figures;  // shared with the calls under way
+  const std::shared_ptr<Metrics> metrics;  // shared with the calls under way
   RequestLanes lanes;
   mutable std::mutex mutex;  // guards what follows
   // Owned by the server and by the requests that are using it, so that a load can replace it.
@@ -102,7 +102,7 @@ struct Server::State {
                          [this](std::function<void()> answer) { when_safe(std::move(answer)); },
                          wanted.mode == Mode::sync},
                         wanted.epoch),
-        figures(std::make_shared<Figures>(wanted.tables)),
+        metrics(std::make_shared<Metrics>(wanted.tables)),
         lanes(wanted.timeline),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
 

@@ -9,7 +9,7 @@ std::unique_ptr<wire::PushRequest> Server::State::read_checked_push(Reader& body
   quota.check();
   auto request = std::make_unique<wire::PushRequest>(wire::read_push(body));
   current()->check(*request);
-  figures->pushed(request->sections);
+  metrics->pushed(request->sections);
   return request;
 }
 

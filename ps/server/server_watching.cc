@@ -112,11 +112,11 @@ Message Server::State::shrink(Reader& body) {
 std::string Server::stat() const {
   const State& state = *state_;
   return stat_json(
-      {state.options, *state.figures, *state.current(), state.stale_requests, state.staleness.counts()});
+      {state.options, *state.metrics, *state.current(), state.stale_requests, state.staleness.counts()});
 }
 
 Message Server::State::stat() const {
-  const std::string text = stat_json({options, *figures, *current(), stale_requests, staleness.counts()});
+  const std::string text = stat_json({options, *metrics, *current(), stale_requests, staleness.counts()});
   std::size_t size = sizeof(std::uint32_t) + wire::text_size(text);
   for (const TableConfig& table : options.tables)
     size += 2 * sizeof(std::uint32_t) + sizeof table.width + wire::text_size(table.name);

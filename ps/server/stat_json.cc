@@ -53,15 +53,15 @@ std::string calls_of(const CallCounts& counts) {
 }
 
 std::string table_of(const TableConfig& table, const StatSources& sources) {
-  const TableCounts counts = sources.figures.table(table.id);
+  const TableCounts counts = sources.metrics.table(table.id);
   Members out;
   out.number("id", table.id).text("name", table.name).text("kind", to_string(table.kind));
   out.number("width", table.width);
   if (table.kind == TableConfig::Kind::sparse) {
-    const SparseFigures figures = sources.tables.sparse(table.id).figures();
-    out.number("rows", figures.rows).number("bytes", figures.bytes).number("created", figures.created);
-    out.number("erased", figures.erased).number("not_admitted", figures.not_admitted);
-    out.number("cold_rows", figures.cold_rows).number("from_disk", figures.from_disk);
+    const SparseMetrics metrics = sources.tables.sparse(table.id).metrics();
+    out.number("rows", metrics.rows).number("bytes", metrics.bytes).number("created", metrics.created);
+    out.number("erased", metrics.erased).number("not_admitted", metrics.not_admitted);
+    out.number("cold_rows", metrics.cold_rows).number("from_disk", metrics.from_disk);
   }
   return out.number("pulled", counts.pulled).number("pushed", counts.pushed).end();
 }
@@ -96,10 +96,10 @@ std::string stat_json(const StatSources& sources) {
   Members kinds;
   for (std::size_t i = 0; i < wire::kMethodCount; ++i) {
     const auto method = static_cast<wire::Method>(i);
-    const CallCounts counts = sources.figures.calls(method);
+    const CallCounts counts = sources.metrics.calls(method);
     if (counts.calls + counts.in_flight != 0) kinds.raw(wire::to_string(method), calls_of(counts));
   }
-  const auto uptime = std::chrono::steady_clock::now() - sources.figures.began_at();
+  const auto uptime = std::chrono::steady_clock::now() - sources.metrics.began_at();
   Members out;
   out.number("schema", 1)
       .number("server", sources.options.rank)

@@ -1,4 +1,4 @@
-// A server's figures as one line of JSON: what `fleetrun ps stat --json` prints, and what the launcher reads.
+// A server's metrics as one line of JSON: what `fleetrun ps stat --json` prints, and what the launcher reads.
 //
 //   {"schema":1,"server":0,"servers":2,"mode":"async","trainers":2,"uptime_seconds":12.5,"stale_requests":0,
 //    "tables":[{"id":0,"name":"emb","kind":"sparse","width":8,"rows":1000,"bytes":65536,"created":1000,
@@ -24,13 +24,13 @@
 #include "ps/base/staleness_counts.h"
 #include "ps/server/server.h"
 #include "ps/table/table_set.h"
-#include "ps/watch/figures.h"
+#include "ps/watch/metrics.h"
 
 namespace fleetrun::ps {
 
 struct StatSources {
   const ServerOptions& options;
-  const Figures& figures;
+  const Metrics& metrics;
   const TableSet& tables;
   std::uint64_t stale_requests = 0;
   StalenessCounts staleness = {};

@@ -26,7 +26,7 @@ std::uint64_t resident_bytes();
 /// Threads: any.
 class MemoryQuota {
  public:
-  /// How old a figure may be: reading it costs as much as a small request.
+  /// How old a metric may be: reading it costs as much as a small request.
   static constexpr std::chrono::milliseconds kLook{10};
 
   /// `limit` 0: everything is allowed.

@@ -85,7 +85,7 @@ void SparseTable::come_in(std::size_t index, std::span<const std::uint64_t> keys
     }
     throw;
   }
-  shard.figures.from_disk += found.size();
+  shard.metrics.from_disk += found.size();
 }
 
 // The rows leave memory, all or none.

@@ -31,7 +31,7 @@ void SparseTable::pull(std::span<const std::uint64_t> keys, float* rows, bool cr
   const std::size_t bytes = (layout_.statistics + layout_.width) * sizeof(float);
   std::vector<float> initial;
   for_keys(keys, bytes, [&](Shard& shard, std::size_t position, std::uint64_t hash, std::uint32_t row) {
-    ++shard.figures.pulled;
+    ++shard.metrics.pulled;
     float* out = rows + position * out_width;
     if (row == RowShard::kNone && create && shard.gate.admits_on_pull(keys[position])) {
       row = add_row(shard, hash, keys[position]);
@@ -59,11 +59,11 @@ void SparseTable::push(std::span<const std::uint64_t> keys, const float* gradien
                        const PushStatistics& statistics, float rate) {
   for_keys(keys, layout_.floats * sizeof(float),
            [&](Shard& shard, std::size_t position, std::uint64_t hash, std::uint32_t row) {
-             ++shard.figures.pushed;
+             ++shard.metrics.pushed;
              const std::uint64_t key = keys[position];
              if (row == RowShard::kNone) {
                if (!shard.gate.admits_push(key)) {
-                 ++shard.figures.not_admitted;
+                 ++shard.metrics.not_admitted;
                  return;
                }
                row = add_row(shard, hash, key);
@@ -141,7 +141,7 @@ void SparseTable::update_part(std::size_t part, float* row, const float* gradien
 std::uint32_t SparseTable::add_row(Shard& shard, std::uint64_t hash, std::uint64_t key) {
   const std::uint32_t row = take_row(shard, hash, key);
   make_new(key, shard.rows.at(row));
-  ++shard.figures.created;
+  ++shard.metrics.created;
   return row;
 }
 

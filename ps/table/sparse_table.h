@@ -43,7 +43,7 @@ struct PushStatistics {
 };
 
 /// Counted since the table was made, but for the first three.
-struct SparseFigures {
+struct SparseMetrics {
   std::uint64_t rows = 0;  // cold ones too
   std::uint64_t cold_rows = 0;
   std::uint64_t bytes = 0;  // of memory: rows, index, free ones
@@ -92,7 +92,7 @@ class SparseTable : public Coolable {
             const std::function<void(std::size_t position, std::span<const float> row)>& take);
 
   std::uint64_t rows() const;
-  SparseFigures figures() const;
+  SparseMetrics metrics() const;
 
   /// Floats of a row as visit() shows and insert() takes it.
   std::size_t row_floats() const noexcept { return layout_.floats; }
@@ -139,7 +139,7 @@ class SparseTable : public Coolable {
     std::vector<CutShard*> cuts;
     std::vector<std::uint8_t> uses;  // of each row, as far as cool() wants to know; only with cold rows
     std::uint32_t hand = 0;          // where cool() goes on
-    SparseFigures figures;
+    SparseMetrics metrics;
   };
   struct Batch;
 

@@ -16,7 +16,7 @@ std::uint64_t SparseTable::erase(std::span<const std::uint64_t> keys) {
     // Of equal keys the later ones find the row that the first has removed.
     if (row == RowShard::kNone || !shard.rows.is_live(row)) return;
     remove_row(shard, hash, row);
-    ++shard.figures.erased;
+    ++shard.metrics.erased;
     ++erased;
   });
   return erased;
@@ -86,7 +86,7 @@ std::uint64_t SparseTable::shrink_shard(std::size_t index) {
       return goes ? ColdRows::Fate::erase : ColdRows::Fate::change;
     });
   }
-  shard.figures.erased += erased;
+  shard.metrics.erased += erased;
   return erased;
 }
 
@@ -99,8 +99,8 @@ std::uint64_t SparseTable::rows() const {
   return rows;
 }
 
-SparseFigures SparseTable::figures() const {
-  SparseFigures out;
+SparseMetrics SparseTable::metrics() const {
+  SparseMetrics out;
   out.bytes = arena_.bytes();
   for (std::size_t s = 0; s < kShards; ++s) {
     const Shard& shard = *shards_[s];
@@ -109,12 +109,12 @@ SparseFigures SparseTable::figures() const {
     out.rows += shard.rows.size() + cold;
     out.cold_rows += cold;
     out.bytes += shard.rows.bytes() + shard.gate.bytes() + shard.uses.capacity();
-    out.pulled += shard.figures.pulled;
-    out.pushed += shard.figures.pushed;
-    out.created += shard.figures.created;
-    out.erased += shard.figures.erased;
-    out.not_admitted += shard.figures.not_admitted;
-    out.from_disk += shard.figures.from_disk;
+    out.pulled += shard.metrics.pulled;
+    out.pushed += shard.metrics.pushed;
+    out.created += shard.metrics.created;
+    out.erased += shard.metrics.erased;
+    out.not_admitted += shard.metrics.not_admitted;
+    out.from_disk += shard.metrics.from_disk;
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// The figures of servers (ps/server/stat_json.h) as a table for people. Pure.
+// The metrics of servers (ps/server/stat_json.h) as a table for people. Pure.
 #pragma once
 
 #include <optional>

@@ -123,7 +123,7 @@ void bench_table(ColdStore* store, std::uint64_t rows, double s, std::uint64_t p
   std::mt19937_64 random(1);
   std::vector<double> seconds;
   double pulled = 0.0;
-  const auto before = table.figures();
+  const auto before = table.metrics();
   for (std::size_t batch = 0; batch < kBatches; ++batch) {
     keys.resize(kBatch);
     for (std::uint64_t& key : keys) key = zipf(random);
@@ -138,7 +138,7 @@ void bench_table(ColdStore* store, std::uint64_t rows, double s, std::uint64_t p
                       static_cast<double>(keys.size()));
   }
   print(("rows pulled and pushed, " + of).c_str(), seconds, 1.0);
-  const auto after = table.figures();
+  const auto after = table.metrics();
   std::printf("%-58s %8.1f %%, %zu distinct keys a batch, %zu of %zu rows in memory\n", "  found in memory",
               100.0 * (1.0 - static_cast<double>(after.from_disk - before.from_disk) / pulled),
               static_cast<std::size_t>(pulled / kBatches),

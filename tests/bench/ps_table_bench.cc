@@ -133,15 +133,15 @@ void fill(SparseTable& table, std::uint64_t rows) {
       for (std::size_t i = 0; i < count; ++i) keys[i] = from + i;
       table.pull(std::span(keys).first(count), values.data());
       if (from < rows / 10) continue;
-      const SparseFigures figures = table.figures();
-      max = std::max(max, static_cast<double>(figures.bytes) / static_cast<double>(figures.rows));
+      const SparseMetrics metrics = table.metrics();
+      max = std::max(max, static_cast<double>(metrics.bytes) / static_cast<double>(metrics.rows));
     }
   });
   const auto per_row = [rows](std::uint64_t bytes) {
     return static_cast<double>(bytes) / static_cast<double>(rows);
   };
   const double fields = static_cast<double>(table.row_floats() * sizeof(float));
-  const double counted = per_row(table.figures().bytes);
+  const double counted = per_row(table.metrics().bytes);
   std::printf("%-52s %8.2f M/s\n", "first pull of every row", static_cast<double>(rows) / seconds / 1e6);
   std::printf("%-52s %8.2f    (%.1f of %.0f, %.1f at most while it grew: %.2f; resident %.1f)\n",
               "bytes per row / bytes of its fields (without the key)", counted / fields, counted, fields, max,

@@ -97,19 +97,19 @@ TEST_CASE("sizes and times are short") {
 
 TEST_CASE("parameter servers have a line of their own, with the rates since the last look") {
   JobStatus status = some_status(40, 80 * kSecond);
-  ServerFigures figures;
-  figures.uptime_seconds = 10;
-  figures.tables = {{"emb", 12345, 5000, 400}, {"fc", std::nullopt, 10, 10}};
-  figures.calls = {{"pull", 100, 1, 2, 3000, 4000, 0.5, {{1000, 90}, {20000, 10}}}};
-  status.processes[0].figures = figures;
+  ServerMetrics metrics;
+  metrics.uptime_seconds = 10;
+  metrics.tables = {{"emb", 12345, 5000, 400}, {"fc", std::nullopt, 10, 10}};
+  metrics.calls = {{"pull", 100, 1, 2, 3000, 4000, 0.5, {{1000, 90}, {20000, 10}}}};
+  status.processes[0].metrics = metrics;
   CHECK(status_table(status, nullptr, {200, 0})
             .find("server        rows  pulls/s   keys/s      p99 pushes/s   keys/s      p99      now\n"
                   "server 0     12.3k       10      501     20us        0       41        -        2\n") !=
         std::string::npos);
   JobStatus later = status;
-  later.processes[0].figures->uptime_seconds = 12;
-  later.processes[0].figures->calls[0].calls = 150;
-  later.processes[0].figures->calls[0].latency_ns = {{1000, 140}, {20000, 10}};
+  later.processes[0].metrics->uptime_seconds = 12;
+  later.processes[0].metrics->calls[0].calls = 150;
+  later.processes[0].metrics->calls[0].latency_ns = {{1000, 140}, {20000, 10}};
   CHECK(status_table(later, &status, {200, 0})
             .find("server 0     12.3k       25        0      1us        0        0        -        2\n") !=
         std::string::npos);

@@ -43,8 +43,8 @@ TEST_CASE("a status is read back as it was written") {
   ended.epoch = 3;
   ended.hosts = {"h1", "h2"};
   ended.servers = {"h1:8000", "[::1]:8001"};
-  ended.processes[0].figures =
-      ServerFigures{1.5, {{"emb", 7, 2, 1}}, {{"pull", 1, 0, 0, 8, 8, 0.1, {{9, 1}}}}};
+  ended.processes[0].metrics =
+      ServerMetrics{1.5, {{"emb", 7, 2, 1}}, {{"pull", 1, 0, 0, 8, 8, 0.1, {{9, 1}}}}};
   CHECK(job_status_from_json(to_json(ended)) == ended);
 }
 

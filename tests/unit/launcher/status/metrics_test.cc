@@ -119,12 +119,12 @@ TEST_CASE("HTTP: only a GET of /metrics is given them") {
 TEST_CASE("parameter servers have their tables, calls and times, with histograms that add up") {
   JobStatus status = some_status();
   CHECK(to_prometheus(status).find("fleetrun_ps_") == std::string::npos);
-  ServerFigures figures;
-  figures.uptime_seconds = 10;
-  figures.tables = {{"emb", 12345, 5000, 400}, {"fc", std::nullopt, 10, 10}};
-  figures.calls = {{"pull", 100, 1, 2, 3000, 4000, 0.5, {{1000, 90}, {20000, 10}}}};
-  figures.staleness = {1.5, 4};
-  status.processes[1].figures = figures;
+  ServerMetrics metrics;
+  metrics.uptime_seconds = 10;
+  metrics.tables = {{"emb", 12345, 5000, 400}, {"fc", std::nullopt, 10, 10}};
+  metrics.calls = {{"pull", 100, 1, 2, 3000, 4000, 0.5, {{1000, 90}, {20000, 10}}}};
+  metrics.staleness = {1.5, 4};
+  status.processes[1].metrics = metrics;
   const std::string text = to_prometheus(status);
   for (const char* line :
        {"fleetrun_ps_rows{rank=\"1\",table=\"emb\"} 12345",

@@ -59,8 +59,8 @@ TEST_CASE("row cache: a row is at most so many steps old") {
   CHECK(pull(*pair.cached, {1}) == std::vector<float>{0, 0});
   push(*pair.cached, {9}, 1);
   CHECK(pull(*pair.cached, {1}) == std::vector<float>{5, 5});
-  CHECK(pair.cached->figures().rows == 5);
-  CHECK(pair.cached->figures().hits == 3);
+  CHECK(pair.cached->metrics().rows == 5);
+  CHECK(pair.cached->metrics().hits == 3);
 }
 
 TEST_CASE("row cache: hits and misses of one pull, and the same key twice") {
@@ -79,7 +79,7 @@ TEST_CASE("row cache: memory is bounded") {
   push(*pair.other, keys, 3);
   CHECK(pull(*pair.cached, keys) == std::vector<float>(1000, 3));
   CHECK(pull(*pair.cached, keys) == std::vector<float>(1000, 3));
-  CHECK(pair.cached->figures().hits <= 16);
+  CHECK(pair.cached->metrics().hits <= 16);
 }
 
 TEST_CASE("row cache: what is wrong with a pull is said, not hidden") {

@@ -22,19 +22,19 @@ TEST_CASE("any text becomes a JSON string") {
 TEST_CASE("the figures of a server are JSON that says what came and what went") {
   const std::vector<TableConfig> tables{sparse_table(3, "e\"mb", 2), dense_table(5, "fc", 3)};
   const ServerOptions options{.rank = 1, .servers = 2, .trainers = 4, .mode = Mode::geo, .tables = tables};
-  const auto figures = std::make_shared<Figures>(tables);
+  const auto metrics = std::make_shared<Metrics>(tables);
   const TableSet set(tables, {1, 2});
   const std::uint64_t keys[] = {1, 2, 3};
   std::vector<float> rows(6);
   set.sparse(3).pull(keys, rows.data());
-  figures->pulled({.sparse = {{3, 2, 3}}, .dense = {{5, 0, 2}}});
-  figures->pushed({.sparse = {{3, 2, 2}, {77, 2, 9}}, .dense = {}});
+  metrics->pulled({.sparse = {{3, 2, 3}}, .dense = {{5, 0, 2}}});
+  metrics->pushed({.sparse = {{3, 2, 2}, {77, 2, 9}}, .dense = {}});
   int answers = 0;
   const auto answer = [&](Outcome) { ++answers; };
-  Figures::count(figures, wire::Method::pull, 100, answer)(Message(24));
-  Figures::count(figures, wire::Method::pull, 50, answer)(Error(ErrorKind::data, "no"));
-  const Respond pending = Figures::count(figures, wire::Method::barrier, 0, answer);
-  const Json stat = Json::parse(stat_json({options, *figures, set, 6}));
+  Metrics::count(metrics, wire::Method::pull, 100, answer)(Message(24));
+  Metrics::count(metrics, wire::Method::pull, 50, answer)(Error(ErrorKind::data, "no"));
+  const Respond pending = Metrics::count(metrics, wire::Method::barrier, 0, answer);
+  const Json stat = Json::parse(stat_json({options, *metrics, set, 6}));
   CHECK(answers == 2);
   CHECK(stat.at("schema") == 1);
   CHECK(stat.at("server") == 1);

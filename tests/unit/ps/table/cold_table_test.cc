@@ -203,7 +203,7 @@ void run(const TableConfig& config, bool on_disk, std::uint64_t budget, unsigned
     if (step % 16 == 0) twins.compare();
   }
   twins.compare();
-  CHECK(twins.small().figures().from_disk > 20);
+  CHECK(twins.small().metrics().from_disk > 20);
 }
 
 }  // namespace
@@ -241,7 +241,7 @@ TEST_CASE(
   cold.fail(false);
   budget.make_room();
   CHECK(budget.used() <= 600);
-  CHECK(table.figures().cold_rows > 80);
+  CHECK(table.metrics().cold_rows > 80);
   cold.fail(true);
   CHECK_THROWS_AS(table.push(keys, ones.data()), fleetrun::Error);
   cold.fail(false);
@@ -266,12 +266,12 @@ TEST_CASE("a checkpoint moves rows out that no push has seen for days, and they 
     cut->settle();
   };
   age();
-  CHECK(table.figures().cold_rows == 0);
+  CHECK(table.metrics().cold_rows == 0);
   table.push(std::span(keys).first(1), gradients.data());
   age();
-  CHECK(table.figures().cold_rows == 2);
+  CHECK(table.metrics().cold_rows == 2);
   std::vector<float> pulled(2 * (config.width + 2));
   table.pull(std::span(keys).last(2), pulled.data());
-  CHECK(table.figures().cold_rows == 0);
+  CHECK(table.metrics().cold_rows == 0);
   CHECK(pulled[0] == 1.0f);
 }

@@ -318,7 +318,7 @@ TEST_CASE("shrink decays shows and clicks and erases what has expired, on any nu
     CHECK(table.rows() == 0);
     table.push(keys, zeros.data(), {shows, zeros, 0});
     CHECK(table.rows() == 2000);
-    CHECK(table.figures().erased == 2000);
+    CHECK(table.metrics().erased == 2000);
   }
   SparseTable plain(sparse_table(0, "t", 1));
   pulled(plain, {1, 2});
@@ -342,7 +342,7 @@ TEST_CASE("a key gets its row with the push that admits it, and that push counts
   table.push(keys, ones.data());
   CHECK(table.rows() == 2);
   CHECK(pulled(table, keys) == std::vector<float>{101, 101});
-  CHECK(table.figures().not_admitted == 4);
+  CHECK(table.metrics().not_admitted == 4);
   CHECK(table.erase(keys) == 2);
   table.push(keys, ones.data());
   CHECK(table.rows() == 0);

@@ -34,12 +34,12 @@ struct TableCounts {
 };
 
 /// Threads: all calls may be made from several threads at once.
-class Figures {
+class Metrics {
  public:
-  explicit Figures(const std::vector<TableConfig>& tables);
+  explicit Metrics(const std::vector<TableConfig>& tables);
 
   /// A call has come in. Returns `respond` with the counting of the answer around it.
-  static Respond count(const std::shared_ptr<Figures>& figures, wire::Method method, std::size_t bytes,
+  static Respond count(const std::shared_ptr<Metrics>& metrics, wire::Method method, std::size_t bytes,
                        Respond respond);
   void pulled(const wire::Sections& sections) noexcept;
   void pushed(const wire::Sections& sections) noexcept;

@@ -1,4 +1,4 @@
-#include "ps/watch/figures_file.h"
+#include "ps/watch/metrics_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ std::string replace_file(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-FiguresFile::FiguresFile(std::string path, std::function<std::string()> text,
+MetricsFile::MetricsFile(std::string path, std::function<std::string()> text,
                          std::function<void(std::string)> warn, std::chrono::milliseconds period)
     : path_(std::move(path)),
       text_(std::move(text)),
@@ -36,7 +36,7 @@ FiguresFile::FiguresFile(std::string path, std::function<std::string()> text,
       period_(period),
       thread_([this] { run(); }) {}
 
-FiguresFile::~FiguresFile() {
+MetricsFile::~MetricsFile() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -47,7 +47,7 @@ FiguresFile::~FiguresFile() {
   ::unlink((path_ + kUnfinished).c_str());
 }
 
-void FiguresFile::run() {
+void MetricsFile::run() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
     lock.unlock();

@@ -10,7 +10,7 @@
 //    "staleness":{"mean":1.5,"highest":4}}
 //
 // rows is missing for dense tables, staleness where nobody pushed; latency_ns is {highest value in a bucket,
-// how many calls}. What else is there is ignored. Pure, but for read_server_figures().
+// how many calls}. What else is there is ignored. Pure, but for read_server_metrics().
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace fleetrun::launcher {
 
-struct ServerFigures {
+struct ServerMetrics {
   struct Table {
     std::string name;
     std::optional<std::uint64_t> rows;
@@ -46,26 +46,26 @@ struct ServerFigures {
   std::vector<Table> tables;
   std::vector<Call> calls;
   std::optional<Staleness> staleness = {};  // where it was measured
-  bool operator==(const ServerFigures&) const = default;
+  bool operator==(const ServerMetrics&) const = default;
 };
 
 /// nullopt for anything else.
-std::optional<ServerFigures> parse_server_figures(std::string_view text);
+std::optional<ServerMetrics> parse_server_metrics(std::string_view text);
 
 /// The same JSON again.
-std::string to_json(const ServerFigures& figures);
+std::string to_json(const ServerMetrics& metrics);
 
 /// What the file at `path` says; nullopt when there is none, or it says nothing that is understood.
-std::optional<ServerFigures> read_server_figures(const std::string& path);
+std::optional<ServerMetrics> read_server_metrics(const std::string& path);
 
 /// What `now` has more than `before`: counts, bytes, times. Tables and calls in flight are those of `now`;
 /// where the server was started again in between everything is.
-ServerFigures figures_between(const ServerFigures& before, ServerFigures now);
+ServerMetrics metrics_between(const ServerMetrics& before, ServerMetrics now);
 
 /// The call of that kind; nullptr: there was none.
-const ServerFigures::Call* call_of(const ServerFigures& figures, std::string_view kind) noexcept;
+const ServerMetrics::Call* call_of(const ServerMetrics& metrics, std::string_view kind) noexcept;
 
 /// The nanoseconds that a share `q` of the calls was not above; 0 without calls.
-std::uint64_t latency_quantile(const ServerFigures::Call& call, double q) noexcept;
+std::uint64_t latency_quantile(const ServerMetrics::Call& call, double q) noexcept;
 
 }  // namespace fleetrun::launcher

@@ -1,4 +1,4 @@
-#include "launcher/status/server_figures.h"
+#include "launcher/status/server_metrics.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
-ServerFigures::Table table_from(const Json& json) {
-  ServerFigures::Table table;
+ServerMetrics::Table table_from(const Json& json) {
+  ServerMetrics::Table table;
   table.name = json.at("name").get<std::string>();
   if (json.contains("rows")) table.rows = json.at("rows").get<std::uint64_t>();
   table.pulled = json.at("pulled").get<std::uint64_t>();
@@ -27,8 +27,8 @@ ServerFigures::Table table_from(const Json& json) {
   return table;
 }
 
-ServerFigures::Call call_from(const std::string& kind, const Json& json) {
-  ServerFigures::Call call;
+ServerMetrics::Call call_from(const std::string& kind, const Json& json) {
+  ServerMetrics::Call call;
   call.kind = kind;
   call.calls = json.at("calls").get<std::uint64_t>();
   call.errors = json.at("errors").get<std::uint64_t>();
@@ -45,7 +45,7 @@ std::uint64_t since(std::uint64_t now, std::uint64_t before) noexcept {
   return now > before ? now - before : 0;
 }
 
-void subtract(ServerFigures::Call& now, const ServerFigures::Call& before) {
+void subtract(ServerMetrics::Call& now, const ServerMetrics::Call& before) {
   now.calls = since(now.calls, before.calls);
   now.errors = since(now.errors, before.errors);
   now.bytes_in = since(now.bytes_in, before.bytes_in);
@@ -60,73 +60,73 @@ void subtract(ServerFigures::Call& now, const ServerFigures::Call& before) {
 
 }  // namespace
 
-std::optional<ServerFigures> parse_server_figures(std::string_view text) {
+std::optional<ServerMetrics> parse_server_metrics(std::string_view text) {
   try {
     const Json json = Json::parse(text);
-    ServerFigures figures;
-    figures.uptime_seconds = json.at("uptime_seconds").get<double>();
-    for (const Json& table : json.at("tables")) figures.tables.push_back(table_from(table));
-    for (const auto& [kind, call] : json.at("calls").items()) figures.calls.push_back(call_from(kind, call));
+    ServerMetrics metrics;
+    metrics.uptime_seconds = json.at("uptime_seconds").get<double>();
+    for (const Json& table : json.at("tables")) metrics.tables.push_back(table_from(table));
+    for (const auto& [kind, call] : json.at("calls").items()) metrics.calls.push_back(call_from(kind, call));
     if (json.contains("staleness"))
-      figures.staleness = {json.at("staleness").at("mean").get<double>(),
+      metrics.staleness = {json.at("staleness").at("mean").get<double>(),
                            json.at("staleness").at("highest").get<std::uint64_t>()};
-    return figures;
+    return metrics;
   } catch (const Json::exception&) {
     return std::nullopt;  // of another version, or not ours
   }
 }
 
-std::string to_json(const ServerFigures& figures) {
+std::string to_json(const ServerMetrics& metrics) {
   Json tables = Json::array(), calls = Json::object();
-  for (const ServerFigures::Table& table : figures.tables) {
+  for (const ServerMetrics::Table& table : metrics.tables) {
     Json json = {{"name", table.name}};
     if (table.rows) json["rows"] = *table.rows;
     json["pulled"] = table.pulled;
     json["pushed"] = table.pushed;
     tables.push_back(std::move(json));
   }
-  for (const ServerFigures::Call& call : figures.calls) {
+  for (const ServerMetrics::Call& call : metrics.calls) {
     calls[call.kind] = {{"calls", call.calls},          {"errors", call.errors},
                         {"in_flight", call.in_flight},  {"bytes_in", call.bytes_in},
                         {"bytes_out", call.bytes_out},  {"seconds", call.seconds},
                         {"latency_ns", call.latency_ns}};
   }
   Json json = {
-      {"uptime_seconds", figures.uptime_seconds}, {"tables", std::move(tables)}, {"calls", std::move(calls)}};
-  if (figures.staleness)
-    json["staleness"] = {{"mean", figures.staleness->mean}, {"highest", figures.staleness->highest}};
+      {"uptime_seconds", metrics.uptime_seconds}, {"tables", std::move(tables)}, {"calls", std::move(calls)}};
+  if (metrics.staleness)
+    json["staleness"] = {{"mean", metrics.staleness->mean}, {"highest", metrics.staleness->highest}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::optional<ServerFigures> read_server_figures(const std::string& path) {
+std::optional<ServerMetrics> read_server_metrics(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!file) return std::nullopt;
   std::string text(kMaxBytes, '\0');
   const ssize_t size = ::read(file.value(), text.data(), text.size());
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  return parse_server_figures(text);
+  return parse_server_metrics(text);
 }
 
-ServerFigures figures_between(const ServerFigures& before, ServerFigures now) {
+ServerMetrics metrics_between(const ServerMetrics& before, ServerMetrics now) {
   if (now.uptime_seconds < before.uptime_seconds) return now;
   now.uptime_seconds -= before.uptime_seconds;
   for (std::size_t i = 0; i < std::min(now.tables.size(), before.tables.size()); ++i) {
     now.tables[i].pulled = since(now.tables[i].pulled, before.tables[i].pulled);
     now.tables[i].pushed = since(now.tables[i].pushed, before.tables[i].pushed);
   }
-  for (ServerFigures::Call& call : now.calls) {
+  for (ServerMetrics::Call& call : now.calls) {
     if (const auto* earlier = call_of(before, call.kind)) subtract(call, *earlier);
   }
   return now;
 }
 
-const ServerFigures::Call* call_of(const ServerFigures& figures, std::string_view kind) noexcept {
-  const auto found = std::find_if(figures.calls.begin(), figures.calls.end(),
-                                  [&](const ServerFigures::Call& call) { return call.kind == kind; });
-  return found == figures.calls.end() ? nullptr : &*found;
+const ServerMetrics::Call* call_of(const ServerMetrics& metrics, std::string_view kind) noexcept {
+  const auto found = std::find_if(metrics.calls.begin(), metrics.calls.end(),
+                                  [&](const ServerMetrics::Call& call) { return call.kind == kind; });
+  return found == metrics.calls.end() ? nullptr : &*found;
 }
 
-std::uint64_t latency_quantile(const ServerFigures::Call& call, double q) noexcept {
+std::uint64_t latency_quantile(const ServerMetrics::Call& call, double q) noexcept {
   std::uint64_t total = 0, seen = 0;
   for (const auto& [value, many] : call.latency_ns) total += many;
   const auto wanted = static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(total)));

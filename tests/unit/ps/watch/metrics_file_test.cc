@@ -1,4 +1,4 @@
-#include "ps/watch/figures_file.h"
+#include "ps/watch/metrics_file.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 #include "tests/support/temp_dir.h"
 
-using fleetrun::ps::FiguresFile;
+using fleetrun::ps::MetricsFile;
 using fleetrun::tests::TempDir;
 
 namespace {
@@ -46,7 +46,7 @@ TEST_CASE("the file holds the newest figures as a whole, and is gone with the se
   const std::string path = directory.file("figures");
   Counter texts;
   {
-    const FiguresFile file(
+    const MetricsFile file(
         path, [&] { return "text " + std::to_string(texts.add()); }, [](const std::string&) { CHECK(false); },
         std::chrono::milliseconds(1));
     REQUIRE(texts.await(4));
@@ -62,7 +62,7 @@ TEST_CASE("a file that cannot be written is told of once, and ends nothing") {
   Counter texts, warnings;
   std::string warning;
   {
-    const FiguresFile file(
+    const MetricsFile file(
         "/proc/nowhere/figures",
         [&] {
           texts.add();

@@ -1,4 +1,4 @@
-// A server's figures in a file, for the launcher beside it: written once a second as a whole (by rename),
+// A server's metrics in a file, for the launcher beside it: written once a second as a whole (by rename),
 // removed in the end. fleetrun names the file in FLEETRUN_SERVER_FIGURES.
 #pragma once
 
@@ -11,15 +11,15 @@
 
 namespace fleetrun::ps {
 
-class FiguresFile {
+class MetricsFile {
  public:
   /// `text` is called on a thread of its own, and so is `warn`, once, when the file cannot be written: the
   /// file is given up then, and nothing else.
-  FiguresFile(std::string path, std::function<std::string()> text, std::function<void(std::string)> warn,
+  MetricsFile(std::string path, std::function<std::string()> text, std::function<void(std::string)> warn,
               std::chrono::milliseconds period = std::chrono::seconds(1));
-  ~FiguresFile();
-  FiguresFile(const FiguresFile&) = delete;
-  FiguresFile& operator=(const FiguresFile&) = delete;
+  ~MetricsFile();
+  MetricsFile(const MetricsFile&) = delete;
+  MetricsFile& operator=(const MetricsFile&) = delete;
 
  private:
   void run();

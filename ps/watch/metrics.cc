@@ -1,4 +1,4 @@
-#include "ps/watch/figures.h"
+#include "ps/watch/metrics.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -13,16 +13,16 @@ std::uint64_t read(const std::atomic<std::uint64_t>& counter) noexcept {
 
 }  // namespace
 
-Figures::Figures(const std::vector<TableConfig>& tables) {
+Metrics::Metrics(const std::vector<TableConfig>& tables) {
   for (const TableConfig& table : tables) tables_.try_emplace(table.id);
 }
 
-Respond Figures::count(const std::shared_ptr<Figures>& figures, wire::Method method, std::size_t bytes,
+Respond Metrics::count(const std::shared_ptr<Metrics>& metrics, wire::Method method, std::size_t bytes,
                        Respond respond) {
-  Kind& kind = figures->kinds_.at(static_cast<std::size_t>(method));
+  Kind& kind = metrics->kinds_.at(static_cast<std::size_t>(method));
   add(kind.bytes_in, bytes);
   add(kind.begun, 1);
-  return [figures, &kind, respond = std::move(respond),
+  return [metrics, &kind, respond = std::move(respond),
           began = std::chrono::steady_clock::now()](Outcome outcome) {
     const auto took = std::chrono::steady_clock::now() - began;
     kind.nanoseconds.add(static_cast<std::uint64_t>(took / std::chrono::nanoseconds(1)));
@@ -34,7 +34,7 @@ Respond Figures::count(const std::shared_ptr<Figures>& figures, wire::Method met
   };
 }
 
-void Figures::pulled(const wire::Sections& sections) noexcept {
+void Metrics::pulled(const wire::Sections& sections) noexcept {
   for (const wire::Rows& rows : sections.sparse) {
     if (const auto found = tables_.find(rows.table); found != tables_.end())
       add(found->second.pulled, rows.keys);
@@ -44,7 +44,7 @@ void Figures::pulled(const wire::Sections& sections) noexcept {
   }
 }
 
-void Figures::pushed(const wire::Sections& sections) noexcept {
+void Metrics::pushed(const wire::Sections& sections) noexcept {
   for (const wire::Rows& rows : sections.sparse) {
     if (const auto found = tables_.find(rows.table); found != tables_.end())
       add(found->second.pushed, rows.keys);
@@ -54,7 +54,7 @@ void Figures::pushed(const wire::Sections& sections) noexcept {
   }
 }
 
-CallCounts Figures::calls(wire::Method method) const {
+CallCounts Metrics::calls(wire::Method method) const {
   const Kind& kind = kinds_.at(static_cast<std::size_t>(method));
   CallCounts out;
   // Counted where their times are, so that both agree while calls go on.
@@ -68,7 +68,7 @@ CallCounts Figures::calls(wire::Method method) const {
   return out;
 }
 
-TableCounts Figures::table(std::uint32_t id) const noexcept {
+TableCounts Metrics::table(std::uint32_t id) const noexcept {
   const auto found = tables_.find(id);
   return found == tables_.end() ? TableCounts{}
                                 : TableCounts{read(found->second.pulled), read(found->second.pushed)};
