@@ -10,7 +10,7 @@
 #include "launcher/doctor/probe.h"
 #include "launcher/doctor/survey.h"
 #include "launcher/net/etcd_address.h"
-#include "launcher/remote/head_plan.h"
+#include "launcher/remote/controller_plan.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/error.h"
 

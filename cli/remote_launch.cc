@@ -13,8 +13,8 @@
 #include "launcher/host/find_program.h"
 #include "launcher/model/job_config.h"
 #include "launcher/model/signal_map.h"
-#include "launcher/remote/head.h"
-#include "launcher/remote/head_coordinator.h"
+#include "launcher/remote/controller.h"
+#include "launcher/remote/controller_coordinator.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 #include "runtime/secure/secret.h"
@@ -61,7 +61,7 @@ LogLevel level_of(const std::string& text) {
   return LogLevel::info;
 }
 
-class Teller final : public remote::HeadObserver {
+class Teller final : public remote::ControllerObserver {
  public:
   Teller(LaunchLog& log, bool all) : log_(log), all_(all) {}
 
@@ -90,7 +90,7 @@ class Teller final : public remote::HeadObserver {
   std::set<std::string> said_;
 };
 
-void say_start(LaunchLog& log, const launcher::JobConfig& config, const remote::HeadPlan& plan) {
+void say_start(LaunchLog& log, const launcher::JobConfig& config, const remote::ControllerPlan& plan) {
   std::vector<std::string> names;
   for (const remote::HostPart& part : plan.hosts) {
     if (names.size() == kMaxListed) break;
@@ -106,9 +106,9 @@ void say_start(LaunchLog& log, const launcher::JobConfig& config, const remote::
   for (const std::string& note : plan.notes) log.warning(note);
 }
 
-remote::HeadSettings settings_of(const launcher::JobConfig& config, const remote::HeadPlan& plan,
-                                 const remote::HeadPlace& place, const Environ& environment) {
-  remote::HeadSettings settings;
+remote::ControllerSettings settings_of(const launcher::JobConfig& config, const remote::ControllerPlan& plan,
+                                       const remote::ControllerPlace& place, const Environ& environment) {
+  remote::ControllerSettings settings;
   remote::FanOutSettings& fan_out = settings.fan_out;
   fan_out.ssh = plan.ssh;
   fan_out.srun = plan.srun;
@@ -126,7 +126,7 @@ remote::HeadSettings settings_of(const launcher::JobConfig& config, const remote
   const Secret secret =
       config.rendezvous.secret_file ? read_secret_file(*config.rendezvous.secret_file) : Secret::random();
   settings.secret = secret.bytes();
-  settings.start_coordinator = remote::head_coordinator(config, plan, secret);
+  settings.start_coordinator = remote::controller_coordinator(config, plan, secret);
   std::vector<std::string> signals;
   for (const auto& [signal, action] : config.signal_map) signals.push_back(signal + "=" + action);
   settings.signals = launcher::parse_signal_map(join(signals, ","));
@@ -137,7 +137,7 @@ remote::HeadSettings settings_of(const launcher::JobConfig& config, const remote
   return settings;
 }
 
-int conclude(const remote::HeadResult& result, LaunchLog& log) {
+int conclude(const remote::ControllerResult& result, LaunchLog& log) {
   log.set_patience(std::nullopt);
   if (result.exit_status == 0)
     log.info("Job completed");
@@ -153,15 +153,15 @@ int conclude(const remote::HeadResult& result, LaunchLog& log) {
 
 int launch_on_hosts(const launcher::Options& options, const launcher::JobConfig& config,
                     const Environ& environment) {
-  remote::HeadPlace place;
+  remote::ControllerPlace place;
   place.directory = launcher::absolute_path("");
   place.directory.pop_back();
   place.program = own_program();
   place.own = remote::own_host();
-  const remote::HeadPlan plan = remote::make_head_plan(options, config, environment, place);
+  const remote::ControllerPlan plan = remote::make_controller_plan(options, config, environment, place);
   if (config.dry_run != launcher::DryRun::no) return print(remote::to_text(plan));
   raise_open_files();
-  remote::HeadSettings settings = settings_of(config, plan, place, environment);
+  remote::ControllerSettings settings = settings_of(config, plan, place, environment);
   LaunchLog log(STDERR_FILENO, config.log_level);
   say_start(log, config, plan);
   Teller teller(log, config.log_level == LogLevel::debug);

@@ -1,5 +1,5 @@
-// A launch over a list of hosts: --hosts, --hostfile. This host is their head; each of them runs what it
-// would run had its launcher been started there by hand.
+// A launch over a list of hosts: --hosts, --hostfile. This host is the controller; each of them runs what
+// it would run had its launcher been started there by hand.
 #pragma once
 
 #include "launcher/model/job_config.h"

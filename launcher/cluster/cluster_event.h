@@ -1,5 +1,5 @@
-// What a coordinator sees of its job, for people and records: the head of a host list prints these, and so
-// does a launcher that coordinates. Values.
+// What a coordinator sees of its job, for people and records: the controller of a host list prints these, and
+// so does a launcher that coordinates. Values.
 #pragma once
 
 #include <chrono>

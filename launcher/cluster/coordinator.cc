@@ -25,10 +25,10 @@ UniqueFd listen_at(const Endpoint& endpoint) {
   return socket;
 }
 
-class HeadCoordinator final : public Coordinator, private ChannelServerListener {
+class ControllerCoordinator final : public Coordinator, private ChannelServerListener {
  public:
-  HeadCoordinator(asio::io_context& loop, CoordinatorSettings settings, const CoordinatorPlace& place,
-                  CoordinatorObserver& observer)
+  ControllerCoordinator(asio::io_context& loop, CoordinatorSettings settings, const CoordinatorPlace& place,
+                        CoordinatorObserver& observer)
       : observer_(observer) {
     std::vector<UniqueFd> sockets;
     for (const Endpoint& endpoint : place.listen) sockets.push_back(listen_at(endpoint));
@@ -91,7 +91,7 @@ class HeadCoordinator final : public Coordinator, private ChannelServerListener 
 std::unique_ptr<Coordinator> start_coordinator(asio::io_context& loop, CoordinatorSettings settings,
                                                const CoordinatorPlace& place, CoordinatorObserver& observer) {
   hmac_sha256("", "");  // should libcrypto be missing, it is said here, not in the middle of a handshake
-  return std::make_unique<HeadCoordinator>(loop, std::move(settings), place, observer);
+  return std::make_unique<ControllerCoordinator>(loop, std::move(settings), place, observer);
 }
 
 std::string draw_id() {

@@ -1,5 +1,5 @@
-// The coordinator of a launcher that is not a node of its job: the head of a host list, or of an engine's
-// allocation. Listens, lets in the launchers that prove the job's secret,
+// The coordinator of a launcher that is not a node of its job: the controller of a host list, or of an
+// engine's allocation. Listens, lets in the launchers that prove the job's secret,
 // and runs a CoordinatorCore for them.
 #pragma once
 

@@ -51,7 +51,7 @@ enum class Closing { closed, broken };
 struct CoordinatorSettings {
   std::string job_id, version;
   std::string run;   // drawn by whoever starts the first coordinator
-  std::string node;  // that it runs on; empty: it is not a node of the job (the head of a host list)
+  std::string node;  // that it runs on; empty: it is not a node of the job (the controller of a host list)
   NodeCount nodes;
   bool elastic = false;
   bool in_place = false;  // a change that loses no server stops nobody
@@ -138,9 +138,9 @@ class CoordinatorCore {
 
   /// The answer to Publish. Not stored: another coordinator leads.
   Outputs on_published(bool stored, Instant now);
-  /// The head's user stops the job.
+  /// The controller's user stops the job.
   Outputs stop(int signal, Instant now);
-  /// The head cannot go on, or a host of its list cannot be reached at all:
+  /// The controller cannot go on, or a host of its list cannot be reached at all:
   /// the job ends with `end` for everybody.
   Outputs end(const JobEnd& end, Instant now);
   /// The lead is lost (Discovery): nobody is told anything any more but where to look.

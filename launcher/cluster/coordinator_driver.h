@@ -1,6 +1,6 @@
 // Runs a CoordinatorCore (launcher/cluster/coordinator_core.h): gives it messages and the time, and does what
 // it says. Where its connections lead is its owner's business:
-// the node that it is on, or the head of a host list.
+// the node that it is on, or the controller of a host list.
 #pragma once
 
 #include <functional>

@@ -36,7 +36,7 @@ bool read_slurm(const Values& values, const SlurmAllocation& allocation, JobConf
   if (rendezvous.nodes.min > static_cast<int>(hosts))
     refuse(values["nnodes"], title + " has " + count_of(hosts),
            "ask Slurm for more (--nodes), or leave it out");
-  if (part == SlurmPart::head) {
+  if (part == SlurmPart::controller) {
     config.host_list.slurm = true;
     config.notes.push_back(title + " (SLURM_JOB_NODELIST): one agent on each of " + count_of(hosts) +
                            ", through srun");

@@ -33,10 +33,11 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using Stream = asio::posix::stream_descriptor;
 
-constexpr std::size_t kMaxWaiting = 1 << 20;  // for the head; then the launcher's output stays in its pipe
+constexpr std::size_t kMaxWaiting =
+    1 << 20;  // for the controller; then the launcher's output stays in its pipe
 constexpr int kStopped = 128 + SIGTERM, kRefused = 125;
 constexpr std::chrono::minutes kLongestIdle{
-    20};  // without a launcher, or a word from the head, which may be gone unnoticed
+    20};  // without a launcher, or a word from the controller, which may be gone unnoticed
 constexpr std::chrono::minutes kLongestStop{10};  // of a launcher, whose own grace is much shorter
 
 std::string host_name() {

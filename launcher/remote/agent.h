@@ -3,7 +3,7 @@
 //   --stdin   says hello, waits for an order, runs the launcher that the order describes (--node) and passes
 //             on what it says. Where its standard input ends, or it is told to stop by a signal, it stops
 //             that launcher and ends. It may be told to start the agents of other hosts too,
-//             and then stands between them and the head.
+//             and then stands between them and the controller.
 //   --node    reads an order from its standard input to its end and is the launcher.
 //
 // Two processes, so that the launcher is the same on every host and nothing it prints can be taken for a

@@ -1,7 +1,8 @@
-// What a head and an agent say to each other over the standard input and output of `fleetrun agent --stdin`.
+// What a controller and an agent say to each other over the standard input and output of `fleetrun agent
+// --stdin`.
 //
-//   agent → head:  marker, then hello, and after its order: output | log | ended, then file … files_end
-//   head → agent:  order | start, then signal, collect, bye
+//   agent → controller:  marker, then hello, and after its order: output | log | ended, then file … files_end
+//   controller → agent:  order | start, then signal, collect, bye
 //   frame := u32 length of what follows | u32 host | u8 type | fields            (launcher/remote/wire)
 //
 // What a login shell prints comes before the marker and is skipped. `host` counts the hosts of the job from

@@ -1,5 +1,5 @@
-// The files of a host's directory of logs on their way to the head: read there in pieces, written here below
-// one directory whatever the other side calls them.
+// The files of a host's directory of logs on their way to the controller: read there in pieces, written here
+// below one directory whatever the other side calls them.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,8 @@ namespace fleetrun::launcher::remote {
 class LogSender {
  public:
   /// The regular files of `directory` and below (three levels) that were written since `since_ns` of the
-  /// clock of files; none where `marker` is there: the head sees the same directory. Links are not followed.
+  /// clock of files; none where `marker` is there: the controller sees the same directory. Links are not
+  /// followed.
   LogSender(const std::string& directory, const std::string& marker, std::int64_t since_ns);
 
   /// The next piece; nullopt: there is nothing more.

@@ -53,14 +53,14 @@ std::string own_address_towards(const std::string& address) {
   return ::inet_ntop(own.ss_family, number, text, sizeof text) ? text : "";
 }
 
-/// An agent tells its head how the two see each other as sshd writes it: srun's address, and our own.
+/// An agent tells its controller how the two see each other as sshd writes it: srun's address, and our own.
 Environ environment_of_agent(Environ environment) {
-  const std::string head = environment.value_or("SLURM_LAUNCH_NODE_IPADDR", "");
-  const std::string own = own_address_towards(head);
+  const std::string controller = environment.value_or("SLURM_LAUNCH_NODE_IPADDR", "");
+  const std::string own = own_address_towards(controller);
   if (own.empty())
     environment.erase("SSH_CONNECTION");
   else
-    environment.set("SSH_CONNECTION", head + " 0 " + own + " 0");
+    environment.set("SSH_CONNECTION", controller + " 0 " + own + " 0");
   return environment;
 }
 

@@ -155,7 +155,7 @@ std::optional<SlurmAllocation> slurm_allocation(const Environ& environ) {
 SlurmPart slurm_part(const SlurmAllocation& allocation) {
   if (!allocation.step) {
     const bool only_here = allocation.hosts.size() == 1 && allocation.here == allocation.hosts.front();
-    return only_here ? SlurmPart::alone : SlurmPart::head;
+    return only_here ? SlurmPart::alone : SlurmPart::controller;
   }
   for (std::size_t i = 0; i < allocation.tasks.size(); ++i) {
     if (allocation.tasks[i] > 1)

@@ -3,7 +3,7 @@
 // Three places look different to a process, and fleetrun does something else in each:
 //
 //   where                              what is set                        fleetrun's part
-//   batch script, salloc's shell       SLURM_JOB_ID, SLURM_JOB_NODELIST   head: starts one agent per host
+//   batch script, salloc's shell       SLURM_JOB_ID, SLURM_JOB_NODELIST   controller: an agent per host
 //                                                                         through srun
 //   `srun fleetrun …`, one per host    the same, SLURM_STEP_ID, …         node: these meet at the first host
 //   the same on one host alone         the same                           alone: a job of one host, as
@@ -43,7 +43,7 @@ struct SlurmAllocation {
   bool operator==(const SlurmAllocation&) const = default;
 };
 
-enum class SlurmPart { alone, head, node };
+enum class SlurmPart { alone, controller, node };
 
 /// nullopt: this is not an allocation of Slurm's.
 /// Throws: Error(config) for variables that are missing, that cannot be read or that disagree, and for more
@@ -53,7 +53,7 @@ std::optional<SlurmAllocation> slurm_allocation(const Environ& environ);
 /// Throws: Error(config) where a step has more than one fleetrun on a host.
 SlurmPart slurm_part(const SlurmAllocation& allocation);
 
-/// The hosts of a head, with the trainers that were asked for as tasks.
+/// The hosts of a controller, with the trainers that were asked for as tasks.
 std::vector<RemoteHost> slurm_hosts(const SlurmAllocation& allocation);
 
 /// Where the launchers of a step meet: a port of the first host, outside of those that the kernel gives to

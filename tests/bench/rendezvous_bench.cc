@@ -155,9 +155,9 @@ class Agent final : public ChannelListener {
 };
 
 /// Listens in a thread of its own.
-class Head final : public CoordinatorObserver {
+class Controller final : public CoordinatorObserver {
  public:
-  Head(std::size_t agents, const ChannelSettings& channel) {
+  Controller(std::size_t agents, const ChannelSettings& channel) {
     CoordinatorSettings settings;
     settings.job_id = settings.version = "bench";
     settings.nodes = {static_cast<int>(agents), static_cast<int>(agents), 1};
@@ -199,7 +199,7 @@ class Head final : public CoordinatorObserver {
 
 void measure(std::size_t agents, bool lists) {
   const ChannelSettings channel = channel_settings(Secret::random());
-  Head head(agents, channel);
+  Controller controller(agents, channel);
   boost::asio::io_context loop{1};
   Tally tally;
   tally.agents = agents;
@@ -208,14 +208,14 @@ void measure(std::size_t agents, bool lists) {
   const double before = thread_seconds();
   const auto start = Clock::now();
   for (std::size_t i = 0; i < agents; ++i) {
-    all.push_back(std::make_unique<Agent>(loop, i, head.endpoint, channel, lists, tally));
+    all.push_back(std::make_unique<Agent>(loop, i, controller.endpoint, channel, lists, tally));
     all.back()->start();
   }
   while (tally.met < agents) loop.run_one();
   const double agents_seconds = thread_seconds() - before;
-  const double head_seconds = head.finish();
+  const double controller_seconds = controller.finish();
   std::printf("%6zu agents  %9.1f ms   coordinator %8.1f ms CPU, agents %8.1f ms CPU%s\n", agents,
-              std::chrono::duration<double, std::milli>(tally.last - start).count(), 1e3 * head_seconds,
+              std::chrono::duration<double, std::milli>(tally.last - start).count(), 1e3 * controller_seconds,
               1e3 * agents_seconds, lists ? ", with lists" : "");
   if (lists) std::printf("               each list has %zu bytes\n", tally.list.size());
   std::fflush(stdout);

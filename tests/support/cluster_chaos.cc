@@ -62,7 +62,7 @@ void Simulation::thaw(Launcher& launcher) {
 
 void Simulation::cut_link(Instant how_long) {
   const int first = chance_.number(0, rules_.hosts - 1);
-  const int second = chance_.number(0, rules_.hosts - (rules_.head ? 0 : 1));
+  const int second = chance_.number(0, rules_.hosts - (rules_.controller ? 0 : 1));
   const bool both = chance_.percent(60);
   if (first == second) return;
   trace(nullptr, [&] {

@@ -196,9 +196,9 @@ void Simulation::check_world(Launcher& launcher, const cluster::joining::TellWor
 /// and those that may succeed each other hold a quorum of all that they know.
 bool Simulation::enough_live() const {
   // Where nobody listens at the first coordinator's address, a newcomer finds nobody.
-  const bool door = rules_.head || std::any_of(launchers_.begin(), launchers_.end(), [](const Launcher& its) {
-                      return its.host == 0 && its.alive;
-                    });
+  const bool door =
+      rules_.controller || std::any_of(launchers_.begin(), launchers_.end(),
+                                       [](const Launcher& its) { return its.host == 0 && its.alive; });
   int live = 0;
   std::set<std::string> nodes;
   cluster::KnownConfigurations known;
@@ -219,7 +219,7 @@ bool Simulation::enough_live() const {
       known.promised(proposal);
   }
   if (cluster::world_size(rules_.nodes, static_cast<std::size_t>(live)) == 0) return false;
-  if (rules_.head)
+  if (rules_.controller)
     return std::any_of(launchers_.begin(), launchers_.end(),
                        [](const Launcher& its) { return !its.member && its.coordinator; });
   return newest_ && known.newest().epoch >= newest_->epoch &&

@@ -120,7 +120,7 @@ struct Launcher {
 
 struct Rules {
   int hosts = 3;
-  bool head = false;  // a coordinator that is not a node, and no takeover
+  bool controller = false;  // a coordinator that is not a node, and no takeover
   cluster::NodeCount nodes;
   bool elastic = false, in_place = false;
   cluster::RestartRules restarts;

@@ -33,7 +33,7 @@ Simulation::Simulation(std::uint64_t seed, bool traced)
     return std::to_string(rules_.hosts) + " hosts, nodes " + std::to_string(rules_.nodes.min) + ":" +
            std::to_string(rules_.nodes.max) + ":" + std::to_string(rules_.nodes.multiple) +
            (rules_.elastic ? ", elastic" : "") + (rules_.in_place ? ", in place" : "") +
-           (rules_.head ? ", head" : "") + (rules_.pinned ? ", pinned" : "") +
+           (rules_.controller ? ", head" : "") + (rules_.pinned ? ", pinned" : "") +
            (rules_.restarts.any() ? ", restarts" : "");
   });
 }
@@ -41,7 +41,7 @@ Simulation::Simulation(std::uint64_t seed, bool traced)
 Rules Simulation::draw_rules() {
   Rules rules;
   rules.hosts = chance_.number(2, 5);
-  rules.head = chance_.percent(20);
+  rules.controller = chance_.percent(20);
   rules.elastic = chance_.percent(75);
   rules.nodes.max = rules.hosts;
   rules.nodes.min = rules.hosts;
@@ -93,11 +93,11 @@ int Simulation::start_launcher(int host) {
   settings.name = host_name(host);
   settings.pod = "podpod";
   settings.requested_rank = rules_.pinned ? host : -1;
-  settings.takeover = !rules_.head;
-  if (!rules_.head) settings.successor = {host_name(host), port};
+  settings.takeover = !rules_.controller;
+  if (!rules_.controller) settings.successor = {host_name(host), port};
   settings.offer = launcher.offer;
-  settings.coordinator = Endpoint{host_name(rules_.head ? rules_.hosts : 0), kMaster};
-  settings.coordinates = !rules_.head && host == 0;
+  settings.coordinator = Endpoint{host_name(rules_.controller ? rules_.hosts : 0), kMaster};
+  settings.coordinates = !rules_.controller && host == 0;
   settings.join_timeout = milliseconds(45'000);
   settings.elastic_timeout = rules_.elastic_timeout;
   launcher.member = std::make_unique<cluster::MemberCore>(settings);
@@ -115,7 +115,7 @@ cluster::CoordinatorSettings Simulation::coordinator_settings(const Launcher& la
   settings.nodes = rules_.nodes;
   settings.elastic = rules_.elastic;
   settings.in_place = rules_.in_place;
-  settings.takeover = !rules_.head;
+  settings.takeover = !rules_.controller;
   settings.restarts = rules_.restarts;
   settings.join_timeout = milliseconds(40'000);
   settings.elastic_timeout = rules_.elastic_timeout;
@@ -206,9 +206,9 @@ void Simulation::happen(const Occurrence& its) {
 }
 
 SimulationOutcome Simulation::run() {
-  for (int host = 0; host < rules_.hosts + (rules_.head ? 1 : 0); ++host) {
+  for (int host = 0; host < rules_.hosts + (rules_.controller ? 1 : 0); ++host) {
     // The first ones early, so that most jobs begin before the trouble.
-    if (rules_.head && host == 0) start_launcher(rules_.hosts);
+    if (rules_.controller && host == 0) start_launcher(rules_.hosts);
     if (host < rules_.hosts) start_launcher(host);
   }
   for (int i = 0; i < rules_.happenings; ++i) at(chance_.time(now_, rules_.chaos_ends), Happening::chaos);

@@ -1,5 +1,5 @@
-// Any bytes, as what an agent sends to its head or a head to an agent: the frames that are found do not
-// depend on how the bytes are cut, and each of them, and each order in one, is written as it was read.
+// Any bytes, as what an agent sends to its controller or a controller to an agent: the frames that are found
+// do not depend on how the bytes are cut, and each of them, and each order in one, is written as it was read.
 //
 // The first byte chooses the cut, and whether a marker is awaited.
 

@@ -1,4 +1,4 @@
-// The coordinator of a head, and agents that join it; all of them in one loop.
+// The coordinator of a controller, and agents that join it; all of them in one loop.
 #include "launcher/cluster/coordinator.h"
 
 #include <deque>
@@ -66,13 +66,13 @@ struct Agent final : MembershipListener {
   }
 };
 
-struct Head {
+struct Controller {
   boost::asio::io_context loop{1};
   Observer observer;
   std::unique_ptr<Coordinator> coordinator;
   std::deque<Agent> agents;
 
-  explicit Head(std::vector<Endpoint> listen = {{"127.0.0.1", 0}}) {
+  explicit Controller(std::vector<Endpoint> listen = {{"127.0.0.1", 0}}) {
     CoordinatorSettings settings;
     settings.job_id = "job";
     settings.version = FLEETRUN_VERSION;
@@ -93,57 +93,60 @@ struct Head {
 }  // namespace
 
 TEST_CASE("agents join the coordinator of their head, and everybody hears how the job ends") {
-  Head head({{"127.0.0.1", 0}, {"127.0.0.2", 0}});
-  REQUIRE(head.coordinator->endpoints().size() == 2);
-  CHECK(head.coordinator->missing() == std::vector<std::string>{"h1", "h2"});
-  head.agents.emplace_back(head.loop, head.coordinator->endpoints()[0], 1);
-  head.agents.emplace_back(head.loop, head.coordinator->endpoints()[1], 2);
-  head.until([&] { return head.agents[0].world && head.agents[1].world; });
-  REQUIRE(head.coordinator->world());
-  CHECK(head.coordinator->world()->hash() == head.agents[0].world->hash());
-  for (Agent& agent : head.agents) agent.membership->done(agent.world->epoch);
-  head.until([&] { return head.observer.over && head.agents[0].closed && head.agents[1].closed; });
-  CHECK(head.observer.over->exit_status == 0);
-  CHECK(head.agents[0].end->exit_status == 0);
-  CHECK(head.observer.warnings.empty());
+  Controller controller({{"127.0.0.1", 0}, {"127.0.0.2", 0}});
+  REQUIRE(controller.coordinator->endpoints().size() == 2);
+  CHECK(controller.coordinator->missing() == std::vector<std::string>{"h1", "h2"});
+  controller.agents.emplace_back(controller.loop, controller.coordinator->endpoints()[0], 1);
+  controller.agents.emplace_back(controller.loop, controller.coordinator->endpoints()[1], 2);
+  controller.until([&] { return controller.agents[0].world && controller.agents[1].world; });
+  REQUIRE(controller.coordinator->world());
+  CHECK(controller.coordinator->world()->hash() == controller.agents[0].world->hash());
+  for (Agent& agent : controller.agents) agent.membership->done(agent.world->epoch);
+  controller.until(
+      [&] { return controller.observer.over && controller.agents[0].closed && controller.agents[1].closed; });
+  CHECK(controller.observer.over->exit_status == 0);
+  CHECK(controller.agents[0].end->exit_status == 0);
+  CHECK(controller.observer.warnings.empty());
 }
 
 TEST_CASE("a stop at the head ends the job everywhere") {
-  Head head;
-  for (int i = 1; i <= 2; ++i) head.agents.emplace_back(head.loop, head.coordinator->endpoints()[0], i);
-  head.until([&] { return head.agents[0].world && head.agents[1].world; });
-  head.coordinator->stop(SIGTERM);
-  head.until([&] { return head.observer.over && head.agents[0].end && head.agents[1].end; });
-  CHECK(head.agents[0].end->exit_status == 143);
+  Controller controller;
+  for (int i = 1; i <= 2; ++i)
+    controller.agents.emplace_back(controller.loop, controller.coordinator->endpoints()[0], i);
+  controller.until([&] { return controller.agents[0].world && controller.agents[1].world; });
+  controller.coordinator->stop(SIGTERM);
+  controller.until(
+      [&] { return controller.observer.over && controller.agents[0].end && controller.agents[1].end; });
+  CHECK(controller.agents[0].end->exit_status == 143);
 }
 
 TEST_CASE("strangers and other secrets at the head's port are told of") {
-  Head head;
-  Stranger web(head.coordinator->endpoints()[0]);
+  Controller controller;
+  Stranger web(controller.coordinator->endpoints()[0]);
   web.say("GET / HTTP/1.1\r\n\r\n");
-  head.until([&] { return !head.observer.warnings.empty(); });
-  CHECK(head.observer.warnings[0].find("turned a stranger away: 127.0.0.1:") == 0);
+  controller.until([&] { return !controller.observer.warnings.empty(); });
+  CHECK(controller.observer.warnings[0].find("turned a stranger away: 127.0.0.1:") == 0);
   Caller other;
-  other.channel = dial(head.loop, head.coordinator->endpoints()[0],
+  other.channel = dial(controller.loop, controller.coordinator->endpoints()[0],
                        channel_settings("another secret of just 32 bytes!"), other);
-  head.until([&] { return other.closed && head.observer.warnings.size() > 1; });
-  CHECK(head.observer.warnings[1].find("has another secret than this host") != std::string::npos);
+  controller.until([&] { return other.closed && controller.observer.warnings.size() > 1; });
+  CHECK(controller.observer.warnings[1].find("has another secret than this host") != std::string::npos);
 }
 
 TEST_CASE("who has the secret and speaks nonsense is cut off, and told of") {
-  Head head;
+  Controller controller;
   Caller broken;
-  broken.channel = dial(head.loop, head.coordinator->endpoints()[0], channel_settings(), broken);
-  head.until([&] { return broken.open; });
+  broken.channel = dial(controller.loop, controller.coordinator->endpoints()[0], channel_settings(), broken);
+  controller.until([&] { return broken.open; });
   broken.channel->send("\xff nonsense");
-  head.until([&] { return broken.closed && !head.observer.warnings.empty(); });
-  CHECK(head.observer.warnings[0].find("a message of a launcher cannot be read") == 0);
+  controller.until([&] { return broken.closed && !controller.observer.warnings.empty(); });
+  CHECK(controller.observer.warnings[0].find("a message of a launcher cannot be read") == 0);
 }
 
 TEST_CASE("an address that cannot be listened at is refused in words") {
   const auto refusal = [](const Endpoint& endpoint) {
     try {
-      Head head({endpoint});
+      Controller controller({endpoint});
     } catch (const Error& error) {
       return std::string(error.what()) + " | " + error.hint();
     }

@@ -81,14 +81,14 @@ TEST_CASE("a batch script is a head, with one agent per host") {
   CHECK(allocation->hosts == std::vector<std::string>{"n1", "n2"});
   CHECK(allocation->tasks.empty());  // nobody has asked for a number
   CHECK_FALSE(allocation->step);
-  CHECK(slurm_part(*allocation) == SlurmPart::head);
+  CHECK(slurm_part(*allocation) == SlurmPart::controller);
   CHECK_FALSE(slurm_hosts(*allocation)[0].slots);
 }
 
 TEST_CASE("older names of the variables do too") {
   CHECK(slurm_part(*slurm_allocation(
             {{"SLURM_JOBID", "7"}, {"SLURM_NODELIST", "a,b[08-10]"}, {"SLURM_NNODES", "4"}})) ==
-        SlurmPart::head);
+        SlurmPart::controller);
   CHECK(slurm_allocation({{"SLURM_JOBID", "7"}, {"SLURM_NODELIST", "a,b[08-10]"}})->hosts ==
         std::vector<std::string>{"a", "b08", "b09", "b10"});
 }
@@ -97,8 +97,8 @@ TEST_CASE(
     "on its only host a batch script is a launch like any other, and a shell on a login host is a head") {
   Environ environ = {{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_NODELIST", "n1"}, {"SLURMD_NODENAME", "n1"}};
   CHECK(slurm_part(*slurm_allocation(environ)) == SlurmPart::alone);
-  CHECK(slurm_part(*slurm_allocation(without(environ, "SLURMD_NODENAME"))) == SlurmPart::head);
-  CHECK(slurm_part(*slurm_allocation(with(environ, "SLURMD_NODENAME", "n2"))) == SlurmPart::head);
+  CHECK(slurm_part(*slurm_allocation(without(environ, "SLURMD_NODENAME"))) == SlurmPart::controller);
+  CHECK(slurm_part(*slurm_allocation(with(environ, "SLURMD_NODENAME", "n2"))) == SlurmPart::controller);
 }
 
 TEST_CASE("launchers that srun started, one per host, are nodes") {
@@ -126,7 +126,7 @@ TEST_CASE("a step of one host is alone, whatever the allocation has") {
 TEST_CASE("the shell of an interactive step is a head, like the batch script") {
   for (const char* special : {"4294967290", "4294967291"}) {
     const Environ environ = with(with(batch(), "SLURM_STEP_ID", special), "SLURM_STEP_NODELIST", "n1");
-    CHECK(slurm_part(*slurm_allocation(environ)) == SlurmPart::head);
+    CHECK(slurm_part(*slurm_allocation(environ)) == SlurmPart::controller);
   }
 }
 

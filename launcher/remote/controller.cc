@@ -1,4 +1,4 @@
-#include "launcher/remote/head.h"
+#include "launcher/remote/controller.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kLeaving{5}, kLost{1};  // for agents to end; whe
 constexpr std::chrono::minutes kCollecting{10};
 constexpr std::size_t kMaxTold = 16;  // of more hosts than these, nobody wants to hear that each has come
 constexpr std::chrono::seconds kForced{5};  // after a second signal
-constexpr int kHeadRefused = 125;           // fleetrun's own exit status
+constexpr int kControllerRefused = 125;     // fleetrun's own exit status
 constexpr std::size_t kMaxNamed = 50;       // refused hosts in one message
 
 enum class Stage { logging_in, rolling_back, running, ending, collecting, leaving, over };
@@ -49,9 +49,9 @@ struct State {
   std::string marker;
 };
 
-class Head final : public FanOutListener, public HeadListener {
+class Controller final : public FanOutListener, public ControllerListener {
  public:
-  Head(const HeadPlan& plan, HeadSettings settings, HeadObserver& observer)
+  Controller(const ControllerPlan& plan, ControllerSettings settings, ControllerObserver& observer)
       : plan_(plan),
         settings_(std::move(settings)),
         observer_(observer),
@@ -62,7 +62,7 @@ class Head final : public FanOutListener, public HeadListener {
     for (const int number : signals_of(settings_.signals, settings_.hangup_ignored)) signals_.add(number);
   }
 
-  HeadResult run() {
+  ControllerResult run() {
     HostOutputSettings shown;
     shown.output = settings_.output;
     shown.raw = plan_.raw;
@@ -277,7 +277,7 @@ class Head final : public FanOutListener, public HeadListener {
     hosts_[host].cut_off = "the connection to " + name(host) + " broke" + (why.empty() ? "" : ": " + why);
     observer_.say(LogLevel::warning, hosts_[host].cut_off + "; what runs there is stopped");
     if (stage_ == Stage::running && !hosts_[host].in_job)
-      give_up_on(host, kHeadRefused, hosts_[host].cut_off);
+      give_up_on(host, kControllerRefused, hosts_[host].cut_off);
   }
 
   /// A host that is not in the job yet will not come.
@@ -403,7 +403,7 @@ class Head final : public FanOutListener, public HeadListener {
       if (hosts_[i].cut_off.empty() || result_.end.failure || result_.end.exit_status == 0 ||
           plan_.hosts[i].host.name != result_.end.node)
         continue;
-      result_.exit_status = kHeadRefused;
+      result_.exit_status = kControllerRefused;
       result_.end.why = hosts_[i].cut_off;
     }
   }
@@ -483,27 +483,28 @@ class Head final : public FanOutListener, public HeadListener {
     });
   }
 
-  const HeadPlan& plan_;
-  HeadSettings settings_;
-  HeadObserver& observer_;
+  const ControllerPlan& plan_;
+  ControllerSettings settings_;
+  ControllerObserver& observer_;
   asio::io_context loop_;
   std::vector<State> hosts_;
   std::unique_ptr<HostOutput> output_;
   std::unique_ptr<FanOut> fan_out_;
-  std::unique_ptr<HeadCoordinator> coordinator_;
+  std::unique_ptr<ControllerCoordinator> coordinator_;
   asio::signal_set signals_;
   asio::steady_timer timer_, forced_;
   Stage stage_ = Stage::logging_in;
   int signal_ = 0;  // the first one
   bool forcing_ = false;
   std::optional<Error> refusal_;
-  HeadResult result_;
+  ControllerResult result_;
 };
 
 }  // namespace
 
-HeadResult run_on_hosts(const HeadPlan& plan, HeadSettings settings, HeadObserver& observer) {
-  return Head(plan, std::move(settings), observer).run();
+ControllerResult run_on_hosts(const ControllerPlan& plan, ControllerSettings settings,
+                              ControllerObserver& observer) {
+  return Controller(plan, std::move(settings), observer).run();
 }
 
 }  // namespace fleetrun::launcher::remote

@@ -1,4 +1,4 @@
-#include "launcher/remote/head_coordinator.h"
+#include "launcher/remote/controller_coordinator.h"
 
 #include <utility>
 
@@ -10,10 +10,10 @@
 namespace fleetrun::launcher::remote {
 namespace {
 
-class Coordinating final : public HeadCoordinator, private CoordinatorObserver {
+class Coordinating final : public ControllerCoordinator, private CoordinatorObserver {
  public:
   Coordinating(boost::asio::io_context& loop, const CoordinatorSettings& settings,
-               const CoordinatorPlace& place, HeadListener& listener)
+               const CoordinatorPlace& place, ControllerListener& listener)
       : listener_(listener), coordinator_(start_coordinator(loop, settings, place, *this)) {}
 
   std::vector<Endpoint> endpoints() const override { return coordinator_->endpoints(); }
@@ -29,20 +29,21 @@ class Coordinating final : public HeadCoordinator, private CoordinatorObserver {
   }
   void on_over(const JobEnd& end) override { listener_.on_event(JobEnded{end}); }
 
-  HeadListener& listener_;
+  ControllerListener& listener_;
   std::unique_ptr<Coordinator> coordinator_;
 };
 
 }  // namespace
 
-StartCoordinator head_coordinator(const JobConfig& config, const HeadPlan& plan, const Secret& secret) {
-  JobConfig of_head = config;
-  of_head.rendezvous.kind = Rendezvous::Kind::master;
-  of_head.rendezvous.may_coordinate = false;  // nobody takes this one's place
-  of_head.rendezvous.nodes = plan.nodes;
-  of_head.rendezvous.elastic = plan.elastic;
-  of_head.rendezvous.addresses.clear();
-  CoordinatorSettings settings = coordinator_settings(of_head);
+StartCoordinator controller_coordinator(const JobConfig& config, const ControllerPlan& plan,
+                                        const Secret& secret) {
+  JobConfig of_controller = config;
+  of_controller.rendezvous.kind = Rendezvous::Kind::master;
+  of_controller.rendezvous.may_coordinate = false;  // nobody takes this one's place
+  of_controller.rendezvous.nodes = plan.nodes;
+  of_controller.rendezvous.elastic = plan.elastic;
+  of_controller.rendezvous.addresses.clear();
+  CoordinatorSettings settings = coordinator_settings(of_controller);
   for (const HostPart& part : plan.hosts) settings.expected.push_back(part.host.name);
   CoordinatorPlace place;
   if (!config.rendezvous.insecure) place.channel.secret = secret;
@@ -50,7 +51,7 @@ StartCoordinator head_coordinator(const JobConfig& config, const HeadPlan& plan,
   place.channel.secret_source = "what fleetrun handed to the hosts";
   place.channel.version = FLEETRUN_VERSION;
   return [settings, place](boost::asio::io_context& loop, const std::vector<std::string>& addresses,
-                           HeadListener& listener) -> std::unique_ptr<HeadCoordinator> {
+                           ControllerListener& listener) -> std::unique_ptr<ControllerCoordinator> {
     CoordinatorPlace here = place;
     for (const std::string& address : addresses) here.listen.push_back({address, 0});
     return std::make_unique<Coordinating>(loop, settings, here, listener);

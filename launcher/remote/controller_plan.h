@@ -22,7 +22,7 @@ struct HostPart {
   bool operator==(const HostPart&) const = default;
 };
 
-struct HeadPlan {
+struct ControllerPlan {
   std::vector<HostPart> hosts;  // by node rank
   NodeCount nodes;
   bool elastic = false;
@@ -36,11 +36,11 @@ struct HeadPlan {
   bool collect_logs = false;
   std::vector<std::string> notes;
 
-  bool operator==(const HeadPlan&) const = default;
+  bool operator==(const ControllerPlan&) const = default;
 };
 
 /// Where the plan is made.
-struct HeadPlace {
+struct ControllerPlace {
   std::string directory, program;  // working directory, and fleetrun, both absolute
   OwnHost own;
 };
@@ -51,10 +51,10 @@ RemoteHosts hosts_of(const HostList& list);
 /// `options` before a job file was applied. Throws: Error(usage|config) for what does not go together with a
 /// list of hosts: fewer of them than --nnodes, servers in a collective job,
 /// devices in a parameter-server job, --detach …
-HeadPlan make_head_plan(const Options& options, const JobConfig& config, const Environ& environ,
-                        const HeadPlace& place);
+ControllerPlan make_controller_plan(const Options& options, const JobConfig& config, const Environ& environ,
+                                    const ControllerPlace& place);
 
 /// For --dry-run: what would happen on every host, for people.
-std::string to_text(const HeadPlan& plan);
+std::string to_text(const ControllerPlan& plan);
 
 }  // namespace fleetrun::launcher::remote

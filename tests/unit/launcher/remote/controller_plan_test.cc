@@ -1,4 +1,4 @@
-#include "launcher/remote/head_plan.h"
+#include "launcher/remote/controller_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -14,21 +14,21 @@ namespace {
 
 using Values = std::map<std::string, std::string, std::less<>>;
 
-HeadPlace place() {
-  HeadPlace place;
+ControllerPlace place() {
+  ControllerPlace place;
   place.directory = "/work";
   place.program = "/opt/fleetrun";
   place.own = {{"localhost", "me", "me.lan"}, {"127.0.0.1", "10.0.0.1", "fe80::1%eth0"}};
   return place;
 }
 
-HeadPlan plan_of(Values values, const Environ& environ = {}) {
+ControllerPlan plan_of(Values values, const Environ& environ = {}) {
   Options options;
   options.values = std::move(values);
   for (const auto& [key, value] : options.values) options.spelled.emplace(key, "--" + key);
   options.script = "train.py";
   options.script_args = {"--lr", "$(id)"};
-  return make_head_plan(options, make_job_config(options, environ), environ, place());
+  return make_controller_plan(options, make_job_config(options, environ), environ, place());
 }
 
 std::string refusal(Values values, const Environ& environ = {}) {
@@ -49,7 +49,7 @@ bool has(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE("ranks are prefix sums over uneven slots") {
-  const HeadPlan plan = plan_of({{"hosts", "h1,u@h2:3,h3:2"}, {"nproc_per_node", "1"}});
+  const ControllerPlan plan = plan_of({{"hosts", "h1,u@h2:3,h3:2"}, {"nproc_per_node", "1"}});
   REQUIRE(plan.hosts.size() == 3);
   CHECK(plan.nodes == NodeCount{3, 3, 1});
   CHECK(plan.hosts[0].first_trainer == 0);
@@ -65,14 +65,14 @@ TEST_CASE("ranks are prefix sums over uneven slots") {
 }
 
 TEST_CASE("what is not known before a host says it is left open") {
-  const HeadPlan plan = plan_of({{"hosts", "h1:2,h2,h3:1"}});
+  const ControllerPlan plan = plan_of({{"hosts", "h1:2,h2,h3:1"}});
   CHECK(plan.hosts[1].first_trainer == 2);
   CHECK(!plan.hosts[1].trainers);
   CHECK(!plan.hosts[2].first_trainer);
 }
 
 TEST_CASE("servers on one host and trainers on others") {
-  const HeadPlan plan =
+  const ControllerPlan plan =
       plan_of({{"hosts", "h1:servers=2,h2:trainers=2,h3"}, {"server_num", "1"}, {"trainer_num", "3"}});
   CHECK(plan.mode == Mode::ps);
   CHECK(plan.hosts[0].order.servers == 2);
@@ -85,18 +85,19 @@ TEST_CASE("servers on one host and trainers on others") {
 }
 
 TEST_CASE("only the first trainer of the first host that has one is shown, unless others are asked for") {
-  const HeadPlan plan = plan_of({{"hosts", "h1:servers=1,h2:trainers=2,h3:trainers=1"}, {"run_mode", "ps"}});
+  const ControllerPlan plan =
+      plan_of({{"hosts", "h1:servers=1,h2:trainers=2,h3:trainers=1"}, {"run_mode", "ps"}});
   CHECK(plan.raw);
   CHECK(plan.hosts[0].order.values.at("show") == "none");
   CHECK(plan.hosts[1].order.values.at("show") == "first");
   CHECK(plan.hosts[2].order.values.at("show") == "none");
-  const HeadPlan all = plan_of({{"hosts", "h1,h2"}, {"show", "all"}});
+  const ControllerPlan all = plan_of({{"hosts", "h1,h2"}, {"show", "all"}});
   CHECK(!all.raw);
   CHECK(all.hosts[1].order.values.at("show") == "all");
 }
 
 TEST_CASE("this machine is known by its names and addresses, and needs no ssh") {
-  const HeadPlan plan =
+  const ControllerPlan plan =
       plan_of({{"hosts", "ME.lan,localhost,10.0.0.1,[fe80::1],127.0.0.9,[::1],10.0.0.2,me2"}});
   std::vector<bool> here;
   for (const HostPart& part : plan.hosts) here.push_back(part.here);
@@ -104,7 +105,7 @@ TEST_CASE("this machine is known by its names and addresses, and needs no ssh") 
 }
 
 TEST_CASE("a range of hosts makes some of them spares, and more than there are is refused") {
-  const HeadPlan plan = plan_of({{"hosts", "n[1-4]"}, {"nnodes", "2:3"}});
+  const ControllerPlan plan = plan_of({{"hosts", "n[1-4]"}, {"nnodes", "2:3"}});
   CHECK(plan.elastic);
   CHECK(plan.nodes == NodeCount{2, 3, 1});
   CHECK(plan.hosts[0].order.node_rank == -1);
@@ -114,7 +115,7 @@ TEST_CASE("a range of hosts makes some of them spares, and more than there are i
 }
 
 TEST_CASE("variables, a directory and a program for the hosts") {
-  const HeadPlan plan =
+  const ControllerPlan plan =
       plan_of({{"hosts", "h1"}, {"export", "A,B=2"}, {"chdir", "/data"}, {"path", "fleetrun"}}, {{"A", "1"}});
   CHECK(plan.hosts[0].order.environment ==
         std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"B", "2"}});
@@ -142,9 +143,9 @@ TEST_CASE("what does not go together with a list of hosts is refused") {
 }
 
 TEST_CASE("a dry run shows every host's part, and names variables without their values") {
-  const HeadPlan plan = plan_of({{"hosts", "localhost:2,me@h2:1,[fe80::7]:port=2222:4"},
-                                 {"export", "KEY=hidden"},
-                                 {"ssh", "ssh -F x"}});
+  const ControllerPlan plan = plan_of({{"hosts", "localhost:2,me@h2:1,[fe80::7]:port=2222:4"},
+                                       {"export", "KEY=hidden"},
+                                       {"ssh", "ssh -F x"}});
   const std::string text = to_text(plan);
   CHECK(has(text, "Job on 3 hosts, mode collective, logins at a time: 8"));
   CHECK(has(text, "program    train.py --lr '$(id)'"));

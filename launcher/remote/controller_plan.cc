@@ -1,4 +1,4 @@
-#include "launcher/remote/head_plan.h"
+#include "launcher/remote/controller_plan.h"
 
 #include <algorithm>
 
@@ -136,7 +136,7 @@ std::string signals_text(const JobConfig& config) {
 }
 
 LaunchOrder order_for(const RemoteHost& host, const Options& options, const JobConfig& config,
-                      const Environ& environ, const HeadPlace& place) {
+                      const Environ& environ, const ControllerPlace& place) {
   LaunchOrder order;
   order.version = FLEETRUN_VERSION;
   order.values = portable_values(options, environ);
@@ -180,10 +180,10 @@ RemoteHosts hosts_of(const HostList& list) {
   return found;
 }
 
-HeadPlan make_head_plan(const Options& options, const JobConfig& config, const Environ& environ,
-                        const HeadPlace& place) {
+ControllerPlan make_controller_plan(const Options& options, const JobConfig& config, const Environ& environ,
+                                    const ControllerPlace& place) {
   check_flags(config);
-  HeadPlan plan;
+  ControllerPlan plan;
   RemoteHosts list =
       config.host_list.slurm ? hosts_of_slurm(config, environ, plan.srun) : hosts_of(config.host_list);
   plan.notes = std::move(list.notes);
@@ -243,7 +243,7 @@ std::string variables_text(const LaunchOrder& order) {
 
 }  // namespace
 
-std::string to_text(const HeadPlan& plan) {
+std::string to_text(const ControllerPlan& plan) {
   const LaunchOrder& common = plan.hosts.front().order;
   const std::string command = remote_command(plan.program);
   std::string text = "Job on " + hosts_text(plan.hosts.size()) + ", mode " +

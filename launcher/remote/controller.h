@@ -1,5 +1,5 @@
-// The head of a launch over a list of hosts: starts an agent on each, coordinates the job from here, shows
-// what the hosts have to say, and ends when everything everywhere has.
+// The controller of a launch over a list of hosts: starts an agent on each, coordinates the job from here,
+// shows what the hosts have to say, and ends when everything everywhere has.
 //
 //   logging in  → every host has a verdict; a refused one ends it here (unless the job is elastic and enough
 //                 are left)
@@ -16,15 +16,15 @@
 
 #include "launcher/cluster/cluster_event.h"
 #include "launcher/model/signal_map.h"
+#include "launcher/remote/controller_plan.h"
 #include "launcher/remote/fan_out.h"
-#include "launcher/remote/head_plan.h"
 
 namespace fleetrun::launcher::remote {
 
-/// Where the job is coordinated, as the head sees it (launcher/cluster).
-class HeadCoordinator {
+/// Where the job is coordinated, as the controller sees it (launcher/cluster).
+class ControllerCoordinator {
  public:
-  virtual ~HeadCoordinator() = default;
+  virtual ~ControllerCoordinator() = default;
   /// Where it listens, one per address that was asked for, in their order.
   virtual std::vector<Endpoint> endpoints() const = 0;
   /// The user stops the job with `signal`.
@@ -34,28 +34,28 @@ class HeadCoordinator {
 };
 
 /// Told what happens, on the loop; also from inside functions of the coordinator.
-class HeadListener {
+class ControllerListener {
  public:
-  virtual ~HeadListener() = default;
+  virtual ~ControllerListener() = default;
   /// JobEnded is the last one: everybody who could be told has been.
   virtual void on_event(const ClusterEvent& event) = 0;
   virtual void on_warning(const std::string& text) = 0;
 };
 
 /// Starts a coordinator that listens on `addresses`. Throws: Error(host|network).
-using StartCoordinator = std::function<std::unique_ptr<HeadCoordinator>(
-    boost::asio::io_context& loop, const std::vector<std::string>& addresses, HeadListener& listener)>;
+using StartCoordinator = std::function<std::unique_ptr<ControllerCoordinator>(
+    boost::asio::io_context& loop, const std::vector<std::string>& addresses, ControllerListener& listener)>;
 
 /// For people. Called from the loop.
-class HeadObserver {
+class ControllerObserver {
  public:
-  virtual ~HeadObserver() = default;
+  virtual ~ControllerObserver() = default;
   virtual void say(LogLevel level, const std::string& text) = 0;
   /// A LAUNCH line of the launcher on a host.
   virtual void say(const std::string& host, const Log& record) = 0;
 };
 
-struct HeadSettings {
+struct ControllerSettings {
   FanOutSettings fan_out;
   OwnHost own;
   std::string secret;  // 32 bytes
@@ -67,7 +67,7 @@ struct HeadSettings {
   int output = 1;
 };
 
-struct HeadResult {
+struct ControllerResult {
   int exit_status = 0;
   JobEnd end;
   bool stopped = false;  // by a signal that came here
@@ -77,6 +77,7 @@ struct HeadResult {
 
 /// Blocks until the job is over and nothing of it is left.
 /// Throws: Error(network) that names every host without an agent and why; nothing has run anywhere then.
-HeadResult run_on_hosts(const HeadPlan& plan, HeadSettings settings, HeadObserver& observer);
+ControllerResult run_on_hosts(const ControllerPlan& plan, ControllerSettings settings,
+                              ControllerObserver& observer);
 
 }  // namespace fleetrun::launcher::remote
