@@ -72,8 +72,8 @@ std::string heading(const JobStatus& status) {
   if (status.exit_status) text += ", exit status " + std::to_string(*status.exit_status);
   text += ", attempt " + std::to_string(status.attempt) + ", " +
           short_time(seconds(status.now - status.began_at));
-  if (status.epoch > 0)
-    text += ", epoch " + std::to_string(status.epoch) + " with " + std::to_string(status.hosts.size()) +
+  if (status.generation > 0)
+    text += ", epoch " + std::to_string(status.generation) + " with " + std::to_string(status.hosts.size()) +
             (status.hosts.size() == 1 ? " host" : " hosts");
   if (!status.containment.empty()) text += ", held by " + status.containment;
   if (status.logs_truncated) text += ", logs truncated";

@@ -26,12 +26,12 @@ std::string text(const WaitingForNodes& event) {
 }
 
 std::string text(const ChangeBegun& event) {
-  return "preparing epoch " + std::to_string(event.epoch) + ": " + event.why;
+  return "preparing epoch " + std::to_string(event.generation) + ": " + event.why;
 }
 
 std::string text(const WorldFormed& event) {
   const World& world = *event.world;
-  return "epoch " + std::to_string(world.epoch) + ": " + counted(world.members.size(), "host") + ", " +
+  return "epoch " + std::to_string(world.generation) + ": " + counted(world.members.size(), "host") + ", " +
          counted(static_cast<std::size_t>(world.trainers()), "trainer") +
          (world.servers() > 0 ? ", " + counted(static_cast<std::size_t>(world.servers()), "server") : "");
 }

@@ -31,7 +31,7 @@ struct WaitingForNodes {
   std::string text;
 };
 struct ChangeBegun {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::string why;
 };
 struct WorldFormed {

@@ -1,6 +1,6 @@
-// From one world to the next. A proposal has an epoch of its own and a fixed set of members; when the set has
-// to be another one, there is another proposal. All who may run processes and all who are chosen prepare for
-// it; when all are ready it becomes a world, given a quorum.
+// From one world to the next. A proposal has a generation of its own and a fixed set of members; when the
+// set has to be another one, there is another proposal. All who may run processes and all who are chosen
+// prepare for it; when all are ready it becomes a world, given a quorum.
 //
 // In place (parameter-server jobs that lose no server): those that run say ready at once and go on;
 // newcomers prepare as ever.
@@ -59,7 +59,7 @@ bool quorum_here(const State& state) {
 /// Whether those who run may go on while the others come and go.
 bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidates, std::size_t size) {
   if (!state.settings.in_place || !state.journal.world || !state.faults.empty()) return false;
-  const std::uint64_t epoch = state.journal.world->epoch;
+  const std::uint64_t generation = state.journal.world->generation;
   std::size_t survivors = 0;
   for (const Member& member : state.journal.world->members) {
     const bool here = std::any_of(candidates.begin(), candidates.end(),
@@ -72,7 +72,7 @@ bool goes_on_in_place(const State& state, const std::vector<Candidate>& candidat
   for (const auto& node : state.nodes) {
     const bool member = state.journal.world->rank_of(node->node).has_value();
     anybody_runs |= member && node->runs != 0;
-    const bool stays = node->runs != 0 && node->told == epoch && node->stopped <= epoch;
+    const bool stays = node->runs != 0 && node->told == generation && node->stopped <= generation;
     if (member && !node->leaving && !stays) return false;
   }
   return anybody_runs;
@@ -82,13 +82,13 @@ void propose(State& state, std::vector<Member> chosen, bool viable, bool in_plac
   Proposal& proposal = state.proposal;
   proposal = {++state.highest, state.now, viable, in_place, std::move(chosen), false};
   Prepare prepare;
-  prepare.epoch = proposal.epoch;
+  prepare.generation = proposal.generation;
   prepare.why = state.why;
   if (state.settings.takeover) {
     prepare.base = state.known.newest();
     state.known.given_up(state.settings.node);
     if (viable) {
-      prepare.proposed = {proposal.epoch, state.attempt + (in_place ? 0 : 1), state.settings.node,
+      prepare.proposed = {proposal.generation, state.attempt + (in_place ? 0 : 1), state.settings.node,
                           ids_of(proposal.chosen)};
       state.known.promised(prepare.proposed);
     }
@@ -98,13 +98,13 @@ void propose(State& state, std::vector<Member> chosen, bool viable, bool in_plac
     const bool chosen_one = viable && has(proposal.chosen, node->node);
     const bool votes = viable && state.settings.takeover && state.known.concerns(node->node);
     if (node->leaving || (!chosen_one && !votes && node->runs == 0)) continue;
-    node->asked = proposal.epoch;
+    node->asked = proposal.generation;
     node->parked = false;
-    if (!in_place || !chosen_one || node->runs == 0) node->stopped = proposal.epoch;
+    if (!in_place || !chosen_one || node->runs == 0) node->stopped = proposal.generation;
     if (node->connection == 0) continue;
     (in_place && chosen_one && node->runs != 0 ? go_on : stop).push_back(node->connection);
   }
-  note(state, ChangeBegun{proposal.epoch, state.why});
+  note(state, ChangeBegun{proposal.generation, state.why});
   if (!stop.empty()) state.outputs.emplace_back(SendTo{std::move(stop), Message(prepare)});
   prepare.in_place = true;
   if (!go_on.empty()) state.outputs.emplace_back(SendTo{std::move(go_on), Message(std::move(prepare))});
@@ -115,7 +115,7 @@ bool all_ready(const State& state) {
   const Proposal& proposal = state.proposal;
   for (const auto& node : state.nodes) {
     if (node->leaving && node->runs != 0) return false;
-    if (node->asked == proposal.epoch && (node->prepared < proposal.epoch || node->connection == 0))
+    if (node->asked == proposal.generation && (node->prepared < proposal.generation || node->connection == 0))
       return false;
   }
   return true;
@@ -124,7 +124,7 @@ bool all_ready(const State& state) {
 WorldNews news_of(const World& world, int trainers, int servers, std::size_t rank) {
   const Member& member = world.members[rank];
   WorldNews news;
-  news.epoch = world.epoch;
+  news.generation = world.generation;
   news.attempt = world.attempt;
   news.run = world.run;
   news.rank = static_cast<std::int32_t>(rank);
@@ -151,7 +151,7 @@ void tell_world(State& state) {
     news.update = state.proposal.in_place && node->runs != 0;
     if (!news.update) node->done = false;
     node->previous_rank = static_cast<int>(rank);
-    node->told = node->runs = world.epoch;
+    node->told = node->runs = world.generation;
     node->parked = node->fenced = false;
     send(state, *node, Message(std::move(news)));
     if (node->wants_list && node->connection != 0) listed.push_back(node->connection);
@@ -172,7 +172,7 @@ void tell_all(State& state) {
   state.attempt = world.attempt;
   state.known.formed(configuration_of(world, state.journal.coordinator));
   if (!in_place) {
-    state.attempt_epoch = world.epoch;
+    state.attempt_generation = world.generation;
     state.world_since = state.now;
     state.done_and_gone = 0;
   }
@@ -184,7 +184,7 @@ void tell_all(State& state) {
   state.no_quorum_since.reset();
   note(state, WorldFormed{state.journal.world});
   for (const auto& node : state.nodes) {
-    if (node->told == world.epoch || node->leaving) continue;
+    if (node->told == world.generation || node->leaving) continue;
     node->parked = false;
     park(state, *node, unfit(state, *node));
   }
@@ -195,7 +195,7 @@ void tell_all(State& state) {
 void form(State& state) {
   Proposal& proposal = state.proposal;
   auto world = std::make_shared<World>();
-  world->epoch = proposal.epoch;
+  world->generation = proposal.generation;
   world->attempt = state.attempt + (proposal.in_place ? 0 : 1);
   world->run = state.journal.run;
   world->members = proposal.chosen;
@@ -211,7 +211,7 @@ void form(State& state) {
     servers += static_cast<int>(member.offer.servers.size());
   }
   Journal next = state.journal;
-  next.epoch = proposal.epoch;
+  next.generation = proposal.generation;
   next.world = std::move(world);
   next.coordinator = state.settings.node;
   next.formed = {};
@@ -227,9 +227,9 @@ void form(State& state) {
 
 /// Stops all, and waits for nodes, or for enough of those that know the newest world.
 void wait_for_nodes(State& state) {
-  const bool stopped = state.proposal.epoch != 0 && !state.proposal.viable &&
+  const bool stopped = state.proposal.generation != 0 && !state.proposal.viable &&
                        std::all_of(state.nodes.begin(), state.nodes.end(), [&state](const auto& node) {
-                         return node->runs == 0 || node->leaving || node->asked == state.proposal.epoch;
+                         return node->runs == 0 || node->leaving || node->asked == state.proposal.generation;
                        });
   const bool anybody_runs = std::any_of(state.nodes.begin(), state.nodes.end(),
                                         [](const auto& node) { return node->runs != 0 && !node->leaving; });
@@ -252,7 +252,8 @@ void wait_for_nodes(State& state) {
     step_down(state, "too few of the hosts that know the newest epoch are here", std::nullopt);
 }
 
-/// Nobody of the run before is left to go on: what is left of it are its epochs, which are not used again.
+/// Nobody of the run before is left to go on: what is left of it are its generations, which are not used
+/// again.
 void begin_anew(State& state) {
   const Journal before = std::exchange(state.journal, {});
   state.journal.job_id = before.job_id;
@@ -308,12 +309,13 @@ bool last_call(const State& state, std::size_t available) {
 /// The set of members that was proposed can still be the next world.
 bool keeps_proposal(const State& state) {
   const Proposal& proposal = state.proposal;
-  if (proposal.epoch == 0 || !proposal.viable || !quorum_here(state)) return false;
+  if (proposal.generation == 0 || !proposal.viable || !quorum_here(state)) return false;
   std::set<std::string> here;  // a host may leave, or have been blamed too often since
   for (const Candidate& its : candidates_of(state)) here.insert(its.member.node);
   for (const Member& member : proposal.chosen) {
     const auto found = state.by_id.find(member.node);
-    if (found == state.by_id.end() || found->second->asked != proposal.epoch || here.count(member.node) == 0)
+    if (found == state.by_id.end() || found->second->asked != proposal.generation ||
+        here.count(member.node) == 0)
       return false;
   }
   return true;
@@ -391,10 +393,10 @@ void regroup(State& state) {
 
 void on_ready(State& state, Node& node, const Ready& ready) {
   // Said twice over a connection that broke, it comes after the world has begun.
-  if (ready.epoch != node.asked || ready.epoch <= node.told || node.leaving) return;
-  node.prepared = ready.epoch;
-  const bool goes_on = state.proposal.in_place && state.proposal.epoch == ready.epoch && node.runs != 0 &&
-                       has(state.proposal.chosen, node.node);
+  if (ready.generation != node.asked || ready.generation <= node.told || node.leaving) return;
+  node.prepared = ready.generation;
+  const bool goes_on = state.proposal.in_place && state.proposal.generation == ready.generation &&
+                       node.runs != 0 && has(state.proposal.chosen, node.node);
   if (!goes_on) {
     node.offer = ready.offer;
     node.runs = 0;
@@ -428,7 +430,7 @@ void consider_growth(State& state) {
     // The job is about to end. A host of servers alone has nothing to wait for,
     // and is done from its start on.
     if (node->done && (!state.settings.in_place || !node->offer.trainers.empty())) return;
-    const bool member = node->told == state.journal.world->epoch;
+    const bool member = node->told == state.journal.world->generation;
     if (node->leaving || node->connection == 0 || (!member && state.quarantine.until(node->name) > state.now))
       continue;
     ++available;
@@ -440,26 +442,29 @@ void consider_growth(State& state) {
 }
 
 void tell_again(State& state, Node& node, std::uint64_t world_there) {
-  if (state.proposal.epoch != 0 && node.asked == state.proposal.epoch && node.prepared < node.asked) {
+  if (state.proposal.generation != 0 && node.asked == state.proposal.generation &&
+      node.prepared < node.asked) {
     Prepare prepare;
-    prepare.epoch = state.proposal.epoch;
+    prepare.generation = state.proposal.generation;
     prepare.why = state.why;
     prepare.in_place = state.proposal.in_place && node.runs != 0 && has(state.proposal.chosen, node.node);
     if (state.settings.takeover) {
       prepare.base = state.known.newest();
       if (state.proposal.viable)
-        prepare.proposed = {prepare.epoch, state.attempt + (state.proposal.in_place ? 0 : 1),
+        prepare.proposed = {prepare.generation, state.attempt + (state.proposal.in_place ? 0 : 1),
                             state.settings.node, ids_of(state.proposal.chosen)};
     }
     return send(state, node, Message(std::move(prepare)));
   }
-  if (!state.journal.world || node.told != state.journal.world->epoch || world_there >= node.told) return;
+  if (!state.journal.world || node.told != state.journal.world->generation || world_there >= node.told)
+    return;
   const World& world = *state.journal.world;
   const auto rank = world.rank_of(node.node);
   if (!rank) return;
   WorldNews news = news_of(world, world.trainers(), world.servers(), *rank);
   news.hash = world.hash();
-  news.update = state.attempt_epoch < world.epoch && node.prepared == world.epoch && node.runs != 0;
+  news.update =
+      state.attempt_generation < world.generation && node.prepared == world.generation && node.runs != 0;
   send(state, node, Message(std::move(news)));
   if (node.wants_list)
     send(state, node, Message(WorldList{state.journal.world, state.journal.coordinator, state.journal.past}));

@@ -26,14 +26,14 @@ State::State(CoordinatorSettings its, std::optional<Journal> its_journal, Instan
   journal.run = settings.run;
   if (!its_journal) return;
   journal = std::move(*its_journal);
-  highest = journal.epoch;
+  highest = journal.generation;
   known.formed(journal.formed);
   if (journal.world) known.formed(configuration_of(*journal.world, journal.coordinator));
   for (const Configuration& proposal : journal.promised) known.promised(proposal);
   for (const PastFailure& past : journal.past) policy.on_failure(past.record, past.scope);
   attempt = known.newest().attempt;
-  highest = std::max(highest, known.newest().epoch);
-  if (known.newest().epoch == 0) {
+  highest = std::max(highest, known.newest().generation);
+  if (known.newest().generation == 0) {
     attempt = -1;
     return;
   }
@@ -108,7 +108,7 @@ void lose_silent(State& state) {
   for (const auto& node : state.nodes) {
     if (state.now - node->heard >= patience) {
       lost.emplace_back(node.get(), "no word from it for " + shown(state.settings.lease));
-    } else if (state.proposal.epoch != 0 && node->asked == state.proposal.epoch &&
+    } else if (state.proposal.generation != 0 && node->asked == state.proposal.generation &&
                node->prepared < node->asked && state.now - state.proposal.since >= preparing) {
       lost.emplace_back(node.get(),
                         "its processes did not end within " + shown(state.settings.prepare_timeout));
@@ -125,9 +125,9 @@ void herald(State& state) {
   if (!state.settings.heralded || state.stage == Stage::ending || state.now < state.next_herald) return;
   if (state.stage == Stage::waiting && (state.no_quorum_since || state.now < state.hold_until)) return;
   state.next_herald = state.now + std::chrono::seconds(1);
-  state.outputs.emplace_back(
-      TellOnce{*state.settings.heralded, Message(Acting{state.settings.job_id, state.journal.run,
-                                                        state.known.newest().epoch, state.settings.own})});
+  state.outputs.emplace_back(TellOnce{*state.settings.heralded,
+                                      Message(Acting{state.settings.job_id, state.journal.run,
+                                                     state.known.newest().generation, state.settings.own})});
 }
 
 /// What is due in this stage.
@@ -180,7 +180,7 @@ void on_message(State& state, ConnectionId connection, const Message& message) {
     return end_job(state, {124, "the time of the job is up", "", {}});
   if (std::holds_alternative<KnowsEnd>(message)) return on_knows_end(state, node);
   if (const auto* its = std::get_if<AskList>(&message)) {
-    if (state.journal.world && its->epoch == state.journal.world->epoch)
+    if (state.journal.world && its->generation == state.journal.world->generation)
       send(state, node,
            Message(WorldList{state.journal.world, state.journal.coordinator, state.journal.past}));
   }

@@ -1,4 +1,4 @@
-// Coordinates one job of several hosts: who is in, which epoch they run,
+// Coordinates one job of several hosts: who is in, which generation they run,
 // what happens when one fails or is lost.
 //
 // Free of I/O: connections are numbers that the caller gives, time is an argument, answers are values. The
@@ -7,9 +7,9 @@
 //   stage      what it is                                            leaves when
 //   gathering  no world yet, or taking over: nodes come              enough are here: forming or running
 //   running    all members know the newest world                     a failure, a loss, a newcomer: changing
-//   changing   members were told to prepare the next epoch           all are ready: running; or the set of
+//   changing   members were told to prepare the next one             all are ready: running; or the set of
 //                                                                    members changed: changing,
-//                                                                    with another epoch
+//                                                                    with another generation
 //   settling   changing, and a failure is not explained yet          explained, or settle_time:
 //                                                                    changing, or ending
 //   resting    changing, and the backoff is not over                 it is: changing
@@ -20,9 +20,9 @@
 //
 // Safety, where nodes may take the coordinator's place (`takeover`): a world is formed only when its members
 // hold a majority of the newest world that any of them knows, and of every later proposal that any of them
-// has prepared for; exactly half is enough together with its coordinator. A node prepares for an epoch once.
-// So worlds form a chain, and no number names two of them. Without takeover only one coordinator ever is;
-// with a Discovery (`durable`) each world is stored under its leader's fence before anybody is told.
+// has prepared for; exactly half is enough together with its coordinator. A node prepares for a generation
+// once. So worlds form a chain, and no number names two of them. Without takeover only one coordinator ever
+// is; with a Discovery (`durable`) each world is stored under its leader's fence before anybody is told.
 #pragma once
 
 #include <chrono>

@@ -41,14 +41,15 @@ void finish_done(State& state) {
   const World& world = *state.journal.world;
   std::size_t done = state.done_and_gone;
   for (const auto& node : state.nodes)
-    done += node->told == world.epoch && node->done && !node->leaving ? 1 : 0;
+    done += node->told == world.generation && node->done && !node->leaving ? 1 : 0;
   if (done >= world.members.size()) end_job(state, {});
 }
 
 void on_done(State& state, Node& node, const Done& done) {
-  if (!state.journal.world || done.epoch < state.attempt_epoch || done.epoch > state.journal.world->epoch)
+  if (!state.journal.world || done.generation < state.attempt_generation ||
+      done.generation > state.journal.world->generation)
     return;
-  if (node.told != state.journal.world->epoch) return;
+  if (node.told != state.journal.world->generation) return;
   node.done = true;
   finish_done(state);
 }

@@ -16,9 +16,10 @@ namespace {
 constexpr int kLostStatus = 75;
 constexpr std::size_t kMaxPast = 64;
 
-/// Whether a report about `epoch` is about what runs now.
-bool is_current(const State& state, std::uint64_t epoch) {
-  return state.journal.world && epoch >= state.attempt_epoch && epoch <= state.journal.world->epoch;
+/// Whether a report about `generation` is about what runs now.
+bool is_current(const State& state, std::uint64_t generation) {
+  return state.journal.world && generation >= state.attempt_generation &&
+         generation <= state.journal.world->generation;
 }
 
 void forget(State& state, Node& node) {
@@ -51,7 +52,7 @@ Fault* fault_of(State& state, const Node& node) {
   return nullptr;
 }
 
-/// The first failure of an epoch: all stop, and prepare for the next one.
+/// The first failure of a generation: all stop, and prepare for the next one.
 bool begins_failure(State& state, const Node& node, const std::string& process) {
   const bool first =
       state.stage == Stage::running || (state.stage == Stage::changing && state.proposal.in_place);
@@ -98,7 +99,7 @@ void decide_failure(State& state, Fault fault) {
 }  // namespace
 
 void on_failing(State& state, Node& node, const Failing& failing) {
-  if (!is_current(state, failing.epoch) || !begins_failure(state, node, failing.process)) return;
+  if (!is_current(state, failing.generation) || !begins_failure(state, node, failing.process)) return;
   if (fault_of(state, node)) return;
   state.faults.push_back({node.node, node.name, failing.process, std::nullopt, state.now});
   if (state.faults.size() == 1) stop_all(state);
@@ -106,7 +107,7 @@ void on_failing(State& state, Node& node, const Failing& failing) {
 }
 
 void on_failed(State& state, Node& node, const Failed& failed) {
-  if (!is_current(state, failed.epoch) || !begins_failure(state, node, failed.failure.process)) return;
+  if (!is_current(state, failed.generation) || !begins_failure(state, node, failed.failure.process)) return;
   Fault* fault = fault_of(state, node);
   const bool first = state.faults.empty();
   if (!fault)
@@ -124,7 +125,7 @@ void on_failed(State& state, Node& node, const Failed& failed) {
 void settle(State& state) {
   if (state.stage != Stage::settling) return;
   const bool all_ready = std::all_of(state.nodes.begin(), state.nodes.end(), [&state](const auto& node) {
-    return node->asked != state.proposal.epoch || node->prepared >= node->asked;
+    return node->asked != state.proposal.generation || node->prepared >= node->asked;
   });
   const bool settled = state.settle_until && state.now >= *state.settle_until;
   if (!all_ready && !settled) return;
@@ -179,8 +180,8 @@ void lost_members(State& state, const std::string& why, const std::string& name)
 
 void lose(State& state, Node& node, const std::string& why, std::chrono::milliseconds after, bool orderly) {
   const std::string name = node.name, id = node.node;
-  const bool member = state.journal.world && node.told == state.journal.world->epoch && !node.leaving;
-  const bool chosen = state.proposal.epoch != 0 && node.asked == state.proposal.epoch;
+  const bool member = state.journal.world && node.told == state.journal.world->generation && !node.leaving;
+  const bool chosen = state.proposal.generation != 0 && node.asked == state.proposal.generation;
   const bool serves = !node.offer.servers.empty();
   const bool done = node.done;
   if (!node.leaving && !node.knows_end) {

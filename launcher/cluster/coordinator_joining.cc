@@ -69,8 +69,8 @@ void welcome(State& state, const Node& node, bool resumed) {
 /// What it went through elsewhere counts: a world or a promise that this coordinator does not know.
 void learn(State& state, Node& node, const Hello& hello, std::uint64_t asked_here) {
   state.highest = std::max({state.highest, hello.promised, hello.formed});
-  const bool elsewhere = hello.formed > state.known.newest().epoch ||
-                         (hello.promised > asked_here && hello.promised > state.known.newest().epoch);
+  const bool elsewhere = hello.formed > state.known.newest().generation ||
+                         (hello.promised > asked_here && hello.promised > state.known.newest().generation);
   if (!state.settings.takeover || !(elsewhere || node.standing_wanted)) return;
   node.standing_wanted = true;
   send(state, node, Message(AskStanding{}));
@@ -107,7 +107,7 @@ Node& add(State& state, ConnectionId connection, const Hello& hello) {
   node.connection = connection;
   node.heard = node.came = state.now;
   node.brought = hello.world;
-  if (hello.world != 0 && hello.world == state.known.newest().epoch) node.previous_rank = hello.rank;
+  if (hello.world != 0 && hello.world == state.known.newest().generation) node.previous_rank = hello.rank;
   state.by_id[node.node] = &node;
   state.by_connection[connection] = &node;
   state.nodes.push_back(std::move(owned));
@@ -165,7 +165,7 @@ void on_hello(State& state, ConnectionId connection, const Hello& hello) {
 
 void on_standing(State& state, Node& node, const Standing& standing) {
   node.standing_wanted = false;
-  if (standing.formed.epoch > state.known.newest().epoch) {
+  if (standing.formed.generation > state.known.newest().generation) {
     for (const auto& other : state.nodes) other->previous_rank = -1;
     const auto& ids = standing.formed.nodes;
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -174,11 +174,11 @@ void on_standing(State& state, Node& node, const Standing& standing) {
   }
   state.known.formed(standing.formed);
   for (const Configuration& proposal : standing.promised) state.known.promised(proposal);
-  state.highest = std::max(state.highest, standing.formed.epoch);
+  state.highest = std::max(state.highest, standing.formed.generation);
   for (const Configuration& proposal : standing.promised)
-    state.highest = std::max(state.highest, proposal.epoch);
+    state.highest = std::max(state.highest, proposal.generation);
   state.attempt = std::max(state.attempt, state.known.newest().attempt);
-  if (state.journal.world && state.known.newest().epoch > state.journal.world->epoch &&
+  if (state.journal.world && state.known.newest().generation > state.journal.world->generation &&
       state.stage == Stage::running)
     return begin_change(state, "other hosts had formed a newer epoch");
   regroup(state);
@@ -187,8 +187,8 @@ void on_standing(State& state, Node& node, const Standing& standing) {
 void on_acting(State& state, const Acting& acting) {
   if (acting.job_id != state.settings.job_id || acting.coordinator == state.settings.own) return;
   const bool same_run = acting.run == state.journal.run;
-  const std::uint64_t ours = state.known.newest().epoch;
-  if (state.end || (same_run ? acting.epoch <= ours : ours != 0)) return;
+  const std::uint64_t ours = state.known.newest().generation;
+  if (state.end || (same_run ? acting.generation <= ours : ours != 0)) return;
   step_down(state, "another host coordinates the job", acting.coordinator);
 }
 

@@ -33,12 +33,12 @@ struct Node {
   Instant ahead{};                      // our time minus its time, as well as is known
   Instant round_trip = Instant::max();  // of the beat that said so
 
-  std::uint64_t asked = 0;     // the newest epoch that it was told to prepare
+  std::uint64_t asked = 0;     // the newest generation that it was told to prepare
   std::uint64_t stopped = 0;   // the newest of these for which it was to stop what runs
-  std::uint64_t prepared = 0;  // the newest epoch that it is ready for
+  std::uint64_t prepared = 0;  // the newest generation that it is ready for
   std::uint64_t told = 0;      // the newest world that it was told of
   std::uint64_t brought = 0;   // the newest world that it knew when it came
-  std::uint64_t runs = 0;      // the epoch whose processes may be alive there; 0: none
+  std::uint64_t runs = 0;      // the generation whose processes may be alive there; 0: none
   bool standing_wanted = false;
   bool done = false;
   bool leaving = false;  // was told that its part is over, with
@@ -48,16 +48,16 @@ struct Node {
   bool knows_end = false;
 };
 
-/// A failure of this epoch, as its node tells it.
+/// A failure of this generation, as its node tells it.
 struct Fault {
   std::string node, name, process;
   std::optional<NodeFailure> failure;  // nullopt: only that there is one
   Instant died{};                      // in our time
 };
 
-/// The epoch that is being prepared.
+/// The generation that is being prepared.
 struct Proposal {
-  std::uint64_t epoch = 0;  // 0: none
+  std::uint64_t generation = 0;  // 0: none
   Instant since{};
   bool viable = false;  // could become a world; else it only stops everybody
   bool in_place = false;
@@ -79,7 +79,7 @@ struct State {
   Instant started{}, now{};
   Instant next_beat{};
   Instant next_news{};
-  std::uint64_t highest = 0;  // epoch ever seen
+  std::uint64_t highest = 0;  // generation ever seen
   int attempt = -1;           // of the newest world
   Journal journal;            // with the newest world
   KnownConfigurations known;
@@ -94,7 +94,7 @@ struct State {
   Proposal proposal;
   std::string why;            // of the change that is under way
   bool loss_counted = false;  // in this change
-  std::vector<Fault> faults;  // of this epoch
+  std::vector<Fault> faults;  // of this generation
   std::optional<Instant> settle_until, rest_until;
   std::optional<Instant> last_arrival;  // since the last world: for the last call
   std::optional<Instant> waiting_since, no_quorum_since;
@@ -102,10 +102,10 @@ struct State {
   Instant ending_since{};
   bool port_retry_used = false;
   Instant world_since{};
-  std::uint64_t attempt_epoch = 0;  // of the first world of this attempt: later ones were formed in place
-  std::size_t done_and_gone = 0;    // members that had done their part before they were lost
-  Instant hold_until{};             // no proposal before, unless everybody is here: a takeover gathers
-  Instant foreign_until{};          // a node of another run of this job was here: no first world before
+  std::uint64_t attempt_generation = 0;  // of the first world of this attempt
+  std::size_t done_and_gone = 0;         // members that had done their part before they were lost
+  Instant hold_until{};                  // no proposal before, unless everybody is here: a takeover gathers
+  Instant foreign_until{};               // a node of another run of this job was here: no first world before
   Instant next_herald{};
   bool growing = false;  // the change that is under way is for newcomers only
 
@@ -134,7 +134,7 @@ std::vector<std::string> missing_names(const State& state);
 
 // ---- coordinator_changing.cc: proposals and worlds ----
 void begin_change(State& state, const std::string& why);
-/// Proposes the next epoch without forming it yet: everybody stops.
+/// Proposes the next generation without forming it yet: everybody stops.
 void stop_all(State& state);
 /// Whether those that run may go on while the others come and go.
 bool goes_on_in_place(const State& state);

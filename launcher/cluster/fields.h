@@ -55,7 +55,7 @@ void offer(Archive& archive, Value& value) {
 
 template <class Archive, class Value>
 void configuration(Archive& archive, Value& value) {
-  archive.number(value.epoch);
+  archive.number(value.generation);
   archive.number(value.attempt);
   archive.id(value.coordinator);
   archive.list(value.nodes, kMaxMembers, kMinId, [&archive](auto& node) { archive.id(node); });
@@ -74,7 +74,7 @@ void member(Archive& archive, Value& value) {
 
 template <class Archive, class Value>
 void world(Archive& archive, Value& value) {
-  archive.number(value.epoch);
+  archive.number(value.generation);
   archive.number(value.attempt);
   archive.id(value.run);
   archive.list(value.members, kMaxMembers, kMinMember, [&archive](auto& each) { member(archive, each); });

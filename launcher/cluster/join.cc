@@ -33,21 +33,22 @@ class NodeMembership final : public Membership {
   NodeMembership(const NodeMembership&) = delete;
   NodeMembership& operator=(const NodeMembership&) = delete;
 
-  void ready(std::uint64_t epoch, const PodOffer& offer) override {
-    node_->report([&](MemberCore& member) { return member.ready(epoch, offer, cluster_now()); });
+  void ready(std::uint64_t generation, const PodOffer& offer) override {
+    node_->report([&](MemberCore& member) { return member.ready(generation, offer, cluster_now()); });
   }
-  void running(std::uint64_t epoch) override {
-    node_->report([&](MemberCore& member) { return member.running(epoch, cluster_now()); });
+  void running(std::uint64_t generation) override {
+    node_->report([&](MemberCore& member) { return member.running(generation, cluster_now()); });
   }
-  void failing(std::uint64_t epoch, const std::string& process) override {
-    node_->report([&](MemberCore& member) { return member.failing(epoch, process, cluster_now()); });
+  void failing(std::uint64_t generation, const std::string& process) override {
+    node_->report([&](MemberCore& member) { return member.failing(generation, process, cluster_now()); });
   }
-  void failed(std::uint64_t epoch, const NodeFailure& failure) override {
-    node_->report(
-        [&](MemberCore& member) { return member.failed(epoch, failure, died_at(failure), cluster_now()); });
+  void failed(std::uint64_t generation, const NodeFailure& failure) override {
+    node_->report([&](MemberCore& member) {
+      return member.failed(generation, failure, died_at(failure), cluster_now());
+    });
   }
-  void done(std::uint64_t epoch) override {
-    node_->report([&](MemberCore& member) { return member.done(epoch, cluster_now()); });
+  void done(std::uint64_t generation) override {
+    node_->report([&](MemberCore& member) { return member.done(generation, cluster_now()); });
   }
   void stop(int signal) override {
     node_->report([&](MemberCore& member) { return member.stop(signal, cluster_now()); });

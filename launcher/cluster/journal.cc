@@ -14,7 +14,7 @@ void fields(Archive& archive, Value& journal) {
   if (version != kJournalVersion) codec::refuse("a journal of another version of fleetrun");
   archive.text(journal.job_id);
   archive.id(journal.run);
-  archive.number(journal.epoch);
+  archive.number(journal.generation);
   bool formed = journal.world != nullptr;
   archive.flag(formed);
   if constexpr (Archive::reads) {

@@ -15,7 +15,7 @@ namespace fleetrun::launcher {
 struct Journal {
   std::string job_id;
   std::string run;
-  std::uint64_t epoch = 0;              // the highest that was ever proposed, as far as known
+  std::uint64_t generation = 0;         // the highest that was ever proposed, as far as known
   std::shared_ptr<const World> world;   // the newest; null: none was formed yet
   std::string coordinator;              // node of the one that formed it; empty: it is not a node
   std::vector<PastFailure> past;        // oldest first: what the restart policy has to be told again

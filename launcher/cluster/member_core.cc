@@ -135,7 +135,7 @@ Outputs MemberCore::on_stranger(ConnectionId stranger, const Message& message, I
   if (const auto* acting = std::get_if<Acting>(&message)) {
     const bool seeking = state.stage == Stage::seeking || state.stage == Stage::dialing;
     if (seeking && acting->job_id == state.settings.job_id &&
-        (state.news.epoch == 0 || acting->run == state.run))
+        (state.news.generation == 0 || acting->run == state.run))
       redirected(state, {acting->coordinator, "it coordinates the job"});
   }
   if (!hello) return answered(state);
@@ -184,7 +184,7 @@ Instant MemberCore::next_deadline() const {
   if (state.answer_by) next = std::min(next, *state.answer_by);
   if (state.lost_since && state.stage != Stage::joined)
     next = std::min<Instant>(next, *state.lost_since + state.settings.elastic_timeout);
-  if (state.news.epoch == 0 && !state.parked && !state.preparing) next = std::min(next, join_by(state));
+  if (state.news.generation == 0 && !state.parked && !state.preparing) next = std::min(next, join_by(state));
   return next;
 }
 
@@ -202,38 +202,38 @@ Outputs MemberCore::follow(const std::optional<Endpoint>& coordinator, Instant n
   return answered(state);
 }
 
-Outputs MemberCore::ready(std::uint64_t epoch, const PodOffer& offer, Instant now) {
-  if (over() || epoch != state_->promised || !state_->preparing) return {};
+Outputs MemberCore::ready(std::uint64_t generation, const PodOffer& offer, Instant now) {
+  if (over() || generation != state_->promised || !state_->preparing) return {};
   enter(*state_, now);
   state_->live = state_->preparing = false;
   state_->offer = offer;
   state_->reports = {};
-  state_->reports.ready = Ready{epoch, offer};
+  state_->reports.ready = Ready{generation, offer};
   state_->known.promised(state_->proposed);
   say(*state_, *state_->reports.ready);
   return answered(*state_);
 }
 
-Outputs MemberCore::running(std::uint64_t epoch, Instant now) {
+Outputs MemberCore::running(std::uint64_t generation, Instant now) {
   if (over() || !state_->live) return {};
   enter(*state_, now);
-  state_->reports.running = Running{epoch};
+  state_->reports.running = Running{generation};
   say(*state_, *state_->reports.running);
   return answered(*state_);
 }
 
-Outputs MemberCore::failing(std::uint64_t epoch, const std::string& process, Instant now) {
+Outputs MemberCore::failing(std::uint64_t generation, const std::string& process, Instant now) {
   if (over() || !state_->live) return {};
   enter(*state_, now);
-  state_->reports.failing = Failing{epoch, clipped(process, 1'024)};
+  state_->reports.failing = Failing{generation, clipped(process, 1'024)};
   say(*state_, *state_->reports.failing);
   return answered(*state_);
 }
 
-Outputs MemberCore::failed(std::uint64_t epoch, const NodeFailure& failure, Instant died, Instant now) {
+Outputs MemberCore::failed(std::uint64_t generation, const NodeFailure& failure, Instant died, Instant now) {
   if (over() || !(state_->live || state_->preparing)) return {};
   enter(*state_, now);
-  Failed failed{epoch, failure, died};
+  Failed failed{generation, failure, died};
   failed.failure.process = clipped(failure.process, 1'024);
   failed.failure.text = clipped(failure.text, 8'192);
   failed.failure.signature = clipped(failure.signature, 8'192);
@@ -243,10 +243,10 @@ Outputs MemberCore::failed(std::uint64_t epoch, const NodeFailure& failure, Inst
   return answered(*state_);
 }
 
-Outputs MemberCore::done(std::uint64_t epoch, Instant now) {
+Outputs MemberCore::done(std::uint64_t generation, Instant now) {
   if (over() || !state_->live) return {};
   enter(*state_, now);
-  state_->reports.done = Done{epoch};
+  state_->reports.done = Done{generation};
   say(*state_, *state_->reports.done);
   return answered(*state_);
 }

@@ -38,7 +38,7 @@ struct MemberSettings {
   std::string node, name, pod;
   int requested_rank = -1;
   Endpoint successor;  // where this node listens for others; port 0: nowhere
-  PodOffer offer;      // of the first epoch
+  PodOffer offer;      // of the first generation
   bool wants_list = true;
   bool takeover = false;                // members look for, and become, the next coordinator by themselves
   std::optional<Endpoint> coordinator;  // to dial; nullopt: follow() will say
@@ -80,7 +80,7 @@ struct TellNews {
   std::string text;
 };
 struct TellPrepare {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::string why;
 };
 /// `update`: on_update, else on_world. `world` is null for a node that does not want lists.
@@ -131,11 +131,11 @@ class MemberCore {
   Outputs follow(const std::optional<Endpoint>& coordinator, Instant now);
 
   // What the supervisor reports (launcher/model/membership.h). `died`: in the time of `now`.
-  Outputs ready(std::uint64_t epoch, const PodOffer& offer, Instant now);
-  Outputs running(std::uint64_t epoch, Instant now);
-  Outputs failing(std::uint64_t epoch, const std::string& process, Instant now);
-  Outputs failed(std::uint64_t epoch, const NodeFailure& failure, Instant died, Instant now);
-  Outputs done(std::uint64_t epoch, Instant now);
+  Outputs ready(std::uint64_t generation, const PodOffer& offer, Instant now);
+  Outputs running(std::uint64_t generation, Instant now);
+  Outputs failing(std::uint64_t generation, const std::string& process, Instant now);
+  Outputs failed(std::uint64_t generation, const NodeFailure& failure, Instant died, Instant now);
+  Outputs done(std::uint64_t generation, Instant now);
   Outputs stop(int signal, Instant now);
   Outputs timed_out(Instant now);
   /// This node goes: goodbye, and then HangUp.

@@ -1,5 +1,5 @@
-// What a node does about its coordinator's words. A node prepares for an epoch once: what is not newer than
-// all that it prepared for is ignored. A world is taken only after its prepare,
+// What a node does about its coordinator's words. A node prepares for a generation once: what is not newer
+// than all that it prepared for is ignored. A world is taken only after its prepare,
 // the first one of a run excepted.
 
 #include "launcher/cluster/fence.h"
@@ -22,7 +22,7 @@ void say_again(State& state) {
 
 /// To its run: it was part of a world, stood by as a spare, or said that it is ready for one.
 bool bound(const State& state) {
-  return state.news.epoch != 0 || state.others || state.known.newest().epoch != 0 ||
+  return state.news.generation != 0 || state.others || state.known.newest().generation != 0 ||
          !state.known.proposals().empty();
 }
 
@@ -61,12 +61,14 @@ void on_welcome(State& state, const Welcome& welcome) {
 }
 
 void on_prepare(State& state, const Prepare& prepare) {
-  if (prepare.epoch == state.promised && state.reports.ready && state.reports.ready->epoch == prepare.epoch)
+  if (prepare.generation == state.promised && state.reports.ready &&
+      state.reports.ready->generation == prepare.generation)
     return say(state, *state.reports.ready);
   // The one it promised, but had to stop preparing for when it lost touch, it is asked for again.
-  const bool again = prepare.epoch == state.promised && !state.preparing && state.news.epoch < prepare.epoch;
-  if (!again && !may_prepare(prepare.epoch, state.promised)) return;
-  state.promised = prepare.epoch;
+  const bool again =
+      prepare.generation == state.promised && !state.preparing && state.news.generation < prepare.generation;
+  if (!again && !may_prepare(prepare.generation, state.promised)) return;
+  state.promised = prepare.generation;
   state.known.formed(prepare.base);
   // A proposal takes the place of what the same coordinator proposed before, also one that only stops.
   state.known.given_up(state.coordinator_node);
@@ -75,12 +77,12 @@ void on_prepare(State& state, const Prepare& prepare) {
   state.pending.reset();
   if (prepare.in_place && state.live) {
     state.known.promised(state.proposed);
-    state.reports.ready = Ready{prepare.epoch, state.offer};
+    state.reports.ready = Ready{prepare.generation, state.offer};
     return say(state, *state.reports.ready);
   }
   state.reports = {};
   state.preparing = true;
-  state.outputs.emplace_back(TellPrepare{prepare.epoch, prepare.why});
+  state.outputs.emplace_back(TellPrepare{prepare.generation, prepare.why});
 }
 
 void take_world(State& state, const WorldNews& news, std::shared_ptr<const World> world) {
@@ -100,9 +102,11 @@ void take_world(State& state, const WorldNews& news, std::shared_ptr<const World
 }
 
 void on_news(State& state, const WorldNews& news) {
-  const bool first = state.promised == 0 && state.news.epoch == 0;
-  if (news.epoch <= state.news.epoch || (!first && news.epoch != state.promised) || state.preparing) return;
-  state.promised = std::max(state.promised, news.epoch);
+  const bool first = state.promised == 0 && state.news.generation == 0;
+  if (news.generation <= state.news.generation || (!first && news.generation != state.promised) ||
+      state.preparing)
+    return;
+  state.promised = std::max(state.promised, news.generation);
   state.parked = false;
   if (state.settings.wants_list) {
     state.pending = news;
@@ -113,14 +117,14 @@ void on_news(State& state, const WorldNews& news) {
 
 void on_list(State& state, const WorldList& list) {
   state.others = list.world;
-  if (!state.pending || list.world->epoch != state.pending->epoch) return;
+  if (!state.pending || list.world->generation != state.pending->generation) return;
   const WorldNews news = *state.pending;
   const auto rank = static_cast<std::size_t>(news.rank);
   if (rank >= list.world->members.size() || list.world->members[rank].node != state.settings.node ||
       list.world->hash() != news.hash) {
     state.pending.reset();
     return tell(state, NewsLevel::warning,
-                "the list of epoch " + std::to_string(news.epoch) +
+                "the list of epoch " + std::to_string(news.generation) +
                     " does not fit what was said of it: it is not followed");
   }
   state.known.formed(configuration_of(*list.world, list.coordinator));
@@ -164,10 +168,10 @@ void greet(State& state) {
     hello.run = state.run;
     hello.promised = state.promised;
   }
-  hello.formed = state.known.newest().epoch;
-  hello.world = state.news.epoch;
-  hello.rank = state.news.epoch == 0 ? -1 : state.news.rank;
-  hello.fenced = state.news.epoch != 0 && !state.live;
+  hello.formed = state.known.newest().generation;
+  hello.world = state.news.generation;
+  hello.rank = state.news.generation == 0 ? -1 : state.news.rank;
+  hello.fenced = state.news.generation != 0 && !state.live;
   state.greeted_live = state.live;
   if (state.stage != Stage::seeking) state.stage = Stage::greeting;
   state.tried = state.now;

@@ -20,7 +20,7 @@ struct Place {
   bool member = false;  // a member listens there, and will coordinate when it has lost its coordinator too
 };
 
-/// What the supervisor said about the newest epoch: said again on each new connection,
+/// What the supervisor said about the newest generation: said again on each new connection,
 /// since it may have been lost.
 struct Reports {
   std::optional<Ready> ready;
@@ -60,7 +60,7 @@ struct State {
   std::string run, coordinator_node;
   std::uint64_t promised = 0;
   KnownConfigurations known;
-  WorldNews news;                    // the newest, epoch 0: none
+  WorldNews news;                    // the newest, generation 0: none
   std::optional<WorldNews> pending;  // waits for its list
   std::shared_ptr<const World> world;
   std::shared_ptr<const World> others;  // the newest list: where to look; this node may not be a member

@@ -74,7 +74,7 @@ Journal journal_of(const State& state) {
   Journal journal;
   journal.job_id = state.settings.job_id;
   journal.run = state.run;
-  journal.epoch = std::max(state.promised, state.news.epoch);
+  journal.generation = std::max(state.promised, state.news.generation);
   journal.world = state.world;
   journal.coordinator = state.world_coordinator;
   journal.past = state.past;
@@ -84,7 +84,7 @@ Journal journal_of(const State& state) {
 }
 
 void give_up(State& state) {
-  const bool member = state.news.epoch != 0;
+  const bool member = state.news.generation != 0;
   const auto waited = member ? state.settings.elastic_timeout : state.settings.join_timeout;
   std::string why = member ? "no coordinator of the job was found for " + shown(waited)
                            : "the job did not begin within " + shown(waited);
@@ -118,7 +118,7 @@ void lost_uplink(State& state) {
   if (state.stage == Stage::seeking) return try_next(state);
   if (!state.coordinator && can_seek(state)) return begin_seeking(state);
   state.stage = Stage::dialing;
-  if ((state.news.epoch != 0 || state.parked) && !state.lost_since) state.lost_since = state.now;
+  if ((state.news.generation != 0 || state.parked) && !state.lost_since) state.lost_since = state.now;
   // Where it was sent nobody is any more: the first address may know better by now.
   const bool sent_on = state.settings.coordinator && !state.settings.coordinates && state.coordinator &&
                        state.coordinator->endpoint != *state.settings.coordinator;
@@ -211,7 +211,7 @@ void check_silence(State& state) {
 
 void due(State& state) {
   const MemberSettings& own = state.settings;
-  const bool member = state.news.epoch != 0;
+  const bool member = state.news.generation != 0;
   if (!member && !state.parked && !state.preparing && state.now >= join_by(state)) return give_up(state);
   // A coordinator that gathers nodes gives up by itself.
   const bool searching = state.lost_since && state.stage != Stage::joined;

@@ -37,27 +37,27 @@ void fields(A& a, M& m, const Hello*) {
 }
 template <class A, class M>
 void fields(A& a, M& m, const Ready*) {
-  a.number(m.epoch);
+  a.number(m.generation);
   codec::offer(a, m.offer);
 }
 template <class A, class M>
 void fields(A& a, M& m, const Running*) {
-  a.number(m.epoch);
+  a.number(m.generation);
 }
 template <class A, class M>
 void fields(A& a, M& m, const Failing*) {
-  a.number(m.epoch);
+  a.number(m.generation);
   a.text(m.process);
 }
 template <class A, class M>
 void fields(A& a, M& m, const Failed*) {
-  a.number(m.epoch);
+  a.number(m.generation);
   codec::node_failure(a, m.failure);
   codec::time(a, m.died);
 }
 template <class A, class M>
 void fields(A& a, M& m, const Done*) {
-  a.number(m.epoch);
+  a.number(m.generation);
 }
 template <class A, class M>
 void fields(A& a, M& m, const Stop*) {
@@ -73,7 +73,7 @@ template <class A, class M>
 void fields(A&, M&, const KnowsEnd*) {}
 template <class A, class M>
 void fields(A& a, M& m, const AskList*) {
-  a.number(m.epoch);
+  a.number(m.generation);
 }
 template <class A, class M>
 void fields(A& a, M& m, const Standing*) {
@@ -107,7 +107,7 @@ void fields(A& a, M& m, const Parked*) {
 }
 template <class A, class M>
 void fields(A& a, M& m, const Prepare*) {
-  a.number(m.epoch);
+  a.number(m.generation);
   a.text(m.why);
   a.flag(m.in_place);
   codec::configuration(a, m.proposed);
@@ -115,7 +115,7 @@ void fields(A& a, M& m, const Prepare*) {
 }
 template <class A, class M>
 void fields(A& a, M& m, const WorldNews*) {
-  a.number(m.epoch);
+  a.number(m.generation);
   a.number(m.attempt);
   a.id(m.run);
   a.number(m.rank);
@@ -158,7 +158,7 @@ template <class A, class M>
 void fields(A& a, M& m, const Acting*) {
   a.text(m.job_id);
   a.id(m.run);
-  a.number(m.epoch);
+  a.number(m.generation);
   codec::endpoint(a, m.coordinator);
 }
 template <class A, class M>

@@ -39,10 +39,10 @@ constexpr std::size_t kMaxText = 65'536;     // bytes of one text
 constexpr std::size_t kMaxMembers = 65'536;  // of a world
 constexpr std::size_t kMaxPods = 65'536;     // trainers or servers of one host
 
-/// Who may take part in an epoch, and who proposed it. What a majority of these has not given up,
+/// Who may take part in a generation, and who proposed it. What a majority of these has not given up,
 /// nobody can replace.
 struct Configuration {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::int32_t attempt = 0;
   std::string coordinator;         // its node; empty: it is not a node
   std::vector<std::string> nodes;  // by node rank
@@ -71,8 +71,8 @@ struct Hello {
   bool wants_list = true;  // the members of each world without asking
   // What it was part of; empty and 0 for a node that was part of nothing yet.
   std::string run;
-  std::uint64_t promised = 0;  // the highest epoch that it prepared for
-  std::uint64_t formed = 0;    // the highest epoch that it knows to have formed
+  std::uint64_t promised = 0;  // the highest generation that it prepared for
+  std::uint64_t formed = 0;    // the highest generation that it knows to have formed
   std::uint64_t world = 0;     // the newest world that it was told of
   std::int32_t rank = -1;      // its node rank in that
   bool fenced = false;         // what ran here was stopped for want of a coordinator
@@ -80,23 +80,23 @@ struct Hello {
 };
 
 struct Ready {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   PodOffer offer;
 };
 struct Running {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
 };
 struct Failing {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::string process;
 };
 struct Failed {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   NodeFailure failure;
   Instant died{};  // in the time of its node
 };
 struct Done {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
 };
 /// The user stops the job there.
 struct Stop {
@@ -111,7 +111,7 @@ struct Leave {
 /// It knows how the job ended.
 struct KnowsEnd {};
 struct AskList {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
 };
 /// The answer to AskStanding: the newest world that it knows, and every later proposal that it prepared for
 /// and that may have become one since.
@@ -144,7 +144,7 @@ struct Parked {
 };
 /// Stop and sweep what runs, lease ports, say ready. In place: go on, and say ready.
 struct Prepare {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::string why;
   bool in_place = false;
   // Only where nodes may take the coordinator's place. Without nodes:
@@ -154,7 +154,7 @@ struct Prepare {
 };
 /// The world as one member needs it at least; the members follow for those who want them.
 struct WorldNews {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::int32_t attempt = 0;
   std::string run;
   std::int32_t rank = 0, nodes = 0;
@@ -185,7 +185,7 @@ struct AskStanding {};
 /// From a coordinator that took over, to whoever listens at the first one's address.
 struct Acting {
   std::string job_id, run;
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   Endpoint coordinator;
 };
 

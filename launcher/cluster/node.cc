@@ -363,7 +363,7 @@ void Node::act(joining::TellNews& tell_news) {
 }
 
 void Node::act(joining::TellPrepare& prepare) {
-  tell([prepare](MembershipListener& listener) { listener.on_prepare(prepare.epoch, prepare.why); });
+  tell([prepare](MembershipListener& listener) { listener.on_prepare(prepare.generation, prepare.why); });
 }
 
 void Node::act(joining::TellWorld& world) {

@@ -5,20 +5,20 @@
 namespace fleetrun::launcher {
 
 void KnownConfigurations::formed(const Configuration& configuration) {
-  if (configuration.epoch <= formed_.epoch) return;
+  if (configuration.generation <= formed_.generation) return;
   formed_ = configuration;
   std::erase_if(proposals_,
-                [this](const Configuration& proposal) { return proposal.epoch <= formed_.epoch; });
+                [this](const Configuration& proposal) { return proposal.generation <= formed_.generation; });
 }
 
 void KnownConfigurations::promised(const Configuration& configuration) {
-  if (configuration.nodes.empty() || configuration.epoch <= formed_.epoch) return;
+  if (configuration.nodes.empty() || configuration.generation <= formed_.generation) return;
   // What one coordinator proposed before, and did not form, it never will.
   const auto same = [&configuration](const Configuration& other) {
     return other.coordinator == configuration.coordinator;
   };
   const auto newer = std::find_if(proposals_.begin(), proposals_.end(), [&](const Configuration& other) {
-    return same(other) && other.epoch >= configuration.epoch;
+    return same(other) && other.generation >= configuration.generation;
   });
   if (newer != proposals_.end()) return;
   std::erase_if(proposals_, same);
@@ -38,7 +38,7 @@ bool KnownConfigurations::concerns(const std::string& node) const noexcept {
 }
 
 Configuration configuration_of(const World& world, const std::string& coordinator) {
-  Configuration configuration{world.epoch, world.attempt, coordinator, {}};
+  Configuration configuration{world.generation, world.attempt, coordinator, {}};
   configuration.nodes.reserve(world.members.size());
   for (const Member& member : world.members) configuration.nodes.push_back(member.node);
   return configuration;

@@ -20,7 +20,7 @@ class KnownConfigurations {
   void promised(const Configuration& configuration);
   /// What `coordinator` proposed, and has not formed, it never will.
   void given_up(const std::string& coordinator);
-  /// Epoch 0: none was formed.
+  /// Generation 0: none was formed.
   const Configuration& newest() const noexcept { return formed_; }
   /// Whether `node` counts in any of them.
   bool concerns(const std::string& node) const noexcept;

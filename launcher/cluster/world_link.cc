@@ -70,19 +70,19 @@ void WorldLink::ready(const PodOffer& offer) {
 }
 
 void WorldLink::running() {
-  if (membership_) membership_->running(epoch_);
+  if (membership_) membership_->running(generation_);
 }
 
 void WorldLink::failing(const std::string& process) {
-  if (membership_) membership_->failing(epoch_, process);
+  if (membership_) membership_->failing(generation_, process);
 }
 
 void WorldLink::failed(const NodeFailure& failure) {
-  if (membership_) membership_->failed(epoch_, failure);
+  if (membership_) membership_->failed(generation_, failure);
 }
 
 void WorldLink::done() {
-  if (membership_) membership_->done(epoch_);
+  if (membership_) membership_->done(generation_);
 }
 
 void WorldLink::stop(int signal) {
@@ -112,22 +112,22 @@ void WorldLink::on_news(NewsLevel level, const std::string& text) {
 }
 
 /// Before the first world nothing runs, so this host is ready at once.
-void WorldLink::on_prepare(std::uint64_t epoch, const std::string& why) {
-  prepared_ = epoch;
+void WorldLink::on_prepare(std::uint64_t generation, const std::string& why) {
+  prepared_ = generation;
   if (pod_)
     pod_->world_ends(why, false);
   else
-    membership_->ready(epoch, self_.offer);
+    membership_->ready(generation, self_.offer);
 }
 
 void WorldLink::on_world(const World& world, std::size_t node_rank) {
-  epoch_ = world.epoch;
+  generation_ = world.generation;
   if (pod_) return pod_->world_begins(world, node_rank);
   met_ = Met{world, node_rank};
 }
 
 void WorldLink::on_update(const World& world, std::size_t node_rank) {
-  epoch_ = world.epoch;
+  generation_ = world.generation;
   if (pod_)
     pod_->world_updated(world, node_rank);
   else if (met_)

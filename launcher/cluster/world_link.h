@@ -75,7 +75,7 @@ class WorldLink final : private MembershipListener {
  private:
   void await_signal();
   void on_news(NewsLevel level, const std::string& text) override;
-  void on_prepare(std::uint64_t epoch, const std::string& why) override;
+  void on_prepare(std::uint64_t generation, const std::string& why) override;
   void on_world(const World& world, std::size_t node_rank) override;
   void on_update(const World& world, std::size_t node_rank) override;
   void on_fenced(const std::string& why) override;
@@ -90,8 +90,8 @@ class WorldLink final : private MembershipListener {
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<Membership> membership_;
   PodInWorld* pod_ = nullptr;
-  std::uint64_t epoch_ = 0;     // of the world that runs here, or ran last
-  std::uint64_t prepared_ = 0;  // the epoch for which on_prepare has come
+  std::uint64_t generation_ = 0;  // of the world that runs here, or ran last
+  std::uint64_t prepared_ = 0;    // the generation for which on_prepare has come
   std::optional<Meet> met_;
 };
 

@@ -17,9 +17,9 @@
 // A leader that was stopped or asleep finds its lease over: lost_lead, and it follows or stands again.
 //
 // The state goes at the end of a job, and 30 s after the last leader of one whose launchers were all killed:
-// a job with the same id that starts within that time goes on with greater epochs. Nothing secret is stored:
-// an etcd that lies can keep a job from starting, but nodes prove the job's secret to each other, not to
-// etcd.
+// a job with the same id that starts within that time goes on with greater generations. Nothing secret is
+// stored: an etcd that lies can keep a job from starting, but nodes prove the job's secret to each other, not
+// to etcd.
 #pragma once
 
 #include <chrono>

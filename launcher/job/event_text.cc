@@ -22,7 +22,7 @@ std::string seconds(std::chrono::milliseconds time) {
 
 std::string to_string(const event::WorldBegan& began) {
   constexpr std::size_t kMaxHosts = 8;
-  std::string text = "epoch " + std::to_string(began.epoch) + ": " + std::to_string(began.hosts.size()) +
+  std::string text = "epoch " + std::to_string(began.generation) + ": " + std::to_string(began.hosts.size()) +
                      (began.hosts.size() == 1 ? " host (" : " hosts (");
   for (std::size_t i = 0; i < began.hosts.size() && i < kMaxHosts; ++i)
     text += (i > 0 ? ", " : "") + began.hosts[i];

@@ -138,7 +138,7 @@ struct Warning {
 // In a job of several hosts.
 
 struct WorldBegan {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   int attempt = 0, trainers = 0, servers = 0;
   std::vector<std::string> hosts;  // by node rank
   std::string hash;

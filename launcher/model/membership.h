@@ -24,25 +24,25 @@ class MembershipListener {
   virtual ~MembershipListener() = default;
   /// For people: "waiting for 1 of 4 hosts: no word from h7 for 41 s".
   virtual void on_news(NewsLevel level, const std::string& text) = 0;
-  virtual void on_prepare(std::uint64_t epoch, const std::string& why) = 0;
+  virtual void on_prepare(std::uint64_t generation, const std::string& why) = 0;
   virtual void on_world(const World& world, std::size_t node_rank) = 0;
   virtual void on_update(const World& world, std::size_t node_rank) = 0;
   virtual void on_fenced(const std::string& why) = 0;
   virtual void on_job_over(const JobEnd& end) = 0;
 };
 
-/// Reports about an epoch that is not the current one any more are ignored.
+/// Reports about a generation that is not the current one any more are ignored.
 class Membership {
  public:
   virtual ~Membership() = default;
-  /// Nothing of an earlier epoch runs here; `offer` is for this one.
-  virtual void ready(std::uint64_t epoch, const PodOffer& offer) = 0;
-  virtual void running(std::uint64_t epoch) = 0;
+  /// Nothing of an earlier generation runs here; `offer` is for this one.
+  virtual void ready(std::uint64_t generation, const PodOffer& offer) = 0;
+  virtual void running(std::uint64_t generation) = 0;
   /// At once, before anything is known: the others stop too.
-  virtual void failing(std::uint64_t epoch, const std::string& process) = 0;
-  virtual void failed(std::uint64_t epoch, const NodeFailure& failure) = 0;
+  virtual void failing(std::uint64_t generation, const std::string& process) = 0;
+  virtual void failed(std::uint64_t generation, const NodeFailure& failure) = 0;
   /// All that is waited for here has ended well. Servers stay until on_job_over.
-  virtual void done(std::uint64_t epoch) = 0;
+  virtual void done(std::uint64_t generation) = 0;
   /// The user stops the job (`signal`), or, where the job can go on without this host, this host.
   virtual void stop(int signal) = 0;
   /// The job's time is up.

@@ -83,7 +83,7 @@ std::optional<std::size_t> World::rank_of(std::string_view node) const noexcept 
 
 std::string World::hash() const {
   Digest digest;
-  digest.add(epoch);
+  digest.add(generation);
   digest.add(static_cast<std::uint64_t>(attempt));
   digest.add(run);
   digest.add(members.size());

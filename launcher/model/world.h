@@ -1,8 +1,8 @@
-// A world: the hosts that run one epoch of a job together, and what each of them brings. Values, no I/O.
+// A world: the hosts that run one generation of a job together, and what each of them brings. Values, no I/O.
 //
 // Words: a *node* is one launcher that takes part in a job of several hosts, from its start to its end (a
-// launcher that is started again is another node). A *member* is a node that is in the world. An *epoch* is
-// one world; epochs are numbered from 1 and no number is used twice in a run.
+// launcher that is started again is another node). A *member* is a node that is in the world. A *generation*
+// is one world; generations are numbered from 1 and no number is used twice in a run.
 // An *attempt* is one start of the job's processes.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace fleetrun::launcher {
 
-/// What a host brings to an epoch: everything that the plans of the others need of it.
+/// What a host brings to a generation: everything that the plans of the others need of it.
 struct PodOffer {
   std::string host;                              // the address in its endpoints
   std::vector<std::uint16_t> trainers, servers;  // their ports, by local rank
@@ -41,7 +41,7 @@ struct Member {
 /// trainers come and go (`in_place`), everybody keeps the ranks it has,
 /// and those of a lost host stay free until one comes.
 struct World {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   int attempt = 0;
   std::string run;              // 32 hexadecimal digits, drawn once for a run of the job
   std::vector<Member> members;  // by node rank

@@ -23,7 +23,7 @@ PlanRanks plan_ranks(const JobConfig& config, const HostFacts& facts) {
     ranks.rendezvous = {config.master_addr, *config.master_port};
   ranks.hosts = static_cast<int>(world.members.size());
   ranks.world =
-      WorldTag{static_cast<int>(facts.node_rank), ranks.hosts, world.epoch, world.run, world.hash()};
+      WorldTag{static_cast<int>(facts.node_rank), ranks.hosts, world.generation, world.run, world.hash()};
   return ranks;
 }
 

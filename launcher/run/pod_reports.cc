@@ -8,7 +8,7 @@ namespace fleetrun::launcher {
 
 event::WorldBegan world_began(const World& world) {
   event::WorldBegan told;
-  told.epoch = world.epoch;
+  told.generation = world.generation;
   told.attempt = world.attempt;
   told.hash = world.hash();
   told.trainers = world.trainers();

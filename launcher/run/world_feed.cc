@@ -164,7 +164,7 @@ MakeJobPart Feed::part() {
 std::string world_line(const World& world, std::size_t node_rank, bool in_place) {
   Json nodes = Json::array();
   for (const Member& member : world.members) nodes.push_back(member.name);
-  const Json line = {{"epoch", world.epoch},
+  const Json line = {{"epoch", world.generation},
                      {"attempt", world.attempt},
                      {"run", world.run},
                      {"hash", world.hash()},

@@ -226,7 +226,7 @@ std::string line_of(const event::Warning& e, const Plan&, EventTime now) {
 
 std::string line_of(const event::WorldBegan& e, const Plan&, EventTime now) {
   return Line("world_began", now)
-      .field("epoch", static_cast<std::int64_t>(e.epoch))
+      .field("epoch", static_cast<std::int64_t>(e.generation))
       .field("attempt", e.attempt)
       .field("hosts", join(e.hosts, ","))
       .field("trainers", e.trainers)

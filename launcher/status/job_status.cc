@@ -165,7 +165,7 @@ void StatusBoard::become(Live& process, ProcessState state) {
 }
 
 void StatusBoard::fold(const event::WorldBegan& began) {
-  epoch_ = began.epoch;
+  generation_ = began.generation;
   hosts_ = began.hosts;
 }
 
@@ -195,7 +195,7 @@ JobStatus StatusBoard::status(std::int64_t now) const {
                    .now = now,
                    .processes = {},
                    .restarts = restarts_,
-                   .epoch = epoch_,
+                   .generation = generation_,
                    .hosts = hosts_,
                    .servers = {},
                    .logs_truncated = logs_truncated_,

@@ -77,7 +77,7 @@ struct JobStatus {
   std::int64_t began_at = 0, now = 0;  // CLOCK_MONOTONIC, ns
   std::vector<ProcessStatus> processes;
   std::vector<RestartStatus> restarts;
-  std::uint64_t epoch = 0;              // of the world, in a job of several hosts; 0: it is on this one alone
+  std::uint64_t generation = 0;         // of the world, in a job of several hosts; 0: it is on this one alone
   std::vector<std::string> hosts = {};  // of that world, by node rank
   std::vector<std::string> servers = {};  // endpoints of all parameter servers, by rank
   bool logs_truncated = false;            // a cap or a full disk has cost lines
@@ -134,7 +134,7 @@ class StatusBoard final : public JobObserver {
   std::int64_t began_at_;
   std::vector<RestartStatus> restarts_;
   std::optional<int> exit_status_;
-  std::uint64_t epoch_ = 0;
+  std::uint64_t generation_ = 0;
   std::vector<std::string> hosts_;
   bool logs_truncated_ = false;
 };

@@ -114,7 +114,7 @@ JobStatus status_from(const Json& json) {
   status.fleetrun_pid = json.at("fleetrun_pid").get<pid_t>();
   status.init_pid = json.at("init_pid").get<pid_t>();
   status.now = nanoseconds(json.at("uptime_seconds").get<double>());
-  status.epoch = json.at("epoch").get<std::uint64_t>();
+  status.generation = json.at("epoch").get<std::uint64_t>();
   status.hosts = json.at("hosts").get<std::vector<std::string>>();
   if (json.contains("servers")) status.servers = json.at("servers").get<std::vector<std::string>>();
   status.logs_truncated = json.at("logs_truncated").get<bool>();
@@ -160,7 +160,7 @@ std::string to_json(const JobStatus& status) {
                      {"fleetrun_pid", status.fleetrun_pid},
                      {"init_pid", status.init_pid},
                      {"uptime_seconds", seconds_between(status.began_at, status.now)},
-                     {"epoch", status.epoch},
+                     {"epoch", status.generation},
                      {"hosts", status.hosts},
                      {"servers", status.servers},
                      {"logs_truncated", status.logs_truncated},

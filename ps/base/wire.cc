@@ -18,7 +18,7 @@ struct RawHeader {
   std::uint32_t trainer = 0;
   std::uint32_t thread = 0;
   std::uint64_t incarnation = 0;
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::uint64_t sequence = 0;
 };
 static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 24 && sizeof(Floats) == 16 &&
@@ -136,7 +136,7 @@ Draft draft(const Header& header, std::size_t body, const MessageSource& source)
   raw.trainer = header.trainer;
   raw.thread = header.thread;
   raw.incarnation = header.incarnation;
-  raw.epoch = header.epoch;
+  raw.generation = header.generation;
   raw.sequence = header.sequence;
   writer.value(raw);
   return {std::move(message), writer};
@@ -209,7 +209,12 @@ Header read_header(Reader& reader) {
                 "run the same fleetrun on all hosts");
   }
   if (raw.method >= kMethods.size()) throw malformed("unknown method " + std::to_string(raw.method));
-  return {static_cast<Method>(raw.method), raw.trainer, raw.thread, raw.incarnation, raw.epoch, raw.sequence};
+  return {static_cast<Method>(raw.method),
+          raw.trainer,
+          raw.thread,
+          raw.incarnation,
+          raw.generation,
+          raw.sequence};
 }
 
 PullRequest read_pull(Reader& reader) {

@@ -2,7 +2,7 @@
 // reader's luck: headers are multiples of 8 bytes, 64-bit arrays come before 32-bit ones.
 //
 //   request    magic u32 "FLPS" | version u16 | method u16 | trainer u32 | thread u32
-//              | incarnation u64 | epoch u64 | sequence u64 | body
+//              | incarnation u64 | generation u64 | sequence u64 | body
 //
 //   pull       sparse u32, dense u32 | sparse x {table u32, width u32, keys u64, flags u32, slot u32}
 //              | dense x {table u32, encoding u32, floats u64} | keys u64[] of every sparse section
@@ -12,7 +12,7 @@
 //              f32[keys] of every sparse section that has them | f32[] of every dense section
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
-//     reply    late u32: 1 for a trainer that comes while others train (trainer_registry.h), 0 u32 | server u64
+//     reply    late u32: 1 for a trainer that comes while others train (trainer_registry), 0 u32 | server u64
 //              | next change u64 | barriers, all_reduces, passes so far u64 x 3 | digest of its save u64
 //              | steps u64 of each thread of the trainer in that pass, as many as there are
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
@@ -43,7 +43,7 @@
 // rows pulled from a ctr table two more. The keys of one section of a push are distinct. A client's
 // incarnation is a random number: it tells a trainer that came back from the one before it. A hello and the
 // attend after it have a random sequence, which tells one connection of an incarnation from the next. The
-// epoch is that of the world the trainer knows, 0 without one; a stale one is refused
+// generation is that of the world the trainer knows, 0 without one; a stale one is refused
 // (ps/sync/trainer_registry.h).
 #pragma once
 
@@ -110,7 +110,7 @@ struct Header {
   std::uint32_t trainer = 0;
   std::uint32_t thread = 0;
   std::uint64_t incarnation = 0;
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   /// Numbers the changes of an incarnation (push, set_dense) from 1, the same on all servers, and apart from
   /// that its barriers, its sums and its passes; 0 for what need not be told apart.
   std::uint64_t sequence = 0;

@@ -25,7 +25,7 @@ ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarna
       incarnation_(incarnation),
       channels_(std::move(channels)),
       is_late_(welcome.is_late),
-      epoch_(options.epoch),
+      generation_(options.generation),
       changes_(welcome.next_change),
       before_(done_of(options, welcome)) {
   if (options.identity != 0) {
@@ -128,7 +128,7 @@ Message make_hello(const ClientOptions& client, std::uint64_t incarnation, std::
     size += wire::text_size(tables.back());
   }
   wire::Draft draft =
-      wire::draft({wire::Method::hello, client.trainer, 0, incarnation, client.epoch, connection}, size);
+      wire::draft({wire::Method::hello, client.trainer, 0, incarnation, client.generation, connection}, size);
   draft.writer.value(static_cast<std::uint32_t>(client.mode));
   draft.writer.value(client.trainers);
   draft.writer.value(servers);

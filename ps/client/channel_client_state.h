@@ -119,12 +119,12 @@ class ChannelClient final : public Client {
   std::uint64_t next_change() const noexcept override { return changes_.next(); }
   std::uint64_t skip_steps(std::uint32_t thread) override { return before_.skip_steps(thread); }
   bool is_catching_up() const override { return before_.is_under_way(); }
-  void set_epoch(std::uint64_t epoch) noexcept override { epoch_ = epoch; }
+  void set_generation(std::uint64_t generation) noexcept override { generation_ = generation; }
 
  private:
   std::uint32_t servers() const noexcept { return static_cast<std::uint32_t>(channels_.size()); }
   wire::Header header(wire::Method method, std::uint32_t thread = 0) const {
-    return {method, options_.trainer, thread, incarnation_, epoch_, 0};
+    return {method, options_.trainer, thread, incarnation_, generation_, 0};
   }
   /// Calls `ask` with the number of the next call of a kind that waits for other trainers.
   static void meet(Rounds& rounds, const std::function<void(std::uint64_t)>& ask);
@@ -169,7 +169,7 @@ class ChannelClient final : public Client {
   ErrorFeedback feedback_;
   std::atomic<bool> said_goodbye_{false};
   bool is_late_;
-  std::atomic<std::uint64_t> epoch_;
+  std::atomic<std::uint64_t> generation_;
   std::atomic<float> rate_{1.0f};
   ChangeNumbers changes_;
   FastForward before_;

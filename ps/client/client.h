@@ -120,7 +120,7 @@ struct ClientOptions {
   Mode mode = Mode::async;
   std::vector<TableConfig> tables;
   /// Of the world that this trainer knows (launcher/run/world_feed), and the launcher that it belongs to.
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::string launcher = {};
   /// Not 0: a trainer that is started again with the same number, unlike that of any other, is the same to
   /// the servers as before, and goes on at next_change(). 0: it is another one each time.
@@ -217,7 +217,7 @@ class Client {
   }
   static constexpr std::uint64_t kWholePass = ~std::uint64_t{0};
   /// The trainer has heard of a newer world.
-  virtual void set_epoch(std::uint64_t epoch) noexcept = 0;
+  virtual void set_generation(std::uint64_t generation) noexcept = 0;
 
   /// This trainer is done. When all have said so, the servers end by themselves.
   virtual void goodbye() = 0;

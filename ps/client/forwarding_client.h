@@ -44,7 +44,7 @@ class ForwardingClient : public Client {
   std::uint64_t next_change() const noexcept override { return to_->next_change(); }
   bool is_catching_up() const override { return to_->is_catching_up(); }
   std::uint64_t skip_steps(std::uint32_t thread) override { return to_->skip_steps(thread); }
-  void set_epoch(std::uint64_t epoch) noexcept override { to_->set_epoch(epoch); }
+  void set_generation(std::uint64_t generation) noexcept override { to_->set_generation(generation); }
   void goodbye() override { to_->goodbye(); }
 
  protected:

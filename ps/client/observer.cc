@@ -31,7 +31,7 @@ ClientOptions observer_options() {
 
 Observer make_observer(ClientOptions options, std::uint64_t incarnation,
                        std::vector<std::unique_ptr<Channel>> channels) {
-  const wire::Header header{wire::Method::stat, options.trainer, 0, incarnation, options.epoch};
+  const wire::Header header{wire::Method::stat, options.trainer, 0, incarnation, options.generation};
   PendingCalls pending(options.deadlines.data);
   pending.on_answer([&](std::uint32_t, Reader answer) {
     for (auto left = answer.value<std::uint32_t>(); left > 0; --left)

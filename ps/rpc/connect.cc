@@ -134,8 +134,8 @@ class Introduction {
   // From here on: whom the server knows it has to lose as well, also while others are still waited for.
   void attend(RpcChannel& channel) const {
     if (client_.trainer == wire::kObserver) return;
-    const wire::Header header{wire::Method::attend, client_.trainer, 0,
-                              incarnation_,         client_.epoch,   channel.connection()};
+    const wire::Header header{wire::Method::attend, client_.trainer,    0,
+                              incarnation_,         client_.generation, channel.connection()};
     channel.attend(wire::draft(header, 0).message);
   }
 

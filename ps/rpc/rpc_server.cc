@@ -172,9 +172,9 @@ class ServerCall {
       return stream_.Finish(status_of(error), &finished_);
     }
     if (service_.server.is_stale(header_)) {
-      service_.rejections.note(
-          "trainer " + std::to_string(header_.trainer),
-          std::string(wire::to_string(header_.method)) + " of stale epoch " + std::to_string(header_.epoch));
+      service_.rejections.note("trainer " + std::to_string(header_.trainer),
+                               std::string(wire::to_string(header_.method)) + " of stale epoch " +
+                                   std::to_string(header_.generation));
     }
     if (header_.method == wire::Method::attend) {
       service_.sessions.keep(proof_.session, true);
@@ -454,7 +454,7 @@ std::uint64_t RpcServer::rejections() const {
 
 void RpcServer::update(const MembershipUpdate& membership_update) {
   for (const std::uint32_t trainer : state_->server.update(membership_update))
-    log::info("epoch " + std::to_string(membership_update.epoch) + " is without trainer " +
+    log::info("epoch " + std::to_string(membership_update.generation) + " is without trainer " +
               std::to_string(trainer) + ": the others continue, and its further requests are refused");
 }
 

@@ -53,7 +53,7 @@ std::string to_text(const Manifest& manifest) {
   std::string text = kFirstLine;
   text += "save " + hex(manifest.save, 16) + "\n";
   text += "mode " + std::to_string(static_cast<std::uint32_t>(manifest.mode)) + "\n";
-  text += "epoch " + hex(manifest.epoch, 16) + "\n";
+  text += "epoch " + hex(manifest.generation, 16) + "\n";
   text += "run " + (manifest.run.empty() ? "-" : manifest.run) + "\n";
   text += "servers " + std::to_string(manifest.parts.size()) + "\n";
   for (std::size_t rank = 0; rank < manifest.parts.size(); ++rank) {
@@ -83,7 +83,7 @@ Manifest parse(const std::string& text) {
       out.run = run.data() == std::string("-") ? "" : run.data();
     } else {
       std::sscanf(line.c_str(), "save %" SCNx64, &out.save);
-      std::sscanf(line.c_str(), "epoch %" SCNx64, &out.epoch);
+      std::sscanf(line.c_str(), "epoch %" SCNx64, &out.generation);
       std::sscanf(line.c_str(), "mode %" SCNu32, &mode);
     }
   }
@@ -109,7 +109,7 @@ void check_version(const std::string& text, const std::string& path) {
 }
 
 struct PieceName {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::uint64_t save = 0;
 };
 
@@ -118,11 +118,11 @@ std::optional<PieceName> piece_name_of(const std::string& name) {
   std::uint32_t rank = 0;
   std::uint32_t piece = 0;
   if (name.size() != kPieceNameLength ||
-      std::sscanf(name.c_str(), "part-%16" SCNx64 "-%16" SCNx64 "-%5" SCNu32 "-%3" SCNu32, &out.epoch,
+      std::sscanf(name.c_str(), "part-%16" SCNx64 "-%16" SCNx64 "-%5" SCNu32 "-%3" SCNu32, &out.generation,
                   &out.save, &rank, &piece) != 4) {
     return std::nullopt;
   }
-  const std::string again = piece_path({"", out.save, {}, out.epoch, {}}, rank, piece).substr(1);
+  const std::string again = piece_path({"", out.save, {}, out.generation, {}}, rank, piece).substr(1);
   return again == name ? std::optional(out) : std::nullopt;
 }
 
@@ -135,11 +135,11 @@ UniqueFd lock_directory(const std::string& directory) {
   return file;
 }
 
-void check_epoch(const std::string& directory, const Manifest& mine, const Manifest& there) {
-  if (mine.run != there.run || mine.epoch >= there.epoch) return;
+void check_generation(const std::string& directory, const Manifest& mine, const Manifest& there) {
+  if (mine.run != there.run || mine.generation >= there.generation) return;
   throw Error(ErrorKind::config,
-              directory + " holds a save of the job's world " + std::to_string(there.epoch) +
-                  "; this server is of world " + std::to_string(mine.epoch),
+              directory + " holds a save of the job's world " + std::to_string(there.generation) +
+                  "; this server is of world " + std::to_string(mine.generation),
               "nothing is lost: the newer world continues");
 }
 
@@ -168,13 +168,13 @@ std::string previous_manifest_path(const std::string& directory) {
 std::string piece_path(const SaveName& save, std::uint32_t rank, std::uint32_t piece) {
   std::array<char, 80> name;
   std::snprintf(name.data(), name.size(), "/part-%016" PRIx64 "-%016" PRIx64 "-%05" PRIu32 "-%03" PRIu32,
-                save.epoch, save.save, rank, piece);
+                save.generation, save.save, rank, piece);
   return save.directory + name.data();
 }
 
 std::string piece_path(const std::string& directory, const Manifest& manifest, std::uint32_t rank,
                        std::uint32_t piece) {
-  return piece_path({directory, manifest.save, manifest.mode, manifest.epoch, {}}, rank, piece);
+  return piece_path({directory, manifest.save, manifest.mode, manifest.generation, {}}, rank, piece);
 }
 
 std::uint64_t next_save(const std::string& directory) {
@@ -201,7 +201,7 @@ void commit_manifest(const std::string& directory, const Manifest& manifest, std
   }
   if (there && *there == manifest) return;
   if (there) {
-    check_epoch(directory, manifest, *there);
+    check_generation(directory, manifest, *there);
     write_file_atomically(previous, previous + suffix, to_text(*there));
   }
   write_file_atomically(path, path + suffix, to_text(manifest));
@@ -231,13 +231,13 @@ void remove_other_pieces(const std::string& directory) noexcept {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> kept;
     for (const std::string& path : {manifest_path(directory), previous_manifest_path(directory)}) {
       // A damaged manifest names pieces that cannot be known: then none is removed.
-      if (const auto manifest = read_manifest(path)) kept.emplace_back(manifest->epoch, manifest->save);
+      if (const auto manifest = read_manifest(path)) kept.emplace_back(manifest->generation, manifest->save);
     }
     // Somebody took the newest manifest away: its pieces may still be wanted.
     if (kept.size() == 1 && !read_manifest(manifest_path(directory))) return;
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
       const auto name = piece_name_of(entry.path().filename().string());
-      if (!name || std::find(kept.begin(), kept.end(), std::pair(name->epoch, name->save)) != kept.end())
+      if (!name || std::find(kept.begin(), kept.end(), std::pair(name->generation, name->save)) != kept.end())
         continue;
       remove_left_behind(entry.path().string());
     }

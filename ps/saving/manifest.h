@@ -1,6 +1,6 @@
 // What is in a directory of saved tables:
 //
-//   DIRECTORY/part-<epoch, 16 hex digits>-<save, 16 hex digits>-<server, 5 digits>-<piece, 3 digits>
+//   DIRECTORY/part-<generation, 16 hex digits>-<save, 16 hex digits>-<server, 5 digits>-<piece, 3 digits>
 //   DIRECTORY/manifest            the newest save, put in place last, by rename
 //   DIRECTORY/manifest.previous   the one before it
 //
@@ -22,14 +22,14 @@ namespace fleetrun::ps {
 SaveMode save_mode_of(std::uint32_t number);
 
 /// Which save: its number is unlike that of any file in the directory;
-/// a run's epoch grows with each change of its world.
+/// a run's generation grows with each change of its world.
 struct SaveName {
   std::string directory;
   std::uint64_t save = 0;
   SaveMode mode = SaveMode::all;
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   /// The run of the job (FLEETRUN_RUN), hexadecimal; empty outside one.
-  /// Epochs of different runs do not compare.
+  /// Generations of different runs do not compare.
   std::string run = {};
 };
 
@@ -43,7 +43,7 @@ struct SavedPiece {
 struct Manifest {
   std::uint64_t save = 0;
   SaveMode mode = SaveMode::all;
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::string run = {};
   /// By rank of the server that wrote them. A server that saves for itself alone names its own,
   /// the others' are empty.

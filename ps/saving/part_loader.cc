@@ -106,7 +106,7 @@ void PieceReader::check_head(std::uint32_t rank, std::uint32_t piece) {
   expect("the format version", std::to_string(head.version), std::to_string(PieceHead().version));
   if (head.rank != rank || head.piece != piece || head.servers != manifest.parts.size() ||
       head.pieces != manifest.parts[rank].size() || head.save != manifest.save ||
-      head.epoch != manifest.epoch || head.mode != static_cast<std::uint32_t>(manifest.mode)) {
+      head.generation != manifest.generation || head.mode != static_cast<std::uint32_t>(manifest.mode)) {
     fail("it is not the part that the manifest names");
   }
   expect("the number of tables", std::to_string(head.tables), std::to_string(loading_.tables.size()));

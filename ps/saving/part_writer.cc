@@ -136,7 +136,7 @@ SavedPiece PartWriter::write_piece(BlockWriter& out, std::uint32_t piece,
   head.piece = piece;
   head.pieces = static_cast<std::uint32_t>(pieces_.size());
   head.save = save_.save;
-  head.epoch = save_.epoch;
+  head.generation = save_.generation;
   head.tables = static_cast<std::uint32_t>(tables.size());
   out.value(head);
   for (const TableConfig& config : tables) {

@@ -32,7 +32,7 @@ struct PieceHead {
   std::uint32_t piece = 0;
   std::uint32_t pieces = 0;
   std::uint64_t save = 0;
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::uint32_t tables = 0;
   std::uint32_t unused = 0;
 };

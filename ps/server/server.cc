@@ -70,7 +70,7 @@ std::uint64_t Server::stale_requests() const noexcept {
 }
 
 bool Server::is_stale(const wire::Header& header) const noexcept {
-  return state_->barrier_service.is_stale(header.trainer, header.epoch);
+  return state_->barrier_service.is_stale(header.trainer, header.generation);
 }
 
 bool Server::lost(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection) noexcept {
@@ -113,7 +113,7 @@ void Server::close() noexcept {
 
 void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& respond,
                              const MessageSource& answers) {
-  if (barrier_service.is_stale(header.trainer, header.epoch)) ++stale_requests;
+  if (barrier_service.is_stale(header.trainer, header.generation)) ++stale_requests;
   if (header.trainer == wire::kObserver) check_observer(header.method);
   if (header.method == wire::Method::hello) {
     if (header.trainer == wire::kObserver) {
@@ -128,7 +128,7 @@ void Server::State::dispatch(const wire::Header& header, Reader& body, Respond& 
   if (header.method == wire::Method::goodbye && barrier_service.is_done(header.trainer, header.incarnation))
     return std::exchange(respond, nullptr)(Message());
   if (header.trainer != wire::kObserver)
-    barrier_service.require(header.trainer, header.incarnation, header.epoch);
+    barrier_service.require(header.trainer, header.incarnation, header.generation);
   if (dispatch_barrier(header, body, respond)) return;
   Message reply = answer(header, body, answers);
   std::exchange(respond, nullptr)(std::move(reply));
@@ -256,7 +256,7 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
                                                         : "an unknown one");
   const auto trainers = body.value<std::uint32_t>();
   // A trainer of a later world counts those of that world.
-  if (!barrier_service.is_in_place() || header.epoch == options.epoch)
+  if (!barrier_service.is_in_place() || header.generation == options.generation)
     compare("the number of trainers", std::to_string(options.trainers), std::to_string(trainers));
   compare("the number of servers", std::to_string(options.servers),
           std::to_string(body.value<std::uint32_t>()));
@@ -271,10 +271,10 @@ Message Server::State::hello(const wire::Header& header, Reader& body) {
             i < there.size() ? there[i] : "no such table");
   }
   wire::HelloAnswer answer;
-  answer.late =
-      barrier_service.hello({header.trainer, header.incarnation, header.epoch, launcher, header.sequence})
-          ? 1
-          : 0;
+  answer.late = barrier_service.hello(
+                    {header.trainer, header.incarnation, header.generation, launcher, header.sequence})
+                    ? 1
+                    : 0;
   answer.server = number;
   answer.next_change = write_barrier.begin({header.trainer, header.incarnation});
   answer.rounds = barrier_service.rounds(header.trainer);

@@ -26,10 +26,10 @@ struct ServerOptions {
   Mode mode = Mode::async;
   std::vector<TableConfig> tables;
   /// Of the world that the server was started in; 0 without any.
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   /// For tables that are on_disk (ps/disk/disk_settings.h reads it from the environment).
   TableMemory memory = {};
-  /// The run of the job (FLEETRUN_RUN): epochs of different runs do not compare.
+  /// The run of the job (FLEETRUN_RUN): generations of different runs do not compare.
   std::string run = {};
   /// What the server's process may use before it refuses requests (ps/table/memory_quota.h); 0 for no limit.
   std::uint64_t memory_limit = 0;

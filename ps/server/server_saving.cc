@@ -198,7 +198,7 @@ Message Server::State::save_part(const wire::Header& header, Reader& body) {
   name.save = body.value<std::uint64_t>();
   name.mode = save_mode_of(body.value<std::uint32_t>());
   wire::expect_end(body);
-  name.epoch = header.epoch;
+  name.generation = header.generation;
   const bool is_run =
       options.run.size() <= 64 && options.run.find_first_not_of("0123456789abcdef") == std::string::npos;
   name.run = is_run ? options.run : "";  // the environment's: it may be anything
@@ -245,7 +245,7 @@ void Server::State::commit_save(Reader& body) {
   const SaveName& name = written->writer->save();
   manifest.save = name.save;
   manifest.mode = name.mode;
-  manifest.epoch = name.epoch;
+  manifest.generation = name.generation;
   manifest.run = name.run;
   written->writer->check_still_there();
   commit_manifest(name.directory, manifest, place.rank);

@@ -101,7 +101,7 @@ struct Server::State {
                          std::move(all_done), [this](const BarrierEvent& event) { keep_event(event); },
                          [this](std::function<void()> answer) { when_safe(std::move(answer)); },
                          wanted.mode == Mode::sync},
-                        wanted.epoch),
+                        wanted.generation),
         metrics(std::make_shared<Metrics>(wanted.tables)),
         lanes(wanted.timeline),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}

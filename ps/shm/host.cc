@@ -191,7 +191,7 @@ void Connection::handle(const ShmEntry& entry) {
   if (service_.server.is_stale(header)) {
     service_.options.refused(
         "trainer " + std::to_string(header.trainer),
-        std::string(wire::to_string(header.method)) + " of stale epoch " + std::to_string(header.epoch));
+        std::string(wire::to_string(header.method)) + " of stale epoch " + std::to_string(header.generation));
   }
   // From its hello on: it may be gone before it attends. One that is refused has nothing to lose.
   if (header.method == wire::Method::attend || header.method == wire::Method::hello) {

@@ -15,7 +15,7 @@ TrainerCame read_came(Reader& in) {
   Newcomer newcomer;
   newcomer.trainer = in.value<std::uint32_t>();
   newcomer.incarnation = in.value<std::uint64_t>();
-  newcomer.epoch = in.value<std::uint64_t>();
+  newcomer.generation = in.value<std::uint64_t>();
   newcomer.launcher = wire::read_text(in);
   return {newcomer};
 }
@@ -69,7 +69,7 @@ void write_round(Bytes& out, const RoundDone& round) {
 }  // namespace
 
 void write(Bytes& out, const MembershipUpdate& membership_update) {
-  out.value(membership_update.epoch);
+  out.value(membership_update.generation);
   out.value(std::uint32_t{membership_update.in_place ? 1u : 0u});
   out.value(static_cast<std::uint32_t>(membership_update.trainers.size()));
   for (const auto& [rank, launcher] : membership_update.trainers) {
@@ -80,7 +80,7 @@ void write(Bytes& out, const MembershipUpdate& membership_update) {
 
 MembershipUpdate read_membership_update(Reader& in) {
   MembershipUpdate membership_update;
-  membership_update.epoch = in.value<std::uint64_t>();
+  membership_update.generation = in.value<std::uint64_t>();
   membership_update.in_place = in.value<std::uint32_t>() != 0;
   const auto trainers = in.value<std::uint32_t>();
   for (std::uint32_t i = 0; i < trainers; ++i) {
@@ -96,7 +96,7 @@ void write(Bytes& out, const BarrierEvent& event) {
                  [&](const TrainerCame& came) {
                    out.value(came.newcomer.trainer);
                    out.value(came.newcomer.incarnation);
-                   out.value(came.newcomer.epoch);
+                   out.value(came.newcomer.generation);
                    out.text(came.newcomer.launcher);
                  },
                  [&](const TrainerDone& done) { out.value(done.trainer); },

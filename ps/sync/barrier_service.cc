@@ -43,8 +43,11 @@ std::function<void()> answer_with(Respond respond, const Error& error) {
 
 }  // namespace
 
-BarrierService::BarrierService(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch)
-    : server_(std::move(server)), hooks_(std::move(hooks)), trainer_registry_(server_, trainers, epoch) {}
+BarrierService::BarrierService(std::string server, std::uint32_t trainers, Hooks hooks,
+                               std::uint64_t generation)
+    : server_(std::move(server)),
+      hooks_(std::move(hooks)),
+      trainer_registry_(server_, trainers, generation) {}
 
 bool BarrierService::hello(const Newcomer& newcomer) {
   std::unique_lock lock(mutex_);
@@ -106,14 +109,15 @@ bool BarrierService::is_done(std::uint32_t trainer, std::uint64_t incarnation) c
          trainer_registry_.incarnation(trainer) == incarnation;
 }
 
-void BarrierService::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
+void BarrierService::require(std::uint32_t trainer, std::uint64_t incarnation,
+                             std::uint64_t generation) const {
   const std::lock_guard lock(mutex_);
-  trainer_registry_.require(trainer, incarnation, epoch);
+  trainer_registry_.require(trainer, incarnation, generation);
 }
 
-bool BarrierService::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
+bool BarrierService::is_stale(std::uint32_t trainer, std::uint64_t generation) const {
   const std::lock_guard lock(mutex_);
-  return trainer_registry_.is_stale(trainer, epoch);
+  return trainer_registry_.is_stale(trainer, generation);
 }
 
 bool BarrierService::is_in_place() const {
@@ -124,7 +128,7 @@ bool BarrierService::is_in_place() const {
 std::vector<std::uint32_t> BarrierService::update(const MembershipUpdate& membership_update) {
   std::unique_lock lock(mutex_);
   const bool were_done = trainer_registry_.are_all_done();
-  const std::uint64_t before = trainer_registry_.epoch();
+  const std::uint64_t before = trainer_registry_.generation();
   Answers answers;
   const std::vector<std::uint32_t> gone = trainer_registry_.update(membership_update);
   keep(WorldChanged{membership_update});

@@ -49,13 +49,13 @@ class BarrierService {
   static constexpr std::size_t kKinds = 3;
   using Rounds = std::array<std::uint64_t, kKinds>;
 
-  BarrierService(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t epoch = 0);
+  BarrierService(std::string server, std::uint32_t trainers, Hooks hooks, std::uint64_t generation = 0);
 
   /// Throw: as TrainerRegistry does.
   bool hello(const Newcomer& newcomer);
   bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
-  void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch = 0) const;
-  bool is_stale(std::uint32_t trainer, std::uint64_t epoch) const;
+  void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t generation = 0) const;
+  bool is_stale(std::uint32_t trainer, std::uint64_t generation) const;
   /// The number of the trainer's last complete barrier, sum and pass.
   Rounds rounds(std::uint32_t trainer) const;
   /// The steps of the trainer's threads in its last pass, also those that are being applied.

@@ -22,17 +22,17 @@ Error stale(const std::string& text) {
 
 }  // namespace
 
-TrainerRegistry::TrainerRegistry(std::string server, std::uint32_t trainers, std::uint64_t epoch)
-    : server_(std::move(server)), epoch_(epoch), newest_(epoch), entries_(trainers) {
-  for (Entry& entry : entries_) entry.fence = epoch;
+TrainerRegistry::TrainerRegistry(std::string server, std::uint32_t trainers, std::uint64_t generation)
+    : server_(std::move(server)), generation_(generation), newest_(generation), entries_(trainers) {
+  for (Entry& entry : entries_) entry.fence = generation;
 }
 
 bool TrainerRegistry::hello(const Newcomer& newcomer) {
   const std::string name = name_of(newcomer.trainer);
-  const bool knows_more = newcomer.epoch > epoch_;
+  const bool knows_more = newcomer.generation > generation_;
   if (newcomer.trainer >= entries_.size() && in_place_ && knows_more &&
       newcomer.trainer < entries_.size() + 65536) {
-    entries_.resize(newcomer.trainer + 1, {.presence = Presence::absent, .fence = epoch_ + 1});
+    entries_.resize(newcomer.trainer + 1, {.presence = Presence::absent, .fence = generation_ + 1});
   }
   if (newcomer.trainer >= entries_.size()) {
     throw Error(ErrorKind::config,
@@ -40,12 +40,13 @@ bool TrainerRegistry::hello(const Newcomer& newcomer) {
                     " trainers, with ranks from 0",
                 "start servers and trainers with the same number of trainers");
   }
-  if (is_stale(newcomer.trainer, newcomer.epoch)) throw stale(stale_text(newcomer.trainer, newcomer.epoch));
+  if (is_stale(newcomer.trainer, newcomer.generation))
+    throw stale(stale_text(newcomer.trainer, newcomer.generation));
   Entry& entry = entries_[newcomer.trainer];
   const bool another = !knows_more && !entry.launcher.empty() && !newcomer.launcher.empty() &&
                        entry.launcher != newcomer.launcher;
-  if (another) throw stale(name + " belongs to another host in epoch " + std::to_string(epoch_));
-  const bool replaces = in_place_ && newcomer.epoch > std::max(entry.since, entry.fence);
+  if (another) throw stale(name + " belongs to another host in epoch " + std::to_string(generation_));
+  const bool replaces = in_place_ && newcomer.generation > std::max(entry.since, entry.fence);
   if (entry.presence == Presence::here && entry.incarnation != newcomer.incarnation && !replaces) {
     throw Error(ErrorKind::config, name + " is connected to " + server_ + " already",
                 "give each trainer a rank of its own");
@@ -53,31 +54,33 @@ bool TrainerRegistry::hello(const Newcomer& newcomer) {
   const bool is_same = (entry.presence == Presence::here || entry.presence == Presence::away) &&
                        entry.incarnation == newcomer.incarnation;
   const bool is_late = in_place_ && entry.presence != Presence::expected && !is_same;
-  newest_ = std::max(newest_, newcomer.epoch);
-  if (knows_more && in_place_) entry.fence = std::max(entry.fence, newcomer.epoch);
+  newest_ = std::max(newest_, newcomer.generation);
+  if (knows_more && in_place_) entry.fence = std::max(entry.fence, newcomer.generation);
   entry.presence = Presence::here;
   if (!is_same) entry.joined = !is_late;
   entry.incarnation = newcomer.incarnation;
   entry.connection = newcomer.connection;
-  entry.since = newcomer.epoch;
+  entry.since = newcomer.generation;
   if (!newcomer.launcher.empty()) entry.launcher = newcomer.launcher;
   return is_late;
 }
 
-bool TrainerRegistry::is_stale(std::uint32_t trainer, std::uint64_t epoch) const {
+bool TrainerRegistry::is_stale(std::uint32_t trainer, std::uint64_t generation) const {
   if (trainer >= entries_.size()) return false;
   const Entry& entry = entries_[trainer];
-  return epoch < entry.fence || (entry.presence == Presence::absent && epoch <= epoch_ && in_place_);
+  return generation < entry.fence ||
+         (entry.presence == Presence::absent && generation <= generation_ && in_place_);
 }
 
-std::string TrainerRegistry::stale_text(std::uint32_t trainer, std::uint64_t epoch) const {
-  return name_of(trainer) + " comes with stale epoch " + std::to_string(epoch) + ", the job is at " +
+std::string TrainerRegistry::stale_text(std::uint32_t trainer, std::uint64_t generation) const {
+  return name_of(trainer) + " comes with stale epoch " + std::to_string(generation) + ", the job is at " +
          std::to_string(newest_);
 }
 
-void TrainerRegistry::require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch) const {
+void TrainerRegistry::require(std::uint32_t trainer, std::uint64_t incarnation,
+                              std::uint64_t generation) const {
   const std::string name = name_of(trainer);
-  if (is_stale(trainer, epoch)) throw stale(stale_text(trainer, epoch));
+  if (is_stale(trainer, generation)) throw stale(stale_text(trainer, generation));
   if (trainer < entries_.size()) {
     const Entry& entry = entries_[trainer];
     if (entry.presence == Presence::here && entry.incarnation == incarnation) return;
@@ -143,7 +146,7 @@ void TrainerRegistry::all_leave_for_now() {
 }
 
 void TrainerRegistry::write(Bytes& out) const {
-  out.value(epoch_);
+  out.value(generation_);
   out.value(newest_);
   out.value(std::uint32_t{in_place_ ? 1u : 0u});
   out.value(std::uint32_t{has_world_ ? 1u : 0u});
@@ -159,7 +162,7 @@ void TrainerRegistry::write(Bytes& out) const {
 }
 
 void TrainerRegistry::read(Reader& in) {
-  epoch_ = in.value<std::uint64_t>();
+  generation_ = in.value<std::uint64_t>();
   newest_ = in.value<std::uint64_t>();
   in_place_ = in.value<std::uint32_t>() != 0;
   has_world_ = in.value<std::uint32_t>() != 0;
@@ -182,12 +185,14 @@ void TrainerRegistry::read(Reader& in) {
 
 std::vector<std::uint32_t> TrainerRegistry::update(const MembershipUpdate& membership_update) {
   std::vector<std::uint32_t> gone;
-  if (membership_update.epoch < epoch_ || (has_world_ && membership_update.epoch == epoch_)) return gone;
-  // The newest epoch in which another may have held a rank.
-  std::uint64_t before = std::exchange(epoch_, membership_update.epoch);
-  if (!std::exchange(has_world_, true) && before > 0 && before == epoch_) --before;
+  if (membership_update.generation < generation_ ||
+      (has_world_ && membership_update.generation == generation_))
+    return gone;
+  // The newest generation in which another may have held a rank.
+  std::uint64_t before = std::exchange(generation_, membership_update.generation);
+  if (!std::exchange(has_world_, true) && before > 0 && before == generation_) --before;
   in_place_ = membership_update.in_place;
-  newest_ = std::max(newest_, epoch_);
+  newest_ = std::max(newest_, generation_);
   if (!in_place_) return gone;  // what changes is started again, servers too
   if (!membership_update.trainers.empty() && membership_update.trainers.rbegin()->first >= entries_.size())
     entries_.resize(membership_update.trainers.rbegin()->first + 1,
@@ -212,11 +217,11 @@ std::vector<std::uint32_t> TrainerRegistry::update(const MembershipUpdate& membe
 // True when somebody held the rank until now.
 bool TrainerRegistry::leave(Entry& entry) {
   // It knows a world that has not been told here yet.
-  if (entry.presence == Presence::here && entry.since > epoch_) return false;
+  if (entry.presence == Presence::here && entry.since > generation_) return false;
   entry.launcher.clear();
   if (entry.presence == Presence::done || entry.presence == Presence::absent) return false;
   entry.presence = Presence::absent;
-  entry.fence = epoch_ + 1;
+  entry.fence = generation_ + 1;
   return true;
 }
 

@@ -1,5 +1,5 @@
 // The trainer registry of a server: whom it expects, has, has deregistered, or has lost;
-// and from which epoch on a trainer's word counts.
+// and from which generation on a trainer's word counts.
 //
 //   expected     -> here      hello
 //   here         -> done      goodbye
@@ -19,9 +19,9 @@
 // A trainer that comes while the others train has its own place in the script: nobody waits for it before it
 // has met them once (join()), wherever that is. From then on it goes with them.
 //
-// The fence: each rank has the lowest epoch that its holder can have. A trainer that was taken for lost and
-// wakes up comes with a lower one, or as a rank that is absent, and is refused; a survivor is not, however
-// late it hears of a new world. A trainer may know a world before the server does:
+// The fence: each rank has the lowest generation that its holder can have. A trainer that was taken for lost
+// and wakes up comes with a lower one, or as a rank that is absent, and is refused; a survivor is not,
+// however late it hears of a new world. A trainer may know a world before the server does:
 // then it is believed, and its rank's fence rises.
 //
 // Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
@@ -38,9 +38,10 @@
 
 namespace fleetrun::ps {
 
-/// Who takes part in the job from an epoch on, as fleetrun tells its processes (launcher/run/world_feed).
+/// Who takes part in the job from a generation on, as fleetrun tells its processes
+/// (launcher/run/world_feed).
 struct MembershipUpdate {
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   bool in_place = false;                          // the job goes on while trainers come and go
   std::map<std::uint32_t, std::string> trainers;  // rank, and the launcher that it belongs to
 };
@@ -49,7 +50,7 @@ struct MembershipUpdate {
 struct Newcomer {
   std::uint32_t trainer = 0;
   std::uint64_t incarnation = 0;
-  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
   std::string launcher = {};  // as in MembershipUpdate; empty when it was told none
   /// Tells its connections apart: another number with each hello, 0 where it makes one only.
   std::uint64_t connection = 0;
@@ -61,19 +62,19 @@ class TrainerRegistry {
   static constexpr std::uint64_t kBeforeRestart = 1;
 
   /// `server` is how errors call this server: "server 0".
-  /// `epoch`: the world that it was started in, 0 without any.
-  TrainerRegistry(std::string server, std::uint32_t trainers, std::uint64_t epoch = 0);
+  /// `generation`: the world that it was started in, 0 without any.
+  TrainerRegistry(std::string server, std::uint32_t trainers, std::uint64_t generation = 0);
 
   /// True for a trainer that was not there from the beginning: the others have begun without it.
   /// Throws: Error(config) for a rank beyond the trainers,
-  /// one that another incarnation holds, or a stale epoch.
+  /// one that another incarnation holds, or a stale generation.
   bool hello(const Newcomer& newcomer);
   bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
   /// Throws unless this incarnation of the trainer is here: Error(config) after its goodbye or when it is
   /// stale, Error(network) when it was lost or never came, as after a restart of the server.
-  void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t epoch = 0) const;
-  /// Whether the trainer belongs to an epoch that is over for it.
-  bool is_stale(std::uint32_t trainer, std::uint64_t epoch) const;
+  void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t generation = 0) const;
+  /// Whether the trainer belongs to a generation that is over for it.
+  bool is_stale(std::uint32_t trainer, std::uint64_t generation) const;
   /// The trainer has met the others: they wait for it from now on.
   void join(std::uint32_t trainer) { entries_[trainer].joined = true; }
   bool has_joined(std::uint32_t trainer) const { return entries_[trainer].joined; }
@@ -101,7 +102,7 @@ class TrainerRegistry {
   std::uint32_t trainers() const noexcept { return static_cast<std::uint32_t>(entries_.size()); }
   /// True once a world said that trainers come and go.
   bool is_in_place() const noexcept { return in_place_; }
-  std::uint64_t epoch() const noexcept { return epoch_; }
+  std::uint64_t generation() const noexcept { return generation_; }
   bool is_here(std::uint32_t trainer) const {
     return trainer < entries_.size() && entries_[trainer].presence == Presence::here;
   }
@@ -112,7 +113,7 @@ class TrainerRegistry {
   /// The lowest rank that is lost.
   std::optional<std::uint32_t> lost() const;
   /// What a stale trainer is told.
-  std::string stale_text(std::uint32_t trainer, std::uint64_t epoch) const;
+  std::string stale_text(std::uint32_t trainer, std::uint64_t generation) const;
 
   /// For checkpoints: all of it but its name. Throws: Error(data).
   void write(Bytes& out) const;
@@ -123,8 +124,8 @@ class TrainerRegistry {
   struct Entry {
     Presence presence = Presence::expected;
     std::uint64_t incarnation = 0;
-    std::uint64_t fence = 0;  // the lowest epoch that its holder can have
-    std::uint64_t since = 0;  // the epoch that its holder said hello with
+    std::uint64_t fence = 0;  // the lowest generation that its holder can have
+    std::uint64_t since = 0;  // the generation that its holder said hello with
     bool joined = true;
     std::string launcher = {};
     std::uint64_t connection = 0;
@@ -133,8 +134,8 @@ class TrainerRegistry {
   bool change_holder(Entry& entry, const std::string& launcher, std::uint64_t before);
 
   std::string server_;
-  std::uint64_t epoch_;   // of the newest world that was told here
-  std::uint64_t newest_;  // that anybody has come with
+  std::uint64_t generation_;  // of the newest world that was told here
+  std::uint64_t newest_;      // that anybody has come with
   bool in_place_ = false;
   bool has_world_ = false;
   std::vector<Entry> entries_;

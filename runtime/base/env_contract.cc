@@ -227,9 +227,11 @@ const Row kRows[] = {
    [](const Identity&) -> Text { return "0"; }, nullptr},
   {"FLEETRUN_EPOCH", "number of the world: it grows with each change of the job's hosts", kAll,
    Need::optional,
-   [](const Identity& id) -> Text { return id.world ? Text(std::to_string(id.world->epoch)) : std::nullopt; },
+   [](const Identity& id) -> Text {
+     return id.world ? Text(std::to_string(id.world->generation)) : std::nullopt;
+   },
    [](Identity& id, const std::string& v) {
-     world_of(id).epoch = static_cast<std::uint64_t>(parse_count_of(v, 0));
+     world_of(id).generation = static_cast<std::uint64_t>(parse_count_of(v, 0));
    }},
   {"FLEETRUN_NODE_RANK", "rank of this host among the hosts of the job", kAll, Need::optional,
    [](const Identity& id) -> Text {

@@ -46,8 +46,8 @@ struct TorchSettings {
 /// The world of a job of several hosts, as its launchers have agreed on it. Jobs on one host have none.
 struct WorldTag {
   int host_rank = 0, hosts = 1;
-  std::uint64_t epoch = 0;  // grows with each change of the world
-  std::string run, hash;    // of this run of the job; over all that the launchers agree on
+  std::uint64_t generation = 0;  // grows with each change of the world
+  std::string run, hash;         // of this run of the job; over all that the launchers agree on
 
   bool operator==(const WorldTag&) const = default;
 };

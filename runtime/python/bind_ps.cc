@@ -78,15 +78,15 @@ void save(ClientPtr client, const std::string& directory, std::uint32_t mode) {
 }
 
 ClientPtr connect(const std::vector<std::string>& endpoints, std::uint32_t trainer, std::uint32_t trainers,
-                  const std::string& mode, std::vector<ps::TableConfig> tables, std::uint64_t epoch,
+                  const std::string& mode, std::vector<ps::TableConfig> tables, std::uint64_t generation,
                   const std::string& launcher, const std::array<std::uint32_t, 4>& exchange,
                   std::uint64_t identity) {
   const auto client = std::make_shared<ClientPtr>();
   const ps::TrainerMode trained{ps::mode_of(mode), trainers,    std::move(tables), exchange[0],
                                 exchange[1],       exchange[2], exchange[3]};
   run_interruptibly([=, options = ps::ClientOptions{trainer, trainers, trained.mode,
-                                                    ps::server_tables(trained.mode, trained.tables), epoch,
-                                                    launcher, identity}]() mutable {
+                                                    ps::server_tables(trained.mode, trained.tables),
+                                                    generation, launcher, identity}]() mutable {
     const Environ environ = Environ::of_process();
     ps::read_environment(environ, options);
     auto connected = ps::connect(endpoints, options,
@@ -152,7 +152,7 @@ void bind_client(py::module_& module) {
       .def_property_readonly("is_catching_up", &Client::is_catching_up,
                              "Whether it does again what the process before it did.")
       .def("skip_steps", &Client::skip_steps, "steps"_a, "Takes up to so many steps as done; how many were.")
-      .def("set_epoch", &Client::set_epoch, "epoch"_a, "The number of the world that the job has now.")
+      .def("set_epoch", &Client::set_generation, "epoch"_a, "The number of the world that the job has now.")
       .def("set_rate", &Client::set_rate, "rate"_a, "What pushes from now on multiply scheduled rates by.")
       .def(
           "goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); },
@@ -197,12 +197,13 @@ void bind_ps(py::module_& module) {
   py::class_<Server, std::shared_ptr<Server>>(module, "RpcServer", "A parameter server of this process.")
       .def(py::init([](std::uint32_t rank, std::uint32_t servers, std::uint32_t trainers,
                        const std::string& mode, std::vector<ps::TableConfig> tables,
-                       const std::string& endpoint, std::uint64_t epoch) {
+                       const std::string& endpoint, std::uint64_t generation) {
              const Environ environ = Environ::of_process();
              tables = ps::server_tables(ps::mode_of(mode), tables);
              ps::TableMemory memory = ps::table_memory_of(environ, tables, rank);
              ps::ServerOptions options{
-                 rank, servers, trainers, ps::mode_of(mode), std::move(tables), epoch, std::move(memory)};
+                 rank,       servers,          trainers, ps::mode_of(mode), std::move(tables),
+                 generation, std::move(memory)};
              options.memory_limit = ps::memory_limit_of(environ);
              options.run = environ.value_or("FLEETRUN_RUN", "");
              options.durability = ps::durability_of(environ);
@@ -219,10 +220,10 @@ void bind_ps(py::module_& module) {
            "Error(config).")
       .def(
           "update",
-          [](Server& self, std::uint64_t epoch, bool in_place,
+          [](Server& self, std::uint64_t generation, bool in_place,
              std::map<std::uint32_t, std::string> trainers) {
             const py::gil_scoped_release release;
-            self.update({epoch, in_place, std::move(trainers)});
+            self.update({generation, in_place, std::move(trainers)});
           },
           "epoch"_a, "in_place"_a, "trainers"_a, "Tells of the trainers that there are now: {rank: id}.")
       .def("stale_requests", &Server::stale_requests, "Requests of trainers that were lost, refused so far.")

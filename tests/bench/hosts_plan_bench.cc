@@ -26,7 +26,7 @@ namespace {
 
 World world_of(int hosts, int slots) {
   World world;
-  world.epoch = 1;
+  world.generation = 1;
   world.run = std::string(32, 'a');
   for (int i = 0; i < hosts; ++i) {
     Member member;

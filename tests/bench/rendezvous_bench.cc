@@ -111,8 +111,8 @@ class Agent final : public ChannelListener {
   }
   void act(joining::Send& send) { channel_->send(send.message.bytes()); }
   void act(joining::TellPrepare& prepare) {
-    boost::asio::post(loop_, [this, epoch = prepare.epoch] {
-      perform(core_.ready(epoch, settings(0, {}, false).offer, cluster_now()));
+    boost::asio::post(loop_, [this, generation = prepare.generation] {
+      perform(core_.ready(generation, settings(0, {}, false).offer, cluster_now()));
     });
   }
   /// Hosts read their lists at the same time; here one thread would read thousands.

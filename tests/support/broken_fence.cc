@@ -8,8 +8,8 @@ bool is_quorum(std::size_t, std::size_t, bool) noexcept {
   return true;
 }
 
-bool may_prepare(std::uint64_t epoch, std::uint64_t promised) noexcept {
-  return epoch > promised;
+bool may_prepare(std::uint64_t generation, std::uint64_t promised) noexcept {
+  return generation > promised;
 }
 
 }  // namespace fleetrun::launcher

@@ -123,7 +123,7 @@ void Simulation::cause_trouble() {
     case 8:
     case 9:  // a process fails
       if (launcher && launcher->processes.life == Processes::Life::running)
-        at(now_, Happening::fails, launcher->number, launcher->processes.generation);
+        at(now_, Happening::fails, launcher->number, launcher->processes.start_number);
       return;
     case 10:
       return break_link();

@@ -19,21 +19,21 @@ void Simulation::violate(const std::string& what) {
   outcome_.violation = what;
 }
 
-void Simulation::on_prepare(Launcher& launcher, std::uint64_t epoch) {
+void Simulation::on_prepare(Launcher& launcher, std::uint64_t generation) {
   Processes& processes = launcher.processes;
   const bool alive = processes.life != Processes::Life::none;
-  processes.preparing = epoch;
+  processes.preparing = generation;
   if (alive) processes.life = Processes::Life::stopping;
-  ++processes.generation;
+  ++processes.start_number;
   const bool slow = chance_.percent(2);
   const Instant takes =
       !alive ? Instant(2'000) : chance_.time(milliseconds(1), milliseconds(slow ? 10'000 : 400));
-  at(now_ + takes, Happening::stopped, launcher.number, processes.generation, epoch);
+  at(now_ + takes, Happening::stopped, launcher.number, processes.start_number, generation);
 }
 
 void Simulation::on_world(Launcher& launcher, const cluster::joining::TellWorld& told) {
   trace(&launcher, [&] {
-    return (told.news.update ? "goes on in epoch " : "runs epoch ") + std::to_string(told.news.epoch) +
+    return (told.news.update ? "goes on in epoch " : "runs epoch ") + std::to_string(told.news.generation) +
            " attempt " + std::to_string(told.news.attempt) + " as " + std::to_string(told.news.rank) +
            " of " + std::to_string(told.news.nodes);
   });
@@ -42,28 +42,28 @@ void Simulation::on_world(Launcher& launcher, const cluster::joining::TellWorld&
   if (told.news.update) {
     if (processes.life != Processes::Life::running || processes.attempt != told.news.attempt)
       violate("an update came to a node that does not run");
-    processes.epoch = told.news.epoch;
+    processes.generation = told.news.generation;
     return;
   }
   if (processes.life != Processes::Life::none) violate("a world came to a node whose processes run");
   processes = {Processes::Life::running,
-               processes.generation + 1,
-               told.news.epoch,
+               processes.start_number + 1,
+               told.news.generation,
                told.news.attempt,
                told.news.run,
                false,
                0};
-  at(now_ + milliseconds(50), Happening::started, launcher.number, processes.generation);
+  at(now_ + milliseconds(50), Happening::started, launcher.number, processes.start_number);
   const Instant done = rules_.work == Instant::min() ? rules_.judged + milliseconds(1'000) +
                                                            chance_.time(milliseconds(0), milliseconds(500))
                                                      : now_ + rules_.work;
-  at(done, Happening::works, launcher.number, processes.generation);
+  at(done, Happening::works, launcher.number, processes.start_number);
   for (const Launcher& other : launchers_) {
     const bool runs =
         other.alive && other.processes.life != Processes::Life::none && other.processes.run == processes.run;
     if (runs && other.processes.attempt != processes.attempt)
-      at(now_ + kLease + milliseconds(500), Happening::overlap, launcher.number, processes.generation,
-         static_cast<std::uint64_t>(other.number) << 32 | (other.processes.generation & 0xffffffff));
+      at(now_ + kLease + milliseconds(500), Happening::overlap, launcher.number, processes.start_number,
+         static_cast<std::uint64_t>(other.number) << 32 | (other.processes.start_number & 0xffffffff));
   }
 }
 
@@ -71,22 +71,22 @@ void Simulation::on_world(Launcher& launcher, const cluster::joining::TellWorld&
 void Simulation::check_overlap(const Occurrence& its) {
   const Launcher& later = launchers_[index(its.launcher)];
   const Launcher& earlier = launchers_[its.other >> 32];
-  const auto runs = [this](const Launcher& launcher, std::uint64_t generation) {
+  const auto runs = [this](const Launcher& launcher, std::uint64_t start_number) {
     return launcher.alive && !launcher.frozen && now_ - launcher.thawed > kLease + milliseconds(500) &&
            launcher.processes.life == Processes::Life::running &&
-           (launcher.processes.generation & 0xffffffff) == (generation & 0xffffffff);
+           (launcher.processes.start_number & 0xffffffff) == (start_number & 0xffffffff);
   };
   if (runs(later, its.number) && runs(earlier, its.other & 0xffffffff))
     violate("#" + std::to_string(earlier.number) + " still runs epoch " +
-            std::to_string(earlier.processes.epoch) + " while #" + std::to_string(later.number) +
-            " runs epoch " + std::to_string(later.processes.epoch));
+            std::to_string(earlier.processes.generation) + " while #" + std::to_string(later.number) +
+            " runs epoch " + std::to_string(later.processes.generation));
 }
 
 void Simulation::on_fenced(Launcher& launcher) {
   launcher.processes.life = Processes::Life::none;
   launcher.processes.preparing = 0;
   launcher.unexplained.reset();
-  ++launcher.processes.generation;
+  ++launcher.processes.start_number;
 }
 
 void Simulation::on_over(Launcher& launcher, const cluster::JobEnd& end) {
@@ -97,7 +97,7 @@ void Simulation::on_over(Launcher& launcher, const cluster::JobEnd& end) {
   launcher.status = end.exit_status;
   launcher.why = end.why;
   outcome_.finished_well |= end.exit_status == 0;
-  ++launcher.processes.generation;
+  ++launcher.processes.start_number;
   if (launcher.processes.life != Processes::Life::none) launcher.processes.life = Processes::Life::stopping;
   at(now_ + chance_.time(milliseconds(1), milliseconds(300)), Happening::leaves, launcher.number);
 }
@@ -108,9 +108,9 @@ void Simulation::explain(Launcher& launcher) {
   failure.process = "trainer 0";
   failure.exit_status = 1;
   failure.text = "exited with code 1";
-  const auto [epoch, died] = *launcher.unexplained;
+  const auto [generation, died] = *launcher.unexplained;
   launcher.unexplained.reset();
-  apply(launcher, launcher.member->failed(epoch, failure, died, now_));
+  apply(launcher, launcher.member->failed(generation, failure, died, now_));
 }
 
 void Simulation::process_event(Launcher& launcher, const Occurrence& its) {
@@ -130,7 +130,7 @@ void Simulation::process_event(Launcher& launcher, const Occurrence& its) {
     launcher.member.reset();
     return;
   }
-  if (its.number != processes.generation || launcher.over) return;
+  if (its.number != processes.start_number || launcher.over) return;
   switch (its.what) {
     case Happening::stopped:
       explain(launcher);
@@ -139,23 +139,23 @@ void Simulation::process_event(Launcher& launcher, const Occurrence& its) {
       ++launcher.offer.trainers.front();
       return apply(launcher, launcher.member->ready(its.other, launcher.offer, now_));
     case Happening::started:
-      return apply(launcher, launcher.member->running(processes.epoch, now_));
+      return apply(launcher, launcher.member->running(processes.generation, now_));
     case Happening::fails:
       trace(&launcher, [] { return std::string("a process FAILS"); });
-      launcher.unexplained = {processes.epoch, now_};
+      launcher.unexplained = {processes.generation, now_};
       at(now_ + chance_.time(milliseconds(0), milliseconds(400)), Happening::explains, launcher.number,
-         processes.generation);
-      return apply(launcher, launcher.member->failing(processes.epoch, "trainer 0", now_));
+         processes.start_number);
+      return apply(launcher, launcher.member->failing(processes.generation, "trainer 0", now_));
     case Happening::explains:
       return explain(launcher);
     case Happening::works:
       if (launcher.frozen || processes.life != Processes::Life::running) {
         if (launcher.frozen)
-          at(now_ + milliseconds(500), Happening::works, launcher.number, processes.generation);
+          at(now_ + milliseconds(500), Happening::works, launcher.number, processes.start_number);
         return;
       }
       processes.done = true;
-      return apply(launcher, launcher.member->done(processes.epoch, now_));
+      return apply(launcher, launcher.member->done(processes.generation, now_));
     default:
       return;
   }
@@ -163,14 +163,14 @@ void Simulation::process_event(Launcher& launcher, const Occurrence& its) {
 
 void Simulation::check_world(Launcher& launcher, const cluster::joining::TellWorld& told) {
   const cluster::World& world = *told.world;
-  const auto [hash, fresh] = hashes_.try_emplace({world.run, world.epoch}, told.news.hash);
+  const auto [hash, fresh] = hashes_.try_emplace({world.run, world.generation}, told.news.hash);
   if (!fresh && hash->second != told.news.hash)
-    violate("two worlds have epoch " + std::to_string(world.epoch) + " of one run");
+    violate("two worlds have epoch " + std::to_string(world.generation) + " of one run");
   if (world.hash() != told.news.hash) violate("a world does not have the hash that was told");
-  if (launcher.told_run == world.run && told.news.epoch <= launcher.told)
-    violate("epoch " + std::to_string(told.news.epoch) + " was told after epoch " +
+  if (launcher.told_run == world.run && told.news.generation <= launcher.told)
+    violate("epoch " + std::to_string(told.news.generation) + " was told after epoch " +
             std::to_string(launcher.told));
-  launcher.told = told.news.epoch;
+  launcher.told = told.news.generation;
   launcher.told_run = world.run;
   const auto size = static_cast<int>(world.members.size());
   if (size < rules_.nodes.min || size > rules_.nodes.max || size % rules_.nodes.multiple != 0)
@@ -222,7 +222,7 @@ bool Simulation::enough_live() const {
   if (rules_.controller)
     return std::any_of(launchers_.begin(), launchers_.end(),
                        [](const Launcher& its) { return !its.member && its.coordinator; });
-  return newest_ && known.newest().epoch >= newest_->epoch &&
+  return newest_ && known.newest().generation >= newest_->generation &&
          known.quorum([&nodes](const std::string& node) { return nodes.count(node) > 0; });
 }
 

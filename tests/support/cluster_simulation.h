@@ -90,8 +90,8 @@ struct Link {
 /// What the supervisor of a launcher would hold.
 struct Processes {
   enum class Life { none, running, stopping } life = Life::none;
-  std::uint64_t generation = 0;  // events of an earlier one do not count
-  std::uint64_t epoch = 0;
+  std::uint64_t start_number = 0;  // events of an earlier one do not count
+  std::uint64_t generation = 0;
   int attempt = -1;
   std::string run;
   bool done = false;
@@ -112,7 +112,7 @@ struct Launcher {
   cluster::PodOffer offer;
   std::uint64_t told = 0;
   std::string told_run;
-  std::optional<std::pair<std::uint64_t, Instant>> unexplained;  // epoch and death of a failed process
+  std::optional<std::pair<std::uint64_t, Instant>> unexplained;  // generation and death of a failed process
   Processes processes;
   int status = -1;
   std::string why;
@@ -188,7 +188,7 @@ class Simulation {
   Launcher* some_launcher();
 
   // cluster_processes.cc
-  void on_prepare(Launcher& launcher, std::uint64_t epoch);
+  void on_prepare(Launcher& launcher, std::uint64_t generation);
   void on_world(Launcher& launcher, const cluster::joining::TellWorld& told);
   void on_fenced(Launcher& launcher);
   void on_over(Launcher& launcher, const cluster::JobEnd& end);

@@ -256,8 +256,9 @@ struct MemberAnswers {
     simulation.trace(&launcher, [&] { return "news: " + news.text; });
   }
   void operator()(const cluster::joining::TellPrepare& its) const {
-    simulation.trace(&launcher, [&] { return "prepares for " + std::to_string(its.epoch) + ": " + its.why; });
-    simulation.on_prepare(launcher, its.epoch);
+    simulation.trace(&launcher,
+                     [&] { return "prepares for " + std::to_string(its.generation) + ": " + its.why; });
+    simulation.on_prepare(launcher, its.generation);
   }
   void operator()(const cluster::joining::TellWorld& its) const { simulation.on_world(launcher, its); }
   void operator()(const cluster::joining::TellFenced& its) const {
@@ -296,7 +297,7 @@ struct CoordinatorAnswers {
     ++simulation.outcome_.worlds;
     if (launcher.took_over) ++simulation.outcome_.takeovers;
     if (!simulation.newest_ || simulation.newest_->run != formed->world->run ||
-        simulation.newest_->epoch < formed->world->epoch)
+        simulation.newest_->generation < formed->world->generation)
       simulation.newest_ = formed->world;
   }
   void operator()(const cluster::coordinating::StepDown& its) const {

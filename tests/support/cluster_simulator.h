@@ -7,9 +7,9 @@
 // their processes run on, processes that fail, nodes that come late, users that stop one.
 //
 // What must hold, whatever goes wrong:
-//   one world for each epoch of a run: all who are told it have the same hash
+//   one world for each generation of a run: all who are told it have the same hash
 //   each member finds itself at its rank; ranks have no holes (in place: no two are the same)
-//   the epochs that a node is told only grow
+//   the generations that a node is told only grow
 //   nodes that are not frozen do not run different attempts of a job for longer than a lease
 //   when all links work again and enough nodes live, a world runs within a bound;
 //   and every launcher ends, with a reason

@@ -56,7 +56,7 @@ class CountingClient : public ps::Client {
   std::vector<std::string> stat() override { return inner_.stat(); }
   void goodbye() override { inner_.goodbye(); }
   bool is_late() const noexcept override { return inner_.is_late(); }
-  void set_epoch(std::uint64_t epoch) noexcept override { inner_.set_epoch(epoch); }
+  void set_generation(std::uint64_t generation) noexcept override { inner_.set_generation(generation); }
 
   /// "pull rows", "push dense", "pull rows dense" …, in order.
   std::vector<std::string> calls;

@@ -75,7 +75,7 @@ Message draft(std::uint8_t method, std::uint8_t flags, std::span<const std::uint
   wire::Header header{static_cast<wire::Method>(method % wire::kMethodCount), 0, 0, kIncarnation, 0, 0};
   if ((flags & 1) != 0) ++header.incarnation;
   if ((flags & 2) != 0) header.trainer = wire::kObserver;
-  if ((flags & 4) != 0) header.epoch = 1;
+  if ((flags & 4) != 0) header.generation = 1;
   wire::Draft made = wire::draft(header, body.size());
   made.writer.array(body);
   return std::move(made.message);

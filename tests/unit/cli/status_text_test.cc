@@ -77,7 +77,7 @@ TEST_CASE("restarts, the end and the reason of a phase are told") {
 
 TEST_CASE("the world of a job of several hosts is told") {
   JobStatus status = some_status(1, 2 * kSecond);
-  status.epoch = 4;
+  status.generation = 4;
   status.hosts = {"h1", "h2", "h3"};
   CHECK(status_table(status, nullptr, {200, 0}).find(", epoch 4 with 3 hosts, held by") != std::string::npos);
 }

@@ -53,10 +53,12 @@ struct Agent final : MembershipListener {
     membership = join_job(loop, config, {}, self, *this);
   }
   void on_news(NewsLevel, const std::string&) override {}
-  void on_prepare(std::uint64_t epoch, const std::string&) override { membership->ready(epoch, self.offer); }
+  void on_prepare(std::uint64_t generation, const std::string&) override {
+    membership->ready(generation, self.offer);
+  }
   void on_world(const World& its, std::size_t) override {
     world = its;
-    membership->running(its.epoch);
+    membership->running(its.generation);
   }
   void on_update(const World& its, std::size_t) override { world = its; }
   void on_fenced(const std::string&) override {}
@@ -101,7 +103,7 @@ TEST_CASE("agents join the coordinator of their head, and everybody hears how th
   controller.until([&] { return controller.agents[0].world && controller.agents[1].world; });
   REQUIRE(controller.coordinator->world());
   CHECK(controller.coordinator->world()->hash() == controller.agents[0].world->hash());
-  for (Agent& agent : controller.agents) agent.membership->done(agent.world->epoch);
+  for (Agent& agent : controller.agents) agent.membership->done(agent.world->generation);
   controller.until(
       [&] { return controller.observer.over && controller.agents[0].closed && controller.agents[1].closed; });
   CHECK(controller.observer.over->exit_status == 0);

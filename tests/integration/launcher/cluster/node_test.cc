@@ -42,15 +42,15 @@ struct TestNode final : MembershipListener {
   }
 
   void on_news(NewsLevel, const std::string& text) override { news.push_back(text); }
-  void on_prepare(std::uint64_t epoch, const std::string&) override {
-    prepared.push_back(epoch);
-    membership->ready(epoch, self.offer);
+  void on_prepare(std::uint64_t generation, const std::string&) override {
+    prepared.push_back(generation);
+    membership->ready(generation, self.offer);
   }
   void on_world(const World& its_world, std::size_t node_rank) override {
     world = its_world;
     rank = node_rank;
     ++worlds;
-    membership->running(world->epoch);
+    membership->running(world->generation);
   }
   void on_update(const World& its_world, std::size_t node_rank) override { on_world(its_world, node_rank); }
   void on_fenced(const std::string&) override { ++fenced; }
@@ -101,9 +101,9 @@ struct Job {
   void until(Done done) {
     turn_until(loop, done);
   }
-  bool all_in_world(std::uint64_t epoch) const {
+  bool all_in_world(std::uint64_t generation) const {
     for (const TestNode& node : nodes) {
-      if (!node.world || node.world->epoch < epoch) return false;
+      if (!node.world || node.world->generation < generation) return false;
     }
     return true;
   }
@@ -126,8 +126,8 @@ TEST_CASE("two launchers meet at --master within the blink of an eye, and know t
   CHECK(first.world->members.size() == 2);
   CHECK(first.world->trainer_endpoints().size() == 2);
   CHECK(first.world->run.size() == 32);
-  first.membership->done(first.world->epoch);
-  second.membership->done(second.world->epoch);
+  first.membership->done(first.world->generation);
+  second.membership->done(second.world->generation);
   job.until([&] { return first.end && second.end; });
   CHECK(first.end->exit_status == 0);
   CHECK(second.end->exit_status == 0);

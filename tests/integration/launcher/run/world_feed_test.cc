@@ -38,9 +38,9 @@ struct Job final : JobControl {
   }
 };
 
-World world_of(std::uint64_t epoch, std::size_t members = 1) {
+World world_of(std::uint64_t generation, std::size_t members = 1) {
   World world;
-  world.epoch = epoch;
+  world.generation = generation;
   world.members.resize(members);
   for (std::size_t i = 0; i < members; ++i) world.members[i].offer = {"10.0.0.1", {6170}, {}, 0};
   return world;
@@ -89,10 +89,10 @@ TEST_CASE(
   const auto part = feed->part()(job);
   const UniqueFd lazy = start(*part, 0);
   const UniqueFd eager = start(*part, 1);
-  for (std::uint64_t epoch = 1; epoch <= 3000; ++epoch) {
-    feed->publish(world_of(epoch, 10), 0);
+  for (std::uint64_t generation = 1; generation <= 3000; ++generation) {
+    feed->publish(world_of(generation, 10), 0);
     job.turn();
-    CHECK(take(eager) == world_line(world_of(epoch, 10), 0, false));
+    CHECK(take(eager) == world_line(world_of(generation, 10), 0, false));
   }
   std::string all;
   for (std::string piece = take(lazy); !piece.empty(); piece = take(lazy)) {

@@ -47,14 +47,14 @@ struct Job {
   }
 
   /// "ab": trainer 0 belongs to launcher a, trainer 1 to b; a blank is a free rank.
-  void tell(std::uint64_t epoch, const std::string& launchers) {
-    MembershipUpdate membership_update{epoch, true, {}};
+  void tell(std::uint64_t generation, const std::string& launchers) {
+    MembershipUpdate membership_update{generation, true, {}};
     for (std::uint32_t rank = 0; rank < launchers.size(); ++rank)
       if (launchers[rank] != ' ') membership_update.trainers[rank] = launchers.substr(rank, 1);
     for (const auto& server : servers) server->update(membership_update);
   }
-  std::unique_ptr<Client> come(std::uint32_t trainer, std::uint64_t epoch, const std::string& launcher) {
-    return connect_as_told(endpoints, {trainer, trainers, mode, kTables, epoch, launcher});
+  std::unique_ptr<Client> come(std::uint32_t trainer, std::uint64_t generation, const std::string& launcher) {
+    return connect_as_told(endpoints, {trainer, trainers, mode, kTables, generation, launcher});
   }
 };
 

@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 
 TEST_CASE("events of a cluster are sentences") {
   auto world = std::make_shared<World>();
-  world->epoch = 3;
+  world->generation = 3;
   world->members.resize(2);
   world->members[0].offer = {"h1", {1, 2}, {3}, 0};
   world->members[1].offer = {"h2", {1}, {}, 0};

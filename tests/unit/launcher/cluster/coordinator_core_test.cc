@@ -80,8 +80,8 @@ struct Job {
     for (const ConnectionId each : from) {
       const auto prepare = newest<Prepare>(each);
       REQUIRE(prepare);
-      say(each,
-          Ready{prepare->epoch, {"h" + std::to_string(each), {static_cast<std::uint16_t>(each)}, {}, 0}});
+      say(each, Ready{prepare->generation,
+                      {"h" + std::to_string(each), {static_cast<std::uint16_t>(each)}, {}, 0}});
     }
   }
 
@@ -129,7 +129,7 @@ TEST_CASE("a fixed job begins when the last host is here, from the hellos alone"
   CHECK(second->rank == 1);
   CHECK(second->nodes == 2);
   CHECK(first->hash == second->hash);
-  CHECK(first->epoch == 1);
+  CHECK(first->generation == 1);
   CHECK(job.newest<WorldList>(2)->world->hash() == second->hash);
   CHECK(job.noted("epoch 1: 2 hosts, 2 trainers"));
 }
@@ -205,7 +205,7 @@ TEST_CASE("an extra host is a spare, and takes a lost one's place") {
   job.all_ready({2, 3});
   const auto news = job.newest<WorldNews>(3);
   REQUIRE(news);
-  CHECK(news->epoch == 2);
+  CHECK(news->generation == 2);
   CHECK(news->rank == 0);
   CHECK(job.newest<WorldNews>(2)->rank == 1);  // it keeps its rank
 }
@@ -244,7 +244,7 @@ TEST_CASE("too few are left: all stop, and wait for others as long as the elasti
   job.come(1);
   job.come(2);
   job.take(job.core.on_closed(2, Closing::closed, job.now));
-  CHECK(job.newest<Prepare>(1)->epoch == 2);
+  CHECK(job.newest<Prepare>(1)->generation == 2);
   job.all_ready({1});
   job.pass(seconds(19), {1});
   CHECK_FALSE(job.newest<End>(1));
@@ -270,7 +270,7 @@ TEST_CASE("the first death is the cause, whoever tells it first, and everybody s
   job.say(1, Beat{job.now, job.now, Instant{}});
   job.say(2, Beat{job.now - seconds(50), job.now, Instant{}});
   job.say(1, Failing{1, "trainer 0"});
-  CHECK(job.newest<Prepare>(2)->epoch == 2);
+  CHECK(job.newest<Prepare>(2)->generation == 2);
   CHECK(job.newest<Prepare>(2)->why == "trainer 0 on h1 failed");
   job.say(1, Failed{1, crash("trainer 0"), job.now});
   job.say(2, Failing{1, "trainer 1"});
@@ -292,13 +292,13 @@ TEST_CASE(
   job.come(1);
   job.come(2);
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    const std::uint64_t epoch = job.core.world()->epoch;
-    job.say(2, Failing{epoch, "trainer 1"});
-    job.say(2, Failed{epoch, crash("trainer 1"), job.now});
+    const std::uint64_t generation = job.core.world()->generation;
+    job.say(2, Failing{generation, "trainer 1"});
+    job.say(2, Failed{generation, crash("trainer 1"), job.now});
     job.all_ready({1, 2});
     if (attempt == 2) break;
     CHECK(job.newest<WorldNews>(1)->attempt == 1);
-    CHECK(job.newest<WorldNews>(1)->epoch == 2);
+    CHECK(job.newest<WorldNews>(1)->generation == 2);
     CHECK(job.noted("starting again: crash, restart 1 of 1"));
   }
   CHECK(job.newest<End>(1)->end.why ==
@@ -312,7 +312,7 @@ TEST_CASE("a port that somebody else took is no failure, once") {
   failure.port_clash = true;
   job.say(1, Failed{1, failure, job.now});
   job.all_ready({1});
-  CHECK(job.newest<WorldNews>(1)->epoch == 2);
+  CHECK(job.newest<WorldNews>(1)->generation == 2);
   job.say(1, Failed{2, failure, job.now});
   job.all_ready({1});
   CHECK(job.newest<End>(1)->end.exit_status == 3);
@@ -325,11 +325,11 @@ TEST_CASE("reports about an epoch that is over are ignored") {
   job.come(2);
   job.take(job.core.on_closed(2, Closing::closed, job.now));
   job.all_ready({1});
-  REQUIRE(job.newest<WorldNews>(1)->epoch == 2);
+  REQUIRE(job.newest<WorldNews>(1)->generation == 2);
   job.say(1, Failing{1, "trainer 0"});
   job.say(1, Done{1});
   CHECK_FALSE(job.newest<End>());
-  CHECK(job.newest<Prepare>(1)->epoch == 2);
+  CHECK(job.newest<Prepare>(1)->generation == 2);
   job.say(1, Done{2});
   CHECK(job.newest<End>(1)->end.exit_status == 0);
 }
@@ -348,7 +348,7 @@ TEST_CASE("a connection that broke goes on within the lease, with what was misse
   again.rank = 1;
   job.say(12, again);
   CHECK(job.newest<Welcome>(12)->resumed);
-  CHECK(job.newest<Prepare>(12)->epoch == 2);
+  CHECK(job.newest<Prepare>(12)->generation == 2);
 }
 
 TEST_CASE("a ready that is said twice over a broken connection does not stop the world that followed it") {
@@ -358,7 +358,7 @@ TEST_CASE("a ready that is said twice over a broken connection does not stop the
   job.come(1);
   job.say(1, Failed{1, crash("trainer 0"), job.now});
   job.all_ready({1});
-  REQUIRE(job.newest<WorldNews>(1)->epoch == 2);
+  REQUIRE(job.newest<WorldNews>(1)->generation == 2);
   job.say(1, Ready{2, {"h1", {1}, {}, 0}});
   job.take(job.core.on_closed(1, Closing::broken, job.now));
   Hello again = hello(1);
@@ -368,7 +368,7 @@ TEST_CASE("a ready that is said twice over a broken connection does not stop the
   again.rank = 0;
   again.fenced = true;  // what ran there has been stopped: the others have to be told
   job.say(11, again);
-  CHECK(job.newest<Prepare>(11)->epoch == 3);
+  CHECK(job.newest<Prepare>(11)->generation == 3);
 }
 
 TEST_CASE("in place: a trainer's host goes and another comes, and the others go on") {
@@ -384,7 +384,7 @@ TEST_CASE("in place: a trainer's host goes and another comes, and the others go 
   CHECK(job.newest<Prepare>(1)->in_place);
   job.all_ready({1, 3});
   CHECK(job.newest<WorldNews>(3)->update);
-  CHECK(job.newest<WorldNews>(3)->epoch == 2);
+  CHECK(job.newest<WorldNews>(3)->generation == 2);
   CHECK(job.newest<WorldNews>(3)->attempt == 0);
   CHECK(job.newest<WorldNews>(3)->first_trainer == 2);  // as before
   job.come(4);
@@ -407,9 +407,9 @@ TEST_CASE("a user stops a host of an elastic job, and only that one goes; of a f
   CHECK(elastic.newest<End>(2)->end.exit_status == 130);
   CHECK_FALSE(elastic.newest<End>(1));
   elastic.all_ready({1});
-  CHECK_FALSE(elastic.newest<WorldNews>(1)->epoch == 2);  // not while the other may still run
+  CHECK_FALSE(elastic.newest<WorldNews>(1)->generation == 2);  // not while the other may still run
   elastic.take(elastic.core.on_closed(2, Closing::closed, elastic.now));
-  CHECK(elastic.newest<WorldNews>(1)->epoch == 2);
+  CHECK(elastic.newest<WorldNews>(1)->generation == 2);
   Job all(fixed(2));
   all.come(1);
   all.come(2);
@@ -458,11 +458,11 @@ TEST_CASE("where a leader's word is stored, no world is told before it is") {
   job.come(1);
   REQUIRE(job.last);
   const auto publish = std::get<coordinating::Publish>(*job.last);
-  CHECK(publish.journal.world->epoch == 1);
+  CHECK(publish.journal.world->generation == 1);
   CHECK_FALSE(job.newest<WorldNews>());
   SUBCASE("stored") {
     job.take(job.core.on_published(true, job.now));
-    CHECK(job.newest<WorldNews>(1)->epoch == 1);
+    CHECK(job.newest<WorldNews>(1)->generation == 1);
     // Another leader goes on from there.
     Job next(settings, publish.journal);
     Hello again = hello(1);
@@ -472,7 +472,7 @@ TEST_CASE("where a leader's word is stored, no world is told before it is") {
     again.fenced = true;
     next.say(1, again);
     next.all_ready({1});
-    CHECK(std::get<coordinating::Publish>(*next.last).journal.world->epoch == 2);
+    CHECK(std::get<coordinating::Publish>(*next.last).journal.world->generation == 2);
     CHECK(std::get<coordinating::Publish>(*next.last).journal.world->attempt == 1);
   }
   SUBCASE("not stored: another one leads") {

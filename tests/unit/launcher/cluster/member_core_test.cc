@@ -84,16 +84,16 @@ struct Host {
     }
   }
   /// A world of h1 … hN.
-  void world(std::uint64_t epoch, int nodes, int own) {
+  void world(std::uint64_t generation, int nodes, int own) {
     auto its = std::make_shared<World>();
-    its->epoch = epoch;
-    its->attempt = static_cast<int>(epoch) - 1;
+    its->generation = generation;
+    its->attempt = static_cast<int>(generation) - 1;
     its->run = kRun;
     for (int i = 1; i <= nodes; ++i) {
       its->members.push_back(member(i));
     }
     WorldNews news;
-    news.epoch = epoch;
+    news.generation = generation;
     news.attempt = its->attempt;
     news.run = kRun;
     news.rank = own - 1;
@@ -146,16 +146,16 @@ TEST_CASE("it prepares for each epoch once, and takes no world that it did not p
   host.world(2, 1, 1);
   CHECK_FALSE(host.newest<TellWorld>());
   Prepare prepare;
-  prepare.epoch = 3;
+  prepare.generation = 3;
   host.hear(prepare);
-  CHECK(host.newest<TellPrepare>()->epoch == 3);
-  prepare.epoch = 2;
+  CHECK(host.newest<TellPrepare>()->generation == 3);
+  prepare.generation = 2;
   host.hear(prepare);
-  CHECK(host.newest<TellPrepare>()->epoch == 3);
+  CHECK(host.newest<TellPrepare>()->generation == 3);
   host.take(host.core.ready(3, {"h1", {5}, {}, 0}, host.now));
   CHECK(host.said<Ready>()->offer.trainers.front() == 5);
   host.world(3, 1, 1);
-  CHECK(host.newest<TellWorld>()->news.epoch == 3);
+  CHECK(host.newest<TellWorld>()->news.generation == 3);
   host.outputs.resize(1);
   host.world(3, 1, 1);  // told again after the connection broke
   CHECK_FALSE(host.newest<TellWorld>());
@@ -166,11 +166,11 @@ TEST_CASE("a list that does not fit its news is not followed") {
   host.connect();
   host.welcome();
   WorldNews news;
-  news.epoch = 1;
+  news.generation = 1;
   news.hash = "0000000000000000";
   host.hear(news);
   auto world = std::make_shared<World>();
-  world->epoch = 1;
+  world->generation = 1;
   world->members.push_back(member(1));
   host.hear(WorldList{world, "", {}});
   CHECK_FALSE(host.newest<TellWorld>());
@@ -210,7 +210,7 @@ TEST_CASE("a connection that broke is made again, and what was said is said agai
   CHECK(host.said<Hello>()->world == 1);
   CHECK_FALSE(host.said<Hello>()->fenced);
   host.welcome(true);
-  CHECK(host.said<Done>()->epoch == 1);
+  CHECK(host.said<Done>()->generation == 1);
   CHECK_FALSE(host.newest<TellFenced>());
   host.take(host.core.on(1, Message(End{}), host.now));  // of the old connection
   CHECK_FALSE(host.core.over());
@@ -238,7 +238,7 @@ TEST_CASE("a lost coordinator: the lowest member coordinates, the others dial it
     host->take(host->core.on_dial_failed(host->uplink(), "connection refused", host->now));
   }
   REQUIRE(first.newest<joining::Coordinate>());
-  CHECK(first.newest<joining::Coordinate>()->journal.world->epoch == 1);
+  CHECK(first.newest<joining::Coordinate>()->journal.world->generation == 1);
   CHECK(first.newest<Dial>()->here);
   CHECK_FALSE(second.newest<joining::Coordinate>());
   CHECK(second.newest<Dial>()->to == Endpoint{"h1", 9'100});
@@ -292,14 +292,14 @@ TEST_CASE("in place the node goes on, and says ready by itself") {
   Host host(node(1));
   host.join(1, 1);
   Prepare prepare;
-  prepare.epoch = 2;
+  prepare.generation = 2;
   prepare.in_place = true;
   host.hear(prepare);
   CHECK_FALSE(host.newest<TellPrepare>());
-  CHECK(host.said<Ready>()->epoch == 2);
+  CHECK(host.said<Ready>()->generation == 2);
   WorldNews news;
   auto world = std::make_shared<World>();
-  world->epoch = news.epoch = 2;
+  world->generation = news.generation = 2;
   world->run = news.run = kRun;
   world->members.push_back(member(1));
   news.hash = world->hash();

@@ -16,7 +16,7 @@ const std::string kNode = "00112233445566778899aabbccddeeff", kRun = "ffeeddccbb
 
 World two_hosts() {
   World world;
-  world.epoch = 7;
+  world.generation = 7;
   world.attempt = 2;
   world.run = kRun;
   world.members = {{kNode, "h1", "abcdef", {"10.0.0.1", 9000}, {"10.0.0.1", {1, 2}, {3}, 4}, 0, 0},
@@ -74,7 +74,7 @@ std::vector<Message> one_of_each() {
   all.emplace_back(Parked{"the job is full"});
   all.emplace_back(Prepare{4, "h2 was lost", true, configuration, configuration});
   WorldNews news;
-  news.epoch = 4;
+  news.generation = 4;
   news.rank = 2;
   news.rendezvous = h2;
   news.update = true;
@@ -164,7 +164,7 @@ TEST_CASE("a changed byte is read as another message or refused, never worse") {
 
 TEST_CASE("counts are checked against the bytes that are there, before anything is allocated") {
   std::string bytes = encode(Ready{3, {"h", {}, {}, 2}});
-  const std::size_t count = 1 + 8 + 4 + 1;  // type, epoch, length of host, host
+  const std::size_t count = 1 + 8 + 4 + 1;  // type, generation, length of host, host
   for (std::size_t i = 0; i < 4; ++i) bytes[count + i] = '\xff';
   CHECK(refused(bytes));
 

@@ -100,7 +100,8 @@ TEST_CASE("a quorum is a majority of the newest world and of every proposal that
   CHECK_FALSE(known.quorum(among("cd")));
   known.promised({2, 1, "a", {"a", "b"}});
   CHECK_FALSE(known.quorum(among("cd")));
-  CHECK_FALSE(known.quorum(among("bcd")));  // a and b may run epoch 2, and b is half without its coordinator
+  CHECK_FALSE(
+      known.quorum(among("bcd")));  // a and b may run generation 2, and b is half without its coordinator
   CHECK(known.quorum(among("abc")));
   known.promised({3, 1, "a", {"a", "c"}});  // the same coordinator gave its older proposal up
   CHECK(known.proposals().size() == 1);
@@ -111,5 +112,5 @@ TEST_CASE("a quorum is a majority of the newest world and of every proposal that
   known.formed({3, 1, "a", {"a", "c"}});
   CHECK(known.proposals().empty());
   known.formed({2, 1, "a", {"b"}});  // an older one says nothing
-  CHECK(known.newest().epoch == 3);
+  CHECK(known.newest().generation == 3);
 }

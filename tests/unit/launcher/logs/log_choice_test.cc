@@ -83,7 +83,7 @@ TEST_CASE("in a job of several hosts, who is not here may be on another one") {
   for (ProcessSpec& process : plan.processes) {
     process.identity.mode = Mode::ps;
     process.identity.trainers = trainers;
-    process.identity.world = WorldTag{.host_rank = 0, .hosts = 2, .epoch = 1, .run = "", .hash = ""};
+    process.identity.world = WorldTag{.host_rank = 0, .hosts = 2, .generation = 1, .run = "", .hash = ""};
   }
   using Kind = Show::Kind;
   CHECK(viewed_processes(plan, {Kind::chosen, {1, 3}, {"server"}})[1].showing == Showing::always);

@@ -32,7 +32,7 @@ Member member(const char* name, std::vector<std::uint16_t> trainers, int first_t
 /// One, three and two trainers.
 World uneven() {
   World world;
-  world.epoch = 4;
+  world.generation = 4;
   world.attempt = 2;
   world.run = std::string(32, 'a');
   world.members = {member("h1", {8001}, 0), member("h2", {8001, 8002, 8003}, 1),
@@ -114,7 +114,7 @@ TEST_CASE("what Gloo and NCCL open is kept on the interface of this host's addre
 
 TEST_CASE("servers on one host and trainers on others") {
   World world;
-  world.epoch = 1;
+  world.generation = 1;
   world.run = std::string(32, 'b');
   world.members = {member("h1", {8001}, 0), member("h2", {}, 1, {7001, 7002}, 0), member("h3", {8001}, 1)};
   CHECK(world.rendezvous() == Endpoint{"10.0.0.2", 9000});  // server 0 serves Gloo's store
@@ -150,7 +150,7 @@ TEST_CASE("the hash of a world is over everything in it") {
     change(other);
     return other.hash() != world.hash();
   };
-  CHECK(changed([](World& w) { ++w.epoch; }));
+  CHECK(changed([](World& w) { ++w.generation; }));
   CHECK(changed([](World& w) { ++w.attempt; }));
   CHECK(changed([](World& w) { w.run[3] = 'x'; }));
   CHECK(changed([](World& w) { std::swap(w.members[0], w.members[1]); }));

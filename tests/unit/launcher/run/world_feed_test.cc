@@ -10,7 +10,7 @@ namespace {
 
 World two_hosts() {
   World world;
-  world.epoch = 5;
+  world.generation = 5;
   world.attempt = 2;
   world.run = std::string(32, 'a');
   world.members = {

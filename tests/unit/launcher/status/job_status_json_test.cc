@@ -40,7 +40,7 @@ TEST_CASE("a status is read back as it was written") {
   CHECK(job_status_from_json(to_json(status)) == status);
   JobStatus ended = status;
   ended.exit_status = 137;
-  ended.epoch = 3;
+  ended.generation = 3;
   ended.hosts = {"h1", "h2"};
   ended.servers = {"h1:8000", "[::1]:8001"};
   ended.processes[0].metrics =

@@ -117,7 +117,7 @@ TEST_CASE("a group restart: all stop, wait, and start again") {
 TEST_CASE("the world of a job of several hosts, and what follows its end") {
   const Plan plan = job_plan(0, 1);
   StatusBoard board(plan, 0);
-  CHECK(board.status(0).epoch == 0);
+  CHECK(board.status(0).generation == 0);
   board.on_event(event::WorldBegan{1, 0, 2, 0, {"h1", "h2"}, "0123456789abcdef"});
   board.on_event(started(0, 10));
   board.on_event(event::AllRunning{});
@@ -127,7 +127,7 @@ TEST_CASE("the world of a job of several hosts, and what follows its end") {
   board.on_event(event::WorldBegan{2, 1, 1, 0, {"h1"}, "0123456789abcdef"});
   board.on_event(event::AttemptBegan{1});
   CHECK(board.phase() == JobPhase::starting);
-  CHECK(board.status(0).epoch == 2);
+  CHECK(board.status(0).generation == 2);
   CHECK(board.status(0).hosts == std::vector<std::string>{"h1"});
 }
 

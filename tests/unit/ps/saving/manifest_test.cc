@@ -21,8 +21,8 @@ Manifest some_manifest() {
   return {0x0123456789abcdefull, SaveMode::delta, 7, "00ff", {{{4096, 0x89abcdef}, {18, 1}}, {}}};
 }
 
-Manifest manifest_of(std::uint64_t save, std::uint64_t epoch, const std::string& run = "aa") {
-  return {save, SaveMode::all, epoch, run, {{{18, 1}}}};
+Manifest manifest_of(std::uint64_t save, std::uint64_t generation, const std::string& run = "aa") {
+  return {save, SaveMode::all, generation, run, {{{18, 1}}}};
 }
 
 std::string read_text(const std::string& path) {
@@ -134,8 +134,8 @@ TEST_CASE("numbers of saves go on after the highest file that is there") {
 TEST_CASE("only pieces that no manifest names and nobody writes are removed") {
   const TempDir dir;
   const std::string directory = dir.path().string();
-  const auto piece = [&](std::uint64_t save, std::uint64_t epoch) {
-    return piece_path({directory, save, {}, epoch, {}}, 0, 0);
+  const auto piece = [&](std::uint64_t save, std::uint64_t generation) {
+    return piece_path({directory, save, {}, generation, {}}, 0, 0);
   };
   commit_manifest(directory, manifest_of(1, 2), 0);
   commit_manifest(directory, manifest_of(2, 2), 0);

@@ -123,15 +123,16 @@ TEST_CASE("the last goodbye is reported") {
 }
 
 TEST_CASE("a stale trainer changes nothing, is told so, and is counted") {
-  Server server({.rank = 0, .servers = 1, .trainers = 2, .mode = Mode::async, .tables = kTables, .epoch = 3});
+  Server server(
+      {.rank = 0, .servers = 1, .trainers = 2, .mode = Mode::async, .tables = kTables, .generation = 3});
   server.update({3, true, {{0, "a"}, {1, "b"}}});
   ClientOptions sleeper{0, 2, Mode::async, kTables, 3, "a"};
   ClientOptions other{1, 2, Mode::async, kTables, 3, "b"};
   REQUIRE(ask(server, make_hello(sleeper, 7, 0, 1).bytes()) == "ok");
   REQUIRE(ask(server, make_hello(other, 8, 0, 1).bytes()) == "ok");
-  const auto push = [&](std::uint64_t epoch) {
+  const auto push = [&](std::uint64_t generation) {
     wire::PushDraft draft =
-        wire::draft_push({wire::Method::push, 0, 0, 7, epoch}, {.sparse = {{0, 2, 1}}, .dense = {}});
+        wire::draft_push({wire::Method::push, 0, 0, 7, generation}, {.sparse = {{0, 2, 1}}, .dense = {}});
     draft.keys[0][0] = 1;
     std::fill(draft.gradients[0].begin(), draft.gradients[0].end(), 1.0f);
     return ask(server, draft.message.bytes());

@@ -124,8 +124,8 @@ TEST_CASE("closing tells everyone, now and later") {
 
 namespace {
 
-MembershipUpdate world(std::uint64_t epoch, std::map<std::uint32_t, std::string> trainers) {
-  return {epoch, true, std::move(trainers)};
+MembershipUpdate world(std::uint64_t generation, std::map<std::uint32_t, std::string> trainers) {
+  return {generation, true, std::move(trainers)};
 }
 
 struct InPlace : Two {

@@ -51,8 +51,9 @@ TEST_CASE("only the incarnation that is here can be lost, and another may follow
 
 namespace {
 
-fleetrun::ps::MembershipUpdate world(std::uint64_t epoch, std::map<std::uint32_t, std::string> trainers) {
-  return {epoch, true, std::move(trainers)};
+fleetrun::ps::MembershipUpdate world(std::uint64_t generation,
+                                     std::map<std::uint32_t, std::string> trainers) {
+  return {generation, true, std::move(trainers)};
 }
 
 constexpr const char* kStale = "trainer 1 comes with stale epoch 3, the job is at ";
