@@ -56,7 +56,7 @@ struct Reader {
   BatchQueue queue;
   const std::size_t number;
   std::thread thread;
-  Lane* lane = nullptr;               // of its thread, while it runs
+  Track* track = nullptr;             // of its thread, while it runs
   std::atomic<bool> drained = false;  // its consumer has had all
 };
 
@@ -162,8 +162,8 @@ bool QueueDataset::State::is_complete() const noexcept {
 
 void QueueDataset::State::run(Reader& reader) noexcept {
   try {
-    Lane lane(timeline, "reader " + std::to_string(reader.number));
-    reader.lane = &lane;
+    Track track(timeline, "reader " + std::to_string(reader.number));
+    reader.track = &track;
     read_files(reader);
     if (--running == 0) report_bad_lines();
     reader.queue.finish();
@@ -201,8 +201,8 @@ void QueueDataset::State::read_files_with(Parser&& parser, Reader& reader) {
 }
 
 void QueueDataset::State::push(Reader& reader, Batch& batch) {
-  reader.lane->flush();
-  const Bar bar(reader.lane, "wait", "reader");
+  reader.track->flush();
+  const Span span(reader.track, "wait", "reader");
   if (!reader.queue.push(batch)) throw StopRequested();
 }
 
@@ -226,13 +226,13 @@ void QueueDataset::State::start_ahead() {
 
 template <class Parser>
 MultiSlotParser::Outcome parse(Parser& parser, Reader& reader) {
-  const Bar bar(reader.lane, "parse", "reader");
+  const Span span(reader.track, "parse", "reader");
   return parser.parse();
 }
 
 template <class Parser>
 std::size_t read(ByteSource& source, Parser& parser, Reader& reader) {
-  const Bar bar(reader.lane, "read", "reader");
+  const Span span(reader.track, "read", "reader");
   return source.read(parser.room());
 }
 

@@ -41,7 +41,7 @@ Server::~Server() {
 
 void Server::handle(const wire::Header& header, Reader body, Respond respond,
                     const MessageSource& answers) noexcept {
-  const Bar bar(state_->lanes.of_this_thread(), wire::to_string(header.method), "request");
+  const Span span(state_->tracks.of_this_thread(), wire::to_string(header.method), "request");
   Respond counted = Metrics::count(state_->metrics, header.method, body.remaining(), std::move(respond));
   state_->handle(header, std::move(body), std::move(counted), answers);
 }

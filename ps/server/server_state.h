@@ -35,7 +35,7 @@
 #include "ps/table/memory_quota.h"
 #include "ps/table/table_set.h"
 #include "ps/watch/metrics.h"
-#include "ps/watch/request_lanes.h"
+#include "ps/watch/request_tracks.h"
 
 namespace fleetrun::ps {
 
@@ -70,7 +70,7 @@ struct Server::State {
   mutable MemoryQuota quota;
   BarrierService barrier_service;
   const std::shared_ptr<Metrics> metrics;  // shared with the calls under way
-  RequestLanes lanes;
+  RequestTracks tracks;
   mutable std::mutex mutex;  // guards what follows
   // Owned by the server and by the requests that are using it, so that a load can replace it.
   std::shared_ptr<TableSet> tables;
@@ -103,7 +103,7 @@ struct Server::State {
                          wanted.mode == Mode::sync},
                         wanted.generation),
         metrics(std::make_shared<Metrics>(wanted.tables)),
-        lanes(wanted.timeline),
+        tracks(wanted.timeline),
         tables(std::make_shared<TableSet>(wanted.tables, place)) {}
 
   std::shared_ptr<TableSet> current() const {

@@ -300,8 +300,8 @@ struct ShmHost::State {
   bool stopped = false;
   std::thread reaper;
 
-  State(Server& of, BackgroundQueue& lane, ShmHostOptions in_options)
-      : server(of), slow(lane), options(std::move(in_options)), reaper([this] { reap(); }) {}
+  State(Server& of, BackgroundQueue& queue, ShmHostOptions in_options)
+      : server(of), slow(queue), options(std::move(in_options)), reaper([this] { reap(); }) {}
 
   void notify() {
     const std::lock_guard lock(mutex);

@@ -68,9 +68,9 @@ void Timeline::close() {
   if (has_failed_) throw not_written(path_, 0);
 }
 
-int Timeline::begin_lane(std::string_view name) {
+int Timeline::begin_track(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  const int number = ++lanes_;
+  const int number = ++tracks_;
   write_locked(
       ",\n"
       R"({"name": "thread_name", "ph": "M", "pid": 1, "tid": )" +
@@ -95,15 +95,15 @@ void Timeline::write_locked(std::string_view text) noexcept {
   }
 }
 
-Lane::Lane(std::shared_ptr<Timeline> timeline, std::string_view name)
+Track::Track(std::shared_ptr<Timeline> timeline, std::string_view name)
     : timeline_(std::move(timeline)), flushed_(TimelineClock::now()) {
-  if (timeline_) number_ = timeline_->begin_lane(name);
+  if (timeline_) number_ = timeline_->begin_track(name);
 }
 
-void Lane::add(std::string_view name, std::string_view category, TimelineClock::time_point from,
-               TimelineClock::time_point to) {
-  if (!timeline_ || bars_ >= kMaxBars) return;
-  ++bars_;
+void Track::add(std::string_view name, std::string_view category, TimelineClock::time_point from,
+                TimelineClock::time_point to) {
+  if (!timeline_ || spans_ >= kMaxSpans) return;
+  ++spans_;
   char figures[120];
   std::snprintf(figures, sizeof figures, R"(", "ph": "X", "ts": %.3f, "dur": %.3f, "pid": 1, "tid": %d})",
                 microseconds(from - timeline_->start_), microseconds(to - from), number_);
@@ -118,7 +118,7 @@ void Lane::add(std::string_view name, std::string_view category, TimelineClock::
   if (text_.size() >= kFullBuffer || to - flushed_ >= kLongest) flush();
 }
 
-void Lane::flush() noexcept {
+void Track::flush() noexcept {
   if (!timeline_ || text_.empty()) return;
   timeline_->write(text_);
   text_.clear();

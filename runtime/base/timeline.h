@@ -1,5 +1,5 @@
-// A timeline of one process: a file of bars, in lanes, that Perfetto and chrome://tracing open. It is written
-// while the process works, so that one that is killed leaves what it did until then.
+// A timeline of one process: a file of spans, in tracks, that Perfetto and chrome://tracing open. It is
+// written while the process works, so that one that is killed leaves what it did until then.
 // `fleetrun trace merge` joins those of a job.
 //
 //   {"displayTimeUnit": "ms", "otherData": {"process": "trainer 0", "start_us": 1763791111123456},
@@ -40,14 +40,14 @@ class Timeline {
   Timeline& operator=(const Timeline&) = delete;
 
   const std::string& path() const noexcept { return path_; }
-  /// Ends the file; lanes write nothing any more. Throws: Error(host) when not all of it could be written.
+  /// Ends the file; tracks write nothing any more. Throws: Error(host) when not all of it could be written.
   void close();
 
  private:
-  friend class Lane;
+  friend class Track;
   Timeline(UniqueFd file, std::string path, const std::string& process);
-  /// The number of a new lane.
-  int begin_lane(std::string_view name);
+  /// The number of a new track.
+  int begin_track(std::string_view name);
   /// Whole lines.
   void write(std::string_view text) noexcept;
   void write_locked(std::string_view text) noexcept;
@@ -56,21 +56,21 @@ class Timeline {
   const TimelineClock::time_point start_;
   std::mutex mutex_;  // guards what follows
   UniqueFd file_;
-  int lanes_ = 0;
+  int tracks_ = 0;
   bool has_failed_ = false;
 };
 
-/// The bars of one thread. Without a timeline nothing is drawn. Threads: one at a time.
-class Lane {
+/// The spans of one thread. Without a timeline nothing is drawn. Threads: one at a time.
+class Track {
  public:
   /// What is behind it is left out.
-  static constexpr std::size_t kMaxBars = 2'000'000;
+  static constexpr std::size_t kMaxSpans = 2'000'000;
 
-  Lane() = default;
-  Lane(std::shared_ptr<Timeline> timeline, std::string_view name);
-  Lane(Lane&&) = default;
-  Lane& operator=(Lane&&) = delete;
-  ~Lane() { flush(); }
+  Track() = default;
+  Track(std::shared_ptr<Timeline> timeline, std::string_view name);
+  Track(Track&&) = default;
+  Track& operator=(Track&&) = delete;
+  ~Track() { flush(); }
 
   bool is_drawn() const noexcept { return timeline_ != nullptr; }
   const std::shared_ptr<Timeline>& timeline() const noexcept { return timeline_; }
@@ -83,26 +83,26 @@ class Lane {
  private:
   std::shared_ptr<Timeline> timeline_;
   int number_ = 0;
-  std::size_t bars_ = 0;
+  std::size_t spans_ = 0;
   std::string text_;
   TimelineClock::time_point flushed_{};
 };
 
-/// A bar from here to the end of the block. `lane` may be null.
-class Bar {
+/// A span from here to the end of the block. `track` may be null.
+class Span {
  public:
-  Bar(Lane* lane, std::string_view name, std::string_view category)
-      : lane_(lane != nullptr && lane->is_drawn() ? lane : nullptr), name_(name), category_(category) {
-    if (lane_ != nullptr) from_ = TimelineClock::now();
+  Span(Track* track, std::string_view name, std::string_view category)
+      : track_(track != nullptr && track->is_drawn() ? track : nullptr), name_(name), category_(category) {
+    if (track_ != nullptr) from_ = TimelineClock::now();
   }
-  ~Bar() {
-    if (lane_ != nullptr) lane_->add(name_, category_, from_, TimelineClock::now());
+  ~Span() {
+    if (track_ != nullptr) track_->add(name_, category_, from_, TimelineClock::now());
   }
-  Bar(const Bar&) = delete;
-  Bar& operator=(const Bar&) = delete;
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
 
  private:
-  Lane* lane_;
+  Track* track_;
   std::string_view name_, category_;
   TimelineClock::time_point from_{};
 };

@@ -59,7 +59,7 @@ class FedCollectiveRunner {
         scope_(std::move(scope)),
         groups_(std::move(groups)),
         loss_(options.loss),
-        profile_(false, Lane(timeline, "thread 0")) {
+        profile_(false, Track(timeline, "thread 0")) {
     if (options.local) {
       executor_.emplace(*program_, *scope_);
       local_.emplace(*program_, *scope_, *groups_.front()->communicator, *options.local);
@@ -81,7 +81,7 @@ class FedCollectiveRunner {
     } else {
       run_local(tensors);
     }
-    profile_.lane().flush();
+    profile_.track().flush();
   }
   void synchronize() {
     if (local_) local_->synchronize();

@@ -118,7 +118,7 @@ class FedStepRunner {
         scope_(std::move(scope)),
         plan_(std::move(plan)),
         client_(std::move(client)),
-        runner_(*program_, *scope_, *plan_, client_.get(), ps::mode_of(mode), Lane(timeline, "thread 0")) {
+        runner_(*program_, *scope_, *plan_, client_.get(), ps::mode_of(mode), Track(timeline, "thread 0")) {
     if (checks_values()) runner_.expect_finite();
   }
 

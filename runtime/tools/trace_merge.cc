@@ -31,7 +31,7 @@ struct Source {
   std::string path;
   std::string process;
   std::int64_t start_us = 0;
-  std::map<int, int> lanes;  // its numbers → those of the merged file
+  std::map<int, int> tracks;  // its numbers → those of the merged file
 };
 
 /// The first line, closed.
@@ -66,8 +66,8 @@ std::tuple<bool, std::string, std::int64_t> place_of(const std::string& process)
   return {role != "trainer", role, rank.value_or(0)};
 }
 
-/// Lanes of one number lie together: the thread, the thread that exchanges for it, its reader.
-std::int64_t lane_place(const std::string& name) {
+/// Tracks of one number lie together: the thread, the thread that exchanges for it, its reader.
+std::int64_t track_place(const std::string& name) {
   constexpr std::array<std::string_view, 3> kKinds{"thread", "exchange", "reader"};
   const std::size_t blank = name.rfind(' ');
   const auto kind = std::ranges::find(kKinds, std::string_view(name).substr(0, blank)) - kKinds.begin();
@@ -89,7 +89,7 @@ class Merger {
       copy(source);
     }
     out_ << "\n]}\n";
-    if (summary_.bars > 0) summary_.seconds = (last_us_ - first_us_) / 1e6;
+    if (summary_.spans > 0) summary_.seconds = (last_us_ - first_us_) / 1e6;
     return std::move(summary_);
   }
 
@@ -98,25 +98,25 @@ class Merger {
 
   void write(const json& event) { out_ << (std::exchange(is_first_, false) ? "\n" : ",\n") << event.dump(); }
 
-  void describe(const char* what, int lane, const json& arguments) {
+  void describe(const char* what, int track, const json& arguments) {
     json event = {{"name", what}, {"ph", "M"}, {"pid", summary_.processes.size()}, {"args", arguments}};
-    if (lane > 0) event["tid"] = lane;
+    if (track > 0) event["tid"] = track;
     write(event);
   }
 
   void begin_process(const std::string& name) {
     summary_.processes.push_back({name, 0, 0, {}});
-    lanes_.clear();
+    tracks_.clear();
     describe("process_name", 0, {{"name", name}});
     describe("process_sort_index", 0, {{"sort_index", summary_.processes.size()}});
   }
 
-  /// The lane of this name: a process has the same ones in each pass.
-  int lane_of(const std::string& name) {
-    const auto [found, is_new] = lanes_.emplace(name, static_cast<int>(lanes_.size()) + 1);
+  /// The track of this name: a process has the same ones in each pass.
+  int track_of(const std::string& name) {
+    const auto [found, is_new] = tracks_.emplace(name, static_cast<int>(tracks_.size()) + 1);
     if (!is_new) return found->second;
     describe("thread_name", found->second, {{"name", name}});
-    describe("thread_sort_index", found->second, {{"sort_index", lane_place(name)}});
+    describe("thread_sort_index", found->second, {{"sort_index", track_place(name)}});
     return found->second;
   }
 
@@ -134,22 +134,22 @@ class Merger {
   }
 
   void take(Source& source, const json& event) {
-    const int lane = event.value("tid", 0);
+    const int track = event.value("tid", 0);
     if (event.value("name", "") == "thread_name")
-      source.lanes[lane] = lane_of(event["args"].value("name", ""));
+      source.tracks[track] = track_of(event["args"].value("name", ""));
     if (event.value("ph", "") != "X") return;
     const std::string name = event.value("name", ""), category = event.value("cat", "");
     const double from = event.value("ts", 0.0) + static_cast<double>(source.start_us - start_us_);
     const double duration = event.value("dur", 0.0);
     Total& total = process().totals[category][name];
-    ++total.bars;
+    ++total.spans;
     total.microseconds += duration;
-    ++summary_.bars;
+    ++summary_.spans;
     first_us_ = std::min(first_us_, from);
     last_us_ = std::max(last_us_, from + duration);
     char figures[120];
     std::snprintf(figures, sizeof figures, R"("ph":"X","ts":%.3f,"dur":%.3f,"pid":%zu,"tid":%d})", from,
-                  duration, summary_.processes.size(), source.lanes[lane]);
+                  duration, summary_.processes.size(), source.tracks[track]);
     out_ << (std::exchange(is_first_, false) ? "\n" : ",\n") << R"({"name":)" << json(name).dump()
          << R"(,"cat":)" << json(category).dump() << "," << figures;
   }
@@ -158,7 +158,7 @@ class Merger {
   std::ofstream& out_;
   std::int64_t start_us_ = std::numeric_limits<std::int64_t>::max();
   double first_us_ = std::numeric_limits<double>::max(), last_us_ = 0;
-  std::map<std::string, int> lanes_;  // of the process
+  std::map<std::string, int> tracks_;  // of the process
   bool is_first_ = true;
   Summary summary_;
 };
@@ -215,7 +215,7 @@ std::string operators_text(const Totals& operators) {
   const double sum = sum_of(operators);
   for (std::size_t i = 0; i < std::min(kMax, sorted.size()); ++i) {
     const auto& [name, total] = sorted[i];
-    text += padded(name, widest) + number_text(static_cast<double>(total.bars), "%12.0f") +
+    text += padded(name, widest) + number_text(static_cast<double>(total.spans), "%12.0f") +
             number_text(total.microseconds / 1e3, "%14.1f") +
             number_text(sum > 0 ? 100 * total.microseconds / sum : 0, "%6.1f %%") + "\n";
   }
@@ -267,7 +267,7 @@ std::string summary_text(const Summary& summary) {
   for (const ProcessSummary& process : summary.processes) widest = std::max(widest, process.name.size());
   std::string text = std::to_string(summary.processes.size()) +
                      (summary.processes.size() == 1 ? " process" : " processes") + ", " +
-                     std::to_string(summary.bars) + " bars over " + number_text(summary.seconds, "%.2f s\n");
+                     std::to_string(summary.spans) + " bars over " + number_text(summary.seconds, "%.2f s\n");
   Totals operators;
   for (const ProcessSummary& process : summary.processes) {
     std::string name = process.name;
@@ -282,7 +282,7 @@ std::string summary_text(const Summary& summary) {
     const auto found = process.totals.find("operator");
     if (found == process.totals.end()) continue;
     for (const auto& [type, total] : found->second) {
-      operators[type].bars += total.bars;
+      operators[type].spans += total.spans;
       operators[type].microseconds += total.microseconds;
     }
   }

@@ -1,7 +1,7 @@
 // Joins the timelines of a job's processes (runtime/base/timeline.h) into one file,
 // and adds up what they say.
 //
-// Each file says when it began, by the clock of its host, so bars of different processes lie beside each
+// Each file says when it began, by the clock of its host, so spans of different processes lie beside each
 // other as they happened; on several hosts as well as their clocks agree.
 // A file that its process did not end is taken as far as it goes.
 #pragma once
@@ -14,10 +14,10 @@
 namespace fleetrun::trace {
 
 struct Total {
-  std::uint64_t bars = 0;
+  std::uint64_t spans = 0;
   double microseconds = 0;
 };
-/// By the name of the bars.
+/// By the name of the spans.
 using Totals = std::map<std::string, Total>;
 
 struct ProcessSummary {
@@ -32,8 +32,8 @@ struct ProcessSummary {
 struct Summary {
   /// Trainers by rank, then servers.
   std::vector<ProcessSummary> processes;
-  std::uint64_t bars = 0;
-  /// From the first bar's beginning to the last one's end.
+  std::uint64_t spans = 0;
+  /// From the first span's beginning to the last one's end.
   double seconds = 0;
 };
 

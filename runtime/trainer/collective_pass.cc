@@ -30,7 +30,7 @@ struct Reader {
   Reader(const std::vector<BatchInput>& inputs, const PassOptions& options, std::size_t number)
       : batch(inputs),
         fetches(options, number == 0, 0),
-        profile(options.time_operators, Lane(options.timeline, "thread " + std::to_string(number))) {}
+        profile(options.time_operators, Track(options.timeline, "thread " + std::to_string(number))) {}
 
   BatchFeed batch;
   PassFetches fetches;
@@ -118,7 +118,7 @@ PassResult CollectivePass::State::run(dataset::BatchSource& dataset, const std::
   const engine::ReplicaObserver observer = observer_of(readers, pass_options);
   while (step(dataset, readers, observer)) {
     for (std::size_t r = 0; r < readers.size(); ++r) {
-      readers[r].profile.lane().flush();
+      readers[r].profile.track().flush();
       if (readers[r].has_ended) continue;
       readers[r].fetches.account(
           readers[r].batch.rows(),
@@ -177,8 +177,8 @@ bool CollectivePass::State::step(dataset::BatchSource& dataset, std::deque<Reade
   };
   replicas->run(next, average, observer);
   for (Reader& reader : readers) {
-    reader.profile.lane().add("wait", "wait", reader.since, begun);
-    reader.profile.lane().add("average", "exchange", begun, averaged);
+    reader.profile.track().add("wait", "wait", reader.since, begun);
+    reader.profile.track().add("average", "exchange", begun, averaged);
     reader.ended(Stage::exchange, averaged);
     reader.ended(Stage::compute, Clock::now());
   }

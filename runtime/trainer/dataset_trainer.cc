@@ -109,13 +109,13 @@ class TrainerThread {
         thread_(thread),
         skipped_(skipped),
         profile_(pass.options.time_operators,
-                 Lane(pass.options.timeline, "thread " + std::to_string(thread))),
+                 Track(pass.options.timeline, "thread " + std::to_string(thread))),
         exchange_(pass.program, pass.plan, pass.client,
                   {.thread = thread,
                    .train = pass.options.train,
                    .runs_ahead = pass.runs_ahead(),
                    .pull_dense_every = pass.pull_dense_every(),
-                   .lane = &profile_.lane()}),
+                   .track = &profile_.track()}),
         executor_(pass.program, pass.scope, pass.plan.entries.empty() ? nullptr : &exchange_,
                   exchange_.dense_parameters()),
         fetches_(pass.options, thread == 0, skipped) {
@@ -130,7 +130,7 @@ class TrainerThread {
  private:
   bool next_batch(BatchFeed& feed) {
     {
-      const Bar bar(&profile_.lane(), "next batch", "read");
+      const Span span(&profile_.track(), "next batch", "read");
       if (!pass_.dataset.next(thread_, feed.batch())) return false;
     }
     feed.fill();
@@ -174,7 +174,7 @@ void TrainerThread::run(const Latch& latch) {
     profile_.timed(Stage::push, [&] { exchange_.push(); });
     fetches_.account(now_fed->rows(),
                      [this](const std::string& name) -> const Tensor& { return executor_.tensor(name); });
-    profile_.lane().flush();
+    profile_.track().flush();
     more = ahead ? next_more : read(*next_fed);
     std::swap(now_fed, next_fed);
   }

@@ -20,8 +20,8 @@ class PendingTask final : public ps::Pending {
 
 }  // namespace
 
-ExchangeQueue::ExchangeQueue(ps::Client& client, Lane lane)
-    : client_(client), lane_(std::move(lane)), thread_([this] { work(); }) {}
+ExchangeQueue::ExchangeQueue(ps::Client& client, Track track)
+    : client_(client), track_(std::move(track)), thread_([this] { work(); }) {}
 
 ExchangeQueue::~ExchangeQueue() {
   const std::lock_guard lock(mutex_);
@@ -31,14 +31,14 @@ ExchangeQueue::~ExchangeQueue() {
 
 std::unique_ptr<ps::Pending> ExchangeQueue::pull_async(ps::Pull request) {
   return add(Task([this, request = std::move(request)] {
-    const Bar bar(&lane_, "pull", "exchange");
+    const Span span(&track_, "pull", "exchange");
     client_.pull(request);
   }));
 }
 
 std::unique_ptr<ps::Pending> ExchangeQueue::push_async(ps::Push request) {
   return add(Task([this, request = std::move(request)] {
-    const Bar bar(&lane_, "push", "exchange");
+    const Span span(&track_, "push", "exchange");
     client_.push(request);
   }));
 }
@@ -60,7 +60,7 @@ void ExchangeQueue::work() noexcept {
     tasks_.pop_front();
     lock.unlock();
     task();  // an Error goes to whoever waits for it
-    lane_.flush();
+    track_.flush();
     lock.lock();
   }
 }

@@ -20,8 +20,8 @@ namespace fleetrun::runtime {
 /// Threads: asked by one thread.
 class ExchangeQueue {
  public:
-  /// Borrows the client. `lane` draws each pull and push.
-  explicit ExchangeQueue(ps::Client& client, Lane lane = {});
+  /// Borrows the client. `track` draws each pull and push.
+  explicit ExchangeQueue(ps::Client& client, Track track = {});
   /// Finishes what was asked for.
   ~ExchangeQueue();
   ExchangeQueue(const ExchangeQueue&) = delete;
@@ -37,7 +37,7 @@ class ExchangeQueue {
   void work() noexcept;
 
   ps::Client& client_;
-  Lane lane_;  // of the thread
+  Track track_;  // of the thread
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;

@@ -126,8 +126,8 @@ ParameterExchange::State::State(const engine::Program& program, const TablePlan&
                 "call fleet.init_worker() first");
   }
   if (options.runs_ahead && client != nullptr) {
-    const auto timeline = options.lane == nullptr ? nullptr : options.lane->timeline();
-    queue.emplace(*client, Lane(timeline, "exchange " + std::to_string(options.thread)));
+    const auto timeline = options.track == nullptr ? nullptr : options.track->timeline();
+    queue.emplace(*client, Track(timeline, "exchange " + std::to_string(options.thread)));
     dense_ahead.emplace(program, plan, *queue,
                         DenseOptions{options.thread, options.train, options.pull_dense_every});
   }
@@ -185,7 +185,7 @@ SparseTable& ParameterExchange::State::table_of(const std::string& parameter) {
 
 void ParameterExchange::State::wait_for(std::unique_ptr<ps::Pending>& pending) const {
   if (!pending) return;
-  const Bar bar(options.lane, "wait", "wait");
+  const Span span(options.track, "wait", "wait");
   pending->wait();
   pending.reset();
 }
@@ -248,7 +248,7 @@ void ParameterExchange::finish_pull() {
   state_->spare.push_back(std::exchange(state_->current, std::move(next)));
   state_->coming.pop_front();
   if (state_->dense_ahead) {
-    const Bar bar(state_->options.lane, "wait", "wait");
+    const Span span(state_->options.track, "wait", "wait");
     state_->dense_ahead->finish(*state_->executor);
   }
   if (!state_->current.has_dense) return;

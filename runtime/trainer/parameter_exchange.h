@@ -40,7 +40,7 @@ struct ExchangeOptions {
   /// Pushes between two pulls of the dense parameters.
   std::uint32_t pull_dense_every = 1;
   /// Where waiting for servers is drawn; may be null.
-  Lane* lane = nullptr;
+  Track* track = nullptr;
   /// Rows are pulled for a step that trains; dense values and pushes are left to the caller.
   bool rows_only = false;
 };

@@ -32,7 +32,7 @@ std::string_view to_string(Stage stage) noexcept {
 
 void PassProfile::add(Stage stage, Clock::time_point from, Clock::time_point to) {
   stages_[static_cast<std::size_t>(stage)] += seconds_between(from, to);
-  lane_.add(to_string(stage), "stage", from, to);
+  track_.add(to_string(stage), "stage", from, to);
 }
 
 void PassProfile::ran(const engine::Operator& op, double seconds) {
@@ -41,10 +41,10 @@ void PassProfile::ran(const engine::Operator& op, double seconds) {
     ++time.calls;
     time.seconds += seconds;
   }
-  if (!lane_.is_drawn()) return;
+  if (!track_.is_drawn()) return;
   const auto now = Clock::now();
-  lane_.add(op.type, "operator",
-            now - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)), now);
+  track_.add(op.type, "operator",
+             now - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)), now);
 }
 
 std::string bound_of(const StageSeconds& stages) {

@@ -36,11 +36,11 @@ class PassProfile {
  public:
   using Clock = TimelineClock;
 
-  /// operators: whether they are added up. `lane` draws stages and operators.
-  PassProfile(bool operators, Lane lane) : operators_wanted_(operators), lane_(std::move(lane)) {}
+  /// operators: whether they are added up. `track` draws stages and operators.
+  PassProfile(bool operators, Track track) : operators_wanted_(operators), track_(std::move(track)) {}
 
   /// Whether each operator has to be told by ran().
-  bool wants_operators() const noexcept { return operators_wanted_ || lane_.is_drawn(); }
+  bool wants_operators() const noexcept { return operators_wanted_ || track_.is_drawn(); }
   /// Does `work` as part of a stage and returns its result.
   template <class Work>
   decltype(auto) timed(Stage stage, const Work& work) {
@@ -54,7 +54,7 @@ class PassProfile {
 
   const StageSeconds& stages() const noexcept { return stages_; }
   const OperatorTimes& operators() const noexcept { return operators_; }
-  Lane& lane() noexcept { return lane_; }
+  Track& track() noexcept { return track_; }
 
  private:
   struct Ending {
@@ -65,7 +65,7 @@ class PassProfile {
   };
 
   bool operators_wanted_;
-  Lane lane_;
+  Track track_;
   StageSeconds stages_{};
   OperatorTimes operators_;
 };

@@ -19,11 +19,11 @@ struct StepRunner::State {
   std::uint64_t runs = 0;
 
   State(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* in_client,
-        ps::Mode in_mode, Lane lane)
+        ps::Mode in_mode, Track track)
       : client(in_client),
         mode(in_mode),
-        profile(false, std::move(lane)),
-        exchange(program, plan, in_client, {.lane = &profile.lane()}),
+        profile(false, std::move(track)),
+        exchange(program, plan, in_client, {.track = &profile.track()}),
         executor(program, scope, plan.entries.empty() ? nullptr : &exchange),
         has_tables(!plan.entries.empty()) {
     exchange.attach(executor);
@@ -43,14 +43,14 @@ struct StepRunner::State {
 };
 
 StepRunner::StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
-                       ps::Client* client, ps::Mode mode, Lane lane)
-    : state_(std::make_unique<State>(program, scope, plan, client, mode, std::move(lane))) {}
+                       ps::Client* client, ps::Mode mode, Track track)
+    : state_(std::make_unique<State>(program, scope, plan, client, mode, std::move(track))) {}
 
 StepRunner::~StepRunner() = default;
 
 void StepRunner::run(const std::map<std::string, const engine::Tensor*>& feed) {
   state_->step(feed);
-  state_->profile.lane().flush();
+  state_->profile.track().flush();
 }
 
 void StepRunner::State::step(const std::map<std::string, const engine::Tensor*>& feed) {

@@ -18,9 +18,9 @@ namespace fleetrun::runtime {
 class StepRunner {
  public:
   /// `client` may be null when the plan has no tables. All arguments are borrowed for the runner's life.
-  /// `lane` draws stages and operators.
+  /// `track` draws stages and operators.
   StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* client,
-             ps::Mode mode, Lane lane = {});
+             ps::Mode mode, Track track = {});
   ~StepRunner();
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;

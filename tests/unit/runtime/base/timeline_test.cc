@@ -29,9 +29,9 @@ TEST_CASE("a timeline is Chrome's JSON: complete events with microseconds, a lan
   CHECK(timeline->path() == folder.file("traces/trainer-3.pass-1.json"));
   const auto begin = TimelineClock::now();
   {
-    Lane reader(timeline, "reader 0"), trainer(timeline, "thread 0");
+    Track reader(timeline, "reader 0"), trainer(timeline, "thread 0");
     reader.add("parse", "reader", begin, begin + microseconds(12));
-    const Bar bar(&trainer, "read", "stage");
+    const Span span(&trainer, "read", "stage");
   }
   timeline->close();
   const auto json = nlohmann::json::parse(content(timeline->path()));
@@ -58,25 +58,25 @@ TEST_CASE("each timeline is a file of its own, and one that is not ended has who
   const auto second = Timeline::create(folder.file(""), "t", "trainer 0");
   CHECK(first->path().ends_with("t-1.json"));
   CHECK(second->path().ends_with("t-2.json"));
-  Lane lane(first, "thread 0");
+  Track track(first, "thread 0");
   const auto now = TimelineClock::now();
-  lane.add("read", "stage", now, now);
+  track.add("read", "stage", now, now);
   CHECK(content(first->path()).find("\"read\"") == std::string::npos);
-  lane.flush();
+  track.flush();
   CHECK(content(first->path()).ends_with("\"dur\": 0.000, \"pid\": 1, \"tid\": 1}"));
   // More than a moment after what was written last, without being told.
-  lane.add("read", "stage", now, now + std::chrono::seconds(1));
+  track.add("read", "stage", now, now + std::chrono::seconds(1));
   CHECK(content(first->path()).ends_with("\"dur\": 1000000.000, \"pid\": 1, \"tid\": 1}"));
   first->close();
-  lane.add("late", "stage", now, now + std::chrono::seconds(2));
+  track.add("late", "stage", now, now + std::chrono::seconds(2));
   CHECK(content(first->path()).ends_with("}\n]}\n"));
 }
 
 TEST_CASE("without a timeline nothing is drawn") {
-  Lane lane(nullptr, "thread 0");
-  CHECK(!lane.is_drawn());
-  lane.add("read", "stage", TimelineClock::now(), TimelineClock::now());
-  const Bar bar(&lane, "read", "stage"), none(nullptr, "read", "stage");
+  Track track(nullptr, "thread 0");
+  CHECK(!track.is_drawn());
+  track.add("read", "stage", TimelineClock::now(), TimelineClock::now());
+  const Span span(&track, "read", "stage"), none(nullptr, "read", "stage");
 }
 
 TEST_CASE("a timeline that cannot be written says where") {

@@ -22,13 +22,13 @@ std::string timeline(const std::string& process, std::int64_t start_us, const st
          std::to_string(start_us) + R"(}, "traceEvents": [)" + "\n" + events + (is_ended ? "\n]}\n" : "");
 }
 
-std::string lane(int number, const std::string& name) {
+std::string track(int number, const std::string& name) {
   return R"({"name": "thread_name", "ph": "M", "pid": 1, "tid": )" + std::to_string(number) +
          R"(, "args": {"name": ")" + name + R"("}})";
 }
 
-std::string bar(const std::string& name, const std::string& category, double from, double duration,
-                int number) {
+std::string span(const std::string& name, const std::string& category, double from, double duration,
+                 int number) {
   std::stringstream text;
   text << R"({"name": ")" << name << R"(", "cat": ")" << category << R"(", "ph": "X", "ts": )" << from
        << R"(, "dur": )" << duration << R"(, "pid": 1, "tid": )" << number << "}";
@@ -62,22 +62,22 @@ TEST_CASE("bars of different processes lie beside each other as they happened, i
   // The server began a second before, and the trainers' passes one after the other.
   dir.write("server-0.run-1.json",
             timeline("server 0", 5'000'000,
-                     lane(1, "requests 0") + ",\n" + bar("pull", "request", 1'000'010, 5, 1)));
+                     track(1, "requests 0") + ",\n" + span("pull", "request", 1'000'010, 5, 1)));
   dir.write("trainer-10.pass-1.json",
-            timeline("trainer 10", 6'000'000, lane(1, "thread 0") + ",\n" + bar("read", "stage", 0, 8, 1)));
+            timeline("trainer 10", 6'000'000, track(1, "thread 0") + ",\n" + span("read", "stage", 0, 8, 1)));
   dir.write("trainer-9.pass-2.json",
-            timeline("trainer 9", 7'000'000, lane(7, "thread 0") + ",\n" + bar("push", "stage", 2, 8, 7)));
+            timeline("trainer 9", 7'000'000, track(7, "thread 0") + ",\n" + span("push", "stage", 2, 8, 7)));
   dir.write("trainer-9.pass-1.json",
             timeline("trainer 9", 6'000'001,
-                     lane(1, "reader 0") + ",\n" + lane(2, "thread 0") + ",\n" +
-                         bar("compute", "stage", 0.25, 8, 2) + ",\n" + bar("parse", "reader", 1, 2, 1)));
+                     track(1, "reader 0") + ",\n" + track(2, "thread 0") + ",\n" +
+                         span("compute", "stage", 0.25, 8, 2) + ",\n" + span("parse", "reader", 1, 2, 1)));
   dir.write("notes.json", "{}");
   dir.write("old.txt", "");
   const auto files = find_timelines(dir.file(""));
   CHECK(files.size() == 4);
   const std::string out = dir.file("trace.json");
   const Summary summary = merge(files, out);
-  CHECK(summary.bars == 5);
+  CHECK(summary.spans == 5);
   CHECK(summary.seconds == doctest::Approx(1.00001));
   REQUIRE(summary.processes.size() == 3);
   CHECK(summary.processes[0].name == "trainer 9");
@@ -92,7 +92,7 @@ TEST_CASE("bars of different processes lie beside each other as they happened, i
   CHECK(find(events, "push").at("ts") == 2'000'002.0);
   CHECK(find(events, "pull").at("pid") == 3);
   CHECK(find(events, "read").at("pid") == 2);
-  // Both passes of a thread are one lane.
+  // Both passes of a thread are one track.
   CHECK(find(events, "push").at("pid") == find(events, "compute").at("pid"));
   CHECK(find(events, "push").at("tid") == find(events, "compute").at("tid"));
   CHECK(find(events, "parse").at("tid") != find(events, "compute").at("tid"));
@@ -104,22 +104,22 @@ TEST_CASE("bars of different processes lie beside each other as they happened, i
 TEST_CASE("a timeline that was cut off is taken as far as it goes") {
   const tests::TempDir dir;
   const std::string whole =
-      lane(1, "thread 0") + ",\n" + bar("read", "stage", 0, 8, 1) + ",\n" + bar("pull", "stage", 8, 1, 1);
+      track(1, "thread 0") + ",\n" + span("read", "stage", 0, 8, 1) + ",\n" + span("pull", "stage", 8, 1, 1);
   for (std::size_t end = whole.size() - 1; end > whole.size() - 30; end -= 7) {
     dir.write("t-1.json", timeline("trainer 0", 1'000'000, whole.substr(0, end), false));
     const Summary summary = merge({dir.file("t-1.json")}, dir.file("out"));
-    CHECK(summary.bars == 1);
+    CHECK(summary.spans == 1);
     CHECK(summary.processes[0].cut_off == 1);
     CHECK(events_in(dir.file("out")).size() == 5);
     CHECK(summary_text(summary).find("it was killed") != std::string::npos);
   }
   dir.write("t-1.json", timeline("trainer 0", 1'000'000, "", false));
-  CHECK(merge({dir.file("t-1.json")}, dir.file("out")).bars == 0);
+  CHECK(merge({dir.file("t-1.json")}, dir.file("out")).spans == 0);
 }
 
 TEST_CASE("the summary says what took the time, the longest first") {
   Summary summary;
-  summary.bars = 12;
+  summary.spans = 12;
   summary.seconds = 2.5;
   summary.processes.push_back({"trainer 0",
                                1,

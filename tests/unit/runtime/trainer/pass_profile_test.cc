@@ -51,7 +51,7 @@ TEST_CASE("stages and operators are counted, and drawn where there is a timeline
   const tests::TempDir folder;
   const auto timeline = Timeline::create(folder.file(""), "t", "trainer 0");
   {
-    PassProfile drawn(false, Lane(timeline, "thread 0"));
+    PassProfile drawn(false, Track(timeline, "thread 0"));
     CHECK(drawn.wants_operators());
     drawn.timed(Stage::compute, [&] { drawn.ran(relu, 0.001); });
     CHECK(drawn.operators().empty());

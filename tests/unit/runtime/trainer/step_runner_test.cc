@@ -185,7 +185,7 @@ TEST_CASE("steps draw their stages, operators and waits") {
   auto clients = ps::make_in_process(1, 1, ps::Mode::async, plan.tables());
   clients[0]->set_dense(1, scope.tensor("w").values<float>());
   const auto timeline = Timeline::create(dir.file(""), "trainer-0.steps", "trainer 0");
-  StepRunner runner(model.main, scope, plan, clients[0].get(), ps::Mode::async, Lane(timeline, "thread 0"));
+  StepRunner runner(model.main, scope, plan, clients[0].get(), ps::Mode::async, Track(timeline, "thread 0"));
   for (const PooledBatch& batch : pooled_batches()) runner.run(batch.feed());
   // While the runner is there: each step is written when it ends.
   timeline->close();

@@ -1,4 +1,4 @@
-#include "ps/watch/request_lanes.h"
+#include "ps/watch/request_tracks.h"
 
 #include <fstream>
 #include <thread>
@@ -12,14 +12,14 @@ using namespace fleetrun;
 
 TEST_CASE("each thread that serves requests has a lane, and there are none without a timeline") {
   const tests::TempDir dir;
-  CHECK(ps::RequestLanes(nullptr).of_this_thread() == nullptr);
+  CHECK(ps::RequestTracks(nullptr).of_this_thread() == nullptr);
   const auto timeline = Timeline::create(dir.file(""), "server-0.run", "server 0");
   {
-    ps::RequestLanes lanes(timeline);
-    Lane* const own = lanes.of_this_thread();
-    CHECK(lanes.of_this_thread() == own);
-    std::jthread([&] { CHECK(lanes.of_this_thread() != own); }).join();
-    const Bar bar(own, "pull", "request");
+    ps::RequestTracks tracks(timeline);
+    Track* const own = tracks.of_this_thread();
+    CHECK(tracks.of_this_thread() == own);
+    std::jthread([&] { CHECK(tracks.of_this_thread() != own); }).join();
+    const Span span(own, "pull", "request");
   }
   timeline->close();
   std::ifstream file(timeline->path());
