@@ -19,15 +19,15 @@ std::optional<std::pair<int, int>> apart(const std::vector<std::string>& hosts,
   return std::nullopt;
 }
 
-RankGroup group_of(const std::vector<std::string>& hosts, std::vector<int> ranks, Way way) {
+RankGroup group_of(const std::vector<std::string>& hosts, std::vector<int> ranks, Transport transport) {
   const auto two = apart(hosts, ranks);
-  if (way == Way::shared_memory && two)
+  if (transport == Transport::shared_memory && two)
     throw Error(ErrorKind::config,
                 "rank " + std::to_string(two->first) + " and rank " + std::to_string(two->second) +
                     " are on different hosts and cannot share memory",
                 "leave the way to fleetrun (FLEETRUN_COLLECTIVE=auto)");
-  if (way == Way::automatic) way = two ? Way::gloo : Way::shared_memory;
-  return {way, std::move(ranks)};
+  if (transport == Transport::automatic) transport = two ? Transport::gloo : Transport::shared_memory;
+  return {transport, std::move(ranks)};
 }
 
 std::vector<std::vector<int>> by_host(const std::vector<std::string>& hosts) {
@@ -60,20 +60,20 @@ std::vector<std::vector<int>> by_size(int ranks, int inner) {
 
 }  // namespace
 
-std::string_view to_string(Way way) noexcept {
-  switch (way) {
-    case Way::shared_memory:
+std::string_view to_string(Transport transport) noexcept {
+  switch (transport) {
+    case Transport::shared_memory:
       return "shm";
-    case Way::gloo:
+    case Transport::gloo:
       return "gloo";
     default:
       return "auto";
   }
 }
 
-Way parse_way(const std::string& text) {
-  for (const Way way : {Way::automatic, Way::shared_memory, Way::gloo})
-    if (text == to_string(way)) return way;
+Transport parse_transport(const std::string& text) {
+  for (const Transport transport : {Transport::automatic, Transport::shared_memory, Transport::gloo})
+    if (text == to_string(transport)) return transport;
   throw Error(ErrorKind::config, "'" + printable(text) + "' is not a transport between ranks",
               "set it to auto, shm or gloo");
 }
@@ -83,18 +83,20 @@ Grouping group_ranks(const std::vector<std::string>& hosts, const GroupingSpec& 
   std::vector<int> all(hosts.size());
   std::iota(all.begin(), all.end(), 0);
   std::vector<std::vector<int>> groups;
-  const bool is_wanted = spec.hierarchical.value_or(spec.way == Way::automatic || spec.inner_size > 0);
+  const bool is_wanted =
+      spec.hierarchical.value_or(spec.transport == Transport::automatic || spec.inner_size > 0);
   if (is_wanted && spec.inner_size < size)
     groups = spec.inner_size != 0 ? by_size(size, spec.inner_size) : by_host(hosts);
   if (groups.size() < 2 || groups.size() == hosts.size())
-    return {{group_of(hosts, std::move(all), size == 1 ? Way::automatic : spec.way)}, Way::gloo};
+    return {{group_of(hosts, std::move(all), size == 1 ? Transport::automatic : spec.transport)},
+            Transport::gloo};
   Grouping grouping;
   std::vector<int> leaders;
   for (std::vector<int>& group : groups) {
     leaders.push_back(group[0]);
-    grouping.groups.push_back(group_of(hosts, std::move(group), spec.way));
+    grouping.groups.push_back(group_of(hosts, std::move(group), spec.transport));
   }
-  grouping.outer = group_of(hosts, std::move(leaders), spec.way).way;
+  grouping.outer = group_of(hosts, std::move(leaders), spec.transport).transport;
   return grouping;
 }
 

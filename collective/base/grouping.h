@@ -14,13 +14,13 @@
 namespace fleetrun::collective {
 
 /// How a group's ranks reach each other. automatic: as above.
-enum class Way { automatic, shared_memory, gloo };
-std::string_view to_string(Way way) noexcept;
+enum class Transport { automatic, shared_memory, gloo };
+std::string_view to_string(Transport transport) noexcept;
 /// "auto", "shm" or "gloo". Throws: Error(config).
-Way parse_way(const std::string& text);
+Transport parse_transport(const std::string& text);
 
 struct GroupingSpec {
-  Way way = Way::automatic;
+  Transport transport = Transport::automatic;
   /// true: in two levels. false: all ranks alike.
   std::optional<bool> hierarchical = {};
   /// Consecutive ranks that form an inner group; 0: the ranks of a host do.
@@ -29,8 +29,8 @@ struct GroupingSpec {
 
 /// Ranks that reach each other alike.
 struct RankGroup {
-  Way way = Way::shared_memory;  // never automatic
-  std::vector<int> ranks = {};   // ascending
+  Transport transport = Transport::shared_memory;  // never automatic
+  std::vector<int> ranks = {};                     // ascending
 
   bool operator==(const RankGroup&) const = default;
 };
@@ -39,7 +39,7 @@ struct RankGroup {
 /// by Gloo unless all are on one host.
 struct Grouping {
   std::vector<RankGroup> groups;
-  Way outer = Way::gloo;
+  Transport outer = Transport::gloo;
 
   bool is_flat() const noexcept { return groups.size() == 1; }
   bool operator==(const Grouping&) const = default;

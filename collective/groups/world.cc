@@ -214,7 +214,7 @@ std::unique_ptr<Communicator> World::State::connect_alike(const Place& place, co
                                                           std::chrono::milliseconds call_within) const {
   const auto index = std::find(group.ranks.begin(), group.ranks.end(), place.rank) - group.ranks.begin();
   const Place at{name, static_cast<int>(index), static_cast<int>(group.ranks.size())};
-  if (group.way == Way::shared_memory)
+  if (group.transport == Transport::shared_memory)
     return make_shared_communicator(
         at, store, {.name = "world/" + name, .meet_within = options.meet_within, .call_within = call_within});
   return make_gloo_communicator(at, store,
@@ -232,7 +232,8 @@ std::vector<std::string> World::State::hosts_of(const std::vector<int>& ranks) c
 }
 
 Grouping World::State::group(const std::vector<int>& ranks, const CommunicatorOptions& spec) const {
-  return group_ranks(hosts_of(ranks), {spec.way.value_or(options.way), spec.hierarchical, spec.inner_size});
+  return group_ranks(hosts_of(ranks),
+                     {spec.transport.value_or(options.transport), spec.hierarchical, spec.inner_size});
 }
 
 std::unique_ptr<Communicator> World::State::connect(const Place& place, const std::vector<int>& ranks,
@@ -244,7 +245,7 @@ std::unique_ptr<Communicator> World::State::connect(const Place& place, const st
   if (grouping.is_flat()) return connect_alike(place, place.group, grouping.groups[0], store, call_within);
 
   Levels levels;
-  RankGroup leaders{grouping.outer}, all{Way::gloo};
+  RankGroup leaders{grouping.outer}, all{Transport::gloo};
   for (std::size_t i = 0; i < grouping.groups.size(); ++i) {
     const std::vector<int>& members = grouping.groups[i].ranks;
     leaders.ranks.push_back(members[0]);
@@ -260,7 +261,7 @@ std::unique_ptr<Communicator> World::State::connect(const Place& place, const st
   const std::vector<std::string> places = hosts_of(ranks);
   const bool is_one_host =
       std::all_of(places.begin(), places.end(), [&](const auto& host) { return host == places[0]; });
-  if (is_one_host && grouping.outer == Way::shared_memory) all.way = Way::shared_memory;
+  if (is_one_host && grouping.outer == Transport::shared_memory) all.transport = Transport::shared_memory;
   levels.flat = connect_alike(place, place.group + "/all alike", all, store, call_within);
   return make_hierarchical_communicator(place, grouping, std::move(levels));
 }
@@ -389,7 +390,7 @@ Place World::admit(const std::string& name, std::vector<int>& ranks, const Commu
   }
   std::string shape = "ranks";
   for (const int rank : ranks) shape += " " + std::to_string(rank);
-  shape += ", way " + std::string(to_string(options.way.value_or(state.options.way)));
+  shape += ", way " + std::string(to_string(options.transport.value_or(state.options.transport)));
   if (options.hierarchical) shape += *options.hierarchical ? ", hierarchical" : ", flat";
   if (options.inner_size != 0) shape += ", inner size " + std::to_string(options.inner_size);
   store().set("world/" + name + "/shape", shape);

@@ -46,7 +46,7 @@ struct WorldOptions {
   std::string host_key = {};
   /// Names this start of the job ("run 7f3a…, attempt 1"): ranks of different ones do not meet.
   std::string attempt = {};
-  Way way = Way::automatic;
+  Transport transport = Transport::automatic;
   /// For all ranks to come, here and when a communicator is made.
   std::chrono::milliseconds meet_within{std::chrono::minutes(5)};
   /// For a call, from the moment in which this rank makes it.
@@ -59,7 +59,7 @@ struct CommunicatorOptions {
   std::optional<bool> hierarchical = {};
   /// Consecutive ranks that form an inner group; 0: the ranks of a host do.
   int inner_size = 0;
-  std::optional<Way> way = {};  // another one than the world's
+  std::optional<Transport> transport = {};  // another one than the world's
   std::optional<std::chrono::milliseconds> call_within = {};
 };
 

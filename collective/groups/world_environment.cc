@@ -79,8 +79,9 @@ WorldOptions world_options_from(const Environ& environ) {
   options.attempt = attempt_of(environ);
   if (options.size > 1)
     options.access = access_of(environ, "collective", "read and change what its ranks tell each other");
-  options.way = while_doing("reading FLEETRUN_COLLECTIVE",
-                            [&] { return parse_way(environ.value_or("FLEETRUN_COLLECTIVE", "auto")); });
+  options.transport = while_doing("reading FLEETRUN_COLLECTIVE", [&] {
+    return parse_transport(environ.value_or("FLEETRUN_COLLECTIVE", "auto"));
+  });
   options.meet_within = seconds_of(environ, "FLEETRUN_MEET_TIMEOUT", options.meet_within);
   options.call_within = seconds_of(environ, "FLEETRUN_COLLECTIVE_TIMEOUT", options.call_within);
   return options;

@@ -56,7 +56,7 @@ class Introduction {
         options_(options),
         among_(among),
         give_up_(give_up),
-        ways_(ways_of(options.transport)),
+        transport_kinds_(transport_kinds_of(options.transport)),
         started_(Clock::now()),
         rpc_deadline_(std::chrono::system_clock::now() + options.connect_timeout),
         endings_(std::make_shared<Endings>()),
@@ -85,7 +85,7 @@ class Introduction {
     std::unique_ptr<Call> hello;
     bool known = false;
     std::size_t attempts = 0;
-    std::size_t way = 0;  // of ways_, the one to try
+    std::size_t transport_kind = 0;  // of transport_kinds_, the one to try
     Clock::time_point again;
   };
 
@@ -97,20 +97,20 @@ class Introduction {
     if (server.known || server.hello) return;
     do {
       if (server.dial) continue;
-      if (server.way == 0 && Clock::now() < server.again) return;
+      if (server.transport_kind == 0 && Clock::now() < server.again) return;
       server.again = Clock::now() + kTryAgain;
       server.dial.emplace(channels_[s]->endpoint(), channels_[s]->name(), options_.access, server.attempts,
-                          ways_[server.way]);
+                          transport_kinds_[server.transport_kind]);
     } while (!has_advanced(server));
     if (server.dial->has_failed()) {
       reason_ = server.dial->reason();
       server.dial.reset();
       ++server.attempts;
-      server.way = 0;
+      server.transport_kind = 0;
     } else if (server.dial->is_connected()) {
       channels_[s]->use(*server.dial);
       server.dial.reset();
-      server.way = 0;
+      server.transport_kind = 0;
       server.hello = channels_[s]->start_hello(
           make_hello(client_, incarnation_, among_.first + s, among_.servers, channels_[s]->connection()),
           endings_, rpc_deadline_);
@@ -119,7 +119,7 @@ class Introduction {
 
   // False: that way is none, and the next one is to be tried, at once. Only the last way's errors count.
   bool has_advanced(Server& server) {
-    const bool is_last = server.way + 1 == ways_.size();
+    const bool is_last = server.transport_kind + 1 == transport_kinds_.size();
     try {
       server.dial->advance();
       if (is_last || !server.dial->has_failed()) return true;
@@ -127,7 +127,7 @@ class Introduction {
       if (is_last) throw;
     }
     server.dial.reset();
-    ++server.way;
+    ++server.transport_kind;
     return false;
   }
 
@@ -198,7 +198,7 @@ class Introduction {
   const ConnectOptions& options_;
   Among among_;
   const std::atomic<bool>* give_up_;
-  std::vector<Way> ways_;
+  std::vector<TransportKind> transport_kinds_;
   Clock::time_point started_;
   std::chrono::system_clock::time_point rpc_deadline_;
   std::shared_ptr<Endings> endings_;  // shared with the hellos

@@ -12,29 +12,30 @@ std::string look_at(int connection) {
                                   : "another user's process serves there, and memory is shared with none";
 }
 
-Connector begin(const std::string& endpoint, ConnectorSettings settings, std::size_t attempt, Way way) {
-  if (way == Way::tcp) return Connector(endpoint, std::move(settings), attempt);
+Connector begin(const std::string& endpoint, ConnectorSettings settings, std::size_t attempt,
+                TransportKind transport_kind) {
+  if (transport_kind == TransportKind::tcp) return Connector(endpoint, std::move(settings), attempt);
   std::string why_not;
   const Addresses found = look_up(endpoint, why_not);
   if (!found) return Connector(why_not, std::move(settings));
-  if (way == Way::shared_memory) settings.inspect = look_at;
+  if (transport_kind == TransportKind::shared_memory) settings.inspect = look_at;
   const addrinfo& address = pick(found, attempt);
-  const LocalAddress local = local_address(address.ai_addr, address.ai_addrlen, way);
+  const LocalAddress local = local_address(address.ai_addr, address.ai_addrlen, transport_kind);
   return Connector(reinterpret_cast<const sockaddr*>(&local.address), local.size, std::move(settings));
 }
 
 }  // namespace
 
 Dial::Dial(const std::string& endpoint, const std::string& name, const Access& access, std::size_t attempt,
-           Way way)
-    : way_(way),
+           TransportKind transport_kind)
+    : transport_kind_(transport_kind),
       connector_(
           begin(endpoint,
                 {.name = name,
                  .access = access,
-                 .purpose = purpose_of(way),
+                 .purpose = purpose_of(transport_kind),
                  .secret_hint = std::string("let one fleetrun start servers and trainers; ") + kSecretHint},
-                attempt, way)) {}
+                attempt, transport_kind)) {}
 
 void Dial::advance() {
   if (is_connected() || has_failed()) return;

@@ -21,7 +21,7 @@ class Dial {
   /// Begins; a name is looked up first, which may take its time. `name` is how errors call the server:
   /// "server 0 at 127.0.0.1:6180". Of an endpoint with several addresses attempt n tries the n-th.
   Dial(const std::string& endpoint, const std::string& name, const Access& access, std::size_t attempt,
-       Way way = Way::tcp);
+       TransportKind transport_kind = TransportKind::tcp);
 
   /// What to wait for while it is neither connected nor failed.
   pollfd wanted() const noexcept { return connector_.wanted(); }
@@ -31,13 +31,13 @@ class Dial {
   void advance();
 
   bool is_connected() const noexcept {
-    return connector_.is_connected() && (way_ != Way::shared_memory || segment_);
+    return connector_.is_connected() && (transport_kind_ != TransportKind::shared_memory || segment_);
   }
   bool has_failed() const noexcept { return connector_.has_failed(); }
   /// Why it failed; empty when nothing is worth saying (nobody listens there yet).
   const std::string& reason() const noexcept { return connector_.reason(); }
 
-  Way way() const noexcept { return way_; }
+  TransportKind transport_kind() const noexcept { return transport_kind_; }
   UniqueFd take_connection() { return connector_.take_connection(); }
   const SessionKeys& keys() const noexcept { return connector_.keys(); }
   /// Of a connection by shared memory.
@@ -46,7 +46,7 @@ class Dial {
  private:
   void receive_segment();
 
-  Way way_;
+  TransportKind transport_kind_;
   Connector connector_;
   std::optional<ShmSegment> segment_;
 };

@@ -239,7 +239,7 @@ void RpcChannel::use(Dial& dial) {
   link_.reset();
   stub_.reset();
   connection_ = make_incarnation();
-  if (dial.way() == Way::shared_memory) {
+  if (dial.transport_kind() == TransportKind::shared_memory) {
     link_.emplace(dial.take_segment(), dial.take_connection(), name_,
                   ShmPatience{options_.limits.patience, options_.silence});
     return;

@@ -364,19 +364,20 @@ struct RpcServer::State {
   void open_listeners(UniqueFd socket) {
     const auto calls = [this](AcceptedConnection accepted) { admit(accepted); };
     std::vector<AuthListener> auth_listeners;
-    if (offers(rpc.transport, Way::unix_socket))
-      auth_listeners.push_back(
-          {listen_beside(socket.value(), Way::unix_socket), purpose_of(Way::unix_socket), true, calls});
-    if (offers(rpc.transport, Way::shared_memory)) {
+    if (offers(rpc.transport, TransportKind::unix_socket))
+      auth_listeners.push_back({listen_beside(socket.value(), TransportKind::unix_socket),
+                                purpose_of(TransportKind::unix_socket), true, calls});
+    if (offers(rpc.transport, TransportKind::shared_memory)) {
       shared_memory.emplace(
           server, slow,
           ShmHostOptions{.refused = [this](auto& peer, auto& why) { rejections.note(peer, why); },
                          .lost = [this](const wire::Header& attended) { lose(attended); }});
       auth_listeners.push_back(
-          {listen_beside(socket.value(), Way::shared_memory), purpose_of(Way::shared_memory), true,
+          {listen_beside(socket.value(), TransportKind::shared_memory),
+           purpose_of(TransportKind::shared_memory), true,
            [this](AcceptedConnection accepted) { shared_memory->admit(std::move(accepted.connection)); }});
     }
-    auth_listeners.push_back({std::move(socket), purpose_of(Way::tcp), false, calls});
+    auth_listeners.push_back({std::move(socket), purpose_of(TransportKind::tcp), false, calls});
     std::erase_if(auth_listeners, [](const AuthListener& auth_listener) { return !auth_listener.socket; });
     authenticating_acceptor.emplace(std::move(auth_listeners), rpc.access, rejections);
     if (!rpc.metrics_file.empty())

@@ -23,40 +23,41 @@ Transport transport_of(const Environ& environ) {
               "set it to auto, shm, unix or tcp");
 }
 
-std::vector<Way> ways_of(Transport transport) {
+std::vector<TransportKind> transport_kinds_of(Transport transport) {
   switch (transport) {
     case Transport::shared_memory:
-      return {Way::shared_memory};
+      return {TransportKind::shared_memory};
     case Transport::unix_socket:
-      return {Way::unix_socket};
+      return {TransportKind::unix_socket};
     case Transport::tcp:
-      return {Way::tcp};
+      return {TransportKind::tcp};
     default:
-      return {Way::shared_memory, Way::unix_socket, Way::tcp};
+      return {TransportKind::shared_memory, TransportKind::unix_socket, TransportKind::tcp};
   }
 }
 
-bool offers(Transport transport, Way way) noexcept {
+bool offers(Transport transport, TransportKind transport_kind) noexcept {
   switch (transport) {
     case Transport::tcp:
-      return way == Way::tcp;
+      return transport_kind == TransportKind::tcp;
     case Transport::unix_socket:
-      return way != Way::shared_memory;
+      return transport_kind != TransportKind::shared_memory;
     default:
       return true;
   }
 }
 
-const char* purpose_of(Way way) noexcept {
-  return way == Way::shared_memory ? "parameter server, shared memory" : "parameter server";
+const char* purpose_of(TransportKind transport_kind) noexcept {
+  return transport_kind == TransportKind::shared_memory ? "parameter server, shared memory"
+                                                        : "parameter server";
 }
 
-LocalAddress local_address(const sockaddr* address, socklen_t size, Way way) {
+LocalAddress local_address(const sockaddr* address, socklen_t size, TransportKind transport_kind) {
   char host[NI_MAXHOST] = "";
   char port[NI_MAXSERV] = "";
   ::getnameinfo(address, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
   const std::string name = std::string("fleetrun parameter server ") + host + " " + port +
-                           (way == Way::shared_memory ? " memory" : " calls");
+                           (transport_kind == TransportKind::shared_memory ? " memory" : " calls");
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
   const std::size_t length = std::min(name.size(), sizeof local.sun_path - 1);
@@ -67,11 +68,11 @@ LocalAddress local_address(const sockaddr* address, socklen_t size, Way way) {
   return out;
 }
 
-UniqueFd listen_beside(int socket, Way way) {
+UniqueFd listen_beside(int socket, TransportKind transport_kind) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
-  const LocalAddress local = local_address(reinterpret_cast<const sockaddr*>(&address), size, way);
+  const LocalAddress local = local_address(reinterpret_cast<const sockaddr*>(&address), size, transport_kind);
   UniqueFd out(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!out || ::bind(out.value(), reinterpret_cast<const sockaddr*>(&local.address), local.size) != 0 ||
       ::listen(out.value(), 1024) != 0)

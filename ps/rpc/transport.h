@@ -19,7 +19,7 @@ class Environ;
 
 namespace fleetrun::ps {
 
-enum class Way { shared_memory, unix_socket, tcp };
+enum class TransportKind { shared_memory, unix_socket, tcp };
 
 /// Which ways may be taken. A server with `tcp` offers no other, with `unix_socket` no shared memory.
 enum class Transport { automatic, shared_memory, unix_socket, tcp };
@@ -28,21 +28,21 @@ enum class Transport { automatic, shared_memory, unix_socket, tcp };
 Transport transport_of(const Environ& environ);
 
 /// In the order in which a trainer tries them.
-std::vector<Way> ways_of(Transport transport);
-bool offers(Transport transport, Way way) noexcept;
+std::vector<TransportKind> transport_kinds_of(Transport transport);
+bool offers(Transport transport, TransportKind transport_kind) noexcept;
 
 /// What both sides say that their connection is for (HandshakeSettings::purpose).
-const char* purpose_of(Way way) noexcept;
+const char* purpose_of(TransportKind transport_kind) noexcept;
 
 /// The abstract unix address that stands for a numeric address and port.
 struct LocalAddress {
   sockaddr_storage address = {};
   socklen_t size = 0;
 };
-LocalAddress local_address(const sockaddr* address, socklen_t size, Way way);
+LocalAddress local_address(const sockaddr* address, socklen_t size, TransportKind transport_kind);
 
 /// Listens for the same host's processes beside a socket that listens at an endpoint. No socket when
 /// something else has that name: the endpoint is enough.
-UniqueFd listen_beside(int socket, Way way);
+UniqueFd listen_beside(int socket, TransportKind transport_kind);
 
 }  // namespace fleetrun::ps

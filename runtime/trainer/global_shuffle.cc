@@ -309,7 +309,7 @@ GlobalShuffle::GlobalShuffle(GlobalShuffleOptions options)
       static_cast<std::uint16_t>(std::stoul(listener.endpoint.substr(listener.endpoint.rfind(':') + 1)));
   std::vector<AuthListener> auth_listeners;
   auth_listeners.push_back(
-      {std::move(listener.socket), ps::purpose_of(ps::Way::tcp), false,
+      {std::move(listener.socket), ps::purpose_of(ps::TransportKind::tcp), false,
        [state = state_.get()](AcceptedConnection accepted) { state->admit(std::move(accepted)); }});
   state_->authenticating_acceptor.emplace(std::move(auth_listeners), state_->options.access,
                                           state_->rejections);

@@ -117,7 +117,7 @@ HandshakeSettings client_settings(const Access& access) {
   HandshakeSettings settings;
   settings.side = Side::client;
   settings.secret = access.secret;
-  settings.purpose = purpose_of(Way::tcp);
+  settings.purpose = purpose_of(TransportKind::tcp);
   settings.version = FLEETRUN_VERSION;
   settings.peer = "the server";
   return settings;

@@ -75,7 +75,7 @@ TEST_CASE("the way and the times can be set") {
       with(with(with(kPaddle, "FLEETRUN_COLLECTIVE", "gloo"), "FLEETRUN_COLLECTIVE_TIMEOUT", "7"),
            "FLEETRUN_MEET_TIMEOUT", "9");
   const WorldOptions options = world_options_from(set);
-  CHECK(options.way == Way::gloo);
+  CHECK(options.transport == Transport::gloo);
   CHECK(options.call_within == std::chrono::seconds(7));
   CHECK(options.meet_within == std::chrono::seconds(9));
 }
