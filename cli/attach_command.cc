@@ -90,7 +90,7 @@ class LogShow {
   pid_t pid_;
 };
 
-launcher::LogSpec logs_to_show(const CommandWords& words, const launcher::JobEntry& job,
+launcher::LogSpec logs_to_show(const CommandArguments& words, const launcher::JobEntry& job,
                                const launcher::JobStatus& status) {
   launcher::LogSpec spec;
   spec.pod_directory = job.log_dir + "/" + job.pod;
@@ -133,7 +133,7 @@ std::optional<int> look_on(launcher::ControlClient& events, Tail& launch_lines, 
 }  // namespace
 
 int run_attach_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("attach", arguments, kAttachFlags);
+  const CommandArguments words = parse_command_arguments("attach", arguments, kAttachFlags);
   if (words.has("help")) {
     write_text(STDOUT_FILENO, kAttachHelp + describe_flags(kAttachFlags));
     return 0;

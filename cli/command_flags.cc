@@ -61,17 +61,17 @@ void refuse_values_of_switches(std::string_view command, const std::vector<std::
 
 }  // namespace
 
-std::optional<std::string> CommandWords::value(std::string_view name) const {
+std::optional<std::string> CommandArguments::value(std::string_view name) const {
   const auto found = flags.find(name);
   if (found == flags.end()) return std::nullopt;
   return found->second;
 }
 
-CommandWords parse_command_words(std::string_view command, const std::vector<std::string>& arguments,
-                                 std::span<const CommandFlag> known) {
+CommandArguments parse_command_arguments(std::string_view command, const std::vector<std::string>& arguments,
+                                         std::span<const CommandFlag> known) {
   const std::vector<std::string> words = normalized(arguments);
   refuse_values_of_switches(command, words, known);
-  CommandWords result;
+  CommandArguments result;
   CLI::App parser;
   parser.set_help_flag();
   parser.add_option("words", result.words);
@@ -96,7 +96,7 @@ CommandWords parse_command_words(std::string_view command, const std::vector<std
   return result;
 }
 
-std::optional<int> whole_number(const CommandWords& words, std::string_view flag, int min) {
+std::optional<int> whole_number(const CommandArguments& words, std::string_view flag, int min) {
   const auto text = words.value(flag);
   if (!text) return std::nullopt;
   const auto number = parse_integer(*text);

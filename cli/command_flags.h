@@ -17,7 +17,7 @@ struct CommandFlag {
   std::string_view help;
 };
 
-struct CommandWords {
+struct CommandArguments {
   std::map<std::string, std::string, std::less<>> flags;  // by name; "" for those without a value
   std::vector<std::string> words;                         // the others
 
@@ -27,11 +27,11 @@ struct CommandWords {
 
 /// `--` ends the flags. Throws: Error(usage) for an unknown flag, one that is there twice, one without its
 /// value or with one that it does not take; the hint names the command's help.
-CommandWords parse_command_words(std::string_view command, const std::vector<std::string>& arguments,
-                                 std::span<const CommandFlag> known);
+CommandArguments parse_command_arguments(std::string_view command, const std::vector<std::string>& arguments,
+                                         std::span<const CommandFlag> known);
 
 /// The value of a flag as a whole number. Throws: Error(usage) that names both.
-std::optional<int> whole_number(const CommandWords& words, std::string_view flag, int min);
+std::optional<int> whole_number(const CommandArguments& words, std::string_view flag, int min);
 
 /// The flags as lines of a help text.
 std::string describe_flags(std::span<const CommandFlag> known);

@@ -45,7 +45,7 @@ to do. Starts no job, and leaves nothing behind. Exit status: 0, or 125 where th
 constexpr int kProblem = 125;
 constexpr std::size_t kMaxLogins = 16;
 
-HostList host_list_of(const CommandWords& words, const Environ& environment) {
+HostList host_list_of(const CommandArguments& words, const Environ& environment) {
   HostList list;
   list.hosts = words.value("hosts");
   list.hostfile = words.value("hostfile");
@@ -60,7 +60,7 @@ HostList host_list_of(const CommandWords& words, const Environ& environment) {
   return list;
 }
 
-doctor::Spec spec_of(const CommandWords& words) {
+doctor::Spec spec_of(const CommandArguments& words) {
   doctor::Spec spec;
   spec.master = words.value("master").value_or("");
   spec.directory = std::filesystem::absolute(words.value("chdir").value_or(".")).lexically_normal().string();
@@ -69,7 +69,7 @@ doctor::Spec spec_of(const CommandWords& words) {
   return spec;
 }
 
-doctor::SurveySettings survey_settings(const CommandWords& words, const HostList& list,
+doctor::SurveySettings survey_settings(const CommandArguments& words, const HostList& list,
                                        const Environ& environment) {
   doctor::SurveySettings settings;
   settings.hosts = remote::hosts_of(list).hosts;
@@ -87,7 +87,7 @@ doctor::SurveySettings survey_settings(const CommandWords& words, const HostList
 
 int run_doctor_command(const std::vector<std::string>& arguments, const Environ& environment) {
   if (arguments == std::vector<std::string>{"--probe"}) return doctor::run_probe(environment);
-  const CommandWords words = parse_command_words("doctor", arguments, kDoctorFlags);
+  const CommandArguments words = parse_command_arguments("doctor", arguments, kDoctorFlags);
   if (words.has("help")) {
     write_text(STDOUT_FILENO, kDoctorHelp + describe_flags(kDoctorFlags));
     return 0;

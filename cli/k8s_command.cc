@@ -6,8 +6,8 @@
 #include <chrono>
 
 #include "cli/command_flags.h"
-#include "cli/engine_words.h"
 #include "cli/launch.h"
+#include "cli/scheduler_arguments.h"
 #include "launcher/schedulers/manifest.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -55,7 +55,7 @@ examples:
 }
 
 /// Takes `--NAME VALUE` or `--NAME=VALUE` out of fleetrun's flags, which end where the script begins.
-bool take_flag(EngineWords& words, std::string_view name) {
+bool take_flag(SchedulerArguments& words, std::string_view name) {
   const auto end = words.launch.end() - static_cast<std::ptrdiff_t>(1 + words.config.script_args.size());
   for (auto word = words.launch.begin(); word != end; ++word) {
     if (!word->starts_with("--")) continue;
@@ -69,7 +69,7 @@ bool take_flag(EngineWords& words, std::string_view name) {
 }
 
 /// --nnodes among fleetrun's own flags is --nodes, and is said to the pods once.
-launcher::NodeCount nodes_of(EngineWords& words) {
+launcher::NodeCount nodes_of(SchedulerArguments& words) {
   const auto nodes = whole_number(words.own, "nodes", 1);
   launcher::NodeCount count = words.config.rendezvous.nodes;
   const bool given = take_flag(words, "nnodes");
@@ -81,7 +81,7 @@ launcher::NodeCount nodes_of(EngineWords& words) {
   return count;
 }
 
-launcher::ManifestKind kind_of(const CommandWords& words) {
+launcher::ManifestKind kind_of(const CommandArguments& words) {
   const std::string kind = words.value("kind").value_or("job");
   if (kind == "job") return launcher::ManifestKind::job;
   if (kind == "jobset") return launcher::ManifestKind::jobset;
@@ -94,7 +94,7 @@ std::int64_t longest_grace(const launcher::JobConfig& config) {
   return longest.count() / 1000;
 }
 
-void check_launch(const EngineWords& words, const launcher::ManifestSpec& spec) {
+void check_launch(const SchedulerArguments& words, const launcher::ManifestSpec& spec) {
   const launcher::JobConfig& config = words.config;
   if (config.rendezvous.secret_file)
     refuse("--secret_file is the manifest's to say", "use --secret_name=NAME for a Secret");
@@ -104,7 +104,7 @@ void check_launch(const EngineWords& words, const launcher::ManifestSpec& spec) 
            "add --server_num=1 --trainer_num=1");
 }
 
-launcher::ManifestSpec read_spec(EngineWords words, const std::vector<std::string>& arguments) {
+launcher::ManifestSpec read_spec(SchedulerArguments words, const std::vector<std::string>& arguments) {
   launcher::ManifestSpec spec;
   spec.kind = kind_of(words.own);
   spec.name = words.own.value("name").value_or(name_of_script(words.config.script, kLongestName));
@@ -140,7 +140,7 @@ launcher::ManifestSpec read_spec(EngineWords words, const std::vector<std::strin
 }  // namespace
 
 int run_k8s_command(const std::vector<std::string>& arguments, const Environ&) {
-  EngineWords words = parse_engine_words("k8s", "Kubernetes", arguments, kK8sFlags);
+  SchedulerArguments words = parse_scheduler_arguments("k8s", "Kubernetes", arguments, kK8sFlags);
   if (words.own.has("help")) return print(kUsage + describe_flags(kK8sFlags));
   launcher::ManifestSpec spec = read_spec(std::move(words), arguments);
   const Secret secret = Secret::random();

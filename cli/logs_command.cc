@@ -68,7 +68,7 @@ std::vector<int> read_ranks(const std::string& text) {
   return ranks;
 }
 
-Request read_request(const CommandWords& words, const Environ& environment) {
+Request read_request(const CommandArguments& words, const Environ& environment) {
   Request request;
   if (words.words.size() > 1)
     refuse_lines("logs shows one job, and " + std::to_string(words.words.size()) + " are named");
@@ -109,7 +109,7 @@ std::string find_pod_directory(const Request& request, const Environ& environmen
 }  // namespace
 
 int run_logs_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("logs", arguments, kLogsFlags);
+  const CommandArguments words = parse_command_arguments("logs", arguments, kLogsFlags);
   if (words.has("help")) {
     LaunchLog(STDOUT_FILENO, launcher::LogLevel::info).raw(kLogsUsage + describe_flags(kLogsFlags));
     return 0;

@@ -28,8 +28,8 @@ std::vector<std::string> server_flags(const launcher::JobEntry& job) {
 
 }  // namespace
 
-JobWords split_job_words(const std::vector<std::string>& arguments) {
-  JobWords words;
+JobArguments split_job_arguments(const std::vector<std::string>& arguments) {
+  JobArguments words;
   bool has_command = false, flags_are_over = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
@@ -55,7 +55,7 @@ JobWords split_job_words(const std::vector<std::string>& arguments) {
 int run_ps_command(const std::vector<std::string>& arguments, const Environ& environment) {
   const OwnProgram program{"fleetrun-ps", "fleetrun ps", "the parameter server"};
   const std::string path = find_own_program(program);
-  const JobWords words = split_job_words(arguments);
+  const JobArguments words = split_job_arguments(arguments);
   std::vector<std::string> all;
   if (words.needs_job) all = server_flags(choose_job("ps", words.job, environment));
   all.insert(all.end(), words.rest.begin(), words.rest.end());

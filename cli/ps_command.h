@@ -16,11 +16,11 @@ int run_ps_command(const std::vector<std::string>& arguments, const Environ& env
 
 /// What `--job` says among `arguments`, and the rest of them. Throws: Error(usage) where its value is
 /// missing, or it is there twice.
-struct JobWords {
+struct JobArguments {
   std::vector<std::string> job;  // none or one
   std::vector<std::string> rest;
   bool needs_job = true;  // false: help is wanted, or the servers are named
 };
-JobWords split_job_words(const std::vector<std::string>& arguments);
+JobArguments split_job_arguments(const std::vector<std::string>& arguments);
 
 }  // namespace fleetrun::cli

@@ -14,8 +14,8 @@
 #include <cstring>
 
 #include "cli/command_flags.h"
-#include "cli/engine_words.h"
 #include "cli/launch.h"
+#include "cli/scheduler_arguments.h"
 #include "launcher/schedulers/sbatch_script.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
@@ -78,7 +78,7 @@ int standard_notice(const launcher::JobConfig& config) {
   return static_cast<int>(std::min<std::int64_t>(longest.count() / 1000 + 30, 65'535));
 }
 
-launcher::SbatchSpec read_spec(const EngineWords& words, const std::vector<std::string>& arguments) {
+launcher::SbatchSpec read_spec(const SchedulerArguments& words, const std::vector<std::string>& arguments) {
   launcher::SbatchSpec spec;
   spec.name = words.own.value("job_name").value_or(name_of_script(words.config.script, kLongestName));
   spec.nodes = words.own.value("nodes").value_or(nodes_of(words.config.rendezvous.nodes));
@@ -159,7 +159,7 @@ int submit(const std::string& script, const Environ& environment) {
 }  // namespace
 
 int run_slurm_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const EngineWords words = parse_engine_words("slurm", "Slurm", arguments, kSlurmFlags);
+  const SchedulerArguments words = parse_scheduler_arguments("slurm", "Slurm", arguments, kSlurmFlags);
   if (words.own.has("help")) return print(kUsage + describe_flags(kSlurmFlags));
   const std::string script = launcher::sbatch_script(read_spec(words, arguments));
   return words.own.has("submit") ? submit(script, environment) : print(script);

@@ -33,7 +33,7 @@ memory and last line. JOB is a pod or a job id; without it there has to be one j
 }  // namespace
 
 int run_status_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("status", arguments, kStatusFlags);
+  const CommandArguments words = parse_command_arguments("status", arguments, kStatusFlags);
   if (words.has("help")) {
     write_text(STDOUT_FILENO, kStatusHelp + describe_flags(kStatusFlags));
     return 0;

@@ -34,7 +34,7 @@ it there has to be one job only. Ctrl-C leaves the waiting, not the stop.
 
 constexpr std::chrono::seconds kLastBreath{5};  // from the end of the job to that of its fleetrun
 
-launcher::StopRequest read_request(const CommandWords& words) {
+launcher::StopRequest read_request(const CommandArguments& words) {
   launcher::StopRequest request;
   request.now = words.has("now");
   if (const auto text = words.value("grace")) {
@@ -56,7 +56,7 @@ launcher::StopRequest read_request(const CommandWords& words) {
 }  // namespace
 
 int run_stop_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("stop", arguments, kStopFlags);
+  const CommandArguments words = parse_command_arguments("stop", arguments, kStopFlags);
   if (words.has("help")) {
     write_text(STDOUT_FILENO, kStopHelp + describe_flags(kStopFlags));
     return 0;

@@ -144,7 +144,7 @@ std::optional<int> show(launcher::ControlClient& client, launcher::JobStatus sta
 }  // namespace
 
 int run_top_command(const std::vector<std::string>& arguments, const Environ& environment) {
-  const CommandWords words = parse_command_words("top", arguments, kTopFlags);
+  const CommandArguments words = parse_command_arguments("top", arguments, kTopFlags);
   if (words.has("help")) {
     write_text(STDOUT_FILENO, kTopHelp + describe_flags(kTopFlags));
     return 0;

@@ -10,10 +10,10 @@
 #include <filesystem>
 
 #include "cli/command_flags.h"
-#include "cli/engine_words.h"
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/own_program.h"
+#include "cli/scheduler_arguments.h"
 #include "launcher/config/job_file_roles.h"
 #include "launcher/config/make_job_config.h"
 #include "launcher/config/read_job_file.h"
@@ -128,7 +128,7 @@ int run_traced(launcher::JobConfig config, const std::string& out, const Environ
 int run_trace_command(const std::vector<std::string>& arguments, const Environ& environment) {
   if (!arguments.empty() && arguments.front() == "merge")
     execute_own_program(trace_program(), find_own_program(trace_program()), arguments);
-  const LaunchWords words = split_launch_words("trace", arguments, kTraceFlags);
+  const LaunchArguments words = split_launch_arguments("trace", arguments, kTraceFlags);
   if (arguments.empty() || words.own.has("help")) return print(kTraceUsage + describe_flags(kTraceFlags));
   launcher::JobConfig config = config_of(words.launch, environment);
   if (config.dry_run != launcher::DryRun::no) {

@@ -5,13 +5,14 @@
 
 namespace fleetrun::dataset {
 
-bool BadLineRule::take(Words& words) {
+bool BadLineRule::take(ArgumentReader& words) {
   if (!words.is_flag() || words.word() != "--bad_line") return false;
   const std::string value = words.value();
   is_first_fatal = value == "fail";
   if (is_first_fatal) return true;
   const auto number = parse_integer(value.starts_with("skip:") ? std::string_view(value).substr(5) : "");
-  if (!number || *number < 0) refuse_words("--bad_line=" + printable(value) + " is neither fail nor skip:N");
+  if (!number || *number < 0)
+    refuse_arguments("--bad_line=" + printable(value) + " is neither fail nor skip:N");
   allowed = static_cast<std::uint64_t>(*number);
   return true;
 }

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/base/words.h"
+#include "runtime/base/argument_reader.h"
 
 namespace fleetrun::dataset {
 
@@ -12,7 +12,7 @@ struct BadLineRule {
   std::uint64_t allowed = 0;    // skip:N
 
   /// Takes --bad_line=fail|skip:N; false for another word. Throws: Error(usage).
-  bool take(Words& words);
+  bool take(ArgumentReader& words);
 };
 
 }  // namespace fleetrun::dataset

@@ -11,8 +11,8 @@
 #include "dataset/tools/commands.h"
 #include "dataset/tools/input.h"
 #include "dataset/tools/refusal.h"
+#include "runtime/base/argument_reader.h"
 #include "runtime/base/text.h"
-#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -26,7 +26,7 @@ struct CheckRequest {
 
 CheckRequest parse_check(const std::vector<std::string>& arguments) {
   CheckRequest request;
-  Words words(arguments, kHelpHint);
+  ArgumentReader words(arguments, kHelpHint);
   while (words.next()) {
     if (request.input.take(words) || request.bad_lines.take(words)) continue;
     if (words.is_switch("--json"))
@@ -34,7 +34,7 @@ CheckRequest parse_check(const std::vector<std::string>& arguments) {
     else if (words.word() == "--threads")
       request.threads = static_cast<std::size_t>(words.number(1));
     else
-      refuse_words("check has no flag " + printable(words.word()));
+      refuse_arguments("check has no flag " + printable(words.word()));
   }
   request.input.check();
   return request;

@@ -51,8 +51,8 @@ const ToolCommand& find_tool(const std::string& name) {
   std::vector<std::string> names;
   for (const ToolCommand& command : kCommands) names.emplace_back(command.name);
   const auto meant = nearest(name, names);
-  refuse_words("there is no command '" + printable(name) + "'" +
-               (meant ? "; did you mean " + *meant + "?" : ""));
+  refuse_arguments("there is no command '" + printable(name) + "'" +
+                   (meant ? "; did you mean " + *meant + "?" : ""));
 }
 
 bool is_help(const std::string& word) {
@@ -81,7 +81,7 @@ int run_tool(const std::vector<std::string>& arguments) {
     return 0;
   }
   if (arguments[0].starts_with('-'))
-    refuse_words("fleetrun data needs a command before " + printable(arguments[0]));
+    refuse_arguments("fleetrun data needs a command before " + printable(arguments[0]));
   const ToolCommand& command = find_tool(arguments[0]);
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   const auto flags_end = std::find(rest.begin(), rest.end(), "--");

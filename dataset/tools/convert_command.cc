@@ -9,9 +9,9 @@
 #include "dataset/tools/commands.h"
 #include "dataset/tools/convert_pass.h"
 #include "dataset/tools/refusal.h"
+#include "runtime/base/argument_reader.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
-#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -28,7 +28,7 @@ struct ConvertRequest {
 ConvertRequest parse_convert(const std::vector<std::string>& arguments) {
   ConvertRequest request;
   request.options.threads = std::max(1U, std::thread::hardware_concurrency());
-  Words words(arguments, kHelpHint);
+  ArgumentReader words(arguments, kHelpHint);
   while (words.next()) {
     if (request.input.take(words) || request.bad_lines.take(words)) continue;
     if (words.word() == "--out") {
@@ -38,15 +38,15 @@ ConvertRequest parse_convert(const std::vector<std::string>& arguments) {
     } else if (words.word() == "--block_rows") {
       const std::int64_t rows = words.number(1);
       if (rows > kMaxBlockRows)
-        refuse_words("--block_rows=" + std::to_string(rows) + " is more than " +
-                     std::to_string(kMaxBlockRows));
+        refuse_arguments("--block_rows=" + std::to_string(rows) + " is more than " +
+                         std::to_string(kMaxBlockRows));
       request.options.block_rows = static_cast<std::uint32_t>(rows);
     } else {
-      refuse_words("convert has no flag " + printable(words.word()));
+      refuse_arguments("convert has no flag " + printable(words.word()));
     }
   }
   request.input.check();
-  if (request.out.empty()) refuse_words("convert needs --out=DIR or --out=FILE.frc");
+  if (request.out.empty()) refuse_arguments("convert needs --out=DIR or --out=FILE.frc");
   request.options.bad_lines_allowed = request.bad_lines.allowed;
   return request;
 }

@@ -6,9 +6,9 @@
 #include "dataset/tools/input.h"
 #include "dataset/tools/refusal.h"
 #include "dataset/tools/rows_text.h"
+#include "runtime/base/argument_reader.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
-#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -23,7 +23,7 @@ struct HeadRequest {
 
 HeadRequest parse_head(const std::vector<std::string>& arguments) {
   HeadRequest request;
-  Words words(arguments, kHelpHint);
+  ArgumentReader words(arguments, kHelpHint);
   while (words.next()) {
     if (request.input.take(words)) continue;
     if (words.is_switch("--json"))
@@ -31,7 +31,7 @@ HeadRequest parse_head(const std::vector<std::string>& arguments) {
     else if (words.word() == "-n" || words.word() == "--rows")
       request.rows = static_cast<std::uint64_t>(words.number(1));
     else
-      refuse_words("head has no flag " + printable(words.word()));
+      refuse_arguments("head has no flag " + printable(words.word()));
   }
   request.input.check();
   return request;

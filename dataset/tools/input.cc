@@ -108,7 +108,7 @@ which say themselves what slots they have.
   --pipe_command CMD     what makes MultiSlot text of a file; bash runs it with the file as standard input
 )";
 
-bool ToolInput::take(Words& words) {
+bool ToolInput::take(ArgumentReader& words) {
   if (!words.is_flag()) {
     files.push_back(words.word());
   } else if (words.word() == "--slots") {
@@ -122,7 +122,7 @@ bool ToolInput::take(Words& words) {
 }
 
 void ToolInput::check() {
-  if (files.empty()) refuse_words("there is no FILE to read");
+  if (files.empty()) refuse_arguments("there is no FILE to read");
   check_files(files);
   if (slots.empty() && std::all_of(files.begin(), files.end(), is_columnar))
     slots = ColumnarFile(files[0]).slots();

@@ -9,7 +9,7 @@
 
 #include "dataset/base/batch.h"
 #include "dataset/text/multi_slot_parser.h"
-#include "runtime/base/words.h"
+#include "runtime/base/argument_reader.h"
 
 namespace fleetrun::dataset {
 
@@ -19,7 +19,7 @@ struct ToolInput {
   std::string pipe_command = {};
 
   /// Takes a word that is a file, --slots or --pipe_command; false for another flag. Throws: Error(usage).
-  bool take(Words& words);
+  bool take(ArgumentReader& words);
   /// Takes the slots from columnar files where none were given.
   /// Throws: Error(usage) where files or slots are missing, Error(data) naming the files that cannot be read.
   void check();

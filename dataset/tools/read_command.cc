@@ -13,9 +13,9 @@
 #include "dataset/schema/schema_printer.h"
 #include "dataset/tools/commands.h"
 #include "dataset/tools/refusal.h"
+#include "runtime/base/argument_reader.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
-#include "runtime/base/words.h"
 
 namespace fleetrun::dataset {
 namespace {
@@ -29,16 +29,16 @@ struct ReadRequest {
 
 ReadRequest parse_read(const std::vector<std::string>& arguments) {
   ReadRequest request;
-  Words words(arguments, kHelpHint);
+  ArgumentReader words(arguments, kHelpHint);
   while (words.next()) {
     if (!words.is_flag())
       request.files.push_back(words.word());
     else if (words.word() == "--schema")
       request.schema = words.value();
     else
-      refuse_words("read has no flag " + printable(words.word()));
+      refuse_arguments("read has no flag " + printable(words.word()));
   }
-  if (request.schema.empty()) refuse_words("read needs --schema=FILE");
+  if (request.schema.empty()) refuse_arguments("read needs --schema=FILE");
   return request;
 }
 

@@ -10,7 +10,7 @@ namespace fleetrun::dataset {
 inline constexpr const char* kHelpHint = "fleetrun data --help lists the commands and their flags";
 
 /// Throws: Error(usage), always; its hint names the help.
-[[noreturn]] inline void refuse_words(const std::string& what) {
+[[noreturn]] inline void refuse_arguments(const std::string& what) {
   throw Error(ErrorKind::usage, what, kHelpHint);
 }
 

@@ -1,6 +1,6 @@
 #include "launcher/cluster/cluster_event.h"
 
-#include "launcher/cluster/words.h"
+#include "launcher/cluster/message_text.h"
 
 namespace fleetrun::launcher {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "launcher/cluster/coordinator_state.h"
-#include "launcher/cluster/words.h"
+#include "launcher/cluster/message_text.h"
 
 namespace fleetrun::launcher::coordinating {
 namespace {

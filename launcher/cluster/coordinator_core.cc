@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "launcher/cluster/coordinator_state.h"
-#include "launcher/cluster/words.h"
+#include "launcher/cluster/message_text.h"
 #include "launcher/model/signal_map.h"
 
 namespace fleetrun::launcher {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "launcher/cluster/coordinator_state.h"
-#include "launcher/cluster/words.h"
+#include "launcher/cluster/message_text.h"
 #include "launcher/model/signal_map.h"
 
 namespace fleetrun::launcher::coordinating {

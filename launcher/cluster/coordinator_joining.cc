@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "launcher/cluster/coordinator_state.h"
-#include "launcher/cluster/words.h"
+#include "launcher/cluster/message_text.h"
 
 namespace fleetrun::launcher::coordinating {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "launcher/cluster/fence.h"
 #include "launcher/cluster/member_state.h"
-#include "launcher/cluster/words.h"
+#include "launcher/cluster/message_text.h"
 
 namespace fleetrun::launcher::joining {
 namespace {

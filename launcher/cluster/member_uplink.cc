@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "launcher/cluster/member_state.h"
-#include "launcher/cluster/words.h"
+#include "launcher/cluster/message_text.h"
 
 namespace fleetrun::launcher::joining {
 namespace {

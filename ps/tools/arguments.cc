@@ -4,9 +4,9 @@
 #include <map>
 #include <string_view>
 
+#include "runtime/base/argument_reader.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
-#include "runtime/base/words.h"
 
 namespace fleetrun::ps {
 namespace {
@@ -94,7 +94,7 @@ std::uint64_t key_of(const std::string& word) {
   return is_negative ? static_cast<std::uint64_t>(negative) : key;
 }
 
-void take_flag(Words& words, ToolRequest& request) {
+void take_flag(ArgumentReader& words, ToolRequest& request) {
   const std::string flag = words.word();
   if (words.is_switch("--json")) {
     request.json = true;
@@ -156,7 +156,7 @@ ToolRequest parse_tool_arguments(const std::vector<std::string>& arguments) {
   ToolRequest request;
   std::optional<std::string> command;
   bool wants_help = arguments.empty();
-  Words words(arguments, kHelpHint);
+  ArgumentReader words(arguments, kHelpHint);
   while (words.next()) {
     if (words.is_flag() && (words.is_switch("--help") || words.is_switch("-h")))
       wants_help = true;

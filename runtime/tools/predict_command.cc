@@ -10,9 +10,9 @@
 #include "dataset/columnar/columnar_file.h"
 #include "dataset/tools/commands.h"
 #include "dataset/tools/input.h"
+#include "runtime/base/argument_reader.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
-#include "runtime/base/words.h"
 #include "runtime/inference/inference_model.h"
 #include "runtime/tools/prediction_text.h"
 #include "runtime/trainer/batch_feed.h"
@@ -36,7 +36,7 @@ struct PredictRequest {
 
 PredictRequest parse_predict(const std::vector<std::string>& arguments) {
   PredictRequest request;
-  Words words(arguments, kHint);
+  ArgumentReader words(arguments, kHint);
   while (words.next()) {
     if (!words.is_flag() && request.model.empty()) {
       request.model = words.word();

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <fstream>
 
+#include "runtime/base/argument_reader.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
-#include "runtime/base/words.h"
 #include "runtime/tools/curve_plot.h"
 #include "runtime/tools/event_series.h"
 #include "runtime/tools/trace_merge.h"
@@ -21,7 +21,7 @@ void print(const std::string& text) {
 }
 
 int run_merge(const std::vector<std::string>& arguments) {
-  Words words(arguments, "for example: fleetrun trace merge FOLDER -o trace.json");
+  ArgumentReader words(arguments, "for example: fleetrun trace merge FOLDER -o trace.json");
   std::string folder, out = "trace.json";
   while (words.next()) {
     if (words.word() == "-o" || words.word() == "--out")
@@ -42,7 +42,7 @@ int run_merge(const std::vector<std::string>& arguments) {
 
 int run_plot(const std::vector<std::string>& arguments) {
   constexpr std::int64_t kMin = 300, kMax = 20'000;
-  Words words(arguments, "for example: fleetrun plot EVENTS -o curve.png");
+  ArgumentReader words(arguments, "for example: fleetrun plot EVENTS -o curve.png");
   std::vector<std::string> paths;
   std::string out = "curve.png";
   std::int64_t width = 1200;

@@ -15,13 +15,13 @@ constexpr CommandFlag kFlags[] = {
     {"lines", 'n', "N", "how many"},
 };
 
-CommandWords parse(const std::vector<std::string>& arguments) {
-  return parse_command_words("logs", arguments, kFlags);
+CommandArguments parse(const std::vector<std::string>& arguments) {
+  return parse_command_arguments("logs", arguments, kFlags);
 }
 
 std::string refusal(const std::vector<std::string>& arguments) {
   try {
-    const CommandWords words = parse(arguments);
+    const CommandArguments words = parse(arguments);
     whole_number(words, "lines", 1);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
@@ -33,7 +33,7 @@ std::string refusal(const std::vector<std::string>& arguments) {
 }  // namespace
 
 TEST_CASE("flags and other words of a command") {
-  const CommandWords words = parse({"-f", "job", "--log-dir=a b", "-n5"});
+  const CommandArguments words = parse({"-f", "job", "--log-dir=a b", "-n5"});
   CHECK(words.has("follow"));
   CHECK(words.value("log_dir") == "a b");
   CHECK(whole_number(words, "lines", 0) == 5);

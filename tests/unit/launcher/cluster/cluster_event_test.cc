@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/cluster/words.h"
+#include "launcher/cluster/message_text.h"
 
 using namespace fleetrun;
 using namespace fleetrun::launcher;

@@ -1,4 +1,4 @@
-#include "runtime/base/words.h"
+#include "runtime/base/argument_reader.h"
 
 #include <algorithm>
 
@@ -7,11 +7,11 @@
 
 namespace fleetrun {
 
-void Words::refuse(const std::string& what) const {
+void ArgumentReader::refuse(const std::string& what) const {
   throw Error(ErrorKind::usage, what, hint_);
 }
 
-bool Words::next() {
+bool ArgumentReader::next() {
   if (at_ == words_.size()) return false;
   word_ = words_[at_++];
   value_.reset();
@@ -29,19 +29,19 @@ bool Words::next() {
   return true;
 }
 
-bool Words::is_switch(std::string_view name) const {
+bool ArgumentReader::is_switch(std::string_view name) const {
   if (word_ != name) return false;
   if (value_) refuse(word_ + " takes no value");
   return true;
 }
 
-std::string Words::value() {
+std::string ArgumentReader::value() {
   if (value_) return *value_;
   if (at_ == words_.size()) refuse(word_ + " needs a value");
   return words_[at_++];
 }
 
-std::int64_t Words::number(std::int64_t min) {
+std::int64_t ArgumentReader::number(std::int64_t min) {
   const std::string text = value();
   const auto number = parse_integer(text);
   if (!number || *number < min)

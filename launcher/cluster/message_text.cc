@@ -1,4 +1,4 @@
-#include "launcher/cluster/words.h"
+#include "launcher/cluster/message_text.h"
 
 #include <cstdio>
 

@@ -1,17 +1,17 @@
-#include "runtime/base/words.h"
+#include "runtime/base/argument_reader.h"
 
 #include <doctest/doctest.h>
 
 #include "runtime/base/error.h"
 
+using fleetrun::ArgumentReader;
 using fleetrun::Error;
-using fleetrun::Words;
 
 TEST_CASE("a flag is one however it is spelled, and its value in the same word or the next") {
   for (const std::vector<std::string>& spelled : {std::vector<std::string>{"--pipe_command", "a b"},
                                                   {"--pipe-command", "a b"},
                                                   {"--pipe-command=a b"}}) {
-    Words words(spelled, "see --help");
+    ArgumentReader words(spelled, "see --help");
     REQUIRE(words.next());
     CHECK(words.is_flag());
     CHECK(words.word() == "--pipe_command");
@@ -22,7 +22,7 @@ TEST_CASE("a flag is one however it is spelled, and its value in the same word o
 
 TEST_CASE("words after -- are no flags, and a single - is none") {
   const std::vector<std::string> all{"-", "--", "--json", "--"};
-  Words words(all, "see --help");
+  ArgumentReader words(all, "see --help");
   for (const char* expected : {"-", "--json", "--"}) {
     REQUIRE(words.next());
     CHECK_FALSE(words.is_flag());
@@ -33,7 +33,7 @@ TEST_CASE("words after -- are no flags, and a single - is none") {
 
 TEST_CASE("a value too much, too few, or that is no number is refused by the flag's name") {
   const std::vector<std::string> json{"--json=1"}, none{"--rows"}, zero{"-n", "0"};
-  Words switched(json, "see --help"), missing(none, "see --help"), number(zero, "see --help");
+  ArgumentReader switched(json, "see --help"), missing(none, "see --help"), number(zero, "see --help");
   switched.next();
   missing.next();
   number.next();

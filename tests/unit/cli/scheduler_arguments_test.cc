@@ -1,4 +1,4 @@
-#include "cli/engine_words.h"
+#include "cli/scheduler_arguments.h"
 
 #include <doctest/doctest.h>
 
@@ -10,13 +10,13 @@ namespace {
 constexpr CommandFlag kKnown[] = {
     {"nodes", 'N', "N", ""}, {"gpus_per_node", 0, "N", ""}, {"submit", 0, "", ""}, {"help", 'h', "", ""}};
 
-using Words = std::vector<std::string>;
+using ArgumentReader = std::vector<std::string>;
 
-EngineWords parse(const Words& words) {
-  return parse_engine_words("slurm", "Slurm", words, kKnown);
+SchedulerArguments parse(const ArgumentReader& words) {
+  return parse_scheduler_arguments("slurm", "Slurm", words, kKnown);
 }
 
-std::string refusal(const Words& words) {
+std::string refusal(const ArgumentReader& words) {
   try {
     (void)parse(words);
   } catch (const Error& error) {
@@ -28,12 +28,13 @@ std::string refusal(const Words& words) {
 }  // namespace
 
 TEST_CASE("the command's flags are told from fleetrun's, wherever they are before the script") {
-  const EngineWords words = parse({"-N2", "--nproc_per_node", "4", "--gpus-per-node=8", "--detach",
-                                   "--submit", "train.py", "--nodes", "9", "--submit"});
+  const SchedulerArguments words = parse({"-N2", "--nproc_per_node", "4", "--gpus-per-node=8", "--detach",
+                                          "--submit", "train.py", "--nodes", "9", "--submit"});
   CHECK(words.own.value("nodes") == "2");
   CHECK(words.own.value("gpus_per_node") == "8");
   CHECK(words.own.has("submit"));
-  CHECK(words.launch == Words{"--nproc_per_node", "4", "--detach", "train.py", "--nodes", "9", "--submit"});
+  CHECK(words.launch ==
+        ArgumentReader{"--nproc_per_node", "4", "--detach", "train.py", "--nodes", "9", "--submit"});
   CHECK(words.config.nproc_per_node == 4);
 }
 

@@ -1,6 +1,6 @@
 // Whose a word is has to be known before either parser sees it: a flag of the command's own, a flag of
 // fleetrun's with or without a word behind it, or the script, from which on everything is the script's.
-#include "cli/engine_words.h"
+#include "cli/scheduler_arguments.h"
 
 #include <algorithm>
 
@@ -52,10 +52,10 @@ void refuse_rendezvous(std::string_view engine, const launcher::JobConfig& confi
 
 }  // namespace
 
-LaunchWords split_launch_words(std::string_view command, const std::vector<std::string>& arguments,
-                               std::span<const CommandFlag> known) {
+LaunchArguments split_launch_arguments(std::string_view command, const std::vector<std::string>& arguments,
+                                       std::span<const CommandFlag> known) {
   std::vector<std::string> own;
-  LaunchWords words;
+  LaunchArguments words;
   std::size_t next = 0;
   while (next < arguments.size() && arguments[next].size() > 1 && arguments[next].starts_with('-')) {
     const std::string& word = arguments[next++];
@@ -68,16 +68,16 @@ LaunchWords split_launch_words(std::string_view command, const std::vector<std::
                           : takes_next_word(word);
     if (two && next < arguments.size()) whose.push_back(arguments[next++]);
   }
-  words.own = parse_command_words(command, own, known);
+  words.own = parse_command_arguments(command, own, known);
   words.launch.insert(words.launch.end(), arguments.begin() + static_cast<std::ptrdiff_t>(next),
                       arguments.end());
   return words;
 }
 
-EngineWords parse_engine_words(std::string_view command, std::string_view engine,
-                               const std::vector<std::string>& arguments,
-                               std::span<const CommandFlag> known) {
-  EngineWords words{split_launch_words(command, arguments, known), {}};
+SchedulerArguments parse_scheduler_arguments(std::string_view command, std::string_view engine,
+                                             const std::vector<std::string>& arguments,
+                                             std::span<const CommandFlag> known) {
+  SchedulerArguments words{split_launch_arguments(command, arguments, known), {}};
   if (words.own.has("help")) return words;
   const CommandLine line = parse_command_line(words.launch);
   if (!line.options.script)

@@ -1,4 +1,4 @@
-// Words that the coordinator and the nodes of a job use when they tell people something. Pure.
+// Phrases of the messages of the coordinator and the nodes of a job. Pure.
 #pragma once
 
 #include <chrono>

@@ -12,10 +12,11 @@
 
 namespace fleetrun {
 
-class Words {
+class ArgumentReader {
  public:
   /// `words` is borrowed. `hint` is that of every refusal: where the help is.
-  Words(const std::vector<std::string>& words, std::string hint) : words_(words), hint_(std::move(hint)) {}
+  ArgumentReader(const std::vector<std::string>& words, std::string hint)
+      : words_(words), hint_(std::move(hint)) {}
 
   /// Goes to the next word; false after the last one.
   bool next();
