@@ -37,7 +37,7 @@ from fleetrun._creation import (
 from fleetrun._einsum import einsum
 from fleetrun._error import Error
 from fleetrun._graph import append
-from fleetrun._picking import (
+from fleetrun._selection import (
     argmax,
     argmin,
     argsort,

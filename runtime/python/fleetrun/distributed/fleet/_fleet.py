@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from fleetrun import elastic
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
-from fleetrun.distributed.fleet._keeping import Keeping, warn
 from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker, RoleMakerBase
+from fleetrun.distributed.fleet._saving import Saving, warn
 from fleetrun.distributed.fleet._strategy import DistributedStrategy
 from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
 from fleetrun.distributed.fleet._util import UtilBase
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fleetrun.distributed.parallel.model import DataParallel
 
 
-class Fleet(Keeping):
+class Fleet(Saving):
     """One per process (`the_fleet`); its calls are the functions of fleetrun.distributed.fleet."""
 
     def __init__(self) -> None:

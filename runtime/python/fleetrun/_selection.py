@@ -1,4 +1,4 @@
-"""Functions that pick, sort and place values. Part of fleetrun/tensor.py."""
+"""Functions that select, sort and scatter values. Part of fleetrun/tensor.py."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from fleetrun._types import Any, Callable, Fetches, Program, Scope, Sequence
 from fleetrun.static.training import Training
 
 
-class Keeping:
-    """The part of Fleet that keeps models."""
+class Saving:
+    """The part of Fleet that saves and loads models."""
 
     _role: Any
     _need: Callable[..., None]
