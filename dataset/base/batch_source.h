@@ -1,4 +1,4 @@
-// Where a pass over data gets its batches from: text files through pipes, or examples in memory.
+// Where an epoch over data gets its batches from: text files through pipes, or examples in memory.
 //
 // Threads: start() by one owner, stop() by any thread; next(r, …) by one consumer thread per reader r. A
 // source may be started again after it ended (an epoch each).
@@ -20,7 +20,7 @@ class BatchSource {
   /// What each batch holds, in this order. Does not change once started.
   virtual const std::vector<Slot>& slots() const noexcept = 0;
 
-  /// Begins a pass. `in_turn`: each reader's batches are the same in every run, where a result must repeat
+  /// Begins an epoch. `in_turn`: each reader's batches are the same in every run, where a result must repeat
   /// itself. Throws: Error(data), Error(config) when there is nothing to read.
   virtual void start(bool in_turn) = 0;
 
@@ -31,11 +31,11 @@ class BatchSource {
   /// The last batch of a reader may be short. Throws: Error(data); the other readers stop after an error.
   virtual bool next(std::size_t reader, Batch& batch) = 0;
 
-  /// Where the next passes draw what the source's own threads do; null: nowhere.
-  /// Not while a pass is under way.
+  /// Where the next epochs draw what the source's own threads do; null: nowhere.
+  /// Not while an epoch is under way.
   virtual void draw_on(std::shared_ptr<Timeline> timeline) { static_cast<void>(timeline); }
 
-  /// Ends the pass at once, readers that wait in next() included. Idempotent.
+  /// Ends the epoch at once, readers that wait in next() included. Idempotent.
   virtual void stop() noexcept = 0;
 };
 

@@ -26,7 +26,7 @@ class FileQueue {
 /// beginning, so that what the dead one had read of it is read twice. At the end next() waits for the files
 /// that others still hold: they are done, or come free and are given out. `claims` lies where all of them see
 /// each other's locks: on one host, or on a network file system that has locks. It is for these files in this
-/// order and for one pass over them: another pass has another one.
+/// order and for one epoch over them: another epoch has another one.
 ///
 /// Throws: Error(host) when a system call fails; Error(config) when `claims` is of other files.
 std::unique_ptr<FileQueue> make_shared_queue(std::vector<std::string> files, const std::string& claims);

@@ -1,4 +1,4 @@
-// The error that ends a pass whose readers are threads:
+// The error that ends an epoch whose readers are threads:
 // the first one counts, and everyone who asks for batches gets it.
 #pragma once
 

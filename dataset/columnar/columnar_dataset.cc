@@ -22,7 +22,7 @@ void check_options(const ColumnarDatasetOptions& options) {
 
 }  // namespace
 
-/// A file of the pass.
+/// A file of the epoch.
 struct ColumnarDataset::Part {
   ColumnarFile file;
   std::vector<std::size_t> slots;

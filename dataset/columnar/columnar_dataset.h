@@ -1,8 +1,8 @@
 // Batches out of columnar files: what QueueDataset does for text, without pipes,
 // parsing and threads of its own.
 //
-// A pass is a list of blocks, file after file; readers take blocks, and a batch goes on from one block of its
-// reader to the next. The consumer of a reader does the reading:
+// An epoch is a list of blocks, file after file; readers take blocks, and a batch goes on from one block of
+// its reader to the next. The consumer of a reader does the reading:
 // the next block's bytes are on their way from the disk meanwhile.
 //
 // Threads: start() by one owner, stop() by any thread; next(r, …) by one consumer thread per reader r.

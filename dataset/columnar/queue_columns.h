@@ -1,4 +1,4 @@
-// Columnar files where a QueueDataset was asked for: the same pass over them.
+// Columnar files where a QueueDataset was asked for: the same epoch over them.
 #pragma once
 
 #include "dataset/columnar/columnar_dataset.h"

@@ -1,5 +1,5 @@
 // Loading: the source's readers parse, and for each of them a thread packs its batches into a store of its
-// own; the stores are then put behind each other. A pass: each reader has a contiguous part of the order.
+// own; the stores are then put behind each other. An epoch: each reader has a contiguous part of the order.
 #include "dataset/memory/in_memory_dataset.h"
 
 #include <algorithm>

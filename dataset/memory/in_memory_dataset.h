@@ -1,15 +1,15 @@
 // Examples that are read from files once and kept in memory:
-// shuffled there, and read by as many passes as wanted.
+// shuffled there, and read by as many epochs as wanted.
 //
 //   load() ──→ examples in the order of their files ──→ shuffles, merges ──→ start(), next(), …
-//                                                                            one pass after the other
+//                                                                            one epoch after the other
 //
 // The order after loading is that of the source's readers, one after the other, each in turn: the same in
 // every run with the same files and threads. All that is random is decided
 // by the seed and by how many random calls came before.
 //
 // Threads: load(), shuffles and start() by one owner; stop() by any thread; next(r, …) by one consumer thread
-// per reader r. Nothing may change while a pass is under way.
+// per reader r. Nothing may change while an epoch is under way.
 #pragma once
 
 #include <atomic>
@@ -74,7 +74,7 @@ class InMemoryDataset : public BatchSource {
   /// shuffles what this one has then. All trainers call it.
   /// Throws: Error(network), Error(data); no examples are left here then.
   void global_shuffle(TrainerExchange& exchange, Destination destination, std::size_t threads);
-  /// In the passes that follow, these slots have the values that a random one of `candidates` examples has
+  /// In the epochs that follow, these slots have the values that a random one of `candidates` examples has
   /// there. Each call begins with the values as they were read; none of the slots: they are back.
   void shuffle_slots(const std::vector<std::string>& slots, std::size_t candidates);
   /// Examples of one id become one: the sparse slots of all, of which each must be in one of them only
@@ -87,7 +87,7 @@ class InMemoryDataset : public BatchSource {
   std::size_t bytes() const noexcept;
   bool is_loaded() const noexcept { return store_ != nullptr; }
 
-  // ---- Passes ----
+  // ---- Epochs ----
   struct Reading {
     std::size_t batch_size = 1;
     std::size_t threads = 1;  // cut to the number of examples

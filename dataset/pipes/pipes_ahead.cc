@@ -15,7 +15,7 @@ void PipesAhead::start(std::size_t index, const ByteSourceOptions& options) noex
     const std::lock_guard lock(mutex_);
     pipes_[index] = {look, std::move(source)};
   } catch (const std::exception&) {
-    // The next pass meets it again, and says so.
+    // The next epoch meets it again, and says so.
   }
 }
 

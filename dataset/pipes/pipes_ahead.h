@@ -1,4 +1,4 @@
-// Pipes that were started for the next pass while this one ends, so that its first batches do not wait for
+// Pipes that were started for the next epoch while this one ends, so that its first batches do not wait for
 // programs to start. They fill their pipe and wait.
 //
 // Threads: any.
@@ -18,7 +18,7 @@ namespace fleetrun::dataset {
 class PipesAhead {
  public:
   /// Starts the processes of file number `index`, if it needs any.
-  /// What goes wrong is left to the pass that reads the file.
+  /// What goes wrong is left to the epoch that reads the file.
   void start(std::size_t index, const ByteSourceOptions& options) noexcept;
   /// The source of file number `index`, if it was started and the file has not changed since; else nullptr.
   std::unique_ptr<ByteSource> take(std::size_t index, const std::string& file);

@@ -62,7 +62,7 @@ struct Reader {
 
 }  // namespace
 
-/// A pass over the files, and what its readers share.
+/// An epoch over the files, and what its readers share.
 struct QueueDataset::State {
   explicit State(QueueDatasetOptions wanted) : options(std::move(wanted)), bad_lines(options.bad_lines) {
     std::copy_if(options.slots.begin(), options.slots.end(), std::back_inserter(used_slots),
@@ -101,7 +101,7 @@ struct QueueDataset::State {
   BadLines bad_lines;
   std::atomic<std::size_t> running = 0;
   std::atomic<std::size_t> next_ahead = 0;
-  PipesAhead ahead;  // the first files of the next pass
+  PipesAhead ahead;  // the first files of the next epoch
   std::shared_ptr<Timeline> timeline;
 };
 
@@ -113,7 +113,7 @@ void QueueDataset::State::read_environment() {
   environment = std::move(now);
 }
 
-/// The same event in every pass: what was started ahead waits for it.
+/// The same event in every epoch: what was started ahead waits for it.
 void QueueDataset::State::prepare_stop_event() {
   if (!stop_event)
     stop_event.reset(
@@ -194,7 +194,7 @@ void QueueDataset::State::read_files_with(Parser&& parser, Reader& reader) {
   for (std::size_t index = file_after(reader, 0); index < options.files.size();
        index = file_after(reader, ++taken))
     read_file(index, reader, parser, batch);
-  if (options.starts_next_pass) start_ahead();
+  if (options.starts_next_epoch) start_ahead();
   const std::size_t rows = parser.end_batch();
   if (rows == 0 || (options.drop_last && rows < options.batch_size)) return;
   push(reader, batch);
@@ -218,7 +218,7 @@ ByteSourceOptions QueueDataset::State::source_options(std::size_t index) const {
           .stop_fd = stop_event.value()};
 }
 
-/// By each reader when it has no more files: a pass begins with as many files as there are readers.
+/// By each reader when it has no more files: an epoch begins with as many files as there are readers.
 void QueueDataset::State::start_ahead() {
   const std::size_t index = next_ahead++;
   ahead.start(index, source_options(index));

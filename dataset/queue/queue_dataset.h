@@ -31,13 +31,13 @@ struct QueueDatasetOptions {
   std::vector<std::string> files;
   /// Batches that a reader may be ahead of its consumer.
   std::size_t queue_batches = 8;
-  /// What a bad line does to a pass.
+  /// What a bad line does to an epoch.
   BadLinePolicy bad_lines = {};
   /// Whether a reader's last batch is left out when it is short.
   bool drop_last = false;
-  /// Whether the pipe commands of the next pass's first files start while a pass ends. They end with the
-  /// dataset when there is no next pass.
-  bool starts_next_pass = false;
+  /// Whether the pipe commands of the next epoch's first files start while an epoch ends. They end with the
+  /// dataset when there is no next epoch.
+  bool starts_next_epoch = false;
 };
 
 class QueueDataset : public BatchSource {
@@ -72,10 +72,10 @@ class QueueDataset : public BatchSource {
   /// Of each reader: bytes read, text parsed, and the wait for room in its queue.
   void draw_on(std::shared_ptr<Timeline> timeline) override;
 
-  /// Ends the pass at once: kills the pipe commands that are left, joins the readers. Idempotent.
+  /// Ends the epoch at once: kills the pipe commands that are left, joins the readers. Idempotent.
   void stop() noexcept override;
 
-  /// The bad lines that this pass, or the last one, has passed over;
+  /// The bad lines that this epoch, or the last one, has passed over;
   /// at its end they are also a warning on standard error.
   BadLineReport bad_lines() const;
 

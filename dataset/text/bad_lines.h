@@ -1,9 +1,9 @@
-// Bad lines of a pass: how many may be passed over, how many there were, and where the first ones are.
+// Bad lines of an epoch: how many may be passed over, how many there were, and where the first ones are.
 //
-//   fail      the first one ends the pass (the default)
-//   skip:N    up to N of a pass are passed over; one more ends it
+//   fail      the first one ends the epoch (the default)
+//   skip:N    up to N of an epoch are passed over; one more ends it
 //
-// A pass is what one process reads from its list of files; its reader threads share one count.
+// An epoch is what one process reads from its list of files; its reader threads share one count.
 //
 // Threads: any.
 #pragma once
@@ -50,7 +50,7 @@ class BadLines {
   void add(const std::string& file, const std::string& command, const LineFault& fault);
 
   BadLineReport report() const;
-  /// Forgets what was counted: a new pass.
+  /// Forgets what was counted: a new epoch.
   void clear();
 
  private:

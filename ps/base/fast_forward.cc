@@ -9,8 +9,8 @@ namespace fleetrun::ps {
 
 bool FastForward::is_under_way() const {
   const std::lock_guard lock(mutex_);
-  if (barriers_ < done_.barriers || sums_ < done_.sums || passes_ < done_.passes) return true;
-  if (passes_ != done_.passes) return false;
+  if (barriers_ < done_.barriers || sums_ < done_.sums || epochs_ < done_.epochs) return true;
+  if (epochs_ != done_.epochs) return false;
   for (std::uint32_t thread = 0; thread < steps_.size(); ++thread) {
     const std::uint64_t before = steps_everywhere(thread);
     if (before != kAll && steps_[thread] < before) return true;
@@ -31,7 +31,7 @@ bool FastForward::sum(std::uint64_t number) {
 }
 
 bool FastForward::begin_pass(std::uint64_t number, std::uint32_t threads) {
-  for (const Done::Pass& server : done_.servers) {
+  for (const Done::Epoch& server : done_.servers) {
     if (server.number != number || server.steps.empty() || server.steps.size() == threads) continue;
     throw Error(ErrorKind::config,
                 "pass " + std::to_string(number) + " was begun with " + std::to_string(server.steps.size()) +
@@ -39,9 +39,9 @@ bool FastForward::begin_pass(std::uint64_t number, std::uint32_t threads) {
                 "the files and the number of threads must be the same as before");
   }
   const std::lock_guard lock(mutex_);
-  passes_ = number;
+  epochs_ = number;
   steps_.assign(threads, 0);
-  return number <= done_.passes;
+  return number <= done_.epochs;
 }
 
 std::uint64_t FastForward::skip_steps(std::uint32_t thread) {
@@ -67,15 +67,15 @@ bool FastForward::is_everywhere(std::uint32_t thread, std::uint64_t step) const 
   return step <= steps_everywhere(thread);
 }
 
-std::uint64_t FastForward::steps_of(const Done::Pass& server, std::uint32_t thread) const {
-  if (server.number > passes_) return kAll;
-  if (server.number < passes_ || thread >= server.steps.size()) return 0;
+std::uint64_t FastForward::steps_of(const Done::Epoch& server, std::uint32_t thread) const {
+  if (server.number > epochs_) return kAll;
+  if (server.number < epochs_ || thread >= server.steps.size()) return 0;
   return server.steps[thread];
 }
 
 std::uint64_t FastForward::steps_everywhere(std::uint32_t thread) const {
   std::uint64_t min = done_.servers.empty() ? 0 : kAll;
-  for (const Done::Pass& server : done_.servers) min = std::min(min, steps_of(server, thread));
+  for (const Done::Epoch& server : done_.servers) min = std::min(min, steps_of(server, thread));
   return min;
 }
 

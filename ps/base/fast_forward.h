@@ -1,5 +1,5 @@
 // How a trainer that was started again in sync mode catches up: it runs its script from the beginning, and
-// what the process before it had done there is done. The servers say how much that is; in the pass that was
+// what the process before it had done there is done. The servers say how much that is; in the epoch that was
 // under way they may differ by a step.
 #pragma once
 
@@ -13,50 +13,50 @@ namespace fleetrun::ps {
 /// Threads: all calls may be made from several threads at once.
 class FastForward {
  public:
-  /// More steps than any pass has.
+  /// More steps than any epoch has.
   static constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
   /// What the process before had complete; the numbers begin at 1, and count what all servers together have.
   struct Done {
-    std::uint64_t barriers = 0, sums = 0, passes = 0;
-    /// By server: its last pass, and there the steps of each thread.
-    struct Pass {
+    std::uint64_t barriers = 0, sums = 0, epochs = 0;
+    /// By server: its last epoch, and there the steps of each thread.
+    struct Epoch {
       std::uint64_t number = 0;
       std::vector<std::uint64_t> steps = {};
     };
-    std::vector<Pass> servers = {};
+    std::vector<Epoch> servers = {};
   };
 
   explicit FastForward(Done done) : done_(std::move(done)) {}
 
   /// Whether there is nothing to catch up with, from the beginning.
-  bool is_idle() const noexcept { return done_.barriers == 0 && done_.sums == 0 && done_.passes == 0; }
+  bool is_idle() const noexcept { return done_.barriers == 0 && done_.sums == 0 && done_.epochs == 0; }
   /// Whether the script has not come to the place yet where the process before it ended.
   bool is_under_way() const;
 
-  /// The script's next barrier, sum or pass has this number; whether it was complete before.
+  /// The script's next barrier, sum or epoch has this number; whether it was complete before.
   bool barrier(std::uint64_t number);
   bool sum(std::uint64_t number);
-  /// Throws: Error(config) when the pass was under way with another number of threads.
+  /// Throws: Error(config) when the epoch was under way with another number of threads.
   bool begin_pass(std::uint64_t number, std::uint32_t threads);
 
-  /// The steps of the thread in this pass that are on all servers, or kAll:
+  /// The steps of the thread in this epoch that are on all servers, or kAll:
   /// the next step is the one after them.
   std::uint64_t skip_steps(std::uint32_t thread);
-  /// The thread's next step in this pass, from 1.
+  /// The thread's next step in this epoch, from 1.
   std::uint64_t next_step(std::uint32_t thread);
   /// Whether a server has had that step from the process before.
   bool has(std::uint32_t server, std::uint32_t thread, std::uint64_t step) const;
   bool is_everywhere(std::uint32_t thread, std::uint64_t step) const;
 
  private:
-  std::uint64_t steps_of(const Done::Pass& server, std::uint32_t thread) const;
+  std::uint64_t steps_of(const Done::Epoch& server, std::uint32_t thread) const;
   std::uint64_t steps_everywhere(std::uint32_t thread) const;
 
   const Done done_;
   mutable std::mutex mutex_;  // guards what follows
-  std::uint64_t barriers_ = 0, sums_ = 0, passes_ = 0;
-  std::vector<std::uint64_t> steps_;  // by thread, in this pass
+  std::uint64_t barriers_ = 0, sums_ = 0, epochs_ = 0;
+  std::vector<std::uint64_t> steps_;  // by thread, in this epoch
 };
 
 }  // namespace fleetrun::ps

@@ -13,8 +13,8 @@
 //   set_dense  table u32, 0 u32, floats u64 | values f32[]
 //   hello      mode u32, trainers u32, servers u32, rank u32, tables u32 | text x tables | launcher text
 //     reply    late u32: 1 for a trainer that comes while others train (trainer_registry), 0 u32 | server u64
-//              | next change u64 | barriers, all_reduces, passes so far u64 x 3 | digest of its save u64
-//              | steps u64 of each thread of the trainer in that pass, as many as there are
+//              | next change u64 | barriers, all_reduces, epochs so far u64 x 3 | digest of its save u64
+//              | steps u64 of each thread of the trainer in that epoch, as many as there are
 //   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
 //   save_begin directory text      reply a save number that is free there u64
@@ -112,7 +112,7 @@ struct Header {
   std::uint64_t incarnation = 0;
   std::uint64_t generation = 0;
   /// Numbers the changes of an incarnation (push, set_dense) from 1, the same on all servers, and apart from
-  /// that its barriers, its sums and its passes; 0 for what need not be told apart.
+  /// that its barriers, its sums and its epochs; 0 for what need not be told apart.
   std::uint64_t sequence = 0;
 
   bool operator==(const Header&) const = default;
@@ -174,7 +174,7 @@ struct HelloAnswer {
   std::uint64_t server = 0;
   /// All changes of the incarnation before this one have been applied.
   std::uint64_t next_change = 1;
-  /// Its complete barriers, sums and passes; those of the process before it where this one goes on for that.
+  /// Its complete barriers, sums and epochs; those of the process before it where this one goes on for that.
   std::array<std::uint64_t, 3> rounds = {};
   /// Digest of the manifest that the server was started from; 0 when it was from none.
   std::uint64_t started_from = 0;
@@ -182,7 +182,7 @@ struct HelloAnswer {
   bool operator==(const HelloAnswer&) const = default;
 };
 struct Greeting : HelloAnswer {
-  std::vector<std::uint64_t> steps = {};  // in its last pass, by thread
+  std::vector<std::uint64_t> steps = {};  // in its last epoch, by thread
 };
 
 /// A request being made, header and sections written; the caller fills what is left.

@@ -15,8 +15,8 @@ using wire::Method;
 
 // What a client goes on from whose script begins anew; one with an identity knows by itself.
 static FastForward::Done done_of(const ClientOptions& options, const Welcome& welcome) {
-  if (options.mode != Mode::sync || options.identity != 0 || welcome.last_passes.empty()) return {};
-  return {welcome.barriers, welcome.sums, welcome.passes, welcome.last_passes};
+  if (options.mode != Mode::sync || options.identity != 0 || welcome.last_epochs.empty()) return {};
+  return {welcome.barriers, welcome.sums, welcome.epochs, welcome.last_epochs};
 }
 
 ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarnation,
@@ -31,14 +31,14 @@ ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarna
   if (options.identity != 0) {
     barriers_.done = welcome.barriers;
     sums_.done = welcome.sums;
-    passes_.done = welcome.passes;
+    epochs_.done = welcome.epochs;
   }
   for (const TableConfig& config : options_.tables) tables_.emplace(config.id, config);
 }
 
 void ChannelClient::ask_all(Header head, const std::function<Message(std::uint32_t)>& make,
                             PendingCalls::Join join) {
-  // A pass begins when the other trainers do.
+  // An epoch begins when the other trainers do.
   const bool waits = head.method == Method::begin_pass;
   const Deadlines& limits = options_.deadlines;
   PendingCalls pending(waits                  ? std::chrono::milliseconds()
@@ -57,7 +57,7 @@ void ChannelClient::meet(Rounds& rounds, const std::function<void(std::uint64_t)
 
 void ChannelClient::begin_pass(std::uint32_t threads) {
   if (options_.mode != Mode::sync) return;
-  meet(passes_, [&](std::uint64_t number) {
+  meet(epochs_, [&](std::uint64_t number) {
     if (before_.begin_pass(number, threads)) return;
     Header head = header(Method::begin_pass);
     head.sequence = number;
@@ -73,8 +73,8 @@ void ChannelClient::leave_pass(std::uint32_t thread) {
   if (options_.mode != Mode::sync) return;
   Header head = header(Method::leave_pass, thread);
   {
-    const std::lock_guard lock(passes_.mutex);
-    head.sequence = passes_.done;
+    const std::lock_guard lock(epochs_.mutex);
+    head.sequence = epochs_.done;
   }
   ask_all(head);
 }
@@ -164,9 +164,9 @@ void Welcome::add(std::uint32_t rank, const wire::Greeting& answer) {
   // Barriers and sums are server 0's.
   if (rank == 0) barriers = answer.rounds[0];
   if (rank == 0) sums = answer.rounds[1];
-  passes = std::min(passes, answer.rounds[2]);
-  last_passes.resize(servers.size());
-  last_passes[rank] = {answer.rounds[2], answer.steps};
+  epochs = std::min(epochs, answer.rounds[2]);
+  last_epochs.resize(servers.size());
+  last_epochs[rank] = {answer.rounds[2], answer.steps};
 }
 
 std::unique_ptr<Client> make_channel_client(const ClientOptions& options, std::uint64_t incarnation,

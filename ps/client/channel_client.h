@@ -25,10 +25,10 @@ wire::Greeting read_hello_answer(Reader answer);
 struct Welcome {
   bool is_late = false;
   std::uint64_t next_change = UINT64_MAX;
-  std::uint64_t barriers = 0, sums = 0, passes = UINT64_MAX;
-  std::vector<FastForward::Done::Pass> last_passes = {};  // by server
-  std::vector<std::uint64_t> servers = {};                // their numbers
-  std::uint64_t started_from = 0;                         // the save that they were started from, 0 for none
+  std::uint64_t barriers = 0, sums = 0, epochs = UINT64_MAX;
+  std::vector<FastForward::Done::Epoch> last_epochs = {};  // by server
+  std::vector<std::uint64_t> servers = {};                 // their numbers
+  std::uint64_t started_from = 0;                          // the save that they were started from, 0 for none
 
   /// Throws: Error(data) when it was started from another save than those before it.
   void add(std::uint32_t rank, const wire::Greeting& answer);

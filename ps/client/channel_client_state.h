@@ -173,7 +173,7 @@ class ChannelClient final : public Client {
   std::atomic<float> rate_{1.0f};
   ChangeNumbers changes_;
   FastForward before_;
-  Rounds barriers_, sums_, passes_;
+  Rounds barriers_, sums_, epochs_;
   std::mutex touched_mutex_;  // guards what follows
   std::uint64_t touched_asked_ = 0;
   std::vector<std::uint64_t> generations_;  // by server, as last heard

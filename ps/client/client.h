@@ -6,7 +6,7 @@
 //
 // Nothing is silent: a gradient that is NaN or infinite is Error(data) and nothing of that push is sent; a
 // dense table that nobody has set or loaded is Error(config) on pull and push, not zeros; a trainer that goes
-// without goodbye() (its client is destroyed, its process dies) fails every barrier, sum, pass and
+// without goodbye() (its client is destroyed, its process dies) fails every barrier, sum, epoch and
 // synchronous step that waits for it, with Error(network) naming it; in a job where trainers come and go,
 // these go on without it as soon as the servers hear of the world without it.
 //
@@ -106,7 +106,7 @@ class Pending {
 };
 
 /// How long a call may take before it fails with Error(timeout) naming the server that has not answered; 0:
-/// for ever. What waits for other trainers (barriers, sums, passes, pushes in sync mode) has no deadline.
+/// for ever. What waits for other trainers (barriers, sums, epochs, pushes in sync mode) has no deadline.
 struct Deadlines {
   /// Pulls, and pushes that do not wait for others.
   std::chrono::milliseconds data{0};
@@ -137,7 +137,7 @@ class Client {
 
   virtual std::unique_ptr<Pending> pull_async(const Pull& request) = 0;
   /// async mode: done when every server has applied it. sync mode: done when the step has been applied, that
-  /// is, when every participant of the pass has pushed it or left the pass; one push at a time per
+  /// is, when every participant of the epoch has pushed it or left the epoch; one push at a time per
   /// participant.
   virtual std::unique_ptr<Pending> push_async(const Push& request) = 0;
   void pull(const Pull& request) { pull_async(request)->wait(); }
@@ -160,7 +160,7 @@ class Client {
   /// First values of a dense table; the optimizer state is reset.
   virtual void set_dense(std::uint32_t table, std::span<const float> values) = 0;
 
-  /// sync mode: a pass (an epoch) has a fixed set of participants, each trainer's threads 0 … threads-1.
+  /// sync mode: an epoch has a fixed set of participants, each trainer's threads 0 … threads-1.
   /// begin_pass returns when every trainer that has not said goodbye has begun; leave_pass says that this
   /// thread will push no more in it. async mode: both do nothing.
   virtual void begin_pass(std::uint32_t threads) = 0;
@@ -205,17 +205,17 @@ class Client {
   virtual std::uint64_t next_change() const noexcept { return 1; }
   /// sync mode, without an identity: this trainer was started again, goes on for the process before it, and
   /// its script has not come to where that one ended. Until then what was complete is so at once: barriers,
-  /// sums (with the results of before), passes, pushes in a pass;
+  /// sums (with the results of before), epochs, pushes in an epoch;
   /// set_dense, load, save and shrink do nothing.
   virtual bool is_catching_up() const { return false; }
-  /// Within a pass: how many steps of the thread all servers had before this trainer was started again;
-  /// kWholePass: all that it has. They need not be computed:
+  /// Within an epoch: how many steps of the thread all servers had before this trainer was started again;
+  /// kWholeEpoch: all that it has. They need not be computed:
   /// the thread's next push is the one after them. 0 for a trainer that was not.
   virtual std::uint64_t skip_steps(std::uint32_t thread) {
     static_cast<void>(thread);
     return 0;
   }
-  static constexpr std::uint64_t kWholePass = ~std::uint64_t{0};
+  static constexpr std::uint64_t kWholeEpoch = ~std::uint64_t{0};
   /// The trainer has heard of a newer world.
   virtual void set_generation(std::uint64_t generation) noexcept = 0;
 

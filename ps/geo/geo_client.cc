@@ -55,13 +55,13 @@ class GeoClient final : public ForwardingClient {
   void begin_pass(std::uint32_t threads) override {
     ForwardingClient::begin_pass(threads);
     const std::lock_guard lock(mutex_);
-    in_pass_ = threads;
+    in_epoch_ = threads;
   }
   void leave_pass(std::uint32_t thread) override {
     bool last = false;
     {
       const std::lock_guard lock(mutex_);
-      last = in_pass_ > 0 && --in_pass_ == 0;
+      last = in_epoch_ > 0 && --in_epoch_ == 0;
     }
     if (last) exchange_now();
     ForwardingClient::leave_pass(thread);
@@ -159,7 +159,7 @@ class GeoClient final : public ForwardingClient {
   // Owned by this and by the calls that are using it, so that a load can replace it.
   std::shared_ptr<LocalTables> tables_;
   std::uint64_t steps_ = 0;
-  std::uint32_t in_pass_ = 0;
+  std::uint32_t in_epoch_ = 0;
   bool is_asked_ = false;
   bool ending_ = false;
   std::optional<Error> error_;

@@ -35,7 +35,7 @@ struct GeoOptions {
   std::uint32_t steps = 400;
 };
 
-/// Begins, leaves and ends of passes, barriers, saves and the goodbye exchange first, so that the servers
+/// Begins, leaves and ends of epochs, barriers, saves and the goodbye exchange first, so that the servers
 /// have what was trained. Throws: an error of the exchanging thread from the next call.
 std::unique_ptr<Client> make_geo_client(std::unique_ptr<Client> servers, const GeoOptions& options);
 

@@ -10,7 +10,7 @@
 namespace fleetrun::ps {
 
 /// A step is a pull of rows for training, or of dense values in a job without sparse tables. Costs a call to
-/// server 0 each step. Threads of a pass are waited for from their first step until they leave it.
+/// server 0 each step. Threads of an epoch are waited for from their first step until they leave it.
 std::unique_ptr<Client> make_bounded_client(std::unique_ptr<Client> servers, std::uint64_t bound,
                                             bool has_rows);
 

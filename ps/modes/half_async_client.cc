@@ -82,7 +82,7 @@ class HalfAsyncClient final : public ForwardingClient {
   };
   using Step = std::map<std::uint32_t, Waiting>;
 
-  /// The step when all threads of the pass have pushed, else an empty one. With the lock held.
+  /// The step when all threads of the epoch have pushed, else an empty one. With the lock held.
   Step take_complete() {
     if (step_.size() < threads_.size()) return {};
     return std::exchange(step_, {});

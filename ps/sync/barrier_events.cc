@@ -37,8 +37,8 @@ RoundDone read_round(Reader& in) {
   return round;
 }
 
-PassJoined read_joined(Reader& in) {
-  PassJoined joined;
+EpochJoined read_joined(Reader& in) {
+  EpochJoined joined;
   joined.trainer = in.value<std::uint32_t>();
   joined.threads = in.value<std::uint32_t>();
   joined.number = in.value<std::uint64_t>();
@@ -50,7 +50,7 @@ TrainerLost read_lost(Reader& in) {
   return {trainer, in.value<std::uint64_t>()};
 }
 
-PassLeft read_left(Reader& in) {
+EpochLeft read_left(Reader& in) {
   const auto trainer = in.value<std::uint32_t>();
   return {{trainer, in.value<std::uint32_t>()}};
 }
@@ -106,12 +106,12 @@ void write(Bytes& out, const BarrierEvent& event) {
                  },
                  [&](const WorldChanged& world) { write(out, world.membership_update); },
                  [&](const RoundDone& round) { write_round(out, round); },
-                 [&](const PassJoined& joined) {
+                 [&](const EpochJoined& joined) {
                    out.value(joined.trainer);
                    out.value(joined.threads);
                    out.value(joined.number);
                  },
-                 [&](const PassLeft& left) {
+                 [&](const EpochLeft& left) {
                    out.value(left.participant.trainer);
                    out.value(left.participant.thread);
                  },

@@ -9,7 +9,7 @@
 
 #include "ps/base/bytes.h"
 #include "ps/base/message.h"
-#include "ps/sync/sync_pass.h"
+#include "ps/sync/sync_epoch.h"
 #include "ps/sync/trainer_registry.h"
 
 namespace fleetrun::ps {
@@ -27,7 +27,7 @@ struct TrainerLost {
 struct WorldChanged {
   MembershipUpdate membership_update;
 };
-/// A barrier, a sum or the start of a pass is complete.
+/// A barrier, a sum or the start of an epoch is complete.
 struct RoundDone {
   struct Part {
     std::uint32_t trainer = 0;
@@ -37,18 +37,18 @@ struct RoundDone {
   std::uint32_t kind = 0;  // BarrierService::Kind
   std::vector<Part> parts;
 };
-/// A trainer takes part in the pass that is under way.
-struct PassJoined {
+/// A trainer takes part in the epoch that is under way.
+struct EpochJoined {
   std::uint32_t trainer = 0;
   std::uint32_t threads = 0;
   std::uint64_t number = 0;
 };
-struct PassLeft {
+struct EpochLeft {
   Participant participant;
 };
 
 using BarrierEvent =
-    std::variant<TrainerCame, TrainerDone, TrainerLost, WorldChanged, RoundDone, PassJoined, PassLeft>;
+    std::variant<TrainerCame, TrainerDone, TrainerLost, WorldChanged, RoundDone, EpochJoined, EpochLeft>;
 
 void write(Bytes& out, const BarrierEvent& event);
 /// Throws: Error(data) for anything that write() did not write.

@@ -19,7 +19,7 @@ void BarrierService::describe(const std::function<void(const Bytes&)>& with) con
     }
   }
   sums_.write(out);
-  pass_.write(out);
+  epoch_.write(out);
   with(out);
 }
 
@@ -37,44 +37,45 @@ void BarrierService::restore(Reader& in) {
     }
   }
   sums_.read(in);
-  pass_.read(in);
+  epoch_.read(in);
 }
 
 void BarrierService::replay(const BarrierEvent& event) {
   const std::lock_guard lock(mutex_);
   Answers nobody_waits;
-  std::visit(Overloaded{
-                 [&](const TrainerCame& came) {
-                   const std::uint64_t before = trainer_registry_.incarnation(came.newcomer.trainer);
-                   // It was taken in then: whoever had the rank had gone, of which the log says nothing.
-                   if (before != came.newcomer.incarnation)
-                     trainer_registry_.leave_for_now(came.newcomer.trainer, before, 0);
-                   const bool succeeds = trainer_registry_.succeeds(came.newcomer);
-                   trainer_registry_.hello(came.newcomer);
-                   come(came.newcomer, succeeds, before, nobody_waits);
-                 },
-                 [&](const TrainerDone& done) {
-                   trainer_registry_.goodbye(done.trainer);
-                   pass_.leave_all(done.trainer);
-                 },
-                 [&](const TrainerLost& lost) {
-                   trainer_registry_.lose(lost.trainer, lost.incarnation);
-                   give_up_on(lost.trainer, nobody_waits);
-                 },
-                 [&](const WorldChanged& world) {
-                   for (const std::uint32_t trainer : trainer_registry_.update(world.membership_update))
-                     pass_.leave_all(trainer);
-                 },
-                 [&](const RoundDone& done) {
-                   BarrierRounds::Round round;
-                   for (const RoundDone::Part& part : done.parts)
-                     round[part.trainer] = {part.values, [](Outcome) {}, part.number};
-                   complete_round(static_cast<Kind>(done.kind), std::move(round), nobody_waits);
-                 },
-                 [&](const PassJoined& joined) { join_pass(joined.trainer, joined.threads, joined.number); },
-                 [&](const PassLeft& left) { pass_.leave(left.participant); },
-             },
-             event);
+  std::visit(
+      Overloaded{
+          [&](const TrainerCame& came) {
+            const std::uint64_t before = trainer_registry_.incarnation(came.newcomer.trainer);
+            // It was taken in then: whoever had the rank had gone, of which the log says nothing.
+            if (before != came.newcomer.incarnation)
+              trainer_registry_.leave_for_now(came.newcomer.trainer, before, 0);
+            const bool succeeds = trainer_registry_.succeeds(came.newcomer);
+            trainer_registry_.hello(came.newcomer);
+            come(came.newcomer, succeeds, before, nobody_waits);
+          },
+          [&](const TrainerDone& done) {
+            trainer_registry_.goodbye(done.trainer);
+            epoch_.leave_all(done.trainer);
+          },
+          [&](const TrainerLost& lost) {
+            trainer_registry_.lose(lost.trainer, lost.incarnation);
+            give_up_on(lost.trainer, nobody_waits);
+          },
+          [&](const WorldChanged& world) {
+            for (const std::uint32_t trainer : trainer_registry_.update(world.membership_update))
+              epoch_.leave_all(trainer);
+          },
+          [&](const RoundDone& done) {
+            BarrierRounds::Round round;
+            for (const RoundDone::Part& part : done.parts)
+              round[part.trainer] = {part.values, [](Outcome) {}, part.number};
+            complete_round(static_cast<Kind>(done.kind), std::move(round), nobody_waits);
+          },
+          [&](const EpochJoined& joined) { join_epoch(joined.trainer, joined.threads, joined.number); },
+          [&](const EpochLeft& left) { epoch_.leave(left.participant); },
+      },
+      event);
 }
 
 std::vector<ClientId> BarrierService::go_on() {

@@ -1,4 +1,4 @@
-// Rounds in which every trainer takes part once: barriers, sums over all trainers, the start of a pass.
+// Rounds in which every trainer takes part once: barriers, sums over all trainers, the start of an epoch.
 // Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
 #pragma once
 

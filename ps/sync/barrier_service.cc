@@ -72,7 +72,7 @@ void BarrierService::come(const Newcomer& newcomer, bool succeeds, std::uint64_t
     sums_.forget(trainer);
     return drop(trainer, error, answers);
   }
-  std::vector<Respond> waiting = pass_.take_over(trainer);
+  std::vector<Respond> waiting = epoch_.take_over(trainer);
   for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
   for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
 }
@@ -89,13 +89,13 @@ BarrierService::Rounds BarrierService::rounds(std::uint32_t trainer) const {
 
 std::vector<std::uint64_t> BarrierService::steps(std::uint32_t trainer) const {
   const std::lock_guard lock(mutex_);
-  return pass_.steps(trainer);
+  return epoch_.steps(trainer);
 }
 
 void BarrierService::when_applied(std::uint32_t trainer, std::function<void()> then) {
   {
     const std::lock_guard lock(mutex_);
-    if (pass_.is_applying(trainer)) {
+    if (epoch_.is_applying(trainer)) {
       when_applied_.push_back(std::move(then));
       return;
     }
@@ -141,7 +141,7 @@ std::vector<std::uint32_t> BarrierService::update(const MembershipUpdate& member
 }
 
 void BarrierService::drop(std::uint32_t trainer, const Error& error, Answers& answers) {
-  std::vector<Respond> waiting = pass_.leave_all(trainer);
+  std::vector<Respond> waiting = epoch_.leave_all(trainer);
   for (Respond& respond : drop_waiting(trainer)) waiting.push_back(std::move(respond));
   for (Respond& respond : waiting) answers.push_back(answer_with(std::move(respond), error));
 }
@@ -180,7 +180,8 @@ void BarrierService::goodbye(std::uint32_t trainer) {
   Answers answers;
   const Error error(ErrorKind::config,
                     "trainer " + std::to_string(trainer) + " has said goodbye to " + server_);
-  for (Respond& respond : pass_.leave_all(trainer)) answers.push_back(answer_with(std::move(respond), error));
+  for (Respond& respond : epoch_.leave_all(trainer))
+    answers.push_back(answer_with(std::move(respond), error));
   if (auto attended = attending_.extract(trainer); !attended.empty()) {
     answers.push_back([respond = std::move(attended.mapped())] { respond(Message()); });
   }
@@ -236,10 +237,10 @@ void BarrierService::gather(Kind kind, std::uint32_t trainer, std::vector<double
     lock.unlock();
     return respond(*error);
   }
-  if (kind == Kind::begin_pass && !trainer_registry_.has_joined(trainer) && pass_.is_under_way()) {
+  if (kind == Kind::begin_pass && !trainer_registry_.has_joined(trainer) && epoch_.is_under_way()) {
     const auto threads = static_cast<std::uint32_t>(values.at(0));
-    keep(PassJoined{trainer, threads, number});
-    join_pass(trainer, threads, number);
+    keep(EpochJoined{trainer, threads, number});
+    join_epoch(trainer, threads, number);
     lock.unlock();
     return give({[respond = std::move(respond)] { respond(Message()); }});
   }
@@ -261,10 +262,10 @@ Outcome BarrierService::earlier_outcome(Kind kind, std::uint32_t trainer, std::u
   return Error(ErrorKind::data, "this round was over before the trainer began the last one");
 }
 
-// The others are in the middle of the pass: this one takes part from the next step on.
-void BarrierService::join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
+// The others are in the middle of the epoch: this one takes part from the next step on.
+void BarrierService::join_epoch(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
   trainer_registry_.join(trainer);
-  pass_.join(trainer, threads);
+  epoch_.join(trainer, threads);
   completed_[static_cast<std::size_t>(Kind::begin_pass)][trainer] = {number,
                                                                      std::make_shared<Outcome>(Message()), 0};
 }
@@ -282,7 +283,7 @@ void BarrierService::push(Contribution contribution) {
     return contribution.respond(
         Error(ErrorKind::network, "another trainer " + std::to_string(from.trainer) + " came"));
   }
-  pass_.push(std::move(contribution));
+  epoch_.push(std::move(contribution));
   settle(lock);
 }
 
@@ -290,16 +291,16 @@ void BarrierService::count(const std::vector<Contribution>& step) {
   std::vector<Participant> participants;
   for (const Contribution& contribution : step) participants.push_back(contribution.from);
   const std::lock_guard lock(mutex_);
-  pass_.count(participants);
+  epoch_.count(participants);
 }
 
-void BarrierService::leave_pass(const Participant& participant, std::uint64_t pass) {
+void BarrierService::leave_pass(const Participant& participant, std::uint64_t epoch) {
   std::unique_lock lock(mutex_);
   const auto& begun = completed_[static_cast<std::size_t>(Kind::begin_pass)];
   const auto last = begun.find(participant.trainer);
-  if (pass != 0 && last != begun.end() && pass < last->second.number) return;
-  keep(PassLeft{participant});
-  pass_.leave(participant);
+  if (epoch != 0 && last != begun.end() && epoch < last->second.number) return;
+  keep(EpochLeft{participant});
+  epoch_.leave(participant);
   settle(lock);
 }
 
@@ -329,7 +330,7 @@ Error BarrierService::gone_text(std::uint32_t trainer) const {
 }
 
 void BarrierService::fail_waiting(const Error& error, Answers& answers) {
-  std::vector<Respond> waiting = pass_.give_up();
+  std::vector<Respond> waiting = epoch_.give_up();
   for (BarrierRounds& barrier_rounds : barrier_rounds_) {
     for (Respond& respond : barrier_rounds.give_up()) waiting.push_back(std::move(respond));
   }
@@ -358,7 +359,7 @@ void BarrierService::begin_pass(const BarrierRounds::Round& round) {
     if (!trainer_registry_.is_done(trainer))
       threads[trainer] = static_cast<std::uint32_t>(entry.values.at(0));
   }
-  pass_.begin(threads);
+  epoch_.begin(threads);
 }
 
 void BarrierService::complete_round(Kind kind, BarrierRounds::Round round, Answers& answers) {
@@ -387,7 +388,7 @@ void BarrierService::complete_round(Kind kind, BarrierRounds::Round round, Answe
 
 void BarrierService::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
   for (;;) {
-    std::vector<Contribution> step = pass_.take_complete();
+    std::vector<Contribution> step = epoch_.take_complete();
     if (step.empty()) return;
     lock.unlock();
     std::optional<Error> failure;
@@ -399,7 +400,7 @@ void BarrierService::apply_complete_steps(std::unique_lock<std::mutex>& lock) {
       failure = Error(ErrorKind::host, server_ + " could not apply a step: " + error.what());
     }
     lock.lock();
-    pass_.finish(step);
+    epoch_.finish(step);
     Answers answers = std::exchange(when_applied_, {});
     lock.unlock();
     for (const Contribution& contribution : step) {

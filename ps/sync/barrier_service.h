@@ -1,4 +1,4 @@
-// The barrier service of a server: who is there, barriers, sums, passes and the steps of sync mode.
+// The barrier service of a server: who is there, barriers, sums, epochs and the steps of sync mode.
 //
 // Nobody polls: the last to arrive completes a round, or applies a step, and answers all the others. When a
 // trainer is lost without a goodbye everyone who waits for it gets Error(network) naming it; in a job where
@@ -7,7 +7,7 @@
 //
 // In sync mode (Hooks::goes_on) a trainer that is away, or done, may come back as another process, which
 // begins its script anew: it is told how far the one before it was (rounds(), steps()), gets the results of
-// sums again, and has its place in the pass.
+// sums again, and has its place in the epoch.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@
 #include "ps/sync/barrier_events.h"
 #include "ps/sync/barrier_rounds.h"
 #include "ps/sync/sum_history.h"
-#include "ps/sync/sync_pass.h"
+#include "ps/sync/sync_epoch.h"
 #include "ps/sync/trainer_registry.h"
 
 namespace fleetrun::ps {
@@ -56,9 +56,9 @@ class BarrierService {
   bool hello(std::uint32_t trainer, std::uint64_t incarnation) { return hello({trainer, incarnation}); }
   void require(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t generation = 0) const;
   bool is_stale(std::uint32_t trainer, std::uint64_t generation) const;
-  /// The number of the trainer's last complete barrier, sum and pass.
+  /// The number of the trainer's last complete barrier, sum and epoch.
   Rounds rounds(std::uint32_t trainer) const;
-  /// The steps of the trainer's threads in its last pass, also those that are being applied.
+  /// The steps of the trainer's threads in its last epoch, also those that are being applied.
   std::vector<std::uint64_t> steps(std::uint32_t trainer) const;
   /// Calls `then` once none of them is being applied: who goes on after them pulls what they have made.
   void when_applied(std::uint32_t trainer, std::function<void()> then);
@@ -85,8 +85,8 @@ class BarrierService {
   void push(Contribution contribution);
   /// By Hooks::apply_step: the step is in the tables.
   void count(const std::vector<Contribution>& step);
-  /// pass: the trainer's number of it; one that is over changes nothing. 0: the one under way.
-  void leave_pass(const Participant& participant, std::uint64_t pass = 0);
+  /// epoch: the trainer's number of it; one that is over changes nothing. 0: the one under way.
+  void leave_pass(const Participant& participant, std::uint64_t epoch = 0);
   /// Fails everything that waits and everything that would have to.
   void close();
 
@@ -121,7 +121,7 @@ class BarrierService {
   }
   void keep_round(Kind kind, const BarrierRounds::Round& round) const;
   void begin_pass(const BarrierRounds::Round& round);
-  void join_pass(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number);
+  void join_epoch(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number);
   void come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers);
   std::vector<Respond> drop_waiting(std::uint32_t trainer);
   Outcome earlier_outcome(Kind kind, std::uint32_t trainer, std::uint64_t number) const;
@@ -140,7 +140,7 @@ class BarrierService {
   std::array<BarrierRounds, kKinds> barrier_rounds_;
   std::array<std::map<std::uint32_t, Completed>, kKinds> completed_;  // by trainer, its last
   SumHistory sums_;  // where another process may ask for them
-  SyncPass pass_;
+  SyncEpoch epoch_;
   std::vector<std::function<void()>> when_applied_;  // the step that is being applied
 };
 

@@ -37,7 +37,7 @@ StalenessCounts Staleness::counts() const {
 
 StalenessCounts Staleness::take(std::uint32_t trainer) {
   const std::lock_guard lock(mutex_);
-  // A pull that was never followed by its push belongs to the pass before.
+  // A pull that was never followed by its push belongs to the epoch before.
   for (auto& [kind, pulls] : pulls_) {
     std::erase_if(pulls, [trainer](const auto& entry) { return entry.first.trainer == trainer; });
   }

@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "ps/base/staleness_counts.h"
-#include "ps/sync/sync_pass.h"
+#include "ps/sync/sync_epoch.h"
 
 namespace fleetrun::ps {
 

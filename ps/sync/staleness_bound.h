@@ -3,7 +3,7 @@
 //
 // A thread takes part from its first step to its leaving. One that comes while others are under way starts
 // where the slowest of them is, so that nobody waits for it to catch up; one that comes back, not before
-// where it left, so that passes do not add to its lead. When nobody is under way all start even. The slowest
+// where it left, so that epochs do not add to its lead. When nobody is under way all start even. The slowest
 // never waits, so somebody always goes on.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ps/base/outcome.h"
-#include "ps/sync/sync_pass.h"
+#include "ps/sync/sync_epoch.h"
 
 namespace fleetrun::ps {
 

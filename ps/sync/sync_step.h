@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ps/sync/sync_pass.h"
+#include "ps/sync/sync_epoch.h"
 #include "ps/table/table_set.h"
 
 namespace fleetrun::ps {

@@ -12,11 +12,11 @@
 
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_options.h"
+#include "runtime/python/epoch_options.h"
 #include "runtime/python/feed.h"
-#include "runtime/python/pass_options.h"
-#include "runtime/trainer/collective_pass.h"
+#include "runtime/trainer/collective_epoch.h"
+#include "runtime/trainer/epoch_profile.h"
 #include "runtime/trainer/gradient_exchange.h"
-#include "runtime/trainer/pass_profile.h"
 
 namespace fleetrun::python {
 
@@ -106,7 +106,7 @@ class FedCollectiveRunner {
   Groups groups_;
   std::string loss_;
   std::optional<engine::Executor> executor_;
-  runtime::PassProfile profile_;
+  runtime::EpochProfile profile_;
   std::optional<runtime::GradientExchange> exchange_;
   std::optional<runtime::LocalSteps> local_;
   Feed feed_;
@@ -124,29 +124,29 @@ void synchronize(const RunnerPtr& self) {
 }
 
 /// Passes over datasets, with everything they need alive.
-struct FedCollectivePass {
-  FedCollectivePass(ProgramPtr in_program, ScopePtr in_scope, Groups in_groups,
-                    const CollectiveOptions& options)
+struct FedCollectiveEpoch {
+  FedCollectiveEpoch(ProgramPtr in_program, ScopePtr in_scope, Groups in_groups,
+                     const CollectiveOptions& options)
       : program(std::move(in_program)),
         scope(std::move(in_scope)),
         groups(std::move(in_groups)),
-        pass(*program, *scope, communicators_of(groups), options) {}
+        epoch(*program, *scope, communicators_of(groups), options) {}
 
   ProgramPtr program;
   ScopePtr scope;
   Groups groups;
-  runtime::CollectivePass pass;
+  runtime::CollectiveEpoch epoch;
 };
 
-runtime::PassResult run_pass(const std::shared_ptr<FedCollectivePass>& self,
-                             const std::shared_ptr<BatchSource>& dataset, std::vector<std::string> fetch,
-                             std::vector<std::string> fetch_info, std::int64_t print_period,
-                             const py::function& print_line, bool debug) {
-  runtime::PassOptions options =
-      pass_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
+runtime::EpochResult run_epoch(const std::shared_ptr<FedCollectiveEpoch>& self,
+                               const std::shared_ptr<BatchSource>& dataset, std::vector<std::string> fetch,
+                               std::vector<std::string> fetch_info, std::int64_t print_period,
+                               const py::function& print_line, bool debug) {
+  runtime::EpochOptions options =
+      epoch_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
   options.time_operators = debug;
-  const auto result = std::make_shared<runtime::PassResult>();
-  self->groups.front()->thread.run([=] { *result = self->pass.run(*dataset, options); },
+  const auto result = std::make_shared<runtime::EpochResult>();
+  self->groups.front()->thread.run([=] { *result = self->epoch.run(*dataset, options); },
                                    [self, dataset] {
                                      dataset->stop();
                                      interrupt(self->groups);
@@ -175,11 +175,11 @@ void bind_collective_training(py::module_& module) {
       .def_property_readonly(
           "schedule", [](const FedCollectiveRunner& self) { return engine::to_string(self.program()); })
       .def_property_readonly("buckets", &FedCollectiveRunner::buckets);
-  py::class_<FedCollectivePass, std::shared_ptr<FedCollectivePass>>(
+  py::class_<FedCollectiveEpoch, std::shared_ptr<FedCollectiveEpoch>>(
       module, "CollectivePass", "Passes of a program over datasets, each rank its own files.")
       .def(py::init<ProgramPtr, ScopePtr, Groups, const CollectiveOptions&>(), "program"_a, "scope"_a,
            "groups"_a, "options"_a)
-      .def("run", run_pass, "dataset"_a, "fetch"_a, "fetch_info"_a, "print_period"_a, "print_line"_a,
+      .def("run", run_epoch, "dataset"_a, "fetch"_a, "fetch_info"_a, "print_period"_a, "print_line"_a,
            "debug"_a = false, "A pass, which every rank makes. Throws: Error(data), Error(network).");
 }
 

@@ -62,7 +62,7 @@ void bind_options(py::module_& module) {
       .def_readwrite("threads", &QueueDatasetOptions::threads)
       .def_readwrite("files", &QueueDatasetOptions::files)
       .def_readwrite("drop_last", &QueueDatasetOptions::drop_last)
-      .def_readwrite("starts_next_pass", &QueueDatasetOptions::starts_next_pass)
+      .def_readwrite("starts_next_pass", &QueueDatasetOptions::starts_next_epoch)
       .def_property("download_command", nullptr,
                     [](QueueDatasetOptions& self, std::string text) {
                       self.pipe.remote.download_command = std::move(text);

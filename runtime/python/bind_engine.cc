@@ -16,8 +16,8 @@
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/program.h"
 #include "runtime/python/bindings.h"
+#include "runtime/python/epoch_options.h"
 #include "runtime/python/feed.h"
-#include "runtime/python/pass_options.h"
 
 namespace fleetrun::python {
 

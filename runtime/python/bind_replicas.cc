@@ -134,7 +134,7 @@ void bind_replicas(py::module_& module) {
                              [](FedReplicaRunner& self) { return self.runner().since_average(); })
       .def("end_pass",
            [](const RunnerPtr& self) {
-             run_step(self, [](runtime::ReplicaRunner& runner) { runner.end_pass(); });
+             run_step(self, [](runtime::ReplicaRunner& runner) { runner.end_epoch(); });
            })
       .def("values", values, "name"_a, "A copy of the variable's value on each replica that had examples.");
 }

@@ -16,9 +16,9 @@
 #include "runtime/engine/optimizer.h"
 #include "runtime/inference/table_text.h"
 #include "runtime/python/bindings.h"
+#include "runtime/python/epoch_options.h"
 #include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
-#include "runtime/python/pass_options.h"
 #include "runtime/python/timelines.h"
 #include "runtime/trainer/dataset_trainer.h"
 #include "runtime/trainer/heartbeat.h"
@@ -33,7 +33,7 @@ namespace py = pybind11;
 using namespace py::literals;
 using dataset::BatchSource;
 using engine::OptimizerConfig;
-using runtime::PassResult;
+using runtime::EpochResult;
 using runtime::TablePlan;
 using ClientPtr = std::shared_ptr<ps::Client>;
 using ProgramPtr = std::shared_ptr<engine::Program>;
@@ -169,7 +169,7 @@ void bind_step_runner(py::module_& module) {
       .def(
           "end_pass",
           [](std::shared_ptr<FedStepRunner> self) {
-            run_interruptibly([self] { self->runner().end_pass(); });
+            run_interruptibly([self] { self->runner().end_epoch(); });
           },
           "Ends the pass that the first step began.");
 }
@@ -193,7 +193,7 @@ std::function<void(const std::string&)> printer(const py::function& print_line) 
 
 /// What fleetrun-environment(7) says about FLEETRUN_PASSES_OFF, FLEETRUN_TRACE,
 /// FLEETRUN_EVENTS and FLAGS_check_nan_inf.
-void apply_environment(runtime::PassOptions& options) {
+void apply_environment(runtime::EpochOptions& options) {
   const Environ environ = Environ::of_process();
   for (const std::string& name : split(environ.value_or("FLEETRUN_PASSES_OFF", ""), ',')) {
     if (!name.empty()) options.passes_off.insert(name);
@@ -205,20 +205,20 @@ void apply_environment(runtime::PassOptions& options) {
   if (!events.empty()) options.events = std::make_shared<runtime::EventFile>(events, rank);
 }
 
-PassResult run_pass(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSource> dataset, PlanPtr plan,
-                    ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
-                    std::int64_t print_period, bool train, const std::string& mode,
-                    const py::function& print_line, std::uint32_t pull_dense_every, bool debug) {
-  runtime::PassOptions options =
-      pass_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
+EpochResult run_epoch(ProgramPtr program, ScopePtr scope, std::shared_ptr<BatchSource> dataset, PlanPtr plan,
+                      ClientPtr client, std::vector<std::string> fetch, std::vector<std::string> fetch_info,
+                      std::int64_t print_period, bool train, const std::string& mode,
+                      const py::function& print_line, std::uint32_t pull_dense_every, bool debug) {
+  runtime::EpochOptions options =
+      epoch_options(std::move(fetch), std::move(fetch_info), print_period, print_line);
   options.train = train;
   if (!train) options.events = nullptr;
   options.mode = ps::mode_of(mode);
   options.pull_dense_every = pull_dense_every;
   options.time_operators = debug;
-  const auto result = std::make_shared<PassResult>();
+  const auto result = std::make_shared<EpochResult>();
   run_interruptibly(
-      [=] { *result = runtime::run_pass(*program, *scope, *dataset, *plan, client.get(), options); },
+      [=] { *result = runtime::run_epoch(*program, *scope, *dataset, *plan, client.get(), options); },
       [dataset] { dataset->stop(); });
   return *result;
 }
@@ -230,9 +230,9 @@ bool checks_values() {
   return flag == "1" || flag == "true" || flag == "True";
 }
 
-runtime::PassOptions pass_options(std::vector<std::string> fetch, std::vector<std::string> fetch_info,
-                                  std::int64_t print_period, const py::function& print_line) {
-  runtime::PassOptions options;
+runtime::EpochOptions epoch_options(std::vector<std::string> fetch, std::vector<std::string> fetch_info,
+                                    std::int64_t print_period, const py::function& print_line) {
+  runtime::EpochOptions options;
   options.fetch = std::move(fetch);
   options.fetch_info = std::move(fetch_info);
   options.print_period = print_period;
@@ -246,35 +246,35 @@ runtime::PassOptions pass_options(std::vector<std::string> fetch, std::vector<st
 void bind_training(py::module_& module) {
   bind_plan(module);
   bind_step_runner(module);
-  py::class_<PassResult>(module, "PassResult", "What a pass over a dataset did.")
-      .def_readonly("examples", &PassResult::examples)
-      .def_readonly("batches", &PassResult::batches)
-      .def_readonly("skipped", &PassResult::skipped)
-      .def_readonly("skipped_whole", &PassResult::skipped_whole)
-      .def_readonly("seconds", &PassResult::seconds, "From the first batch that was asked for to the end.")
-      .def_readonly("fetch_means", &PassResult::fetch_means)
-      .def_property_readonly("bound", [](const PassResult& self) { return runtime::bound_of(self.stages); })
+  py::class_<EpochResult>(module, "PassResult", "What a pass over a dataset did.")
+      .def_readonly("examples", &EpochResult::examples)
+      .def_readonly("batches", &EpochResult::batches)
+      .def_readonly("skipped", &EpochResult::skipped)
+      .def_readonly("skipped_whole", &EpochResult::skipped_whole)
+      .def_readonly("seconds", &EpochResult::seconds, "From the first batch that was asked for to the end.")
+      .def_readonly("fetch_means", &EpochResult::fetch_means)
+      .def_property_readonly("bound", [](const EpochResult& self) { return runtime::bound_of(self.stages); })
       .def_property_readonly(
           "stage_seconds",
-          [](const PassResult& self) {
+          [](const EpochResult& self) {
             py::dict out;
             for (std::size_t i = 0; i < runtime::kStages; ++i)
               out[py::str(std::string(runtime::to_string(static_cast<runtime::Stage>(i))))] = self.stages[i];
             return out;
           })
       .def_property_readonly("operator_table",
-                             [](const PassResult& self) {
+                             [](const EpochResult& self) {
                                return self.operators.empty() ? std::string()
                                                              : runtime::table_of(self.operators);
                              })
-      .def_property_readonly("staleness", [](const PassResult& self) {
+      .def_property_readonly("staleness", [](const EpochResult& self) {
         py::dict out;
         out["pushes"] = self.staleness.pushes;
         out["mean"] = self.staleness.mean();
         out["highest"] = self.staleness.highest;
         return out;
       });
-  module.def("run_pass", run_pass, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a, "fetch"_a,
+  module.def("run_pass", run_epoch, "program"_a, "scope"_a, "dataset"_a, "plan"_a, "client"_a, "fetch"_a,
              "fetch_info"_a, "print_period"_a, "train"_a, "mode"_a, "print_line"_a, "pull_dense_every"_a = 1,
              "debug"_a = false,
              "A pass of the program over the dataset. Throws: Error(data) naming file, line and slot, "

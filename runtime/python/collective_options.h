@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/python/collective_group.h"
-#include "runtime/trainer/collective_pass.h"
+#include "runtime/trainer/collective_epoch.h"
 
 namespace fleetrun::python {
 

@@ -22,8 +22,8 @@
 #include "runtime/engine/passes/passes.h"
 #include "runtime/log/log.h"
 #include "runtime/trainer/batch_feed.h"
+#include "runtime/trainer/epoch_fetches.h"
 #include "runtime/trainer/parameter_exchange.h"
-#include "runtime/trainer/pass_fetches.h"
 #include "runtime/trainer/reading.h"
 
 namespace fleetrun::runtime {
@@ -80,15 +80,15 @@ class Latch {
   std::exception_ptr error_;
 };
 
-struct Pass {
+struct Epoch {
   const engine::Program& program;
   engine::Scope& scope;
   dataset::BatchSource& dataset;
   const TablePlan& plan;
   ps::Client* client;
-  const PassOptions& options;
+  const EpochOptions& options;
   std::vector<BatchInput> inputs;
-  PassProfile::Clock::time_point start = PassProfile::Clock::now();
+  EpochProfile::Clock::time_point start = EpochProfile::Clock::now();
 
   std::uint32_t pull_dense_every() const {
     const bool may_wait = options.mode == ps::Mode::async || options.mode == ps::Mode::half_async;
@@ -104,34 +104,34 @@ struct Pass {
 class TrainerThread {
  public:
   /// The first `skipped` batches were trained before.
-  TrainerThread(const Pass& pass, std::uint32_t thread, std::uint64_t skipped)
-      : pass_(pass),
+  TrainerThread(const Epoch& epoch, std::uint32_t thread, std::uint64_t skipped)
+      : epoch_(epoch),
         thread_(thread),
         skipped_(skipped),
-        profile_(pass.options.time_operators,
-                 Track(pass.options.timeline, "thread " + std::to_string(thread))),
-        exchange_(pass.program, pass.plan, pass.client,
+        profile_(epoch.options.time_operators,
+                 Track(epoch.options.timeline, "thread " + std::to_string(thread))),
+        exchange_(epoch.program, epoch.plan, epoch.client,
                   {.thread = thread,
-                   .train = pass.options.train,
-                   .runs_ahead = pass.runs_ahead(),
-                   .pull_dense_every = pass.pull_dense_every(),
+                   .train = epoch.options.train,
+                   .runs_ahead = epoch.runs_ahead(),
+                   .pull_dense_every = epoch.pull_dense_every(),
                    .track = &profile_.track()}),
-        executor_(pass.program, pass.scope, pass.plan.entries.empty() ? nullptr : &exchange_,
+        executor_(epoch.program, epoch.scope, epoch.plan.entries.empty() ? nullptr : &exchange_,
                   exchange_.dense_parameters()),
-        fetches_(pass.options, thread == 0, skipped) {
+        fetches_(epoch.options, thread == 0, skipped) {
     exchange_.attach(executor_);
   }
 
   void run(const Latch& latch);
 
-  const PassFetches& fetches() const noexcept { return fetches_; }
-  const PassProfile& profile() const noexcept { return profile_; }
+  const EpochFetches& fetches() const noexcept { return fetches_; }
+  const EpochProfile& profile() const noexcept { return profile_; }
 
  private:
   bool next_batch(BatchFeed& feed) {
     {
       const Span span(&profile_.track(), "next batch", "read");
-      if (!pass_.dataset.next(thread_, feed.batch())) return false;
+      if (!epoch_.dataset.next(thread_, feed.batch())) return false;
     }
     feed.fill();
     return true;
@@ -145,21 +145,21 @@ class TrainerThread {
   }
   void compute(const BatchFeed& feed);
 
-  const Pass& pass_;
+  const Epoch& epoch_;
   std::uint32_t thread_;
   std::uint64_t skipped_;
-  PassProfile profile_;
+  EpochProfile profile_;
   ParameterExchange exchange_;
   engine::Executor executor_;
-  PassFetches fetches_;
+  EpochFetches fetches_;
 };
 
 void TrainerThread::run(const Latch& latch) {
-  BatchFeed first(pass_.inputs), second(pass_.inputs);
+  BatchFeed first(epoch_.inputs), second(epoch_.inputs);
   BatchFeed* now_fed = &first;
   BatchFeed* next_fed = &second;
-  const bool ahead = pass_.runs_ahead();
-  skip(pass_.dataset, thread_, skipped_);
+  const bool ahead = epoch_.runs_ahead();
+  skip(epoch_.dataset, thread_, skipped_);
   bool more = read(*now_fed);
   if (more && ahead) begin_pull(*now_fed);
   while (more && !latch.has_failed()) {
@@ -183,7 +183,7 @@ void TrainerThread::run(const Latch& latch) {
 }
 
 void TrainerThread::compute(const BatchFeed& feed) {
-  const bool ahead = pass_.runs_ahead(), checks = pass_.options.check_nan,
+  const bool ahead = epoch_.runs_ahead(), checks = epoch_.options.check_nan,
              measures = profile_.wants_operators();
   if (!ahead && !checks && !measures) return executor_.run(feed.feed());
   executor_.run(feed.feed(), [&](const engine::Operator& op, double seconds) {
@@ -197,19 +197,19 @@ void TrainerThread::compute(const BatchFeed& feed) {
   });
 }
 
-/// The thread's work, from entering the pass to leaving it; never throws.
-void work(const Pass& pass, std::uint32_t thread, std::uint64_t skipped,
+/// The thread's work, from entering the epoch to leaving it; never throws.
+void work(const Epoch& epoch, std::uint32_t thread, std::uint64_t skipped,
           std::optional<TrainerThread>& trainer, Latch& latch) noexcept {
   try {
-    trainer.emplace(pass, thread, skipped);
+    trainer.emplace(epoch, thread, skipped);
     trainer->run(latch);
   } catch (...) {
     latch.failed(std::current_exception());
   }
-  if (pass.client != nullptr && pass.options.train) {
+  if (epoch.client != nullptr && epoch.options.train) {
     // Also after a failure: the others must not wait for this thread's next step.
     try {
-      pass.client->leave_pass(thread);
+      epoch.client->leave_pass(thread);
     } catch (...) {
       latch.failed(std::current_exception());
     }
@@ -217,48 +217,48 @@ void work(const Pass& pass, std::uint32_t thread, std::uint64_t skipped,
   latch.ended();
 }
 
-/// The newest dense values, for whoever reads the scope after the pass.
-void refresh_scope(const Pass& pass) {
+/// The newest dense values, for whoever reads the scope after the epoch.
+void refresh_scope(const Epoch& epoch) {
   ps::Pull request;
-  for (const TablePlan::Entry& entry : pass.plan.entries) {
+  for (const TablePlan::Entry& entry : epoch.plan.entries) {
     if (entry.table.kind != ps::TableConfig::Kind::dense) continue;
-    Tensor& tensor = pass.scope.tensor(entry.parameter);
-    tensor.resize(engine::DataType::float32, pass.program.variable(entry.parameter).shape);
+    Tensor& tensor = epoch.scope.tensor(entry.parameter);
+    tensor.resize(engine::DataType::float32, epoch.program.variable(entry.parameter).shape);
     request.dense.push_back({entry.table.id, tensor.values<float>()});
   }
-  if (!request.dense.empty()) pass.client->pull(request);
+  if (!request.dense.empty()) epoch.client->pull(request);
 }
 
-/// Of a pass that was complete before the trainer was started again.
-PassResult whole_pass_before(const Pass& pass) {
-  refresh_scope(pass);
-  PassResult result;
+/// Of an epoch that was complete before the trainer was started again.
+EpochResult whole_epoch_before(const Epoch& epoch) {
+  refresh_scope(epoch);
+  EpochResult result;
   result.skipped_whole = true;
   log::warning("this trainer was started again: the pass was done before");
-  result.fetch_means.assign(pass.options.fetch.size(), std::numeric_limits<double>::quiet_NaN());
+  result.fetch_means.assign(epoch.options.fetch.size(), std::numeric_limits<double>::quiet_NaN());
   return result;
 }
 
 /// By thread: the batches that were done before the trainer was started again;
-/// kWholePass for all of the first.
-std::vector<std::uint64_t> batches_before(const Pass& pass, std::size_t threads) {
+/// kWholeEpoch for all of the first.
+std::vector<std::uint64_t> batches_before(const Epoch& epoch, std::size_t threads) {
   std::vector<std::uint64_t> before(threads, 0);
-  if (pass.client == nullptr || !pass.options.train) return before;
+  if (epoch.client == nullptr || !epoch.options.train) return before;
   for (std::size_t t = 0; t < threads; ++t)
-    before[t] = pass.client->skip_steps(static_cast<std::uint32_t>(t));
+    before[t] = epoch.client->skip_steps(static_cast<std::uint32_t>(t));
   return before;
 }
 
-PassResult run_threads(const Pass& pass) {
+EpochResult run_threads(const Epoch& epoch) {
   // In sync mode two runs give the same bits: each thread reads the same files in both.
-  const Reading reading(pass.dataset, pass.options.mode == ps::Mode::sync, pass.options.timeline);
-  const std::size_t threads = pass.dataset.readers();
-  if (pass.client != nullptr && pass.options.train) {
-    pass.client->begin_pass(static_cast<std::uint32_t>(threads));
-    if (pass.counts_staleness()) static_cast<void>(pass.client->take_staleness());
+  const Reading reading(epoch.dataset, epoch.options.mode == ps::Mode::sync, epoch.options.timeline);
+  const std::size_t threads = epoch.dataset.readers();
+  if (epoch.client != nullptr && epoch.options.train) {
+    epoch.client->begin_pass(static_cast<std::uint32_t>(threads));
+    if (epoch.counts_staleness()) static_cast<void>(epoch.client->take_staleness());
   }
-  const std::vector<std::uint64_t> before = batches_before(pass, threads);
-  if (before.at(0) == ps::Client::kWholePass) return whole_pass_before(pass);
+  const std::vector<std::uint64_t> before = batches_before(epoch, threads);
+  if (before.at(0) == ps::Client::kWholeEpoch) return whole_epoch_before(epoch);
   const std::uint64_t skipped = std::accumulate(before.begin(), before.end(), std::uint64_t{0});
   if (skipped > 0)
     log::warning("this trainer was restarted: the epoch continues after " + std::to_string(skipped) +
@@ -268,28 +268,29 @@ PassResult run_threads(const Pass& pass) {
   {
     std::vector<std::jthread> all;
     for (std::size_t t = 0; t < threads; ++t) {
-      all.emplace_back([&, t] { work(pass, static_cast<std::uint32_t>(t), before[t], trainers[t], latch); });
+      all.emplace_back([&, t] { work(epoch, static_cast<std::uint32_t>(t), before[t], trainers[t], latch); });
     }
     latch.wait();
-    if (latch.has_failed()) pass.dataset.stop();
+    if (latch.has_failed()) epoch.dataset.stop();
   }
   latch.rethrow();
-  if (pass.options.train) refresh_scope(pass);
+  if (epoch.options.train) refresh_scope(epoch);
 
-  PassResult result;
+  EpochResult result;
   result.skipped = skipped;
-  if (pass.counts_staleness()) result.staleness = pass.client->take_staleness();
+  if (epoch.counts_staleness()) result.staleness = epoch.client->take_staleness();
   for (const auto& trainer : trainers) {
     add_to(result, trainer->fetches());
     add_to(result, trainer->profile());
   }
   finish_means(result);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - pass.start).count();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch.start).count();
   return result;
 }
 
 /// The program as it is run: only what is fetched or pushed can be read after a batch.
-engine::Program optimized(const engine::Program& program, const TablePlan& plan, const PassOptions& options) {
+engine::Program optimized(const engine::Program& program, const TablePlan& plan,
+                          const EpochOptions& options) {
   if (options.check_nan) return program;
   engine::Kept kept(options.fetch.begin(), options.fetch.end());
   for (const TablePlan::Entry& entry : plan.entries)
@@ -299,13 +300,13 @@ engine::Program optimized(const engine::Program& program, const TablePlan& plan,
 
 }  // namespace
 
-PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
-                    const TablePlan& plan, ps::Client* client, const PassOptions& options) {
+EpochResult run_epoch(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
+                      const TablePlan& plan, ps::Client* client, const EpochOptions& options) {
   const engine::Program forward = options.train ? engine::Program() : engine::clone_for_test(program);
   const engine::Program& asked = options.train ? program : forward;
   for (const std::string& name : options.fetch) static_cast<void>(asked.variable(name));
   const engine::Program used = optimized(asked, plan, options);
-  const PassResult result =
+  const EpochResult result =
       run_threads({used, scope, dataset, plan, client, options, inputs_of(asked, dataset.slots())});
   if (options.timeline) options.timeline->close();
   return result;

@@ -14,13 +14,13 @@
 #include "ps/client/client.h"
 #include "runtime/base/timeline.h"
 #include "runtime/engine/executor.h"
+#include "runtime/trainer/epoch_profile.h"
 #include "runtime/trainer/event_file.h"
-#include "runtime/trainer/pass_profile.h"
 #include "runtime/trainer/table_plan.h"
 
 namespace fleetrun::runtime {
 
-struct PassOptions {
+struct EpochOptions {
   /// Variables to print, each with the text to print it under.
   std::vector<std::string> fetch = {};
   std::vector<std::string> fetch_info = {};
@@ -33,9 +33,9 @@ struct PassOptions {
   std::uint32_t pull_dense_every = 1;
   /// Passes over the program that are left out (engine/passes/passes.h).
   std::set<std::string> passes_off = {};
-  /// Measures every operator (PassResult::operators).
+  /// Measures every operator (EpochResult::operators).
   bool time_operators = false;
-  /// Where the pass draws what it does; closed at its end.
+  /// Where the epoch draws what it does; closed at its end.
   std::shared_ptr<Timeline> timeline = nullptr;
   /// Gets what is fetched, every print_period batches and at the end.
   std::shared_ptr<EventFile> events = nullptr;
@@ -47,16 +47,16 @@ struct PassOptions {
   std::function<void()> on_batch = {};
 };
 
-/// What a pass did; losses of all threads are weighted by their examples. Of a trainer that was started again
-/// in sync mode (ps::Client::skip_steps): in this process.
-struct PassResult {
+/// What an epoch did; losses of all threads are weighted by their examples. Of a trainer that was started
+/// again in sync mode (ps::Client::skip_steps): in this process.
+struct EpochResult {
   std::uint64_t examples = 0;
   std::uint64_t batches = 0;
   /// Batches that the process before had done, and whether those are all there are: then nothing was read.
   std::uint64_t skipped = 0;
   bool skipped_whole = false;
   double seconds = 0;
-  /// Of all threads, without the wait of a whole pass at its end.
+  /// Of all threads, without the wait of a whole epoch at its end.
   StageSeconds stages{};
   OperatorTimes operators;
   /// Of this trainer's pushes, as the servers have counted them; none in sync mode.
@@ -70,7 +70,7 @@ struct PassResult {
 /// Throws: Error(data) from the readers, Error(network) from the servers, Error(config) when a data variable
 /// has no slot; Error(data) for a NaN with check_nan; Error(data) too when there are fewer batches than were
 /// done before a restart; all threads have ended by then, and the pipe commands too.
-PassResult run_pass(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
-                    const TablePlan& plan, ps::Client* client, const PassOptions& options);
+EpochResult run_epoch(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
+                      const TablePlan& plan, ps::Client* client, const EpochOptions& options);
 
 }  // namespace fleetrun::runtime

@@ -1,11 +1,11 @@
 // What a trainer has fetched while it trains, as a file of events (FLEETRUN_EVENTS): one line of JSON every
-// print_period batches and at the end of a pass, for `fleetrun plot` and for programs.
+// print_period batches and at the end of an epoch, for `fleetrun plot` and for programs.
 //
 //   {"time": 1763791111.123, "batch": 200, "batches": 100, "examples": 100000,
 //    "values": {"loss": 0.53, "auc": 0.66}}
 //
 // examples, values: of the last `batches` batches of the first thread, and means over these examples; batch:
-// how many that thread has trained in this pass. A value that is NaN is null; a fetched variable
+// how many that thread has trained in this epoch. A value that is NaN is null; a fetched variable
 // with several values is left out.
 #pragma once
 

@@ -85,13 +85,13 @@ GradientExchange::GradientExchange(const Program& program, engine::Scope& scope,
 
 GradientExchange::~GradientExchange() = default;
 
-void GradientExchange::run(const std::map<std::string, const engine::Tensor*>& feed, PassProfile* profile) {
+void GradientExchange::run(const std::map<std::string, const engine::Tensor*>& feed, EpochProfile* profile) {
   if (profile == nullptr || !profile->wants_operators())
     return state_->executor.run_with(feed,
                                      [this](std::size_t index) { state_->act(state_->actions[index]); });
-  auto since = PassProfile::Clock::now();
+  auto since = EpochProfile::Clock::now();
   const auto ended = [&](Stage stage) {
-    const auto now = PassProfile::Clock::now();
+    const auto now = EpochProfile::Clock::now();
     profile->add(stage, since, now);
     since = now;
   };

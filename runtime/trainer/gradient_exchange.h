@@ -13,7 +13,7 @@
 
 #include "collective/base/communicator.h"
 #include "runtime/engine/executor.h"
-#include "runtime/trainer/pass_profile.h"
+#include "runtime/trainer/epoch_profile.h"
 #include "runtime/trainer/rank_mean.h"
 
 namespace fleetrun::runtime {
@@ -31,7 +31,7 @@ class GradientExchange {
 
   /// One step: the executor's run with the exchange in it, measured in `profile` where there is one.
   /// Throws: as both.
-  void run(const std::map<std::string, const engine::Tensor*>& feed, PassProfile* profile = nullptr);
+  void run(const std::map<std::string, const engine::Tensor*>& feed, EpochProfile* profile = nullptr);
   const engine::Executor& executor() const noexcept;
   /// The program as it is run, with the exchange in it.
   const engine::Program& program() const noexcept;

@@ -1,4 +1,4 @@
-// A pass over a dataset: its readers, started and stopped.
+// An epoch over a dataset: its readers, started and stopped.
 #pragma once
 
 #include <memory>

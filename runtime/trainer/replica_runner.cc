@@ -188,8 +188,8 @@ std::size_t ReplicaRunner::since_average() const noexcept {
   return state_->local ? state_->local->since_average() : 0;
 }
 
-void ReplicaRunner::end_pass() {
-  if (state_->tables) state_->tables->end_pass();
+void ReplicaRunner::end_epoch() {
+  if (state_->tables) state_->tables->end_epoch();
 }
 
 std::size_t ReplicaRunner::size() const noexcept {

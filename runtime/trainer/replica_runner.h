@@ -52,8 +52,8 @@ class ReplicaRunner {
   void synchronize();
   /// Steps since the last average of local SGD; 0 without.
   std::size_t since_average() const noexcept;
-  /// With tables: leaves the pass that steps are part of (runtime/trainer/replica_tables.h).
-  void end_pass();
+  /// With tables: leaves the epoch that steps are part of (runtime/trainer/replica_tables.h).
+  void end_epoch();
   std::size_t size() const noexcept;
   /// Replicas that took part in the last step; the first of them.
   std::size_t active() const noexcept;

@@ -49,8 +49,8 @@ ReplicaTables::ReplicaTables(const engine::Program& program, engine::Scope& scop
 }
 
 void ReplicaTables::begin_step() {
-  if (!in_pass_ && mode_ != ps::Mode::async) client_.begin_pass(1);
-  in_pass_ = true;
+  if (!in_epoch_ && mode_ != ps::Mode::async) client_.begin_pass(1);
+  in_epoch_ = true;
   ps::Pull request;
   if (trains_) request.thread = 0;
   request.create = trains_;
@@ -107,9 +107,9 @@ void ReplicaTables::push(const Replicas& replicas, std::size_t active, float fac
   client_.push(request);
 }
 
-void ReplicaTables::end_pass() {
-  if (!in_pass_) return;
-  in_pass_ = false;
+void ReplicaTables::end_epoch() {
+  if (!in_epoch_) return;
+  in_epoch_ = false;
   client_.leave_pass(0);
 }
 

@@ -25,8 +25,8 @@ class ReplicaTables {
 
   /// By replica.
   const std::vector<engine::RowSource*>& rows() const noexcept { return rows_; }
-  /// Puts the servers' dense values into the scope. But in async mode the first call begins a pass with one
-  /// thread; end_pass leaves it, in every mode. Throws: what the client throws.
+  /// Puts the servers' dense values into the scope. But in async mode the first call begins an epoch with one
+  /// thread; end_epoch leaves it, in every mode. Throws: what the client throws.
   void begin_step();
   /// The rows of what a replica is fed. Throws: Error(config) where ids are not fed,
   /// and what the client throws.
@@ -35,7 +35,7 @@ class ReplicaTables {
   /// other, all times `factor`; rows whose gradients are those of single examples, not of a mean, times
   /// factor * active. Nothing when the program has no gradients.
   void push(const engine::Replicas& replicas, std::size_t active, float factor);
-  void end_pass();
+  void end_epoch();
 
  private:
   /// A gradient of all replicas together.
@@ -52,7 +52,7 @@ class ReplicaTables {
   ps::Client& client_;
   ps::Mode mode_;
   bool trains_;
-  bool in_pass_ = false;
+  bool in_epoch_ = false;
   std::deque<ParameterExchange> exchanges_;  // by replica
   std::vector<engine::RowSource*> rows_;
   // By entry of the plan:

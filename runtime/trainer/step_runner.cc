@@ -2,18 +2,18 @@
 
 #include <utility>
 
+#include "runtime/trainer/epoch_profile.h"
 #include "runtime/trainer/parameter_exchange.h"
-#include "runtime/trainer/pass_profile.h"
 
 namespace fleetrun::runtime {
 
 struct StepRunner::State {
   ps::Client* client;
   ps::Mode mode;
-  PassProfile profile;
+  EpochProfile profile;
   ParameterExchange exchange;
   engine::Executor executor;
-  bool in_pass = false;
+  bool in_epoch = false;
   bool has_tables;
   bool checks_values = false;
   std::uint64_t runs = 0;
@@ -55,9 +55,9 @@ void StepRunner::run(const std::map<std::string, const engine::Tensor*>& feed) {
 
 void StepRunner::State::step(const std::map<std::string, const engine::Tensor*>& feed) {
   if (!has_tables) return compute(feed);
-  if (!in_pass) {
+  if (!in_epoch) {
     if (mode != ps::Mode::async) client->begin_pass(1);
-    in_pass = true;
+    in_epoch = true;
   }
   profile.timed(Stage::pull, [&] {
     exchange.begin_pull(feed);
@@ -75,9 +75,9 @@ const engine::Tensor& StepRunner::tensor(const std::string& name) const {
   return state_->executor.tensor(name);
 }
 
-void StepRunner::end_pass() {
-  if (!state_->in_pass) return;
-  state_->in_pass = false;
+void StepRunner::end_epoch() {
+  if (!state_->in_epoch) return;
+  state_->in_epoch = false;
   state_->client->leave_pass(0);
 }
 

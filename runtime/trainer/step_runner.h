@@ -26,13 +26,13 @@ class StepRunner {
   StepRunner& operator=(const StepRunner&) = delete;
 
   /// Pulls, runs, and pushes when the program has the plan's gradients (a test clone has not). But in async
-  /// mode the first call begins a pass with one thread; end_pass leaves it, in every mode.
+  /// mode the first call begins an epoch with one thread; end_epoch leaves it, in every mode.
   void run(const std::map<std::string, const engine::Tensor*>& feed);
   /// From now on run() stops at the first operator that makes NaN or an infinity.
   /// Throws: Error(data) naming it.
   void expect_finite();
   const engine::Tensor& tensor(const std::string& name) const;
-  void end_pass();
+  void end_epoch();
 
  private:
   struct State;

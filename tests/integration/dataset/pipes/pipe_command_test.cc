@@ -414,7 +414,7 @@ TEST_CASE("the next pass's pipes start while a pass ends, are used by it, and en
   std::vector<std::string> files = {directory.write("a", "1 5\n"), directory.write("b", "1 6\n"),
                                     directory.write("c", "1 7\n")};
   QueueDatasetOptions options = options_for("echo run >> " + log + "; cat", files);
-  options.starts_next_pass = true;
+  options.starts_next_epoch = true;
   QueueDataset dataset(options);
   CHECK(ids_of(dataset) == Ids{5, 6, 7});
   dataset.stop();  // of a pass that is over: what was started ahead stays
@@ -440,7 +440,7 @@ TEST_CASE("a file that changed after its pipe was started ahead is read anew") {
   const tests::TempDir directory;
   const std::string file = directory.write("a", "1 5\n");
   QueueDatasetOptions options = options_for("sed p", {file});
-  options.starts_next_pass = true;
+  options.starts_next_epoch = true;
   QueueDataset dataset(options);
   CHECK(ids_of(dataset) == Ids{5, 5});
   directory.write("a", "1 66\n");
@@ -450,7 +450,7 @@ TEST_CASE("a file that changed after its pipe was started ahead is read anew") {
 TEST_CASE("a pass that is stopped halfway leaves nothing started") {
   const tests::TempDir directory;
   QueueDatasetOptions options = options_for("sed p", {directory.write("a", "1 5\n1 6\n1 7\n")});
-  options.starts_next_pass = true;
+  options.starts_next_epoch = true;
   QueueDataset dataset(options);
   dataset.start(false);
   Batch batch;

@@ -36,13 +36,13 @@ std::vector<TableConfig> tables() {
   return {rows, fleetrun::tests::dense_table(1, "dense", 3, UpdateRule::Kind::adam)};
 }
 
-std::uint64_t batches_of(std::uint32_t trainer, std::uint32_t pass, std::uint32_t thread) {
-  return 2 + (trainer + pass + thread) % 3;
+std::uint64_t batches_of(std::uint32_t trainer, std::uint32_t epoch, std::uint32_t thread) {
+  return 2 + (trainer + epoch + thread) % 3;
 }
 
-std::array<std::uint64_t, 2> keys_of(std::uint32_t trainer, std::uint32_t pass, std::uint32_t thread,
+std::array<std::uint64_t, 2> keys_of(std::uint32_t trainer, std::uint32_t epoch, std::uint32_t thread,
                                      std::uint64_t batch) {
-  return {(trainer * 5 + pass * 3 + thread + batch * batch) % kKeys,
+  return {(trainer * 5 + epoch * 3 + thread + batch * batch) % kKeys,
           (trainer + batch * 7 + thread * 4) % kKeys};
 }
 
@@ -143,7 +143,7 @@ struct Batch {
 };
 
 // Both threads step together, on this thread: the requests come in the same order in every run.
-void train(Client& client, std::uint32_t trainer, std::uint32_t pass, bool skips) {
+void train(Client& client, std::uint32_t trainer, std::uint32_t epoch, bool skips) {
   client.begin_pass(kThreads);
   std::array<std::uint64_t, kThreads> at = {};
   for (std::uint32_t thread = 0; skips && thread < kThreads; ++thread) at[thread] = client.skip_steps(thread);
@@ -152,14 +152,14 @@ void train(Client& client, std::uint32_t trainer, std::uint32_t pass, bool skips
     more = false;
     std::array<std::unique_ptr<Pending>, kThreads> pushes;
     for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
-      if (at[thread] == kNever || at[thread] > batches_of(trainer, pass, thread)) continue;
+      if (at[thread] == kNever || at[thread] > batches_of(trainer, epoch, thread)) continue;
       more = true;
       const std::uint64_t batch = at[thread]++;
-      if (batch == batches_of(trainer, pass, thread)) {
+      if (batch == batches_of(trainer, epoch, thread)) {
         client.leave_pass(thread);
         continue;
       }
-      batches[thread].keys = keys_of(trainer, pass, thread, batch);
+      batches[thread].keys = keys_of(trainer, epoch, thread, batch);
       pushes[thread] = batches[thread].push(client, thread);
     }
     for (const auto& push : pushes) {
@@ -172,11 +172,11 @@ void train(Client& client, std::uint32_t trainer, std::uint32_t pass, bool skips
 void script(Client& client, std::uint32_t trainer, bool skips, bool& sums_are_right) {
   if (trainer == 0) client.set_dense(1, std::array<float, 3>{0.5f, -0.25f, 2.0f});
   client.barrier();
-  for (std::uint32_t pass = 0; pass < kPasses; ++pass) {
-    std::array<double, 2> sum{1.0 + trainer, 10.0 * pass};
+  for (std::uint32_t epoch = 0; epoch < kPasses; ++epoch) {
+    std::array<double, 2> sum{1.0 + trainer, 10.0 * epoch};
     client.all_reduce_sum(sum);
-    sums_are_right = sums_are_right && sum == std::array<double, 2>{3.0, 20.0 * pass};
-    train(client, trainer, pass, skips);
+    sums_are_right = sums_are_right && sum == std::array<double, 2>{3.0, 20.0 * epoch};
+    train(client, trainer, epoch, skips);
     client.barrier();
   }
   client.goodbye();
@@ -320,10 +320,10 @@ Outcomes run_after_the_end_of_all(const Job& job, bool makes_checkpoint) {
 std::vector<float> shows_of_all_examples() {
   std::vector<float> shows(kKeys);
   for (std::uint32_t trainer = 0; trainer < kTrainers; ++trainer) {
-    for (std::uint32_t pass = 0; pass < kPasses; ++pass) {
+    for (std::uint32_t epoch = 0; epoch < kPasses; ++epoch) {
       for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
-        for (std::uint64_t batch = 0; batch < batches_of(trainer, pass, thread); ++batch) {
-          for (const std::uint64_t key : keys_of(trainer, pass, thread, batch)) shows[key] += 1.0f;
+        for (std::uint64_t batch = 0; batch < batches_of(trainer, epoch, thread); ++batch) {
+          for (const std::uint64_t key : keys_of(trainer, epoch, thread, batch)) shows[key] += 1.0f;
         }
       }
     }

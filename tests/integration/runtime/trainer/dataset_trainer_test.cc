@@ -63,7 +63,7 @@ TEST_CASE("a server that dies ends a pass whose other thread waits for a silent 
       client.pushes = 1;
     }
     try {
-      run_pass(model.main, scope, dataset, plan, &client, {.mode = mode});
+      run_epoch(model.main, scope, dataset, plan, &client, {.mode = mode});
       FAIL("no error was thrown");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::network);

@@ -25,7 +25,7 @@ TEST_CASE("a trainer that was not started again has nothing to catch up with") {
 }
 
 TEST_CASE("what was complete is so at once, up to the place where the process before ended") {
-  FastForward before({.barriers = 2, .sums = 1, .passes = 2, .servers = {{2, {3, 1}}, {2, {2, 1}}}});
+  FastForward before({.barriers = 2, .sums = 1, .epochs = 2, .servers = {{2, {3, 1}}, {2, {2, 1}}}});
   CHECK(!before.is_idle());
   CHECK(before.barrier(1));
   CHECK(before.sum(1));
@@ -60,7 +60,7 @@ TEST_CASE("what was complete is so at once, up to the place where the process be
 }
 
 TEST_CASE("where only one server has begun a pass, the one before it has been left nowhere for good") {
-  FastForward before({.barriers = 0, .sums = 0, .passes = 1, .servers = {{2, {0}}, {1, {7}}}});
+  FastForward before({.barriers = 0, .sums = 0, .epochs = 1, .servers = {{2, {0}}, {1, {7}}}});
   CHECK(before.begin_pass(1, 1));
   CHECK(before.skip_steps(0) == 7);
   CHECK(before.has(0, 0, 8));
@@ -70,7 +70,7 @@ TEST_CASE("where only one server has begun a pass, the one before it has been le
 }
 
 TEST_CASE("a pass that was under way has as many threads as before") {
-  FastForward before({.barriers = 0, .sums = 0, .passes = 1, .servers = {{1, {3, 4}}}});
+  FastForward before({.barriers = 0, .sums = 0, .epochs = 1, .servers = {{1, {3, 4}}}});
   CHECK(text_of([&] { before.begin_pass(1, 3); }) ==
         "pass 1 was begun with 2 threads, and after a restart of its trainer with 3");
 }

@@ -132,7 +132,7 @@ TEST_CASE("steps of sync mode go on through all of that, whole") {
         auto client = connect_unreliably(job.servers, {trainer, kTrainers, Mode::sync, kTables});
         if (trainer == 0) client->set_dense(1, std::array<float, 7>{});
         client->barrier();
-        for (int pass = 0; pass < 3; ++pass) {
+        for (int epoch = 0; epoch < 3; ++epoch) {
           client->begin_pass(1);
           std::vector<std::unique_ptr<Pending>> pending;
           for (std::uint64_t step = 0; step < 20; ++step) push(*client, step, pending, 0);

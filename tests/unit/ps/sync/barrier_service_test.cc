@@ -173,15 +173,15 @@ TEST_CASE("a lost trainer that only sleeps is told that it is stale, and its pus
 TEST_CASE("a trainer that comes late joins the pass under way, and the others wait for it from then on") {
   InPlace two;
   two.begin();
-  Answer a, b, c, pass;
+  Answer a, b, c, epoch;
   two.push(0, a);
   two.push(1, b);
   two.barrier_service.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
   CHECK(two.barrier_service.hello({2, 12, 2, "c"}));
   two.push(0, a);
   two.push(1, b);
-  two.barrier_service.gather(BarrierService::Kind::begin_pass, 2, {1.0}, pass.respond());
-  CHECK(pass.text == "ok");
+  two.barrier_service.gather(BarrierService::Kind::begin_pass, 2, {1.0}, epoch.respond());
+  CHECK(epoch.text == "ok");
   two.push(0, a = Answer());
   two.push(1, b = Answer());
   CHECK(a.text == "nothing");
@@ -201,15 +201,15 @@ TEST_CASE(
   InPlace two;
   two.barrier_service.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
   CHECK(two.barrier_service.hello({2, 12, 2, "c"}));
-  Answer pass;
-  two.barrier_service.gather(BarrierService::Kind::begin_pass, 2, {1.0}, pass.respond());
-  CHECK(pass.text == "nothing");
+  Answer epoch;
+  two.barrier_service.gather(BarrierService::Kind::begin_pass, 2, {1.0}, epoch.respond());
+  CHECK(epoch.text == "nothing");
   Answer a, b;
   two.barrier_service.gather(BarrierService::Kind::barrier, 0, {}, a.respond());
   two.barrier_service.gather(BarrierService::Kind::barrier, 1, {}, b.respond());
   CHECK(a.text == "ok");
   two.begin();
-  CHECK(pass.text == "ok");
+  CHECK(epoch.text == "ok");
   two.barrier_service.gather(BarrierService::Kind::barrier, 0, {}, (a = Answer()).respond());
   two.barrier_service.gather(BarrierService::Kind::barrier, 1, {}, (b = Answer()).respond());
   CHECK(a.text == "nothing");

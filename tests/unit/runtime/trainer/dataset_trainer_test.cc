@@ -95,12 +95,12 @@ TEST_CASE("a pass in one process gives the losses that Paddle gives, and prints 
     Executor(model.startup, scope).run({});
     auto clients = ps::make_in_process(1, 1, ps::Mode::async, plan.tables());
     std::vector<std::string> printed;
-    PassOptions options;
+    EpochOptions options;
     options.fetch = {"loss", "out"};
     options.fetch_info = {"loss", "prediction"};
     options.print_period = 1;
     options.print = [&printed](const std::string& line) { printed.push_back(line); };
-    const PassResult result = run_pass(model.main, scope, dataset, plan, clients[0].get(), options);
+    const EpochResult result = run_epoch(model.main, scope, dataset, plan, clients[0].get(), options);
     CHECK(result.examples == 4);
     CHECK(result.batches == 2);
     CHECK(result.fetch_means[0] == doctest::Approx((6.5 + 0.1352) / 2).epsilon(1e-4));
@@ -119,12 +119,12 @@ TEST_CASE("lines are printed each print_period batches, and every batch is a sig
   dataset::QueueDataset dataset(pooled_options({dir.write("train.txt", lines(11, 0))}));
   Cluster cluster(ps::Mode::async);
   std::vector<std::string> printed;
-  PassOptions options{.fetch = {"loss"}, .fetch_info = {}, .print_period = 2};
+  EpochOptions options{.fetch = {"loss"}, .fetch_info = {}, .print_period = 2};
   options.print = [&printed](const std::string& line) { printed.push_back(line); };
   int batches = 0;
   options.on_batch = [&batches] { ++batches; };
-  const PassResult result =
-      run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
+  const EpochResult result =
+      run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
   CHECK(result.examples == 11);
   CHECK(result.batches == 6);
   CHECK(batches == 6);
@@ -139,10 +139,10 @@ TEST_CASE("two synchronous passes with one seed give identical tables") {
   for (int run = 0; run < 2; ++run) {
     Cluster cluster(ps::Mode::sync);
     dataset::QueueDataset dataset(pooled_options(files));
-    PassOptions options{.mode = ps::Mode::sync};
+    EpochOptions options{.mode = ps::Mode::sync};
     const auto before = cluster.tables();
-    run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
-    run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
+    run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
+    run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
     const auto after = cluster.tables();
     CHECK(before != after);
     // The scope has what the servers have.
@@ -162,8 +162,9 @@ TEST_CASE("synchronous training on servers is the training of one process") {
   for (std::size_t i = 0; i < 20; ++i) local.scope.tensor("emb").values<float>()[4 + i] = start[i];
   for (Cluster* cluster : {&servers, &local}) {
     dataset::QueueDataset dataset(pooled_options({file}));
-    PassOptions options{.mode = cluster == &servers ? ps::Mode::sync : ps::Mode::async};
-    run_pass(cluster->model.main, cluster->scope, dataset, cluster->plan, cluster->clients[0].get(), options);
+    EpochOptions options{.mode = cluster == &servers ? ps::Mode::sync : ps::Mode::async};
+    run_epoch(cluster->model.main, cluster->scope, dataset, cluster->plan, cluster->clients[0].get(),
+              options);
   }
   const auto after = servers.tables();
   for (std::size_t i = 0; i < 20; ++i) {
@@ -179,9 +180,9 @@ TEST_CASE("threads with more and with fewer batches end a synchronous pass toget
   dataset::QueueDataset dataset(
       pooled_options({dir.write("a.txt", lines(20, 1)), dir.write("b.txt", lines(3, 2))}, 2));
   Cluster cluster(ps::Mode::sync);
-  PassOptions options{.fetch = {"loss"}, .mode = ps::Mode::sync};
-  const PassResult result =
-      run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
+  EpochOptions options{.fetch = {"loss"}, .mode = ps::Mode::sync};
+  const EpochResult result =
+      run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
   CHECK(result.examples == 23);
   CHECK(result.batches == 12);
   CHECK(result.fetch_means[0] > 0.0);
@@ -203,7 +204,7 @@ TEST_CASE(
     if (servers) clients[0]->set_dense(1, scope.tensor("w").values<float>());
     CountingClient client(*clients[0]);
     dataset::QueueDataset dataset(pooled_options({file}));
-    run_pass(model.main, scope, dataset, plan, &client, {});
+    run_epoch(model.main, scope, dataset, plan, &client, {});
     // Rows are pulled one step ahead, after the push of the step before;
     // dense values as soon as they were pushed.
     const Calls ahead = {"pull dense", "pull rows",                                // for step 1
@@ -222,9 +223,9 @@ TEST_CASE("infer changes nothing, though the program has gradients") {
   CountingClient client(*cluster.clients[0]);
   const auto before = cluster.tables();
   dataset::QueueDataset dataset(pooled_options({file}));
-  PassOptions options{.fetch = {"loss"}, .train = false};
-  const PassResult result =
-      run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, &client, options);
+  EpochOptions options{.fetch = {"loss"}, .train = false};
+  const EpochResult result =
+      run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, &client, options);
   CHECK(result.examples == 8);
   CHECK(result.fetch_means[0] > 0.0);
   CHECK(cluster.tables() == before);
@@ -234,7 +235,7 @@ TEST_CASE("infer changes nothing, though the program has gradients") {
   Cluster local(ps::Mode::async, Placement::one_process);
   const auto w = floats_of(local.scope.tensor("w"));
   dataset::QueueDataset again(pooled_options({file}));
-  run_pass(local.model.main, local.scope, again, local.plan, nullptr, options);
+  run_epoch(local.model.main, local.scope, again, local.plan, nullptr, options);
   CHECK(floats_of(local.scope.tensor("w")) == w);
 }
 
@@ -244,9 +245,9 @@ TEST_CASE("a bad line ends all threads, in both modes, and is the error") {
     const std::string bad = dir.write("bad.txt", lines(4, 1) + "2 1\n");
     dataset::QueueDataset dataset(pooled_options({dir.write("good.txt", lines(4000, 2)), bad}, 2));
     Cluster cluster(mode);
-    PassOptions options{.mode = mode};
+    EpochOptions options{.mode = mode};
     const Error error = error_of([&] {
-      run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
+      run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
     });
     CHECK(error.kind() == ErrorKind::data);
     CHECK(std::string(error.what()).find("bad.txt:5") != std::string::npos);
@@ -260,7 +261,7 @@ TEST_CASE("a data variable must be a slot of its type") {
   const auto refusal = [&](const dataset::QueueDatasetOptions& options) {
     dataset::QueueDataset dataset(options);
     return error_of([&] {
-      run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), {});
+      run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), {});
     });
   };
   auto options = pooled_options({file});
@@ -298,10 +299,10 @@ TEST_CASE("batches of before a restart are passed over, thread by thread") {
   const auto pass = [&](std::vector<std::uint64_t> before) {
     RestartedClient client(*cluster.clients[0], std::move(before));
     std::vector<std::string> printed;
-    PassOptions options{.fetch = {"loss"}, .print_period = 1, .mode = ps::Mode::sync};
+    EpochOptions options{.fetch = {"loss"}, .print_period = 1, .mode = ps::Mode::sync};
     options.print = [&](const std::string& line) { printed.push_back(line); };
-    const PassResult result =
-        run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, &client, options);
+    const EpochResult result =
+        run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, &client, options);
     return std::pair(result, printed);
   };
 
@@ -318,7 +319,7 @@ TEST_CASE("batches of before a restart are passed over, thread by thread") {
   CHECK(nothing_printed.empty());
 
   const std::vector<float> before = cluster.tables();
-  const PassResult whole = pass({ps::Client::kWholePass, ps::Client::kWholePass}).first;
+  const EpochResult whole = pass({ps::Client::kWholeEpoch, ps::Client::kWholeEpoch}).first;
   CHECK(whole.skipped_whole);
   CHECK(whole.examples == 0);
   CHECK(std::isnan(whole.fetch_means.at(0)));
@@ -334,11 +335,11 @@ TEST_CASE("a pass says how long each stage and, when asked, each operator took, 
   const TempDir dir;
   dataset::QueueDataset dataset(pooled_options({dir.write("train.txt", lines(11, 0))}));
   Cluster cluster(ps::Mode::async);
-  PassOptions options{.fetch = {"loss"},
-                      .time_operators = true,
-                      .timeline = Timeline::create(dir.file(""), "t", "trainer 2")};
-  const PassResult result =
-      run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
+  EpochOptions options{.fetch = {"loss"},
+                       .time_operators = true,
+                       .timeline = Timeline::create(dir.file(""), "t", "trainer 2")};
+  const EpochResult result =
+      run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
   for (const Stage stage : {Stage::read, Stage::pull, Stage::compute, Stage::push})
     CHECK(result.stages[static_cast<std::size_t>(stage)] > 0.0);
   CHECK(result.stages[static_cast<std::size_t>(Stage::exchange)] == 0.0);
@@ -370,13 +371,13 @@ TEST_CASE("the first NaN ends a pass that looks for it, and only that") {
     const TablePlan plan =
         distribute(model.main, model.startup, "loss", {.learning_rate = 0.1}, Placement::one_process);
     Executor(model.startup, scope).run({});
-    const PassOptions options{.fetch = {"loss"}, .check_nan = checks};
+    const EpochOptions options{.fetch = {"loss"}, .check_nan = checks};
     if (!checks) {
-      CHECK(std::isnan(run_pass(model.main, scope, dataset, plan, nullptr, options).fetch_means[0]));
+      CHECK(std::isnan(run_epoch(model.main, scope, dataset, plan, nullptr, options).fetch_means[0]));
       continue;
     }
     try {
-      run_pass(model.main, scope, dataset, plan, nullptr, options);
+      run_epoch(model.main, scope, dataset, plan, nullptr, options);
       FAIL("the second batch has a NaN");
     } catch (const Error& error) {
       CHECK(std::string(error.what()).find("square_error_cost made NaN in 'error', in batch 2 of thread 0") !=
@@ -393,8 +394,8 @@ TEST_CASE("passes over the program change no bit of what a training ends with") 
   for (const std::set<std::string>& off : {std::set<std::string>{}, std::set<std::string>{"all"}}) {
     dataset::QueueDataset dataset(pooled_options({file}));
     Cluster cluster(ps::Mode::sync);
-    PassOptions options{.fetch = {"loss"}, .mode = ps::Mode::sync, .passes_off = off};
-    run_pass(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
+    EpochOptions options{.fetch = {"loss"}, .mode = ps::Mode::sync, .passes_off = off};
+    run_epoch(cluster.model.main, cluster.scope, dataset, cluster.plan, cluster.clients[0].get(), options);
     tables.push_back(cluster.tables());
   }
   CHECK(tables[0] == tables[1]);

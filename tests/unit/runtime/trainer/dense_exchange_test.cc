@@ -68,8 +68,8 @@ std::vector<float> train(ps::Mode mode, const std::string& file, std::vector<std
   options.batch_size = 4;
   options.files = {file};
   dataset::QueueDataset dataset(options);
-  run_pass(model.main, model.scope, dataset, model.plan, &client,
-           {.mode = mode, .pull_dense_every = pull_dense_every});
+  run_epoch(model.main, model.scope, dataset, model.plan, &client,
+            {.mode = mode, .pull_dense_every = pull_dense_every});
   clients[0]->goodbye();
   if (calls) *calls = client.calls;
   std::vector<float> weights = floats_of(model.scope.tensor("w1"));

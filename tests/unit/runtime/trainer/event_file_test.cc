@@ -10,7 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/engine/tensor.h"
-#include "runtime/trainer/pass_fetches.h"
+#include "runtime/trainer/epoch_fetches.h"
 #include "tests/support/temp_dir.h"
 
 using namespace fleetrun;
@@ -43,11 +43,11 @@ TEST_CASE("a pass tells means over the batches since the last event, at its end 
     return name == "rows" ? rows : loss;
   };
   for (int pass = 0; pass < 2; ++pass) {
-    const PassOptions options{.fetch = {"x", "rows"},
-                              .fetch_info = {"loss", "rows"},
-                              .print_period = 2,
-                              .events = std::make_shared<EventFile>(dir.file("events"), 3)};
-    PassFetches first(options, true, 0), second(options, false, 0);
+    const EpochOptions options{.fetch = {"x", "rows"},
+                               .fetch_info = {"loss", "rows"},
+                               .print_period = 2,
+                               .events = std::make_shared<EventFile>(dir.file("events"), 3)};
+    EpochFetches first(options, true, 0), second(options, false, 0);
     const float losses[] = {1.0F, 4.0F, 7.0F};
     const std::size_t examples[] = {10, 20, 5};
     for (int i = 0; i < 3; ++i) {

@@ -74,7 +74,7 @@ Weights train_alone(Lookups lookups, const OptimizerConfig& optimizer) {
 }
 
 /// Of a step's stages the exchange is between two parts of computing.
-void check_profile(const PassProfile& profile, bool is_measured) {
+void check_profile(const EpochProfile& profile, bool is_measured) {
   CHECK((profile.stages()[static_cast<std::size_t>(Stage::compute)] > 0.0) == is_measured);
   CHECK((profile.stages()[static_cast<std::size_t>(Stage::exchange)] > 0.0) == is_measured);
   CHECK(profile.operators().contains("mean") == is_measured);
@@ -101,7 +101,7 @@ std::vector<Weights> train_together(Lookups lookups, const OptimizerConfig& opti
       const std::size_t share = kExamples.size() / weights.size();
       const Batch batch(rank * share, (rank + 1) * share);
       // Measuring changes nothing.
-      PassProfile profile(rank == 0, {});
+      EpochProfile profile(rank == 0, {});
       for (int i = 0; i < kSteps; ++i) exchange.run(batch.feed(), &profile);
       check_profile(profile, rank == 0);
       weights[rank] = weights_of(scope);

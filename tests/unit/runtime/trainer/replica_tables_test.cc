@@ -106,7 +106,7 @@ TEST_CASE("replicas of a program with tables train as one thread with the whole 
     StepRunner runner(alone.model.main, alone.scope, alone.plan, alone.client.get(), alone.mode);
     const std::vector<float> start = alone.values();
     for (int i = 0; i < kSteps; ++i) runner.run(batch.feed);
-    runner.end_pass();
+    runner.end_epoch();
     const std::vector<float> expected = alone.values();
     CHECK(expected != start);
     for (const std::size_t replicas : {1, 2, 3}) {
@@ -114,7 +114,7 @@ TEST_CASE("replicas of a program with tables train as one thread with the whole 
       ReplicaRunner several(job.model.main, job.scope, {.replicas = replicas}, job.plan, *job.client,
                             job.mode);
       for (int i = 0; i < kSteps; ++i) several.run(batch.feed);
-      several.end_pass();
+      several.end_epoch();
       check_close(job.values(), expected);
       CHECK(several.active() == replicas);
       CHECK(several.merged("out").shape() == Shape{6, 1});
@@ -129,7 +129,7 @@ TEST_CASE("two runs on replicas give the same bits") {
     Job job(Placement::server, ps::Mode::sync, OptimizerConfig::Kind::sgd);
     ReplicaRunner runner(job.model.main, job.scope, {.replicas = 3}, job.plan, *job.client, job.mode);
     for (int i = 0; i < kSteps; ++i) runner.run(batch.feed);
-    runner.end_pass();
+    runner.end_epoch();
     values.push_back(job.values());
   }
   CHECK(values[0] == values[1]);

@@ -85,7 +85,7 @@ TEST_CASE("tables on two servers, in both modes, train as update operators do") 
       runner.run(batch.feed());
       losses.push_back(floats_of(runner.tensor("loss"))[0]);
     }
-    runner.end_pass();
+    runner.end_epoch();
     CHECK(losses[0] == doctest::Approx(6.5));
     CHECK(losses[1] == doctest::Approx(0.1352).epsilon(1e-3));
     std::vector<float> w(4);

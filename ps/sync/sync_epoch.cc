@@ -1,4 +1,4 @@
-#include "ps/sync/sync_pass.h"
+#include "ps/sync/sync_epoch.h"
 
 #include <algorithm>
 #include <string>
@@ -15,22 +15,22 @@ std::string name_of(const Participant& participant) {
 
 }  // namespace
 
-void SyncPass::begin(const std::map<std::uint32_t, std::uint32_t>& threads) {
+void SyncEpoch::begin(const std::map<std::uint32_t, std::uint32_t>& threads) {
   participants_.clear();
   steps_.clear();
   for (const auto& [trainer, count] : threads) join(trainer, count);
 }
 
-void SyncPass::join(const Participant& participant) {
+void SyncEpoch::join(const Participant& participant) {
   participants_.try_emplace(participant);
   steps_.try_emplace(participant);
 }
 
-void SyncPass::join(std::uint32_t trainer, std::uint32_t threads) {
+void SyncEpoch::join(std::uint32_t trainer, std::uint32_t threads) {
   for (std::uint32_t thread = 0; thread < threads; ++thread) join(Participant{trainer, thread});
 }
 
-std::vector<Respond> SyncPass::leave_all(std::uint32_t trainer) {
+std::vector<Respond> SyncEpoch::leave_all(std::uint32_t trainer) {
   std::vector<Respond> waiting;
   for (auto& [participant, state] : participants_) {
     if (participant.trainer == trainer && state.waiting) waiting.push_back(std::move(state.waiting->respond));
@@ -39,7 +39,7 @@ std::vector<Respond> SyncPass::leave_all(std::uint32_t trainer) {
   return waiting;
 }
 
-std::vector<Respond> SyncPass::take_over(std::uint32_t trainer) {
+std::vector<Respond> SyncEpoch::take_over(std::uint32_t trainer) {
   std::vector<Respond> waiting;
   for (const auto& [participant, steps] : steps_) {
     if (participant.trainer != trainer) continue;
@@ -50,7 +50,7 @@ std::vector<Respond> SyncPass::take_over(std::uint32_t trainer) {
   return waiting;
 }
 
-void SyncPass::push(Contribution contribution) {
+void SyncEpoch::push(Contribution contribution) {
   const auto found = participants_.find(contribution.from);
   if (found == participants_.end()) {
     throw Error(ErrorKind::config, name_of(contribution.from) + " pushes, but has not joined the epoch",
@@ -66,7 +66,7 @@ void SyncPass::push(Contribution contribution) {
   state.waiting = std::make_unique<Contribution>(std::move(contribution));
 }
 
-std::vector<Contribution> SyncPass::take_complete() {
+std::vector<Contribution> SyncEpoch::take_complete() {
   for (const auto& [participant, state] : participants_) {
     if (!state.waiting || state.applying) return {};
   }
@@ -80,14 +80,14 @@ std::vector<Contribution> SyncPass::take_complete() {
   return step;
 }
 
-void SyncPass::finish(const std::vector<Contribution>& step) {
+void SyncEpoch::finish(const std::vector<Contribution>& step) {
   for (const Contribution& contribution : step) {
     const auto found = participants_.find(contribution.from);
     if (found != participants_.end()) found->second.applying = false;
   }
 }
 
-std::vector<std::uint64_t> SyncPass::steps(std::uint32_t trainer) const {
+std::vector<std::uint64_t> SyncEpoch::steps(std::uint32_t trainer) const {
   std::vector<std::uint64_t> out;
   for (const auto& [participant, steps] : steps_) {
     if (participant.trainer == trainer) out.push_back(steps.taken);
@@ -95,13 +95,13 @@ std::vector<std::uint64_t> SyncPass::steps(std::uint32_t trainer) const {
   return out;
 }
 
-bool SyncPass::is_applying(std::uint32_t trainer) const {
+bool SyncEpoch::is_applying(std::uint32_t trainer) const {
   return std::ranges::any_of(participants_, [trainer](const auto& entry) {
     return entry.first.trainer == trainer && entry.second.applying;
   });
 }
 
-void SyncPass::count(const std::vector<Participant>& step) {
+void SyncEpoch::count(const std::vector<Participant>& step) {
   for (const Participant& participant : step) {
     const auto found = steps_.find(participant);
     if (found == steps_.end()) continue;
@@ -110,7 +110,7 @@ void SyncPass::count(const std::vector<Participant>& step) {
   }
 }
 
-void SyncPass::write(Bytes& out) const {
+void SyncEpoch::write(Bytes& out) const {
   out.value(static_cast<std::uint32_t>(steps_.size()));
   for (const auto& [participant, steps] : steps_) {
     out.value(participant.trainer);
@@ -120,7 +120,7 @@ void SyncPass::write(Bytes& out) const {
   }
 }
 
-void SyncPass::read(Reader& in) {
+void SyncEpoch::read(Reader& in) {
   participants_.clear();
   steps_.clear();
   const auto threads = in.value<std::uint32_t>();
@@ -133,7 +133,7 @@ void SyncPass::read(Reader& in) {
   }
 }
 
-std::vector<Respond> SyncPass::give_up() {
+std::vector<Respond> SyncEpoch::give_up() {
   std::vector<Respond> waiting;
   for (auto& [participant, state] : participants_) {
     if (state.waiting) waiting.push_back(std::move(state.waiting->respond));

@@ -1,11 +1,11 @@
-// The participants of a pass in sync mode and what they have pushed in the current step.
+// The participants of an epoch in sync mode and what they have pushed in the current step.
 //
 //   away     takes no part (any more)
-//   thinking in the pass, has not pushed this step
+//   thinking in the epoch, has not pushed this step
 //   waiting  has pushed; the step is complete when no participant is thinking
 //   applying its push is being applied; thinking again afterwards
 //
-// The steps of each thread are counted until the next pass begins:
+// The steps of each thread are counted until the next epoch begins:
 // a trainer that is started again goes on after them.
 //
 // Pure bookkeeping; ps/sync/barrier_service.h holds the lock.
@@ -40,20 +40,21 @@ struct Contribution {
   Reader body = {};
 };
 
-class SyncPass {
+class SyncEpoch {
  public:
   /// Starts over with threads[trainer] threads of each trainer.
   void begin(const std::map<std::uint32_t, std::uint32_t>& threads);
-  /// The threads of a trainer that comes while a pass is under way.
+  /// The threads of a trainer that comes while an epoch is under way.
   void join(std::uint32_t trainer, std::uint32_t threads);
   void join(const Participant& participant);
   bool is_under_way() const noexcept { return !participants_.empty(); }
   void leave(const Participant& participant) { participants_.erase(participant); }
-  /// Takes all threads of a trainer out of the pass. Returns their waits:
+  /// Takes all threads of a trainer out of the epoch. Returns their waits:
   /// what they pushed in this step is dropped.
   std::vector<Respond> leave_all(std::uint32_t trainer);
-  /// Another process goes on for this trainer: all threads that it had in the pass take part, and none waits.
-  /// Returns the waits of the one before: what it pushed in this step is dropped, unless it is being applied.
+  /// Another process goes on for this trainer: all threads that it had in the epoch take part, and none
+  /// waits. Returns the waits of the one before: what it pushed in this step is dropped, unless it is being
+  /// applied.
   std::vector<Respond> take_over(std::uint32_t trainer);
   /// Throws: Error(config) when the participant takes no part, or its last push has not been applied yet.
   void push(Contribution contribution);
@@ -61,7 +62,7 @@ class SyncPass {
   /// finish() is called with them.
   std::vector<Contribution> take_complete();
   void finish(const std::vector<Contribution>& step);
-  /// Everyone who waits; the pass is over then.
+  /// Everyone who waits; the epoch is over then.
   std::vector<Respond> give_up();
 
   /// The steps that a trainer's threads have pushed to the end, those that are being applied among them.

@@ -1,4 +1,4 @@
-#include "runtime/trainer/pass_profile.h"
+#include "runtime/trainer/epoch_profile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, kStages> kAdvice{
     "larger batches, float16 transfers (fp16_allreduce) or equally fast trainers make it faster",
 };
 
-double seconds_between(PassProfile::Clock::time_point from, PassProfile::Clock::time_point to) {
+double seconds_between(EpochProfile::Clock::time_point from, EpochProfile::Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
@@ -30,12 +30,12 @@ std::string_view to_string(Stage stage) noexcept {
   return kStageNames[static_cast<std::size_t>(stage)];
 }
 
-void PassProfile::add(Stage stage, Clock::time_point from, Clock::time_point to) {
+void EpochProfile::add(Stage stage, Clock::time_point from, Clock::time_point to) {
   stages_[static_cast<std::size_t>(stage)] += seconds_between(from, to);
   track_.add(to_string(stage), "stage", from, to);
 }
 
-void PassProfile::ran(const engine::Operator& op, double seconds) {
+void EpochProfile::ran(const engine::Operator& op, double seconds) {
   if (operators_wanted_) {
     OperatorTime& time = operators_[op.type];
     ++time.calls;

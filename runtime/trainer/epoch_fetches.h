@@ -1,4 +1,4 @@
-// What one thread of a pass over a dataset fetches after each batch:
+// What one thread of an epoch over a dataset fetches after each batch:
 // means over the examples, and lines to print.
 #pragma once
 
@@ -14,11 +14,11 @@
 namespace fleetrun::runtime {
 
 /// Threads: one call at a time.
-class PassFetches {
+class EpochFetches {
  public:
   /// `options` is borrowed. prints: whether this thread is the one that prints.
   /// skipped: batches that the lines count besides.
-  PassFetches(const PassOptions& options, bool prints, std::uint64_t skipped);
+  EpochFetches(const EpochOptions& options, bool prints, std::uint64_t skipped);
 
   /// After a batch of so many examples. `tensor` gives a variable's value.
   void account(std::size_t rows, const std::function<const engine::Tensor&(const std::string&)>& tensor);
@@ -34,7 +34,7 @@ class PassFetches {
  private:
   void account_period(std::size_t rows, std::size_t fetch, const engine::Tensor& value);
 
-  const PassOptions& options_;
+  const EpochOptions& options_;
   bool prints_;
   std::uint64_t skipped_;
   std::uint64_t examples_ = 0;
@@ -49,9 +49,9 @@ class PassFetches {
   } period_;
 };
 
-/// Adds what a thread did to the pass's result, whose fetch_means are sums until finish_means().
-void add_to(PassResult& result, const PassFetches& fetches);
-void add_to(PassResult& result, const PassProfile& profile);
-void finish_means(PassResult& result);
+/// Adds what a thread did to the epoch's result, whose fetch_means are sums until finish_means().
+void add_to(EpochResult& result, const EpochFetches& fetches);
+void add_to(EpochResult& result, const EpochProfile& profile);
+void finish_means(EpochResult& result);
 
 }  // namespace fleetrun::runtime

@@ -14,8 +14,8 @@ class function;
 namespace fleetrun::python {
 
 /// The options that every kind of pass has; `print_line` gets the lines, and each batch is a sign of life.
-runtime::PassOptions pass_options(std::vector<std::string> fetch, std::vector<std::string> fetch_info,
-                                  std::int64_t print_period, const pybind11::function& print_line);
+runtime::EpochOptions epoch_options(std::vector<std::string> fetch, std::vector<std::string> fetch_info,
+                                    std::int64_t print_period, const pybind11::function& print_line);
 
 /// Whether FLAGS_check_nan_inf is on.
 bool checks_values();

@@ -1,4 +1,4 @@
-#include "runtime/trainer/pass_profile.h"
+#include "runtime/trainer/epoch_profile.h"
 
 #include <fstream>
 
@@ -38,7 +38,7 @@ TEST_CASE("a pass that is trained collectively has other stages") {
 
 TEST_CASE("stages and operators are counted, and drawn where there is a timeline") {
   const engine::Operator relu = {.type = "relu", .inputs = {}, .outputs = {}, .attributes = {}};
-  PassProfile profile(true, {});
+  EpochProfile profile(true, {});
   CHECK(profile.timed(Stage::read, [] { return 7; }) == 7);
   profile.ran(relu, 0.25);
   profile.ran(relu, 0.5);
@@ -47,11 +47,11 @@ TEST_CASE("stages and operators are counted, and drawn where there is a timeline
   CHECK(profile.stages()[0] > 0.0);
   CHECK(profile.stages()[2] == 0.0);
   CHECK(profile.wants_operators());
-  CHECK(!PassProfile(false, {}).wants_operators());
+  CHECK(!EpochProfile(false, {}).wants_operators());
   const tests::TempDir folder;
   const auto timeline = Timeline::create(folder.file(""), "t", "trainer 0");
   {
-    PassProfile drawn(false, Track(timeline, "thread 0"));
+    EpochProfile drawn(false, Track(timeline, "thread 0"));
     CHECK(drawn.wants_operators());
     drawn.timed(Stage::compute, [&] { drawn.ran(relu, 0.001); });
     CHECK(drawn.operators().empty());
@@ -68,7 +68,7 @@ TEST_CASE("stages and operators are counted, and drawn where there is a timeline
 }
 
 TEST_CASE("a stage that throws has ended too") {
-  PassProfile profile(false, {});
+  EpochProfile profile(false, {});
   CHECK_THROWS_AS(profile.timed(Stage::pull, [] { throw Error(ErrorKind::network, "gone"); }), Error);
   CHECK(profile.stages()[1] > 0.0);
 }

@@ -1,4 +1,4 @@
-// Where the time of a pass goes: by stage always, by operator and as a timeline when asked for.
+// Where the time of an epoch goes: by stage always, by operator and as a timeline when asked for.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@
 namespace fleetrun::runtime {
 
 /// What a trainer thread does in turn: wait for the next batch and lay it out, wait for parameters, run the
-/// program, hand its gradients over (and wait for those before). Exchange, of passes that are trained
+/// program, hand its gradients over (and wait for those before). Exchange, of epochs that are trained
 /// collectively: wait for this trainer's other threads, and average with the other trainers.
 enum class Stage { read, pull, compute, push, exchange };
 inline constexpr std::size_t kStages = 5;
 std::string_view to_string(Stage stage) noexcept;
 
-/// By stage, added up over threads. 0: the pass has no such stage.
+/// By stage, added up over threads. 0: the epoch has no such stage.
 using StageSeconds = std::array<double, kStages>;
 
 struct OperatorTime {
@@ -31,13 +31,13 @@ struct OperatorTime {
 /// By type.
 using OperatorTimes = std::map<std::string, OperatorTime, std::less<>>;
 
-/// What one thread of a pass measures. Threads: one at a time.
-class PassProfile {
+/// What one thread of an epoch measures. Threads: one at a time.
+class EpochProfile {
  public:
   using Clock = TimelineClock;
 
   /// operators: whether they are added up. `track` draws stages and operators.
-  PassProfile(bool operators, Track track) : operators_wanted_(operators), track_(std::move(track)) {}
+  EpochProfile(bool operators, Track track) : operators_wanted_(operators), track_(std::move(track)) {}
 
   /// Whether each operator has to be told by ran().
   bool wants_operators() const noexcept { return operators_wanted_ || track_.is_drawn(); }
@@ -58,7 +58,7 @@ class PassProfile {
 
  private:
   struct Ending {
-    PassProfile& profile;
+    EpochProfile& profile;
     Stage stage;
     Clock::time_point from;
     ~Ending() { profile.add(stage, from, Clock::now()); }

@@ -1,4 +1,4 @@
-#include "runtime/trainer/pass_fetches.h"
+#include "runtime/trainer/epoch_fetches.h"
 
 #include <algorithm>
 #include <chrono>
@@ -55,13 +55,13 @@ std::string now() {
 
 }  // namespace
 
-PassFetches::PassFetches(const PassOptions& options, bool prints, std::uint64_t skipped)
+EpochFetches::EpochFetches(const EpochOptions& options, bool prints, std::uint64_t skipped)
     : options_(options), prints_(prints), skipped_(skipped), sums_(options.fetch.size(), 0.0) {
   period_.sums.resize(options.fetch.size());
   period_.has_one_value.resize(options.fetch.size());
 }
 
-void PassFetches::account(std::size_t rows, const std::function<const Tensor&(const std::string&)>& tensor) {
+void EpochFetches::account(std::size_t rows, const std::function<const Tensor&(const std::string&)>& tensor) {
   if (options_.on_batch) options_.on_batch();
   examples_ += rows;
   ++batches_;
@@ -86,12 +86,12 @@ void PassFetches::account(std::size_t rows, const std::function<const Tensor&(co
   if (is_due) end();
 }
 
-void PassFetches::account_period(std::size_t rows, std::size_t fetch, const Tensor& value) {
+void EpochFetches::account_period(std::size_t rows, std::size_t fetch, const Tensor& value) {
   period_.has_one_value[fetch] = value.size() == 1;
   if (value.size() == 1) period_.sums[fetch] += value_of(value, 0) * static_cast<double>(rows);
 }
 
-void PassFetches::end() {
+void EpochFetches::end() {
   if (!prints_ || !options_.events || period_.batches == 0) return;
   TrainingEvent event{skipped_ + batches_, period_.batches, period_.examples, {}};
   for (std::size_t i = 0; i < options_.fetch.size(); ++i) {
@@ -104,14 +104,14 @@ void PassFetches::end() {
   std::ranges::fill(period_.sums, 0.0);
 }
 
-void add_to(PassResult& result, const PassFetches& fetches) {
+void add_to(EpochResult& result, const EpochFetches& fetches) {
   result.examples += fetches.examples();
   result.batches += fetches.batches();
   result.fetch_means.resize(fetches.sums().size(), 0.0);
   for (std::size_t i = 0; i < result.fetch_means.size(); ++i) result.fetch_means[i] += fetches.sums()[i];
 }
 
-void add_to(PassResult& result, const PassProfile& profile) {
+void add_to(EpochResult& result, const EpochProfile& profile) {
   for (std::size_t i = 0; i < kStages; ++i) result.stages[i] += profile.stages()[i];
   for (const auto& [type, time] : profile.operators()) {
     result.operators[type].calls += time.calls;
@@ -119,7 +119,7 @@ void add_to(PassResult& result, const PassProfile& profile) {
   }
 }
 
-void finish_means(PassResult& result) {
+void finish_means(EpochResult& result) {
   for (double& mean : result.fetch_means)
     mean /= static_cast<double>(std::max<std::uint64_t>(result.examples, 1));
 }

@@ -1,6 +1,6 @@
 // Ranks as threads, each with files of its own.
 
-#include "runtime/trainer/collective_pass.h"
+#include "runtime/trainer/collective_epoch.h"
 
 #include <doctest/doctest.h>
 
@@ -62,7 +62,7 @@ struct Model {
 
 struct Outcome {
   Weights weights;
-  std::vector<PassResult> passes;
+  std::vector<EpochResult> passes;
   std::vector<std::string> printed;
 };
 
@@ -84,13 +84,13 @@ std::vector<Outcome> train(Lookups lookups, const OptimizerConfig& optimizer,
   for (std::size_t rank = 0; rank < files.size(); ++rank) {
     threads.emplace_back([&, rank] {
       Model model(lookups, optimizer);
-      CollectivePass pass(model.model.main, model.scope, {communicators[rank].get()}, options);
+      CollectiveEpoch pass(model.model.main, model.scope, {communicators[rank].get()}, options);
       Outcome& outcome = outcomes[rank];
-      PassOptions pass_options{.fetch = {"loss"}, .fetch_info = {"loss"}, .print_period = 1};
-      pass_options.print = [&outcome](const std::string& line) { outcome.printed.push_back(line); };
+      EpochOptions epoch_options{.fetch = {"loss"}, .fetch_info = {"loss"}, .print_period = 1};
+      epoch_options.print = [&outcome](const std::string& line) { outcome.printed.push_back(line); };
       for (int i = 0; i < kPasses; ++i) {
         dataset::QueueDataset dataset(reading(paths[rank], batch));
-        outcome.passes.push_back(pass.run(dataset, pass_options));
+        outcome.passes.push_back(pass.run(dataset, epoch_options));
       }
       outcome.weights = model.weights();
     });
@@ -223,7 +223,7 @@ TEST_CASE("a bad line is the error of its rank's pass, and the other rank does n
     for (std::size_t rank = 0; rank < 2; ++rank) {
       threads.emplace_back([&, rank] {
         Model model(Lookups::embedding, kMomentum);
-        CollectivePass pass(model.model.main, model.scope, {communicators[rank].get()}, {});
+        CollectiveEpoch pass(model.model.main, model.scope, {communicators[rank].get()}, {});
         dataset::QueueDataset dataset(reading(files[rank], 2));
         try {
           pass.run(dataset, {});
@@ -245,12 +245,12 @@ TEST_CASE("a pass says what bounds it, times operators and draws a timeline for 
     Model model(Lookups::embedding, kMomentum);
     CollectiveOptions training;
     if (is_local) training.local = LocalStepOptions{};
-    CollectivePass pass(model.model.main, model.scope, {communicators[0].get()}, training);
+    CollectiveEpoch pass(model.model.main, model.scope, {communicators[0].get()}, training);
     dataset::QueueDataset dataset(reading(files, 2));
-    const PassOptions options = {.fetch = {"loss"},
-                                 .time_operators = true,
-                                 .timeline = Timeline::create(dir.file(""), "t", "trainer 0")};
-    const PassResult result = pass.run(dataset, options);
+    const EpochOptions options = {.fetch = {"loss"},
+                                  .time_operators = true,
+                                  .timeline = Timeline::create(dir.file(""), "t", "trainer 0")};
+    const EpochResult result = pass.run(dataset, options);
     CHECK(result.batches == 10);
     CHECK(result.stages[static_cast<std::size_t>(Stage::read)] > 0.0);
     CHECK(result.stages[static_cast<std::size_t>(Stage::pull)] == 0.0);
@@ -285,7 +285,7 @@ TEST_CASE("the first NaN ends a pass that looks for it, on every rank, and names
       for (std::size_t rank = 0; rank < 2; ++rank) {
         threads.emplace_back([&, rank] {
           Model model(Lookups::embedding, kMomentum);
-          CollectivePass pass(model.model.main, model.scope, {communicators[rank].get()}, {});
+          CollectiveEpoch pass(model.model.main, model.scope, {communicators[rank].get()}, {});
           dataset::QueueDataset dataset(reading({files[rank]}, 2));
           try {
             pass.run(dataset, {.fetch = {"loss"}, .check_nan = checks});
@@ -312,7 +312,7 @@ TEST_CASE("what cannot be trained in this way is refused") {
       PooledModel model(lookups);
       Scope scope;
       minimize(model.main, model.startup, "loss", {.kind = kind});
-      CollectivePass(model.main, scope, {alone[0].get()}, options);
+      CollectiveEpoch(model.main, scope, {alone[0].get()}, options);
     } catch (const Error& error) {
       return std::string(error.what()) + " | " + error.hint();
     }

@@ -1,4 +1,4 @@
-#include "runtime/trainer/collective_pass.h"
+#include "runtime/trainer/collective_epoch.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/engine/replicas/replicas.h"
 #include "runtime/trainer/batch_feed.h"
-#include "runtime/trainer/pass_fetches.h"
+#include "runtime/trainer/epoch_fetches.h"
 #include "runtime/trainer/reading.h"
 
 namespace fleetrun::runtime {
@@ -23,18 +23,18 @@ using engine::Scope;
 
 namespace {
 
-using Clock = PassProfile::Clock;
+using Clock = EpochProfile::Clock;
 
 /// What a thread reads, has fetched and measures.
 struct Reader {
-  Reader(const std::vector<BatchInput>& inputs, const PassOptions& options, std::size_t number)
+  Reader(const std::vector<BatchInput>& inputs, const EpochOptions& options, std::size_t number)
       : batch(inputs),
         fetches(options, number == 0, 0),
         profile(options.time_operators, Track(options.timeline, "thread " + std::to_string(number))) {}
 
   BatchFeed batch;
-  PassFetches fetches;
-  PassProfile profile;
+  EpochFetches fetches;
+  EpochProfile profile;
   bool has_ended = false;
   /// Its last stage's end.
   Clock::time_point since = Clock::now();
@@ -62,7 +62,7 @@ struct Reader {
 };
 
 /// Measures each replica in its reader's profile, and looks for NaN where that is asked for.
-engine::ReplicaObserver observer_of(std::deque<Reader>& readers, const PassOptions& options) {
+engine::ReplicaObserver observer_of(std::deque<Reader>& readers, const EpochOptions& options) {
   engine::ReplicaObserver observer;
   observer.computed = [&readers](std::size_t replica) {
     readers[replica].ended(Stage::compute, Clock::now());
@@ -83,7 +83,7 @@ engine::ReplicaObserver observer_of(std::deque<Reader>& readers, const PassOptio
 
 }  // namespace
 
-struct CollectivePass::State {
+struct CollectiveEpoch::State {
   const Program& program;
   Scope& scope;
   std::vector<Communicator*> communicators;
@@ -98,10 +98,10 @@ struct CollectivePass::State {
   /// Of all ranks, the most readers that one has.
   std::size_t max_readers = 0;
 
-  PassResult run(dataset::BatchSource& dataset, const std::vector<BatchInput>& inputs,
-                 const PassOptions& options);
+  EpochResult run(dataset::BatchSource& dataset, const std::vector<BatchInput>& inputs,
+                  const EpochOptions& options);
   void give_up(const Error& error) noexcept;
-  void prepare(std::size_t readers, const PassOptions& options);
+  void prepare(std::size_t readers, const EpochOptions& options);
   bool step(dataset::BatchSource& dataset, std::deque<Reader>& readers,
             const engine::ReplicaObserver& observer);
   bool local_step(const Replicas::FeedSource& next, std::deque<Reader>& readers,
@@ -109,13 +109,13 @@ struct CollectivePass::State {
   double loss() const;
 };
 
-PassResult CollectivePass::State::run(dataset::BatchSource& dataset, const std::vector<BatchInput>& inputs,
-                                      const PassOptions& pass_options) {
+EpochResult CollectiveEpoch::State::run(dataset::BatchSource& dataset, const std::vector<BatchInput>& inputs,
+                                        const EpochOptions& epoch_options) {
   const auto start = std::chrono::steady_clock::now();
-  prepare(dataset.readers(), pass_options);
+  prepare(dataset.readers(), epoch_options);
   std::deque<Reader> readers;
-  for (std::size_t r = 0; r < dataset.readers(); ++r) readers.emplace_back(inputs, pass_options, r);
-  const engine::ReplicaObserver observer = observer_of(readers, pass_options);
+  for (std::size_t r = 0; r < dataset.readers(); ++r) readers.emplace_back(inputs, epoch_options, r);
+  const engine::ReplicaObserver observer = observer_of(readers, epoch_options);
   while (step(dataset, readers, observer)) {
     for (std::size_t r = 0; r < readers.size(); ++r) {
       readers[r].profile.track().flush();
@@ -125,7 +125,7 @@ PassResult CollectivePass::State::run(dataset::BatchSource& dataset, const std::
           [&](const std::string& name) -> const engine::Tensor& { return replicas->tensor(r, name); });
     }
   }
-  PassResult result;
+  EpochResult result;
   for (Reader& reader : readers) {
     reader.fetches.end();
     add_to(result, reader.fetches);
@@ -137,24 +137,24 @@ PassResult CollectivePass::State::run(dataset::BatchSource& dataset, const std::
 }
 
 /// The other ranks must not wait for this one's next step.
-void CollectivePass::State::give_up(const Error& error) noexcept {
+void CollectiveEpoch::State::give_up(const Error& error) noexcept {
   for (Communicator* communicator : communicators) communicator->abort(error);
 }
 
-void CollectivePass::State::prepare(std::size_t readers, const PassOptions& pass_options) {
+void CollectiveEpoch::State::prepare(std::size_t readers, const EpochOptions& epoch_options) {
   auto max = static_cast<std::int64_t>(readers);
   collective::all_reduce(*communicators.front(), {&max, 1, collective::DataType::int64},
                          collective::Operation::max);
   max_readers = static_cast<std::size_t>(max);
   if (local) local->begin();
   const bool can_read =
-      std::ranges::all_of(pass_options.fetch, [&](const std::string& name) { return kept.contains(name); });
-  if (replicas && replicas->size() == readers && can_read && is_plain == pass_options.check_nan) return;
-  is_plain = pass_options.check_nan;
-  kept.insert(pass_options.fetch.begin(), pass_options.fetch.end());
+      std::ranges::all_of(epoch_options.fetch, [&](const std::string& name) { return kept.contains(name); });
+  if (replicas && replicas->size() == readers && can_read && is_plain == epoch_options.check_nan) return;
+  is_plain = epoch_options.check_nan;
+  kept.insert(epoch_options.fetch.begin(), epoch_options.fetch.end());
   if (!options.loss.empty()) kept.insert(options.loss);
   mean.reset();
-  engine::ReplicaOptions wanted{.replicas = readers, .passes_off = pass_options.passes_off};
+  engine::ReplicaOptions wanted{.replicas = readers, .passes_off = epoch_options.passes_off};
   if (!is_plain) wanted.kept = kept;
   replicas.emplace(program, scope, wanted);
   if (local) return;
@@ -163,8 +163,8 @@ void CollectivePass::State::prepare(std::size_t readers, const PassOptions& pass
 }
 
 /// false: no rank had a batch.
-bool CollectivePass::State::step(dataset::BatchSource& dataset, std::deque<Reader>& readers,
-                                 const engine::ReplicaObserver& observer) {
+bool CollectiveEpoch::State::step(dataset::BatchSource& dataset, std::deque<Reader>& readers,
+                                  const engine::ReplicaObserver& observer) {
   const auto next = [&](std::size_t reader) { return readers[reader].next(dataset, reader); };
   if (local) return local_step(next, readers, observer);
   bool more = false;
@@ -185,8 +185,8 @@ bool CollectivePass::State::step(dataset::BatchSource& dataset, std::deque<Reade
   return more;
 }
 
-bool CollectivePass::State::local_step(const Replicas::FeedSource& next, std::deque<Reader>& readers,
-                                       const engine::ReplicaObserver& observer) {
+bool CollectiveEpoch::State::local_step(const Replicas::FeedSource& next, std::deque<Reader>& readers,
+                                        const engine::ReplicaObserver& observer) {
   const bool has_trained = replicas->run(next, {}, observer) > 0;
   for (Reader& reader : readers) reader.ended(Stage::compute, Clock::now());
   const bool more = local->after_step(has_trained, has_trained && !options.loss.empty() ? loss() : 0.0);
@@ -194,24 +194,24 @@ bool CollectivePass::State::local_step(const Replicas::FeedSource& next, std::de
   return more;
 }
 
-double CollectivePass::State::loss() const {
+double CollectiveEpoch::State::loss() const {
   return static_cast<double>(replicas->tensor(0, options.loss).values<float>()[0]);
 }
 
-CollectivePass::CollectivePass(const Program& program, Scope& scope, std::vector<Communicator*> communicators,
-                               const CollectiveOptions& options)
+CollectiveEpoch::CollectiveEpoch(const Program& program, Scope& scope,
+                                 std::vector<Communicator*> communicators, const CollectiveOptions& options)
     : state_(new State{program, scope, std::move(communicators), options, {}, {}, {}, {}}) {
   check_collective(program);
   if (options.mean.compression) static_cast<void>(momentums_of(program, scope));
   if (options.local) state_->local.emplace(program, scope, *state_->communicators.front(), *options.local);
 }
 
-CollectivePass::~CollectivePass() = default;
+CollectiveEpoch::~CollectiveEpoch() = default;
 
-PassResult CollectivePass::run(dataset::BatchSource& dataset, const PassOptions& options) {
+EpochResult CollectiveEpoch::run(dataset::BatchSource& dataset, const EpochOptions& options) {
   for (const std::string& name : options.fetch) static_cast<void>(state_->program.variable(name));
   const std::vector<BatchInput> inputs = inputs_of(state_->program, dataset.slots());
-  PassResult result;
+  EpochResult result;
   try {
     const Reading reading(dataset, true, options.timeline);
     result = state_->run(dataset, inputs, options);
