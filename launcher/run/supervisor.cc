@@ -202,8 +202,8 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     tell(event::ProcessExited{frame.index, life.pid, life.attempt, reason, asked, frame.time_ns,
                               frame.max_rss_kib});
     if (view_) view_->ended(frame.index, !reason.ok() && !asked);
-    for (auto& [role, readiness_probe] : readiness_probes_) {
-      if (reason.ok()) readiness_probe->forget(frame.index);
+    for (auto& [role, probe] : probes_) {
+      if (reason.ok()) probe->forget(frame.index);
     }
     if (only_follows(frame.index, reason)) return hold_back({frame.index, reason});
     release_held();
@@ -388,12 +388,11 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
       else
         handle(ReadyTimeout{role});
     };
-    readiness_probes_[action.role] =
-        watch_role(loop_, readiness, std::move(signs), plan_.ready_timeout, on_done);
+    probes_[action.role] = watch_role(loop_, readiness, std::move(signs), plan_.ready_timeout, on_done);
   }
 
-  void stop_readiness_probes() {
-    for (auto& [role, readiness_probe] : readiness_probes_) readiness_probe->stop();
+  void stop_probes() {
+    for (auto& [role, probe] : probes_) probe->stop();
   }
 
   void perform_one(const AskToStop& action) {
@@ -409,7 +408,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void perform_one(const ArmGrace& action) {
-    stop_readiness_probes();
+    stop_probes();
     auto& timer = graces_.try_emplace(action.role, loop_).first->second;
     timer.expires_after(plan_.roles[action.role].grace);
     timer.async_wait([this, role = action.role](const error_code& error) {
@@ -454,7 +453,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   void perform_one(const Sweep& action) {
     if (action.index) return pod_->sweep(*action.index);
     graces_.clear();
-    stop_readiness_probes();
+    stop_probes();
     pod_->sweep();
   }
 
@@ -468,7 +467,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void perform_one(const EndJob&) {
-    stop_readiness_probes();
+    stop_probes();
     graces_.clear();
     rests_.clear();
     if (state_.pod_lost()) return;
@@ -581,7 +580,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   asio::steady_timer last_resort_, timeout_, look_, settle_;
   JobParts parts_;
   std::unique_ptr<Pod> pod_;
-  std::map<std::size_t, std::unique_ptr<ReadinessProbe>> readiness_probes_;  // by role
+  std::map<std::size_t, std::unique_ptr<ReadinessProbe>> probes_;  // by role
   std::map<std::size_t, UniqueFd> ready_;  // by process: where it says that it is ready
   std::unique_ptr<LogView> view_;
   std::unique_ptr<LogThrough> through_;
