@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a page of the manual from its template and the tables of the program.
 
-usage: man/pages.py TEMPLATE TABLES     TABLES: the JSON of man/tables.cc; the page goes to standard output
+usage: man/pages.py TEMPLATE TABLES     TABLES: JSON of man/tables.cc or scripts/check-walks; prints the page
 
 A template is a page in roff with lines such as @FLAGS@, each of which is replaced by what is made of one
 table. Sentences of the tables are plain text in which `words` stand out.
@@ -95,13 +95,40 @@ def update_rules(tables):
         yield from entry(bold([rule["name"]]), sentence(rule["formula"]), labelled("State", [rule["state"]]))
 
 
+def house(tables):
+    """A line for each floor; a room stands one above the highest that it looks into."""
+    floors = {}
+    for room, row in tables["rooms"].items():
+        floors[room] = 1 + max((floors[other] for other in row["looks_into"]), default=-1)
+    for floor in sorted(set(floors.values()), reverse=True):
+        text = "   ".join(room for room in floors if floors[room] == floor)
+        for i, line in enumerate(textwrap.wrap(text, 88, break_on_hyphens=False)):
+            yield roff(f"    {'' if i else floor:>2} │ {line}")
+
+
+def rooms(tables):
+    for room, row in tables["rooms"].items():
+        yield from entry(f"\\fI{roff(room)}\\fR", sentence(row["what"]))
+
+
+def walks(tables):
+    for name, walk in tables["walks"].items():
+        width = max(len(step["file"]) for step in walk["files"])
+        yield from [".PP", f"\\fB{roff(name)}\\fR: {roff(walk['what'])}", ".PP", ".nf"]
+        yield from (roff(f"    {step['file']:{width}}  {step['does'].replace('`', '')}") for step in walk["files"])
+        yield ".fi"
+
+
 SECTIONS = {
     "@FLAGS@": flags,
     "@FLAG_VARIABLES@": flag_variables,
+    "@HOUSE@": house,
     "@OPERATORS@": operators,
     "@ROLE_KEYS@": role_keys,
+    "@ROOMS@": rooms,
     "@UPDATE_RULES@": update_rules,
     "@VARIABLES@": variables,
+    "@WALKS@": walks,
 }
 
 

@@ -43,9 +43,13 @@ def check(root, changes=(), *arguments):
     return run.returncode, run.stdout
 
 
-def test_walks_that_hold_are_written_as_data(tmp_path):
-    assert check(tmp_path, (), f"--write={tmp_path / 'walks.json'}") == (0, "")
-    walks = json.loads((tmp_path / "walks.json").read_text())
+def test_rooms_and_walks_that_hold_are_written_as_data(tmp_path):
+    rooms = "# what a row is\n\nfar | | Shelves\ncli | far model | argv in\n"
+    assert check(tmp_path, {"docs/rooms": rooms}, f"--write={tmp_path / 'map.json'}") == (0, "")
+    found = json.loads((tmp_path / "map.json").read_text())
+    assert found["rooms"] == {"far": {"looks_into": [], "what": "Shelves"},
+                              "cli": {"looks_into": ["far", "model"], "what": "argv in"}}
+    walks = found["walks"]
     assert list(walks) == ["a word to a shelf", "a call to a sum"]
     assert walks["a word to a shelf"] == {"what": "what is said is kept", "files": [
         {"file": "cli/main.cc", "does": "reads it", "from": None, "by": []},
