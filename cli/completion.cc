@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

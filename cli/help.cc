@@ -1,10 +1,10 @@
-// Usage and examples first, then the flags of launcher/model/settings by group.
+// Usage and examples first, then the flags of launcher/model/job_settings by group.
 #include "cli/help.h"
 
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {

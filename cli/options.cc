@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

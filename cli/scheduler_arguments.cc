@@ -6,7 +6,7 @@
 
 #include "cli/options.h"
 #include "launcher/config/make_job_config.h"
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

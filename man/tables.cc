@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/config/read_job_file.h"
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "ps/base/table_config.h"
 #include "runtime/base/env_variables.h"
 #include "runtime/base/text.h"

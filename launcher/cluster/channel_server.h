@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/cluster/channel.h"
+#include "launcher/cluster/sealed_channel.h"
 #include "launcher/net/socket_address.h"
 
 namespace fleetrun::launcher {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "launcher/cluster/channel.h"
 #include "launcher/cluster/channel_server.h"
 #include "launcher/cluster/coordinator_core.h"
+#include "launcher/cluster/sealed_channel.h"
 
 namespace boost::asio {
 class io_context;

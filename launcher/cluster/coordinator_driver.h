@@ -7,8 +7,8 @@
 #include <memory>
 #include <optional>
 
-#include "launcher/cluster/channel.h"
 #include "launcher/cluster/coordinator_core.h"
+#include "launcher/cluster/sealed_channel.h"
 
 namespace boost::asio {
 class io_context;

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/cluster/channel.h"
 #include "launcher/cluster/channel_server.h"
 #include "launcher/cluster/coordinator_driver.h"
 #include "launcher/cluster/deadline_timer.h"
 #include "launcher/cluster/member_core.h"
+#include "launcher/cluster/sealed_channel.h"
 #include "launcher/model/discovery.h"
 #include "launcher/model/job_config.h"
 #include "launcher/model/membership.h"

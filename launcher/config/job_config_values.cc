@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

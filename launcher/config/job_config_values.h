@@ -24,7 +24,7 @@ struct Value {
   Source source = Source::standard;
 };
 
-/// One Value for every row of launcher/model/settings: from the flag, else the environment, else its default.
+/// One Value for every row of launcher/model/job_settings: of the flag, the environment, or the default.
 class Values {
  public:
   /// `notes` gets a line for each setting whose flag and variable disagree.

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "launcher/config/job_config_values.h"
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 
 namespace fleetrun::launcher {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/config/read_job_file.h"
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::launcher {

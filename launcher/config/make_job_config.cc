@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "launcher/config/job_config_values.h"
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "launcher/net/etcd_address.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "launcher/config/job_file_node.h"
+#include "launcher/model/job_settings.h"
 #include "launcher/model/readiness_rule.h"
-#include "launcher/model/settings.h"
 #include "launcher/model/signal_map.h"
 #include "runtime/base/endpoint.h"
 #include "runtime/base/error.h"

@@ -42,7 +42,7 @@ struct JobFileSetting {
 };
 
 struct JobFile {
-  std::map<std::string, JobFileSetting, std::less<>> settings;  // by key of launcher/model/settings
+  std::map<std::string, JobFileSetting, std::less<>> settings;  // by key of launcher/model/job_settings
   std::vector<JobFileRole> roles;                               // in the file's order
 
   bool operator==(const JobFile&) const = default;

@@ -7,7 +7,7 @@
 #include "launcher/config/make_job_config.h"
 #include "launcher/config/read_job_file.h"
 #include "launcher/model/job_config.h"
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "launcher/remote/wire.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"

@@ -15,7 +15,7 @@
 // PyTorchJob's and the two kinds of jobs count only in a pod (KUBERNETES_SERVICE_HOST), since other programs
 // set variables of these names too. None counts in a process that a launcher has started (LOCAL_RANK,
 // FLEETRUN_RANK, …): a fleetrun in it is a job of its own. PET_* variables are settings of fleetrun's
-// (launcher/model/settings) and are not looked at here.
+// (launcher/model/job_settings) and are not looked at here.
 //
 // The first pod of a JobSet is found by the names that JobSet gives to pods, and that of an Indexed Job by a
 // headless service that is named like the job.

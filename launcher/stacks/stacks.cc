@@ -88,10 +88,10 @@ std::string complaint_in(const std::string& output) {
 
 enum class Tool { py_spy, gdb };
 
-class Reading final : public StackReading {
+class ToolReading final : public StackReading {
  public:
-  Reading(asio::io_context& loop, const std::vector<StackTarget>& targets, StackSettings settings,
-          std::function<void(std::vector<ProcessStacks>)> on_done)
+  ToolReading(asio::io_context& loop, const std::vector<StackTarget>& targets, StackSettings settings,
+              std::function<void(std::vector<ProcessStacks>)> on_done)
       : loop_(loop),
         settings_(std::move(settings)),
         on_done_(std::move(on_done)),
@@ -264,7 +264,7 @@ class Reading final : public StackReading {
 std::unique_ptr<StackReading> read_stacks(asio::io_context& loop, std::vector<StackTarget> targets,
                                           StackSettings settings,
                                           std::function<void(std::vector<ProcessStacks>)> on_done) {
-  return std::make_unique<Reading>(loop, targets, std::move(settings), std::move(on_done));
+  return std::make_unique<ToolReading>(loop, targets, std::move(settings), std::move(on_done));
 }
 
 }  // namespace fleetrun::launcher

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "ps/base/channel.h"
 #include "ps/base/fast_forward.h"
+#include "ps/base/server_channel.h"
 #include "ps/client/client.h"
 
 namespace fleetrun::ps {

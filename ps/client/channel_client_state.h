@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
-#include "ps/base/channel.h"
 #include "ps/base/key_groups.h"
 #include "ps/base/key_partition.h"
 #include "ps/base/push_history.h"
+#include "ps/base/server_channel.h"
 #include "ps/base/wire.h"
 #include "ps/client/channel_client.h"
 #include "ps/client/client.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/base/channel.h"
+#include "ps/base/server_channel.h"
 #include "ps/client/client.h"
 
 namespace fleetrun::ps {

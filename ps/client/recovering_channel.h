@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "ps/base/channel.h"
+#include "ps/base/server_channel.h"
 #include "ps/client/in_flight.h"
 
 namespace fleetrun::ps {

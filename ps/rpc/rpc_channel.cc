@@ -12,7 +12,7 @@
 #include "ps/base/outcome.h"
 #include "ps/client/channel_client.h"
 #include "ps/rpc/error_status.h"
-#include "ps/rpc/settings.h"
+#include "ps/rpc/rpc_settings.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "ps/base/channel.h"
+#include "ps/base/server_channel.h"
 #include "ps/client/in_flight.h"
 #include "ps/rpc/dial.h"
 #include "ps/rpc/session.h"

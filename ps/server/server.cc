@@ -11,7 +11,7 @@
 namespace fleetrun::ps {
 namespace {
 
-// Fewer than the calls that a connection carries at once (ps/rpc/settings.h):
+// Fewer than the calls that a connection carries at once (ps/rpc/rpc_settings.h):
 // each of them may wait in a push.
 constexpr std::uint32_t kMaxThreads = 960;
 

@@ -1,5 +1,5 @@
 // Every environment variable that fleetrun, its tools, its package and the processes of a job set or read,
-// but for those that only set a flag (launcher/model/settings): fleetrun-environment(7) is made from this
+// but for those that only set a flag (launcher/model/job_settings): fleetrun-environment(7) is made from this
 // table.
 //
 // The variables of an Identity come from the contract (runtime/base/env_contract.cc), the others from

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/python/array_feed.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_options.h"
 #include "runtime/python/epoch_options.h"
-#include "runtime/python/feed.h"
 #include "runtime/trainer/collective_epoch.h"
 #include "runtime/trainer/epoch_profile.h"
 #include "runtime/trainer/gradient_exchange.h"
@@ -68,14 +68,14 @@ class FedCollectiveRunner {
     }
   }
 
-  Feed& feed() { return feed_; }
+  ArrayFeed& feed() { return feed_; }
   const Groups& groups() const { return groups_; }
   const engine::Executor& executor() const { return exchange_ ? exchange_->executor() : *executor_; }
   /// The program as it is run.
   const engine::Program& program() const { return exchange_ ? exchange_->program() : *program_; }
   std::size_t buckets() const { return exchange_ ? exchange_->buckets() : 0; }
 
-  void run(const Feed::Tensors& tensors) {
+  void run(const ArrayFeed::Tensors& tensors) {
     if (exchange_) {
       exchange_->run(tensors, &profile_);
     } else {
@@ -89,7 +89,7 @@ class FedCollectiveRunner {
   std::size_t since_average() const { return local_ ? local_->since_average() : 0; }
 
  private:
-  void run_local(const Feed::Tensors& tensors) {
+  void run_local(const ArrayFeed::Tensors& tensors) {
     local_->begin();
     profile_.timed(runtime::Stage::compute, [&] {
       if (!profile_.wants_operators()) return executor_->run(tensors);
@@ -109,12 +109,12 @@ class FedCollectiveRunner {
   runtime::EpochProfile profile_;
   std::optional<runtime::GradientExchange> exchange_;
   std::optional<runtime::LocalSteps> local_;
-  Feed feed_;
+  ArrayFeed feed_;
 };
 using RunnerPtr = std::shared_ptr<FedCollectiveRunner>;
 
-void run_step(const RunnerPtr& self, const Feed::Arrays& arrays) {
-  const Feed::Tensors tensors = self->feed().take(arrays);
+void run_step(const RunnerPtr& self, const ArrayFeed::Arrays& arrays) {
+  const ArrayFeed::Tensors tensors = self->feed().take(arrays);
   self->groups().front()->thread.run([self, tensors] { self->run(tensors); },
                                      [self] { interrupt(self->groups()); });
 }

@@ -15,9 +15,9 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/program.h"
+#include "runtime/python/array_feed.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/epoch_options.h"
-#include "runtime/python/feed.h"
 
 namespace fleetrun::python {
 
@@ -145,8 +145,8 @@ class FedExecutor {
  public:
   FedExecutor(const Program& program, Scope& scope) : executor_(program, scope) {}
 
-  void run(const Feed::Arrays& arrays) {
-    const Feed::Tensors tensors = feed_.take(arrays);
+  void run(const ArrayFeed::Arrays& arrays) {
+    const ArrayFeed::Tensors tensors = feed_.take(arrays);
     const py::gil_scoped_release release;
     ++runs_;
     if (!checks_) return executor_.run(tensors);
@@ -160,14 +160,14 @@ class FedExecutor {
 
  private:
   engine::Executor executor_;
-  Feed feed_;
+  ArrayFeed feed_;
   const bool checks_ = checks_values();
   std::uint64_t runs_ = 0;
 };
 
 }  // namespace
 
-Feed::Tensors Feed::take(const Feed::Arrays& arrays) {
+ArrayFeed::Tensors ArrayFeed::take(const ArrayFeed::Arrays& arrays) {
   Tensors tensors;
   for (const auto& [name, array] : arrays) {
     engine::Tensor& tensor = storage_[name];

@@ -15,7 +15,7 @@
 #include "ps/client/client.h"
 #include "ps/client/client_environment.h"
 #include "ps/disk/disk_settings.h"
-#include "ps/durable/settings.h"
+#include "ps/durable/durable_settings.h"
 #include "ps/memory/in_process.h"
 #include "ps/modes/row_cache.h"
 #include "ps/modes/trainer_mode.h"

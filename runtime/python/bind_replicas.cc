@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/python/array_feed.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_options.h"
-#include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
 #include "runtime/trainer/replica_runner.h"
 
@@ -28,7 +28,7 @@ using ProgramPtr = std::shared_ptr<engine::Program>;
 using ScopePtr = std::shared_ptr<engine::Scope>;
 using PlanPtr = std::shared_ptr<runtime::TablePlan>;
 using ClientPtr = std::shared_ptr<ps::Client>;
-using Arrays = Feed::Arrays;
+using Arrays = ArrayFeed::Arrays;
 
 /// A runner with the tensors that were fed last, and everything it needs alive.
 class FedReplicaRunner {
@@ -49,7 +49,7 @@ class FedReplicaRunner {
         runner_(*program_, *scope_, replicas, *plan_, *client_, ps::mode_of(mode)),
         feeds_(replicas.replicas) {}
 
-  Feed::Tensors take(std::size_t part, const Arrays& arrays) { return feeds_.at(part).take(arrays); }
+  ArrayFeed::Tensors take(std::size_t part, const Arrays& arrays) { return feeds_.at(part).take(arrays); }
   const Groups& groups() const { return groups_; }
   bool has_tables() const { return client_ != nullptr; }
   runtime::ReplicaRunner& runner() { return runner_; }
@@ -61,7 +61,7 @@ class FedReplicaRunner {
   PlanPtr plan_;
   ClientPtr client_;
   runtime::ReplicaRunner runner_;
-  std::deque<Feed> feeds_;
+  std::deque<ArrayFeed> feeds_;
 };
 using RunnerPtr = std::shared_ptr<FedReplicaRunner>;
 
@@ -82,12 +82,12 @@ void run_step(const RunnerPtr& self, const Step& step) {
 }
 
 void run(const RunnerPtr& self, const Arrays& arrays) {
-  const Feed::Tensors tensors = self->take(0, arrays);
+  const ArrayFeed::Tensors tensors = self->take(0, arrays);
   run_step(self, [tensors](runtime::ReplicaRunner& runner) { runner.run(tensors); });
 }
 
 void run_each(const RunnerPtr& self, const std::vector<Arrays>& arrays) {
-  std::vector<Feed::Tensors> feeds;
+  std::vector<ArrayFeed::Tensors> feeds;
   for (std::size_t i = 0; i < arrays.size() && i < self->runner().size(); ++i)
     feeds.push_back(self->take(i, arrays[i]));
   feeds.resize(arrays.size());

@@ -15,9 +15,9 @@
 #include "runtime/base/text.h"
 #include "runtime/engine/optimizer.h"
 #include "runtime/inference/table_text.h"
+#include "runtime/python/array_feed.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/epoch_options.h"
-#include "runtime/python/feed.h"
 #include "runtime/python/interrupt.h"
 #include "runtime/python/timelines.h"
 #include "runtime/trainer/dataset_trainer.h"
@@ -122,7 +122,7 @@ class FedStepRunner {
     if (checks_values()) runner_.expect_finite();
   }
 
-  Feed& feed() { return feed_; }
+  ArrayFeed& feed() { return feed_; }
   runtime::StepRunner& runner() { return runner_; }
   bool may_block() const { return client_ != nullptr; }
 
@@ -132,11 +132,11 @@ class FedStepRunner {
   PlanPtr plan_;
   ClientPtr client_;
   runtime::StepRunner runner_;
-  Feed feed_;
+  ArrayFeed feed_;
 };
 
-void run_step(const std::shared_ptr<FedStepRunner>& self, const Feed::Arrays& arrays) {
-  const Feed::Tensors tensors = self->feed().take(arrays);
+void run_step(const std::shared_ptr<FedStepRunner>& self, const ArrayFeed::Arrays& arrays) {
+  const ArrayFeed::Tensors tensors = self->feed().take(arrays);
   if (self->may_block()) {
     run_interruptibly([self, tensors] { self->runner().run(tensors); });
   } else {

@@ -11,8 +11,8 @@
 #include "runtime/base/error.h"
 #include "runtime/engine/replicas/replicas.h"
 #include "runtime/trainer/batch_feed.h"
+#include "runtime/trainer/dataset_readers.h"
 #include "runtime/trainer/epoch_fetches.h"
-#include "runtime/trainer/reading.h"
 
 namespace fleetrun::runtime {
 
@@ -213,7 +213,7 @@ EpochResult CollectiveEpoch::run(dataset::BatchSource& dataset, const EpochOptio
   const std::vector<BatchInput> inputs = inputs_of(state_->program, dataset.slots());
   EpochResult result;
   try {
-    const Reading reading(dataset, true, options.timeline);
+    const DatasetReaders reading(dataset, true, options.timeline);
     result = state_->run(dataset, inputs, options);
   } catch (const Error& error) {
     state_->give_up(error);

@@ -22,9 +22,9 @@
 #include "runtime/engine/passes/passes.h"
 #include "runtime/log/log.h"
 #include "runtime/trainer/batch_feed.h"
+#include "runtime/trainer/dataset_readers.h"
 #include "runtime/trainer/epoch_fetches.h"
 #include "runtime/trainer/parameter_exchange.h"
-#include "runtime/trainer/reading.h"
 
 namespace fleetrun::runtime {
 
@@ -251,7 +251,7 @@ std::vector<std::uint64_t> batches_before(const Epoch& epoch, std::size_t thread
 
 EpochResult run_threads(const Epoch& epoch) {
   // In sync mode two runs give the same bits: each thread reads the same files in both.
-  const Reading reading(epoch.dataset, epoch.options.mode == ps::Mode::sync, epoch.options.timeline);
+  const DatasetReaders reading(epoch.dataset, epoch.options.mode == ps::Mode::sync, epoch.options.timeline);
   const std::size_t threads = epoch.dataset.readers();
   if (epoch.client != nullptr && epoch.options.train) {
     epoch.client->begin_pass(static_cast<std::uint32_t>(threads));

@@ -119,7 +119,7 @@ RULE_TEST = '''TEST_CASE("sign takes the learning rate, whatever the size of the
 
 
 def patch_flag(checkout):
-    checkout.edit("settings.cc", '  {"detach",', FLAG)
+    checkout.edit("job_settings.cc", '  {"detach",', FLAG)
     checkout.edit("job_config_run.cc", '  if (values.given("python"))', FLAG_READER)
     checkout.edit("make_job_config_test.cc", 'TEST_CASE("every setting is in the table once', FLAG_TEST)
 

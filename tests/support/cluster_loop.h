@@ -16,8 +16,8 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/cluster/channel.h"
 #include "launcher/cluster/channel_server.h"
+#include "launcher/cluster/sealed_channel.h"
 #include "launcher/net/socket_address.h"
 
 namespace fleetrun::tests {

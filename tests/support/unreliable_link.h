@@ -9,8 +9,8 @@
 #include <utility>
 #include <variant>
 
-#include "ps/base/channel.h"
 #include "ps/base/outcome.h"
+#include "ps/base/server_channel.h"
 
 namespace fleetrun::tests {
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "ps/durable/settings.h"
+#include "ps/durable/durable_settings.h"
 #include "ps/table/memory_quota.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/config/read_job_file.h"
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 
 using namespace fleetrun::launcher;
 using Json = nlohmann::json;

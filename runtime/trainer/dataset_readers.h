@@ -8,20 +8,20 @@
 
 namespace fleetrun::runtime {
 
-class Reading {
+class DatasetReaders {
  public:
   /// `dataset` is borrowed. in_turn: as BatchSource::start(). `timeline` may be null.
-  Reading(dataset::BatchSource& dataset, bool in_turn, const std::shared_ptr<Timeline>& timeline)
+  DatasetReaders(dataset::BatchSource& dataset, bool in_turn, const std::shared_ptr<Timeline>& timeline)
       : dataset_(dataset) {
     dataset_.draw_on(timeline);
     dataset_.start(in_turn);
   }
-  ~Reading() {
+  ~DatasetReaders() {
     dataset_.stop();
     dataset_.draw_on(nullptr);
   }
-  Reading(const Reading&) = delete;
-  Reading& operator=(const Reading&) = delete;
+  DatasetReaders(const DatasetReaders&) = delete;
+  DatasetReaders& operator=(const DatasetReaders&) = delete;
 
  private:
   dataset::BatchSource& dataset_;

@@ -1,4 +1,4 @@
-#include "launcher/cluster/channel.h"
+#include "launcher/cluster/sealed_channel.h"
 
 #include <errno.h>
 #include <netinet/in.h>

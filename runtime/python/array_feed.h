@@ -8,7 +8,7 @@
 
 namespace fleetrun::python {
 
-class Feed {
+class ArrayFeed {
  public:
   using Tensors = std::map<std::string, const engine::Tensor*>;
 

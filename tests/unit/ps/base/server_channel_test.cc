@@ -1,4 +1,4 @@
-#include "ps/base/channel.h"
+#include "ps/base/server_channel.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/cluster/channel.h"
+#include "launcher/cluster/sealed_channel.h"
 
 #include "runtime/secure/handshake.h"
 #include "runtime/secure/tls_session.h"

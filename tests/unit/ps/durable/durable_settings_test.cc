@@ -1,4 +1,4 @@
-#include "ps/durable/settings.h"
+#include "ps/durable/durable_settings.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/model/settings.h"
+#include "launcher/model/job_settings.h"
 
 #include <algorithm>
 #include <cassert>
