@@ -9,6 +9,7 @@
 
 #include "launcher/cluster/coordinator_driver.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -95,12 +96,7 @@ std::unique_ptr<Coordinator> start_coordinator(asio::io_context& loop, Coordinat
 }
 
 std::string draw_id() {
-  std::string id;
-  for (const char byte : random_bytes(16)) {
-    id += "0123456789abcdef"[static_cast<unsigned char>(byte) >> 4];
-    id += "0123456789abcdef"[byte & 0xF];
-  }
-  return id;
+  return hex(random_bytes(16));
 }
 
 void refuse_to_listen(const Endpoint& endpoint, int problem) {

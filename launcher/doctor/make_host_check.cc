@@ -27,6 +27,7 @@
 #include "launcher/net/name_lookup.h"
 #include "launcher/net/socket_address.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/version.h"
 #include "runtime/secure/crypto.h"
 #include "runtime/secure/secret.h"
@@ -121,12 +122,7 @@ void read_secret(const Environ& environment, HostCheck& host_check) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0 && errno == ENOENT) return;
   try {
-    constexpr char kDigits[] = "0123456789abcdef";
-    const Secret derived = read_secret_file(path).derive("doctor");
-    for (const char byte : derived.bytes().substr(0, 4)) {
-      host_check.secret.push_back(kDigits[static_cast<unsigned char>(byte) >> 4]);
-      host_check.secret.push_back(kDigits[static_cast<unsigned char>(byte) & 15]);
-    }
+    host_check.secret = hex(read_secret_file(path).derive("doctor").bytes().substr(0, 4));
   } catch (const Error& error) {
     host_check.secret_failure = error.what();
   }

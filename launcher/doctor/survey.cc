@@ -24,6 +24,7 @@
 #include "launcher/net/socket_address.h"
 #include "launcher/remote/own_host.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/text.h"
 #include "runtime/secure/crypto.h"
 
@@ -43,21 +44,11 @@ std::int64_t clock_now() noexcept {
   return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-std::string hexadecimal(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    text.push_back(kDigits[static_cast<unsigned char>(byte) >> 4]);
-    text.push_back(kDigits[static_cast<unsigned char>(byte) & 15]);
-  }
-  return text;
-}
-
 /// A file that says whose directory it is, as long as it is needed.
 class Marker {
  public:
   explicit Marker(const std::string& directory) {
-    const std::string name = ".fleetrun-doctor-" + hexadecimal(random_bytes(8));
+    const std::string name = ".fleetrun-doctor-" + hex(random_bytes(8));
     const std::string path = directory + "/" + name;
     const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file) return;
@@ -228,7 +219,7 @@ class Survey final : public remote::FanOutListener {
   }
 
   void ask_to_listen_all() {
-    const std::string key = hexadecimal(random_bytes(kDigestBytes));
+    const std::string key = hex(random_bytes(kDigestBytes));
     for (std::size_t i = 0; i < reports_.size(); ++i)
       if (reports_[i].host_check) reports_[i].address = address_of(i);
     ask_all([&](std::uint32_t host) { ask(host, ask_to_listen(reports_[host].address, key)); },

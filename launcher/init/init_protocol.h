@@ -1,7 +1,6 @@
 // What fleetrun and fleetrun-init say to each other over the lifeline, a stream socket between the two.
 //
-//   frame := u32 length of what follows | u8 type | fields      (numbers in the machine's own byte order)
-//   string := u32 length | bytes          list := u32 count | strings
+//   frame := u32 length of what follows | u8 type | fields      (runtime/base/codec)
 //
 //   to init:    setup, then start | signal | sweep, then finish
 //   from init:  contained, then started | failed | exited | swept | unkillable, then emptied

@@ -3,7 +3,7 @@
 //
 //   agent → controller:  marker, then hello, and after its order: output | log | ended, then file … files_end
 //   controller → agent:  order | start, then signal, collect, bye
-//   frame := u32 length of what follows | u32 host | u8 type | fields            (launcher/remote/wire)
+//   frame := u32 length of what follows | u32 host | u8 type | fields            (runtime/base/codec)
 //
 // What a login shell prints comes before the marker and is skipped. `host` counts the hosts of the job from
 // 0; an agent that was told to start others (start) passes on the frames of those hosts, both ways. End of
@@ -21,7 +21,7 @@
 
 namespace fleetrun::launcher::remote {
 
-constexpr std::uint32_t kProtocol = 1;  // another one is another version of what is below
+constexpr std::uint32_t kProtocol = 2;  // another one is another version of what is below
 constexpr std::string_view kMarker =
     "\x02"
     "fleetrun agent\x03\n";

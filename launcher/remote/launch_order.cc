@@ -8,7 +8,7 @@
 #include "launcher/config/read_job_file.h"
 #include "launcher/model/job_config.h"
 #include "launcher/model/job_settings.h"
-#include "launcher/remote/wire.h"
+#include "runtime/base/codec.h"
 #include "runtime/base/error.h"
 #include "runtime/base/text.h"
 
@@ -29,17 +29,6 @@ bool is_variable_name(std::string_view name) noexcept {
   });
 }
 
-void write_optional(Writer& writer, const std::optional<int>& number) {
-  writer.boolean(number.has_value());
-  writer.i32(number.value_or(0));
-}
-
-std::optional<int> read_optional(Reader& reader) {
-  const bool there = reader.boolean();
-  const int number = reader.i32();
-  return there ? std::optional<int>(number) : std::nullopt;
-}
-
 /// `environ` without the variables that would be read as settings, but for the exported ones.
 Environ without_settings(const Environ& environ, const LaunchOrder& order) {
   Environ left = environ;
@@ -56,69 +45,23 @@ Environ without_settings(const Environ& environ, const LaunchOrder& order) {
 
 }  // namespace
 
+template <class Archive, class Value>
+void fields(Archive& archive, Value& order, const LaunchOrder*) {
+  archive(order.version, order.values, order.script, order.script_args, order.environment, order.cwd,
+          order.secret, order.coordinator, order.address, order.node_rank, order.node_name, order.nodes.min,
+          order.nodes.max, order.nodes.multiple, order.elastic, order.trainers, order.servers, order.devices);
+}
+
 std::string encode(const LaunchOrder& order) {
-  Writer writer;
-  writer.string(order.version);
-  writer.u32(static_cast<std::uint32_t>(order.values.size()));
-  for (const auto& [key, value] : order.values) {
-    writer.string(key);
-    writer.string(value);
-  }
-  writer.boolean(order.script.has_value());
-  writer.string(order.script.value_or(""));
-  writer.strings(order.script_args);
-  writer.u32(static_cast<std::uint32_t>(order.environment.size()));
-  for (const auto& [name, value] : order.environment) {
-    writer.string(name);
-    writer.string(value);
-  }
-  writer.string(order.cwd);
-  writer.string(order.secret);
-  writer.string(order.coordinator.host);
-  writer.u32(order.coordinator.port);
-  writer.string(order.address);
-  writer.i32(order.node_rank);
-  writer.string(order.node_name);
-  for (const int number : {order.nodes.min, order.nodes.max, order.nodes.multiple}) writer.i32(number);
-  writer.boolean(order.elastic);
-  write_optional(writer, order.trainers);
-  write_optional(writer, order.servers);
-  writer.boolean(order.devices.has_value());
-  writer.strings(order.devices.value_or(std::vector<std::string>()));
+  codec::Writer writer;
+  writer(order);
   return writer.take();
 }
 
 LaunchOrder decode_order(std::string_view bytes) {
-  constexpr std::size_t kPair = 8;  // the lengths of two strings
-  Reader reader(bytes);
+  codec::Reader reader(bytes);
   LaunchOrder order;
-  order.version = reader.string();
-  for (std::size_t left = reader.count(kPair); left > 0; --left) {
-    std::string key = reader.string();
-    order.values[std::move(key)] = reader.string();
-  }
-  const bool has_script = reader.boolean();
-  order.script = reader.string();
-  if (!has_script) order.script.reset();
-  order.script_args = reader.strings();
-  for (std::size_t left = reader.count(kPair); left > 0; --left) {
-    std::string name = reader.string();
-    order.environment.emplace_back(std::move(name), reader.string());
-  }
-  order.cwd = reader.string();
-  order.secret = reader.string();
-  order.coordinator.host = reader.string();
-  order.coordinator.port = static_cast<std::uint16_t>(reader.u32());
-  order.address = reader.string();
-  order.node_rank = reader.i32();
-  order.node_name = reader.string();
-  for (int* number : {&order.nodes.min, &order.nodes.max, &order.nodes.multiple}) *number = reader.i32();
-  order.elastic = reader.boolean();
-  order.trainers = read_optional(reader);
-  order.servers = read_optional(reader);
-  const bool has_devices = reader.boolean();
-  order.devices = reader.strings();
-  if (!has_devices) order.devices.reset();
+  reader(order);
   reader.end();
   return order;
 }

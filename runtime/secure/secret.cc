@@ -14,6 +14,7 @@
 
 #include "runtime/base/environ.h"
 #include "runtime/base/error.h"
+#include "runtime/base/hex.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -131,16 +132,6 @@ UniqueFd write_new_file(int directory, const std::string& name, std::string_view
   return fd;
 }
 
-void write_hexadecimal(const Secret& secret, std::string& text) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  text.reserve(2 * Secret::kBytes + 1);  // so that no copy is left behind
-  for (const char byte : secret.bytes()) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4];
-    text += kDigits[byte & 0xF];
-  }
-  text += '\n';
-}
-
 /// Makes `path` and those above it that are missing, for this user alone.
 void make_directories(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
@@ -176,7 +167,7 @@ void make_user_secret(const std::string& directory_path) {
   const UniqueFd directory(
       check_errno(::open(directory_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open", doing));
   Wiped text;
-  write_hexadecimal(Secret::random(), text.text);
+  text.text = hex(Secret::random().bytes()) + '\n';
   // Not by its final name from the start: another launcher could read it half written.
   std::string draft = ".secret-";
   for (const char byte : random_bytes(8)) draft += static_cast<char>('a' + (byte & 0xF));
@@ -282,7 +273,7 @@ Secret read_secret_file(const std::string& path) {
 
 void write_secret_file(const std::string& path, const Secret& secret) {
   Wiped text;
-  write_hexadecimal(secret, text.text);
+  text.text = hex(secret.bytes()) + '\n';
   write_new_file(AT_FDCWD, path, text.text, "writing the secret to " + path);
 }
 

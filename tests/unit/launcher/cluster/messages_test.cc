@@ -178,7 +178,7 @@ TEST_CASE("counts are checked against the bytes that are there, before anything 
 TEST_CASE("texts end at 64 KiB") {
   CHECK(std::get<Waiting>(decode(encode(Waiting{std::string(kMaxText, 'x')}))).text.size() == kMaxText);
   CHECK_THROWS_WITH_AS(encode(Waiting{std::string(kMaxText + 1, 'x')}),
-                       "a message between hosts cannot be read: a text of it is longer than 64 KiB", Error);
+                       "a message cannot be read: a text of it is longer than 64 KiB", Error);
   std::string bytes = encode(Waiting{std::string(kMaxText, 'x')}) + 'x';
   bytes[1] = 1;  // the length, one more than is allowed
   CHECK(refused(bytes));
