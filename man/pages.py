@@ -115,7 +115,8 @@ def walks(tables):
     for name, walk in tables["walks"].items():
         width = max(len(step["file"]) for step in walk["files"])
         yield from [".PP", f"\\fB{roff(name)}\\fR: {roff(walk['what'])}", ".PP", ".nf"]
-        yield from (roff(f"    {step['file']:{width}}  {step['does'].replace('`', '')}") for step in walk["files"])
+        for step in walk["files"]:
+            yield roff(f"    {step['file']:{width}}  {step['does'].replace('`', '')}")
         yield ".fi"
 
 
