@@ -5,19 +5,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstring>
 
 #include "launcher/host/find_program.h"
+#include "launcher/host/own_process.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::cli {
 
 std::string find_own_program(const OwnProgram& program) {
-  char own[PATH_MAX];
-  const ssize_t length = ::readlink("/proc/self/exe", own, sizeof own);
-  const std::string directory =
-      launcher::directory_of({own, static_cast<std::size_t>(length > 0 ? length : 0)});
+  const std::string directory = launcher::directory_of(launcher::own_program());
   for (const char* place : {"/", "/../libexec/fleetrun/"}) {
     const std::string path = directory + place + program.name;
     if (::access(path.c_str(), X_OK) == 0) return path;

@@ -1,8 +1,6 @@
 #include "cli/remote_launch.h"
 
 #include <signal.h>
-#include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "cli/launch.h"
 #include "cli/launch_log.h"
 #include "launcher/host/find_program.h"
+#include "launcher/host/own_process.h"
 #include "launcher/model/job_config.h"
 #include "launcher/model/signal_map.h"
 #include "launcher/remote/controller.h"
@@ -30,28 +29,6 @@ constexpr std::chrono::milliseconds kLongestLogin{30'000};
 constexpr std::chrono::seconds kShortestConnect{1}, kLongestConnect{10};
 constexpr std::size_t kMaxListed = 8;
 constexpr std::size_t kMaxRemembered = 1000;
-
-/// Every login costs four descriptors.
-void raise_open_files() {
-  rlimit files = {};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-}
-
-std::string own_program() {
-  char path[4096];
-  const ssize_t length = check_errno(static_cast<int>(::readlink("/proc/self/exe", path, sizeof path)),
-                                     "readlink", "finding fleetrun");
-  return {path, static_cast<std::size_t>(length)};
-}
-
-std::uint64_t random_seed() {
-  std::uint64_t seed = 1;
-  if (::getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-    seed = static_cast<std::uint64_t>(::getpid());
-  return seed;
-}
 
 LogLevel level_of(const std::string& text) {
   for (const LogLevel level :
@@ -120,7 +97,7 @@ remote::ControllerSettings settings_of(const launcher::JobConfig& config, const 
   fan_out.connect_timeout =
       std::clamp(std::chrono::duration_cast<std::chrono::seconds>(fan_out.hello_timeout), kShortestConnect,
                  kLongestConnect);
-  fan_out.seed = random_seed();
+  fan_out.seed = launcher::random_seed();
   settings.login_patience = config.rendezvous.join_timeout + fan_out.hello_timeout;
   settings.own = place.own;
   const Secret secret =
@@ -156,11 +133,11 @@ int launch_on_hosts(const launcher::Options& options, const launcher::JobConfig&
   remote::ControllerPlace place;
   place.directory = launcher::absolute_path("");
   place.directory.pop_back();
-  place.program = own_program();
+  place.program = launcher::own_program();
   place.own = remote::own_host();
   const remote::ControllerPlan plan = remote::make_controller_plan(options, config, environment, place);
   if (config.dry_run != launcher::DryRun::no) return print(remote::to_text(plan));
-  raise_open_files();
+  launcher::raise_open_files();
   remote::ControllerSettings settings = settings_of(config, plan, place, environment);
   LaunchLog log(STDERR_FILENO, config.log_level);
   say_start(log, config, plan);

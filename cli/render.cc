@@ -13,12 +13,6 @@ using launcher::ProcessSpec;
 
 }  // namespace
 
-std::string shell_words(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line.append(line.empty() ? "" : " ").append(shell_quoted(word));
-  return line;
-}
-
 std::string binding_line(const ProcessSpec& process) {
   return "cpus " + launcher::cpu_list(process.cpus) + ", memory node " +
          launcher::cpu_list(process.memory_nodes);

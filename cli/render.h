@@ -13,9 +13,6 @@ std::string to_text(const launcher::Plan& plan);
 /// "cpus 0-3, memory node 0": what a process is bound to.
 std::string binding_line(const launcher::ProcessSpec& process);
 
-/// The words as a shell reads them back.
-std::string shell_words(const std::vector<std::string>& words);
-
 /// A shell script that starts the same processes with the same variables and logs, and waits for them.
 std::string to_shell(const launcher::Plan& plan);
 

@@ -9,7 +9,8 @@
 //   template <class Archive, class Value>            // Value: T, or const T for a Writer
 //   void fields(Archive& archive, Value& value, const T*) { archive(value.first, value.second); }
 //
-// in its own namespace. Reader throws Error(data), and allocates nothing that the bytes at hand could not fill.
+// in its own namespace. Reader throws Error(data), and allocates nothing that the bytes at hand could not
+// fill.
 #pragma once
 
 #include <chrono>

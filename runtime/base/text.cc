@@ -118,6 +118,12 @@ std::string shell_quoted(std::string_view text) {
   return quoted;
 }
 
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line.append(line.empty() ? "" : " ").append(shell_quoted(word));
+  return line;
+}
+
 std::string python_repr(std::string_view text) {
   const char quote =
       text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos ? '"' : '\'';

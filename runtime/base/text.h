@@ -33,6 +33,8 @@ std::optional<std::string> nearest(std::string_view text, std::span<const std::s
 
 /// `text` as one word of a POSIX shell; left bare where no quoting is needed.
 std::string shell_quoted(std::string_view text);
+/// Words as a shell reads them back.
+std::string shell_words(const std::vector<std::string>& words);
 
 /// `text` as Python's repr() shows a string.
 std::string python_repr(std::string_view text);

@@ -1,0 +1,75 @@
+// A job on this host, from its programs to fleetrun's exit status: host, plan, rendezvous, run, report. Who
+// is told about the job while it runs is decided here.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/cluster/world_link.h"
+#include "launcher/host/port_lease.h"
+#include "launcher/host/python_directory.h"
+#include "launcher/host/secret_file.h"
+#include "launcher/model/host_facts.h"
+#include "launcher/model/job_config.h"
+#include "launcher/model/plan.h"
+#include "launcher/model/program.h"
+#include "launcher/run/supervisor.h"
+#include "launcher/run/world_feed.h"
+#include "launcher/session/session_console.h"
+#include "launcher/status/detach.h"
+#include "launcher/status/job_services.h"
+#include "runtime/base/environ.h"
+
+namespace fleetrun::launcher {
+
+class Session {
+ public:
+  /// `directory`: where fleetrun lies. `environment` and `console` are borrowed.
+  Session(JobConfig config, std::vector<Program> programs, const Environ& environment, std::string directory,
+          SessionConsole& console);
+
+  /// What would be started, as far as this host knows it before it meets others: what --dry-run shows.
+  /// Leases ports.
+  Plan first_plan();
+
+  /// Runs `first`, the first plan, to its end, with the other hosts of the job where it has any. Returns
+  /// fleetrun's exit status. Throws: Error for whatever is refused before the first process starts.
+  int run(Plan first);
+
+ private:
+  std::optional<int> meet();
+  void announce_master();
+  int run_here();
+  void configure();
+  void configure_world();
+  RunValues run_values();
+  void write_secret(const std::vector<std::string>& directories);
+  void settle_terminal(Background background);
+  ServiceSettings services(const Background& background) const;
+  JobResult run_to_the_end(std::vector<LogFile> logs);
+  int conclude(const JobResult& result);
+  void write_verdict(const Report& report, const Plan& plan, const JobHistory& history);
+  std::string screen_of(const Report& report, const Plan& plan, const JobHistory& history,
+                        const std::vector<LogFile>& logs) const;
+  Plan next_plan();
+  void adopt(const World& world, std::size_t node_rank);
+
+  JobConfig config_;
+  const std::vector<Program> programs_;
+  const Environ& environment_;
+  const std::string directory_;
+  SessionConsole& console_;
+  std::string interpreter_;  // of the first program that has one
+  PortLeases leases_;
+  HostFacts facts_;
+  PythonDirectory python_;
+  SecretFile secret_file_;
+  std::optional<WorldLink> link_;    // in a job of several hosts
+  std::shared_ptr<WorldFeed> feed_;  // with it
+  Plan plan_;                        // of the newest attempt
+  RunSettings settings_;
+};
+
+}  // namespace fleetrun::launcher
