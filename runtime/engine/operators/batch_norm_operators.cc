@@ -33,7 +33,7 @@ void infer_batch_norm(Inference& inference) {
   for (std::size_t i = 1; i < 5; ++i) inference.set_output(i, DataType::float32, {channels});
 }
 
-void infer_fused(Inference& inference) {
+void infer_activated(Inference& inference) {
   inference.fail("is made by passes only");
 }
 
@@ -219,14 +219,14 @@ std::span<const OperatorDefinition> batch_norm_operators() {
         "channels_last = false: the channels are X's last axis instead of the second"}},
       {"batch_norm_grad", infer_gradient, prepare_batch_norm_gradient, nullptr},
       {"batch_norm_act",
-       infer_fused,
+       infer_activated,
        prepare_batch_norm,
        nullptr,
        {"as batch_norm",
         "Y is activation(what batch_norm makes); made by a pass only (passes/batch_norm_activation.cc)",
         "those of batch_norm; activation: relu, sigmoid or tanh"}},
       {"batch_norm_act_grad",
-       infer_fused,
+       infer_activated,
        prepare_batch_norm_gradient,
        nullptr,
        {"(X, Scale, Mean, Variance, Y, dY) -> dX, dScale, dBias",

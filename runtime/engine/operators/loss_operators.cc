@@ -223,7 +223,7 @@ Kernel prepare_cross_entropy_gradient(const Preparation& p) {
   };
 }
 
-void first_input_gradient(GradientBuilder& builder) {
+void loss_gradient(GradientBuilder& builder) {
   const Operator& op = builder.op();
   if (!builder.wants(0)) return;
   builder.append({.type = op.type + "_grad",
@@ -340,7 +340,7 @@ std::span<const OperatorDefinition> loss_operators() {
       {"cross_entropy",
        infer_cross_entropy,
        prepare_cross_entropy,
-       first_input_gradient,
+       loss_gradient,
        {"(X [.., C], Label) -> Out [.., 1]",
         "-log of the probability of the label; a label outside of [0, C) is an error naming it",
         "use_softmax = true: X are logits; false: probabilities; soft_label = false: Label int64 [.., 1] "
@@ -350,14 +350,14 @@ std::span<const OperatorDefinition> loss_operators() {
       {"log_loss",
        infer_pointwise,
        prepare_pointwise<LogLoss>,
-       first_input_gradient,
+       loss_gradient,
        {"(P, Label float32) -> Out", "-l * log(p + epsilon) - (1 - l) * log(1 - p + epsilon)",
         "epsilon = 1e-4"}},
       {"log_loss_grad", infer_gradient, prepare_pointwise_gradient<LogLoss>, nullptr},
       {"sigmoid_cross_entropy_with_logits",
        infer_pointwise,
        prepare_pointwise<LogitLoss>,
-       first_input_gradient,
+       loss_gradient,
        {"(X, Label float32) -> Out", "max(x, 0) - x * l + log(1 + exp(-|x|))"}},
       {"sigmoid_cross_entropy_with_logits_grad", infer_gradient, prepare_pointwise_gradient<LogitLoss>,
        nullptr},
