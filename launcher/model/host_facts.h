@@ -8,7 +8,6 @@
 
 #include "launcher/model/devices.h"
 #include "launcher/model/topology.h"
-#include "launcher/model/world.h"
 #include "runtime/base/endpoint.h"
 
 namespace fleetrun::launcher {
@@ -24,10 +23,6 @@ struct HostFacts {
   EndpointList servers, trainers;
   std::map<std::string, EndpointList, std::less<>> endpoints;  // of a job file's other roles
   Endpoint rendezvous;  // the store of a collective or rpc job, Gloo's store of a ps job
-
-  // In a job of several hosts: everybody, and which of them this host is. What is above is this host's own.
-  std::optional<World> world;
-  std::size_t node_rank = 0;
 
   bool own_servers = false;  // the script is known to run fleetrun's own servers, which share their leases
 

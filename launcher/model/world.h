@@ -61,6 +61,12 @@ struct World {
   std::string hash() const;
 };
 
+/// A world, and where this host stands in it.
+struct WorldPlace {
+  World world;
+  std::size_t node_rank = 0;
+};
+
 /// A failed process of one host, told to all.
 struct NodeFailure {
   std::string process;  // "trainer 3"

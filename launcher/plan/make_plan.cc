@@ -12,6 +12,7 @@
 #include "launcher/model/plan.h"
 #include "launcher/model/program.h"
 #include "launcher/plan/large_environment.h"
+#include "launcher/plan/plan_ranks.h"
 #include "launcher/plan/plan_roles.h"
 #include "runtime/base/env_contract.h"
 
@@ -106,11 +107,13 @@ std::vector<const Program*> programs_by_role(const JobConfig& config, const std:
 
 }  // namespace
 
-Plan make_plan(const JobConfig& config, const Program& program, const HostFacts& facts) {
-  return make_plan(config, std::vector<Program>{program}, facts);
+Plan make_plan(const JobConfig& config, const Program& program, const HostFacts& facts,
+               const std::optional<WorldPlace>& place) {
+  return make_plan(config, std::vector<Program>{program}, facts, place);
 }
 
-Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, const HostFacts& facts) {
+Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, const HostFacts& facts,
+               const std::optional<WorldPlace>& place) {
   Plan plan;
   plan.mode = config.mode;
   plan.job_id = config.job_id;
@@ -123,14 +126,15 @@ Plan make_plan(const JobConfig& config, const std::vector<Program>& programs, co
   plan.ready_timeout = config.ready_timeout;
   plan.timeout = config.timeout;
   plan.restart = restart_rules(config);
+  const PlanRanks ranks = plan_ranks(config, facts, place);
   if (config.file)
-    plan_roles(config, facts, plan);
+    plan_roles(config, facts, ranks, plan);
   else if (config.mode == Mode::ps)
-    plan_ps(config, facts, plan);
+    plan_ps(config, facts, ranks, plan);
   else if (config.mode == Mode::rpc)
-    plan_rpc(config, facts, plan);
+    plan_rpc(config, facts, ranks, plan);
   else
-    plan_collective(config, facts, plan);
+    plan_collective(config, facts, ranks, plan);
 
   bind(config, facts, plan);
   const int threads = threads_per_process(facts.cpus.cores, plan.processes.size());

@@ -7,13 +7,12 @@
 
 namespace fleetrun::launcher {
 
-void plan_collective(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+void plan_collective(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks, Plan& plan) {
   RolePlan& trainers = plan.roles.emplace_back();
   trainers.name = "trainer";
   trainers.restart = restart_scope(config, trainers.name, RestartScope::group);
   trainers.grace = config.grace.of(trainers.name);
   const DevicePlan devices = device_plan(config, facts);
-  const PlanRanks ranks = plan_ranks(config, facts);
   for (int local_rank = 0; local_rank < devices.trainers; ++local_rank) {
     ProcessSpec process;
     Identity& identity = process.identity;

@@ -57,7 +57,7 @@ void keep_servers(const JobConfig& config, const HostFacts& facts, const RolePla
 
 }  // namespace
 
-void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+void plan_ps(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks, Plan& plan) {
   RolePlan& servers = plan.roles.emplace_back();
   servers.name = "server";
   servers.serves = true;
@@ -71,7 +71,6 @@ void plan_ps(const JobConfig& config, const HostFacts& facts, Plan& plan) {
     role.restart = restart_scope(config, role.name, role.restart);
     role.grace = config.grace.of(role.name);
   }
-  const PlanRanks ranks = plan_ranks(config, facts);
   for (const Role role : {Role::server, Role::trainer}) {
     const auto count = static_cast<int>((role == Role::server ? facts.servers : facts.trainers).size());
     for (int local_rank = 0; local_rank < count; ++local_rank)

@@ -2,8 +2,11 @@
 // Pure; for the plans of the modes.
 #pragma once
 
+#include <optional>
+
 #include "launcher/model/host_facts.h"
 #include "launcher/model/job_config.h"
+#include "launcher/model/world.h"
 
 namespace fleetrun::launcher {
 
@@ -16,6 +19,6 @@ struct PlanRanks {
   int hosts = 1;
 };
 
-PlanRanks plan_ranks(const JobConfig& config, const HostFacts& facts);
+PlanRanks plan_ranks(const JobConfig& config, const HostFacts& facts, const std::optional<WorldPlace>& place);
 
 }  // namespace fleetrun::launcher

@@ -62,13 +62,13 @@ void show_devices(const JobFileRole& role, const HostFacts& facts, std::vector<P
 
 }  // namespace
 
-void plan_roles(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+void plan_roles(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks, Plan& plan) {
   const JobFile& file = *config.file;
   Plan modes;  // what the flags of the same meaning would give
   modes.log_dir = plan.log_dir;
   modes.pod_name = plan.pod_name;
-  if (config.mode == Mode::ps) plan_ps(config, facts, modes);
-  if (config.mode == Mode::collective) plan_collective(config, facts, modes);
+  if (config.mode == Mode::ps) plan_ps(config, facts, ranks, modes);
+  if (config.mode == Mode::collective) plan_collective(config, facts, ranks, modes);
 
   const std::vector<std::size_t> order = starting_order(file);
   std::vector<std::size_t> place(file.roles.size());  // in plan.roles

@@ -5,12 +5,13 @@
 #include "launcher/model/host_facts.h"
 #include "launcher/model/job_config.h"
 #include "launcher/model/plan.h"
+#include "launcher/plan/plan_ranks.h"
 
 namespace fleetrun::launcher {
 
 /// Fills `plan.roles` and `plan.processes` for `config.file`. Roles are in the order in which they can start:
 /// each behind those that it comes after, otherwise as in the file.
 /// Throws: Error(config) when roles wait for each other, or for nobody.
-void plan_roles(const JobConfig& config, const HostFacts& facts, Plan& plan);
+void plan_roles(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks, Plan& plan);
 
 }  // namespace fleetrun::launcher

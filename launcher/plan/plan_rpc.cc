@@ -5,12 +5,11 @@
 
 namespace fleetrun::launcher {
 
-void plan_rpc(const JobConfig& config, const HostFacts& facts, Plan& plan) {
+void plan_rpc(const JobConfig& config, const HostFacts& facts, const PlanRanks& ranks, Plan& plan) {
   RolePlan& trainers = plan.roles.emplace_back();
   trainers.name = "trainer";
   trainers.restart = restart_scope(config, trainers.name, RestartScope::group);
   trainers.grace = config.grace.of(trainers.name);
-  const PlanRanks ranks = plan_ranks(config, facts);
   for (std::size_t local_rank = 0; local_rank < facts.trainers.size(); ++local_rank) {
     ProcessSpec process;
     Identity& identity = process.identity;

@@ -67,7 +67,8 @@ int Session::run(Plan first) {
   plan_ = std::move(first);
   if (config_.rendezvous.kind != Rendezvous::Kind::none) {
     if (const auto status = meet()) return *status;
-    plan_ = make_plan(config_, programs_, facts_);  // the part of this host in the world that it has met
+    plan_ =
+        make_plan(config_, programs_, facts_, place_);  // the part of this host in the world that it has met
   }
   check_open_files(plan_.processes.size());
   check_exec_size(plan_, environment_, max_exec_bytes());
@@ -202,7 +203,7 @@ RunValues Session::run_values() {
 /// What the processes prove themselves with.
 void Session::write_secret(const std::vector<std::string>& directories) {
   const Secret secret =
-      link_ ? job_secret(config_.rendezvous, environment_, facts_.world->run) : Secret::random();
+      link_ ? job_secret(config_.rendezvous, environment_, place_->world.run) : Secret::random();
   try {
     secret_file_ = SecretFile(directories, facts_.pod_name, secret);
   } catch (const Error&) {
@@ -272,14 +273,13 @@ std::string Session::screen_of(const Report& report, const Plan& plan, const Job
 /// know them.
 Plan Session::next_plan() {
   if (!link_) facts_ = renew_ports(config_, std::move(facts_), leases_);
-  plan_ = make_plan(config_, programs_, facts_);
+  plan_ = make_plan(config_, programs_, facts_, place_);
   write_backup(plan_);
   return plan_;
 }
 
 void Session::adopt(const World& world, std::size_t node_rank) {
-  facts_.world = world;
-  facts_.node_rank = node_rank;
+  place_ = {world, node_rank};
   feed_->publish(world, node_rank);
 }
 

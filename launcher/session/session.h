@@ -15,6 +15,7 @@
 #include "launcher/model/job_config.h"
 #include "launcher/model/plan.h"
 #include "launcher/model/program.h"
+#include "launcher/model/world.h"
 #include "launcher/run/supervisor.h"
 #include "launcher/run/world_feed.h"
 #include "launcher/session/session_console.h"
@@ -64,6 +65,7 @@ class Session {
   std::string interpreter_;  // of the first program that has one
   PortLeases leases_;
   HostFacts facts_;
+  std::optional<WorldPlace> place_;  // in a job of several hosts
   PythonDirectory python_;
   SecretFile secret_file_;
   std::optional<WorldLink> link_;    // in a job of several hosts

@@ -16,6 +16,7 @@
 #include "launcher/model/job_config.h"
 #include "launcher/model/plan.h"
 #include "launcher/model/program.h"
+#include "launcher/model/world.h"
 #include "launcher/plan/large_environment.h"
 #include "launcher/plan/make_plan.h"
 
@@ -60,10 +61,9 @@ int main(int argc, char** argv) {
   const JobConfig config = make_job_config(options, Environ());
   HostFacts facts;
   facts.pod_name = "abcdef";
-  facts.world = world_of(hosts, slots);
-  facts.node_rank = static_cast<std::size_t>(hosts) / 2;
+  const WorldPlace place = {world_of(hosts, slots), static_cast<std::size_t>(hosts) / 2};
   facts.working_directory = "/work";
-  const Member& self = facts.world->members[facts.node_rank];
+  const Member& self = place.world.members[place.node_rank];
   std::vector<Endpoint> own;
   for (const std::uint16_t port : self.offer.trainers) own.push_back({self.offer.host, port});
   facts.trainers = own;
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   const Program program = {"/usr/bin/python3", {"python3", "-u", "train.py"}, "/usr/bin/python3"};
   const long before = peak_kib();
   const auto start = std::chrono::steady_clock::now();
-  const Plan plan = make_plan(config, program, facts);
+  const Plan plan = make_plan(config, program, facts, place);
   const double ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   std::size_t max = 0, largest = 0;

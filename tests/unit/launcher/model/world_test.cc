@@ -52,8 +52,6 @@ HostFacts facts_of(const World& world, std::size_t node_rank) {
   facts.trainers = trainers;
   facts.servers = servers;
   facts.rendezvous = {offer.host, offer.rendezvous};
-  facts.world = world;
-  facts.node_rank = node_rank;
   return facts;
 }
 
@@ -64,7 +62,8 @@ Plan plan_of(const World& world, std::size_t node_rank, Mode mode) {
   config.log_dir = "log";
   config.with_gloo = "1";
   config.nproc_per_node = static_cast<int>(world.members[node_rank].offer.trainers.size());
-  return make_plan(config, Program{"/bin/true", {"/bin/true"}, ""}, facts_of(world, node_rank));
+  return make_plan(config, Program{"/bin/true", {"/bin/true"}, ""}, facts_of(world, node_rank),
+                   WorldPlace{world, node_rank});
 }
 
 }  // namespace
@@ -107,7 +106,8 @@ TEST_CASE("what Gloo and NCCL open is kept on the interface of this host's addre
   JobConfig config;
   config.log_dir = "log";
   config.nproc_per_node = 1;
-  const Plan plan = make_plan(config, Program{"/bin/true", {"/bin/true"}, ""}, facts);
+  const Plan plan =
+      make_plan(config, Program{"/bin/true", {"/bin/true"}, ""}, facts, WorldPlace{uneven(), 0});
   CHECK(*plan.processes[0].environment.find("GLOO_SOCKET_IFNAME") == "eth1");
   CHECK(*plan.processes[0].environment.find("NCCL_SOCKET_IFNAME") == "=eth1");
 }
