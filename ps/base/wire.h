@@ -43,8 +43,7 @@
 // rows pulled from a ctr table two more. The keys of one section of a push are distinct. A client's
 // incarnation is a random number: it tells a trainer that came back from the one before it. A hello and the
 // attend after it have a random sequence, which tells one connection of an incarnation from the next. The
-// generation is that of the world the trainer knows, 0 without one; a stale one is refused
-// (trainer_registry.h).
+// generation is that of the world the trainer knows, 0 without one; an older one is refused.
 #pragma once
 
 #include <array>

@@ -177,7 +177,7 @@ def test_a_job_that_is_not_elastic_ends_when_a_host_is_lost_and_names_it(rig, te
     four(rig, team, "--nnodes=4")
     h3.power_off()
     jobs = [job for job in team.jobs if job.host is not h3]
-    statuses = team.finish(jobs, seconds=8)
+    statuses = team.finish(jobs, seconds=30)
     assert len(set(statuses.values())) == 1 and 0 not in statuses.values()
     assert all("h3" in job.err for job in jobs)
 

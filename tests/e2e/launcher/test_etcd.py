@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import pytest
 
@@ -79,16 +78,13 @@ def coordinator(etcd, nodes):
 
 
 def test_launchers_meet_and_leave_nothing(nodes, etcd):
-    begin = time.monotonic()
     pair = [nodes.start("--nnodes=2") for _ in range(2)]
     for node in pair:
         wait_until(lambda: worlds(node), "a world")
-    took = time.monotonic() - begin
     assert sorted(worlds(node)[0] for node in pair) == [(1, 0, 2), (1, 1, 2)]
     assert set(etcd.keys()) == {"/fleetrun/j/coordinator", "/fleetrun/j/state"}
     nodes.finish(*pair)
     assert etcd.keys() == {}
-    assert took < 5, took
 
 
 def test_a_job_id_can_be_used_again_at_once(nodes, etcd):

