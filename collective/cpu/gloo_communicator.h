@@ -5,7 +5,7 @@
 //   call             steps               bytes that a rank sends       by
 //   all_reduce       2 lg P (P = 2^k)    2 S (P-1)/P                   Gloo's bcube, up to 64 KiB
 //                    4 (P-1)             2 S (P-1)/P                   Gloo's ring, in two segments
-//     float16 means  P                   2 S (P-1)/P                   shares, added up in float32, then a ring
+//     float16 means  P                   2 S (P-1)/P                   shares, summed in float32, a ring
 //   broadcast        lg P                S lg P at the root at most    Gloo
 //   reduce           2 (P-1) + 1         S (P-1)/P + S/P               Gloo's ring, then to the root
 //   all_gather       P-1                 S (P-1)/P                     Gloo's ring

@@ -19,8 +19,8 @@ def costs(output):
 def learned(output):
     found = costs(output)
     assert len(found) == 11, output
-    # Guessing costs ln 2 = 0.69. Single batches jump, above all where two trainers push at their own pace with
-    # a rate that is near to too much: most of the later ones cost less.
+    # Guessing costs ln 2 = 0.69. Single batches jump, above all where two trainers push at their own pace
+    # with a rate that is near to too much: most of the later ones cost less.
     assert found[0] > 0.6
     assert statistics.median(found[1:]) < 0.5
 
