@@ -1,8 +1,10 @@
 # Written by scripts/python-stubs.
-"""None"""
+"""MultiSlot text of samples, without the engine: for pipe commands."""
 import datetime
 import typing
 from typing import Any
 import numpy
-def join_numbers(arg0: list, arg1: int, arg2: list) -> tuple: ...
-def join_strings(arg0: list, arg1: int) -> tuple: ...
+def join_numbers(samples: list, start: int, proto: list) -> tuple:
+    """(text, place): the lines of samples from `start` on, up to the first that Python has to look at itself. proto: [(name, type)] of the slots."""
+def join_strings(samples: list, start: int) -> tuple:
+    """The same for values that are text already."""

@@ -5,9 +5,10 @@ import typing
 from typing import Any
 import numpy
 class Tensor():
-    """Tensor"""
+    """Values of the engine: numpy.asarray() takes them without a copy, float32, float64, int32, int64 or bool."""
     @property
-    def offsets(self) -> list[int]: ...
+    def offsets(self) -> list[int]:
+        """Where each example begins, and the last one ends; [] for one value per example."""
 class Variable():
     """A variable of a Program, as it was when it was asked for."""
     @property
@@ -306,6 +307,8 @@ class Client():
         """First values of a dense table. Shape: float32 [width]."""
     def set_epoch(self, epoch: int) -> None:
         """The number of the world that the job has now."""
+    def set_rate(self, rate: float) -> None:
+        """What pushes from now on multiply scheduled rates by."""
     def shrink(self, table: int) -> int:
         """Ends a day; how many rows went."""
     def skip_steps(self, steps: int) -> int:
@@ -581,11 +584,14 @@ def step_timeline() -> Timeline: ...
 class StepRunner():
     """StepRunner"""
     def __init__(self, program: Program, scope: Scope, plan: TablePlan, client: Client, mode: str, timeline: Timeline | None = None) -> None: ...
-    def end_pass(self) -> None: ...
-    def run(self, arg0: dict[str, Any]) -> None: ...
-    def value(self, arg0: str) -> Tensor: ...
+    def end_pass(self) -> None:
+        """Ends the pass that the first step began."""
+    def run(self, feed: dict[str, Any]) -> None:
+        """A step with {name: array}. Throws: as Executor.run, Error(network)."""
+    def value(self, name: str) -> Tensor:
+        """A copy of a variable's value after the last step."""
 class PassResult():
-    """PassResult"""
+    """What a pass over a dataset did."""
     @property
     def batches(self) -> int: ...
     @property
@@ -597,7 +603,8 @@ class PassResult():
     @property
     def operator_table(self) -> str: ...
     @property
-    def seconds(self) -> float: ...
+    def seconds(self) -> float:
+        """From the first batch that was asked for to the end."""
     @property
     def skipped(self) -> int: ...
     @property
@@ -606,7 +613,8 @@ class PassResult():
     def stage_seconds(self) -> dict: ...
     @property
     def staleness(self) -> dict: ...
-def run_pass(program: Program, scope: Scope, dataset: BatchSource, plan: TablePlan, client: Client, fetch: list[str], fetch_info: list[str], print_period: int, train: bool, mode: str, print_line: Any, pull_dense_every: int = 1, debug: bool = False) -> PassResult: ...
+def run_pass(program: Program, scope: Scope, dataset: BatchSource, plan: TablePlan, client: Client, fetch: list[str], fetch_info: list[str], print_period: int, train: bool, mode: str, print_line: Any, pull_dense_every: int = 1, debug: bool = False) -> PassResult:
+    """A pass of the program over the dataset. Throws: Error(data) naming file, line and slot, Error(network)."""
 def start_reading(source: BatchSource, in_turn: bool) -> None:
     """Begins a pass; in_turn: reader r takes the files r, r + readers, … Throws: Error(data)."""
 def stop_reading(source: BatchSource) -> None:
@@ -649,9 +657,10 @@ class InMemoryDataset(BatchSource):
     def shuffle_slots(self, arg0: list[str], arg1: int) -> None: ...
     def wait_preload(self) -> None: ...
 class ColumnarDataset(BatchSource):
-    """ColumnarDataset"""
+    """Batches of columnar files (.frc). Throws: Error(data) naming file and column."""
     def __init__(self, options: DatasetOptions) -> None: ...
-    def bad_lines(self) -> BadLineReport: ...
+    def bad_lines(self) -> BadLineReport:
+        """None: there are no lines."""
 class DataType():
     float32: typing.ClassVar[DataType]
     float64: typing.ClassVar[DataType]
@@ -724,24 +733,27 @@ class World():
 def plan_buckets(names: list[str], counts: list[int], types: list[DataType], memory_mib: float, groups_size: int) -> list[list[int]]:
     """Indices of the gradients of each bucket, in the order in which they are reduced."""
 class CollectiveOptions():
-    """CollectiveOptions"""
+    """How ranks train together; memory_mib: of a bucket, -1 for no buckets."""
     def __init__(self, memory_mib: float = -1.0, groups_size: int = 1, half: bool = False, compression: typing.Optional[tuple[int, int, list[float]]] | None = None, local: typing.Optional[tuple[int, int, bool]] | None = None, loss: str = '') -> None: ...
 class CollectiveRunner():
-    """CollectiveRunner"""
+    """Steps of a program whose gradients are averaged."""
     def __init__(self, program: Program, scope: Scope, groups: list[Communicator], options: CollectiveOptions, timeline: Timeline | None = None) -> None: ...
     @property
     def buckets(self) -> int: ...
-    def run(self, arg0: dict[str, Any]) -> None: ...
+    def run(self, feed: dict[str, Any]) -> None:
+        """A step, which every rank makes. Throws: Error(network) naming a rank that is gone."""
     @property
     def schedule(self) -> str: ...
     @property
     def since_average(self) -> int: ...
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        """Averages what local steps have moved apart."""
     def value(self, arg0: str) -> Tensor: ...
 class CollectivePass():
-    """CollectivePass"""
-    def __init__(self, arg0: Program, arg1: Scope, arg2: list[Communicator], arg3: CollectiveOptions) -> None: ...
-    def run(self, dataset: BatchSource, fetch: list[str], fetch_info: list[str], print_period: int, print_line: Any, debug: bool = False) -> PassResult: ...
+    """Passes of a program over datasets, each rank its own files."""
+    def __init__(self, program: Program, scope: Scope, groups: list[Communicator], options: CollectiveOptions) -> None: ...
+    def run(self, dataset: BatchSource, fetch: list[str], fetch_info: list[str], print_period: int, print_line: Any, debug: bool = False) -> PassResult:
+        """A pass, which every rank makes. Throws: Error(data), Error(network)."""
 class ReduceStrategy():
     AllReduce: typing.ClassVar[ReduceStrategy]
     Reduce: typing.ClassVar[ReduceStrategy]

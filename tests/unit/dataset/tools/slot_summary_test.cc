@@ -30,7 +30,7 @@ TEST_CASE("a summary says how many, the range, and what is missing") {
   CHECK(ids.rows == 3);
   CHECK(ids.values == 6);
   CHECK(ids.fewest == 1);
-  CHECK(ids.max == 3);
+  CHECK(ids.most == 3);
   CHECK(ids.missing == 1);  // "1 0"; zeros among others are values
   CHECK(ids.min_int == -7);
   CHECK(ids.max_int == 5);
@@ -43,7 +43,7 @@ TEST_CASE("a summary says how many, the range, and what is missing") {
   CHECK(price.sum == doctest::Approx(2));
   CHECK(price.distinct.value() == 6);
   CHECK(price.fewest == 2);
-  CHECK(price.max == 2);
+  CHECK(price.most == 2);
   CHECK(label.missing == 0);  // 0 is a label
   CHECK(label.distinct.value() == 2);
 }
