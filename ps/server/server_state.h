@@ -76,11 +76,11 @@ struct Server::State {
   std::shared_ptr<TableSet> tables;
   std::weak_ptr<TableSet> recorded_tables;  // those that `touched` is about
   bool recorded_any = false;
-  std::unique_ptr<LoadedTables> loaded;    // load_prepare, not committed yet
+  std::unique_ptr<LoadedTables> loaded;  // load_prepare, not committed yet
   std::optional<std::uint32_t> saving;   // the trainer whose save is under way
   std::deque<WaitingSave> waiting_saves;
   std::shared_ptr<WriteBarrierHold> hold;  // until the cut is made; shared with the request that uses it
-  std::shared_ptr<SavedCut> part;  // what was written, shared with the request that commits it
+  std::shared_ptr<SavedCut> part;          // what was written, shared with the request that commits it
   std::atomic<std::uint64_t> stale_requests{0};
   std::atomic<std::uint64_t> started_from{0};  // digest of the manifest of the save
   TouchedKeys touched;

@@ -88,8 +88,8 @@ std::span<const EnvVariable> other_variables() noexcept {
      "seconds that a collective call waits for the other ranks; default: 1800"},
     {"FLEETRUN_MEET_TIMEOUT", runtime, "seconds that a rank waits for the others to come; default: 300"},
     {"FLEETRUN_SENTINEL", runtime,
-     "what data parallel training of PyTorch modules compares between ranks at the end of each step: rotating "
-     "(the default), every or off",
+     "what data parallel training of PyTorch modules compares between ranks at the end of each step: "
+     "rotating (the default), every or off",
      "rotating compares a part of the parameters, all within some steps, whose number rank 0 prints; every "
      "compares all of them."},
     {"FLEETRUN_READER_PROCESSES", runtime,

@@ -1,4 +1,4 @@
-"""Backend "fleetrun" of torch.distributed: the same bits as gloo between two ranks (torch_backend_cases.py)."""
+"""Backend "fleetrun" of torch.distributed: the bits of gloo between two ranks (torch_backend_cases.py)."""
 import pathlib
 import subprocess
 import sys
@@ -16,16 +16,18 @@ DEADLINE = 300
 def version(torch_python):
     """PyTorch's, as numbers."""
     python, more = torch_python
-    said = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], env=clean_environment(**more),
-                          text=True, capture_output=True, check=True, timeout=DEADLINE).stdout
+    said = subprocess.run([python, "-c", "import torch; print(torch.__version__)"],
+                          env=clean_environment(**more), text=True, capture_output=True, check=True,
+                          timeout=DEADLINE).stdout
     return tuple(int(part) for part in said.split("+")[0].split(".")[:2])
 
 
 def job(torch_python, folder, script):
     python, more = torch_python
-    done = subprocess.run([FLEETRUN, "--nproc_per_node=2", f"--python={python}", *script], cwd=folder, text=True,
-                          env=clean_environment(**more, FLEETRUN_COLLECTIVE_TIMEOUT="30"), capture_output=True,
-                          timeout=DEADLINE, stdin=subprocess.DEVNULL)
+    environment = clean_environment(**more, FLEETRUN_COLLECTIVE_TIMEOUT="30")
+    done = subprocess.run([FLEETRUN, "--nproc_per_node=2", f"--python={python}", *script], cwd=folder,
+                          env=environment, text=True, capture_output=True, timeout=DEADLINE,
+                          stdin=subprocess.DEVNULL)
     return done, [(folder / "log" / f"workerlog.{rank}").read_text() for rank in range(2)]
 
 
@@ -33,10 +35,12 @@ def test_ddp_fsdp2_and_dtensor_are_bit_for_bit_as_over_gloo(torch_python, versio
     if version < OLDEST:
         pytest.skip(f"PyTorch {version} has not all that is compared; the backend asks for {OLDEST}")
     (tmp_path / "again").mkdir()
-    done, logs = job(torch_python, tmp_path, [pathlib.Path(__file__).with_name("torch_backend_cases.py"), tmp_path])
+    cases = pathlib.Path(__file__).with_name("torch_backend_cases.py")
+    done, logs = job(torch_python, tmp_path, [cases, tmp_path])
     assert done.returncode == 0, done.stdout + done.stderr + "".join(logs)
     for log in logs:
-        assert all(f"ok {part}" in log for part in ("every_call", "ddp", "fsdp2", "dtensor")) and "done" in log
+        assert all(f"ok {part}" in log for part in ("every_call", "ddp", "fsdp2", "dtensor"))
+        assert "done" in log
 
 
 def test_what_it_has_not_is_refused_in_words(torch_python, version, tmp_path):

@@ -28,7 +28,6 @@ using fleetrun::tests::ServerProcess;
 
 namespace {
 
-
 TableConfig table(std::uint32_t id, std::string name, TableConfig::Kind kind, std::uint64_t width,
                   UpdateRule::Kind rule) {
   TableConfig config;
