@@ -79,7 +79,8 @@ print("done")
 """, 2).succeeded()
 
 
-def test_messages_that_both_ranks_post_first_pass_each_other(job):
+@pytest.mark.parametrize("way", ["shm", "gloo"])
+def test_messages_that_both_ranks_post_first_pass_each_other(job, way):
     job(NUMPY + """
 others = [r for r in ranks if r != rank]
 # Receives before sends on every rank, and a receive whose sender waits for another message first.
@@ -120,7 +121,7 @@ if odd.is_member():
         task.wait()
     assert (got[other] == other + 3).all()
 print("done")
-""", 3).succeeded()
+""", 3, FLEETRUN_COLLECTIVE=way).succeeded()
 
 
 def test_a_message_that_nobody_sends_is_an_error_and_keeps_nobody_from_ending(job):
@@ -139,7 +140,8 @@ print("done")
     assert result.status == 0 and result.logs[0].split() == ["network", "done"], result.logs
 
 
-def test_scatter_and_gather(job):
+@pytest.mark.parametrize("way", ["shm", "gloo"])
+def test_scatter_and_gather(job, way):
     job(NUMPY + """
 mine, last = np.zeros((2, 2)), size - 1
 dist.scatter(mine, [np.full((2, 2), 5.0 + r) for r in ranks] if rank == last else None, src=last)
@@ -152,7 +154,7 @@ task = dist.gather(mine, places, dst=last, sync_op=False)
 task.wait()
 assert [part[1, 1] for part in places] == ([5 + r for r in ranks] if rank == last else [0] * size)
 print("done")
-""", 3).succeeded()
+""", 3, FLEETRUN_COLLECTIVE=way).succeeded()
 
 
 def test_bools_and_complex_numbers(job):
@@ -173,6 +175,16 @@ for kind in ("complex64", "complex128"):
     dist.broadcast(array, src=0)
 print("done")
 """, 2).succeeded()
+
+
+@pytest.mark.parametrize("way, ranks", [("shm", 3), ("gloo", 3)])
+def test_means_of_float16_are_finite(job, way, ranks):
+    job(NUMPY + """
+array = np.full(1000, 60000, dtype="float16")
+dist.all_reduce(array, ReduceOp.AVG)
+assert (array == 60000).all(), array
+print("done")
+""", ranks, FLEETRUN_COLLECTIVE=way).succeeded()
 
 
 def test_objects_are_data_or_pickled_where_all_ranks_say_so(job):
