@@ -83,6 +83,11 @@ class ProcessGroup(torch_distributed.ProcessGroup):
         """What torch.distributed calls it; native code finds it by this name."""
         return self._name
 
+    def shutdown(self) -> None:
+        """Lets the group go: torch.distributed.destroy_process_group."""
+        self._group.close()
+        the_world.groups.pop(self._group.id, None)
+
     def _get_backend(self, device: torch.device) -> Any:
         """What makes the calls on tensors of a device: this."""
         return self
@@ -422,7 +427,8 @@ def _create(options: Any, _: Any = None) -> ProcessGroup:
     name = f"torch/{options.group_id}/{'-'.join(map(str, ranks))}"
     _made[name] += 1
     name = f"{name}/{_made[name]}"
-    group = Group(the_world.join(), name, ranks, within)
+    # At its end the process leaves the groups that it knows.
+    group = the_world.join().groups[name] = Group(the_world, name, ranks, within)
     return ProcessGroup(rank, len(ranks), group, options.group_id)
 
 
