@@ -1,6 +1,7 @@
 """What is refused, accepted and left out, and what is said when ranks go apart."""
 import copy
 import os
+import random
 
 import torch
 from torch import nn
@@ -161,6 +162,37 @@ def rank_that_skips_an_average_is_named(side):
         assert "have drifted apart" in str(error), error
     else:
         raise AssertionError("nobody noticed")
+
+
+@case
+def faults_of_both_kinds_are_found_in_their_step(side):
+    ours_alone(side)
+    os.environ["FLEETRUN_SENTINEL"] = "every"
+    faults = int(os.environ.get("DDP_FAULTS", "60"))
+    model = side.wrap(net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    parameters = dict(model.named_parameters())
+    first = {name: value.detach().clone() for name, value in parameters.items()}
+    draw, found = random.Random(1), 0
+    for number in range(faults):
+        rank, name = draw.randrange(side.size), draw.choice(sorted(parameters))
+        value = parameters[name].detach().view(-1).view(torch.int32)
+        place, bit, skips = draw.randrange(value.numel()), draw.randrange(32), draw.random() < 0.5
+        if side.rank == rank and skips:
+            with model.no_sync():
+                backward(model, data(rank, seed=number))
+            optimizer.step()
+        elif side.rank == rank:
+            value[place] ^= -(1 << 31) if bit == 31 else 1 << bit
+        try:
+            backward(model, data(side.rank, seed=number))
+        except RuntimeError as error:
+            found += "have drifted apart" in str(error) and (skips or f"'{name}'" in str(error))
+        with torch.no_grad():
+            for each, values in first.items():
+                parameters[each].copy_(values)
+        optimizer.zero_grad()
+    assert found == faults, found
 
 
 @case
