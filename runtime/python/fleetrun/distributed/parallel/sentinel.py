@@ -27,7 +27,7 @@ __all__ = ["Sentinel", "State", "parts_of"]
 
 _KIND = _native.CallKind
 _MODES = ("rotating", "every", "off")
-_LEAST_VALUES, _MOST_TENSORS, _SHARE = 65536, 8, 100
+_LEAST_VALUES, _MOST_TENSORS, _SHARE = 16384, 8, 100
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
