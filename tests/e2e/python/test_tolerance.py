@@ -32,6 +32,21 @@ print(exe.run(feed=feed, fetch_list=[slot], return_numpy=False)[0].recursive_seq
         "fleetrun: warning: Executor.run: feed 'pruned' has no effect: the program has no such variable"]
 
 
+def test_a_last_axis_of_one_may_be_left_out(run):
+    done = run(HEAD + """
+x = paddle.static.data("x", [None, 1])
+z = paddle.static.data("z", [None, 2, 1])
+for given in (np.ones(4, "float32"), np.ones((4, 1), "float32"), np.ones((2, 2), "float32"), np.ones((4, 1, 1), "float32")):
+    try:
+        print([part.shape for part in exe.run(feed={"x": given, "z": np.ones((4, 2), "float32")}, fetch_list=[x * 2.0, z * 2.0])])
+    except paddle.Error as error:
+        print(error.what)
+""")
+    assert done.stdout.splitlines() == 2 * ["[(4, 1), (4, 2, 1)]"] + [
+        "'x' is declared float32 [-1, 1], but was fed float32 [2, 2]",
+        "'x' is declared float32 [-1, 1], but was fed float32 [4, 1, 1]"]
+
+
 def test_a_loader_makes_sequences_for_a_variable_of_them(run):
     done = run(HEAD + """
 ids = paddle.static.data("ids", [None, 1], "int64", lod_level=1)

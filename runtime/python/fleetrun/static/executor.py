@@ -487,6 +487,12 @@ def _sequences(program, variable, value):
     return LoDTensor(value, range(len(value) + 1))
 
 
+def _with_last_axis(variable, value):
+    """`value` as the variable is declared where only a last axis of one is left out, as Paddle takes it."""
+    left_out = value.ndim > 0 and value.ndim + 1 == variable.ndim and variable.shape[-1] == 1
+    return value[..., numpy.newaxis] if left_out else value
+
+
 def _array(program, name, value):
     variable = program.var(name)
     if not variable.is_data and not name.endswith("@GRAD"):
@@ -496,6 +502,7 @@ def _array(program, name, value):
             "feed variables of paddle.static.data; scope.var(name).set(array) gives a parameter a value",
         )
     if isinstance(value, numpy.ndarray):
+        value = _with_last_axis(variable, value)
         return numpy.ascontiguousarray(value) if value.ndim else value
     if isinstance(value, framework.ScopeVariable):
         return numpy.asarray(value)
