@@ -4,7 +4,8 @@
 script. Importing this package loads neither the native module nor numpy; each name loads what it needs.
 """
 
-from fleetrun import _lazy
+from fleetrun import _finder as _finder
+from fleetrun import _lazy, _more_names
 
 __version__ = "0.1.0"
 
@@ -15,6 +16,8 @@ _TABLE = {
     "batch": "io.readers:batch",
     "common_ops_import": "common_ops_import",
     "core": "core",
+    "dataset": "dataset",
+    "device": "device",
     "distributed": "distributed",
     "elastic": "elastic",
     "fluid": "fluid",
@@ -31,6 +34,7 @@ _TABLE = {
     "regularizer": "regularizer",
     "static": "static",
     "utils": "utils",
+    "version": "version",
     "Tensor": "framework:Variable",
     "create_parameter": "framework:create_parameter",
     "seed": "framework:seed",
@@ -38,12 +42,17 @@ _TABLE = {
     **_lazy.names(
         "_places",
         "CPUPlace CUDAPlace CUDAPinnedPlace is_compiled_with_cuda is_compiled_with_xpu "
-        "is_compiled_with_rocm is_compiled_with_custom_device set_device get_device",
+        "is_compiled_with_rocm is_compiled_with_custom_device is_compiled_with_npu set_device get_device "
+        "get_cuda_rng_state set_cuda_rng_state",
     ),
     **_lazy.names(
-        "_mode", "enable_static disable_static in_dynamic_mode get_default_dtype set_default_dtype"
+        "_mode",
+        "enable_static disable_static in_dynamic_mode get_default_dtype set_default_dtype no_grad set_flags "
+        "get_flags set_printoptions disable_signal_handler is_grad_enabled",
     ),
-    **_lazy.names("_dtypes", "float32 float64 int32 int64 bool"),
+    **_lazy.names("_dtypes", "float32 float64 int32 int64 bool uint8 int8 int16 float16 bfloat16"),
+    **_lazy.names("_dtypes", "complex64 complex128 iinfo finfo"),
+    "dtype": "_dtypes:DType",
     **_lazy.names("_saving", "save load"),
     "tensor": "tensor",
     **_lazy.names(
@@ -64,6 +73,9 @@ _TABLE = {
         "tile to_tensor topk transpose tril triu unbind uniform unique unsqueeze unstack var where zeros "
         "zeros_like",
     ),
+    **_lazy.names("_more_math", _more_names.MATH),
+    **_lazy.names("_more_shapes", _more_names.SHAPES),
+    **_lazy.names("_in_place", _more_names.IN_PLACE),
 }
 
 __getattr__, __dir__ = _lazy.attach(__name__, _TABLE)

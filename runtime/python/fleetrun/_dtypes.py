@@ -32,6 +32,10 @@ float64 = DType("float64")
 int32 = DType("int32")
 int64 = DType("int64")
 bool = DType("bool")
+# Types that Paddle has too: names to compare with, which no variable of a program can have.
+uint8, int8, int16, float16, bfloat16, complex64, complex128 = (
+    DType(_name) for _name in ("uint8", "int8", "int16", "float16", "bfloat16", "complex64", "complex128")
+)
 
 # What names a type: itself, "float32", numpy.float32, numpy.dtype("float32").
 if TYPE_CHECKING:
@@ -60,3 +64,17 @@ def name_of(dtype: DTypeLike) -> str:
 def of(dtype: DTypeLike) -> DType:
     """The DType of anything that name_of() takes."""
     return ALL[name_of(dtype)]
+
+
+def iinfo(dtype: DTypeLike) -> Any:
+    """numpy.iinfo of a type of integers: min, max, bits."""
+    import numpy
+
+    return numpy.iinfo(dtype.name if isinstance(dtype, DType) else _plain_name(dtype))
+
+
+def finfo(dtype: DTypeLike) -> Any:
+    """numpy.finfo of a type of fractions: min, max, eps, tiny, bits."""
+    import numpy
+
+    return numpy.finfo(dtype.name if isinstance(dtype, DType) else _plain_name(dtype))

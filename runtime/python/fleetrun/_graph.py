@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from fleetrun import _dtypes as dtypes
-from fleetrun import _native
-from fleetrun._arguments import refuse
+from fleetrun import _mode, _native
 from fleetrun._dtypes import DTypeLike
 from fleetrun._error import Error
 from fleetrun._lazy import missing
@@ -28,28 +27,52 @@ from fleetrun.regularizer import WeightDecay
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 T = TypeVar("T")
-_names: dict[str, int] = {}
 _seed = 0
 
 
-def unique_name(prefix: str) -> str:
-    """`prefix`_N, N counting from 0 per prefix: servers and trainers that run one script get the same
-    names."""
-    number = _names.get(prefix, 0)
-    _names[prefix] = number + 1
-    return f"{prefix}_{number}"
+class UniqueNameGenerator:
+    """Numbers names: called with a key it gives PREFIX + key_N, N counting from 0 per key."""
+
+    def __init__(self, prefix: str | None = None) -> None:
+        self.prefix = prefix or ""
+        self.ids: dict[str, int] = {}
+
+    def __call__(self, key: str) -> str:
+        number = self.ids.get(key, 0)
+        self.ids[key] = number + 1
+        return f"{self.prefix}{key}_{number}"
+
+
+_names = UniqueNameGenerator()
+
+
+def unique_name(key: str) -> str:
+    """`key`_N, N counting from 0 per key: servers and trainers that run one script get the same names."""
+    return _names(key)
+
+
+def switch_unique_name(
+    new_generator: UniqueNameGenerator | None = None, new_para_name_checker: Any = None
+) -> UniqueNameGenerator:
+    """Numbers names by another generator, by a new one when none is given. Returns the one before it."""
+    global _names
+    before, _names = _names, UniqueNameGenerator() if new_generator is None else new_generator
+    return before
 
 
 @contextlib.contextmanager
-def unique_name_guard(new_generator: Any = None) -> Iterator[None]:
-    """Within `with`, names are numbered from 0 again."""
-    global _names
-    refuse("paddle.utils.unique_name.guard", new_generator=(new_generator, None))
-    before, _names = _names, {}
+def unique_name_guard(new_generator: UniqueNameGenerator | str | bytes | None = None) -> Iterator[None]:
+    """Within `with`, names are numbered from 0 again; behind the prefix `new_generator`, or by that
+    generator."""
+    if isinstance(new_generator, bytes):
+        new_generator = new_generator.decode()
+    if isinstance(new_generator, str):
+        new_generator = UniqueNameGenerator(new_generator)
+    before = switch_unique_name(new_generator)
     try:
         yield
     finally:
-        _names = before
+        switch_unique_name(before)
 
 
 class SideTable(Generic[T]):
@@ -243,6 +266,18 @@ def default_startup_program() -> Program:
     return _Defaults.startup
 
 
+def switch_main_program(program: Program) -> Program:
+    """Lets calls build into `program`. Returns the one before it."""
+    before, _Defaults.main = default_main_program(), program
+    return before
+
+
+def switch_startup_program(program: Program) -> Program:
+    """Lets parameters get their first values from `program`. Returns the one before it."""
+    before, _Defaults.startup = default_startup_program(), program
+    return before
+
+
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Within `with`, calls build into these programs instead."""
@@ -293,7 +328,12 @@ def append(
             raise Error(
                 "config",
                 f"paddle.{kind}: {variable!r} is not a variable of a program",
-                "inputs come from paddle.static.data, parameters or other calls",
+                "inputs come from paddle.static.data, parameters or other calls"
+                + (
+                    ""
+                    if _mode.asked_for_static
+                    else f"; where the script feeds arrays to layers, {_mode.dynamic_hint()}"
+                ),
             )
     names = ["" if variable is None else variable.name for variable in inputs]
     program.native.append(operator, names, list(outputs), dict(attributes or {}), _script_line())

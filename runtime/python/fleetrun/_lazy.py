@@ -8,6 +8,8 @@ type checkers read the same names in the .pyi beside the module, which scripts/p
 import importlib
 import sys
 
+from fleetrun._homes import CHILDREN
+
 TYPE_CHECKING = False  # typing takes longer to import than this module
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -15,9 +17,15 @@ if TYPE_CHECKING:
 
 
 def missing(owner: str, name: str, known: "Iterable[str]") -> str:
-    """The message for `owner.name`: "fleetrun has no paddle.nn.Conv2D; did you mean …?"."""
+    """The message for `owner.name`: the reason and the way out that are decided for it (_decisions.py), else
+    the nearest name: "fleetrun has no paddle.nn.Conv2D; did you mean …?"."""
     import difflib
 
+    from fleetrun._decisions import reason
+
+    decided = reason(owner, name)
+    if decided:
+        return f"fleetrun has no {owner}.{name}: {decided}"
     near = difflib.get_close_matches(name, sorted(known), n=1)
     suggestion = f"; did you mean {owner}.{near[0]}?" if near else ""
     return f"fleetrun has no {owner}.{name}{suggestion}"
@@ -33,15 +41,19 @@ def attach(
     where that is not the module's with "paddle" for "fleetrun".
     """
     module = sys.modules[module_name]
-    lazy = table or {}
     owner = owner or "paddle" + module_name.removeprefix("fleetrun")
+    lazy = table or {}
     known = vars(module)["__all__"] = [*vars(module).get("__all__", ()), *lazy]
+    # Modules of Paddle below this one that are another one here; a module without files has an empty path.
+    lazy = {**CHILDREN.get(module_name.partition(".")[2], {}), **lazy}
+    vars(module).setdefault("__path__", [])
 
     def __getattr__(name: str) -> "Any":
         target = lazy.get(name)
         if target is None:
-            if name.startswith("__"):
-                raise AttributeError(f"module {module_name!r} has no attribute {name!r}")
+            # `from fleetrun import _x` asks here first, before it imports that module.
+            if name.startswith("_"):
+                raise AttributeError(f"fleetrun has no {owner}.{name}")
             raise AttributeError(missing(owner, name, known))
         home, _, attributes = target.partition(":")
         value = importlib.import_module("fleetrun." + home)
@@ -61,15 +73,5 @@ def names(module: str, text: str) -> dict[str, str]:
     return {name: f"{module}:{name}" for name in text.split()}
 
 
-# What several modules of Paddle 1.x have.
-OLDER_STRATEGIES = {
-    **names(
-        "distributed.fleet._configs", "DistributeTranspilerConfig TrainerRuntimeConfig ServerRuntimeConfig"
-    ),
-    **names(
-        "distributed.fleet._transpiler_strategy",
-        "StrategyFactory DistributedStrategyFactory SyncStrategy AsyncStrategy HalfAsyncStrategy GeoStrategy",
-    ),
-}
+# What several modules of Paddle have.
 LOADERS = {"DataLoader": "io.loader:DataLoader", "PyReader": "io.generator_loader:PyReader"}
-ROLES = names("distributed.fleet._roles", "UserDefinedRoleMaker PaddleCloudRoleMaker Role RoleMakerBase")

@@ -8,9 +8,11 @@ from fleetrun._variable import Variable
 
 # Those that are not called on a variable, in Paddle as here.
 _FUNCTIONS_ONLY = {
-    "add_n", "arange", "assign", "concat", "diag", "einsum", "eye", "full", "full_like", "linspace",
-    "meshgrid", "normal", "ones", "ones_like", "outer", "rand", "randint", "randn", "randperm", "rank",
-    "shape", "stack", "to_tensor", "uniform", "zeros", "zeros_like",
+    "add_n", "arange", "assign", "broadcast_shape", "combinations", "concat", "create_global_var",
+    "create_parameter", "create_tensor", "diag", "einsum", "empty", "empty_like", "eye", "fill_constant",
+    "full", "full_like", "linspace", "logspace", "meshgrid", "normal", "ones", "ones_like", "outer", "rand",
+    "randint", "randint_like", "randn", "randperm", "rank", "shape", "stack", "standard_normal",
+    "to_tensor", "tril_indices", "triu_indices", "uniform", "zeros", "zeros_like",
 }  # fmt: skip
 
 

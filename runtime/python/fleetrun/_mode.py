@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import TYPE_CHECKING, Any
 
 from fleetrun._error import Error
@@ -10,8 +12,21 @@ if TYPE_CHECKING:
     from fleetrun._dtypes import DTypeLike
 
 
+# Whether the script said that it builds programs; one that did not is perhaps written for dynamic mode.
+asked_for_static = False
+
+
+def dynamic_hint() -> str:
+    """What a script of dynamic mode is told."""
+    from fleetrun._decisions import table
+
+    return table()[0]["dynamic"]
+
+
 def enable_static(place: Any = None) -> None:
     """Accepted: programs are the only mode that fleetrun has."""
+    global asked_for_static
+    asked_for_static = True
 
 
 def disable_static(place: Any = None) -> None:
@@ -19,8 +34,57 @@ def disable_static(place: Any = None) -> None:
     raise Error(
         "config",
         "paddle.disable_static(): fleetrun has no dynamic mode",
-        "build the model with paddle.static.data and run it with paddle.static.Executor",
+        dynamic_hint(),
     )
+
+
+def enable_dygraph(place: Any = None) -> None:
+    """Refused as disable_static() is. Throws: Error(config)."""
+    disable_static(place)
+
+
+disable_dygraph = enable_static
+
+
+class no_grad(contextlib.ContextDecorator):  # noqa: N801, Paddle's name
+    """Within `with`, or in a function decorated by it: accepted, without effect on programs, as in Paddle.
+    stop_gradient of a variable says where no gradient flows."""
+
+    def __init__(self, func: Any = None) -> None:
+        self._function = func
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*args) if self._function is None else self._function(*args, **kwargs)
+
+    def __enter__(self) -> no_grad:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing changes."""
+
+
+def set_printoptions(**options: Any) -> None:
+    """Accepted: values are NumPy's, which numpy.set_printoptions() prints."""
+
+
+def disable_signal_handler() -> None:
+    """Accepted: fleetrun handles no signals in the script's place."""
+
+
+def is_grad_enabled() -> bool:
+    """True."""
+    return True
+
+
+def set_flags(flags: dict[str, Any]) -> None:
+    """Puts FLAGS_… into the environment; those that have a meaning here are read from there."""
+    for name, value in flags.items():
+        os.environ[name] = str(value)
+
+
+def get_flags(flags: str | list[str]) -> dict[str, Any]:
+    """{name: value} of FLAGS_… in the environment; None for one that is not set."""
+    return {name: os.environ.get(name) for name in ([flags] if isinstance(flags, str) else flags)}
 
 
 def in_dynamic_mode() -> bool:

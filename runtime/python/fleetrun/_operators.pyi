@@ -218,6 +218,253 @@ class Operators:
     def where(self, x: Any = None, y: Any = None, name: str | None = None) -> Any:
         """x where `condition` (bool) holds, else y, with broadcasting; without both nonzero(condition,
         as_tuple=True)."""
+    def acosh(self, name: str | None = None) -> Variable:
+        """The inverse of cosh, value by value."""
+    def addmm(self, x: Variable, y: Variable, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Variable:
+        """beta * input + alpha * x @ y."""
+    def allclose(self, y: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None) -> Variable:
+        """Whether all values are close: isclose()."""
+    def amax(self, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The largest value over `axis`; equal ones share its gradient."""
+    def amin(self, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The smallest value over `axis`; equal ones share its gradient."""
+    def asinh(self, name: str | None = None) -> Variable:
+        """The inverse of sinh, value by value."""
+    def atanh(self, name: str | None = None) -> Variable:
+        """The inverse of tanh, value by value."""
+    def cdist(self, y: Variable, p: float = 2.0, compute_mode: str = 'use_mm_for_euclid_dist_if_necessary', name: str | None = None) -> Variable:
+        """The p-norm between each row of x and each of y. Shape: [.., n, k] x [.., m, k] -> [.., n, m]."""
+    def cosh(self, name: str | None = None) -> Variable:
+        """The hyperbolic cosine, value by value."""
+    def count_nonzero(self, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """How many values are not 0, int64."""
+    def cross(self, y: Variable, axis: int = 9, name: str | None = None) -> Variable:
+        """The cross product along an axis of size 3, the first one when it is not given."""
+    def deg2rad(self, name: str | None = None) -> Variable:
+        """x from degrees to radians."""
+    def dist(self, y: Variable, p: float = 2, name: str | None = None) -> Variable:
+        """The p-norm of x - y."""
+    def fmax(self, y: Variable, name: str | None = None) -> Variable:
+        """The larger of x and y; of a NaN and a number the number."""
+    def fmin(self, y: Variable, name: str | None = None) -> Variable:
+        """The smaller of x and y; of a NaN and a number the number."""
+    def frac(self, name: str | None = None) -> Variable:
+        """x - trunc(x)."""
+    def heaviside(self, y: Variable, name: str | None = None) -> Variable:
+        """0 where x is below 0, y where it is 0, else 1."""
+    def hypot(self, y: Variable, name: str | None = None) -> Variable:
+        """sqrt(x² + y²)."""
+    def is_complex(self) -> bool:
+        """False: the engine has no complex numbers."""
+    def is_empty(self, name: str | None = None) -> Variable:
+        """Whether x has no values when the program runs."""
+    def is_floating_point(self) -> bool:
+        """Whether x is float32 or float64."""
+    def is_integer(self) -> bool:
+        """Whether x is int32 or int64."""
+    def is_tensor(self) -> bool:
+        """Whether x is a variable of a program."""
+    def isclose(self, y: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None) -> Variable:
+        """Whether |x - y| is at most atol + rtol * |y|, value by value; equal_nan: NaN is close to NaN."""
+    def ldexp(self, y: Variable, name: str | None = None) -> Variable:
+        """x * 2^y."""
+    def lerp(self, y: Variable, weight: Operand, name: str | None = None) -> Variable:
+        """x + weight * (y - x)."""
+    def logaddexp(self, y: Variable, name: str | None = None) -> Variable:
+        """log(exp(x) + exp(y)), without overflow."""
+    def logit(self, eps: float | None = None, name: str | None = None) -> Variable:
+        """log(x / (1 - x)); with eps x is cut to [eps, 1 - eps]."""
+    def mv(self, vec: Variable, name: str | None = None) -> Variable:
+        """The product of a matrix and a vector."""
+    def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None) -> Variable:
+        """x with these numbers where it is NaN or infinite; the largest and smallest float32 when not given."""
+    def nanmean(self, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The mean of what is not NaN."""
+    def nansum(self, axis: Any = None, dtype: DTypeLike | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
+        """The sum of what is not NaN."""
+    def neg(self, name: str | None = None) -> Variable:
+        """-x."""
+    def rad2deg(self, name: str | None = None) -> Variable:
+        """x from radians to degrees."""
+    def sinh(self, name: str | None = None) -> Variable:
+        """The hyperbolic sine, value by value."""
+    def stanh(self, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Variable:
+        """scale_b * tanh(scale_a * x)."""
+    def trunc(self, name: str | None = None) -> Variable:
+        """Rounded towards 0, value by value."""
+    def atleast_1d(self, name: str | None = None) -> Any:
+        """Each with at least one axis."""
+    def atleast_2d(self, name: str | None = None) -> Any:
+        """Each with at least two axes, new ones at the front."""
+    def atleast_3d(self, name: str | None = None) -> Any:
+        """Each with at least three axes; a matrix gets its third at the end."""
+    def broadcast_tensors(self, name: str | None = None) -> list[Variable]:
+        """Each in the shape of their sum."""
+    def bucketize(self, sorted_sequence: Variable, out_int32: bool = False, right: bool = False, name: str | None = None) -> Variable:
+        """searchsorted() in one sequence."""
+    def clone(self, name: str | None = None) -> Variable:
+        """A copy of x, through which gradients flow."""
+    def crop(self, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
+        """The part of x of this shape that begins at `offsets`; -1 goes to the end."""
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1, name: str | None = None) -> Variable:
+        """The last axis (of fixed size) of `input` on the diagonal of two new axes dim1 and dim2."""
+    def diagflat(self, offset: int = 0, name: str | None = None) -> Variable:
+        """The values of x on a diagonal."""
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Variable:
+        """The diagonal of two axes of fixed size, as the last axis."""
+    def diff(self, n: int = 1, axis: int = -1, prepend: Variable | None = None, append: Variable | None = None, name: str | None = None) -> Variable:
+        """Each value minus the one before it along `axis`, n times."""
+    def increment(self, value: float = 1.0, name: str | None = None) -> Variable:
+        """x + value, put into x itself."""
+    def index_add(self, index: Variable, axis: int, value: Variable, name: str | None = None) -> Variable:
+        """x with the parts of `value` added along `axis` at index[n]."""
+    def index_sample(self, index: Variable) -> Variable:
+        """Of each row of x those places that the row of `index` says. Shape: [n, k] x [n, m] -> [n, m]."""
+    def inner(self, y: Variable, name: str | None = None) -> Variable:
+        """The sums of products along the last axes. Shape: [.., k] x [.., k] -> x's and y's other axes."""
+    def kron(self, y: Variable, name: str | None = None) -> Variable:
+        """Every value of x times all of y. Shape: the product of the sizes of each axis."""
+    def kthvalue(self, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> tuple[Variable, Variable]:
+        """(value, place) of the k-th smallest along `axis`, the last one when None."""
+    def masked_fill(self, mask: Variable, value: Any, name: str | None = None) -> Variable:
+        """`value` where `mask` (bool) holds, else x."""
+    def median(self, axis: int | None = None, keepdim: bool = False, mode: str = 'avg', name: str | None = None) -> Variable:
+        """The middle value along `axis` (of fixed size), or of all; the mean of two for an even number."""
+    def moveaxis(self, source: Any, destination: Any, name: str | None = None) -> Variable:
+        """x with the axes `source` at the places `destination`."""
+    def multiplex(self, index: Variable, name: str | None = None) -> Variable:
+        """Row n of inputs[index[n]]. Shape: each [n, ..], index[n, 1] or [n]."""
+    def repeat_interleave(self, repeats: int, axis: int | None = None, name: str | None = None) -> Variable:
+        """Each value along `axis` (or of the flattened x) so many times. Throws: Error(config) for a variable."""
+    def reverse(self, axis: Any, name: str | None = None) -> Variable:
+        """flip()."""
+    def rot90(self, k: int = 1, axes: Sequence[int] = (0, 1), name: str | None = None) -> Variable:
+        """x turned k times by 90 degrees, from the first of the two axes to the second."""
+    def scatter_nd(self, updates: Variable, shape: Sequence[int], name: str | None = None) -> Variable:
+        """zeros of `shape` with `updates` added at index[.., k]."""
+    def scatter_nd_add(self, index: Variable, updates: Variable, name: str | None = None) -> Variable:
+        """x with `updates` added at index[.., k]: one place for each of its first k axes, which are of fixed
+        size."""
+    def searchsorted(self, values: Variable, out_int32: bool = False, right: bool = False, name: str | None = None) -> Variable:
+        """Where each value goes into the rising sequence of its row; right: behind equal ones."""
+    def shard_index(self, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Variable:
+        """The place within shard shard_id of those ids that are in it, ignore_value for the others."""
+    def take(self, index: Variable, mode: str = 'raise', name: str | None = None) -> Variable:
+        """The values of the flattened x at `index`; mode: "wrap" around the end, "clip" to it."""
+    def tensordot(self, y: Variable, axes: Any = 2, name: str | None = None) -> Variable:
+        """The sums of products along pairs of axes: the last of x and the first of y, or the two lists."""
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Variable:
+        """The sum of diagonal()."""
+    def trapezoid(self, x: Variable | None = None, dx: float | None = None, axis: int = -1, name: str | None = None) -> Variable:
+        """The area below y along `axis` by trapezoids; x: where its values are, else dx (1) apart."""
+    def unflatten(self, axis: int, shape: Sequence[int], name: str | None = None) -> Variable:
+        """x with one axis taken apart into `shape`."""
+    def vander(self, n: int | None = None, increasing: bool = False, name: str | None = None) -> Variable:
+        """The powers of each value of a vector, from n - 1 down to 0."""
+    def view(self, shape_or_dtype: Any, name: str | None = None) -> Variable:
+        """x with another shape. Throws: Error(config) for a type."""
+    def view_as(self, other: Variable, name: str | None = None) -> Variable:
+        """x with the shape of `other`."""
+    def vsplit(self, num_or_sections: Any, name: str | None = None) -> list[Variable]:
+        """split() along the first axis."""
+    def abs_(self, name: str | None = None) -> Variable:
+        """The absolute value, value by value."""
+    def addmm_(self, x: Variable, y: Variable, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Variable:
+        """beta * input + alpha * x @ y."""
+    def cast_(self, dtype: DTypeLike) -> Variable:
+        """x in another type."""
+    def cos_(self, name: str | None = None) -> Variable:
+        """The cosine, value by value."""
+    def cumsum_(self, axis: int | None = None, dtype: DTypeLike | None = None, name: str | None = None) -> Variable:
+        """Each value and those before it along `axis`, or in the flattened x, added up."""
+    def divide_(self, y: Operand, name: str | None = None) -> Variable:
+        """x / y, value by value, with broadcasting."""
+    def equal_(self, y: Operand, name: str | None = None) -> Variable:
+        """equal of x and y, value by value, as bool."""
+    def erf_(self, name: str | None = None) -> Variable:
+        """The error function, value by value."""
+    def expm1_(self, name: str | None = None) -> Variable:
+        """exp(x) - 1, value by value."""
+    def floor_divide_(self, y: Operand, name: str | None = None) -> Variable:
+        """x / y rounded down, value by value, with broadcasting."""
+    def floor_mod_(self, y: Operand, name: str | None = None) -> Variable:
+        """The rest of x / y with y's sign, value by value, with broadcasting."""
+    def frac_(self, name: str | None = None) -> Variable:
+        """x - trunc(x)."""
+    def greater_equal_(self, y: Operand, name: str | None = None) -> Variable:
+        """greater_equal of x and y, value by value, as bool."""
+    def greater_than_(self, y: Operand, name: str | None = None) -> Variable:
+        """greater_than of x and y, value by value, as bool."""
+    def hypot_(self, y: Variable, name: str | None = None) -> Variable:
+        """sqrt(x² + y²)."""
+    def index_add_(self, index: Variable, axis: int, value: Variable, name: str | None = None) -> Variable:
+        """x with the parts of `value` added along `axis` at index[n]."""
+    def ldexp_(self, y: Variable, name: str | None = None) -> Variable:
+        """x * 2^y."""
+    def less_equal_(self, y: Operand, name: str | None = None) -> Variable:
+        """less_equal of x and y, value by value, as bool."""
+    def less_than_(self, y: Operand, name: str | None = None) -> Variable:
+        """less_than of x and y, value by value, as bool."""
+    def log10_(self, name: str | None = None) -> Variable:
+        """The logarithm to base 10, value by value."""
+    def log2_(self, name: str | None = None) -> Variable:
+        """The logarithm to base 2, value by value."""
+    def log_(self, name: str | None = None) -> Variable:
+        """The natural logarithm, value by value."""
+    def logical_and_(self, y: Operand, name: str | None = None) -> Variable:
+        """logical_and of x and y, value by value, as bool."""
+    def logical_not_(self, name: str | None = None) -> Variable:
+        """Whether a value is 0 or false."""
+    def logical_or_(self, y: Operand, name: str | None = None) -> Variable:
+        """logical_or of x and y, value by value, as bool."""
+    def logit_(self, eps: float | None = None, name: str | None = None) -> Variable:
+        """log(x / (1 - x)); with eps x is cut to [eps, 1 - eps]."""
+    def masked_fill_(self, mask: Variable, value: Any, name: str | None = None) -> Variable:
+        """`value` where `mask` (bool) holds, else x."""
+    def mod_(self, y: Operand, name: str | None = None) -> Variable:
+        """The rest of x / y with y's sign, value by value, with broadcasting."""
+    def multiply_(self, y: Operand, name: str | None = None) -> Variable:
+        """x * y, value by value, with broadcasting."""
+    def nan_to_num_(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None) -> Variable:
+        """x with these numbers where it is NaN or infinite; the largest and smallest float32 when not given."""
+    def neg_(self, name: str | None = None) -> Variable:
+        """-x."""
+    def pow_(self, y: Variable | float, name: str | None = None) -> Variable:
+        """x to the power of a number or of a variable."""
+    def remainder_(self, y: Operand, name: str | None = None) -> Variable:
+        """The rest of x / y with y's sign, value by value, with broadcasting."""
+    def reshape_(self, shape: Shape, name: str | None = None) -> Variable:
+        """x with another shape: 0 keeps that size, one -1 is computed; sizes may be variables."""
+    def scatter_(self, index: Variable, updates: Variable, overwrite: bool = True, name: str | None = None) -> Variable:
+        """x with the rows index[n] replaced by updates[n, ..]; overwrite=False: by the sums of the updates of
+        each."""
+    def sin_(self, name: str | None = None) -> Variable:
+        """The sine, value by value."""
+    def sinh_(self, name: str | None = None) -> Variable:
+        """The hyperbolic sine, value by value."""
+    def square_(self, name: str | None = None) -> Variable:
+        """x * x, value by value."""
+    def squeeze_(self, axis: int | Sequence[int] | None = None, name: str | None = None) -> Variable:
+        """x without the axes `axis` where they are 1, or without all that are 1 as far as is known."""
+    def t_(self, name: str | None = None) -> Variable:
+        """A matrix with its axes exchanged; a vector as it is."""
+    def tan_(self, name: str | None = None) -> Variable:
+        """The tangent, value by value."""
+    def tanh_(self, name: str | None = None) -> Variable:
+        """The hyperbolic tangent, value by value."""
+    def transpose_(self, perm: Sequence[int], name: str | None = None) -> Variable:
+        """x with its axes in this order."""
+    def tril_(self, diagonal: int = 0, name: str | None = None) -> Variable:
+        """The values up to that diagonal of the last two axes; 0 above it."""
+    def triu_(self, diagonal: int = 0, name: str | None = None) -> Variable:
+        """The values from that diagonal of the last two axes on; 0 below it."""
+    def trunc_(self, name: str | None = None) -> Variable:
+        """Rounded towards 0, value by value."""
+    def unsqueeze_(self, axis: int | Sequence[int], name: str | None = None) -> Variable:
+        """x with new axes of size 1 at these places of the result."""
+    def where_(self, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+        """x where `condition` (bool) holds, else y, with broadcasting; without both nonzero(condition,
+        as_tuple=True)."""
     def astype(self, dtype: DTypeLike) -> Variable:
         """x in another type."""
     def __add__(self, y: Any) -> Variable:

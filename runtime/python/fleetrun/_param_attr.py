@@ -1,6 +1,6 @@
 """ParamAttr: what a script may say about a parameter."""
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from fleetrun._error import Error
 from fleetrun.nn.initializer import Initializer
@@ -39,6 +39,17 @@ class ParamAttr:
         self.trainable = trainable
         self.do_model_average = do_model_average
         self.need_clip = need_clip
+
+
+class WeightNormParamAttr(ParamAttr):
+    """Refused: a weight is trained as it is. Throws: Error(config)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise Error(
+            "config",
+            "paddle.static.WeightNormParamAttr: a weight is trained as it is, not as size and direction",
+            "use paddle.ParamAttr",
+        )
 
 
 # What a layer takes for a parameter: its attribute, name, initializer or regularizer; True is the default,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from fleetrun import _lazy
 from fleetrun._error import Error
 
 if TYPE_CHECKING:
@@ -206,3 +207,6 @@ def _any_rank(is_bad):
     flag = numpy.array([is_bad], dtype=numpy.uint8)
     collectives.all_reduce(flag, collectives.ReduceOp.MAX)
     return bool(flag[0])
+
+
+__getattr__, __dir__ = _lazy.attach(__name__)

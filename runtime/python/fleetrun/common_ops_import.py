@@ -9,6 +9,8 @@ _TABLE = {
     "in_dygraph_mode": "_mode:in_dynamic_mode",
     "convert_dtype": "_dtypes:name_of",
     "core": "core",
+    "LayerHelper": "fluid.layer_helper:LayerHelper",
+    **_lazy.names("fluid.data_feeder", "check_type check_dtype check_variable_and_dtype"),
 }
 __all__ = list(_TABLE)  # for `from paddle.common_ops_import import *`
 __getattr__, __dir__ = _lazy.attach(__name__, _TABLE)

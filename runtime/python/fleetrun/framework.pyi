@@ -1,6 +1,7 @@
 # Written by scripts/python-stubs.
 """paddle.framework: programs, variables and scopes as a script sees them, and all that computes on them."""
 from fleetrun._graph import Program as Program
+from fleetrun._graph import UniqueNameGenerator as UniqueNameGenerator
 from fleetrun._graph import append as append
 from fleetrun._graph import create_parameter as create_parameter
 from fleetrun._graph import default_main_program as default_main_program
@@ -9,10 +10,14 @@ from fleetrun._graph import make_parameter as make_parameter
 from fleetrun._graph import name_scope as name_scope
 from fleetrun._graph import program_guard as program_guard
 from fleetrun._graph import seed as seed
+from fleetrun._graph import switch_main_program as switch_main_program
+from fleetrun._graph import switch_startup_program as switch_startup_program
+from fleetrun._graph import switch_unique_name as switch_unique_name
 from fleetrun._graph import temporaries as temporaries
 from fleetrun._graph import unique_name as unique_name
 from fleetrun._graph import unique_name_guard as unique_name_guard
 from fleetrun._param_attr import ParamAttr as ParamAttr
+from fleetrun._param_attr import WeightNormParamAttr as WeightNormParamAttr
 from fleetrun._scope import Scope as Scope
 from fleetrun._scope import ScopeVariable as ScopeVariable
 from fleetrun._scope import global_scope as global_scope
@@ -26,7 +31,26 @@ from fleetrun._saving import load as load
 from fleetrun._mode import get_default_dtype as get_default_dtype
 from fleetrun._mode import set_default_dtype as set_default_dtype
 from fleetrun._mode import in_dynamic_mode as in_dynamic_mode
+from fleetrun._mode import set_flags as set_flags
+from fleetrun._mode import get_flags as get_flags
+from fleetrun._mode import in_dynamic_mode as in_dygraph_mode
+from fleetrun._mode import in_dynamic_mode as _non_static_mode
+from fleetrun._mode import in_dynamic_mode as in_pir_mode
+from fleetrun._mode import in_dynamic_mode as in_dynamic_or_pir_mode
 from fleetrun._places import CPUPlace as CPUPlace
 from fleetrun._places import CUDAPlace as CUDAPlace
 from fleetrun._places import CUDAPinnedPlace as CUDAPinnedPlace
-__all__ = ['append', 'create_parameter', 'default_main_program', 'default_startup_program', 'global_scope', 'make_parameter', 'name_scope', 'ParamAttr', 'Parameter', 'Program', 'program_guard', 'Scope', 'scope_guard', 'ScopeVariable', 'seed', 'temporaries', 'unique_name', 'unique_name_guard', 'Variable', 'core', 'io_utils', 'save', 'load', 'get_default_dtype', 'set_default_dtype', 'in_dynamic_mode', 'CPUPlace', 'CUDAPlace', 'CUDAPinnedPlace']
+from fleetrun._places import cpu_places as cpu_places
+from fleetrun._places import cuda_places as cuda_places
+from fleetrun._places import xpu_places as xpu_places
+from fleetrun._places import is_compiled_with_cuda as is_compiled_with_cuda
+from fleetrun._places import is_compiled_with_xpu as is_compiled_with_xpu
+from fleetrun._places import is_compiled_with_rocm as is_compiled_with_rocm
+from fleetrun._places import require_version as require_version
+from fleetrun._places import device_guard as device_guard
+from fleetrun.static.io_utils import is_parameter as is_parameter
+from fleetrun.static.io_utils import is_belong_to_optimizer as is_belong_to_optimizer
+from fleetrun._dtypes import of as convert_np_dtype_to_dtype_
+from fleetrun.fluid.backward import grad_var_name as grad_var_name
+from fleetrun.static.executor import Executor as Executor
+__all__ = ['append', 'create_parameter', 'default_main_program', 'default_startup_program', 'global_scope', 'make_parameter', 'name_scope', 'ParamAttr', 'Parameter', 'Program', 'program_guard', 'Scope', 'scope_guard', 'ScopeVariable', 'seed', 'switch_main_program', 'switch_startup_program', 'switch_unique_name', 'temporaries', 'unique_name', 'unique_name_guard', 'UniqueNameGenerator', 'Variable', 'WeightNormParamAttr', 'core', 'io_utils', 'save', 'load', 'get_default_dtype', 'set_default_dtype', 'in_dynamic_mode', 'set_flags', 'get_flags', 'in_dygraph_mode', '_non_static_mode', 'in_pir_mode', 'in_dynamic_or_pir_mode', 'CPUPlace', 'CUDAPlace', 'CUDAPinnedPlace', 'cpu_places', 'cuda_places', 'xpu_places', 'is_compiled_with_cuda', 'is_compiled_with_xpu', 'is_compiled_with_rocm', 'require_version', 'device_guard', 'is_parameter', 'is_belong_to_optimizer', 'convert_np_dtype_to_dtype_', 'grad_var_name', 'Executor']

@@ -17,7 +17,7 @@ from fleetrun._error import Error
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["create_lod_tensor", "LoDTensor"]
+__all__ = ["create_lod_tensor", "create_random_int_lodtensor", "LoDTensor", "LoDTensorArray"]
 
 
 class LoDTensor:
@@ -107,3 +107,15 @@ def create_lod_tensor(
             "give the number of rows of each example",
         )
     return tensor
+
+
+def create_random_int_lodtensor(
+    recursive_seq_lens: Sequence[Sequence[int]], base_shape: Sequence[int], place: Any, low: int, high: int
+) -> LoDTensor:
+    """A LoDTensor of random whole numbers in [low, high]. Shape: [sum of the lengths, *base_shape] int64."""
+    shape = [sum(recursive_seq_lens[-1]), *base_shape]
+    return create_lod_tensor(numpy.random.randint(low, high + 1, shape), recursive_seq_lens, place)
+
+
+class LoDTensorArray(list[LoDTensor]):
+    """A list of LoDTensors."""

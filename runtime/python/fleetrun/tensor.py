@@ -10,7 +10,7 @@ import builtins
 import numbers
 
 from fleetrun import _dtypes as dtypes
-from fleetrun import _numbers
+from fleetrun import _lazy, _more_names, _numbers
 from fleetrun._arguments import refuse
 from fleetrun._creation import (
     arange,
@@ -534,3 +534,17 @@ def where(condition: Variable, x: Any = None, y: Any = None, name: str | None = 
         every = add(add(zeros_like(condition, "float32"), zeros_like(x, "float32")), zeros_like(y, "float32"))
         condition, x, y = (expand_as(one, every) for one in (condition, x, y))
     return append("where", "where", [condition, x, y])
+
+
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {
+        **_lazy.names("_more_math", _more_names.MATH),
+        **_lazy.names("_more_shapes", _more_names.SHAPES),
+        **_lazy.names("_in_place", _more_names.IN_PLACE),
+        **_lazy.names("fluid._math", "fill_constant"),
+        **_lazy.names("fluid._layers", "create_tensor"),
+        **_lazy.names("framework", "create_parameter"),
+        **_lazy.names("static.inputs", "create_global_var"),
+    },
+)

@@ -1,5 +1,7 @@
 """The package's names: lazy, its own under `paddle`, and an error that names what is missing."""
 
+import shutil
+
 
 def test_importing_a_generator_loads_neither_numpy_nor_native_code(run):
     done = run("""
@@ -17,21 +19,17 @@ def test_a_missing_name_fails_where_it_is_used_and_names_itself(run):
     done = run("""
 import fleetrun as paddle
 import fleetrun.distributed.fleet as fleet
-for use in (lambda: paddle.nn.Conv2DTranspose, lambda: paddle.nn.initializer.Normall, lambda: fleet.init_workers,
-            lambda: paddle.DataParallel, lambda: paddle.optimizer.Lamb, lambda: paddle.static.normalize_program):
+for use in (lambda: paddle.nn.initializer.Normall, lambda: fleet.init_workers, lambda: paddle.qqqq):
     try:
         use()
     except AttributeError as error:
         print(error)
 """)
     assert done.stdout.splitlines() == [
-        "fleetrun has no paddle.nn.Conv2DTranspose",
         "fleetrun has no paddle.nn.initializer.Normall; did you mean paddle.nn.initializer.Normal?",
         "fleetrun has no paddle.distributed.fleet.init_workers; did you mean "
         "paddle.distributed.fleet.init_worker?",
-        "fleetrun has no paddle.DataParallel",
-        "fleetrun has no paddle.optimizer.Lamb",
-        "fleetrun has no paddle.static.normalize_program",
+        "fleetrun has no paddle.qqqq",
     ]
 
 
@@ -59,16 +57,81 @@ assert DistributedStrategy is fleetrun.distributed.fleet.DistributedStrategy
 assert role_maker.PaddleCloudRoleMaker is fleet.PaddleCloudRoleMaker
 assert paddle.CPUPlace is fleetrun.CPUPlace
 print(paddle.__version__)
-try:
-    import paddle.vision.models
-except ModuleNotFoundError as error:
-    print(error)
-try:
-    paddle.DataParallel
-except AttributeError as error:
-    print(error)
 """, PYTHONPATH=package + "/_compat")
-    assert done.stdout == "2.6.2\nfleetrun has no module paddle.vision\nfleetrun has no paddle.DataParallel\n"
+    assert done.stdout == "2.6.2\n"
+
+
+def test_what_is_not_of_this_kind_says_what_this_engine_is(run, package):
+    done = run("""
+import importlib
+import numpy
+import paddle
+
+def from_vision():
+    from paddle.vision.transforms import Compose
+
+def from_paddle():
+    from paddle import Model
+
+layer = paddle.nn.Linear(2, 3)
+for use in (from_vision, from_paddle, lambda: paddle.Model, lambda: paddle.to_tensor([1.0]).backward,
+            lambda: paddle.to_tensor([1.0]).numpy(), lambda: layer.state_dict(),
+            lambda: paddle.optimizer.SGD(0.1).step(), paddle.disable_static,
+            lambda: layer(numpy.zeros((4, 2), "float32"))):
+    try:
+        use()
+    except (AttributeError, ModuleNotFoundError, paddle.Error) as error:
+        print(type(error).__name__, "|", str(error).replace("\\n", " "))
+""", PYTHONPATH=package + "/_compat")
+    lines = done.stdout.splitlines()
+    assert [line.partition(" | ")[0] for line in lines] == [
+        "ModuleNotFoundError", "ModuleNotFoundError", *["AttributeError"] * 5, "Error", "Error"]
+    for line in lines:
+        assert "this engine runs static programs" in line, line
+        assert "run the script with the real Paddle (fleetrun script.py, without --compat=paddle)" in line
+        assert "fleetrun.ps" in line
+    assert lines[0].startswith("ModuleNotFoundError | fleetrun has no paddle.vision: ")
+
+
+def test_modules_of_paddle_that_are_another_one_here(run, package):
+    run("""
+import sys
+import paddle
+import paddle.fluid as fluid
+import paddle.fluid.layers.nn
+import paddle.static.nn.sequence_lod as sequence_lod
+import paddle.fluid.incubate.fleet.base.role_maker as role_maker
+from paddle.fluid.incubate.fleet.collective import fleet, DistributedStrategy
+from paddle.incubate.distributed.fleet.parameter_server.distribute_transpiler import fleet as servers
+from paddle.base import core, framework
+from paddle.nn.layer.common import Linear
+assert paddle.fluid.layers.nn is fluid.layers and framework is paddle.framework
+assert sequence_lod.sequence_pool is paddle.static.nn.sequence_pool
+assert role_maker.PaddleCloudRoleMaker is paddle.distributed.fleet.PaddleCloudRoleMaker
+assert fluid.incubate.fleet.base.role_maker is role_maker and Linear is paddle.nn.Linear
+assert core is fluid.core and sys.modules["fleetrun.fluid.layers.nn"] is fluid.layers
+from fleetrun._homes import HOMES
+import importlib
+for name in HOMES:
+    importlib.import_module("paddle." + name)
+""", PYTHONPATH=package + "/_compat")
+
+
+def test_a_folder_in_the_way_is_named(run, package, tmp_path):
+    (tmp_path / "fleetrun").mkdir()
+    (tmp_path / "fleetrun" / "__init__.py").write_text("", encoding="utf-8")
+    done = run("import paddle", PYTHONPATH=f"{tmp_path}:{package}/_compat", expect=1)
+    assert f"finds {tmp_path}/fleetrun/__init__.py, which stands in the way of the package" in done.stderr
+
+
+def test_another_python_than_the_one_built_for_is_named(run, package, tmp_path):
+    copy = tmp_path / "site" / "fleetrun"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    (copy / "_native.cpython-39-x86_64-linux-gnu.so").write_bytes(b"")
+    done = run("import fleetrun as paddle; paddle.static.data('x', [1])", PYTHONPATH=str(tmp_path / "site"),
+               expect=1)
+    assert "fleetrun was built for another Python than this one, Python 3." in done.stderr
+    assert "_native.cpython-39-x86_64-linux-gnu.so" in done.stderr
 
 
 def test_a_cuda_place_is_accepted_with_one_warning(run):
@@ -91,11 +154,13 @@ except paddle.Error as error:
     print(error)
 """)
     assert done.stdout == ("paddle.disable_static(): fleetrun has no dynamic mode\n"
-                           "  hint: build the model with paddle.static.data and run it with "
-                           "paddle.static.Executor\n")
+                           "  hint: it belongs to dynamic mode, and this engine runs static programs; run "
+                           "the script with the real Paddle (fleetrun script.py, without --compat=paddle), "
+                           "where fleetrun.ps gives it tables on parameter servers; or build the model with "
+                           "paddle.static.data and run it with paddle.static.Executor\n")
 
 
 def test_an_error_nobody_catches_ends_the_script_with_1(run):
     done = run("import fleetrun as paddle\npaddle.disable_static()", expect=1)
-    assert ("fleetrun.Error: paddle.disable_static(): fleetrun has no dynamic mode\n  hint: build" in
+    assert ("fleetrun.Error: paddle.disable_static(): fleetrun has no dynamic mode\n  hint: it belongs" in
             done.stderr)

@@ -1,32 +1,56 @@
-"""paddle.fluid: where Paddle 1.x had what a parameter-server script uses. Source: document 000."""
+"""paddle.fluid: Paddle 1.x, and what is left of it in paddle.base. Its modules that are another one here
+stand in fleetrun/_homes.py. Source: document 000."""
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(
-    __name__,
-    {
-        "DatasetFactory": "distributed.dataset:DatasetFactory",
-        "Executor": "static.executor:Executor",
-        "ParamAttr": "_param_attr:ParamAttr",
-        "compiler": "static.compiler",
-        "core": "core",
-        "incubate": "fluid.incubate",
-        "io": "fluid.io",
-        "reader": "fluid.reader",
-        "initializer": "nn.initializer",
-        "layers": "fluid.layers",
-        "optimizer": "optimizer",
-        "regularizer": "regularizer",
-        **_lazy.names("_places", "CPUPlace CUDAPlace"),
-        **_lazy.names("lod_tensor", "LoDTensor create_lod_tensor"),
-        **_lazy.names(
-            "distributed.fleet._configs", "BuildStrategy ExecutionStrategy DistributeTranspilerConfig"
-        ),
-        **_lazy.names(
-            "framework", "Program default_main_program default_startup_program program_guard global_scope"
-        ),
-        "CompiledProgram": "static.compiler:CompiledProgram",
-        "ParallelExecutor": "static.parallel_executor:ParallelExecutor",
-        **_lazy.names("static.inputs", "data"),
-    },
-)
+NAMES = {
+    **_lazy.names("distributed.dataset", "DatasetFactory InMemoryDataset QueueDataset"),
+    "Executor": "static.executor:Executor",
+    **_lazy.names("_param_attr", "ParamAttr WeightNormParamAttr"),
+    "average": "fluid.average",
+    "backward": "fluid.backward",
+    "clip": "fluid.clip",
+    "compiler": "static.compiler",
+    "core": "core",
+    "data_feeder": "fluid.data_feeder",
+    "dataset": "distributed.dataset",
+    "executor": "static.executor",
+    "framework": "framework",
+    "initializer": "fluid.initializer",
+    "install_check": "fluid.install_check",
+    "io": "fluid.io",
+    "layers": "fluid.layers",
+    "metrics": "fluid.metrics",
+    "nets": "fluid.nets",
+    "optimizer": "fluid.optimizer",
+    "profiler": "utils.profiler",
+    "reader": "fluid.reader",
+    "layer_helper": "fluid.layer_helper",
+    "data_feed_desc": "fluid.data_feed_desc",
+    "regularizer": "fluid.regularizer",
+    "transpiler": "distributed.transpiler",
+    "unique_name": "utils.unique_name",
+    **_lazy.names("_places", "CPUPlace CUDAPlace CUDAPinnedPlace XPUPlace NPUPlace is_compiled_with_cuda"),
+    **_lazy.names("_places", "is_compiled_with_xpu is_compiled_with_rocm cpu_places cuda_places"),
+    **_lazy.names("_places", "cuda_pinned_places xpu_places require_version device_guard"),
+    **_lazy.names("lod_tensor", "LoDTensor LoDTensorArray create_lod_tensor create_random_int_lodtensor"),
+    "Tensor": "lod_tensor:LoDTensor",
+    **_lazy.names("distributed.fleet._configs", "BuildStrategy ExecutionStrategy"),
+    **_lazy.names("distributed.transpiler", "DistributeTranspiler DistributeTranspilerConfig"),
+    **_lazy.names("distributed.transpiler", "memory_optimize release_memory HashName RoundRobin"),
+    **_lazy.names("framework", "Program Variable Parameter Scope scope_guard global_scope name_scope"),
+    **_lazy.names("framework", "default_main_program default_startup_program program_guard set_flags"),
+    **_lazy.names("framework", "get_flags in_dygraph_mode"),
+    "_Scope": "framework:Scope",
+    **_lazy.names("_mode", "enable_dygraph disable_dygraph"),
+    **_lazy.names("fluid.backward", "append_backward gradients"),
+    **_lazy.names("fluid.data_feeder", "DataFeeder"),
+    "DataFeedDesc": "fluid.data_feed_desc:DataFeedDesc",
+    "CompiledProgram": "static.compiler:CompiledProgram",
+    "ParallelExecutor": "static.parallel_executor:ParallelExecutor",
+    **_lazy.LOADERS,
+    **_lazy.names("static.inputs", "data"),
+    **_lazy.names("static.io", "save load load_program_state set_program_state"),
+    **_lazy.names("fluid.layers", "embedding one_hot"),
+}
+__getattr__, __dir__ = _lazy.attach(__name__, NAMES)

@@ -1,5 +1,99 @@
-"""paddle.fluid.io: loaders under their older names."""
+"""paddle.fluid.io: what a training keeps, models for inference, and loaders, as Paddle 1.x spells them."""
 
-from fleetrun import _lazy
+from __future__ import annotations
 
-__getattr__, __dir__ = _lazy.attach(__name__, _lazy.LOADERS)
+import os
+
+from fleetrun import _lazy, framework
+from fleetrun._arguments import refuse
+from fleetrun._types import Any, Program, Sequence, Variable
+from fleetrun.distributed.io import (
+    is_persistable,
+    load_persistables,
+    save_persistables,
+)
+from fleetrun.static import io
+from fleetrun.static.io import load, load_program_state, load_vars, save, save_vars, set_program_state
+from fleetrun.static.io_utils import is_belong_to_optimizer, is_parameter
+
+__all__ = [
+    "get_program_parameter", "get_program_persistable_vars", "is_belong_to_optimizer", "is_parameter",
+    "is_persistable", "load", "load_inference_model", "load_params", "load_persistables",
+    "load_program_state", "load_vars", "save", "save_inference_model", "save_params", "save_persistables",
+    "save_vars", "set_program_state",
+]  # fmt: skip
+
+
+def get_program_parameter(program: Program) -> list[Variable]:
+    """The parameters of `program`."""
+    return list(program.all_parameters())
+
+
+def get_program_persistable_vars(program: Program) -> list[Variable]:
+    """The variables of `program` that keep their values."""
+    return [variable for variable in program.list_vars() if is_persistable(variable)]
+
+
+def save_params(
+    executor: Any, dirname: str, main_program: Program | None = None, filename: str | None = None
+) -> None:
+    """The program's parameters, to dirname/filename."""
+    io.save_vars(
+        executor, dirname, main_program, predicate=is_parameter, filename=filename or "params.pdparams"
+    )
+
+
+def load_params(
+    executor: Any, dirname: str, main_program: Program | None = None, filename: str | None = None
+) -> None:
+    """Reads back what save_params wrote."""
+    io.load_vars(
+        executor, dirname, main_program, predicate=is_parameter, filename=filename or "params.pdparams"
+    )
+
+
+def save_inference_model(
+    dirname: str,
+    feeded_var_names: Sequence[str],
+    target_vars: Sequence[Variable],
+    executor: Any,
+    main_program: Program | None = None,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    export_for_deployment: bool = True,
+    program_only: bool = False,
+) -> list[str]:
+    """What computes target_vars from the inputs of these names, in `dirname`: __model__.pdmodel and
+    .pdiparams. Returns the names of target_vars."""
+    refuse(
+        "fluid.io.save_inference_model",
+        export_for_deployment=(export_for_deployment, True),
+        program_only=(program_only, False),
+    )
+    program = main_program or framework.default_main_program()
+    feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
+    path = os.path.join(dirname, model_filename or "__model__")
+    io.save_inference_model(path, [program.var(name) for name in feeds], target_vars, executor, program)
+    return io.names_of(target_vars)
+
+
+def load_inference_model(
+    dirname: str,
+    executor: Any,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+    pserver_endpoints: Any = None,
+) -> list[Any]:
+    """[program, names to feed, variables to fetch] of what save_inference_model wrote."""
+    refuse("fluid.io.load_inference_model", pserver_endpoints=(pserver_endpoints, None))
+    return io.load_inference_model(os.path.join(dirname, model_filename or "__model__"), executor)
+
+
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {
+        **_lazy.LOADERS,
+        "batch": "io.readers:batch",
+        **_lazy.names("reader", "buffered cache chain compose firstn map_readers shuffle xmap_readers"),
+    },
+)

@@ -1,10 +1,5 @@
-"""paddle.incubate."""
+"""paddle.incubate: modules of Paddle that lie elsewhere here (_homes.py)."""
 
 from fleetrun import _lazy
 
-__getattr__, __dir__ = _lazy.attach(
-    __name__,
-    {
-        "distributed": "incubate.distributed",
-    },
-)
+__getattr__, __dir__ = _lazy.attach(__name__)

@@ -7,10 +7,19 @@ __getattr__, __dir__ = _lazy.attach(
     {
         "functional": "nn.functional",
         "initializer": "nn.initializer",
-        "Layer": "nn.layer:Layer",
+        "Layer": "nn._layer:Layer",
         "Parameter": "framework:Parameter",
         **_lazy.names("nn.clip", "ClipGradByValue ClipGradByNorm ClipGradByGlobalNorm"),
-        **_lazy.names("nn.containers", "Sequential LayerList"),
+        **_lazy.names("nn.containers", "Sequential LayerList ParameterList LayerDict Identity"),
+        **_lazy.names(
+            "nn._made",
+            "CELU ChannelShuffle CosineEmbeddingLoss CosineSimilarity Dropout2D ELU GELU GLU "
+            "Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss KLDivLoss L1Loss LogSigmoid "
+            "LogSoftmax MarginRankingLoss Maxout Mish MultiLabelSoftMarginLoss NLLLoss Pad1D Pad2D "
+            "Pad3D PairwiseDistance PixelShuffle PoissonNLLLoss ReLU6 SELU Silu SmoothL1Loss "
+            "SoftMarginLoss Softplus Softshrink Softsign Swish Tanhshrink ThresholdedReLU "
+            "TripletMarginLoss TripletMarginWithDistanceLoss ZeroPad2D ",
+        ),
         **_lazy.names("nn.windows", "Conv1D Conv2D MaxPool1D MaxPool2D AvgPool1D AvgPool2D"),
         **_lazy.names("nn.norms", "LayerNorm BatchNorm BatchNorm1D BatchNorm2D PReLU"),
         **_lazy.names("nn.recurrent", "SimpleRNNCell GRUCell LSTMCell RNN BiRNN SimpleRNN GRU LSTM"),

@@ -1,6 +1,8 @@
 """Functions of layers: activations, products, lookups, losses. Names, arguments and defaults are Paddle's."""
 
-from fleetrun import _lazy, framework, tensor
+import sys
+
+from fleetrun import _in_place, _lazy, _more_names, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._types import Any, DTypeLike, Sequence, Variable
@@ -419,4 +421,16 @@ def _reduced(loss, reduction):
     raise Error("config", f'reduction="{reduction}" is not a reduction', 'use "mean", "sum" or "none"')
 
 
-__getattr__, __dir__ = _lazy.attach(__name__)
+def __getattr__(name: str) -> Any:
+    if name in _more_names.LAYER_FUNCTIONS_IN_PLACE.split():
+        return _in_place.of(sys.modules[__name__], name)
+    return _named(name)
+
+
+_named, __dir__ = _lazy.attach(
+    __name__,
+    {
+        **_lazy.names("nn._more", _more_names.LAYER_FUNCTIONS),
+        **_lazy.names("nn.functional", _more_names.LAYER_FUNCTIONS_IN_PLACE),
+    },
+)

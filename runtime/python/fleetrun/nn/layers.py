@@ -2,7 +2,7 @@
 
 from fleetrun._types import Any, ParamLike, Sequence, Variable
 from fleetrun.nn import functional, initializer
-from fleetrun.nn.layer import Layer
+from fleetrun.nn._layer import Layer
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "LeakyReLU",
@@ -22,7 +22,7 @@ class Linear(Layer):
         bias_attr: ParamLike = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(name_scope=name)
+        super().__init__()  # `name` names no parameter, in Paddle as here
         self.weight = self.create_parameter([in_features, out_features], attr=weight_attr)
         self.bias = (
             None
@@ -50,7 +50,7 @@ class Embedding(Layer):
         weight_attr: ParamLike = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(name_scope=name)
+        super().__init__()  # `name` names no parameter, in Paddle as here
         self._sparse = bool(sparse)
         self._padding_idx = padding_idx
         self.weight = self.create_parameter(

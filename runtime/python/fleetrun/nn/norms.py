@@ -7,7 +7,7 @@ from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
 from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
 from fleetrun.nn import _norms, initializer
-from fleetrun.nn.layer import Layer
+from fleetrun.nn._layer import Layer
 
 __all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "LayerNorm", "PReLU"]
 

@@ -13,8 +13,8 @@ from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
 from fleetrun._types import Any, ParamLike, Variable
 from fleetrun.nn import functional, initializer
+from fleetrun.nn._layer import Layer
 from fleetrun.nn.containers import LayerList
-from fleetrun.nn.layer import Layer
 
 __all__ = [
     "BiRNN", "GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCellBase", "run", "SimpleRNN",

@@ -5,8 +5,8 @@ from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._types import Any, ParamLike, Variable
 from fleetrun.nn import functional
+from fleetrun.nn._layer import Layer
 from fleetrun.nn.containers import LayerList
-from fleetrun.nn.layer import Layer
 from fleetrun.nn.layers import Dropout, Linear
 from fleetrun.nn.norms import LayerNorm
 

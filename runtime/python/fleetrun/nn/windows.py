@@ -6,7 +6,7 @@ import math
 from fleetrun._error import Error
 from fleetrun._types import Any, ParamLike, Sequence
 from fleetrun.nn import _windows, initializer
-from fleetrun.nn.layer import Layer
+from fleetrun.nn._layer import Layer
 
 __all__ = ["AvgPool1D", "AvgPool2D", "Conv1D", "Conv2D", "MaxPool1D", "MaxPool2D"]
 

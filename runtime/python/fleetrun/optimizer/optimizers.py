@@ -5,12 +5,17 @@ import math
 from fleetrun import _native, framework, regularizer
 from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
+from fleetrun._graph import SideTable
+from fleetrun._lazy import missing
 from fleetrun._types import Any, Callable, Parameter, Program, Sequence, Variable, WeightDecay
 from fleetrun.nn import clip
 from fleetrun.nn.clip import Clip
 from fleetrun.optimizer.lr import LRScheduler
 from fleetrun.static.lookups import choices_of
 from fleetrun.static.training import Training, attach
+
+# What fluid.clip.set_gradient_clip() said of a program.
+CLIPS: SideTable[Any] = SideTable("gradient_clip", lambda: None)
 
 __all__ = [
     "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "Ftrl", "Lamb", "Momentum", "Optimizer", "RMSProp",
@@ -59,6 +64,9 @@ class Optimizer:
         self._learning_rate = learning_rate
         self.config = {"l1_decay": l1_decay, "l2_decay": l2_decay, **config}
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(missing("paddle.optimizer.Optimizer", name, dir(type(self))))
+
     def get_lr(self) -> float:
         """The learning rate that the next step takes."""
         schedule = self._learning_rate
@@ -95,6 +103,7 @@ class Optimizer:
         adam_d2sum: Adam's dense tables follow that rule.
         """
         main = loss.program
+        self.grad_clip = self.grad_clip or CLIPS.of(main)
         startup = startup_program or framework.default_startup_program()
         if not any(parameter.trainable for parameter in main.all_parameters()):
             warn_once(

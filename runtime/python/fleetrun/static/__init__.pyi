@@ -10,9 +10,15 @@ from fleetrun.framework import global_scope as global_scope
 from fleetrun.framework import scope_guard as scope_guard
 from fleetrun.framework import Scope as Scope
 from fleetrun.framework import create_parameter as create_parameter
+from fleetrun.framework import WeightNormParamAttr as WeightNormParamAttr
+from fleetrun._places import cpu_places as cpu_places
+from fleetrun._places import cuda_places as cuda_places
+from fleetrun._places import xpu_places as xpu_places
+from fleetrun._places import device_guard as device_guard
+from fleetrun.fluid.backward import append_backward as append_backward
+from fleetrun.fluid.backward import gradients as gradients
 from fleetrun.static.inputs import data as data
 from fleetrun.static.inputs import create_global_var as create_global_var
-from fleetrun.static.inputs import cpu_places as cpu_places
 from fleetrun.static.inputs import InputSpec as InputSpec
 from fleetrun.static.metrics import auc as auc
 from fleetrun.static.metrics import accuracy as accuracy
@@ -29,8 +35,15 @@ from fleetrun.static.io import save_vars as save_vars
 from fleetrun.static.io import load_vars as load_vars
 from fleetrun.static.io import load_program_state as load_program_state
 from fleetrun.static.io import set_program_state as set_program_state
+from fleetrun.static.serial import normalize_program as normalize_program
+from fleetrun.static.serial import serialize_program as serialize_program
+from fleetrun.static.serial import serialize_persistables as serialize_persistables
+from fleetrun.static.serial import deserialize_program as deserialize_program
+from fleetrun.static.serial import deserialize_persistables as deserialize_persistables
+from fleetrun.static.serial import save_to_file as save_to_file
+from fleetrun.static.serial import load_from_file as load_from_file
 from fleetrun.static.executor import Executor as Executor
 from fleetrun.static.printing import Print as Print
 from fleetrun.static import io as io
 from fleetrun.static import nn as nn
-__all__ = ['Program', 'Variable', 'program_guard', 'name_scope', 'default_main_program', 'default_startup_program', 'global_scope', 'scope_guard', 'Scope', 'create_parameter', 'data', 'create_global_var', 'cpu_places', 'InputSpec', 'auc', 'accuracy', 'ctr_metric_bundle', 'BuildStrategy', 'ExecutionStrategy', 'CompiledProgram', 'ParallelExecutor', 'save', 'load', 'save_inference_model', 'load_inference_model', 'save_vars', 'load_vars', 'load_program_state', 'set_program_state', 'Executor', 'Print', 'io', 'nn']
+__all__ = ['Program', 'Variable', 'program_guard', 'name_scope', 'default_main_program', 'default_startup_program', 'global_scope', 'scope_guard', 'Scope', 'create_parameter', 'WeightNormParamAttr', 'cpu_places', 'cuda_places', 'xpu_places', 'device_guard', 'append_backward', 'gradients', 'data', 'create_global_var', 'InputSpec', 'auc', 'accuracy', 'ctr_metric_bundle', 'BuildStrategy', 'ExecutionStrategy', 'CompiledProgram', 'ParallelExecutor', 'save', 'load', 'save_inference_model', 'load_inference_model', 'save_vars', 'load_vars', 'load_program_state', 'set_program_state', 'normalize_program', 'serialize_program', 'serialize_persistables', 'deserialize_program', 'deserialize_persistables', 'save_to_file', 'load_from_file', 'Executor', 'Print', 'io', 'nn']

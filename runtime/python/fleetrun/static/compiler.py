@@ -25,14 +25,13 @@ trainers average parameters when an average is due.
 
 from __future__ import annotations
 
-import os
-
 from fleetrun import _lazy, _native, framework
 from fleetrun._error import Error
+from fleetrun._places import cpu_num
 from fleetrun._types import Any, Program, Variable
 from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
 
-__all__ = ["CompiledProgram", "cpu_num"]
+__all__ = ["CompiledProgram"]
 
 
 class CompiledProgram:
@@ -100,14 +99,6 @@ class CompiledProgram:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.compiled_from, name)
-
-
-def cpu_num() -> int:
-    """CPU_NUM, 1 when it is not set. Throws: Error(config) when it is not a number of at least 1."""
-    text = os.environ.get("CPU_NUM") or "1"
-    if not text.isdigit() or int(text) < 1:
-        raise Error("config", f'CPU_NUM="{text}" is not a number of replicas', "set it to 1 or more")
-    return int(text)
 
 
 def _strategy(given, kind):

@@ -6,10 +6,9 @@ from fleetrun import _dtypes as dtypes
 from fleetrun import framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
-from fleetrun._places import CPUPlace
 from fleetrun._types import DTypeLike, Sequence, Variable
 
-__all__ = ["cpu_places", "create_global_var", "data", "InputSpec"]
+__all__ = ["create_global_var", "data", "InputSpec"]
 
 
 def data(
@@ -68,15 +67,6 @@ def create_global_var(
         {"shape": [int(size) for size in shape], "value": float(value), "dtype": dtypes.name_of(dtype)},
     )
     return main.var(name)
-
-
-def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
-    """`device_count` times the CPU; CPU_NUM times when it is not given, 1 when that is not set."""
-    if device_count is None:
-        from fleetrun.static.compiler import cpu_num
-
-        device_count = cpu_num()
-    return [CPUPlace() for _ in range(device_count)]
 
 
 class InputSpec:

@@ -20,6 +20,7 @@ import json
 import math
 import os
 import pickle
+import warnings
 
 import numpy
 
@@ -67,9 +68,34 @@ def load(
     """Reads back what save() wrote, into the scope; var_list: these variables only. Also Paddle's own
     .pdparams and .pdopt.
 
-    Throws: Error(data) for a file that is missing, is not such a file, or holds other shapes.
+    What the files have and the program has not, or the other way round, is said in a warning.
+    Throws: Error(data) for a file that is missing, is not such a file, holds other shapes, or lacks a
+    parameter of the program.
     """
-    _set(program, load_program_state(model_path, var_list), model_path)
+    values = load_program_state(model_path, var_list)
+    _set(program, values, model_path)
+    if var_list is None:
+        _say_missing(program, values, model_path)
+
+
+def _say_missing(program, values, path):
+    """Says what the program keeps and the files lack. Throws: Error(data) for a parameter."""
+    lacking = sorted(
+        name
+        for name in program.native.variable_names()
+        if program.native.variable(name).persistable and name not in values
+    )
+    parameters = [parameter.name for parameter in program.all_parameters() if parameter.name in lacking]
+    if parameters:
+        raise Error(
+            "data",
+            f"{path}.pdparams has no value for {', '.join(parameters)}",
+            "load what this program saved; with var_list=[…] only those variables are loaded",
+        )
+    if lacking:
+        warnings.warn(
+            f"{path}: no value is there for {', '.join(lacking)}, which keep what they have", stacklevel=3
+        )
 
 
 def load_program_state(model_path: str, var_list: Iterable[Variable] | None = None) -> dict[str, Any]:
@@ -82,8 +108,8 @@ def load_program_state(model_path: str, var_list: Iterable[Variable] | None = No
 
 
 def set_program_state(program: Program, state_dict: Mapping[str, Any]) -> None:
-    """Puts {name: array} into the scope; names that the program does not keep are left out. Throws:
-    Error(data)."""
+    """Puts {name: array} into the scope; names that the program has not are left out, with a warning that
+    lists them. Throws: Error(data)."""
     _set(program, state_dict, "set_program_state")
 
 
@@ -345,8 +371,15 @@ def _kept(program, in_tables=()):
 
 def _set(program, values, where):
     scope = framework.global_scope().native
+    strangers = [name for name in values if not program.native.has_variable(name)]
+    if strangers:
+        warnings.warn(
+            f"{where}: the program has no variable of these names, so they are left out: "
+            f"{', '.join(sorted(strangers))}",
+            stacklevel=3,
+        )
     for name, value in values.items():
-        if not program.native.has_variable(name):
+        if name in strangers:
             continue
         shape = [size for size in program.native.variable(name).shape]
         value, kind = numpy.ascontiguousarray(value), program.native.variable(name).type

@@ -3,13 +3,13 @@
 import math
 
 from fleetrun import _lazy, framework, tensor
-from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
 from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
 from fleetrun.distributed.entries import EntryAttr
 from fleetrun.nn import _norms, _windows, functional, initializer
 from fleetrun.static import lookups
+from fleetrun.static.sequence_lod import sequence_pool
 
 __all__ = [
     "batch_norm", "continuous_value_model", "conv2d", "embedding", "fc", "layer_norm", "prelu",
@@ -291,14 +291,4 @@ def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True)
     return framework.append("continuous_value_model", "cvm", [input, cvm], {"use_cvm": bool(use_cvm)})
 
 
-def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> Variable:
-    """One row per example of a slot with any number of values: their sum, average, sqrt (sum / sqrt(n)) or
-    max.
-
-    Shape: input[total, width] with lod_level 1 -> [examples, width].
-    """
-    refuse("paddle.static.nn.sequence_pool", pad_value=(pad_value, 0.0))
-    return framework.append("sequence_pool", "sequence_pool", [input], {"pool_type": str(pool_type).lower()})
-
-
-__getattr__, __dir__ = _lazy.attach(__name__)
+__getattr__, __dir__ = _lazy.attach(__name__, {"sequence_lod": "static.sequence_lod"})

@@ -4,5 +4,10 @@ from fleetrun import _lazy
 
 __getattr__, __dir__ = _lazy.attach(
     __name__,
-    {"guard": "framework:unique_name_guard", "generate": "framework:unique_name"},
+    {
+        "generate": "framework:unique_name",
+        "guard": "framework:unique_name_guard",
+        "switch": "framework:switch_unique_name",
+        "UniqueNameGenerator": "framework:UniqueNameGenerator",
+    },
 )

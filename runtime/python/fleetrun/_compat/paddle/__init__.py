@@ -7,11 +7,21 @@ version of Paddle whose names and defaults fleetrun follows, because scripts com
 import importlib
 import importlib.abc
 import importlib.util
+import os
 import sys
 
 import fleetrun
 
 __version__ = "2.6.2"
+__git_commit__ = "fleetrun"
+
+_HOME = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
+if os.path.realpath(os.path.dirname(getattr(fleetrun, "__file__", None) or os.curdir)) != _HOME:
+    _other = getattr(fleetrun, "__file__", None) or ", ".join(fleetrun.__path__)
+    raise ImportError(
+        f"`import fleetrun` finds {_other}, which stands in the way of the package in {_HOME}: "
+        "rename it, or take its folder off PYTHONPATH and out of the script's folder"
+    )
 
 
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -27,13 +37,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         name = module.__name__
-        real = "fleetrun" + name[len("paddle") :]
-        try:
-            sys.modules[name] = importlib.import_module(real)
-        except ModuleNotFoundError as error:
-            if error.name is None or not real.startswith(error.name):
-                raise
-            raise ModuleNotFoundError(f"fleetrun has no module {name}", name=name) from None
+        sys.modules[name] = importlib.import_module("fleetrun" + name[len("paddle") :])
 
     def get_code(self, fullname):
         """For `python -m paddle.X`."""

@@ -1,4 +1,3 @@
 # Written by scripts/python-stubs.
-"""paddle.fluid.incubate."""
+from fleetrun.fluid.incubate import data_generator as data_generator
 from fleetrun.fluid.incubate import fleet as fleet
-__all__ = ['fleet']

@@ -1,4 +1,2 @@
 # Written by scripts/python-stubs.
-"""paddle.fluid.incubate.fleet.base."""
-from fleetrun.fluid.incubate.fleet.base import role_maker as role_maker
-__all__ = ['role_maker']
+from fleetrun.distributed.fleet.older_base import *

@@ -1,12 +1,2 @@
 # Written by scripts/python-stubs.
-"""The older strategies, where Paddle 1.x had them too."""
-from fleetrun.distributed.fleet._configs import DistributeTranspilerConfig as DistributeTranspilerConfig
-from fleetrun.distributed.fleet._configs import TrainerRuntimeConfig as TrainerRuntimeConfig
-from fleetrun.distributed.fleet._configs import ServerRuntimeConfig as ServerRuntimeConfig
-from fleetrun.distributed.fleet._transpiler_strategy import StrategyFactory as StrategyFactory
-from fleetrun.distributed.fleet._transpiler_strategy import DistributedStrategyFactory as DistributedStrategyFactory
-from fleetrun.distributed.fleet._transpiler_strategy import SyncStrategy as SyncStrategy
-from fleetrun.distributed.fleet._transpiler_strategy import AsyncStrategy as AsyncStrategy
-from fleetrun.distributed.fleet._transpiler_strategy import HalfAsyncStrategy as HalfAsyncStrategy
-from fleetrun.distributed.fleet._transpiler_strategy import GeoStrategy as GeoStrategy
-__all__ = ['DistributeTranspilerConfig', 'TrainerRuntimeConfig', 'ServerRuntimeConfig', 'StrategyFactory', 'DistributedStrategyFactory', 'SyncStrategy', 'AsyncStrategy', 'HalfAsyncStrategy', 'GeoStrategy']
+from fleetrun.distributed.fleet.older import *

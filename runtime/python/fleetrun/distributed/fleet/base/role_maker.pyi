@@ -1,7 +1,0 @@
-# Written by scripts/python-stubs.
-"""paddle.distributed.fleet.base.role_maker. Source: document 002."""
-from fleetrun.distributed.fleet._roles import UserDefinedRoleMaker as UserDefinedRoleMaker
-from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker as PaddleCloudRoleMaker
-from fleetrun.distributed.fleet._roles import Role as Role
-from fleetrun.distributed.fleet._roles import RoleMakerBase as RoleMakerBase
-__all__ = ['UserDefinedRoleMaker', 'PaddleCloudRoleMaker', 'Role', 'RoleMakerBase']

@@ -1,0 +1,154 @@
+"""paddle.fluid.incubate.fleet.collective: collective training as Paddle 1.x spells it, on today's Fleet."""
+
+from __future__ import annotations
+
+from fleetrun import _lazy, framework
+from fleetrun._error import Error
+from fleetrun._types import Any, Program, Sequence, Variable
+from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
+from fleetrun.distributed.fleet._fleet import the_fleet
+from fleetrun.distributed.fleet._strategy import DistributedStrategy as Strategy
+
+__all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "fleet"]
+
+
+class DistributedStrategy(BuildStrategy):
+    """Build options, and how trainers exchange gradients. forward_recompute, which saves memory in Paddle:
+    accepted. use_amp, use_dist_fc: False only."""
+
+    _DEFAULTS = {
+        **BuildStrategy._DEFAULTS,
+        "use_local_sgd": False,
+        "local_sgd_frequency": 1,
+        "mode": "nccl2",
+        "collective_mode": None,
+        "nccl_comm_num": 1,
+        "use_hierarchical_allreduce": False,
+        "hierarchical_allreduce_inter_nranks": 1,
+        "forward_recompute": False,
+        "recompute_checkpoints": [],
+        "amp_loss_scaling": 2**15,
+        "dist_fc_config": None,
+        "enable_backward_optimizer_op_deps": True,
+        "fuse_all_reduce_ops": True,
+        "exec_strategy": None,
+    }
+    _KEPT = {
+        "sync_batch_norm": BuildStrategy._KEPT["sync_batch_norm"],
+        "use_amp": (False, "the engine computes in float32"),
+        "use_dist_fc": (False, "every trainer has all of the model"),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values.update(exec_strategy=ExecutionStrategy(), recompute_checkpoints=[])
+
+    def today(self) -> Strategy:
+        """The same as a paddle.distributed.fleet.DistributedStrategy."""
+        made = Strategy()
+        made.fuse_all_reduce_ops = bool(self.fuse_all_reduce_ops)
+        made.nccl_comm_num = int(self.nccl_comm_num)
+        made.use_hierarchical_allreduce = bool(self.use_hierarchical_allreduce)
+        made.hierarchical_allreduce_inter_nranks = max(int(self.hierarchical_allreduce_inter_nranks), 1)
+        if self.use_local_sgd or self.collective_mode == "local_sgd":
+            made.localsgd = True
+            made.localsgd_configs = {"k_steps": int(self.local_sgd_frequency)}
+        return made
+
+
+class CollectiveOptimizer:
+    """What fleet.distributed_optimizer() gives: minimize() trains the program on all trainers."""
+
+    def __init__(self, optimizer: Any, strategy: Any = None) -> None:
+        if strategy is not None and not isinstance(strategy, (DistributedStrategy, Strategy)):
+            raise Error(
+                "config",
+                f"collective training with the strategy {strategy!r}",
+                "use fluid.incubate.fleet.collective.DistributedStrategy()",
+            )
+        self._optimizer = optimizer
+        today = strategy.today() if isinstance(strategy, DistributedStrategy) else strategy
+        the_fleet.distributed_optimizer(optimizer, today or Strategy())
+
+    def minimize(
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameter_list: Any = None,
+        no_grad_set: Any = None,
+    ) -> Any:
+        """Appends backward and updates; gradients are the means over all trainers."""
+        return the_fleet.minimize(loss, startup_program, parameter_list, no_grad_set)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_optimizer"], name)
+
+
+class Collective:
+    """Everything else is paddle.distributed.fleet's."""
+
+    def init(self, role_maker: Any = None) -> None:
+        """fleet.init of collective trainers."""
+        the_fleet.init(role_maker, is_collective=True)
+
+    def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> CollectiveOptimizer:
+        """An optimizer whose minimize() averages gradients over the trainers."""
+        return CollectiveOptimizer(optimizer, strategy)
+
+    @property
+    def main_program(self) -> Program:
+        """The program that is trained."""
+        training = the_fleet.training
+        return training.main if training is not None else framework.default_main_program()
+
+    _origin_program = main_program
+    _transpiled_program = main_program
+
+    @property
+    def startup_program(self) -> Program:
+        """The program that gives parameters their first values."""
+        training = the_fleet.training
+        return training.startup if training is not None else framework.default_startup_program()
+
+    def init_worker(self) -> None:
+        """Nothing: collective trainers have met in init()."""
+
+    def stop_worker(self) -> None:
+        """fleet.stop_worker."""
+        the_fleet.stop_worker()
+
+    def split_files(self, files: list[str]) -> list[str]:
+        """This trainer's part of the files."""
+        return the_fleet.util.get_file_shard(files)
+
+    def save_persistables(
+        self, executor: Any, dirname: str, main_program: Program | None = None, filename: str | None = None
+    ) -> None:
+        """What the program keeps, to dirname/filename."""
+        from fleetrun.distributed import io
+
+        io.save_persistables(executor, dirname, main_program or self.main_program, filename)
+
+    def save_inference_model(
+        self,
+        executor: Any,
+        dirname: str,
+        feeded_var_names: Sequence[Any] | None = None,
+        target_vars: Sequence[Variable] | None = None,
+        main_program: Program | None = None,
+        export_for_deployment: bool = True,
+    ) -> None:
+        """What computes target_vars from the inputs of these names."""
+        from fleetrun.fluid import io
+
+        names = [name if isinstance(name, str) else name.name for name in feeded_var_names or ()]
+        program = main_program or self.main_program
+        io.save_inference_model(dirname, names, list(target_vars or ()), executor, program)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(the_fleet, name)
+
+
+fleet = Collective()
+
+__getattr__, __dir__ = _lazy.attach(__name__, owner="paddle.incubate.distributed.fleet.collective")

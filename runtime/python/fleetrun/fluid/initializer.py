@@ -1,0 +1,72 @@
+"""paddle.fluid.initializer: initial values under the names and arguments of Paddle 1.x."""
+
+from __future__ import annotations
+
+from fleetrun import _lazy
+from fleetrun._arguments import refuse
+from fleetrun._types import ArrayLike
+from fleetrun.nn import initializer
+from fleetrun.nn.initializer import Initializer
+
+__all__ = [
+    "Constant", "ConstantInitializer", "Initializer", "MSRA", "MSRAInitializer", "Normal",
+    "NormalInitializer", "NumpyArrayInitializer", "TruncatedNormal", "TruncatedNormalInitializer",
+    "Uniform", "UniformInitializer", "Xavier", "XavierInitializer",
+]  # fmt: skip
+
+
+def ConstantInitializer(value: float = 0.0, force_cpu: bool = False) -> Initializer:
+    """Every value is `value`."""
+    return initializer.Constant(value)
+
+
+def UniformInitializer(
+    low: float = -1.0, high: float = 1.0, seed: int = 0, diag_num: int = 0, diag_step: int = 0,
+    diag_val: float = 1.0,
+) -> Initializer:  # fmt: skip
+    """Uniform in [low, high)."""
+    refuse("fluid.initializer.Uniform", seed=(seed, 0), diag_num=(diag_num, 0))
+    return initializer.Uniform(low, high)
+
+
+def NormalInitializer(loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> Initializer:
+    """Normal with the mean `loc` and the deviation `scale`."""
+    refuse("fluid.initializer.Normal", seed=(seed, 0))
+    return initializer.Normal(loc, scale)
+
+
+def TruncatedNormalInitializer(loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> Initializer:
+    """Normal, drawn again beyond two deviations."""
+    refuse("fluid.initializer.TruncatedNormal", seed=(seed, 0))
+    return initializer.TruncatedNormal(loc, scale)
+
+
+def XavierInitializer(
+    uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0
+) -> Initializer:
+    """XavierUniform, or XavierNormal."""
+    refuse("fluid.initializer.Xavier", seed=(seed, 0))
+    kind = initializer.XavierUniform if uniform else initializer.XavierNormal
+    return kind(fan_in, fan_out)
+
+
+def MSRAInitializer(uniform: bool = True, fan_in: float | None = None, seed: int = 0) -> Initializer:
+    """KaimingUniform, or KaimingNormal."""
+    refuse("fluid.initializer.MSRA", seed=(seed, 0))
+    kind = initializer.KaimingUniform if uniform else initializer.KaimingNormal
+    return kind(fan_in)
+
+
+def NumpyArrayInitializer(value: ArrayLike) -> Initializer:
+    """The values of an array."""
+    return initializer.Assign(value)
+
+
+Constant = ConstantInitializer
+Uniform = UniformInitializer
+Normal = NormalInitializer
+TruncatedNormal = TruncatedNormalInitializer
+Xavier = XavierInitializer
+MSRA = MSRAInitializer
+
+__getattr__, __dir__ = _lazy.attach(__name__)

@@ -1,5 +1,0 @@
-# Written by scripts/python-stubs.
-"""paddle.fluid.io: loaders under their older names."""
-from fleetrun.io.loader import DataLoader as DataLoader
-from fleetrun.io.generator_loader import PyReader as PyReader
-__all__ = ['DataLoader', 'PyReader']

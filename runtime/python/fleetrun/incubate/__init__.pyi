@@ -1,4 +1,0 @@
-# Written by scripts/python-stubs.
-"""paddle.incubate."""
-from fleetrun.incubate import distributed as distributed
-__all__ = ['distributed']
