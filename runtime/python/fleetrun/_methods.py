@@ -27,6 +27,7 @@ def _not_equal(x: Variable, other: Any) -> Any:
 
 METHODS = {
     **{name: getattr(tensor, name) for name in tensor.__all__ if name not in _FUNCTIONS_ONLY},
+    "assign": tensor.assign,
     "astype": tensor.cast,
     "__add__": tensor.add,
     "__radd__": tensor.add,

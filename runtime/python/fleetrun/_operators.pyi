@@ -465,6 +465,8 @@ class Operators:
     def where_(self, x: Any = None, y: Any = None, name: str | None = None) -> Any:
         """x where `condition` (bool) holds, else y, with broadcasting; without both nonzero(condition,
         as_tuple=True)."""
+    def assign(self, output: Variable | None = None) -> Variable:
+        """A copy of a variable, or a constant of an array or number; into `output` when it is given."""
     def astype(self, dtype: DTypeLike) -> Variable:
         """x in another type."""
     def __add__(self, y: Any) -> Variable:

@@ -11,6 +11,7 @@ from fleetrun import _dtypes as dtypes
 from fleetrun import _native
 from fleetrun._error import Error
 from fleetrun._operators import Operators
+from fleetrun._scope import global_scope
 
 
 class Variable(Operators):
@@ -64,6 +65,57 @@ class Variable(Operators):
     def persistable(self) -> bool:
         """Whether it keeps its value from one run to the next."""
         return self.native.persistable
+
+    def item(self) -> Variable:
+        """Itself, as in Paddle's programs: its value is known only when the program runs. Throws:
+        Error(config) for a variable of several values."""
+        if len(self.shape) > 1:
+            raise Error(
+                "config", f"item() of {self.name} {list(self.shape)}: it is for a variable of one value"
+            )
+        return self
+
+    def dim(self) -> int:
+        """Number of axes."""
+        return self.ndim
+
+    ndimension = dim
+
+    def detach(self) -> Variable:
+        """A copy through which no gradient flows."""
+        copy = self.assign()
+        copy.stop_gradient = True
+        return copy
+
+    def cpu(self) -> Variable:
+        """A copy: the engine runs on the CPU."""
+        return self.assign()
+
+    def element_size(self) -> int:
+        """The bytes of one value."""
+        import numpy
+
+        return numpy.dtype(self.dtype.name).itemsize
+
+    def get_value(self, scope: Any = None) -> Any:
+        """What the scope (the global one) holds of it. Throws: Error(config) before it has a value."""
+        found = (scope or global_scope()).find_var(self.name)
+        if found is None:
+            raise Error("config", f"{self.name} has no value yet", "run the start-up program first")
+        return found.get_tensor()
+
+    def set_value(self, value: Any, scope: Any = None) -> None:
+        """Copies an array of its shape into the scope. Throws: Error(config) for one of another shape."""
+        import numpy
+
+        array = numpy.asarray(value, dtype=self.dtype.name)
+        if len(array.shape) != self.ndim or any(
+            want not in (-1, size) for want, size in zip(self.shape, array.shape)
+        ):
+            raise Error(
+                "config", f"set_value of {self.name} {list(self.shape)}: {list(array.shape)} is given"
+            )
+        (scope or global_scope()).var(self.name).set(array)
 
     @property
     def block(self) -> Any:

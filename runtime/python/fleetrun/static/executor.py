@@ -18,7 +18,7 @@ from fleetrun.static._runs import LOADERS, RUNS
 from fleetrun.static.compiler import CompiledProgram
 from fleetrun.static.training import is_trained, tables_of
 
-__all__ = ["Executor", "SingleValue"]
+__all__ = ["Executor", "FetchHandler", "SingleValue"]
 
 
 class Executor:
@@ -250,6 +250,19 @@ class Executor:
             if more:
                 _print_line(more)
         elastic.check()
+
+
+class FetchHandler:
+    """What train_from_dataset(fetch_handler=) takes in Paddle, to be subclassed: handler(values) every
+    period_secs. A pass here refuses it by name: fetch_list and print_period show values."""
+
+    def __init__(self, var_dict: Any = None, period_secs: int = 60) -> None:
+        self.var_dict = var_dict
+        self.period_secs = period_secs
+
+    def handler(self, res_dict: Any) -> None:
+        """Takes {name: array}."""
+        print(res_dict)
 
 
 def _summary(result):

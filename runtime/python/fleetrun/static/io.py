@@ -29,6 +29,7 @@ from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._files import replacing
 from fleetrun._types import Any, Callable, Fetches, Iterable, Mapping, Program, Sequence, Variable
+from fleetrun.static.paddle_state import adopted, with_powers
 
 __all__ = [
     "is_persistable", "load", "load_inference_model", "load_program_state", "load_vars", "prune",
@@ -57,7 +58,9 @@ def save(program: Program, model_path: str, protocol: int = 4, **configs: Any) -
     )
     _write(
         f"{model_path}.pdopt",
-        _pickled({name: kept[name] for name in kept if name not in parameters}, protocol),
+        _pickled(
+            with_powers(program, {name: kept[name] for name in kept if name not in parameters}), protocol
+        ),
     )
     _write(f"{model_path}.pdmodel", _text_of(program, [], []))
 
@@ -72,7 +75,7 @@ def load(
     Throws: Error(data) for a file that is missing, is not such a file, holds other shapes, or lacks a
     parameter of the program.
     """
-    values = load_program_state(model_path, var_list)
+    values = adopted(program, load_program_state(model_path, var_list))
     _set(program, values, model_path)
     if var_list is None:
         _say_missing(program, values, model_path)
@@ -371,6 +374,7 @@ def _kept(program, in_tables=()):
 
 def _set(program, values, where):
     scope = framework.global_scope().native
+    values = adopted(program, values)
     strangers = [name for name in values if not program.native.has_variable(name)]
     if strangers:
         warnings.warn(

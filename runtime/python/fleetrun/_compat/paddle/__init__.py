@@ -46,6 +46,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return spec.loader.get_code(real) if spec else None
 
 
+paddle = sys.modules[__name__]  # scripts write paddle.paddle.nn, too
 sys.meta_path.insert(0, _Alias())
 
 

@@ -82,6 +82,46 @@ class RoleMakerBase:
     def _server_num(self):
         return len(self.server_endpoints)
 
+    def _server_index(self):
+        return self.rank if self.is_server() else 0
+
+    def _role_id(self):
+        return self.rank
+
+    def _is_non_distributed(self):
+        return not self.distributed and self.trainers == 1
+
+    def _get_trainer_endpoints(self):
+        return list(self.worker_endpoints)
+
+    def _get_trainer_endpoint(self):
+        return self.worker_endpoints[self.rank] if self.is_worker() else ""
+
+    def _get_pserver_endpoints(self):
+        return list(self.server_endpoints)
+
+    def _node_num(self):
+        return len({one.rpartition(":")[0] for one in self.worker_endpoints or self.server_endpoints}) or 1
+
+    def _get_local_rank(self):
+        return int(os.environ.get("PADDLE_LOCAL_RANK") or 0)
+
+    def _generate_role(self):
+        """Nothing: a role maker knows its role from when it is made."""
+
+    # What role makers of Paddle 1.x call these.
+    generate_role = _generate_role
+    is_first_worker = _is_first_worker
+    worker_index = _worker_index
+    worker_num = _worker_num
+    server_index = _server_index
+    server_num = _server_num
+    role_id = _role_id
+    get_trainer_endpoints = _get_trainer_endpoints
+    get_pserver_endpoints = _get_pserver_endpoints
+    all_gather = _all_gather
+    barrier_worker = _barrier
+
     def before_meeting(self) -> None:
         """What is to be done before collective trainers meet."""
 
