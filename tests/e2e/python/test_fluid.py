@@ -34,6 +34,42 @@ assert np.mean(losses[-10:]) < np.mean(losses[:10])
 """, CPU_NUM="2")
 
 
+COUNTED = """
+import numpy as np
+from fleetrun import fluid
+
+x = fluid.layers.data(name="x", shape=[1], dtype="float32")
+w = fluid.layers.create_parameter([1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0))
+cost = fluid.layers.mean(x * w)
+fluid.optimizer.SGD(fluid.layers.exponential_decay(0.1, decay_steps=1, decay_rate=0.5)).minimize(cost)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+"""
+
+
+def test_a_schedule_of_fluid_layers_counts_the_runs_of_the_program(run):
+    run(COUNTED + """
+feed = {"x": np.ones((2, 1), "float32")}
+values = [exe.run(feed=feed, fetch_list=["w"])[0].item() for _ in range(4)]
+exe.run(fluid.default_main_program().clone(for_test=True), feed=feed, fetch_list=[cost])  # counts nothing
+values.append(exe.run(feed=feed, fetch_list=["w"])[0].item())
+assert np.allclose(values, 1 - np.cumsum(0.1 * 0.5 ** np.arange(5)), atol=1e-6), values
+""")
+
+
+def test_over_a_dataset_such_a_schedule_is_refused(run):
+    said = run(COUNTED + """
+dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
+dataset.set_use_var([x])
+dataset.set_filelist(["script.py"])
+try:
+    exe.train_from_dataset(fluid.default_main_program(), dataset)
+except Exception as error:
+    print(error)
+""").stdout
+    assert "train_from_dataset uses one learning rate for all batches" in said
+
+
 def test_names_that_are_not_there_are_named(run):
     assert "fleetrun has no paddle.fluid.layers.embeding; did you mean paddle.fluid.layers.embedding?" in run("""
 from fleetrun import fluid

@@ -25,6 +25,8 @@ class LRScheduler:
     """Base of all schedules: get_lr() says the rate of `last_epoch`, and calling the schedule gives the
     current one."""
 
+    # Whether Executor.run() calls step() by itself.
+    by_step = False
     # What set_state_dict() needs.
     _STATE: tuple[str, ...] = ("last_epoch", "last_lr")
 

@@ -67,6 +67,12 @@ class Optimizer:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(missing("paddle.optimizer.Optimizer", name, dir(type(self))))
 
+    @property
+    def counted(self) -> LRScheduler | None:
+        """The schedule, where it counts the runs of the program by itself, as those of fluid.layers do."""
+        schedule = self._learning_rate
+        return schedule if isinstance(schedule, LRScheduler) and schedule.by_step else None
+
     def get_lr(self) -> float:
         """The learning rate that the next step takes."""
         schedule = self._learning_rate
@@ -114,7 +120,7 @@ class Optimizer:
             return [], []
         schedule, rate = None, ""
         if isinstance(self._learning_rate, LRScheduler):
-            schedule, rate = self.get_lr, _rate_variable(main, startup, self.get_lr())
+            schedule, rate = self, _rate_variable(main, startup, self.get_lr())
         config = self._native_config(main, rate)
         if adam_d2sum:
             config.adam_d2sum = True

@@ -85,6 +85,8 @@ class Executor:
         else:
             fed = _arrays(program, _complete(program, feed))
             runner.run(fed)
+        if training is not None:
+            training.count_step()
         after = RUNS.of(program).after
         if after is not None:
             after(scope.native)
@@ -219,6 +221,7 @@ class Executor:
         _lead_path()
         scope = scope or framework.global_scope()
         if train and training is not None:
+            training.check_schedule(call)
             training.set_rate(scope.native)
         shown = {
             "fetch": names,

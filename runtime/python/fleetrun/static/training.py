@@ -11,7 +11,7 @@ from fleetrun import _native
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
-from fleetrun._types import Any, Callable, Program
+from fleetrun._types import Any, Program
 from fleetrun.distributed.fleet._exchange import Exchange
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ __all__ = ["attach", "TrainerOptions", "is_trained", "share", "tables_of", "Trai
 
 class Training:
     """A program's tables. `distributed`: they lie on servers, and fleet.init_worker() connects to them;
-    otherwise they lie in this process and are made when first needed. `schedule`: what says the learning
-    rate, None for one that stays; `rate`: the variable that the update operators read it from."""
+    otherwise they lie in this process and are made when first needed. `schedule`: the optimizer that says
+    the learning rate, None for one that stays; `rate`: the variable from which updates read it."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Training:
         mode: str,
         distributed: bool,
         programs: tuple[Program, Program],
-        schedule: Callable[[], float] | None = None,
+        schedule: Any = None,
         rate: str = "",
         clips: bool = False,
     ) -> None:
@@ -80,10 +80,25 @@ class Training:
         if self.schedule is not None:
             import numpy
 
-            rate = self.schedule()
+            rate = self.schedule.get_lr()
             scope.set_value(self._rate, numpy.array([rate], dtype=numpy.float32))
             if self.plan.tables():
                 self.client.set_rate(rate)
+
+    def count_step(self) -> None:
+        """Advances a schedule that counts the steps of Executor.run() by itself."""
+        if self.schedule is not None and self.schedule.counted is not None:
+            self.schedule.counted.step()
+
+    def check_schedule(self, call: str) -> None:
+        """Throws: Error(config) for such a schedule where `call` takes one rate for all of a dataset."""
+        if self.schedule is not None and self.schedule.counted is not None:
+            raise Error(
+                "config",
+                f"Executor.{call} uses one learning rate for all batches of the dataset, and a schedule of "
+                "fluid.layers counts each batch",
+                "use a schedule of paddle.optimizer.lr, and call its step() after each pass",
+            )
 
     def step_with(self, runner: Any) -> None:
         """Says whose steps Executor.run() takes now. Those of another runner before it are ended first."""
