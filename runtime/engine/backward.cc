@@ -68,6 +68,8 @@ class Backward final : public GradientBuilder {
   }
 
   void append(Operator op) override {
+    // expand_as(x, y) is reached where y alone wants a gradient, and has none for it.
+    if (!op.outputs.empty() && std::ranges::all_of(op.outputs, &std::string::empty)) return;
     op.attributes[std::string(kRoleAttribute)] = std::string("backward");
     op.where = op_.where;
     program_.append(std::move(op));

@@ -86,7 +86,7 @@ def bilinear(
     x1: Variable, x2: Variable, weight: Variable, bias: Variable | None = None, name: str | None = None
 ) -> Variable:
     """x1 @ weight[k] @ x2 for each k. Shape: x1[n, a], x2[n, b], weight[m, a, b], bias[1, m] -> [n, m]."""
-    made = tensor.einsum("na,mab,nb->nm", x1, weight, x2)
+    made = tensor.einsum("nmb,nb->nm", tensor.einsum("na,mab->nmb", x1, weight), x2)
     return made if bias is None else made + bias
 
 
