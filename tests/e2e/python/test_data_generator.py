@@ -189,6 +189,6 @@ before = set(sys.modules)
 import fleetrun.distributed.fleet.data_generator
 print(sorted(name for name in set(sys.modules) - before if not name.startswith("fleetrun")))
 """)
-    assert set(eval(done.stdout)) <= {"importlib", "importlib._bootstrap", "importlib._bootstrap_external",
-                                      "warnings",
+    assert set(eval(done.stdout)) <= {"__future__", "importlib", "importlib._bootstrap",
+                                      "importlib._bootstrap_external", "importlib.machinery", "warnings",
                                       "_warnings", "types"}, done.stdout

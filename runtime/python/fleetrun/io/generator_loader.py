@@ -147,14 +147,6 @@ class GeneratorLoader:
                 "call set_sample_generator, set_sample_list_generator or set_batch_generator first",
             )
         if self._in_process:
-            lods = [one for one in self._variables if getattr(one, "lod_level", 0)]
-            if lods:
-                raise Error(
-                    "config",
-                    f"DataLoader.from_generator(use_multiprocess=True): {lods[0].name} has lod_level "
-                    f"{lods[0].lod_level}, and sequences do not come through shared memory",
-                    "leave use_multiprocess out",
-                )
             return in_own_process(self._reader, self._capacity, _arrays)
         return _ReadAhead(self._reader, self._capacity)
 
