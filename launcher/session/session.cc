@@ -185,7 +185,7 @@ void Session::configure_world() {
   };
   settings_.world.failure_screen = [this](const Report& report, const Plan& failed, const JobHistory& history,
                                           const std::vector<LogFile>& logs) {
-    return screen_of(report, failed, history, logs);
+    return console_.failure_screen(report, failed, history, end_of_failed(report, logs));
   };
 }
 
@@ -251,21 +251,17 @@ int Session::conclude(const JobResult& result) {
   const bool elsewhere = result.end && !result.state.stop_signal() && decided_elsewhere(*result.end, report);
   if (elsewhere) report = report_of(*result.end);
   write_verdict(report, result.plan, result.history);
+  const std::string end = end_of_failed(report, result.logs);
   const std::string screen = elsewhere && result.end->failure
                                  ? "On " + result.end->node + ":\n" + result.end->failure->screen
-                                 : screen_of(report, result.plan, result.history, result.logs);
-  console_.show_end(report, result.plan, end_of_failed(report, result.logs), screen);
+                                 : console_.failure_screen(report, result.plan, result.history, end);
+  console_.show_end(report, result.plan, end, screen);
   return report.exit_status;
 }
 
 void Session::write_verdict(const Report& report, const Plan& plan, const JobHistory& history) {
   launcher::write_verdict(to_json(report, plan, history, this_moment()), plan,
                           [this](const std::string& text) { console_.write(LogLevel::warning, text); });
-}
-
-std::string Session::screen_of(const Report& report, const Plan& plan, const JobHistory& history,
-                               const std::vector<LogFile>& logs) const {
-  return console_.failure_screen(report, plan, history, end_of_failed(report, logs));
 }
 
 /// The same job on the same pod, with ports leased anew: those of the last attempt may be somebody else's by

@@ -52,8 +52,6 @@ class Session {
   JobResult run_to_the_end(std::vector<LogFile> logs);
   int conclude(const JobResult& result);
   void write_verdict(const Report& report, const Plan& plan, const JobHistory& history);
-  std::string screen_of(const Report& report, const Plan& plan, const JobHistory& history,
-                        const std::vector<LogFile>& logs) const;
   Plan next_plan();
   void adopt(const World& world, std::size_t node_rank);
 

@@ -10,10 +10,6 @@ from fleetrun._types import Any, Callable, Sequence, Variable
 from fleetrun.nn import functional
 
 
-def _reduced(loss: Variable, reduction: str) -> Variable:
-    return functional._reduced(loss, reduction)
-
-
 def celu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
     """x where it is positive, else alpha * (exp(x / alpha) - 1)."""
     below = tensor.expm1(tensor.scale(tensor.clip(x, max=0.0), 1.0 / alpha))
@@ -133,7 +129,7 @@ def hinge_embedding_loss(
     """input where label is 1, max(0, margin - input) where it is -1; reduced."""
     near = tensor.cast(tensor.equal(label, 1.0), "float32") * input
     far = tensor.cast(tensor.equal(label, -1.0), "float32") * functional.relu(margin - input)
-    return _reduced(near + far, reduction)
+    return functional._reduced(near + far, reduction)
 
 
 def cosine_embedding_loss(
@@ -150,7 +146,7 @@ def cosine_embedding_loss(
     cosine = product / tensor.sqrt(lengths[0] * lengths[1])
     near = tensor.cast(tensor.equal(label, 1), "float32") * (1.0 - cosine)
     far = tensor.cast(tensor.equal(label, -1), "float32") * functional.relu(cosine - margin)
-    return _reduced(near + far, reduction)
+    return functional._reduced(near + far, reduction)
 
 
 def triplet_margin_with_distance_loss(
@@ -169,7 +165,7 @@ def triplet_margin_with_distance_loss(
     far = distance(input, negative)
     if swap:
         far = tensor.minimum(far, distance(positive, negative))
-    return _reduced(functional.relu(distance(input, positive) - far + margin), reduction)
+    return functional._reduced(functional.relu(distance(input, positive) - far + margin), reduction)
 
 
 def triplet_margin_loss(
@@ -196,7 +192,7 @@ def soft_margin_loss(
 ) -> Variable:
     """log(1 + exp(-label * input)), reduced."""
     exponent = tensor.exp(tensor.cast(label, input.dtype) * input * -1.0)
-    return _reduced(tensor.log(exponent + 1.0), reduction)
+    return functional._reduced(tensor.log(exponent + 1.0), reduction)
 
 
 def multi_label_soft_margin_loss(
@@ -210,7 +206,7 @@ def multi_label_soft_margin_loss(
     loss = label * functional.log_sigmoid(input)
     loss = (loss + (1.0 - label) * functional.log_sigmoid(tensor.scale(input, -1.0))) * -1.0
     loss = loss if weight is None else loss * weight
-    return _reduced(tensor.mean(loss, -1), reduction)
+    return functional._reduced(tensor.mean(loss, -1), reduction)
 
 
 def poisson_nll_loss(
@@ -231,7 +227,7 @@ def poisson_nll_loss(
         safe = tensor.clip(label, min=1.0)
         term = safe * tensor.log(safe) - safe + tensor.scale(tensor.log(tensor.scale(safe, 2 * math.pi)), 0.5)
         loss = loss + term * tensor.cast(tensor.greater_than(label, 1.0), "float32")
-    return _reduced(loss, reduction)
+    return functional._reduced(loss, reduction)
 
 
 def sigmoid_focal_loss(
@@ -249,7 +245,7 @@ def sigmoid_focal_loss(
     right = chance * label + (1.0 - chance) * (1.0 - label)
     share = tensor.scale(label, alpha) + tensor.scale(1.0 - label, 1.0 - alpha)
     loss = share * loss * tensor.pow(1.0 - right, gamma)
-    return _reduced(loss if normalizer is None else loss / normalizer, reduction)
+    return functional._reduced(loss if normalizer is None else loss / normalizer, reduction)
 
 
 def scaled_dot_product_attention(
