@@ -21,16 +21,17 @@ constexpr std::string_view kHead = R"(#
 
 constexpr std::string_view kRun = R"(
 # Slurm's notice: fleetrun hands it to all hosts, the processes get SIGTERM and the time that --grace gives
-them, and # fleetrun ends with 75, which says: start me again. TERM, of scancel or a preemption, means the
-same to it, and may come # from Slurm itself too: told twice is told once.
+# them, and fleetrun ends with 75, which says: start me again. TERM, of scancel or a preemption, means the
+# same to it, and may come from Slurm itself too: told twice is told once.
 fleetrun=
 told=
 trap 'told=USR1; [ -z "$fleetrun" ] || kill -USR1 "$fleetrun" 2>/dev/null' USR1
 trap 'told=TERM; [ -z "$fleetrun" ] || kill -TERM "$fleetrun" 2>/dev/null' TERM
 
 # In the background: a shell acts on a signal only when the command in its foreground has ended. In a process
-group of # its own (-m): where one signal ends fleetrun and interrupts `wait` at once,
-bash 5.2 loses the status. set -m
+# group of its own (-m): where one signal ends fleetrun and interrupts `wait` at once, bash 5.2 loses the
+# status.
+set -m
 "${command[@]}" &
 fleetrun=$!
 [ -z "$told" ] || kill -"$told" "$fleetrun" 2>/dev/null  # it came before there was anybody to tell

@@ -51,9 +51,16 @@ class Script:
         self.environment["PATH"] = f"{self.directory}:{self.environment['PATH']}"
 
     def start(self, **more):
-        return subprocess.Popen(["bash", "batch"], cwd=self.directory, env={**self.environment, **more},
-                                stderr=subprocess.DEVNULL,
-                                start_new_session=True)
+        with open(self.directory / "said", "wb") as said:
+            return subprocess.Popen(["bash", "batch"], cwd=self.directory, stderr=said,
+                                    env={**self.environment, **more}, start_new_session=True)
+
+    def end(self, batch):
+        """Its status. bash had nothing to say of the script: every line of it is a command that exists."""
+        status = batch.wait(DEADLINE)
+        assert [line for line in (self.directory / "said").read_text().splitlines()
+                if not line.startswith("fleetrun asks to be started again")] == []
+        return status
 
     def requeued(self):
         path = self.directory / "requeued"
@@ -66,7 +73,7 @@ def test_every_byte_of_the_arguments_arrives(work):
                b"[0]=x", b"-n", b"a\tb", b"\x01\x7f", bytes(range(128, 256)), "ünï".encode(), b"&;|<>(){}",
                b"#", b"%j", b"=", b"\r"]
     script = Script(work, ["--nodes=2", "--nproc_per_node", "3", "train.py", *hostile], SHOW)
-    assert script.start().wait(DEADLINE) == 0
+    assert script.end(script.start()) == 0
     words = (script.directory / "words").read_bytes().split(b"\0")[:-1]
     assert words == [b"--nproc_per_node", b"3", b"train.py", *hostile]
     text = (script.directory / "batch").read_bytes()
@@ -84,7 +91,7 @@ def test_fleetrun_is_told_and_the_job_goes_back_into_the_queue(work, send, numbe
     batch = script.start()
     wait_until((script.directory / "up").exists, "fleetrun")
     send(batch.pid, number)
-    assert batch.wait(DEADLINE) == 75
+    assert script.end(batch) == 75
     assert (set((script.directory / "told").read_text().split()),
             script.requeued()) == ({name}, "requeue 77\n")
 
@@ -94,14 +101,14 @@ def test_a_cancelled_job_stays_away(work):
     batch = script.start(JOB_STATE="COMPLETING")
     wait_until((script.directory / "up").exists, "fleetrun")
     os.killpg(batch.pid, signal.SIGTERM)
-    assert (batch.wait(DEADLINE), script.requeued()) == (75, None)
+    assert (script.end(batch), script.requeued()) == (75, None)
 
 
 @pytest.mark.parametrize("flags, status, requeued", [([], 75, True), (["--no_requeue"], 75, False),
                                                      ([], 3, False), ([], 0, False)])
 def test_only_75_asks_for_the_queue(work, flags, status, requeued):
     script = Script(work, [*flags, "train.py"], f"#!/bin/sh\nexit {status}\n")
-    assert script.start().wait(DEADLINE) == status
+    assert script.end(script.start()) == status
     assert (script.requeued() is not None) == requeued
 
 

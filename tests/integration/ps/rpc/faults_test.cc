@@ -252,17 +252,19 @@ TEST_CASE(
   {
     ServerProcess server{"1", "async", "0", "1", "0", "64", kept};
     const auto client = connect_as_told({server.endpoint()}, trainer(0, 1));
-    const Error error = error_of([&] {
-      for (; answered < 1000; ++answered) client->push(batch(answered).push());
-    });
-    CHECK(error.kind() == ErrorKind::host);
-    CHECK(contains(error.what(), "server 0 has used its memory up: "));
-    CHECK(contains(error.what(), " MiB of "));
-    CHECK(contains(error.hint(), "FLEETRUN_PS_MEMORY_LIMIT"));
+    // Refused once, and by any number of tries later. What a message takes while it is read counts as used, so
+    // that a push after a refused one may still find room.
+    for (int refused = 0; refused < 20; ++refused) {
+      const Error error = error_of([&] {
+        for (; answered < 1000; ++answered) client->push(batch(answered).push());
+      });
+      CHECK(error.kind() == ErrorKind::host);
+      CHECK(contains(error.what(), "server 0 has used its memory up: "));
+      CHECK(contains(error.what(), " MiB of "));
+      CHECK(contains(error.hint(), "FLEETRUN_PS_MEMORY_LIMIT"));
+    }
     REQUIRE(answered > 10);
-    // It goes on to refuse, by any number of tries, and to answer what makes no rows.
-    for (int again = 0; again < 20; ++again)
-      CHECK(error_of([&] { client->push(batch(answered).push()); }).kind() == ErrorKind::host);
+    // It goes on to answer what makes no rows.
     CHECK(client->rows(0) == answered * kBatch);
     CHECK_NOTHROW(client->save(directory.file("saved")));
     server.kill();
