@@ -252,8 +252,8 @@ TEST_CASE(
   {
     ServerProcess server{"1", "async", "0", "1", "0", "64", kept};
     const auto client = connect_as_told({server.endpoint()}, trainer(0, 1));
-    // Refused once, and by any number of tries later. What a message takes while it is read counts as used, so
-    // that a push after a refused one may still find room.
+    // Refused once, and by any number of tries later. What a message takes while it is read counts as used:
+    // a push after a refused one may still find room.
     for (int refused = 0; refused < 20; ++refused) {
       const Error error = error_of([&] {
         for (; answered < 1000; ++answered) client->push(batch(answered).push());
