@@ -72,7 +72,7 @@ std::uint64_t key_of(std::uint32_t trainer, std::uint64_t number) {
 }  // namespace
 
 TEST_CASE("through kills, cuts, twins and any order, each push is applied exactly once") {
-  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     CAPTURE(seed);
     constexpr std::uint32_t kTrainers = 3;
     constexpr std::uint64_t kPushes = 150;
@@ -191,13 +191,13 @@ TEST_CASE(
   calm->save(saved);
   const std::array<float, kKeys> wanted = counts(*calm);
   int told = 0;
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     CAPTURE(seed);
     Job job(2, 1, Mode::async, seed, {.kills = 100});
     const auto client = connect_unreliably(
         job.servers, {.trainer = 0, .trainers = 1, .mode = Mode::async, .tables = kTables});
     client->set_dense(1, std::array<float, 7>{});
-    for (int load = 0; load < 15; ++load) {
+    for (int load = 0; load < 8; ++load) {
       for (std::uint64_t n = 1; n <= 5; ++n) push(*client, n, pending, 0);
       for (bool is_loaded = false; !is_loaded;) {
         const Error error = error_of([&] { client->load(saved); });

@@ -138,7 +138,7 @@ TEST_CASE(
   const auto whole = std::move(make_in_process(2, 1, Mode::async, tables()).front());
   auto small = std::move(make_in_process(2, 1, Mode::async, tables(), little_memory(directory)).front());
   for (const auto& client : {whole.get(), small.get()}) client->set_dense(2, std::vector<float>(7, 0.25f));
-  for (unsigned i = 0; i < 120; ++i) {
+  for (unsigned i = 0; i < 80; ++i) {
     REQUIRE(step(*small, i) == step(*whole, i));
     if (i % 10 == 9) {
       const auto mode = static_cast<SaveMode>((i / 10) % 4);

