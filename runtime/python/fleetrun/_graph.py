@@ -210,6 +210,10 @@ class Program:
         whose rows moved to servers. Left as it is when operators were added since."""
         if self._cloned_at and self._cloned_at == self.native.operator_count():
             self.native = self.origin.native.clone_for_test()
+        self.stay()
+
+    def stay(self) -> None:
+        """Leaves a clone for test as it is from now on: it follows its origin no more."""
         self._cloned_at = 0
 
     def _adopt(self, parameter):

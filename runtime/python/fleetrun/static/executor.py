@@ -16,6 +16,7 @@ from fleetrun.distributed.dataset._base import DatasetBase
 from fleetrun.lod_tensor import LoDTensor
 from fleetrun.static._runs import LOADERS, RUNS
 from fleetrun.static.compiler import CompiledProgram
+from fleetrun.static.fetch_handler import FetchHandler, Listener
 from fleetrun.static.training import is_trained, tables_of
 
 __all__ = ["Executor", "FetchHandler", "SingleValue"]
@@ -131,7 +132,8 @@ class Executor:
         collectively reads this trainer's own files on every trainer: a step averages the gradients of one
         batch of each thread of each trainer. Who has no batch left takes part with none, so trainers need not
         have equally many; the pass ends when nobody has one, with the same parameters everywhere.
-        debug: also prints what each type of operator took. Returns None.
+        debug: also prints what each type of operator took. fetch_handler: a FetchHandler, which takes values
+        in place of fetch_list's lines. Returns None.
         Throws: Error(data) naming file, line and slot, or the pipe command that failed; Error(network).
         """
         self._pass(
@@ -192,7 +194,11 @@ class Executor:
         fetch_handler,
         debug,
     ):
-        refuse(f"Executor.{call}", fetch_handler=(fetch_handler, None))
+        listener = None if fetch_handler is None else Listener(fetch_handler)
+        if listener is not None:
+            if fetch_list:
+                warn_once("fetch_list", f"Executor.{call}: fetch_list has no effect beside fetch_handler")
+            fetch_list, fetch_info, print_period = listener.variables, None, 1
         if not hasattr(dataset, "one_pass"):
             given = "no dataset is given" if dataset is None else f"{dataset!r} is not a dataset"
             raise Error(
@@ -221,14 +227,12 @@ class Executor:
         _lead_path()
         scope = scope or framework.global_scope()
         if train and training is not None:
-            training.check_schedule(call)
             training.set_rate(scope.native)
-        shown = {
-            "fetch": names,
-            "fetch_info": infos,
-            "print_period": int(print_period),
-            "print_line": _print_line,
-        }
+        take, period = _print_line if listener is None else listener.take, int(print_period)
+        if train and training is not None:
+            threads = 1 if training.collective is not None else dataset.threads_of_pass(thread)
+            take, period = training.counting(scope.native, threads, take, period)
+        shown = {"fetch": names, "fetch_info": infos, "print_period": period, "print_line": take}
         client: Any = training.client if training else None
         with dataset.one_pass(thread) as reading:
             if train and training is not None and training.collective is not None:
@@ -248,24 +252,13 @@ class Executor:
                     debug=bool(debug),
                     **shown,
                 )
+        if listener is not None:
+            listener.end()
         _print_line(_summary(self.last_pass))
         for more in (self.last_pass.operator_table, self.last_pass.bound):
             if more:
                 _print_line(more)
         elastic.check()
-
-
-class FetchHandler:
-    """What train_from_dataset(fetch_handler=) takes in Paddle, to be subclassed: handler(values) every
-    period_secs. A pass here refuses it by name: fetch_list and print_period show values."""
-
-    def __init__(self, var_dict: Any = None, period_secs: int = 60) -> None:
-        self.var_dict = var_dict
-        self.period_secs = period_secs
-
-    def handler(self, res_dict: Any) -> None:
-        """Takes {name: array}."""
-        print(res_dict)
 
 
 def _summary(result):

@@ -9,7 +9,7 @@ from fleetrun._graph import SideTable
 from fleetrun._types import Callable, Mapping, Program
 from fleetrun.distributed.entries import EntryAttr
 
-__all__ = ["choices_of", "Lookup", "LOOKUPS", "note", "TABLE_CLASSES"]
+__all__ = ["choices_of", "follow", "Lookup", "LOOKUPS", "note", "TABLE_CLASSES"]
 
 TABLE_CLASSES = ("MemorySparseTable", "SSDSparseTable", "MemorySparseGeoTable")
 
@@ -99,3 +99,37 @@ def choices_of(
         if lookup.entry is not None:
             lookup.entry.choose(choice)
     return choices
+
+
+def follow(program: Program, trained: Program) -> None:
+    """Lets `program`, which is run forward only, look its rows up where `trained` does: in the tables of its
+    sparse parameters."""
+    from fleetrun import _native
+
+    tables = {
+        op.attributes["parameter"]: op.attributes for op in trained.ops if op.type == "sparse_embedding"
+    }
+    moved = _native.Program()
+    moved.random_seed = program.random_seed
+    for name in program.native.variable_names():
+        known = program.native.variable(name)
+        moved.add_variable(
+            name,
+            known.type,
+            known.shape,
+            known.lod_level,
+            known.persistable,
+            known.trainable,
+            known.stop_gradient,
+            known.is_data,
+        )
+    for op in program.ops:
+        kind, inputs, attributes = op.type, op.inputs, op.attributes
+        parameter = inputs[0] if kind == "embedding" else attributes.get("parameter")
+        if kind in ("embedding", "sparse_embedding") and parameter in tables:
+            padding = attributes.get("padding_idx", -1)
+            kind, inputs = "sparse_embedding", inputs[-1:]
+            attributes = {**tables[parameter], "padding_idx": padding, "is_test": True}
+        moved.append(kind, inputs, op.outputs, attributes, op.where)
+    program.native = moved
+    program.stay()

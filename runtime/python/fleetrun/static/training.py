@@ -11,7 +11,7 @@ from fleetrun import _native
 from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
-from fleetrun._types import Any, Program
+from fleetrun._types import Any, Callable, Program
 from fleetrun.distributed.fleet._exchange import Exchange
 
 if TYPE_CHECKING:
@@ -90,15 +90,27 @@ class Training:
         if self.schedule is not None and self.schedule.counted is not None:
             self.schedule.counted.step()
 
-    def check_schedule(self, call: str) -> None:
-        """Throws: Error(config) for such a schedule where `call` takes one rate for all of a dataset."""
-        if self.schedule is not None and self.schedule.counted is not None:
-            raise Error(
-                "config",
-                f"Executor.{call} uses one learning rate for all batches of the dataset, and a schedule of "
-                "fluid.layers counts each batch",
-                "use a schedule of paddle.optimizer.lr, and call its step() after each pass",
-            )
+    def counting(
+        self, scope: _native.Scope, threads: int, print_line: Callable[[str], None], period: int
+    ) -> tuple[Callable[[str], None], int]:
+        """(what takes the lines of a pass, every how many batches): `print_line` every `period`, and where a
+        schedule counts the steps by itself every line, which then says the rate of the next batch.
+
+        Only the first thread has lines: a batch of it counts for one of each of the `threads`."""
+        if self.schedule is None or self.schedule.counted is None:
+            return print_line, period
+        batches = 0
+
+        def take(line: str) -> None:
+            nonlocal batches
+            batches += 1
+            for _ in range(threads):
+                self.count_step()
+            self.set_rate(scope)
+            if period > 0 and batches % period == 0:
+                print_line(line)
+
+        return take, 1
 
     def step_with(self, runner: Any) -> None:
         """Says whose steps Executor.run() takes now. Those of another runner before it are ended first."""

@@ -99,6 +99,10 @@ class DatasetBase:
         """Examples per batch."""
         self._batch_size = self._count("batch_size", batch_size)
 
+    def threads_of_pass(self, threads: int = 0) -> int:
+        """How many threads one_pass(threads) has."""
+        return max(1, min(threads or self._threads, len(self._files) or 1))
+
     def set_thread(self, thread_num: int) -> None:
         """Reader threads, and trainer threads with them; cut to the number of files."""
         self._threads = self._count("thread_num", thread_num)

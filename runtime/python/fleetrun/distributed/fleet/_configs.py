@@ -81,6 +81,8 @@ class DistributeTranspilerConfig(Config):
     split_method,
     wait_port, print_log: no effect (whole parameters go to servers by a hash of their number; trainers always
     wait for servers; there is nothing to print).
+    sync_mode, runtime_split_send_recv, half_async, geo_sgd_mode: of an object that is itself given to
+    fleet.distributed_optimizer, the mode; that of a strategy has its own.
     """
 
     _DEFAULTS = {
@@ -99,7 +101,7 @@ class DistributeTranspilerConfig(Config):
         "hierarchical_allreduce_inter_nranks": (0, _NOT_COLLECTIVE),
         "collective_mode": (None, _NOT_COLLECTIVE),
     }
-    # Set by the strategy that owns the object; readable, so that scripts may print them.
+    # A strategy sets those of its object, and nobody else does.
     _MODE_FLAGS = {
         "sync_mode": True,
         "half_async": False,
@@ -110,10 +112,11 @@ class DistributeTranspilerConfig(Config):
 
     def __init__(self) -> None:
         super().__init__()
+        object.__setattr__(self, "_is_owned", False)
         self._values.update(self._MODE_FLAGS)
 
     def _checked(self, name, value):
-        if name in self._MODE_FLAGS and value != self._values[name]:
+        if self._is_owned and name in self._MODE_FLAGS and value != self._values[name]:
             raise Error(
                 "config",
                 f"DistributeTranspilerConfig.{name} = {value!r}: {_BY_FACTORY}",
@@ -125,6 +128,7 @@ class DistributeTranspilerConfig(Config):
 
     def take_mode(self, flags: dict[str, bool]) -> None:
         """Sets the mode's flags: for the strategy only."""
+        object.__setattr__(self, "_is_owned", True)
         self._values.update({**self._MODE_FLAGS, **flags})
 
 

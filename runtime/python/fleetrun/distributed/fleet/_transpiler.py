@@ -1,9 +1,11 @@
 """The Fleet of document 000, paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.fleet:
-today's Fleet with two more names, and an init_worker that may come before the start-up program has run."""
+today's Fleet with three more names, strategies of its own, and an init_worker that may come before the
+start-up program has run."""
 
 from fleetrun import framework
 from fleetrun._types import Any, Program, Scope, Sequence
 from fleetrun.distributed.fleet._fleet import the_fleet
+from fleetrun.distributed.fleet._transpiler_strategy import AsyncStrategy
 
 
 class TranspilerFleet:
@@ -20,6 +22,14 @@ class TranspilerFleet:
         """The program that gives parameters their first values."""
         training = the_fleet.training
         return training.startup if training is not None else framework.default_startup_program()
+
+    def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
+        """As today's, but asynchronous where no strategy is given."""
+        return the_fleet.distributed_optimizer(optimizer, strategy or AsyncStrategy())
+
+    def split_files(self, files: list[str]) -> list[str]:
+        """This trainer's part of the files."""
+        return the_fleet.util.get_file_shard(files)
 
     def init_worker(self, scopes: Sequence[Scope] | None = None) -> None:
         """As today's, and runs the start-up program first where it has not run: scripts run it after this

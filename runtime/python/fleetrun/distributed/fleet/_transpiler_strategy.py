@@ -160,8 +160,27 @@ class DistributedStrategyFactory(StrategyFactory):
         return GeoStrategy(update_frequency)
 
 
+def strategy_of(config: DistributeTranspilerConfig) -> TranspilerStrategy:
+    """The strategy whose mode the flags of a config name, as Paddle 2.6.2 reads them."""
+    made: TranspilerStrategy
+    if config.sync_mode:
+        made = SyncStrategy()
+    elif config.runtime_split_send_recv and config.geo_sgd_mode:
+        made = GeoStrategy(config.geo_sgd_need_push_nums)
+    elif config.runtime_split_send_recv and not config.half_async:
+        made = AsyncStrategy()
+    else:
+        made = HalfAsyncStrategy()
+    made.set_program_config(
+        {name: value for name, value in config.values().items() if name not in config._MODE_FLAGS}
+    )
+    return made
+
+
 def exchange_of(strategy: Any) -> Exchange:
     """The Exchange of any kind of strategy. Throws: Error(config) for anything else."""
+    if isinstance(strategy, DistributeTranspilerConfig):
+        strategy = strategy_of(strategy)
     try:
         return strategy.exchange
     except AttributeError:

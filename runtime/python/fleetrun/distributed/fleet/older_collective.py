@@ -14,12 +14,15 @@ __all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "fleet"]
 
 class DistributedStrategy(BuildStrategy):
     """Build options, and how trainers exchange gradients. forward_recompute, which saves memory in Paddle:
-    accepted. use_amp, use_dist_fc: False only."""
+    accepted. use_amp, use_dist_fc: False only. local_sgd_steps, local_sgd_is_warm_steps: document 004's words
+    for local_sgd_frequency and for the first step that does not average gradients."""
 
     _DEFAULTS = {
         **BuildStrategy._DEFAULTS,
         "use_local_sgd": False,
         "local_sgd_frequency": 1,
+        "local_sgd_steps": None,
+        "local_sgd_is_warm_steps": 1,
         "mode": "nccl2",
         "collective_mode": None,
         "nccl_comm_num": 1,
@@ -52,7 +55,10 @@ class DistributedStrategy(BuildStrategy):
         made.hierarchical_allreduce_inter_nranks = max(int(self.hierarchical_allreduce_inter_nranks), 1)
         if self.use_local_sgd or self.collective_mode == "local_sgd":
             made.localsgd = True
-            made.localsgd_configs = {"k_steps": int(self.local_sgd_frequency)}
+            made.localsgd_configs = {
+                "k_steps": int(self.local_sgd_steps or self.local_sgd_frequency),
+                "begin_step": int(self.local_sgd_is_warm_steps),
+            }
         return made
 
 

@@ -64,7 +64,17 @@ class DistributedInfer:
         return self.sparse_table_maps
 
     def get_dist_infer_program(self) -> Program:
-        """The program to run: forward only, its rows from the tables."""
+        """The program to run: forward only, its rows from the tables, its dense parameters as the servers
+        have them now."""
+        from fleetrun import framework
+        from fleetrun.distributed.fleet._fleet import the_fleet
+        from fleetrun.static import lookups
+
+        training = the_fleet.training
+        if training is not None and training.distributed:
+            lookups.follow(self.origin_main_program, training.main)
+            if training.connected:
+                training.pull_dense(framework.global_scope().native)
         return self.origin_main_program
 
 

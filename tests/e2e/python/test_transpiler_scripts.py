@@ -1,0 +1,173 @@
+"""Scripts of Paddle 1.x for servers: a DistributeTranspilerConfig is the strategy, a FetchHandler sees values,
+a schedule of fluid.layers counts the batches of a dataset, and another program infers with the tables."""
+
+import json
+import re
+import sys
+
+from flow import LIMIT
+
+NET = """
+import paddle.fluid as fluid
+
+def net(is_train):
+    ids = fluid.layers.data(name="ids", shape=[1], lod_level=1, dtype="int64")
+    label = fluid.layers.data(name="label", shape=[1], dtype="int64")
+    rows = fluid.layers.embedding(ids, [100, 4], is_sparse=True, param_attr=fluid.ParamAttr(name="rows"))
+    wide = fluid.layers.sequence_pool(rows, "sum")
+    predict = fluid.layers.fc(wide, 2, act="softmax", param_attr=fluid.ParamAttr(name="dense"))
+    loss = fluid.layers.mean(fluid.layers.cross_entropy(predict, label))
+    return [ids, label], loss
+"""
+
+TRAIN = NET + """
+import numpy
+from paddle.distributed.fleet.utils.ps_util import DistributedInfer
+from paddle.fluid.incubate.fleet.base import role_maker
+from paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet
+from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig
+
+fleet.init(role_maker.PaddleCloudRoleMaker())
+config = DistributeTranspilerConfig()
+config.sync_mode = False
+config.runtime_split_send_recv = True
+inputs, loss = net(True)
+fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), config).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+else:
+    exe = fluid.Executor(fluid.CPUPlace())
+    fleet.init_worker()
+    exe.run(fleet.startup_program)
+    dataset = fluid.DatasetFactory().create_dataset()
+    dataset.set_use_var(inputs)
+    dataset.set_batch_size(5)
+    files = fleet.split_files(["part0", "part1"])
+    dataset.set_filelist(files)
+
+    class Handler(fluid.executor.FetchHandler):
+        def handler(self, values):
+            print("handled", files, sorted(values), values["loss"].shape)
+
+    handler = Handler({"loss": loss}, period_secs=100)
+    exe.train_from_dataset(fleet.main_program, dataset, fetch_handler=handler)
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        _, other = net(False)
+    program = DistributedInfer(main, startup).get_dist_infer_program()
+    print("moved", [op.type for op in program.ops][0])
+    feed = {"ids": fluid.create_lod_tensor([[1, 2], [3]], [[2, 1]], None), "label": numpy.array([[0], [1]])}
+    value, = exe.run(program, feed=feed, fetch_list=[other.name])
+    print("inferred", float(value) > 0)
+    fleet.stop_worker()
+"""
+
+
+def lines(path, count):
+    """`count` examples: one to three ids, and a label."""
+    path.write_text("".join(f"{1 + i % 3} " + " ".join(str((i * 7 + k) % 100) for k in range(1 + i % 3))
+                            + f" 1 {i % 2}\n" for i in range(count)))
+
+
+def test_a_transpiler_config_is_a_strategy_and_another_program_infers(tmp_path, start):
+    from fleetrun_job import find_fleetrun
+
+    for part in range(2):
+        lines(tmp_path / f"part{part}", 20)
+    (tmp_path / "train.py").write_text(TRAIN)
+    job = start([find_fleetrun(), "--compat=paddle", "--server_num=1", "--trainer_num=2", "--python",
+                 sys.executable, "train.py"])
+    output, _ = job.communicate(timeout=LIMIT)
+    assert job.returncode == 0, output
+    logs = "".join((tmp_path / "log" / f"workerlog.{rank}").read_text() for rank in range(2))
+    assert sorted(re.findall(r"handled (.*)", logs)) == ["['part0'] ['loss'] (1,)", "['part1'] ['loss'] (1,)"]
+    assert logs.count("moved sparse_embedding") == 2 and logs.count("inferred True") == 2
+
+
+def test_the_flags_of_a_config_say_the_mode_as_in_paddle(run, package):
+    done = run("""
+from paddle.fluid.transpiler.distribute_transpiler import DistributeTranspilerConfig
+from fleetrun.distributed.fleet._transpiler_strategy import exchange_of
+
+for flags in ({}, {"sync_mode": False}, {"sync_mode": False, "runtime_split_send_recv": True},
+              {"sync_mode": False, "runtime_split_send_recv": True, "half_async": True},
+              {"sync_mode": False, "runtime_split_send_recv": True, "geo_sgd_mode": True,
+               "geo_sgd_need_push_nums": 7}):
+    config = DistributeTranspilerConfig()
+    for name, value in flags.items():
+        setattr(config, name, value)
+    exchange = exchange_of(config)
+    print(exchange.mode, exchange.geo_steps)
+""", PYTHONPATH=f"{package}/_compat")
+    assert done.stdout.splitlines() == ["sync 100", "half_async 100", "async 100", "half_async 100", "geo 7"]
+
+
+def test_a_schedule_of_layers_counts_the_batches_of_a_dataset(run, package, tmp_path):
+    lines(tmp_path / "part0", 20)
+    done = run(NET + """
+import json
+import numpy
+main, startup = fluid.Program(), fluid.Program()
+startup.random_seed = 3
+with fluid.program_guard(main, startup):
+    inputs, loss = net(True)
+    rate = fluid.layers.exponential_decay(0.5, decay_steps=1, decay_rate=0.5, staircase=True)
+    fluid.optimizer.SGD(rate).minimize(loss)
+exe = fluid.Executor(fluid.CPUPlace())
+
+def weights(train):
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(startup)
+        train()
+        return numpy.array(fluid.global_scope().find_var("dense").get_tensor()).tolist()
+
+def by_dataset():
+    dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
+    dataset.set_use_var(inputs)
+    dataset.set_batch_size(5)
+    dataset.set_filelist(["part0"])
+    exe.train_from_dataset(main, dataset, fetch_list=[loss], print_period=3)
+
+def by_run():
+    for batch in range(4):
+        picked = [[(i * 7 + k) % 100 for k in range(1 + i % 3)] for i in range(batch * 5, batch * 5 + 5)]
+        ids = fluid.create_lod_tensor(picked, [[len(one) for one in picked]], None)
+        label = numpy.array([[i % 2] for i in range(batch * 5, batch * 5 + 5)])
+        exe.run(main, feed={"ids": ids, "label": label})
+
+started = weights(lambda: None)
+# The schedule counts on from pass to pass: one of the two, each in a process of its own.
+print(json.dumps([started, weights(by_dataset)]))
+""", PYTHONPATH=f"{package}/_compat")
+    assert len(re.findall(r"batch: \[3\], mean", done.stdout)) == 1, done.stdout
+    assert "batch: [1]" not in done.stdout
+    started, by_dataset = json.loads(done.stdout.splitlines()[-1])
+    script = (tmp_path / "script.py").read_text().replace("weights(by_dataset)", "weights(by_run)")
+    again = run(script, PYTHONPATH=f"{package}/_compat")
+    assert json.loads(again.stdout.splitlines()[-1]) == [started, by_dataset]
+    assert started != by_dataset
+
+
+def test_document_004_s_words_for_local_sgd(run, package):
+    done = run("""
+from paddle.fluid.incubate.fleet.collective import DistributedStrategy
+strategy = DistributedStrategy()
+strategy.use_local_sgd = True
+strategy.local_sgd_is_warm_steps = 5
+strategy.local_sgd_steps = 2
+print(strategy.today().localsgd, sorted(strategy.today().localsgd_configs.items()))
+""", PYTHONPATH=f"{package}/_compat")
+    assert done.stdout == "True [('begin_step', 5), ('k_steps', 2)]\n"
+
+
+def test_messages_of_paddle_are_imported_and_refused_when_used(run, package):
+    done = run("""
+import paddle.fluid.proto.framework_pb2 as framework_pb2
+from paddle.distributed.fleet.proto import index_dataset_pb2
+try:
+    framework_pb2.ProgramDesc()
+except AttributeError as error:
+    print(error)
+""", PYTHONPATH=f"{package}/_compat")
+    assert "no message ProgramDesc: it is a part of Paddle's own machinery" in done.stdout
