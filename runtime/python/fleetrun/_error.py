@@ -10,8 +10,13 @@ class Error(RuntimeError):
     """Cannot go on: `str(error)` says what disagrees, what was being done, and what to do about it.
 
     kind: one of KINDS. hint: an action, or "". context: what was being done, innermost first.
+    One of "usage", "config" or "data" is a ValueError, too: Paddle raises that for values that are wrong.
     Source: the same three parts as the C++ Error (runtime/base/error.h); both sides raise this class.
     """
+
+    def __new__(cls, kind: str, *rest: object) -> "Error":
+        is_value = cls is Error and kind in ("usage", "config", "data")
+        return super().__new__(_WrongValue if is_value else cls, kind, *rest)
 
     def __init__(self, kind: str, what: str, hint: str = "", context: Iterable[str] = ()) -> None:
         super().__init__(what)
@@ -31,5 +36,10 @@ class Error(RuntimeError):
         return "\n".join(lines)
 
 
+class _WrongValue(Error, ValueError):
+    """An Error about a value."""
+
+
 # Shown as fleetrun.Error in tracebacks, the name under which people catch it.
-Error.__module__ = "fleetrun"
+for _shown in (Error, _WrongValue):
+    _shown.__module__, _shown.__qualname__, _shown.__name__ = "fleetrun", "Error", "Error"

@@ -79,8 +79,8 @@ _IN_FLEET = {
     "base": "distributed.fleet.older_base",
     "base.fleet_base": "distributed.fleet.older_base",
     "base.mode": "distributed.fleet.older_base",
-    "base.role_maker": "distributed.fleet.base.role_maker",
-    "role_maker": "distributed.fleet.base.role_maker",
+    "base.role_maker": "distributed.fleet.older_roles",
+    "role_maker": "distributed.fleet.older_roles",
     "utils.hdfs": "distributed.fleet.utils.fs",
     "utils.fs": "distributed.fleet.utils.fs",
 }

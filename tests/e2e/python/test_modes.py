@@ -255,3 +255,36 @@ def test_the_script_of_document_000(tmp_path, job, package, mode):
     # Who comes to a parameter that has been trained meanwhile begins lower.
     assert max(values[0] for values in losses_of) > 5
     assert all(values[-1] < 0.05 for values in losses_of)
+
+
+def test_older_fleets_have_their_own_words(run):
+    done = run("""
+import numpy
+import fleetrun as paddle
+from fleetrun.fluid.incubate.fleet.collective import fleet as collective
+from fleetrun.fluid.incubate.fleet.parameter_server.distribute_transpiler import fleet, DistributedStrategyFactory
+from fleetrun.fluid.incubate.fleet.parameter_server import pslib
+from fleetrun.fluid.incubate.fleet.base import role_maker
+paddle.enable_static()
+fleet.init(role_maker.UserDefinedRoleMaker(1, role_maker.Role.WORKER, 2, ["127.0.0.1:1"]))
+for each in (fleet, collective, pslib.fleet):
+    print(each.split_files(["a", "b", "c"]), each.is_xpu(), each.main_program is paddle.static.default_main_program())
+try:
+    DistributedStrategyFactory.create_sync_strategy().get_program_config().sync_mode = True
+except ValueError as error:
+    print(error.what)
+collective.init(role_maker.UserDefinedCollectiveRoleMaker(0, ["127.0.0.1:1"]))
+total = numpy.zeros(2)
+collective.all_reduce_worker(numpy.array([1.0, 2.0]), total)
+print(total)
+loss = paddle.mean(paddle.static.nn.fc(paddle.static.data("x", [None, 2]), 1))
+optimizer = pslib.fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), {"fs_uri": "hdfs://x"})
+optimizer.minimize([loss], [paddle.static.global_scope()])
+print(fleet.training.exchange.mode, optimizer.get_lr())
+""")
+    assert done.stdout.splitlines() == [
+        *["['c'] False True"] * 3,
+        "DistributeTranspilerConfig.sync_mode = True: the factory's call chooses the mode",
+        "[1. 2.]",
+        "async 0.1",
+    ]

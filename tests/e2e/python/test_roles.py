@@ -82,7 +82,7 @@ print(fleet.is_server(), fleet.server_index(), fleet.worker_num())
 for arguments in ({}, {"current_id": 0}, {"current_id": 0, "role": Role.WORKER},
                   {"current_id": 2, "role": Role.SERVER, "worker_num": 1, "server_endpoints": ["a:1"]}):
     try:
-        fleet.UserDefinedRoleMaker(**arguments)
+        fleet.init(fleet.UserDefinedRoleMaker(**arguments))
     except paddle.Error as error:
         print(error.what)
 """)
@@ -115,7 +115,6 @@ strategy.a_sync = False
 strategy.a_sync_configs = {"launch_barrier": False, "k_steps": -1}
 print(strategy.a_sync, strategy.a_sync_configs["launch_barrier"], strategy.a_sync_configs["send_queue_size"])
 for change in (lambda: setattr(strategy, "lamb", True), lambda: strategy.a_sinc, lambda: setattr(strategy, "a_sync", 1),
-               lambda: setattr(strategy, "a_sync_configs", {"use_ps_gpu": 1}),
                lambda: setattr(strategy, "a_sync_configs", {"k_step": 100})):
     try:
         change()
@@ -128,7 +127,6 @@ for change in (lambda: setattr(strategy, "lamb", True), lambda: strategy.a_sinc,
         "DistributedStrategy.lamb = True: an optimizer is not exchanged for another",
         f"fleetrun has no {owner}.a_sinc; did you mean {owner}.a_sync?",
         "DistributedStrategy.a_sync = 1 is not True or False",
-        "a_sync_configs use_ps_gpu=1: tables live in host memory",
         "fleetrun has no DistributedStrategy.a_sync_configs.k_step; did you mean "
         "DistributedStrategy.a_sync_configs.k_steps?",
     ]
@@ -146,16 +144,98 @@ print(fleet.worker_num(), fleet.nranks(), fleet.rank(), fleet.local_rank(), flee
 
 def test_a_role_maker_reaches_the_other_trainers_through_fleet(run):
     done = run("""
+import numpy as np
 import fleetrun.distributed.fleet as fleet
 role = fleet.PaddleCloudRoleMaker()
-try:
-    role._barrier()
-except RuntimeError as error:
-    print(error)
-fleet.init(role)
 role._barrier()
 print(role._all_gather(3), role._all_reduce([1, 2]))
+fleet.init(role)
+role._barrier()
+total = np.zeros(2)
+role.all_reduce_worker(np.array([1.0, 2.0]), total)
+print(role._all_gather(3), role._all_reduce([1, 2]), total)
 """)
-    assert done.stdout.splitlines() == ["a role maker is asked before fleet.init",
-                                        "  hint: call fleet.init(...) first",
-                                        "[3] [1, 2]"]
+    assert done.stdout.splitlines() == ["3 [1, 2]", "[3] [1, 2] [1. 2.]"]
+    assert done.stderr == ("fleetrun: warning: PaddleCloudRoleMaker reaches no other trainer before "
+                           "fleet.init(role_maker): what it reduces or gathers is this process's own, "
+                           "as in Paddle\n")
+
+
+def test_a_role_maker_finds_its_role_when_it_is_asked(run):
+    done = run("""
+import os
+import fleetrun as paddle
+import fleetrun.distributed.fleet as fleet
+from fleetrun.distributed.fleet.base import role_maker
+role = role_maker.PaddleCloudRoleMaker()
+print(role.to_string())
+os.environ["TRAINING_ROLE"] = "TEST"
+for ask in (role._generate_role, role._is_server, lambda: fleet.init(role)):
+    try:
+        ask()
+    except ValueError as error:
+        print(type(error) is not paddle.Error and isinstance(error, paddle.Error), error.what)
+os.environ["TRAINING_ROLE"] = "TRAINER"
+print(role._worker_num(), role._role_id(), role._server_num(), role._is_first_worker(), role._get_pserver_endpoints(),
+      role._node_num(), role._heter_worker_num(), role._is_heter_worker(), role._is_non_distributed())
+os.environ["PADDLE_TRAINERS_NUM"] = "5"
+print(role._worker_num(), role.to_string())
+base = role_maker.RoleMakerBase()
+print(base._get_trainer_endpoints(), base._all_gather(1, "worker"), base._all_reduce(1), base._barrier("worker"))
+for ask in (base._is_worker, base._worker_num, base._node_num, lambda: fleet.init(base)):
+    try:
+        ask()
+    except paddle.Error as error:
+        print(error.what)
+""", **TRAINER)
+    no_role = "RoleMakerBase does not say which role this process has"
+    assert done.stdout.splitlines() == [
+        "role: None, current_id: -1, worker_endpoints: [], server_endpoints: []",
+        *["True TRAINING_ROLE=TEST is not a role"] * 3,
+        "2 1 2 False ['127.0.0.1:6001', '127.0.0.1:6002'] 1 0 False False",
+        "2 role: 1, current_id: 1, worker_endpoints: [], "
+        "server_endpoints: ['127.0.0.1:6001', '127.0.0.1:6002']",
+        "[] None None None",
+        *[no_role] * 4,
+    ]
+
+
+def test_a_role_maker_may_answer_only_what_paddle_asks(run):
+    done = run("""
+import fleetrun.distributed.fleet as fleet
+from fleetrun.distributed.fleet.base import role_maker
+class Mine(role_maker.RoleMakerBase):
+    _is_worker = lambda self: True
+    _is_server = lambda self: False
+    _worker_num = lambda self: 2
+    _role_id = _worker_index = lambda self: 1
+    _get_pserver_endpoints = lambda self: ["127.0.0.1:6001"]
+fleet.init(Mine())
+print(fleet.worker_index(), fleet.worker_num(), fleet.server_endpoints(), fleet.is_first_worker())
+""")
+    assert done.stdout == "1 2 ['127.0.0.1:6001'] False\n"
+
+
+def test_role_makers_of_older_fleets_take_what_they_took(run):
+    done = run("""
+import os
+import fleetrun.distributed.fleet as fleet
+from fleetrun.fluid.incubate.fleet.base import role_maker
+role = role_maker.UserDefinedRoleMaker(1, role_maker.Role.SERVER, 3, ["127.0.0.1:1", "127.0.0.1:2"])
+fleet.init(role)
+print(fleet.is_server(), role.server_index(), role.worker_num(), role.get_pserver_endpoints())
+role = role_maker.GeneralRoleMaker(path="./here", http_ip_port="127.0.0.1:9")
+role.generate_role()
+print(role.is_server(), role.server_index(), role.worker_num())
+try:
+    role_maker.MPISymetricRoleMaker()
+except ImportError as error:
+    print(error)
+""", PADDLE_PSERVERS_IP_PORT_LIST=SERVERS, TRAINING_ROLE="PSERVER", PADDLE_PSERVER_ID=1,
+               PADDLE_TRAINER_ENDPOINTS="127.0.0.1:1,127.0.0.1:2,127.0.0.1:3")
+    assert done.stdout.splitlines() == [
+        "True 1 3 ['127.0.0.1:1', '127.0.0.1:2']",
+        "True 1 3",
+        "MPISymetricRoleMaker: jobs are not started by MPI here; start the script with fleetrun "
+        "--server_num=… --trainer_num=…, and use PaddleCloudRoleMaker()",
+    ]

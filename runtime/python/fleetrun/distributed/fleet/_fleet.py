@@ -73,6 +73,9 @@ class Fleet(Saving):
             )
         self._role = role_maker or PaddleCloudRoleMaker(is_collective=is_collective)
         self._role.check()
+        self._role.util = self.util
+        # Where processes find the user's secret; a script may start them with an environment of its own.
+        os.environ.setdefault("HOME", os.path.expanduser("~"))
         self._strategy = strategy or DistributedStrategy()
         self._options = None
         if self._is_collective:
@@ -265,10 +268,17 @@ class Fleet(Saving):
             self._has_adam_d2sum(exchange.mode),
         )
         self._take_training(loss)
+        self._tell_trainers(self.training.main)
         self.training.exchange = exchange
         # Never split: blocks of at least more values than a parameter can have.
         self.training.plan.split_dense((1 << 63) if exchange.min_block is None else exchange.min_block)
         return result
+
+    def _tell_trainers(self, program):
+        """What scripts read of a program that is trained: the strategy's trainer_desc_configs, of which the
+        strategy has said what has no effect, and who is who."""
+        told = {"mpi_size": self.worker_num(), "mpi_rank": self.worker_index()}
+        dict.update(program._fleet_opt, getattr(self._strategy, "trainer_desc_configs", {}), **told)
 
     def _has_adam_d2sum(self, mode):
         """Whether dense tables follow adam_d2sum: as in Paddle where they are Adam's, on servers, which add
@@ -523,4 +533,3 @@ def _endpoints(endpoints, to_string):
 
 
 the_fleet = Fleet()
-RoleMakerBase.util = the_fleet.util

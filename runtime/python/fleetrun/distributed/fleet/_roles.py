@@ -9,6 +9,8 @@ The variables (the environment contract; every one missing or contradictory is n
   PADDLE_TRAINER_ENDPOINTS      trainers' endpoints, for those who ask
 """
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Sequence
@@ -19,108 +21,97 @@ from fleetrun._error import Error
 
 
 class Role:
-    """What a process is."""
+    """What a process is. HETER_WORKER, ALL, COORDINATOR and XPU are Paddle's; no process here has them."""
 
     WORKER = 1
     SERVER = 2
+    HETER_WORKER = 3
+    XPU = 3
+    ALL = 4
+    COORDINATOR = 5
+
+
+def _unsaid(self: RoleMakerBase) -> Any:
+    """What a role maker answers that does not say which role it makes. Throws: Error(config)."""
+    raise Error(
+        "config",
+        f"{type(self).__name__} does not say which role this process has",
+        "use PaddleCloudRoleMaker() or UserDefinedRoleMaker(...)",
+    )
 
 
 class RoleMakerBase:
-    """A process's role, rank and peers. `distributed`: there are servers elsewhere."""
+    """A process's role, rank and peers. A subclass answers Paddle's questions, those with an underscore."""
 
-    # fleet.util, from when there is a Fleet.
+    # fleet.util, from fleet.init() on.
     util: Any = None
+    is_collective = False
 
-    def __init__(self, is_collective: bool = False) -> None:
-        self.is_collective = bool(is_collective)
-        self.role = Role.WORKER
-        self.rank = 0
-        self.trainers = 1
-        self.server_endpoints: list[Any] = []
-        self.worker_endpoints: list[Any] = []
+    def __init__(self) -> None:
+        self._role_is_generated = False
+        self._role: int | None = None
+        self._current_id = -1
+        self._trainers_num = 1
+        self._server_endpoints: list[Any] = []
+        self._worker_endpoints: list[Any] = []
+
+    _is_worker = _is_server = _is_first_worker = _worker_num = _server_num = _unsaid
+    _worker_index = _server_index = _role_id = _node_num = _unsaid
+
+    def _get_trainer_endpoints(self):
+        return list(self._worker_endpoints)
+
+    def _get_pserver_endpoints(self):
+        return list(self._server_endpoints)
+
+    def _all_reduce(self, input, mode="sum", comm_world="worker"):
+        """None: it reaches nobody."""
+
+    def _all_gather(self, input, comm_world="worker"):
+        """None: it reaches nobody."""
+
+    def _barrier(self, comm_world="worker"):
+        """It reaches nobody."""
+
+    def to_string(self) -> str:
+        """What is known so far, as Paddle writes it."""
+        return (
+            f"role: {self._role}, current_id: {self._current_id}, "
+            f"worker_endpoints: {self._worker_endpoints}, server_endpoints: {self._server_endpoints}"
+        )
+
+    def is_worker(self) -> bool:
+        """Whether this process is a trainer."""
+        return self._is_worker()
+
+    def is_server(self) -> bool:
+        """Whether this process is a server."""
+        return self._is_server()
+
+    @property
+    def rank(self) -> int:
+        """The rank among those of this role."""
+        return self._role_id()
+
+    @property
+    def trainers(self) -> int:
+        """The number of trainers."""
+        return self._worker_num()
+
+    @property
+    def server_endpoints(self) -> list[str]:
+        """The servers, HOST:PORT."""
+        return self._get_pserver_endpoints()
+
+    @property
+    def worker_endpoints(self) -> list[str]:
+        """The trainers, HOST:PORT; empty where nobody says it."""
+        return self._get_trainer_endpoints()
 
     @property
     def distributed(self) -> bool:
         """Whether parameters live on servers."""
         return bool(self.server_endpoints)
-
-    def is_server(self) -> bool:
-        """Whether this process is a server."""
-        return self.role == Role.SERVER
-
-    def is_worker(self) -> bool:
-        """Whether this process is a trainer."""
-        return self.role == Role.WORKER
-
-    # Paddle's spellings, used by scripts that ask the role maker itself.
-    _is_server = is_server
-    _is_worker = is_worker
-
-    def _is_first_worker(self):
-        return self.is_worker() and self.rank == 0
-
-    def _all_reduce(self, input, mode="sum", comm_world="worker"):
-        return self._need_util().all_reduce(input, mode, comm_world)
-
-    def _all_gather(self, input, comm_world="worker"):
-        return self._need_util().all_gather(input, comm_world)
-
-    def _barrier(self, comm_world="worker"):
-        self._need_util().barrier(comm_world)
-
-    def _need_util(self):
-        if self.util is None:
-            raise Error("config", "a role maker is asked before fleet.init", "call fleet.init(...) first")
-        return self.util
-
-    def _worker_index(self):
-        return self.rank
-
-    def _worker_num(self):
-        return self.trainers
-
-    def _server_num(self):
-        return len(self.server_endpoints)
-
-    def _server_index(self):
-        return self.rank if self.is_server() else 0
-
-    def _role_id(self):
-        return self.rank
-
-    def _is_non_distributed(self):
-        return not self.distributed and self.trainers == 1
-
-    def _get_trainer_endpoints(self):
-        return list(self.worker_endpoints)
-
-    def _get_trainer_endpoint(self):
-        return self.worker_endpoints[self.rank] if self.is_worker() else ""
-
-    def _get_pserver_endpoints(self):
-        return list(self.server_endpoints)
-
-    def _node_num(self):
-        return len({one.rpartition(":")[0] for one in self.worker_endpoints or self.server_endpoints}) or 1
-
-    def _get_local_rank(self):
-        return int(os.environ.get("PADDLE_LOCAL_RANK") or 0)
-
-    def _generate_role(self):
-        """Nothing: a role maker knows its role from when it is made."""
-
-    # What role makers of Paddle 1.x call these.
-    generate_role = _generate_role
-    is_first_worker = _is_first_worker
-    worker_index = _worker_index
-    worker_num = _worker_num
-    server_index = _server_index
-    server_num = _server_num
-    role_id = _role_id
-    get_trainer_endpoints = _get_trainer_endpoints
-    get_pserver_endpoints = _get_pserver_endpoints
-    all_gather = _all_gather
-    barrier_worker = _barrier
 
     def before_meeting(self) -> None:
         """What is to be done before collective trainers meet."""
@@ -147,13 +138,114 @@ class RoleMakerBase:
 
 
 class PaddleCloudRoleMaker(RoleMakerBase):
-    """Reads the environment that the launcher sets (table above).
+    """Reads the environment that the launcher sets (table above), when it is first asked.
 
-    Throws: Error(config) naming the variable that is missing, malformed or contradicts another.
+    Throws, then: Error(config) naming the variable that is missing, malformed or contradicts another.
     """
 
     def __init__(self, is_collective: bool = False, **kwargs: Any) -> None:
-        super().__init__(is_collective)
+        super().__init__()
+        self.is_collective = self._is_collective = bool(is_collective)
+        self._kwargs = kwargs
+
+    def _generate_role(self):
+        """Finds the role, once."""
+        if not self._role_is_generated:
+            self._find_role()
+            self._role_is_generated = True
+
+    def _found(self, name):
+        self._generate_role()
+        return getattr(self, name)
+
+    def _is_worker(self):
+        return self._found("_role") == Role.WORKER
+
+    def _is_server(self):
+        return self._found("_role") == Role.SERVER
+
+    def _is_first_worker(self):
+        return self._is_worker() and self._current_id == 0
+
+    def _role_id(self):
+        return self._found("_current_id")
+
+    def _worker_num(self):
+        return self._found("_trainers_num")
+
+    def _server_num(self):
+        return len(self._found("_server_endpoints"))
+
+    def _get_trainer_endpoints(self):
+        return list(self._found("_worker_endpoints"))
+
+    def _get_pserver_endpoints(self):
+        return list(self._found("_server_endpoints"))
+
+    def _get_trainer_endpoint(self):
+        return self._worker_endpoints[self._current_id] if self._is_worker() else ""
+
+    def _node_num(self):
+        return len({one.rpartition(":")[0] for one in self.worker_endpoints or self.server_endpoints}) or 1
+
+    def _is_non_distributed(self):
+        return self._worker_num() == 1 and not self.distributed
+
+    def _get_local_rank(self):
+        return int(os.environ.get("PADDLE_LOCAL_RANK") or 0)
+
+    def _get_local_device_ids(self):
+        return os.environ.get("PADDLE_LOCAL_DEVICE_IDS")
+
+    def _get_world_device_ids(self):
+        return os.environ.get("PADDLE_WORLD_DEVICE_IDS")
+
+    def _heter_worker_num(self):
+        return 0
+
+    def _is_heter_worker(self):
+        return False
+
+    _is_coordinator = _is_heter_worker
+
+    def _all_reduce(self, input, mode="sum", comm_world="worker"):
+        return self.util.all_reduce(input, mode, comm_world) if self._is_joined() else input
+
+    def _all_gather(self, input, comm_world="worker"):
+        return self.util.all_gather(input, comm_world) if self._is_joined() else input
+
+    def _barrier(self, comm_world="worker"):
+        if self._is_joined():
+            self.util.barrier(comm_world)
+
+    def _is_joined(self):
+        """Whether the other trainers can be asked."""
+        if self.util is None:
+            warn_once(
+                "role_maker",
+                f"{type(self).__name__} reaches no other trainer before fleet.init(role_maker): what it "
+                "reduces or gathers is this process's own, as in Paddle",
+            )
+        return self.util is not None
+
+    # What role makers of Paddle 1.x call these.
+    generate_role = _generate_role
+    is_first_worker = _is_first_worker
+    worker_num = _worker_num
+    server_num = _server_num
+    _worker_index = _server_index = worker_index = server_index = role_id = _role_id
+    get_trainer_endpoints = _get_trainer_endpoints
+    get_pserver_endpoints = _get_pserver_endpoints
+    all_gather = _all_gather
+    barrier_worker = _barrier
+    _get_node_num = _node_num
+
+    def all_reduce_worker(self, input: Any, output: Any, mode: str = "sum") -> None:
+        """Writes `input` reduced over all trainers into the array `output`."""
+        output[...] = self._all_reduce(input, mode)
+
+    def _find_role(self):
+        self._role = Role.WORKER
         if self.is_collective:
             self._collective()
         elif os.environ.get("PADDLE_PSERVERS_IP_PORT_LIST"):
@@ -162,9 +254,9 @@ class PaddleCloudRoleMaker(RoleMakerBase):
             self._alone()
 
     def _collective(self):
-        self.trainers = _number("PADDLE_TRAINERS_NUM", 1)
-        self.rank = _number("PADDLE_TRAINER_ID", 0)
-        self.worker_endpoints = _list("PADDLE_TRAINER_ENDPOINTS")
+        self._trainers_num = _number("PADDLE_TRAINERS_NUM", 1)
+        self._current_id = _number("PADDLE_TRAINER_ID", 0)
+        self._worker_endpoints = endpoints("PADDLE_TRAINER_ENDPOINTS")
 
     def _alone(self):
         if os.environ.get("TRAINING_ROLE") == "PSERVER":
@@ -173,50 +265,50 @@ class PaddleCloudRoleMaker(RoleMakerBase):
                 "TRAINING_ROLE=PSERVER, but PADDLE_PSERVERS_IP_PORT_LIST is not set",
                 "set it to all servers' IP:PORT, separated by commas; fleetrun --server_num does",
             )
-        self.trainers = _number("PADDLE_TRAINERS_NUM", 1)
-        self.rank = _number("PADDLE_TRAINER_ID", 0)
-        if self.trainers > 1:
+        self._trainers_num = _number("PADDLE_TRAINERS_NUM", 1)
+        self._current_id = _number("PADDLE_TRAINER_ID", 0)
+        if self._trainers_num > 1:
             raise Error(
                 "config",
-                f"PADDLE_TRAINERS_NUM={self.trainers}, but PADDLE_PSERVERS_IP_PORT_LIST is not set: "
+                f"PADDLE_TRAINERS_NUM={self._trainers_num}, but PADDLE_PSERVERS_IP_PORT_LIST is not set: "
                 "several trainers need servers",
                 "start servers too: fleetrun --server_num=1 --trainer_num=2 train.py",
             )
 
     def _parameter_server(self):
-        self.server_endpoints = _list("PADDLE_PSERVERS_IP_PORT_LIST")
-        self.worker_endpoints = _list("PADDLE_TRAINER_ENDPOINTS")
-        self.trainers = _number("PADDLE_TRAINERS_NUM")
+        self._server_endpoints = endpoints("PADDLE_PSERVERS_IP_PORT_LIST")
+        self._worker_endpoints = endpoints("PADDLE_TRAINER_ENDPOINTS")
+        self._trainers_num = _number("PADDLE_TRAINERS_NUM")
         role = _required("TRAINING_ROLE")
         if role == "TRAINER":
-            self.rank = _number("PADDLE_TRAINER_ID")
-            if not self.rank < self.trainers:
+            self._current_id = _number("PADDLE_TRAINER_ID")
+            if not self._current_id < self._trainers_num:
                 raise Error(
                     "config",
-                    f"PADDLE_TRAINER_ID={self.rank}, but PADDLE_TRAINERS_NUM={self.trainers}",
+                    f"PADDLE_TRAINER_ID={self._current_id}, but PADDLE_TRAINERS_NUM={self._trainers_num}",
                     "trainer ids count from 0",
                 )
         elif role == "PSERVER":
-            self.role = Role.SERVER
+            self._role = Role.SERVER
             own = f"{_required('POD_IP')}:{_number('PADDLE_PORT')}"
-            if own not in self.server_endpoints:
+            if own not in self._server_endpoints:
                 raise Error(
                     "config",
                     f"POD_IP:PADDLE_PORT={own} is not one of PADDLE_PSERVERS_IP_PORT_LIST="
-                    f"{','.join(self.server_endpoints)}",
+                    f"{','.join(self._server_endpoints)}",
                     "the two must be spelled the same",
                 )
-            self.rank = self.server_endpoints.index(own)
+            self._current_id = self._server_endpoints.index(own)
         else:
             raise Error("config", f"TRAINING_ROLE={role} is not a role", "set it to TRAINER or PSERVER")
 
 
-class UserDefinedRoleMaker(RoleMakerBase):
+class UserDefinedRoleMaker(PaddleCloudRoleMaker):
     """The role as the script says: current_id, role (Role.WORKER or Role.SERVER), worker_num or
     worker_endpoints, server_endpoints. Collective trainers that no launcher has started meet at the first of
     worker_endpoints. Any other argument is ignored with a warning, as in Paddle.
 
-    Throws: Error(config) naming the argument that is missing or contradicts another.
+    Throws, when it is first asked: Error(config) naming the argument that is missing or contradicts another.
     """
 
     def __init__(
@@ -230,12 +322,16 @@ class UserDefinedRoleMaker(RoleMakerBase):
         server_endpoints: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
-        super().__init__(is_collective)
-        for name in sorted(kwargs):
+        super().__init__(is_collective, **kwargs)
+        self._said = (current_id, role, worker_num, worker_endpoints, server_endpoints)
+
+    def _find_role(self):
+        current_id, role, worker_num, worker_endpoints, server_endpoints = self._said
+        for name in sorted(self._kwargs):
             warn_once(
                 f"UserDefinedRoleMaker.{name}",
-                f"UserDefinedRoleMaker({name}={kwargs[name]!r}) has no effect: it reads current_id, role, "
-                "worker_num, worker_endpoints and server_endpoints",
+                f"UserDefinedRoleMaker({name}={self._kwargs[name]!r}) has no effect: it reads current_id, "
+                "role, worker_num, worker_endpoints and server_endpoints",
             )
         if current_id is None:
             raise Error(
@@ -244,25 +340,25 @@ class UserDefinedRoleMaker(RoleMakerBase):
                 "it is this process's rank in its role",
             )
         if role is None:
-            role = Role.WORKER if is_collective else None
+            role = Role.WORKER if self.is_collective else None
         if role not in (Role.WORKER, Role.SERVER):
             raise Error(
                 "config",
                 f"UserDefinedRoleMaker: role={role!r} is not a role",
                 "use Role.WORKER or Role.SERVER",
             )
-        self.role = role
-        self.rank = int(current_id)
-        self.worker_endpoints = list(worker_endpoints or ())
-        self.server_endpoints = list(server_endpoints or ())
-        self.trainers = int(worker_num) or len(self.worker_endpoints)
-        if self.trainers < 1:
+        self._role = role
+        self._current_id = int(current_id)
+        self._worker_endpoints = list(worker_endpoints or ())
+        self._server_endpoints = list(server_endpoints or ())
+        self._trainers_num = int(worker_num) or len(self._worker_endpoints)
+        if self._trainers_num < 1:
             raise Error("config", "UserDefinedRoleMaker: neither worker_num nor worker_endpoints is given")
-        if self.is_server() and not self.rank < len(self.server_endpoints):
+        if role == Role.SERVER and not self._current_id < len(self._server_endpoints):
             raise Error(
                 "config",
-                f"UserDefinedRoleMaker: server {self.rank}, but "
-                f"{len(self.server_endpoints)} server_endpoints",
+                f"UserDefinedRoleMaker: server {self._current_id}, but "
+                f"{len(self._server_endpoints)} server_endpoints",
             )
 
     def before_meeting(self) -> None:
@@ -298,7 +394,7 @@ def _number(name, default=None):
     return int(value)
 
 
-def _list(name):
+def endpoints(name):
     text = os.environ.get(name)
     if text is None and os.environ.get("PADDLE_BACKUP_ENV_PATH"):  # too long for the environment
         with open(os.environ["PADDLE_BACKUP_ENV_PATH"]) as file:

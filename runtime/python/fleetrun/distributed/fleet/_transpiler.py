@@ -1,6 +1,6 @@
-"""The Fleet of document 000, paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.fleet:
-today's Fleet with three more names, strategies of its own, and an init_worker that may come before the
-start-up program has run."""
+"""The Fleets of Paddle 1.x: today's with some more names. That of document 000,
+paddle.fluid.incubate.fleet.parameter_server.distribute_transpiler.fleet, has an init_worker that may come
+before the start-up program has run."""
 
 from fleetrun import framework
 from fleetrun._types import Any, Program, Scope, Sequence
@@ -8,7 +8,7 @@ from fleetrun.distributed.fleet._fleet import the_fleet
 from fleetrun.distributed.fleet._transpiler_strategy import AsyncStrategy
 
 
-class TranspilerFleet:
+class OlderFleet:
     """Everything else is fleetrun.distributed.fleet's."""
 
     @property
@@ -23,13 +23,28 @@ class TranspilerFleet:
         training = the_fleet.training
         return training.startup if training is not None else framework.default_startup_program()
 
-    def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
-        """As today's, but asynchronous where no strategy is given."""
-        return the_fleet.distributed_optimizer(optimizer, strategy or AsyncStrategy())
-
     def split_files(self, files: list[str]) -> list[str]:
-        """This trainer's part of the files."""
+        """This trainer's part of the files. Throws: TypeError when `files` is not a list."""
         return the_fleet.util.get_file_shard(files)
+
+    def all_reduce_worker(self, input: Any, output: Any) -> None:
+        """Writes the sum of `input` over all trainers into the array `output`."""
+        output[...] = the_fleet.all_reduce(input)
+
+    def is_xpu(self) -> bool:
+        """False: there are no such processes."""
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(the_fleet, name)
+
+
+class TranspilerFleet(OlderFleet):
+    """Training on servers."""
+
+    def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
+        """Today's, but asynchronous where no strategy is given."""
+        return the_fleet.distributed_optimizer(optimizer, strategy or AsyncStrategy())
 
     def init_worker(self, scopes: Sequence[Scope] | None = None) -> None:
         """As today's, and runs the start-up program first where it has not run: scripts run it after this
@@ -43,9 +58,6 @@ class TranspilerFleet:
         ):
             Executor().run(training.startup, scope=scope)
         the_fleet.init_worker(scopes)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(the_fleet, name)
 
 
 fleet = TranspilerFleet()

@@ -29,7 +29,7 @@ __getattr__, __dir__ = _lazy.attach(
     {
         "Fleet": "distributed.fleet._fleet:Fleet",
         "DistributedOptimizer": "optimizer.optimizers:Optimizer",
-        "role_maker": "distributed.fleet.base.role_maker",
+        "role_maker": "distributed.fleet.older_roles",
     },
     owner="paddle.incubate.distributed.fleet.base",
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from fleetrun import _lazy, framework
+from fleetrun import _lazy
 from fleetrun._error import Error
 from fleetrun._types import Any, Program, Sequence, Variable
 from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
 from fleetrun.distributed.fleet._fleet import the_fleet
 from fleetrun.distributed.fleet._strategy import DistributedStrategy as Strategy
+from fleetrun.distributed.fleet._transpiler import OlderFleet
 
 __all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "fleet"]
 
@@ -90,7 +91,7 @@ class CollectiveOptimizer:
         return getattr(self.__dict__["_optimizer"], name)
 
 
-class Collective:
+class Collective(OlderFleet):
     """Everything else is paddle.distributed.fleet's."""
 
     def init(self, role_maker: Any = None) -> None:
@@ -102,19 +103,10 @@ class Collective:
         return CollectiveOptimizer(optimizer, strategy)
 
     @property
-    def main_program(self) -> Program:
-        """The program that is trained."""
-        training = the_fleet.training
-        return training.main if training is not None else framework.default_main_program()
+    def _origin_program(self):
+        return self.main_program
 
-    _origin_program = main_program
-    _transpiled_program = main_program
-
-    @property
-    def startup_program(self) -> Program:
-        """The program that gives parameters their first values."""
-        training = the_fleet.training
-        return training.startup if training is not None else framework.default_startup_program()
+    _transpiled_program = _origin_program
 
     def init_worker(self) -> None:
         """Nothing: collective trainers have met in init()."""
@@ -122,10 +114,6 @@ class Collective:
     def stop_worker(self) -> None:
         """fleet.stop_worker."""
         the_fleet.stop_worker()
-
-    def split_files(self, files: list[str]) -> list[str]:
-        """This trainer's part of the files."""
-        return the_fleet.util.get_file_shard(files)
 
     def save_persistables(
         self, executor: Any, dirname: str, main_program: Program | None = None, filename: str | None = None
@@ -150,9 +138,6 @@ class Collective:
         names = [name if isinstance(name, str) else name.name for name in feeded_var_names or ()]
         program = main_program or self.main_program
         io.save_inference_model(dirname, names, list(target_vars or ()), executor, program)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(the_fleet, name)
 
 
 fleet = Collective()

@@ -1,2 +1,2 @@
 # Written by scripts/python-stubs.
-from fleetrun.distributed.fleet.base.role_maker import *
+from fleetrun.distributed.fleet.older_roles import *
