@@ -184,7 +184,9 @@ class Operators:
     def subtract(self, y: Operand, name: str | None = None) -> Variable:
         """x - y, with broadcasting."""
     def sum(self, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
-        """The sum over `axis` (a number, a list, or None for all)."""
+        """The sum over `axis` (a number, a list, or None for all); of whole numbers and bools int64.
+
+        float64 that was cast from whole numbers or bools, as counts are, is added up as those."""
     def t(self, name: str | None = None) -> Variable:
         """A matrix with its axes exchanged; a vector as it is."""
     def take_along_axis(self, indices: Variable, axis: int, broadcast: bool = True) -> Variable:

@@ -179,7 +179,6 @@ print(len(batches(dataset)))
      "InMemoryDataset.update_settings(shuffle=...): there is no such setting"),
     ("make([], batch_size=0)", "InMemoryDataset: batch_size=0"),
     ("make([], data_feed_type='PaddleBoxDataFeed')", "set_feed_type('PaddleBoxDataFeed')"),
-    ("make([]).set_shuffle_by_uid(True)", "set_shuffle_by_uid(enable_shuffle_uid=True) is not supported"),
     ("make([]).load_into_memory()", "a dataset without files"),
     ("make(['a']).local_shuffle()", "local_shuffle: no examples are in memory"),
     ("exe.infer_from_dataset(dataset=make(['a']))",
@@ -197,3 +196,46 @@ except paddle.Error as error:
     print(error)
 """)
     assert what in done.stdout
+
+
+def test_what_paddle_keeps_of_a_dataset_is_kept(run):
+    done = run(HEAD + """
+dataset = make([write("a", 0, 4, "1 id{0} 1 c "), write("b", 4, 8, "1 id{0} 1 c ")], thread_num=2)
+dataset._set_parse_ins_id(True)
+dataset._set_parse_content(True)
+dataset._set_trainer_num(3)
+dataset._set_uid_slot("ids")
+dataset._set_shuffle_by_uid(True)
+dataset.set_graph_config({"walk_len": 24})
+dataset.set_pass_id(2)
+dataset._set_generate_unique_feasigns(True, 15)
+dataset._generate_local_tables_unlock(0, 11, 1, 25, 15)
+print(dataset.parse_ins_id, dataset.parse_content, dataset.trainer_num, dataset.thread_num, dataset.filelist,
+      dataset.get_pass_id(), dataset.get_epoch_finish())
+dataset.thread_num = 0
+dataset.load_into_memory()
+dataset.global_shuffle()
+print(sorted(labels(dataset)))
+dataset.update_settings(merge_size=1)
+print(dataset.dataset.merge_by_lineid(), dataset.dataset.get_memory_data_size())
+for call in (paddle.distributed.fleet.FileInstantDataset().local_shuffle,
+             paddle.distributed.fleet.FileInstantDataset().native, paddle.distributed.fleet.DatasetBase().native):
+    try:
+        call()
+    except (paddle.Error, NotImplementedError) as error:
+        print(str(error).split("\\n")[0])
+""")
+    assert done.stdout.splitlines() == [
+        "True True 3 2 ['a', 'b'] 2 False",
+        "[0, 1, 2, 3, 4, 5, 6, 7]",
+        "{'merged': 8, 'wrong_size': 0, 'conflicts': 0} 8",
+        "a QueueDataset does not shuffle",
+        "FileInstantDataset: files of Paddle's MultiSlotFileInstantDataFeed are not read here",
+        "DatasetBase",
+    ]
+    assert done.stderr.splitlines() == [
+        "fleetrun: warning: InMemoryDataset.set_graph_config has no effect: there is no graph on "
+        "GPUs; files are read as they are",
+        "fleetrun: warning: InMemoryDataset._generate_local_tables_unlock has no effect: a table makes "
+        "a row when its id is first asked for",
+    ]

@@ -123,6 +123,8 @@ print(str(strategy.fs_client_param), strategy.fs_client_param.passwd, strategy.r
 program = paddle.static.default_main_program()
 table()
 options = program._fleet_opt
+print([options[key] for key in ("mpi_size", "mpi_rank", "dump_fields_path", "dump_fields", "dump_param")])
+options.clear()
 options.update(dump_fields=["rows"], dump_param=[])
 options["dump_fields"] = ["rows", "loss"]
 options["stat_var_names"] = ["auc"]
@@ -130,12 +132,16 @@ print(options, program.clone()._fleet_opt is options)
 dataset = paddle.distributed.InMemoryDataset()
 dataset._set_use_ps_gpu(False)
 dataset._set_use_ps_gpu(True)
+strategy.a_sync_configs = {"use_ps_gpu": 1}
+paddle.base.framework.switch_main_program(paddle.static.Program())
+table(entry=ShowClickEntry("shows", "click"))
 """)
     assert done.stdout.splitlines() == [
         "'' False {}",
         'uri: "hdfs://host:1"',
         'user: "u"',
         " secret True {'sharding_degree': 2}",
+        "[1, 0, 'dumped', ['loss'], []]",
         "{'dump_fields': ['rows', 'loss'], 'dump_param': [], 'stat_var_names': ['auc']} True",
     ]
     assert done.stderr.splitlines() == [
@@ -148,6 +154,7 @@ dataset._set_use_ps_gpu(True)
         "fleetrun: warning: Program._fleet_opt['dump_fields'] = ['rows'] has no effect; "
         "fetch_list shows values",
         "fleetrun: warning: InMemoryDataset: use_ps_gpu has no effect: tables lie in host memory",
+        "fleetrun: warning: ShowClickEntry has no effect: the program has no variable 'shows'",
     ]
 
 
@@ -197,7 +204,6 @@ NAMED = "paddle.static.nn.sparse_embedding"
      "parameter rows is looked up with"),
     ("table(initializer=paddle.nn.initializer.Assign([[0.0] * 4] * 10))",
      "which a table cannot do row by row"),
-    ("table(entry=ShowClickEntry('shows', 'click'))", "the program has no variable 'shows'"),
     ("CountFilterEntry(-1)", "count_filter must be a valid integer greater or equal than 0"),
     ("ProbabilityEntry(1)", "probability must be a float in (0,1)"),
     ("ShowClickEntry('show', 1)", "show_name click_name must be a str"),

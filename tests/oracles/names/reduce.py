@@ -32,6 +32,17 @@ def integers(paddle, net):
             "prod": paddle.prod(x, axis=1), "float": paddle.sum(x, axis=1, dtype="float32")}
 
 
+def counts(paddle, net):
+    x = net.data("x", [[2147483647, 2, 3], [2147483647, 5, -6]], "int32")
+    hit = paddle.less_than(net.data("y", [[1.0], [2.0], [-1.0]], "float32"),
+                           net.data("z", [[2.0], [1.0], [0.0]], "float32"))
+    hits = paddle.sum(paddle.cast(hit, "float64"))
+    return {"sum": paddle.sum(x), "axis": paddle.sum(x, axis=0),
+            "typed": paddle.sum(x, axis=1, dtype="float32"),
+            "hits": hits, "share": paddle.divide(hits, paddle.tensor.fill_constant([1], "float64", 3.0)),
+            "by_axis": paddle.sum(paddle.cast(hit, "float64"), axis=1, keepdim=True)}
+
+
 def booleans(paddle, net):
     x = net.data("x", [[True, True], [True, False]], "bool")
     return {"all": paddle.all(x), "any": paddle.any(x, axis=0),

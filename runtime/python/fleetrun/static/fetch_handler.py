@@ -44,8 +44,9 @@ class Listener:
     def __init__(self, handler: FetchHandler) -> None:
         self._handler = handler
         self._is_keyed = isinstance(handler.var_dict, dict)
-        self._keys = list(handler.var_dict if self._is_keyed else range(len(handler.var_dict)))
-        self.variables = [handler.var_dict[key] for key in self._keys]
+        variables = [handler.var_dict] if isinstance(handler.var_dict, str) else handler.var_dict
+        self._keys = list(variables if self._is_keyed else range(len(variables)))
+        self.variables = [variables[key] for key in self._keys]
         self._due = time.monotonic() + handler.period_secs
         self._calls = 0
         self._last = ""

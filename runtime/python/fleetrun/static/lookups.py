@@ -4,6 +4,7 @@ training."""
 from __future__ import annotations
 
 from fleetrun import _native
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
 from fleetrun._types import Callable, Mapping, Program
@@ -96,7 +97,7 @@ def choices_of(
             choice.on_disk = True
         if lookup.slot is not None:
             choice.slot = lookup.slot
-        if lookup.entry is not None:
+        if lookup.entry is not None and _has_what_it_names(program, lookup.entry):
             lookup.entry.choose(choice)
     return choices
 
@@ -133,3 +134,16 @@ def follow(program: Program, trained: Program) -> None:
         moved.append(kind, inputs, op.outputs, attributes, op.where)
     program.native = moved
     program.stay()
+
+
+def _has_what_it_names(program, entry):
+    """Whether the program has the variables of a ShowClickEntry; without them it has no effect, as in Paddle,
+    which is said."""
+    names = [name for name in (getattr(entry, "show_name", None), getattr(entry, "click_name", None)) if name]
+    missing = [name for name in names if not program.has_var(name)]
+    if missing:
+        warn_once(
+            f"ShowClickEntry {missing[0]}",
+            f"ShowClickEntry has no effect: the program has no variable '{missing[0]}'",
+        )
+    return not missing

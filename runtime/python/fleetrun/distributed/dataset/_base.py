@@ -32,10 +32,12 @@ class DatasetBase:
         self._pipe_timeout = 0.0
         self._schema = ""
         self._batch_size = 1
-        self._threads = 1
-        self._files: list[Any] = []
+        self.thread_num = 1
+        self.filelist: list[Any] = []
         self._bad_line = os.environ.get("FLEETRUN_BAD_LINE", "fail")
         self._drop_last = False
+        self.trainer_num = 1
+        self._uid_slot = ""
         self._remote = {"download_command": "", "fs_name": "", "fs_ugi": ""}
         self._reader: Any = None
         self._turn = threading.Lock()
@@ -101,11 +103,11 @@ class DatasetBase:
 
     def threads_of_pass(self, threads: int = 0) -> int:
         """How many threads one_pass(threads) has."""
-        return max(1, min(threads or self._threads, len(self._files) or 1))
+        return max(1, min(threads or self._readers, len(self.filelist) or 1))
 
     def set_thread(self, thread_num: int) -> None:
         """Reader threads, and trainer threads with them; cut to the number of files."""
-        self._threads = self._count("thread_num", thread_num)
+        self.thread_num = self._count("thread_num", thread_num)
 
     def set_pipe_command(self, pipe_command: str | Sequence[str]) -> None:
         """What turns a file into MultiSlot text: it gets the file as standard input, and one process is
@@ -159,7 +161,7 @@ class DatasetBase:
     def set_filelist(self, filelist: Iterable[str]) -> None:
         """The files of a pass. A str or a list of them. Names like s3://bucket/file are fetched by
         download_cmd."""
-        self._files = [filelist] if isinstance(filelist, str) else [os.fspath(name) for name in filelist]
+        self.filelist = [filelist] if isinstance(filelist, str) else [os.fspath(name) for name in filelist]
 
     def set_input_type(self, input_type: int) -> None:
         """0, an example per line; Paddle's 1 (a batch per line) is refused. Throws: Error(config)."""
@@ -214,6 +216,26 @@ class DatasetBase:
         """Whether the last batch of a reader is left out when it is short. Not in Paddle."""
         self._drop_last = bool(drop_last)
 
+    @property
+    def dataset(self) -> DatasetBase:
+        """Itself: in Paddle's the C++ object, which has some of its calls."""
+        return self
+
+    def _set_uid_slot(self, uid_slot):
+        self._uid_slot = str(uid_slot)
+
+    def _set_trainer_num(self, trainer_num):
+        """Kept: the Fleet that global_shuffle() is given knows the trainers."""
+        self.trainer_num = trainer_num
+
+    @property
+    def _readers(self):
+        """Paddle has a script set thread_num itself, to 0, too."""
+        return max(self.thread_num, 1)
+
+    def _no_effect(self, call, why):
+        warn_once(f"dataset.{call}", f"{self._name()}.{call} has no effect: {why}")
+
     _feed_type = "MultiSlotDataFeed"
     _desc = desc
     _set_batch_size = set_batch_size
@@ -233,8 +255,8 @@ class DatasetBase:
             self._pipe_timeout,
             self._schema,
             self._batch_size,
-            threads or self._threads,
-            list(self._files),
+            threads or self._readers,
+            list(self.filelist),
             self._bad_line,
             self._drop_last,
             dict(self._remote),
@@ -252,11 +274,11 @@ class DatasetBase:
         else:
             options.pipe_command = self._pipe_command
         options.pipe_timeout = datetime.timedelta(seconds=self._pipe_timeout)
-        options.batch_size, options.threads, options.files = batch_size, threads, self._files
+        options.batch_size, options.threads, options.files = batch_size, threads, self.filelist
         options.bad_line, options.schema = self._bad_line, self._schema
         for name, value in {**self._remote, "parse_ins_id": ids, "parse_content": contents, **more}.items():
             setattr(options, name, value)
-        columnar = any(name.endswith(".frc") for name in self._files)
+        columnar = any(name.endswith(".frc") for name in self.filelist)
         self._reader = _native.ColumnarDataset(options) if columnar else _native.QueueDataset(options)
         return self._reader
 

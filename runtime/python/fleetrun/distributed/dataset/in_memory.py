@@ -12,7 +12,6 @@ import socket
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun.distributed.dataset._base import DatasetBase
 
@@ -61,9 +60,11 @@ class InMemoryDataset(DatasetBase):
         super().__init__()
         self._native_memory: Any = None
         self._queue_num = 0
-        self._parse_ids = False
-        self._parse_contents = False
+        self.parse_ins_id = False
+        self.parse_content = False
         self._merges = False
+        self._shuffles_by_uid = False
+        self._pass_id = 0
         self._merge_size = 0
         self._candidates = 0
         self._drop_last = False
@@ -130,11 +131,11 @@ class InMemoryDataset(DatasetBase):
 
     def set_parse_ins_id(self, parse_ins_id: bool) -> None:
         """Whether each line begins with `1 ID`, before its slots and its content."""
-        self._parse_ids = bool(parse_ins_id)
+        self.parse_ins_id = bool(parse_ins_id)
 
     def set_parse_content(self, parse_content: bool) -> None:
         """Whether each line has `1 CONTENT` before its slots, behind the id."""
-        self._parse_contents = bool(parse_content)
+        self.parse_content = bool(parse_content)
 
     def set_merge_by_lineid(self, merge_size: int = 2) -> None:
         """global_shuffle() sends examples of one id to one trainer and merges them there: see
@@ -142,7 +143,7 @@ class InMemoryDataset(DatasetBase):
         takes groups of any size."""
         if int(merge_size) != merge_size or merge_size < 0:
             raise Error("config", f"InMemoryDataset: merge_size={merge_size!r}", "it is a number from 0 on")
-        self._merges = self._parse_ids = True
+        self._merges = self.parse_ins_id = True
         self._merge_size = int(merge_size)
 
     def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
@@ -157,8 +158,9 @@ class InMemoryDataset(DatasetBase):
         """Accepted: nothing waits between two messages but for the receiver."""
 
     def set_shuffle_by_uid(self, enable_shuffle_uid: bool) -> None:
-        """Refused unless False. Throws: Error(config)."""
-        refuse("InMemoryDataset.set_shuffle_by_uid", enable_shuffle_uid=(enable_shuffle_uid, False))
+        """True: examples of one user (of one value of _set_uid_slot()) are to come to one trainer.
+        global_shuffle() between several trainers refuses it."""
+        self._shuffles_by_uid = bool(enable_shuffle_uid)
 
     def set_drop_last(self, drop_last: bool) -> None:
         """Whether the last batch of each thread is left out when it is short."""
@@ -185,6 +187,28 @@ class InMemoryDataset(DatasetBase):
     _set_fleet_send_sleep_seconds = set_fleet_send_sleep_seconds
     _set_shuffle_by_uid = set_shuffle_by_uid
 
+    def set_pass_id(self, pass_id: int) -> None:
+        """Kept, for get_pass_id()."""
+        self._pass_id = pass_id
+
+    def get_pass_id(self) -> int:
+        """What set_pass_id() was given."""
+        return self._pass_id
+
+    def get_epoch_finish(self) -> bool:
+        """False: a graph whose walks end an epoch lies on GPUs."""
+        return False
+
+    def set_graph_config(self, config: Any) -> None:
+        """Accepted with a warning: it is for walks in a graph on GPUs."""
+        self._no_effect("set_graph_config", "there is no graph on GPUs; files are read as they are")
+
+    def _set_generate_unique_feasigns(self, generate_uni_feasigns, shard_num):
+        """Accepted: a table makes a row when its id is first asked for."""
+
+    def _generate_local_tables_unlock(self, *arguments):
+        self._no_effect("_generate_local_tables_unlock", "a table makes a row when its id is first asked for")
+
     # ---- Loading ----
 
     def load_into_memory(self, is_shuffle: bool = False) -> None:
@@ -194,7 +218,7 @@ class InMemoryDataset(DatasetBase):
         then local_shuffle(). Throws: Error(data) as a pass over a QueueDataset does; nothing is in memory
         then.
         """
-        self._load(self._threads, background=False)
+        self._load(self._readers, background=False)
         if is_shuffle:
             self.local_shuffle()
 
@@ -202,7 +226,7 @@ class InMemoryDataset(DatasetBase):
         """Begins to load in the background, by `thread_num` readers. Throws: Error(data) for files that are
         missing."""
         self._load(
-            self._count("thread_num", self._threads if thread_num is None else thread_num), background=True
+            self._count("thread_num", self._readers if thread_num is None else thread_num), background=True
         )
 
     def wait_preload_done(self) -> None:
@@ -215,12 +239,12 @@ class InMemoryDataset(DatasetBase):
 
     def _load(self, threads, background):
         source = self._source(
-            threads=threads, batch_size=_BLOCK_ROWS, ids=self._parse_ids, contents=self._parse_contents
+            threads=threads, batch_size=_BLOCK_ROWS, ids=self.parse_ins_id, contents=self.parse_content
         )
         self._memory.load(
             source,
-            ids=self._parse_ids,
-            contents=self._parse_contents,
+            ids=self.parse_ins_id,
+            contents=self.parse_content,
             drop_zeros=self._drop_zeros,
             background=background,
         )
@@ -229,7 +253,7 @@ class InMemoryDataset(DatasetBase):
 
     def local_shuffle(self) -> None:
         """Puts this trainer's examples into a random order."""
-        self._memory.local_shuffle(self._threads)
+        self._memory.local_shuffle(self._readers)
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
         """Deals the examples of all trainers out again, and puts what this one has then into a random order.
@@ -255,7 +279,9 @@ class InMemoryDataset(DatasetBase):
 
     def _deal_out(self, fleet, threads):
         from fleetrun import _native
+        from fleetrun._arguments import refuse
 
+        refuse("InMemoryDataset.global_shuffle", shuffle_by_uid=(self._shuffles_by_uid, False))
         if fleet.util.is_catching_up():
             raise Error(
                 "config",
@@ -323,7 +349,7 @@ class InMemoryDataset(DatasetBase):
         """The engine's dataset; `threads` > 0 instead of queue_num and thread_num. Throws: Error(config)."""
         self._memory.set_reading(
             batch_size=self._batch_size,
-            threads=threads or self._queue_num or self._threads,
+            threads=threads or self._queue_num or self._readers,
             drop_last=self._drop_last,
         )
         return self._memory

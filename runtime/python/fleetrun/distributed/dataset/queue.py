@@ -10,7 +10,7 @@ from fleetrun.distributed.dataset._base import DatasetBase
 if TYPE_CHECKING:
     from fleetrun import _native
 
-__all__ = ["QueueDataset"]
+__all__ = ["FileInstantDataset", "QueueDataset"]
 
 
 class QueueDataset(DatasetBase):
@@ -37,7 +37,7 @@ class QueueDataset(DatasetBase):
         if self._native is None or made_of != self._made_of:
             self._native = None
             self._native = self._source(
-                threads or self._threads, self._batch_size, drop_last=self._drop_last, starts_next_pass=True
+                threads or self._readers, self._batch_size, drop_last=self._drop_last, starts_next_pass=True
             )
             self._made_of = made_of
         return self._native
@@ -53,3 +53,18 @@ class QueueDataset(DatasetBase):
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
         """Throws: Error(config), as local_shuffle."""
         self.local_shuffle()
+
+
+class FileInstantDataset(QueueDataset):
+    """Paddle's dataset of binary files that something of Paddle's has written; they are not read here.
+    Throws, when a pass begins: Error(config)."""
+
+    _feed_type = "MultiSlotFileInstantDataFeed"
+
+    def native(self, threads: int = 0) -> _native.QueueDataset:
+        """Throws: Error(config)."""
+        raise Error(
+            "config",
+            "FileInstantDataset: files of Paddle's MultiSlotFileInstantDataFeed are not read here",
+            "use QueueDataset and MultiSlot text, or columnar files (fleetrun data convert)",
+        )

@@ -25,7 +25,10 @@ _named, __dir__ = _lazy.attach(
             "MultiSlotDataGenerator MultiSlotStringDataGenerator DataGenerator",
         ),
         **_lazy.names("distributed.fleet._roles", "UserDefinedRoleMaker PaddleCloudRoleMaker Role"),
-        **_lazy.names("distributed.dataset", "DatasetFactory InMemoryDataset QueueDataset"),
+        **_lazy.names(
+            "distributed.dataset",
+            "DatasetBase DatasetFactory FileInstantDataset InMemoryDataset QueueDataset",
+        ),
         "DistributedStrategy": "distributed.fleet._strategy:DistributedStrategy",
         "Fleet": "distributed.fleet._fleet:Fleet",
         "UtilBase": "distributed.fleet._util:UtilBase",

@@ -11,7 +11,9 @@ from fleetrun.distributed.fleet.data_generator import DataGenerator as DataGener
 from fleetrun.distributed.fleet._roles import UserDefinedRoleMaker as UserDefinedRoleMaker
 from fleetrun.distributed.fleet._roles import PaddleCloudRoleMaker as PaddleCloudRoleMaker
 from fleetrun.distributed.fleet._roles import Role as Role
+from fleetrun.distributed.dataset import DatasetBase as DatasetBase
 from fleetrun.distributed.dataset import DatasetFactory as DatasetFactory
+from fleetrun.distributed.dataset import FileInstantDataset as FileInstantDataset
 from fleetrun.distributed.dataset import InMemoryDataset as InMemoryDataset
 from fleetrun.distributed.dataset import QueueDataset as QueueDataset
 from fleetrun.distributed.fleet._strategy import DistributedStrategy as DistributedStrategy
@@ -59,4 +61,4 @@ util = _the_fleet.util
 rank = _the_fleet.worker_index
 nranks = _the_fleet.worker_num
 world_size = _the_fleet.worker_num
-__all__ = ['MultiSlotDataGenerator', 'MultiSlotStringDataGenerator', 'DataGenerator', 'UserDefinedRoleMaker', 'PaddleCloudRoleMaker', 'Role', 'DatasetFactory', 'InMemoryDataset', 'QueueDataset', 'DistributedStrategy', 'Fleet', 'UtilBase', 'base', 'metrics', 'utils', 'fleet', 'init', 'is_server', 'is_worker', 'is_first_worker', 'init_server', 'run_server', 'init_worker', 'stop_worker', 'worker_index', 'worker_num', 'server_index', 'server_num', 'worker_endpoints', 'server_endpoints', 'local_rank', 'node_num', 'is_coordinator', 'barrier_worker', 'distributed_model', 'distributed_optimizer', 'distributed_scaler', 'minimize', 'save_persistables', 'load_model', 'save_inference_model', 'load_inference_model', 'save_dense_params', 'shrink', 'save_one_table', 'load_one_table', 'save_cache_model', 'save_cache_table', 'check_save_pre_patch_done', 'all_reduce', 'util', 'rank', 'nranks', 'world_size']
+__all__ = ['MultiSlotDataGenerator', 'MultiSlotStringDataGenerator', 'DataGenerator', 'UserDefinedRoleMaker', 'PaddleCloudRoleMaker', 'Role', 'DatasetBase', 'DatasetFactory', 'FileInstantDataset', 'InMemoryDataset', 'QueueDataset', 'DistributedStrategy', 'Fleet', 'UtilBase', 'base', 'metrics', 'utils', 'fleet', 'init', 'is_server', 'is_worker', 'is_first_worker', 'init_server', 'run_server', 'init_worker', 'stop_worker', 'worker_index', 'worker_num', 'server_index', 'server_num', 'worker_endpoints', 'server_endpoints', 'local_rank', 'node_num', 'is_coordinator', 'barrier_worker', 'distributed_model', 'distributed_optimizer', 'distributed_scaler', 'minimize', 'save_persistables', 'load_model', 'save_inference_model', 'load_inference_model', 'save_dense_params', 'shrink', 'save_one_table', 'load_one_table', 'save_cache_model', 'save_cache_table', 'check_save_pre_patch_done', 'all_reduce', 'util', 'rank', 'nranks', 'world_size']

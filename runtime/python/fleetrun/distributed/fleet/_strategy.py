@@ -80,7 +80,7 @@ class DistributedStrategy:
           min_send_grad_num_before_recv  of its pushes; without it after each, as in Paddle
         max_staleness                  async: a thread may be ahead of the slowest one of all trainers by so
                                        many steps, and waits then; 0: by any. Not one of Paddle's keys
-        use_ps_gpu                     refused unless 0: tables lie in host memory
+        use_ps_gpu                     no effect (said once): tables lie in host memory
         lr_decay_steps                 no effect: a learning rate is a number here, there is nothing to decay
         thread_pool_size               no effect: a request goes to all servers at once, whatever the number
                                        of threads
@@ -164,10 +164,9 @@ class DistributedStrategy:
             if key not in _A_SYNC_DEFAULTS:
                 raise Error("config", missing("DistributedStrategy.a_sync_configs", key, _A_SYNC_DEFAULTS))
             if key == "use_ps_gpu" and value:
-                raise Error(
-                    "config",
-                    f"a_sync_configs use_ps_gpu={value}: tables live in host memory",
-                    "leave it at 0",
+                warn_once(
+                    "use_ps_gpu",
+                    f"a_sync_configs use_ps_gpu={value} has no effect: tables lie in host memory",
                 )
             if key in ("k_steps", "max_merge_var_num", "send_queue_size", "min_send_grad_num_before_recv"):
                 value = whole_number(f"a_sync_configs {key}", value, -1 if key == "k_steps" else 1)
