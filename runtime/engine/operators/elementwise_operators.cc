@@ -168,19 +168,56 @@ struct Xor {
   }
 };
 
-template <bool kLogical>
+struct BitAnd {
+  template <class T>
+  static T value(T x, T y) {
+    return static_cast<T>(x & y);
+  }
+};
+struct BitOr {
+  template <class T>
+  static T value(T x, T y) {
+    return static_cast<T>(x | y);
+  }
+};
+struct BitXor {
+  template <class T>
+  static T value(T x, T y) {
+    return static_cast<T>(x ^ y);
+  }
+};
+
+/// What an operator takes and gives: numbers of one type; values as bool; bits of whole numbers or bools.
+enum class Kind { numbers, truth, bits };
+
+template <Kind kKind, class T>
+constexpr bool takes() {
+  if constexpr (kKind == Kind::bits) return std::is_integral_v<T>;
+  return kKind == Kind::truth || !std::is_same_v<T, bool>;
+}
+
+template <Kind kKind>
+void expect_type(const Inference& inference, DataType type) {
+  with_type(type, [&]<class T>(T) {
+    if constexpr (takes<kKind, T>()) return;
+    if constexpr (std::is_same_v<T, bool>) inference.fail("cannot compute with bool", "cast to float32");
+    inference.fail("has bits of whole numbers and bools only", "cast to int64 or bool");
+  });
+}
+
+template <Kind kKind>
 void infer_binary(Inference& inference) {
   inference.expect_inputs(2, 2);
   inference.expect_outputs(1, 1);
   const Variable& x = inference.input(0);
   const Variable& y = inference.input(1);
   if (x.type != y.type) inference.fail("the types of its inputs differ", "cast one to the other's type");
-  if (!kLogical && x.type == DataType::boolean) inference.fail("cannot compute with bool", "cast to float32");
+  expect_type<kKind>(inference, x.type);
   Shape shape;
   if (!broadcast_shape(x.shape, y.shape, attribute(inference.op(), "axis", std::int64_t{-1}), shape)) {
     inference.fail("shapes do not agree", "each dimension must be the same, or 1 in one of them");
   }
-  inference.set_output(0, kLogical ? DataType::boolean : x.type, shape, x.lod_level);
+  inference.set_output(0, kKind == Kind::truth ? DataType::boolean : x.type, shape, x.lod_level);
 }
 
 void plan_or_fail(Broadcast& broadcast, const Operator& op, const Tensor& x, const Tensor& y,
@@ -211,19 +248,19 @@ void compute(const Broadcast& broadcast, const T* x, const T* y, Out* out) {
   });
 }
 
-template <class F, bool kLogical>
+template <class F, Kind kKind>
 Kernel prepare_binary(const Preparation& p) {
   return [op = &p.op, x = p.input(0), y = p.input(1), out = p.output(0), broadcast = Broadcast(),
           axis = attribute(p.op, "axis", std::int64_t{-1})]() mutable {
     plan_or_fail(broadcast, *op, *x, *y, axis);
-    out->resize(kLogical ? DataType::boolean : x->type(), broadcast.shape());
+    out->resize(kKind == Kind::truth ? DataType::boolean : x->type(), broadcast.shape());
     out->offsets = x->offsets;
     const auto run = [&]<class T>(T) {
-      using Out = std::conditional_t<kLogical, bool, T>;
+      using Out = std::conditional_t<kKind == Kind::truth, bool, T>;
       compute<F>(broadcast, x->values<T>().data(), y->values<T>().data(), out->values<Out>().data());
     };
     with_type(x->type(), [&]<class T>(T value) {
-      if constexpr (kLogical || !std::is_same_v<T, bool>) run(value);
+      if constexpr (takes<kKind, T>()) run(value);
     });
   };
 }
@@ -306,6 +343,16 @@ struct Not {
     return x == T{};
   }
 };
+struct BitNot {
+  template <class T>
+  static T value(T x) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return !x;
+    } else {
+      return static_cast<T>(~x);
+    }
+  }
+};
 struct IsNan {
   template <class T>
   static bool value(T x) {
@@ -342,6 +389,27 @@ Kernel prepare_predicate(const Preparation& p) {
     with_type(x->type(), [&]<class T>(T) {
       const auto from = x->values<T>();
       std::transform(from.begin(), from.end(), out->values<bool>().begin(), F::template value<T>);
+    });
+  };
+}
+
+void infer_bitwise_not(Inference& inference) {
+  inference.expect_inputs(1, 1);
+  inference.expect_outputs(1, 1);
+  const Variable x = inference.input(0);
+  expect_type<Kind::bits>(inference, x.type);
+  inference.set_output(0, x.type, x.shape, x.lod_level);
+}
+
+Kernel prepare_bitwise_not(const Preparation& p) {
+  return [x = p.input(0), out = p.output(0)] {
+    out->resize(x->type(), x->shape());
+    out->offsets = x->offsets;
+    with_type(x->type(), [&]<class T>(T) {
+      if constexpr (takes<Kind::bits, T>()) {
+        const auto from = x->values<T>();
+        std::transform(from.begin(), from.end(), out->values<T>().begin(), BitNot::value<T>);
+      }
     });
   };
 }
@@ -401,8 +469,8 @@ constexpr std::string_view kAxis = "axis = -1: where Y's first dimension meets X
 template <class F>
 constexpr OperatorDefinition arithmetic(std::string_view type, std::string_view meaning) {
   return {type,
-          infer_binary<false>,
-          prepare_binary<F, false>,
+          infer_binary<Kind::numbers>,
+          prepare_binary<F, Kind::numbers>,
           binary_gradient,
           {"(X, Y) -> Out", meaning, kAxis}};
 }
@@ -416,7 +484,19 @@ constexpr OperatorDefinition predicate(std::string_view type, std::string_view m
 }
 template <class F>
 constexpr OperatorDefinition comparison(std::string_view type, std::string_view meaning) {
-  return {type, infer_binary<true>, prepare_binary<F, true>, nullptr, {"(X, Y) -> Out bool", meaning, kAxis}};
+  return {type,
+          infer_binary<Kind::truth>,
+          prepare_binary<F, Kind::truth>,
+          nullptr,
+          {"(X, Y) -> Out bool", meaning, kAxis}};
+}
+template <class F>
+constexpr OperatorDefinition bitwise(std::string_view type, std::string_view meaning) {
+  return {type,
+          infer_binary<Kind::bits>,
+          prepare_binary<F, Kind::bits>,
+          nullptr,
+          {"(X, Y) -> Out", meaning, kAxis}};
 }
 
 }  // namespace
@@ -440,8 +520,8 @@ std::span<const OperatorDefinition> elementwise_operators() {
       arithmetic<Mod>("elementwise_mod", "remainder, as % in Python"),
       gradient_of<Mod>("elementwise_mod_grad"),
       {"elementwise_floordiv",
-       infer_binary<false>,
-       prepare_binary<FloorDiv, false>,
+       infer_binary<Kind::numbers>,
+       prepare_binary<FloorDiv, Kind::numbers>,
        nullptr,
        {"(X, Y) -> Out", "quotient rounded down, as // in Python", kAxis}},
       comparison<Equal>("equal", "X = Y"),
@@ -454,6 +534,14 @@ std::span<const OperatorDefinition> elementwise_operators() {
       comparison<Or>("logical_or", "X or Y"),
       comparison<Xor>("logical_xor", "either X or Y"),
       predicate<Not>("logical_not", "not X"),
+      bitwise<BitAnd>("bitwise_and", "the bits that X and Y both have"),
+      bitwise<BitOr>("bitwise_or", "the bits that X or Y has"),
+      bitwise<BitXor>("bitwise_xor", "the bits that one of X and Y has"),
+      {"bitwise_not",
+       infer_bitwise_not,
+       prepare_bitwise_not,
+       nullptr,
+       {"(X) -> Out", "the other bits of X; of bools, not X"}},
       predicate<IsNan>("isnan", "X is not a number"),
       predicate<IsInf>("isinf", "X is infinite"),
       predicate<IsFinite>("isfinite", "X is finite"),

@@ -57,7 +57,8 @@ _TABLE = {
     "tensor": "tensor",
     **_lazy.names(
         "tensor",
-        "abs add add_n all any arange argmax argmin argsort assign bernoulli bmm broadcast_to cast ceil "
+        "abs add add_n all any arange argmax argmin argsort assign bernoulli bitwise_and bitwise_not "
+        "bitwise_or bitwise_xor bmm broadcast_to cast ceil "
         "chunk clip concat cos cumsum diag divide dot einsum equal equal_all erf exp expand expand_as "
         "expm1 eye "
         "flatten flip floor floor_divide floor_mod full full_like gather gather_nd greater_equal "

@@ -15,7 +15,8 @@ SHAPES = (
 )
 # In place in Paddle's dynamic mode; in a program, there as here, what the name without the _ gives.
 IN_PLACE = (
-    "abs_ addmm_ cast_ cos_ cumsum_ divide_ equal_ erf_ expm1_ floor_divide_ floor_mod_ frac_ "
+    "abs_ addmm_ bitwise_and_ bitwise_not_ bitwise_or_ bitwise_xor_ "
+    "cast_ cos_ cumsum_ divide_ equal_ erf_ expm1_ floor_divide_ floor_mod_ frac_ "
     "greater_equal_ greater_than_ hypot_ index_add_ ldexp_ less_equal_ less_than_ log10_ log2_ log_ "
     "logical_and_ logical_not_ logical_or_ logit_ masked_fill_ mod_ multiply_ nan_to_num_ neg_ "
     "pow_ remainder_ reshape_ scatter_ sin_ sinh_ square_ squeeze_ t_ tan_ tanh_ transpose_ tril_ triu_ "

@@ -23,6 +23,14 @@ class Operators:
         """The places of the values along `axis` in rising, or falling, order; equal ones keep theirs."""
     def bernoulli(self, name: str | None = None) -> Variable:
         """1 with the probability that x gives, else 0. Shape: that of x, float32."""
+    def bitwise_and(self, y: Operand, name: str | None = None) -> Variable:
+        """bitwise_and of x and y, value by value, bit by bit; of bools, as bool."""
+    def bitwise_not(self, name: str | None = None) -> Variable:
+        """The other bits of whole numbers; of bools, not x."""
+    def bitwise_or(self, y: Operand, name: str | None = None) -> Variable:
+        """bitwise_or of x and y, value by value, bit by bit; of bools, as bool."""
+    def bitwise_xor(self, y: Operand, name: str | None = None) -> Variable:
+        """bitwise_xor of x and y, value by value, bit by bit; of bools, as bool."""
     def bmm(self, y: Variable, name: str | None = None) -> Variable:
         """Matrix products, one per example. Shape: [B, N, K] x [B, K, M]."""
     def broadcast_to(self, shape: Shape, name: str | None = None) -> Variable:
@@ -373,6 +381,14 @@ class Operators:
         """The absolute value, value by value."""
     def addmm_(self, x: Variable, y: Variable, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> Variable:
         """beta * input + alpha * x @ y."""
+    def bitwise_and_(self, y: Operand, name: str | None = None) -> Variable:
+        """bitwise_and of x and y, value by value, bit by bit; of bools, as bool."""
+    def bitwise_not_(self, name: str | None = None) -> Variable:
+        """The other bits of whole numbers; of bools, not x."""
+    def bitwise_or_(self, y: Operand, name: str | None = None) -> Variable:
+        """bitwise_or of x and y, value by value, bit by bit; of bools, as bool."""
+    def bitwise_xor_(self, y: Operand, name: str | None = None) -> Variable:
+        """bitwise_xor of x and y, value by value, bit by bit; of bools, as bool."""
     def cast_(self, dtype: DTypeLike) -> Variable:
         """x in another type."""
     def cos_(self, name: str | None = None) -> Variable:
@@ -507,11 +523,13 @@ class Operators:
         """Compares values when `other` is a variable or a number; a variable is not equal to any other thing."""
     def __ne__(self, other: Any) -> Any: ...
     def __and__(self, y: Any) -> Variable:
-        """logical_and of x and y, value by value, as bool."""
+        """bitwise_and of x and y, value by value, bit by bit; of bools, as bool."""
     def __or__(self, y: Any) -> Variable:
-        """logical_or of x and y, value by value, as bool."""
+        """bitwise_or of x and y, value by value, bit by bit; of bools, as bool."""
+    def __xor__(self, y: Any) -> Variable:
+        """bitwise_xor of x and y, value by value, bit by bit; of bools, as bool."""
     def __invert__(self) -> Variable:
-        """Whether a value is 0 or false."""
+        """The other bits of whole numbers; of bools, not x."""
     def __abs__(self) -> Variable:
         """The absolute value, value by value."""
     def __neg__(self) -> Variable: ...

@@ -81,6 +81,7 @@ from fleetrun._types import Any, ArrayLike, Callable, DTypeLike, Operand, Sequen
 
 __all__ = [
     "abs", "add", "add_n", "all", "any", "arange", "argmax", "argmin", "argsort", "assign", "bernoulli",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
     "bmm", "broadcast_to", "cast", "ceil", "chunk", "clip", "concat", "cos", "cumsum", "diag", "divide",
     "dot", "einsum", "equal", "equal_all", "erf", "exp", "expand", "expand_as", "expm1", "eye", "flatten",
     "flip", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_nd",
@@ -505,7 +506,7 @@ def rank(input: Variable) -> Variable:
     return to_tensor(input.ndim, "int32")
 
 
-def _compare(operator: str) -> Callable[..., Variable]:
+def _compare(operator: str, meaning: str = "as bool") -> Callable[..., Variable]:
     def function(x: Operand, y: Operand, name: str | None = None) -> Variable:
         left, right = _variable(x), _variable(y)
         if not isinstance(right, Variable):
@@ -515,7 +516,7 @@ def _compare(operator: str) -> Callable[..., Variable]:
         return append(operator, operator, [left, right])
 
     function.__name__ = function.__qualname__ = operator
-    function.__doc__ = f"{operator} of x and y, value by value, as bool."
+    function.__doc__ = f"{operator} of x and y, value by value, {meaning}."
     return function
 
 
@@ -527,10 +528,12 @@ greater_than = _compare("greater_than")
 greater_equal = _compare("greater_equal")
 logical_and = _compare("logical_and")
 logical_or = _compare("logical_or")
-
-
 logical_xor = _compare("logical_xor")
 logical_not = _unary("logical_not", "Whether a value is 0 or false.")
+bitwise_and = _compare("bitwise_and", "bit by bit; of bools, as bool")
+bitwise_or = _compare("bitwise_or", "bit by bit; of bools, as bool")
+bitwise_xor = _compare("bitwise_xor", "bit by bit; of bools, as bool")
+bitwise_not = _unary("bitwise_not", "The other bits of whole numbers; of bools, not x.")
 
 
 def equal_all(x: Variable, y: Operand, name: str | None = None) -> Variable:

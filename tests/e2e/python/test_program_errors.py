@@ -29,6 +29,22 @@ refused(build)
     assert lines[1].startswith("  while: ")
 
 
+def test_bits_are_of_whole_numbers_and_bools(run):
+    done = run(HEAD + """
+x, n = paddle.static.data("x", [None, 3]), paddle.static.data("n", [None, 3], "int64")
+for call in (lambda: x & x, lambda: ~x, lambda: n ^ n.astype("int32")):
+    refused(call)
+""")
+    assert [line for line in done.stdout.splitlines() if not line.startswith("  while: ")] == [
+        "bitwise_and: has bits of whole numbers and bools only: x float32 [-1, 3], x float32 [-1, 3]",
+        "  hint: cast to int64 or bool",
+        "bitwise_not: has bits of whole numbers and bools only: x float32 [-1, 3]",
+        "  hint: cast to int64 or bool",
+        "bitwise_xor: the types of its inputs differ: n int64 [-1, 3], cast_0.tmp_0 int32 [-1, 3]",
+        "  hint: cast one to the other's type",
+    ]
+
+
 def test_a_shape_of_the_run_is_told_with_the_line_that_appended_the_operator(run):
     done = run(HEAD + """
 x = paddle.static.data("x", [None, None])

@@ -85,6 +85,25 @@ def logical(paddle, net):
             "not": paddle.logical_not(x)}
 
 
+def bits(paddle, net):
+    x = net.data("x", [[6, -3, 1 << 40], [0, 9, -1]], "int64")
+    y = net.data("y", [[3, 5, -1]], "int64")
+    return {"and": paddle.bitwise_and(x, y), "or": paddle.bitwise_or(x, y), "xor": paddle.bitwise_xor(x, y),
+            "not": paddle.bitwise_not(x), "spelled": (x & y) | (~x ^ y)}
+
+
+def bits_of_32(paddle, net):
+    x, y = net.data("x", [[6, -3, 12]], "int32"), net.data("y", [[3], [5]], "int32")
+    return {"and": paddle.bitwise_and(x, y), "or": x.bitwise_or(y), "xor": x ^ y, "not": x.bitwise_not()}
+
+
+def bits_of_bools(paddle, net):
+    x = net.data("x", [[True, True, False, False]], "bool")
+    y = net.data("y", [[True, False, True, False]], "bool")
+    return {"and": paddle.bitwise_and(x, y), "or": x | y, "xor": x ^ y, "not": ~x,
+            "both": (x & y).astype("float32")}
+
+
 def not_numbers(paddle, net):
     x = net.data("x", [[1.0, float("nan"), float("inf"), -float("inf")]])
     return {"isnan": paddle.isnan(x), "isinf": paddle.isinf(x), "isfinite": paddle.isfinite(x)}
