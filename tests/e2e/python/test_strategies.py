@@ -45,12 +45,15 @@ strategy.a_sync_configs = {"max_merge_var_num": 4, "send_queue_size": 8, "min_se
 print(strategy.exchange)
 strategy.a_sync_configs = {"independent_recv_thread": True}
 print(strategy.exchange.pull_every)
+print(mode(True, k_steps=None))
 """)
+    assert "a_sync_configs k_steps=None: geo mode with differences every 100 batches" in done.stderr
     assert done.stdout.splitlines() == [
         "async 1|async 1|sync 1|async 1|async 1|geo 100|sync 1|sync 1",
         "async 0",
         "Exchange(mode='async', geo_steps=1, merged=4, waiting=8, pull_every=1, min_block=0, max_ahead=0)",
         "3",
+        "geo 100",
     ]
 
 

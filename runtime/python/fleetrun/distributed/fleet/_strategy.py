@@ -30,6 +30,8 @@ _A_SYNC_DEFAULTS: dict[str, Any] = {
     "max_staleness": 0,
 }
 
+_GEO_STEPS = 100
+
 _ATTRIBUTES = (
     "a_sync",
     "a_sync_configs",
@@ -64,7 +66,7 @@ class DistributedStrategy:
         a_sync  k_steps  mode
         True    <= 0     async: each gradient is applied when it arrives
         True    > 0      geo: trainers train copies of their own, and exchange differences every
-                         k_steps batches
+                         k_steps batches; None, at which Paddle stops, is 100
         False   <= 0     sync: the gradients of one step of all trainers are averaged
         False   > 0      refused
 
@@ -168,6 +170,13 @@ class DistributedStrategy:
                     "use_ps_gpu",
                     f"a_sync_configs use_ps_gpu={value} has no effect: tables lie in host memory",
                 )
+            if key == "k_steps" and value is None:
+                warn_once(
+                    "a_sync_configs k_steps=None",
+                    f"a_sync_configs k_steps=None: geo mode with differences every {_GEO_STEPS} batches, "
+                    "which Paddle 1.x's geo mode has; give a number for another rhythm",
+                )
+                value = _GEO_STEPS
             if key in ("k_steps", "max_merge_var_num", "send_queue_size", "min_send_grad_num_before_recv"):
                 value = whole_number(f"a_sync_configs {key}", value, -1 if key == "k_steps" else 1)
             if key == "max_staleness":
