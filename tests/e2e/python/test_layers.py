@@ -64,6 +64,31 @@ else:
 """)
 
 
+def test_a_layer_keeps_what_it_was_made_with(run):
+    run(HEAD + """
+class Wide(paddle.nn.Embedding):
+    def __init__(self, rows):
+        super().__init__(rows, embedding_dim=3)
+embedding, wide = paddle.nn.Embedding(7, 4, sparse=True), Wide(5)
+assert (embedding._num_embeddings, embedding._embedding_dim, embedding._sparse) == (7, 4, True)
+assert (wide._num_embeddings, wide._embedding_dim, wide._padding_idx) == (5, 3, None)
+assert (paddle.nn.ELU()._alpha, paddle.nn.ELU(2.0)._alpha, paddle.nn.L1Loss("sum").reduction) == (1.0, 2.0, "sum")
+for layer, name in ((wide, "_rows"), (embedding, "_width"), (wide, "rows")):
+    assert not hasattr(layer, name), name
+""")
+
+
+def test_apply_calls_for_every_layer_and_its_own_last(run):
+    run(HEAD + """
+net = paddle.nn.Sequential(paddle.nn.Sequential(paddle.nn.Linear(6, 2), paddle.nn.ReLU()), paddle.nn.Linear(2, 1))
+seen = []
+assert net.apply(lambda layer: seen.append(layer)) is net
+inner, last = net[0], net[1]
+assert seen == [inner[0], inner[1], inner, last, net]
+assert [name for name, _ in net.named_children()] == ["0", "1"]
+""")
+
+
 def test_first_values_and_names_are_paddles(run):
     run(HEAD + """
 conv = paddle.nn.Conv2D(4, 300, [3, 2])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 
 from fleetrun import framework
 from fleetrun._lazy import missing
-from fleetrun._types import Any, DTypeLike, Initializer, Iterator, Parameter, ParamLike, Sequence
+from fleetrun._types import Any, Callable, DTypeLike, Initializer, Iterator, Parameter, ParamLike, Sequence
 
 __all__ = ["Layer"]
 
@@ -16,8 +18,24 @@ def _snake_case(name):
     return re.sub("([a-z])([A-Z])", r"\1_\2", re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
 
 
+def _remembering(init: Any) -> Any:
+    """`init`, which keeps its arguments."""
+
+    @functools.wraps(init)
+    def remembering(self: Any, *args: Any, **kwargs: Any) -> None:
+        self.__dict__.setdefault("_made_with", []).append((init, args, kwargs))
+        init(self, *args, **kwargs)
+
+    return remembering
+
+
 class Layer:
     """A part of a model. Subclasses make parameters and sublayers in __init__ and use them in forward()."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("fleetrun.") and "__init__" in cls.__dict__:
+            cls.__init__ = _remembering(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self, name_scope: str | None = None, dtype: DTypeLike = "float32") -> None:
         set_attribute = object.__setattr__
@@ -74,7 +92,31 @@ class Layer:
             found = self.__dict__.get(registry, {})
             if name in found:
                 return found[name]
+        given = {} if name.startswith("__") else self._given()
+        if name.removeprefix("_") in given:
+            return given[name.removeprefix("_")]
         raise AttributeError(f"{type(self).__name__}: {missing('paddle.nn.Layer', name, dir(type(self)))}")
+
+    def _given(self) -> dict[str, Any]:
+        """What a layer of the package was made with, by name, defaults included: Paddle's layers keep it as
+        attributes, some with a _ before the name (_embedding_dim)."""
+        found: dict[str, Any] = {}
+        for init, args, kwargs in self.__dict__.get("_made_with", ()):
+            bound = inspect.signature(init).bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            found.update(bound.arguments)
+        return found
+
+    def apply(self, fn: Callable[[Layer], Any]) -> Layer:
+        """Calls fn(layer) for every layer below this one, depth first, and then for this one; returns it."""
+        for layer in self.children():
+            layer.apply(fn)
+        fn(self)
+        return self
+
+    def named_children(self) -> Iterator[tuple[str, Layer]]:
+        """(name, layer) of the layers directly below this one."""
+        return iter(self._sub_layers.items())
 
     def named_sublayers(self, prefix: str = "", include_self: bool = False) -> Iterator[tuple[str, Layer]]:
         """(name, layer) of every layer below this one, depth first, each once."""

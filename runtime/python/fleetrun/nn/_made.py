@@ -52,6 +52,11 @@ def _made(name: str, function: str, inputs: int, data_format: str | None) -> typ
             made["pad"] = [made["pad"]] * (2 * axes) if isinstance(made["pad"], int) else made["pad"]
         self._arguments = made
 
+    own = [one.replace(name=_RENAMED.get(one.name, one.name)) for one in order if one.name not in _BY_MODE]
+    __init__.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *own]
+    )
+
     def forward(self: Any, *variables: Any) -> Any:
         modes = dict.fromkeys(by_mode, self.training)
         return getattr(functional, function)(*variables, **self._arguments, **modes)
