@@ -30,7 +30,7 @@ bool FastForward::sum(std::uint64_t number) {
   return number <= done_.sums;
 }
 
-bool FastForward::begin_pass(std::uint64_t number, std::uint32_t threads) {
+bool FastForward::begin_epoch(std::uint64_t number, std::uint32_t threads) {
   for (const Done::Epoch& server : done_.servers) {
     if (server.number != number || server.steps.empty() || server.steps.size() == threads) continue;
     throw Error(ErrorKind::config,

@@ -38,7 +38,7 @@ class FastForward {
   bool barrier(std::uint64_t number);
   bool sum(std::uint64_t number);
   /// Throws: Error(config) when the epoch was under way with another number of threads.
-  bool begin_pass(std::uint64_t number, std::uint32_t threads);
+  bool begin_epoch(std::uint64_t number, std::uint32_t threads);
 
   /// The steps of the thread in this epoch that are on all servers, or kAll:
   /// the next step is the one after them.

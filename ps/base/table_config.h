@@ -46,7 +46,7 @@ struct UpdateRule {
   /// Values are clipped to [low, high] after each update.
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
-  /// The learning rate is multiplied by the rate that comes with each push (Client::set_rate).
+  /// The learning rate is multiplied by the rate that comes with each push (StepClient::set_rate).
   bool is_scheduled = false;
 
   bool operator==(const UpdateRule&) const = default;

@@ -24,6 +24,7 @@ struct RawHeader {
 static_assert(sizeof(RawHeader) == 40 && sizeof(Rows) == 24 && sizeof(Floats) == 16 &&
               sizeof(HelloAnswer) == 56);
 
+// As errors, stat and metrics spell them; an epoch was called a pass once.
 constexpr std::array<std::string_view, kMethodCount> kMethods = {
     "hello",          "attend",       "goodbye",  "pull",         "push",        "set_dense",
     "begin_pass",     "leave_pass",   "barrier",  "all_reduce",   "rows",        "save_begin",

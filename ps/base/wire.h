@@ -15,7 +15,7 @@
 //     reply    late u32: 1 for a trainer that comes while others train (trainer_registry), 0 u32 | server u64
 //              | next change u64 | barriers, all_reduces, epochs so far u64 x 3 | digest of its save u64
 //              | steps u64 of each thread of the trainer in that epoch, as many as there are
-//   begin_pass threads u32         leave_pass, barrier, attend, goodbye, load_commit, load_abort   no body
+//   begin_epoch threads u32         leave_epoch, barrier, attend, goodbye, load_commit, load_abort   no body
 //   all_reduce count u64 | f64[]   reply f64[]
 //   save_begin directory text      reply a save number that is free there u64
 //   save_freeze    reply clients u32 | clients x {trainer u32, 0 u32, incarnation u64, number u64}
@@ -66,7 +66,7 @@ inline constexpr std::uint16_t kVersion = 4;
 /// The thread of a push that is part of no step: an empty one, where a server has had the step from the
 /// process before (ps/base/fast_forward.h), so that the client's numbers have no gaps.
 inline constexpr std::uint32_t kNoStep = 0xffffffff;
-/// The rank of who looks on and is not a trainer (fleetrun ps, ps/client/client.h).
+/// The rank of who looks on and is not a trainer (fleetrun ps, ps/client/observer.h).
 inline constexpr std::uint32_t kObserver = 0xffffffff;
 /// Longest message either side takes: 1 GiB. A batch of a million keys of width 64 is a quarter of it.
 inline constexpr std::size_t kLongestMessage = std::size_t{1} << 30;
@@ -78,8 +78,8 @@ enum class Method : std::uint16_t {
   pull,
   push,
   set_dense,
-  begin_pass,
-  leave_pass,
+  begin_epoch,
+  leave_epoch,
   barrier,
   all_reduce,
   rows,

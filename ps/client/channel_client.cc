@@ -39,7 +39,7 @@ ChannelClient::ChannelClient(const ClientOptions& options, std::uint64_t incarna
 void ChannelClient::ask_all(Header head, const std::function<Message(std::uint32_t)>& make,
                             PendingCalls::Join join) {
   // An epoch begins when the other trainers do.
-  const bool waits = head.method == Method::begin_pass;
+  const bool waits = head.method == Method::begin_epoch;
   const Deadlines& limits = options_.deadlines;
   PendingCalls pending(waits                  ? std::chrono::milliseconds()
                        : is_slow(head.method) ? limits.saving
@@ -55,11 +55,11 @@ void ChannelClient::meet(Rounds& rounds, const std::function<void(std::uint64_t)
   ++rounds.done;
 }
 
-void ChannelClient::begin_pass(std::uint32_t threads) {
+void ChannelClient::begin_epoch(std::uint32_t threads) {
   if (options_.mode != Mode::sync) return;
   meet(epochs_, [&](std::uint64_t number) {
-    if (before_.begin_pass(number, threads)) return;
-    Header head = header(Method::begin_pass);
+    if (before_.begin_epoch(number, threads)) return;
+    Header head = header(Method::begin_epoch);
     head.sequence = number;
     ask_all(head, [&](std::uint32_t) {
       wire::Draft draft = wire::draft(head, sizeof threads);
@@ -69,9 +69,9 @@ void ChannelClient::begin_pass(std::uint32_t threads) {
   });
 }
 
-void ChannelClient::leave_pass(std::uint32_t thread) {
+void ChannelClient::leave_epoch(std::uint32_t thread) {
   if (options_.mode != Mode::sync) return;
-  Header head = header(Method::leave_pass, thread);
+  Header head = header(Method::leave_epoch, thread);
   {
     const std::lock_guard lock(epochs_.mutex);
     head.sequence = epochs_.done;

@@ -103,8 +103,8 @@ class ChannelClient final : public Client {
   void keep_pace(std::uint32_t thread, std::uint64_t step, std::uint64_t bound) override;
   void set_rate(float rate) noexcept override { rate_ = rate; }
   void set_dense(std::uint32_t table, std::span<const float> values) override;
-  void begin_pass(std::uint32_t threads) override;
-  void leave_pass(std::uint32_t thread) override;
+  void begin_epoch(std::uint32_t threads) override;
+  void leave_epoch(std::uint32_t thread) override;
   void barrier() override;
   void all_reduce_sum(std::span<double> values) override;
   void save(const std::string& directory, SaveMode mode) override;

@@ -25,8 +25,8 @@ class ForwardingClient : public Client {
     to_->set_dense(table, values);
   }
   void set_rate(float rate) noexcept override { to_->set_rate(rate); }
-  void begin_pass(std::uint32_t threads) override { to_->begin_pass(threads); }
-  void leave_pass(std::uint32_t thread) override { to_->leave_pass(thread); }
+  void begin_epoch(std::uint32_t threads) override { to_->begin_epoch(threads); }
+  void leave_epoch(std::uint32_t thread) override { to_->leave_epoch(thread); }
   void barrier() override { to_->barrier(); }
   void all_reduce_sum(std::span<double> values) override { to_->all_reduce_sum(values); }
   void save(const std::string& directory, ps::SaveMode mode) override { to_->save(directory, mode); }

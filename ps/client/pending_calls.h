@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ps/base/server_channel.h"
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 
 namespace fleetrun::ps {
 

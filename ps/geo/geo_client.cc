@@ -52,19 +52,19 @@ class GeoClient final : public ForwardingClient {
     current()->set_dense(table, values);
   }
 
-  void begin_pass(std::uint32_t threads) override {
-    ForwardingClient::begin_pass(threads);
+  void begin_epoch(std::uint32_t threads) override {
+    ForwardingClient::begin_epoch(threads);
     const std::lock_guard lock(mutex_);
     in_epoch_ = threads;
   }
-  void leave_pass(std::uint32_t thread) override {
+  void leave_epoch(std::uint32_t thread) override {
     bool last = false;
     {
       const std::lock_guard lock(mutex_);
       last = in_epoch_ > 0 && --in_epoch_ == 0;
     }
     if (last) exchange_now();
-    ForwardingClient::leave_pass(thread);
+    ForwardingClient::leave_epoch(thread);
   }
 
   void barrier() override {

@@ -51,7 +51,7 @@ void LocalTables::check(std::uint32_t id, std::size_t keys, std::size_t floats) 
                                      std::to_string(wanted) + " are needed");
 }
 
-void LocalTables::fetch(const Pull& request, Client& servers) {
+void LocalTables::fetch(const Pull& request, StepClient& servers) {
   std::vector<std::vector<std::uint64_t>> keys(request.sparse.size());
   std::vector<std::vector<float>> values(request.sparse.size());
   Pull missing;
@@ -69,7 +69,7 @@ void LocalTables::fetch(const Pull& request, Client& servers) {
   }
 }
 
-void LocalTables::fetch_dense(std::uint32_t table, Client& servers) {
+void LocalTables::fetch_dense(std::uint32_t table, StepClient& servers) {
   DenseTable& mine = mine_.dense(table);
   if (mine.has_values()) return;
   Dense& dense = dense_.at(table);
@@ -80,7 +80,7 @@ void LocalTables::fetch_dense(std::uint32_t table, Client& servers) {
   mine.set(dense.server);
 }
 
-void LocalTables::pull(const Pull& request, Client& servers) {
+void LocalTables::pull(const Pull& request, StepClient& servers) {
   for (const SparsePull& sparse : request.sparse) {
     static_cast<void>(mine_.sparse(sparse.table));
     check(sparse.table, sparse.keys.size(), sparse.rows.size());
@@ -131,13 +131,13 @@ void LocalTables::set_dense(std::uint32_t table, std::span<const float> values) 
   mine.set(values);
 }
 
-void LocalTables::exchange(float share, Client& servers) {
+void LocalTables::exchange(float share, StepClient& servers) {
   send(share, servers);
   receive_rows(servers);
   receive_dense(servers);
 }
 
-void LocalTables::send(float share, Client& servers) {
+void LocalTables::send(float share, StepClient& servers) {
   for (const auto& [table, rows] : rows_) send_rows(table, rows->take_changes(share), servers);
   Push push;
   std::vector<std::vector<float>> changes;
@@ -156,7 +156,7 @@ void LocalTables::send(float share, Client& servers) {
   if (!push.dense.empty()) servers.push(push);
 }
 
-void LocalTables::send_rows(std::uint32_t table, const LocalRows::Changes& changes, Client& servers) {
+void LocalTables::send_rows(std::uint32_t table, const LocalRows::Changes& changes, StepClient& servers) {
   const std::size_t width = mine_.sparse(table).config().width;
   const std::span<const std::uint64_t> keys(changes.keys);
   const std::span<const float> values(changes.values);
@@ -170,7 +170,7 @@ void LocalTables::send_rows(std::uint32_t table, const LocalRows::Changes& chang
   }
 }
 
-void LocalTables::receive_rows(Client& servers) {
+void LocalTables::receive_rows(StepClient& servers) {
   bool forgot = false, more = true;
   while (more) {
     const TouchedRows touched = servers.pull_touched();
@@ -194,7 +194,7 @@ void LocalTables::receive_rows(Client& servers) {
   }
 }
 
-void LocalTables::receive_dense(Client& servers) {
+void LocalTables::receive_dense(StepClient& servers) {
   Pull pull;
   pull.thread = 0;  // which pushes the next differences
   std::vector<std::pair<std::uint32_t, std::vector<float>>> all;

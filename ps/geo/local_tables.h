@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 #include "ps/geo/local_rows.h"
 #include "ps/table/table_set.h"
 
@@ -20,13 +20,13 @@ class LocalTables {
   explicit LocalTables(const std::vector<TableConfig>& tables);
 
   /// Reads the copy; what it lacks is asked of `servers` first.
-  void pull(const Pull& request, Client& servers);
+  void pull(const Pull& request, StepClient& servers);
   /// Applies the user's rule to the copy, at `rate` where it is scheduled. Throws: Error(data) for a gradient
   /// that is not a finite number; nothing has changed then.
   void push(const Push& request, float rate);
   void set_dense(std::uint32_t table, std::span<const float> values);
   /// Sends a share of what was changed, and takes over what others have changed.
-  void exchange(float share, Client& servers);
+  void exchange(float share, StepClient& servers);
 
  private:
   struct Dense {
@@ -35,12 +35,12 @@ class LocalTables {
   };
   struct Summed;
 
-  void fetch(const Pull& request, Client& servers);
-  void fetch_dense(std::uint32_t table, Client& servers);
-  void send(float share, Client& servers);
-  void send_rows(std::uint32_t table, const LocalRows::Changes& changes, Client& servers);
-  void receive_rows(Client& servers);
-  void receive_dense(Client& servers);
+  void fetch(const Pull& request, StepClient& servers);
+  void fetch_dense(std::uint32_t table, StepClient& servers);
+  void send(float share, StepClient& servers);
+  void send_rows(std::uint32_t table, const LocalRows::Changes& changes, StepClient& servers);
+  void receive_rows(StepClient& servers);
+  void receive_dense(StepClient& servers);
   void check(std::uint32_t table, std::size_t keys, std::size_t floats) const;
 
   TableSet mine_;

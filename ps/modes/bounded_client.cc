@@ -27,13 +27,13 @@ class BoundedClient final : public ForwardingClient {
     return ForwardingClient::pull_async(request);
   }
 
-  void leave_pass(std::uint32_t thread) override {
+  void leave_epoch(std::uint32_t thread) override {
     {
       const std::lock_guard lock(mutex_);
       steps_.erase(thread);
     }
     to().keep_pace(thread, kLeavesBound, 0);
-    ForwardingClient::leave_pass(thread);
+    ForwardingClient::leave_epoch(thread);
   }
 
  private:

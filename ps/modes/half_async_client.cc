@@ -37,14 +37,14 @@ class HalfAsyncClient final : public ForwardingClient {
  public:
   using ForwardingClient::ForwardingClient;
 
-  void begin_pass(std::uint32_t threads) override {
-    ForwardingClient::begin_pass(threads);
+  void begin_epoch(std::uint32_t threads) override {
+    ForwardingClient::begin_epoch(threads);
     const std::lock_guard lock(mutex_);
     threads_.clear();
     for (std::uint32_t thread = 0; thread < threads; ++thread) threads_.insert(thread);
   }
 
-  void leave_pass(std::uint32_t thread) override {
+  void leave_epoch(std::uint32_t thread) override {
     Step step;
     {
       const std::lock_guard lock(mutex_);
@@ -52,7 +52,7 @@ class HalfAsyncClient final : public ForwardingClient {
       step = take_complete();
     }
     send(std::move(step));
-    ForwardingClient::leave_pass(thread);
+    ForwardingClient::leave_epoch(thread);
   }
 
   std::unique_ptr<Pending> push_async(const Push& request) override {

@@ -12,7 +12,7 @@
 
 namespace fleetrun::ps {
 
-/// begin_pass says how many threads there are. Outside an epoch a push goes alone.
+/// begin_epoch says how many threads there are. Outside an epoch a push goes alone.
 std::unique_ptr<Client> make_half_async_client(std::unique_ptr<Client> servers);
 
 }  // namespace fleetrun::ps

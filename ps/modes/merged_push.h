@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 
 namespace fleetrun::ps {
 

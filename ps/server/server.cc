@@ -159,13 +159,13 @@ bool Server::State::dispatch_barrier(const wire::Header& header, Reader& body, R
       return true;
     case wire::Method::barrier:
       return gather(BarrierService::Kind::barrier, {});
-    case wire::Method::begin_pass: {
+    case wire::Method::begin_epoch: {
       const auto threads = body.value<std::uint32_t>();
       if (threads > kMaxThreads) {
-        throw Error(ErrorKind::config, "begin_pass with " + std::to_string(threads) + " threads; at most " +
+        throw Error(ErrorKind::config, "begin_epoch with " + std::to_string(threads) + " threads; at most " +
                                            std::to_string(kMaxThreads) + " fit");
       }
-      return gather(BarrierService::Kind::begin_pass, {static_cast<double>(threads)});
+      return gather(BarrierService::Kind::begin_epoch, {static_cast<double>(threads)});
     }
     case wire::Method::all_reduce: {
       const auto count = body.value<std::uint64_t>();
@@ -204,8 +204,8 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       touched.forget(header.trainer);
       leave_bound(header.trainer);
       return {};
-    case wire::Method::leave_pass:
-      barrier_service.leave_pass({header.trainer, header.thread}, header.sequence);
+    case wire::Method::leave_epoch:
+      barrier_service.leave_epoch({header.trainer, header.thread}, header.sequence);
       return {};
     case wire::Method::rows:
       return message_of(current()->sparse(body.value<std::uint32_t>()).rows());

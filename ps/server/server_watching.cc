@@ -24,8 +24,8 @@ bool is_for_trainers(wire::Method method) noexcept {
     case keep_pace:
     case push:
     case set_dense:
-    case begin_pass:
-    case leave_pass:
+    case begin_epoch:
+    case leave_epoch:
     case barrier:
     case all_reduce:
     case load_prepare:

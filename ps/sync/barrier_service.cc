@@ -237,7 +237,7 @@ void BarrierService::gather(Kind kind, std::uint32_t trainer, std::vector<double
     lock.unlock();
     return respond(*error);
   }
-  if (kind == Kind::begin_pass && !trainer_registry_.has_joined(trainer) && epoch_.is_under_way()) {
+  if (kind == Kind::begin_epoch && !trainer_registry_.has_joined(trainer) && epoch_.is_under_way()) {
     const auto threads = static_cast<std::uint32_t>(values.at(0));
     keep(EpochJoined{trainer, threads, number});
     join_epoch(trainer, threads, number);
@@ -266,8 +266,8 @@ Outcome BarrierService::earlier_outcome(Kind kind, std::uint32_t trainer, std::u
 void BarrierService::join_epoch(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number) {
   trainer_registry_.join(trainer);
   epoch_.join(trainer, threads);
-  completed_[static_cast<std::size_t>(Kind::begin_pass)][trainer] = {number,
-                                                                     std::make_shared<Outcome>(Message()), 0};
+  completed_[static_cast<std::size_t>(Kind::begin_epoch)][trainer] = {
+      number, std::make_shared<Outcome>(Message()), 0};
 }
 
 void BarrierService::push(Contribution contribution) {
@@ -294,9 +294,9 @@ void BarrierService::count(const std::vector<Contribution>& step) {
   epoch_.count(participants);
 }
 
-void BarrierService::leave_pass(const Participant& participant, std::uint64_t epoch) {
+void BarrierService::leave_epoch(const Participant& participant, std::uint64_t epoch) {
   std::unique_lock lock(mutex_);
-  const auto& begun = completed_[static_cast<std::size_t>(Kind::begin_pass)];
+  const auto& begun = completed_[static_cast<std::size_t>(Kind::begin_epoch)];
   const auto last = begun.find(participant.trainer);
   if (epoch != 0 && last != begun.end() && epoch < last->second.number) return;
   keep(EpochLeft{participant});
@@ -352,7 +352,7 @@ void BarrierService::keep_round(Kind kind, const BarrierRounds::Round& round) co
   keep(done);
 }
 
-void BarrierService::begin_pass(const BarrierRounds::Round& round) {
+void BarrierService::begin_epoch(const BarrierRounds::Round& round) {
   std::map<std::uint32_t, std::uint32_t> threads;
   for (const auto& [trainer, entry] : round) {
     // A trainer that said goodbye after it began takes no part any more.
@@ -368,7 +368,7 @@ void BarrierService::complete_round(Kind kind, BarrierRounds::Round round, Answe
     keep_round(kind, round);
     for (const auto& [trainer, entry] : round) trainer_registry_.join(trainer);
     if (kind == Kind::all_reduce) *outcome = sum(round, trainer_registry_.is_in_place());
-    if (kind == Kind::begin_pass) begin_pass(round);
+    if (kind == Kind::begin_epoch) begin_epoch(round);
   } catch (const Error& error) {
     *outcome = separate_copy(error);
   }

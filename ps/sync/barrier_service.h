@@ -45,7 +45,7 @@ class BarrierService {
     /// Whether another process of a trainer goes on for it (TrainerRegistry::succeeds).
     bool goes_on = false;
   };
-  enum class Kind { barrier, all_reduce, begin_pass };
+  enum class Kind { barrier, all_reduce, begin_epoch };
   static constexpr std::size_t kKinds = 3;
   using Rounds = std::array<std::uint64_t, kKinds>;
 
@@ -77,8 +77,8 @@ class BarrierService {
   bool leave_for_now(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
   /// It was given time to come back: it is lost when it has not. True then.
   bool give_up(std::uint32_t trainer, std::uint64_t incarnation, std::uint64_t connection);
-  /// values: none for a barrier, the addends for all_reduce, the number of threads for begin_pass. number: as
-  /// the trainer counts its calls of the kind, which makes it the same call when it comes again;
+  /// values: none for a barrier, the addends for all_reduce, the number of threads for begin_epoch. number:
+  /// as the trainer counts its calls of the kind, which makes it the same call when it comes again;
   /// 0 where it does not.
   void gather(Kind kind, std::uint32_t trainer, std::vector<double> values, Respond respond,
               std::uint64_t number = 0);
@@ -86,7 +86,7 @@ class BarrierService {
   /// By Hooks::apply_step: the step is in the tables.
   void count(const std::vector<Contribution>& step);
   /// epoch: the trainer's number of it; one that is over changes nothing. 0: the one under way.
-  void leave_pass(const Participant& participant, std::uint64_t epoch = 0);
+  void leave_epoch(const Participant& participant, std::uint64_t epoch = 0);
   /// Fails everything that waits and everything that would have to.
   void close();
 
@@ -120,7 +120,7 @@ class BarrierService {
     if (hooks_.keep) hooks_.keep(event);
   }
   void keep_round(Kind kind, const BarrierRounds::Round& round) const;
-  void begin_pass(const BarrierRounds::Round& round);
+  void begin_epoch(const BarrierRounds::Round& round);
   void join_epoch(std::uint32_t trainer, std::uint32_t threads, std::uint64_t number);
   void come(const Newcomer& newcomer, bool succeeds, std::uint64_t before, Answers& answers);
   std::vector<Respond> drop_waiting(std::uint32_t trainer);

@@ -297,13 +297,13 @@ void bind_ps_arrays(py::module_& module) {
   module.def(
       "ps_begin_pass",
       [](const ClientPtr& client, std::uint32_t threads) {
-        run_interruptibly([=] { client->begin_pass(threads); });
+        run_interruptibly([=] { client->begin_epoch(threads); });
       },
       "client"_a, "threads"_a, "Mode sync: a pass of threads 0 … threads - 1 of every trainer.");
   module.def(
       "ps_leave_pass",
       [](const ClientPtr& client, std::uint32_t thread) {
-        run_interruptibly([=] { client->leave_pass(thread); });
+        run_interruptibly([=] { client->leave_epoch(thread); });
       },
       "client"_a, "thread"_a, "Mode sync: this thread pushes no more in the pass.");
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ps/client/client.h"
 #include "runtime/python/array_feed.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/collective_options.h"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dataset/base/batch_source.h"
+#include "ps/client/client.h"
 #include "runtime/base/environ.h"
 #include "runtime/base/text.h"
 #include "runtime/engine/optimizer.h"

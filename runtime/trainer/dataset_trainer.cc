@@ -85,7 +85,7 @@ struct Epoch {
   engine::Scope& scope;
   dataset::BatchSource& dataset;
   const TablePlan& plan;
-  ps::Client* client;
+  ps::StepClient* client;
   const EpochOptions& options;
   std::vector<BatchInput> inputs;
   EpochProfile::Clock::time_point start = EpochProfile::Clock::now();
@@ -209,7 +209,7 @@ void work(const Epoch& epoch, std::uint32_t thread, std::uint64_t skipped,
   if (epoch.client != nullptr && epoch.options.train) {
     // Also after a failure: the others must not wait for this thread's next step.
     try {
-      epoch.client->leave_pass(thread);
+      epoch.client->leave_epoch(thread);
     } catch (...) {
       latch.failed(std::current_exception());
     }
@@ -254,11 +254,11 @@ EpochResult run_threads(const Epoch& epoch) {
   const DatasetReaders reading(epoch.dataset, epoch.options.mode == ps::Mode::sync, epoch.options.timeline);
   const std::size_t threads = epoch.dataset.readers();
   if (epoch.client != nullptr && epoch.options.train) {
-    epoch.client->begin_pass(static_cast<std::uint32_t>(threads));
+    epoch.client->begin_epoch(static_cast<std::uint32_t>(threads));
     if (epoch.counts_staleness()) static_cast<void>(epoch.client->take_staleness());
   }
   const std::vector<std::uint64_t> before = batches_before(epoch, threads);
-  if (before.at(0) == ps::Client::kWholeEpoch) return whole_epoch_before(epoch);
+  if (before.at(0) == ps::StepClient::kWholeEpoch) return whole_epoch_before(epoch);
   const std::uint64_t skipped = std::accumulate(before.begin(), before.end(), std::uint64_t{0});
   if (skipped > 0)
     log::warning("this trainer was restarted: the epoch continues after " + std::to_string(skipped) +
@@ -301,7 +301,7 @@ engine::Program optimized(const engine::Program& program, const TablePlan& plan,
 }  // namespace
 
 EpochResult run_epoch(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
-                      const TablePlan& plan, ps::Client* client, const EpochOptions& options) {
+                      const TablePlan& plan, ps::StepClient* client, const EpochOptions& options) {
   const engine::Program forward = options.train ? engine::Program() : engine::clone_for_test(program);
   const engine::Program& asked = options.train ? program : forward;
   for (const std::string& name : options.fetch) static_cast<void>(asked.variable(name));

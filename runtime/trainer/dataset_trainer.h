@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dataset/base/batch_source.h"
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 #include "runtime/base/timeline.h"
 #include "runtime/engine/executor.h"
 #include "runtime/trainer/epoch_profile.h"
@@ -48,7 +48,7 @@ struct EpochOptions {
 };
 
 /// What an epoch did; losses of all threads are weighted by their examples. Of a trainer that was started
-/// again in sync mode (ps::Client::skip_steps): in this process.
+/// again in sync mode (ps::StepClient::skip_steps): in this process.
 struct EpochResult {
   std::uint64_t examples = 0;
   std::uint64_t batches = 0;
@@ -71,6 +71,6 @@ struct EpochResult {
 /// has no slot; Error(data) for a NaN with check_nan; Error(data) too when there are fewer batches than were
 /// done before a restart; all threads have ended by then, and the pipe commands too.
 EpochResult run_epoch(const engine::Program& program, engine::Scope& scope, dataset::BatchSource& dataset,
-                      const TablePlan& plan, ps::Client* client, const EpochOptions& options);
+                      const TablePlan& plan, ps::StepClient* client, const EpochOptions& options);
 
 }  // namespace fleetrun::runtime

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 #include "runtime/engine/executor.h"
 #include "runtime/trainer/exchange_queue.h"
 #include "runtime/trainer/table_plan.h"

@@ -20,7 +20,7 @@ class PendingTask final : public ps::Pending {
 
 }  // namespace
 
-ExchangeQueue::ExchangeQueue(ps::Client& client, Track track)
+ExchangeQueue::ExchangeQueue(ps::StepClient& client, Track track)
     : client_(client), track_(std::move(track)), thread_([this] { work(); }) {}
 
 ExchangeQueue::~ExchangeQueue() {

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <thread>
 
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 #include "runtime/base/timeline.h"
 
 namespace fleetrun::runtime {
@@ -21,7 +21,7 @@ namespace fleetrun::runtime {
 class ExchangeQueue {
  public:
   /// Borrows the client. `track` draws each pull and push.
-  explicit ExchangeQueue(ps::Client& client, Track track = {});
+  explicit ExchangeQueue(ps::StepClient& client, Track track = {});
   /// Finishes what was asked for.
   ~ExchangeQueue();
   ExchangeQueue(const ExchangeQueue&) = delete;
@@ -36,7 +36,7 @@ class ExchangeQueue {
   std::unique_ptr<ps::Pending> add(Task task);
   void work() noexcept;
 
-  ps::Client& client_;
+  ps::StepClient& client_;
   Track track_;  // of the thread
   std::mutex mutex_;
   std::condition_variable changed_;

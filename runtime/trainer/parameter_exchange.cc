@@ -90,7 +90,7 @@ std::span<const std::uint64_t> as_keys(const Tensor& ids) {
 
 struct ParameterExchange::State {
   const TablePlan& plan;
-  ps::Client* client;
+  ps::StepClient* client;
   ExchangeOptions options;
   engine::Executor* executor = nullptr;
   std::vector<SparseTable> sparse;
@@ -109,7 +109,7 @@ struct ParameterExchange::State {
   /// Only when it runs ahead. Last: it ends before the buffers that it fills.
   std::optional<ExchangeQueue> queue;
 
-  State(const engine::Program& program, const TablePlan& in_plan, ps::Client* in_client,
+  State(const engine::Program& program, const TablePlan& in_plan, ps::StepClient* in_client,
         const ExchangeOptions& in_options);
   void collect_keys(const SparseTable& table, const Feed& feed, Pulled::Rows& rows) const;
   SparseTable& table_of(const std::string& parameter);
@@ -118,7 +118,7 @@ struct ParameterExchange::State {
 };
 
 ParameterExchange::State::State(const engine::Program& program, const TablePlan& in_plan,
-                                ps::Client* in_client, const ExchangeOptions& in_options)
+                                ps::StepClient* in_client, const ExchangeOptions& in_options)
     : plan(in_plan), client(in_client), options(in_options) {
   if (client == nullptr && !plan.entries.empty()) {
     throw Error(ErrorKind::config,
@@ -202,7 +202,7 @@ void ParameterExchange::State::ask_for_dense(Pulled& pulled, ps::Pull& request) 
 }
 
 ParameterExchange::ParameterExchange(const engine::Program& program, const TablePlan& plan,
-                                     ps::Client* client, const ExchangeOptions& options)
+                                     ps::StepClient* client, const ExchangeOptions& options)
     : state_(std::make_unique<State>(program, plan, client, options)) {}
 
 ParameterExchange::~ParameterExchange() = default;

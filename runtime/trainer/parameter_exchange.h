@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 #include "runtime/base/timeline.h"
 #include "runtime/engine/executor.h"
 #include "runtime/trainer/batch_feed.h"
@@ -48,7 +48,7 @@ struct ExchangeOptions {
 class ParameterExchange final : public engine::RowSource {
  public:
   /// `client` may be null when the plan has no tables. Borrows its arguments.
-  ParameterExchange(const engine::Program& program, const TablePlan& plan, ps::Client* client,
+  ParameterExchange(const engine::Program& program, const TablePlan& plan, ps::StepClient* client,
                     const ExchangeOptions& options);
   ~ParameterExchange() override;
   ParameterExchange(const ParameterExchange&) = delete;

@@ -69,7 +69,7 @@ struct ReplicaRunner::State {
   State(const engine::Program& program, engine::Scope& scope, const engine::ReplicaOptions& in_options)
       : options(in_options), replicas(program, scope, options), parts(options.replicas) {}
   State(const engine::Program& program, engine::Scope& scope, const engine::ReplicaOptions& in_options,
-        const TablePlan& plan, ps::Client& client, ps::Mode mode)
+        const TablePlan& plan, ps::StepClient& client, ps::Mode mode)
       : options(in_options),
         tables(std::in_place, program, scope, plan, client, mode, options.replicas),
         replicas(program, scope, options, tables->rows()),
@@ -153,7 +153,7 @@ ReplicaRunner::ReplicaRunner(const engine::Program& program, engine::Scope& scop
 
 ReplicaRunner::ReplicaRunner(const engine::Program& program, engine::Scope& scope,
                              const engine::ReplicaOptions& replicas, const TablePlan& plan,
-                             ps::Client& client, ps::Mode mode)
+                             ps::StepClient& client, ps::Mode mode)
     : state_(std::make_unique<State>(program, scope, replicas, plan, client, mode)) {}
 
 ReplicaRunner::~ReplicaRunner() = default;

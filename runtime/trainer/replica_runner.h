@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collective/base/communicator.h"
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 #include "runtime/engine/executor.h"
 #include "runtime/engine/replicas/replicas.h"
 #include "runtime/trainer/collective_options.h"
@@ -38,7 +38,7 @@ class ReplicaRunner {
                 const CollectiveOptions& options = {});
   /// Of a program with tables. The plan and the client are borrowed too.
   ReplicaRunner(const engine::Program& program, engine::Scope& scope, const engine::ReplicaOptions& replicas,
-                const TablePlan& plan, ps::Client& client, ps::Mode mode);
+                const TablePlan& plan, ps::StepClient& client, ps::Mode mode);
   ~ReplicaRunner();
   ReplicaRunner(const ReplicaRunner&) = delete;
   ReplicaRunner& operator=(const ReplicaRunner&) = delete;

@@ -32,7 +32,7 @@ void append(std::vector<float>& values, std::span<const float> more, float facto
 }  // namespace
 
 ReplicaTables::ReplicaTables(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
-                             ps::Client& client, ps::Mode mode, std::size_t replicas)
+                             ps::StepClient& client, ps::Mode mode, std::size_t replicas)
     : program_(program),
       scope_(scope),
       plan_(plan),
@@ -49,7 +49,7 @@ ReplicaTables::ReplicaTables(const engine::Program& program, engine::Scope& scop
 }
 
 void ReplicaTables::begin_step() {
-  if (!in_epoch_ && mode_ != ps::Mode::async) client_.begin_pass(1);
+  if (!in_epoch_ && mode_ != ps::Mode::async) client_.begin_epoch(1);
   in_epoch_ = true;
   ps::Pull request;
   if (trains_) request.thread = 0;
@@ -110,7 +110,7 @@ void ReplicaTables::push(const Replicas& replicas, std::size_t active, float fac
 void ReplicaTables::end_epoch() {
   if (!in_epoch_) return;
   in_epoch_ = false;
-  client_.leave_pass(0);
+  client_.leave_epoch(0);
 }
 
 }  // namespace fleetrun::runtime

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 #include "runtime/engine/executor.h"
 #include "runtime/engine/replicas/replicas.h"
 #include "runtime/trainer/parameter_exchange.h"
@@ -21,7 +21,7 @@ class ReplicaTables {
  public:
   /// All arguments are borrowed. `program` is the one that the replicas are made of.
   ReplicaTables(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
-                ps::Client& client, ps::Mode mode, std::size_t replicas);
+                ps::StepClient& client, ps::Mode mode, std::size_t replicas);
 
   /// By replica.
   const std::vector<engine::RowSource*>& rows() const noexcept { return rows_; }
@@ -49,7 +49,7 @@ class ReplicaTables {
   const engine::Program& program_;
   engine::Scope& scope_;
   const TablePlan& plan_;
-  ps::Client& client_;
+  ps::StepClient& client_;
   ps::Mode mode_;
   bool trains_;
   bool in_epoch_ = false;

@@ -8,7 +8,7 @@
 namespace fleetrun::runtime {
 
 struct StepRunner::State {
-  ps::Client* client;
+  ps::StepClient* client;
   ps::Mode mode;
   EpochProfile profile;
   ParameterExchange exchange;
@@ -18,8 +18,8 @@ struct StepRunner::State {
   bool checks_values = false;
   std::uint64_t runs = 0;
 
-  State(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* in_client,
-        ps::Mode in_mode, Track track)
+  State(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
+        ps::StepClient* in_client, ps::Mode in_mode, Track track)
       : client(in_client),
         mode(in_mode),
         profile(false, std::move(track)),
@@ -43,7 +43,7 @@ struct StepRunner::State {
 };
 
 StepRunner::StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
-                       ps::Client* client, ps::Mode mode, Track track)
+                       ps::StepClient* client, ps::Mode mode, Track track)
     : state_(std::make_unique<State>(program, scope, plan, client, mode, std::move(track))) {}
 
 StepRunner::~StepRunner() = default;
@@ -56,7 +56,7 @@ void StepRunner::run(const std::map<std::string, const engine::Tensor*>& feed) {
 void StepRunner::State::step(const std::map<std::string, const engine::Tensor*>& feed) {
   if (!has_tables) return compute(feed);
   if (!in_epoch) {
-    if (mode != ps::Mode::async) client->begin_pass(1);
+    if (mode != ps::Mode::async) client->begin_epoch(1);
     in_epoch = true;
   }
   profile.timed(Stage::pull, [&] {
@@ -78,7 +78,7 @@ const engine::Tensor& StepRunner::tensor(const std::string& name) const {
 void StepRunner::end_epoch() {
   if (!state_->in_epoch) return;
   state_->in_epoch = false;
-  state_->client->leave_pass(0);
+  state_->client->leave_epoch(0);
 }
 
 }  // namespace fleetrun::runtime

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "ps/client/client.h"
+#include "ps/client/step_client.h"
 #include "runtime/base/timeline.h"
 #include "runtime/engine/executor.h"
 #include "runtime/trainer/table_plan.h"
@@ -19,8 +19,8 @@ class StepRunner {
  public:
   /// `client` may be null when the plan has no tables. All arguments are borrowed for the runner's life.
   /// `track` draws stages and operators.
-  StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan, ps::Client* client,
-             ps::Mode mode, Track track = {});
+  StepRunner(const engine::Program& program, engine::Scope& scope, const TablePlan& plan,
+             ps::StepClient* client, ps::Mode mode, Track track = {});
   ~StepRunner();
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;

@@ -52,7 +52,7 @@ struct TablePlan {
 /// parameters of sparse_embedding. Throws: Error(config) for an initializer or optimizer that a table cannot
 /// honour, naming it, and for a choice whose parameter or variables are not there. With a schedule
 /// (config.rate) the rules of tables are scheduled, but for those that a choice brings: the trainer says the
-/// rate (ps::Client::set_rate).
+/// rate (ps::StepClient::set_rate).
 TablePlan distribute(engine::Program& main, engine::Program& startup, const std::string& loss,
                      const engine::OptimizerConfig& config, Placement placement,
                      const TableChoices& choices = {});

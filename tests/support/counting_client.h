@@ -39,8 +39,8 @@ class CountingClient : public ps::Client {
   void set_dense(std::uint32_t table, std::span<const float> values) override {
     inner_.set_dense(table, values);
   }
-  void begin_pass(std::uint32_t threads) override { inner_.begin_pass(threads); }
-  void leave_pass(std::uint32_t thread) override { inner_.leave_pass(thread); }
+  void begin_epoch(std::uint32_t threads) override { inner_.begin_epoch(threads); }
+  void leave_epoch(std::uint32_t thread) override { inner_.leave_epoch(thread); }
   void barrier() override { inner_.barrier(); }
   void all_reduce_sum(std::span<double> values) override { inner_.all_reduce_sum(values); }
   void save(const std::string& directory, ps::SaveMode mode) override { inner_.save(directory, mode); }

@@ -89,8 +89,8 @@ TEST_CASE(
   job.tell(1, "ab");
   const auto survivor = job.come(0, 1, "a");
   auto victim = job.come(1, 1, "b");
-  auto begun = start([&] { survivor->begin_pass(1); });
-  victim->begin_pass(1);
+  auto begun = start([&] { survivor->begin_epoch(1); });
+  victim->begin_epoch(1);
   begun.get();
   auto step = start([&] { push(*survivor, 2); });
   victim.reset();
@@ -98,7 +98,7 @@ TEST_CASE(
   step.get();
   CHECK(values(*survivor) == all(2));
   push(*survivor, 3);
-  survivor->leave_pass(0);
+  survivor->leave_epoch(0);
   survivor->barrier();
   CHECK(values(*survivor) == all(5));
   survivor->goodbye();
@@ -139,21 +139,21 @@ TEST_CASE("a trainer that comes late finds the parameters, joins the pass, and i
   const auto first = job.come(0, 1, "a");
   CHECK(!first->is_late());
   first->barrier();
-  first->begin_pass(1);
+  first->begin_epoch(1);
   push(*first, 1);
   // It may be there before the servers have heard of its world.
   const auto second = job.come(1, 2, "b");
   CHECK(second->is_late());
   job.tell(2, "ab");
   CHECK(values(*second) == all(1));
-  second->begin_pass(1);
+  second->begin_epoch(1);
   auto step = start([&] { push(*first, 2); });
   push(*second, 4);
   step.get();
   CHECK(values(*first) == all(4));  // the average was added
-  first->leave_pass(0);
+  first->leave_epoch(0);
   push(*second, 1);
-  second->leave_pass(0);
+  second->leave_epoch(0);
   auto barrier = start([&] { first->barrier(); });
   second->barrier();
   barrier.get();

@@ -195,14 +195,14 @@ TEST_CASE("sums are exact, asynchronous and synchronous, with more participants 
     std::vector<std::uint64_t> keys(300);
     for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i << 40;
     const std::vector<float> ones(keys.size(), 1.0f);
-    on_threads(kTrainers, [&](std::size_t t) { cluster.clients[t]->begin_pass(kThreads); });
+    on_threads(kTrainers, [&](std::size_t t) { cluster.clients[t]->begin_epoch(kThreads); });
     on_threads(kTrainers * kThreads, [&](std::size_t i) {
       Client& client = *cluster.clients[i % kTrainers];
       const auto thread = static_cast<std::uint32_t>(i / kTrainers);
       for (std::size_t step = 0; step < kSteps; ++step) {
         client.push({.thread = thread, .sparse = {{0, keys, ones}}, .dense = {}});
       }
-      client.leave_pass(thread);
+      client.leave_epoch(thread);
     });
     const float expected = mode == Mode::sync ? kSteps : kTrainers * kThreads * kSteps;
     CHECK(pull(*cluster.clients[0], 0, keys, 1) == std::vector<float>(keys.size(), expected));
@@ -292,7 +292,7 @@ TEST_CASE("a server that is killed fails calls under way and later ones within s
   const std::vector<TableConfig> tables{sum_table()};
   const auto one = connect_as_told({server.endpoint()}, {0, 2, Mode::sync, tables});
   const auto two = connect_as_told({server.endpoint()}, {1, 2, Mode::sync, tables});
-  on_threads(2, [&](std::size_t t) { (t == 0 ? one : two)->begin_pass(1); });
+  on_threads(2, [&](std::size_t t) { (t == 0 ? one : two)->begin_epoch(1); });
   const std::vector<std::uint64_t> keys{1};
   const std::vector<float> ones{1.0f};
   const auto waiting = one->push_async({.thread = 0, .sparse = {{0, keys, ones}}, .dense = {}});
@@ -321,7 +321,7 @@ TEST_CASE("a server that was started again does not serve those who know the old
 
 TEST_CASE("a trainer that goes without a goodbye fails those who wait for it") {
   Cluster cluster(1, 2, Mode::sync, {sum_table()});
-  on_threads(2, [&](std::size_t t) { cluster.clients[t]->begin_pass(1); });
+  on_threads(2, [&](std::size_t t) { cluster.clients[t]->begin_epoch(1); });
   const std::vector<std::uint64_t> keys{1};
   const std::vector<float> ones{1.0f};
   const auto waiting =

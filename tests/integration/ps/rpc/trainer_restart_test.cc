@@ -144,7 +144,7 @@ struct Batch {
 
 // Both threads step together, on this thread: the requests come in the same order in every run.
 void train(Client& client, std::uint32_t trainer, std::uint32_t epoch, bool skips) {
-  client.begin_pass(kThreads);
+  client.begin_epoch(kThreads);
   std::array<std::uint64_t, kThreads> at = {};
   for (std::uint32_t thread = 0; skips && thread < kThreads; ++thread) at[thread] = client.skip_steps(thread);
   std::array<Batch, kThreads> batches;
@@ -156,7 +156,7 @@ void train(Client& client, std::uint32_t trainer, std::uint32_t epoch, bool skip
       more = true;
       const std::uint64_t batch = at[thread]++;
       if (batch == batches_of(trainer, epoch, thread)) {
-        client.leave_pass(thread);
+        client.leave_epoch(thread);
         continue;
       }
       batches[thread].keys = keys_of(trainer, epoch, thread, batch);

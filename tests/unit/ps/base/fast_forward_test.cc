@@ -17,7 +17,7 @@ TEST_CASE("a trainer that was not started again has nothing to catch up with") {
   FastForward before({});
   CHECK(before.is_idle());
   CHECK(!before.barrier(1));
-  CHECK(!before.begin_pass(1, 2));
+  CHECK(!before.begin_epoch(1, 2));
   CHECK(before.skip_steps(0) == 0);
   CHECK(before.next_step(0) == 1);
   CHECK(!before.is_everywhere(0, 1));
@@ -29,11 +29,11 @@ TEST_CASE("what was complete is so at once, up to the place where the process be
   CHECK(!before.is_idle());
   CHECK(before.barrier(1));
   CHECK(before.sum(1));
-  CHECK(before.begin_pass(1, 2));
+  CHECK(before.begin_epoch(1, 2));
   CHECK(before.skip_steps(0) == kAll);
   CHECK(before.is_everywhere(1, before.next_step(1)));
   CHECK(before.barrier(2));
-  CHECK(before.begin_pass(2, 2));
+  CHECK(before.begin_epoch(2, 2));
   CHECK(before.is_under_way());
   SUBCASE("thread by thread, with the steps that all servers have") {
     CHECK(before.skip_steps(0) == 2);
@@ -55,22 +55,22 @@ TEST_CASE("what was complete is so at once, up to the place where the process be
   CHECK(before.next_step(0) == 4);
   CHECK(!before.has(0, 0, 4));
   CHECK(!before.barrier(3));
-  CHECK(!before.begin_pass(3, 1));
+  CHECK(!before.begin_epoch(3, 1));
   CHECK(before.skip_steps(0) == 0);
 }
 
 TEST_CASE("where only one server has begun a pass, the one before it has been left nowhere for good") {
   FastForward before({.barriers = 0, .sums = 0, .epochs = 1, .servers = {{2, {0}}, {1, {7}}}});
-  CHECK(before.begin_pass(1, 1));
+  CHECK(before.begin_epoch(1, 1));
   CHECK(before.skip_steps(0) == 7);
   CHECK(before.has(0, 0, 8));
   CHECK(!before.has(1, 0, 8));
-  CHECK(!before.begin_pass(2, 1));
+  CHECK(!before.begin_epoch(2, 1));
   CHECK(before.skip_steps(0) == 0);
 }
 
 TEST_CASE("a pass that was under way has as many threads as before") {
   FastForward before({.barriers = 0, .sums = 0, .epochs = 1, .servers = {{1, {3, 4}}}});
-  CHECK(text_of([&] { before.begin_pass(1, 3); }) ==
+  CHECK(text_of([&] { before.begin_epoch(1, 3); }) ==
         "pass 1 was begun with 2 threads, and after a restart of its trainer with 3");
 }

@@ -133,10 +133,10 @@ TEST_CASE("steps of sync mode go on through all of that, whole") {
         if (trainer == 0) client->set_dense(1, std::array<float, 7>{});
         client->barrier();
         for (int epoch = 0; epoch < 3; ++epoch) {
-          client->begin_pass(1);
+          client->begin_epoch(1);
           std::vector<std::unique_ptr<Pending>> pending;
           for (std::uint64_t step = 0; step < 20; ++step) push(*client, step, pending, 0);
-          client->leave_pass(0);
+          client->leave_epoch(0);
         }
         client->barrier();
         std::array<float, kKeys> expected{};

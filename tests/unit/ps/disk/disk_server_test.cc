@@ -120,7 +120,7 @@ TEST_CASE("training on a table that lies on disk for the most part is training")
     const auto whole = std::move(make_in_process(2, 1, mode, tables()).front());
     for (const auto& client : {small.get(), whole.get()}) {
       client->set_dense(2, std::vector<float>(7, 0.25f));
-      client->begin_pass(1);
+      client->begin_epoch(1);
     }
     for (unsigned i = 0; i < 200; ++i) {
       REQUIRE(step(*small, i) == step(*whole, i));

@@ -46,8 +46,8 @@ void push_rows(Client& client, const Keys& keys, const Values& gradients) {
 
 /// The end of a pass: everything is exchanged.
 void exchange(Client& client) {
-  client.begin_pass(1);
-  client.leave_pass(0);
+  client.begin_epoch(1);
+  client.leave_epoch(0);
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ TEST_CASE("threads of several trainers lose nothing: what servers lack of each i
   {
     std::vector<std::jthread> threads;
     for (auto& trainer : job.geo) {
-      trainer->begin_pass(kThreads);
+      trainer->begin_epoch(kThreads);
       for (int t = 0; t < kThreads; ++t) {
         threads.emplace_back([&trainer, &keys, t] {
           Values rows(keys.size()), dense(5);
@@ -146,7 +146,7 @@ TEST_CASE("threads of several trainers lose nothing: what servers lack of each i
                            .sparse = {{.table = 0, .keys = keys, .gradients = ones}},
                            .dense = {{.table = 1, .gradients = slope}}});
           }
-          trainer->leave_pass(static_cast<std::uint32_t>(t));
+          trainer->leave_epoch(static_cast<std::uint32_t>(t));
         });
       }
     }

@@ -175,7 +175,7 @@ std::vector<float> run_sync(std::uint32_t shuffle) {
   config.initializer = {Initializer::Kind::normal, 0.0, 1.0, 5};
   const auto clients = make_in_process(2, kTrainers, Mode::sync, {config});
   const std::vector<std::uint64_t> keys{1, 2, 3, 4, 5, 6, 7, 8};
-  on_threads(kTrainers, [&](std::size_t t) { clients[t]->begin_pass(kThreads); });
+  on_threads(kTrainers, [&](std::size_t t) { clients[t]->begin_epoch(kThreads); });
   std::atomic<std::uint32_t> arrivals{0};
   on_threads(kTrainers * kThreads, [&](std::size_t i) {
     // A rotation of the order in which threads start to push.
@@ -190,7 +190,7 @@ std::vector<float> run_sync(std::uint32_t shuffle) {
       for (float& value : rows) value = value * 0.1f + static_cast<float>(i) * 0.37f;
       push_rows(*clients[trainer], 0, keys, rows, thread);
     }
-    clients[trainer]->leave_pass(thread);
+    clients[trainer]->leave_epoch(thread);
   });
   return pull_rows(*clients[0], 0, keys, 2);
 }
@@ -204,23 +204,23 @@ TEST_CASE("two synchronous runs give the same bits, whoever arrives first") {
 
 TEST_CASE("a synchronous step is the average over those that pushed it") {
   const auto clients = make_in_process(1, 2, Mode::sync, {sparse(0, "sum", 1, UpdateRule::Kind::sum)});
-  on_threads(2, [&](std::size_t t) { clients[t]->begin_pass(1); });
+  on_threads(2, [&](std::size_t t) { clients[t]->begin_epoch(1); });
   const std::vector<float> gradients{2.0f, 6.0f};
   on_threads(2, [&](std::size_t t) { push_rows(*clients[t], 0, {7, 70 + t}, {gradients[t], gradients[t]}); });
   CHECK(pull_rows(*clients[0], 0, {7, 70, 71}, 1) == std::vector<float>{4.0f, 1.0f, 3.0f});
   // Trainer 1 leaves: trainer 0 goes on alone, and its gradient is no longer halved.
-  clients[1]->leave_pass(0);
+  clients[1]->leave_epoch(0);
   push_rows(*clients[0], 0, {7}, {1.0f});
   CHECK(pull_rows(*clients[1], 0, {7}, 1) == std::vector<float>{5.0f});
 }
 
 TEST_CASE("leaving completes the step that others wait for") {
   const auto clients = make_in_process(2, 2, Mode::sync, {sparse(0, "sum", 1, UpdateRule::Kind::sum)});
-  on_threads(2, [&](std::size_t t) { clients[t]->begin_pass(1); });
+  on_threads(2, [&](std::size_t t) { clients[t]->begin_epoch(1); });
   const std::vector<std::uint64_t> keys{1};
   const std::vector<float> ones{1.0f};
   const auto pending = clients[0]->push_async({.thread = 0, .sparse = {{0, keys, ones}}, .dense = {}});
-  clients[1]->leave_pass(0);
+  clients[1]->leave_epoch(0);
   pending->wait();
   CHECK(pull_rows(*clients[0], 0, keys, 1) == ones);
 }
@@ -229,7 +229,7 @@ TEST_CASE("a synchronous push outside a pass, and a second one in a step, say so
   const auto clients = make_in_process(1, 2, Mode::sync, {sparse(0, "sum", 1, UpdateRule::Kind::sum)});
   CHECK(text_of([&] { push_rows(*clients[0], 0, {1}, {1.0f}, 3); }) ==
         "trainer 0, thread 3 pushes, but has not joined the epoch");
-  on_threads(2, [&](std::size_t t) { clients[t]->begin_pass(1); });
+  on_threads(2, [&](std::size_t t) { clients[t]->begin_epoch(1); });
   const std::vector<std::uint64_t> keys{1};
   const std::vector<float> ones{1.0f};
   const auto pending = clients[0]->push_async({.thread = 0, .sparse = {{0, keys, ones}}, .dense = {}});
@@ -242,7 +242,7 @@ TEST_CASE("a synchronous push outside a pass, and a second one in a step, say so
 
 TEST_CASE("a trainer that is dropped without a goodbye fails those who wait for it, by name") {
   auto clients = make_in_process(1, 2, Mode::sync, {sparse(0, "sum", 1, UpdateRule::Kind::sum)});
-  on_threads(2, [&](std::size_t t) { clients[t]->begin_pass(1); });
+  on_threads(2, [&](std::size_t t) { clients[t]->begin_epoch(1); });
   const std::vector<std::uint64_t> keys{1};
   const std::vector<float> ones{1.0f};
   const auto pending = clients[0]->push_async({.thread = 0, .sparse = {{0, keys, ones}}, .dense = {}});
@@ -314,7 +314,7 @@ TEST_CASE("shows and clicks of equal keys add up on their way, and without any a
     config.accessor.kind = Accessor::Kind::ctr;
     const auto clients = make_in_process(2, 1, mode, {config});
     Client& client = *clients[0];
-    client.begin_pass(1);
+    client.begin_epoch(1);
     const std::vector<std::uint64_t> keys{1, 2, 1, 3, 1};
     const std::vector<float> gradients{1, 1, 1, 1, 1};
     client.push({.thread = 0, .sparse = {{0, keys, gradients}}, .dense = {}});
@@ -342,6 +342,6 @@ TEST_CASE("shows and clicks of equal keys add up on their way, and without any a
     CHECK(refusal({}, std::span(clicks).first(1)) == "table 't': 5 keys come with 1 clicks");
     const std::vector<float> bad(5, NAN);
     CHECK(refusal(bad, {}) == "table 't': a show or click is NaN or infinite; nothing of this push was sent");
-    client.leave_pass(0);
+    client.leave_epoch(0);
   }
 }

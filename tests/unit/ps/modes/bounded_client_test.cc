@@ -43,7 +43,7 @@ TEST_CASE("no thread of any trainer gets further ahead of another one than the b
             if (ahead > furthest.load()) furthest = ahead;
           }
         }
-        client.leave_pass(i % kThreads);
+        client.leave_epoch(i % kThreads);
         at[i] = kSteps * 10;
       });
     }

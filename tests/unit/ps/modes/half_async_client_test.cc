@@ -56,7 +56,7 @@ TEST_CASE("a step goes when its last thread pushes, as one push of the mean") {
   Fixture job;
   const Keys first_keys{1, 2}, second_keys{2, 3, 3};
   const Values first{4, 4}, second{8, 2, 2}, slope{2, 6};
-  job.client->begin_pass(2);
+  job.client->begin_epoch(2);
   auto early = job.client->push_async(step(1, second_keys, second, slope));
   CHECK(job.counting->calls.empty());
   auto late = job.client->push_async(step(0, first_keys, first, slope));
@@ -71,16 +71,16 @@ TEST_CASE("a thread that has left is not waited for, and its leaving completes a
   Fixture job;
   const Keys keys{1};
   const Values one{1}, slope{0, 0};
-  job.client->begin_pass(3);
+  job.client->begin_epoch(3);
   auto zero = job.client->push_async(step(0, keys, one, slope));
-  job.client->leave_pass(2);
+  job.client->leave_epoch(2);
   CHECK(job.counting->calls.empty());
-  job.client->leave_pass(1);
+  job.client->leave_epoch(1);
   zero->wait();
   CHECK(job.rows({1}) == Values{1});
   job.client->push(step(0, keys, one, slope));
   CHECK(job.rows({1}) == Values{2});
-  job.client->leave_pass(0);
+  job.client->leave_epoch(0);
   // Outside a pass a push goes alone.
   job.client->push(step(7, keys, one, slope));
   CHECK(job.rows({1}) == Values{3});
@@ -89,7 +89,7 @@ TEST_CASE("a thread that has left is not waited for, and its leaving completes a
 TEST_CASE("threads with uneven work all end, and nothing is lost") {
   Fixture job;
   constexpr std::uint32_t kThreads = 4;
-  job.client->begin_pass(kThreads);
+  job.client->begin_epoch(kThreads);
   {
     std::vector<std::jthread> threads;
     for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
@@ -98,7 +98,7 @@ TEST_CASE("threads with uneven work all end, and nothing is lost") {
         const Values one{1}, slope{0, 0};
         for (std::uint32_t i = 0; i < 20 * (thread + 1); ++i)
           job.client->push(step(thread, keys, one, slope));
-        job.client->leave_pass(thread);
+        job.client->leave_epoch(thread);
       });
     }
   }
@@ -112,7 +112,7 @@ TEST_CASE("every thread of a step hears why it failed, and pushing twice is refu
   Fixture job;
   const Keys keys{1};
   const Values one{1}, slope{0, 0}, wrong{0, 0, 0};
-  job.client->begin_pass(2);
+  job.client->begin_epoch(2);
   auto first = job.client->push_async(step(0, keys, one, slope));
   CHECK(tests::text_of([&] { job.client->push(step(0, keys, one, slope)); }) ==
         "thread 0 pushes twice in one step");

@@ -128,7 +128,7 @@ TEST_CASE("a push of a step that comes again takes part once, and both are answe
   std::array<std::shared_ptr<Asked>, 2> begun;
   for (std::uint32_t trainer = 0; trainer < 2; ++trainer) {
     hello(server, trainer, 7 + trainer, Mode::sync);
-    wire::Draft draft = wire::draft({wire::Method::begin_pass, trainer, 0, 7 + trainer, 0, 1}, 4);
+    wire::Draft draft = wire::draft({wire::Method::begin_epoch, trainer, 0, 7 + trainer, 0, 1}, 4);
     draft.writer.value(std::uint32_t{1});
     begun[trainer] = ask(server, draft.message.bytes());
   }

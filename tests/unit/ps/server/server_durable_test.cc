@@ -136,7 +136,7 @@ TEST_CASE("a checkpoint makes the log short, and what it replaces goes") {
 TEST_CASE("steps, sums and passes go on where they were") {
   const TempDir directory;
   const auto begin = [](Server& server, std::uint32_t trainer, std::uint64_t number) {
-    wire::Draft draft = wire::draft({wire::Method::begin_pass, trainer, 0, 7 + trainer, 0, number}, 4);
+    wire::Draft draft = wire::draft({wire::Method::begin_epoch, trainer, 0, 7 + trainer, 0, number}, 4);
     draft.writer.value(std::uint32_t{1});
     return ask(server, draft.message.bytes());
   };

@@ -44,8 +44,8 @@ void meet(Kept& kept) {
   kept.barrier_service.hello({2, 12, 2, "c"});
   Answer ignored;
   for (const std::uint32_t t : {0u, 1u, 2u})
-    kept.barrier_service.gather(BarrierService::Kind::begin_pass, t, {2.0}, ignored.respond(), 1);
-  kept.barrier_service.leave_pass({1, 0}, 1);
+    kept.barrier_service.gather(BarrierService::Kind::begin_epoch, t, {2.0}, ignored.respond(), 1);
+  kept.barrier_service.leave_epoch({1, 0}, 1);
   for (const std::uint32_t t : {0u, 1u, 2u})
     kept.barrier_service.gather(BarrierService::Kind::all_reduce, t, {1.5}, ignored.respond(), 1);
   kept.barrier_service.lost(2, 12);

@@ -36,7 +36,7 @@ struct Two {
   void begin() {
     Answer ignored;
     for (const std::uint32_t t : {0u, 1u})
-      barrier_service.gather(BarrierService::Kind::begin_pass, t, {1.0}, ignored.respond());
+      barrier_service.gather(BarrierService::Kind::begin_epoch, t, {1.0}, ignored.respond());
   }
 };
 
@@ -180,7 +180,7 @@ TEST_CASE("a trainer that comes late joins the pass under way, and the others wa
   CHECK(two.barrier_service.hello({2, 12, 2, "c"}));
   two.push(0, a);
   two.push(1, b);
-  two.barrier_service.gather(BarrierService::Kind::begin_pass, 2, {1.0}, epoch.respond());
+  two.barrier_service.gather(BarrierService::Kind::begin_epoch, 2, {1.0}, epoch.respond());
   CHECK(epoch.text == "ok");
   two.push(0, a = Answer());
   two.push(1, b = Answer());
@@ -202,7 +202,7 @@ TEST_CASE(
   two.barrier_service.update(world(2, {{0, "a"}, {1, "b"}, {2, "c"}}));
   CHECK(two.barrier_service.hello({2, 12, 2, "c"}));
   Answer epoch;
-  two.barrier_service.gather(BarrierService::Kind::begin_pass, 2, {1.0}, epoch.respond());
+  two.barrier_service.gather(BarrierService::Kind::begin_epoch, 2, {1.0}, epoch.respond());
   CHECK(epoch.text == "nothing");
   Answer a, b;
   two.barrier_service.gather(BarrierService::Kind::barrier, 0, {}, a.respond());
@@ -221,13 +221,13 @@ TEST_CASE(
 TEST_CASE("who begins a pass early waits for the others to end theirs, also where trainers come and go") {
   InPlace two;
   two.begin();
-  two.barrier_service.leave_pass({0, 0});
+  two.barrier_service.leave_epoch({0, 0});
   Answer early;
-  two.barrier_service.gather(BarrierService::Kind::begin_pass, 0, {1.0}, early.respond());
+  two.barrier_service.gather(BarrierService::Kind::begin_epoch, 0, {1.0}, early.respond());
   CHECK(early.text == "nothing");
-  two.barrier_service.leave_pass({1, 0});
+  two.barrier_service.leave_epoch({1, 0});
   Answer other;
-  two.barrier_service.gather(BarrierService::Kind::begin_pass, 1, {1.0}, other.respond());
+  two.barrier_service.gather(BarrierService::Kind::begin_epoch, 1, {1.0}, other.respond());
   CHECK(early.text == "ok");
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("another process of a trainer that is away goes on for it") {
   two.all(BarrierService::Kind::barrier, {}, 1);
   two.all(BarrierService::Kind::all_reduce, {2.0}, 1);
   two.all(BarrierService::Kind::all_reduce, {3.0}, 2);
-  two.all(BarrierService::Kind::begin_pass, {1.0}, 1);
+  two.all(BarrierService::Kind::begin_epoch, {1.0}, 1);
   Answer first, second, ignored;
   two.push(0, 10, 1, ignored);
   two.push(1, 11, 1, ignored);
@@ -122,7 +122,7 @@ TEST_CASE("another process of a trainer that is away goes on for it") {
 TEST_CASE("so does one that comes after a goodbye, but not where its trainer was lost, or in another mode") {
   Two two;
   two.come();
-  two.all(BarrierService::Kind::begin_pass, {2.0}, 1);
+  two.all(BarrierService::Kind::begin_epoch, {2.0}, 1);
   two.barrier_service.goodbye(1);
   two.barrier_service.hello(1, 12);
   CHECK(two.barrier_service.steps(1) == Steps{0, 0});
@@ -160,7 +160,7 @@ TEST_CASE("who goes on after a step that is being applied is told so when it is 
   barrier_service = &real;
   real.hello(0, 10);
   Answer ignored;
-  real.gather(BarrierService::Kind::begin_pass, 0, {1.0}, ignored.respond(), 1);
+  real.gather(BarrierService::Kind::begin_epoch, 0, {1.0}, ignored.respond(), 1);
   real.push({{0, 0}, std::make_unique<wire::PushRequest>(), ignored.respond(), {{0, 10}, 1}});
   CHECK(!was_answered);
   CHECK(answered);

@@ -319,7 +319,7 @@ TEST_CASE("batches of before a restart are passed over, thread by thread") {
   CHECK(nothing_printed.empty());
 
   const std::vector<float> before = cluster.tables();
-  const EpochResult whole = pass({ps::Client::kWholeEpoch, ps::Client::kWholeEpoch}).first;
+  const EpochResult whole = pass({ps::StepClient::kWholeEpoch, ps::StepClient::kWholeEpoch}).first;
   CHECK(whole.skipped_whole);
   CHECK(whole.examples == 0);
   CHECK(std::isnan(whole.fetch_means.at(0)));
