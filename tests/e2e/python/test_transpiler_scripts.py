@@ -1,5 +1,6 @@
-"""Scripts of Paddle 1.x for servers: a DistributeTranspilerConfig is the strategy, a FetchHandler sees values,
-a schedule of fluid.layers counts the batches of a dataset, and another program infers with the tables."""
+"""Scripts of Paddle 1.x for servers: a DistributeTranspilerConfig is the strategy, a FetchHandler sees
+values, a schedule of fluid.layers counts the batches of a dataset, another program infers with the tables.
+"""
 
 import json
 import re
