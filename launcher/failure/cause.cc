@@ -110,6 +110,21 @@ bool comes_from_inside(int number) {
   return number != SIGKILL && number != SIGTERM && number != SIGINT && number != SIGHUP && number != SIGSTOP;
 }
 
+/// What to do about a module that Python does not find, and that this package has or stands for.
+std::string hint_for_module(const std::string& summary) {
+  const auto is_missing = [&summary](const std::string& module) {
+    const auto at = summary.find("No module named '" + module);
+    const auto end = at + std::string("No module named '").size() + module.size();
+    return at != std::string::npos && end < summary.size() && (summary[end] == '\'' || summary[end] == '.');
+  };
+  if (is_missing("paddle"))
+    return "fleetrun --compat=paddle runs it without Paddle; or install Paddle for the script's Python";
+  if (is_missing("fleetrun"))
+    return "install the package for the script's Python (pip install .), or name another with --python; a "
+           "file or folder named fleetrun beside the script stands in its way: rename it";
+  return {};
+}
+
 void say_text(const FailureText& text, Cause& cause) {
   cause.text += ": " + text.summary;
   cause.signature = text.signature;
@@ -120,6 +135,8 @@ void say_text(const FailureText& text, Cause& cause) {
     cause.hint = "install the library, or add its directory to LD_LIBRARY_PATH";
   else if (text.out_of_memory)
     cause.hint = "make the batches smaller, or start fewer processes here";
+  else
+    cause.hint = hint_for_module(text.summary);
 }
 
 /// One that fleetrun stopped may have been dying: its log then ends with why.

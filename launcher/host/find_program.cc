@@ -239,16 +239,17 @@ std::string find_compat_directory(const std::string& interpreter, const std::str
       "from importlib.util import find_spec\n"
       "spec = find_spec('fleetrun')\n"
       "places = list(spec.submodule_search_locations or []) if spec else []\n"
-      "sys.stdout.write(places[0] if places else '')";
+      "sys.stdout.write(places[0] if places else spec.origin or '' if spec else '')";
   const std::string package = output_of({interpreter, "-c", kQuestion, script_directory}, environ);
   struct stat info;
   const std::string directory = package + "/_compat";
-  if (package.empty() || ::stat((directory + "/paddle").c_str(), &info) != 0)
-    throw Error(ErrorKind::config,
-                "--compat=paddle needs the Python package fleetrun, and " + interpreter +
-                    (package.empty() ? " cannot import it" : " finds one without " + directory + "/paddle"),
-                "install it for that interpreter (pip install .), or name another with --python");
-  return directory;
+  if (!package.empty() && ::stat((directory + "/paddle").c_str(), &info) == 0) return directory;
+  const std::string what = "--compat=paddle needs the Python package fleetrun, and " + interpreter;
+  if (!package.empty())
+    throw Error(ErrorKind::config, what + " finds " + package + ", which stands in its way",
+                "rename it, or take its folder off PYTHONPATH and out of the script's folder");
+  throw Error(ErrorKind::config, what + " cannot import it",
+              "install it for that interpreter (pip install .), or name another with --python");
 }
 
 }  // namespace fleetrun::launcher

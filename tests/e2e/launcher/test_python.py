@@ -91,3 +91,23 @@ def test_compat_puts_the_package_alias_first(work, python, tmp_path):
     alone = work.run("--python", python, "--compat=paddle", "train.py")
     assert alone.status == 125 and "--compat=paddle needs the Python package fleetrun" in alone.err
     assert "pip install" in alone.err
+
+
+def test_a_file_or_folder_named_fleetrun_is_what_stands_in_the_way(work, python):
+    work.script("train.py", "import paddle\n")
+    own = work.script("fleetrun.py", "")
+    job = work.run("--python", python, "--compat=paddle", "train.py")
+    assert job.status == 125 and "fleetrun.py, which stands in its way" in job.err, job.err
+    assert "rename it" in job.err
+    os.unlink(own)
+    work.script("train.py", "import fleetrun.fluid\n")
+    (work.directory / "fleetrun").mkdir()
+    (work.directory / "fleetrun" / "__init__.py").write_text("")
+    job = work.run("--python", python, "train.py")
+    assert "hint:" in job.err and "a file or folder named fleetrun beside the script" in job.err, job.err
+
+
+def test_a_script_that_imports_paddle_without_one_is_told_the_flag(work, python):
+    work.script("train.py", "import paddle\n")
+    job = work.run("--python", python, "train.py")
+    assert "hint: fleetrun --compat=paddle runs it without Paddle" in job.err, job.err

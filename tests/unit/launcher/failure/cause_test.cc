@@ -159,6 +159,22 @@ TEST_CASE("what the log says explains an exit and an abort, but not a kill from 
   CHECK(explain(evidence, {ExitReason::Kind::signaled, SIGSEGV, true}).detail == "core: /x/core.7\n");
 }
 
+TEST_CASE("a module that this package has, or stands for, is missing: the way to it is named") {
+  const auto hint = [](const char* summary) {
+    Evidence evidence;
+    evidence.text = FailureText{FailureFamily::python, summary, "", ""};
+    return explain(evidence, code(1)).hint;
+  };
+  for (const char* summary : {"ModuleNotFoundError: No module named 'paddle'",
+                              "ModuleNotFoundError: No module named 'paddle.fluid'"})
+    CHECK(hint(summary) ==
+          "fleetrun --compat=paddle runs it without Paddle; or install Paddle for the script's Python");
+  CHECK(hint("ModuleNotFoundError: No module named 'fleetrun.fluid'").find("stands in its way") !=
+        std::string::npos);
+  CHECK(hint("ModuleNotFoundError: No module named 'paddle2onnx'").empty());
+  CHECK(hint("ModuleNotFoundError: No module named 'six'").empty());
+}
+
 TEST_CASE("a process that ran out of memory by itself is told with its limit") {
   Evidence evidence;
   evidence.text = FailureText{FailureFamily::python, "MemoryError", "", "python MemoryError @ a.py:f"};
