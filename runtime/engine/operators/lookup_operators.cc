@@ -331,6 +331,42 @@ void sequence_pool_gradient(GradientBuilder& builder) {
                   .attributes = op.attributes});
 }
 
+void infer_lod_reset(Inference& inference) {
+  inference.expect_inputs(2, 2);
+  inference.expect_outputs(1, 1);
+  inference.expect_type(1, DataType::int64);
+  const Variable& x = inference.input(0);
+  if (x.shape.empty()) inference.fail("the input has no rows");
+  if (inference.input(1).shape.size() != 1) inference.fail("the lengths are not a list of numbers");
+  inference.set_output(0, x.type, Shape(x.shape), 1);
+}
+
+Kernel prepare_lod_reset(const Preparation& p) {
+  return [op = &p.op, x = p.input(0), lengths = p.input(1), out = p.output(0)] {
+    const auto rows = x->shape().at(0);
+    std::int64_t total = 0;
+    out->offsets.assign(1, 0);
+    for (const std::int64_t length : lengths->values<std::int64_t>()) {
+      if (length < 0) fail(*op, "a sequence of " + std::to_string(length) + " values");
+      total += length;
+      out->offsets.push_back(static_cast<std::size_t>(total));
+    }
+    if (total != rows) {
+      fail(*op, "the input is " + to_string(x->shape()) + ", its sequences have " + std::to_string(total) +
+                    " values");
+    }
+    out->resize(x->type(), Shape(x->shape()));
+    if (x->bytes() > 0) std::memcpy(out->data(), x->data(), x->bytes());
+  };
+}
+
+void lod_reset_gradient(GradientBuilder& builder) {
+  builder.append({.type = "reshape_like",
+                  .inputs = {builder.output_gradient(0), builder.op().inputs[0]},
+                  .outputs = {builder.input_gradient(0)},
+                  .attributes = {}});
+}
+
 }  // namespace
 
 std::span<const OperatorDefinition> lookup_operators() {
@@ -370,6 +406,12 @@ std::span<const OperatorDefinition> lookup_operators() {
         "the values of an example made one; an example without values gives zeros",
         "pool_type: sum, average (mean), sqrt or max"}},
       {"sequence_pool_grad", infer_gradient, prepare_sequence_pool_gradient, nullptr},
+      {"lod_reset",
+       infer_lod_reset,
+       prepare_lod_reset,
+       lod_reset_gradient,
+       {"(X [total, ..], Lengths int64 [examples]) -> Out",
+        "X, its rows in sequences of these lengths: Out has offsets"}},
   };
   return all;
 }

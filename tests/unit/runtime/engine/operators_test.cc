@@ -239,6 +239,16 @@ TEST_CASE("sequence_pool folds the values of each example, and an empty one give
   CHECK(pooled("max") == std::vector<float>{5, 6, 0, 0, 7, 8});
 }
 
+TEST_CASE("lod_reset gives rows sequences, which are as many values as there are rows") {
+  const Tensor x = floats({4, 1}, {1, 2, 3, 4});
+  const Tensor out = std::move(run("lod_reset", {x, ints({3}, {3, 0, 1})}, {})[0]);
+  CHECK(floats_of(out) == std::vector<float>{1, 2, 3, 4});
+  CHECK(out.offsets == std::vector<std::size_t>{0, 3, 3, 4});
+  CHECK(refusal("lod_reset", {x, ints({2}, {3, 2})}) ==
+        "lod_reset(x0, x1): the input is [4, 1], its sequences have 5 values");
+  CHECK(refusal("lod_reset", {x, ints({2}, {5, -1})}) == "lod_reset(x0, x1): a sequence of -1 values");
+}
+
 TEST_CASE("cross_entropy with labels as ids") {
   Program program;
   Scope scope;
