@@ -254,6 +254,8 @@ class Program:
 class _Defaults:
     main: Any = None
     startup: Any = None
+    # Inside a branch of a cond: what says where the operators read and write (static/control_flow.py).
+    branch: Any = None
 
 
 def default_main_program() -> Program:
@@ -292,6 +294,22 @@ def program_guard(main_program: Program, startup_program: Program | None = None)
         yield
     finally:
         _Defaults.main, _Defaults.startup = before
+
+
+@contextlib.contextmanager
+def redirected(branch: Any) -> Iterator[None]:
+    """Within `with`, branch.inputs(names) and branch.outputs(names) say what operators read and write."""
+    before, _Defaults.branch = _Defaults.branch, branch
+    branch.above = before
+    try:
+        yield
+    finally:
+        _Defaults.branch = before
+
+
+def standing_for(name: str) -> str:
+    """The variable that operators read for `name`: another one inside a branch that has written to it."""
+    return _Defaults.branch.inputs([name])[0] if _Defaults.branch is not None else name
 
 
 @contextlib.contextmanager
@@ -340,6 +358,8 @@ def append(
                 ),
             )
     names = ["" if variable is None else variable.name for variable in inputs]
+    if _Defaults.branch is not None:
+        names, outputs = _Defaults.branch.inputs(names), _Defaults.branch.outputs(outputs)
     program.native.append(operator, names, list(outputs), dict(attributes or {}), _script_line())
     made = [program.var(name) for name in outputs]
     return made[0] if len(made) == 1 else made

@@ -12,7 +12,8 @@ core: base.core fluid.core framework.core
 framework: fluid.framework base.framework static.framework
 static.executor: fluid.executor base.executor
 static.compiler: fluid.compiler base.compiler
-static.nn: static.nn.common static.nn.control_flow static.nn.metric static.nn.loss
+static.nn: static.nn.common static.nn.metric static.nn.loss
+static.control_flow: static.nn.control_flow
 static.sequence_lod: static.nn.sequence_lod fluid.layers.sequence_lod
 static.inputs: static.input
 static.parallel_executor: fluid.parallel_executor

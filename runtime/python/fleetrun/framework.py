@@ -12,7 +12,9 @@ from fleetrun._graph import (
     make_parameter,
     name_scope,
     program_guard,
+    redirected,
     seed,
+    standing_for,
     switch_main_program,
     switch_startup_program,
     switch_unique_name,
@@ -26,10 +28,10 @@ from fleetrun._variable import Parameter, Variable
 
 __all__ = [
     "append", "create_parameter", "default_main_program", "default_startup_program", "global_scope",
-    "make_parameter", "name_scope", "ParamAttr", "Parameter", "Program", "program_guard", "Scope",
-    "scope_guard", "ScopeVariable", "seed", "switch_main_program", "switch_startup_program",
-    "switch_unique_name", "temporaries", "unique_name", "unique_name_guard", "UniqueNameGenerator",
-    "Variable", "WeightNormParamAttr",
+    "make_parameter", "name_scope", "ParamAttr", "Parameter", "Program", "program_guard", "redirected",
+    "Scope", "scope_guard", "ScopeVariable", "seed", "standing_for", "switch_main_program",
+    "switch_startup_program", "switch_unique_name", "temporaries", "unique_name", "unique_name_guard",
+    "UniqueNameGenerator", "Variable", "WeightNormParamAttr",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _lazy.attach(

@@ -51,9 +51,9 @@ def test_a_case_gives_what_paddle_gave(subject, name):
     for key, described in wanted["values"].items():
         value, expected = array_of(found["values"][key]), array_of(described)
         assert (value.dtype, value.shape) == (expected.dtype, expected.shape), key
-        if expected.dtype.kind != "f":
-            relative = absolute = 0
-        numpy.testing.assert_allclose(value, expected, rtol=relative, atol=absolute, err_msg=key)
+        exact = expected.dtype.kind != "f"
+        numpy.testing.assert_allclose(value, expected, rtol=0 if exact else relative,
+                                      atol=0 if exact else absolute, err_msg=key)
 
 
 def test_what_is_recorded_has_its_case():

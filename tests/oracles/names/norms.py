@@ -66,3 +66,24 @@ def initial_values(paddle, net):
         layer(x)
     net.start()
     return {parameter.name: net.value(parameter.name) for layer in layers for parameter in layer.parameters()}
+
+
+def groups_of_channels(paddle, net):
+    x = net.parameter("image", numpy.sin(numpy.arange(96.0)).reshape(2, 4, 3, 4))
+    last = paddle.transpose(x, [0, 2, 3, 1])
+    attr = paddle.ParamAttr(name="scale", initializer=paddle.nn.initializer.Constant(2.0))
+    bias = paddle.ParamAttr(name="bias")
+    # Without a weight Paddle 2.6.2 gives x a gradient that differences do not: values alone are compared.
+    plain = paddle.assign(x)
+    plain.stop_gradient = True
+    return {"layer": paddle.nn.GroupNorm(2, 4)(x), "plain": paddle.static.nn.group_norm(plain, 4),
+            "last": paddle.static.nn.group_norm(last, 2, param_attr=attr, bias_attr=bias, data_layout="NHWC")}
+
+
+def channels_of_examples(paddle, net):
+    x = net.parameter("image", numpy.sin(numpy.arange(96.0)).reshape(2, 4, 3, 4))
+    flat = paddle.reshape(x, [2, 4, 12])
+    attr, bias = paddle.ParamAttr(name="scale"), paddle.ParamAttr(name="bias")
+    return {"layer": paddle.nn.InstanceNorm2D(4)(x), "line": paddle.nn.InstanceNorm1D(4)(flat),
+            "plain": paddle.static.nn.instance_norm(x), "own": paddle.static.nn.instance_norm(x, 1e-3, attr, bias),
+            "function": paddle.nn.functional.instance_norm(x)}

@@ -8,7 +8,7 @@ from fleetrun import framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._types import Any, Callable, DTypeLike, Sequence, Variable
 from fleetrun.nn import functional
-from fleetrun.static.nn import activated
+from fleetrun.static.activated import activated
 
 __all__ = [
     "argsort", "assign", "autoincreased_step_counter", "cast", "clip_by_norm", "concat", "cos_sim",

@@ -75,7 +75,7 @@ class LayerHelper:
 
     def append_activation(self, input_var: Variable) -> Variable:
         """`act` of input_var."""
-        from fleetrun.static.nn import activated
+        from fleetrun.static.activated import activated
 
         return activated(self.layer_type, self.kwargs.get("act"), input_var)
 

@@ -51,7 +51,19 @@ __getattr__, __dir__ = _lazy.attach(
             "static.nn",
             "batch_norm continuous_value_model conv2d layer_norm prelu",
         ),
-        **_lazy.names("static.sequence_lod", "sequence_pool"),
+        **_lazy.names(
+            "static.sequence_lod",
+            "lod_reset row_conv sequence_concat sequence_conv sequence_enumerate sequence_expand "
+            "sequence_expand_as sequence_first_step sequence_last_step sequence_mask sequence_pad "
+            "sequence_pool sequence_reshape sequence_reverse sequence_scatter sequence_slice "
+            "sequence_softmax sequence_unpad",
+        ),
+        **_lazy.names("static.control_flow", "case cond Switch switch_case while_loop"),
+        **_lazy.names(
+            "fluid._steps",
+            "array_length array_read array_write create_array StaticRNN tensor_array_to_tensor",
+        ),
+        **_lazy.names("static.norms", "group_norm instance_norm"),
         **_lazy.names("static.inputs", "create_global_var"),
         **_lazy.names("static.metrics", "accuracy auc"),
         **_lazy.names(

@@ -172,7 +172,37 @@ from fleetrun.static.nn import continuous_value_model as continuous_value_model
 from fleetrun.static.nn import conv2d as conv2d
 from fleetrun.static.nn import layer_norm as layer_norm
 from fleetrun.static.nn import prelu as prelu
+from fleetrun.static.sequence_lod import lod_reset as lod_reset
+from fleetrun.static.sequence_lod import row_conv as row_conv
+from fleetrun.static.sequence_lod import sequence_concat as sequence_concat
+from fleetrun.static.sequence_lod import sequence_conv as sequence_conv
+from fleetrun.static.sequence_lod import sequence_enumerate as sequence_enumerate
+from fleetrun.static.sequence_lod import sequence_expand as sequence_expand
+from fleetrun.static.sequence_lod import sequence_expand_as as sequence_expand_as
+from fleetrun.static.sequence_lod import sequence_first_step as sequence_first_step
+from fleetrun.static.sequence_lod import sequence_last_step as sequence_last_step
+from fleetrun.static.sequence_lod import sequence_mask as sequence_mask
+from fleetrun.static.sequence_lod import sequence_pad as sequence_pad
 from fleetrun.static.sequence_lod import sequence_pool as sequence_pool
+from fleetrun.static.sequence_lod import sequence_reshape as sequence_reshape
+from fleetrun.static.sequence_lod import sequence_reverse as sequence_reverse
+from fleetrun.static.sequence_lod import sequence_scatter as sequence_scatter
+from fleetrun.static.sequence_lod import sequence_slice as sequence_slice
+from fleetrun.static.sequence_lod import sequence_softmax as sequence_softmax
+from fleetrun.static.sequence_lod import sequence_unpad as sequence_unpad
+from fleetrun.static.control_flow import case as case
+from fleetrun.static.control_flow import cond as cond
+from fleetrun.static.control_flow import Switch as Switch
+from fleetrun.static.control_flow import switch_case as switch_case
+from fleetrun.static.control_flow import while_loop as while_loop
+from fleetrun.fluid._steps import array_length as array_length
+from fleetrun.fluid._steps import array_read as array_read
+from fleetrun.fluid._steps import array_write as array_write
+from fleetrun.fluid._steps import create_array as create_array
+from fleetrun.fluid._steps import StaticRNN as StaticRNN
+from fleetrun.fluid._steps import tensor_array_to_tensor as tensor_array_to_tensor
+from fleetrun.static.norms import group_norm as group_norm
+from fleetrun.static.norms import instance_norm as instance_norm
 from fleetrun.static.inputs import create_global_var as create_global_var
 from fleetrun.static.metrics import accuracy as accuracy
 from fleetrun.static.metrics import auc as auc
@@ -185,4 +215,4 @@ from fleetrun.fluid.schedules import noam_decay as noam_decay
 from fleetrun.fluid.schedules import piecewise_decay as piecewise_decay
 from fleetrun.fluid.schedules import polynomial_decay as polynomial_decay
 from fleetrun.utils import nest as utils
-__all__ = ['argsort', 'assign', 'autoincreased_step_counter', 'cast', 'clip_by_norm', 'concat', 'cos_sim', 'elementwise_add', 'elementwise_div', 'elementwise_floordiv', 'elementwise_max', 'elementwise_min', 'elementwise_mod', 'elementwise_mul', 'elementwise_pow', 'elementwise_sub', 'equal', 'expand', 'expand_as', 'fill_constant', 'fill_constant_batch_size_like', 'flatten', 'gather', 'gaussian_random', 'gaussian_random_batch_size_like', 'greater_equal', 'greater_than', 'has_inf', 'has_nan', 'increment', 'is_empty', 'isfinite', 'l2_normalize', 'less_equal', 'less_than', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'matmul', 'mean', 'mul', 'multiplex', 'not_equal', 'one_hot', 'ones', 'range', 'reduce_all', 'reduce_any', 'reduce_max', 'reduce_mean', 'reduce_min', 'reduce_prod', 'reduce_sum', 'reshape', 'reverse', 'scale', 'scatter', 'size', 'split', 'squeeze', 'stack', 'strided_slice', 'sum', 'sums', 'topk', 'transpose', 'uniform_random', 'uniform_random_batch_size_like', 'unsqueeze', 'where', 'zeros', 'bpr_loss', 'brelu', 'cross_entropy', 'dropout', 'elu', 'hard_shrink', 'hard_sigmoid', 'hard_swish', 'huber_loss', 'kldiv_loss', 'label_smooth', 'leaky_relu', 'margin_rank_loss', 'mse_loss', 'pow', 'rank_loss', 'relu', 'relu6', 'sigmoid', 'sigmoid_cross_entropy_with_logits', 'smooth_l1', 'soft_relu', 'softmax', 'softplus', 'softshrink', 'stanh', 'swish', 'thresholded_relu', 'create_parameter', 'create_py_reader_by_data', 'create_tensor', 'data', 'double_buffer', 'embedding', 'fc', 'pool2d', 'Print', 'py_reader', 'read_file', 'abs', 'acosh', 'argmax', 'argmin', 'asinh', 'atanh', 'ceil', 'clip', 'cos', 'cosh', 'cumsum', 'diag', 'erf', 'exp', 'eye', 'floor', 'gather_nd', 'linspace', 'log', 'ones_like', 'rank', 'reciprocal', 'round', 'rsqrt', 'scatter_nd', 'scatter_nd_add', 'shape', 'shard_index', 'sign', 'sin', 'sinh', 'slice', 'sqrt', 'square', 'tanh', 'triu', 'unbind', 'unstack', 'zeros_like', 'gelu', 'log_loss', 'maxout', 'mish', 'selu', 'softmax_with_cross_entropy', 'softsign', 'square_error_cost', 'dice_loss', 'npair_loss', 'crop_tensor', 'logsigmoid', 'tanh_shrink', 'pad', 'pad2d', 'pad_constant_like', 'batch_norm', 'continuous_value_model', 'conv2d', 'layer_norm', 'prelu', 'sequence_pool', 'create_global_var', 'accuracy', 'auc', 'cosine_decay', 'exponential_decay', 'inverse_time_decay', 'linear_lr_warmup', 'natural_exp_decay', 'noam_decay', 'piecewise_decay', 'polynomial_decay', 'utils']
+__all__ = ['argsort', 'assign', 'autoincreased_step_counter', 'cast', 'clip_by_norm', 'concat', 'cos_sim', 'elementwise_add', 'elementwise_div', 'elementwise_floordiv', 'elementwise_max', 'elementwise_min', 'elementwise_mod', 'elementwise_mul', 'elementwise_pow', 'elementwise_sub', 'equal', 'expand', 'expand_as', 'fill_constant', 'fill_constant_batch_size_like', 'flatten', 'gather', 'gaussian_random', 'gaussian_random_batch_size_like', 'greater_equal', 'greater_than', 'has_inf', 'has_nan', 'increment', 'is_empty', 'isfinite', 'l2_normalize', 'less_equal', 'less_than', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'matmul', 'mean', 'mul', 'multiplex', 'not_equal', 'one_hot', 'ones', 'range', 'reduce_all', 'reduce_any', 'reduce_max', 'reduce_mean', 'reduce_min', 'reduce_prod', 'reduce_sum', 'reshape', 'reverse', 'scale', 'scatter', 'size', 'split', 'squeeze', 'stack', 'strided_slice', 'sum', 'sums', 'topk', 'transpose', 'uniform_random', 'uniform_random_batch_size_like', 'unsqueeze', 'where', 'zeros', 'bpr_loss', 'brelu', 'cross_entropy', 'dropout', 'elu', 'hard_shrink', 'hard_sigmoid', 'hard_swish', 'huber_loss', 'kldiv_loss', 'label_smooth', 'leaky_relu', 'margin_rank_loss', 'mse_loss', 'pow', 'rank_loss', 'relu', 'relu6', 'sigmoid', 'sigmoid_cross_entropy_with_logits', 'smooth_l1', 'soft_relu', 'softmax', 'softplus', 'softshrink', 'stanh', 'swish', 'thresholded_relu', 'create_parameter', 'create_py_reader_by_data', 'create_tensor', 'data', 'double_buffer', 'embedding', 'fc', 'pool2d', 'Print', 'py_reader', 'read_file', 'abs', 'acosh', 'argmax', 'argmin', 'asinh', 'atanh', 'ceil', 'clip', 'cos', 'cosh', 'cumsum', 'diag', 'erf', 'exp', 'eye', 'floor', 'gather_nd', 'linspace', 'log', 'ones_like', 'rank', 'reciprocal', 'round', 'rsqrt', 'scatter_nd', 'scatter_nd_add', 'shape', 'shard_index', 'sign', 'sin', 'sinh', 'slice', 'sqrt', 'square', 'tanh', 'triu', 'unbind', 'unstack', 'zeros_like', 'gelu', 'log_loss', 'maxout', 'mish', 'selu', 'softmax_with_cross_entropy', 'softsign', 'square_error_cost', 'dice_loss', 'npair_loss', 'crop_tensor', 'logsigmoid', 'tanh_shrink', 'pad', 'pad2d', 'pad_constant_like', 'batch_norm', 'continuous_value_model', 'conv2d', 'layer_norm', 'prelu', 'lod_reset', 'row_conv', 'sequence_concat', 'sequence_conv', 'sequence_enumerate', 'sequence_expand', 'sequence_expand_as', 'sequence_first_step', 'sequence_last_step', 'sequence_mask', 'sequence_pad', 'sequence_pool', 'sequence_reshape', 'sequence_reverse', 'sequence_scatter', 'sequence_slice', 'sequence_softmax', 'sequence_unpad', 'case', 'cond', 'Switch', 'switch_case', 'while_loop', 'array_length', 'array_read', 'array_write', 'create_array', 'StaticRNN', 'tensor_array_to_tensor', 'group_norm', 'instance_norm', 'create_global_var', 'accuracy', 'auc', 'cosine_decay', 'exponential_decay', 'inverse_time_decay', 'linear_lr_warmup', 'natural_exp_decay', 'noam_decay', 'piecewise_decay', 'polynomial_decay', 'utils']

@@ -21,7 +21,11 @@ __getattr__, __dir__ = _lazy.attach(
             "TripletMarginLoss TripletMarginWithDistanceLoss ZeroPad2D ",
         ),
         **_lazy.names("nn.windows", "Conv1D Conv2D MaxPool1D MaxPool2D AvgPool1D AvgPool2D"),
-        **_lazy.names("nn.norms", "LayerNorm BatchNorm BatchNorm1D BatchNorm2D PReLU"),
+        **_lazy.names(
+            "nn.norms",
+            "LayerNorm BatchNorm BatchNorm1D BatchNorm2D GroupNorm InstanceNorm1D InstanceNorm2D "
+            "InstanceNorm3D PReLU",
+        ),
         **_lazy.names("nn.recurrent", "SimpleRNNCell GRUCell LSTMCell RNN BiRNN SimpleRNN GRU LSTM"),
         **_lazy.names("nn.transformer", "MultiHeadAttention TransformerEncoderLayer TransformerEncoder"),
         **_lazy.names(

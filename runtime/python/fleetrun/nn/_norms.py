@@ -1,7 +1,7 @@
 """Functions of nn.functional that bring values to mean 0 and variance 1, and prelu, which too has
 channels."""
 
-from fleetrun import framework
+from fleetrun import framework, tensor
 from fleetrun._error import Error
 from fleetrun._types import Any, Sequence, Variable
 
@@ -138,3 +138,50 @@ def prelu_with(
         {"mode": mode, "channels_last": mode == "channel" and data_format in ("NLC", "NHWC", "NDHWC")},
         layer=layer,
     )
+
+
+def group_norm(
+    x: Variable,
+    groups: int,
+    weight: Variable | None,
+    bias: Variable | None,
+    epsilon: float,
+    data_format: str = "NCHW",
+) -> Variable:
+    """(x - mean) / sqrt(variance + epsilon) over each group of channels of each example, times weight plus
+    bias of each channel."""
+    last = data_format in ("NLC", "NHWC", "NDHWC")
+    channels = x.shape[-1 if last else 1]
+    if channels < 1 or channels % groups:
+        raise Error(
+            "config",
+            f"group_norm: {x.name} has the shape {list(x.shape)}, {channels} channels in {groups} groups",
+            "let the groups have equally many channels",
+        )
+    first = [0, x.ndim - 1, *range(1, x.ndim - 1)]
+    moved = tensor.transpose(x, first) if last else x
+    sizes: list[Any] = [size if size > 0 else tensor.shape(moved)[i] for i, size in enumerate(moved.shape)]
+    out = tensor.reshape(
+        layer_norm_from(tensor.reshape(moved, [0, groups, -1]), 2, None, None, epsilon), sizes
+    )
+    for parameter, apply in ((weight, tensor.multiply), (bias, tensor.add)):
+        if parameter is not None:
+            out = apply(out, tensor.reshape(parameter, [1, channels] + [1] * (x.ndim - 2)))
+    return tensor.transpose(out, [0, *range(2, x.ndim), 1]) if last else out
+
+
+def instance_norm(
+    x: Variable,
+    running_mean: Variable | None = None,
+    running_var: Variable | None = None,
+    weight: Variable | None = None,
+    bias: Variable | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.9,
+    eps: float = 1e-05,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Variable:
+    """(x - mean) / sqrt(variance + eps) over each channel of each example, times weight plus bias of each
+    channel. running_mean, running_var, use_input_stats, momentum: no effect, as in Paddle."""
+    return group_norm(x, x.shape[1], weight, bias, eps)

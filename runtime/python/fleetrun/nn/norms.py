@@ -9,7 +9,10 @@ from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
 from fleetrun.nn import _norms, initializer
 from fleetrun.nn._layer import Layer
 
-__all__ = ["BatchNorm", "BatchNorm1D", "BatchNorm2D", "LayerNorm", "PReLU"]
+__all__ = [
+    "BatchNorm", "BatchNorm1D", "BatchNorm2D", "GroupNorm", "InstanceNorm1D", "InstanceNorm2D",
+    "InstanceNorm3D", "LayerNorm", "PReLU",
+]  # fmt: skip
 
 
 class LayerNorm(Layer):
@@ -195,6 +198,73 @@ class BatchNorm2D(_BatchNormOf):
         super().__init__(
             num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
         )
+
+
+class GroupNorm(Layer):
+    """Groups of channels of each example to mean 0 and variance 1; weight 1 and bias 0 of each channel, an
+    attribute False: none."""
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        epsilon: float = 1e-05,
+        weight_attr: ParamLike = None,
+        bias_attr: ParamLike = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._groups, self._epsilon, self._format = num_groups, epsilon, data_format
+        self.weight, self.bias = _of_channels(self, num_channels, weight_attr, bias_attr)
+
+    def forward(self, input: Variable) -> Variable:
+        return _norms.group_norm(input, self._groups, self.weight, self.bias, self._epsilon, self._format)
+
+
+def _of_channels(layer, channels, weight_attr, bias_attr):
+    """(weight 1, bias 0) of each channel; None where an attribute is False."""
+    one = initializer.Constant(1.0)
+    return (
+        None
+        if weight_attr is False
+        else layer.create_parameter([channels], attr=weight_attr, default_initializer=one),
+        None if bias_attr is False else layer.create_parameter([channels], attr=bias_attr, is_bias=True),
+    )
+
+
+class _InstanceNorm(Layer):
+    """Each channel of each example to mean 0 and variance 1; scale 1 and bias 0 of each channel, both
+    attributes False: none. momentum: no effect, as in Paddle."""
+
+    def __init__(
+        self,
+        num_features: int,
+        epsilon: float = 1e-05,
+        momentum: float = 0.9,
+        weight_attr: ParamLike = None,
+        bias_attr: ParamLike = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._epsilon = epsilon
+        self.scale, self.bias = _of_channels(self, num_features, weight_attr, bias_attr)
+
+    def forward(self, input: Variable) -> Variable:
+        return _norms.instance_norm(input, weight=self.scale, bias=self.bias, eps=self._epsilon)
+
+
+class InstanceNorm1D(_InstanceNorm):
+    """Of [batch, channels, length]."""
+
+
+class InstanceNorm2D(_InstanceNorm):
+    """Of [batch, channels, high, wide]."""
+
+
+class InstanceNorm3D(_InstanceNorm):
+    """Of [batch, channels, deep, high, wide]."""
 
 
 class PReLU(Layer):

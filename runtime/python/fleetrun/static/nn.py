@@ -9,6 +9,7 @@ from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
 from fleetrun.distributed.entries import EntryAttr
 from fleetrun.nn import _norms, _windows, functional, initializer
 from fleetrun.static import lookups
+from fleetrun.static.activated import activated
 from fleetrun.static.sequence_lod import sequence_pool
 
 __all__ = [
@@ -54,21 +55,6 @@ def fc(
         bias = framework.make_parameter(layer, [size], "float32", bias_attr, True, None, named=True)
         total = tensor.add(total, bias)
     return activated("paddle.static.nn.fc", activation, total)
-
-
-def activated(function: str, name: str | None, x: Variable) -> Variable:
-    """The activation `name` of x; None leaves it. Throws: Error(config) naming `function`."""
-    known = {
-        "relu": functional.relu,
-        "sigmoid": functional.sigmoid,
-        "tanh": functional.tanh,
-        "softmax": functional.softmax,
-    }
-    if name is not None and name not in known:
-        raise Error(
-            "config", f'{function}(activation="{name}") is not supported', f"use one of {', '.join(known)}"
-        )
-    return x if name is None else known[name](x)
 
 
 def conv2d(
@@ -291,4 +277,18 @@ def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True)
     return framework.append("continuous_value_model", "cvm", [input, cvm], {"use_cvm": bool(use_cvm)})
 
 
-__getattr__, __dir__ = _lazy.attach(__name__, {"sequence_lod": "static.sequence_lod"})
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    {
+        "sequence_lod": "static.sequence_lod",
+        "control_flow": "static.control_flow",
+        **_lazy.names("static.control_flow", "case cond switch_case while_loop"),
+        **_lazy.names(
+            "static.sequence_lod",
+            "row_conv sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as "
+            "sequence_first_step sequence_last_step sequence_pad sequence_reshape sequence_reverse "
+            "sequence_scatter sequence_slice sequence_softmax sequence_unpad",
+        ),
+        **_lazy.names("static.norms", "group_norm instance_norm"),
+    },
+)

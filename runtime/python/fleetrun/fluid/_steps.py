@@ -1,0 +1,172 @@
+"""fluid.layers: StaticRNN, and arrays of variables."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy
+
+from fleetrun import framework, tensor
+from fleetrun._error import Error
+from fleetrun._types import Any, DTypeLike, Iterator, Sequence, Variable
+from fleetrun.static.control_flow import value_of
+
+__all__ = [
+    "array_length", "array_read", "array_write", "create_array", "StaticRNN", "tensor_array_to_tensor",
+    "TensorArray",
+]  # fmt: skip
+
+
+class StaticRNN:
+    """A network over time: what `with rnn.step():` appends for the first step is appended again for each of
+    the others. The number of steps is the first size of what step_input() takes."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self._steps = 0
+        # {variable of the first step: those of all steps}, {memory: what it becomes}.
+        self._inputs: dict[str, list[Variable]] = {}
+        self._memories: dict[str, str] = {}
+        self._outputs: list[Variable] = []
+        self._kept: list[Any] = []
+
+    @contextlib.contextmanager
+    def step(self) -> Iterator[None]:
+        """One step."""
+        program = framework.default_main_program()
+        known = set(program.native.variable_names())
+        begin = program.native.operator_count()
+        yield
+        if not self._steps:
+            raise Error("config", "StaticRNN without a step_input", "give it the sequence: rnn.step_input(x)")
+        operators = program.ops[begin:]
+        left_out = [one.name for values in self._inputs.values() for one in values] + list(self._memories)
+        operators = [op for op in operators if not set(op.outputs) & {*left_out, *self._first}]
+        results = [[one] for one in self._outputs]
+        now: dict[str, str] = {}
+        for step in range(1, self._steps):
+            before, now = now, {name: values[step].name for name, values in self._inputs.items()}
+            for memory, update in self._memories.items():
+                now[memory] = before.get(update, update)
+            for op in operators:
+                for name in op.outputs:
+                    if name not in known:
+                        now[name] = framework.unique_name(name)
+                names = [now.get(name, name) for name in op.inputs]
+                made = [now.get(name, name) for name in op.outputs]
+                program.native.append(op.type, names, made, op.attributes, op.where)
+            for values, one in zip(results, self._outputs):
+                values.append(program.var(now.get(one.name, one.name)))
+        self._kept = [tensor.stack(values, 0) for values in results]
+
+    _first: frozenset[str] = frozenset()
+
+    def step_input(self, x: Variable) -> Variable:
+        """The x of this step. Shape: x[steps, ..] -> [..]. Throws: Error(config) where the number of steps is
+        not known."""
+        steps = x.shape[0]
+        if steps < 1 or (self._steps and self._steps != steps):
+            raise Error(
+                "config",
+                f"StaticRNN.step_input({x.name}): its first size is {steps}"
+                + (f", another's {self._steps}" if self._steps else ""),
+                "give all sequences the same known number of steps, as their first size",
+            )
+        self._steps = steps
+        values = tensor.unstack(x, 0)
+        self._inputs[values[0].name] = values
+        return values[0]
+
+    def memory(
+        self,
+        init: Variable | None = None,
+        shape: Sequence[int] | None = None,
+        batch_ref: Variable | None = None,
+        init_value: float = 0.0,
+        init_batch_dim_idx: int = 0,
+        ref_batch_dim_idx: int = 1,
+    ) -> Variable:
+        """What update_memory() has put in in the step before; in the first `init`, or `init_value` in
+        `shape`, whose batch size is that of batch_ref."""
+        if init is None:
+            if shape is None or batch_ref is None:
+                raise Error("config", "StaticRNN.memory without init", "give it init, or shape and batch_ref")
+            axis = ref_batch_dim_idx - 1 if batch_ref.name in self._inputs else ref_batch_dim_idx
+            sizes: list[Any] = list(shape)
+            sizes[init_batch_dim_idx] = tensor.shape(batch_ref)[axis]
+            init = tensor.full(sizes, init_value, "float32")
+        memory = tensor.assign(init)
+        self._first = self._first | {memory.name}
+        self._memories[memory.name] = memory.name
+        return memory
+
+    def update_memory(self, mem: Variable, var: Variable) -> None:
+        """Lets the memory be `var` in the next step."""
+        if mem.name not in self._memories:
+            raise Error("config", f"StaticRNN.update_memory({mem.name}): it is not a memory")
+        self._memories[mem.name] = var.name
+
+    def step_output(self, o: Variable) -> None:
+        """Gives o of every step. Shape: [steps, ..]."""
+        self._outputs.append(o)
+
+    def output(self, *outputs: Variable) -> None:
+        """step_output() of each."""
+        for one in outputs:
+            self.step_output(one)
+
+    def __call__(self) -> Any:
+        """What step_output() was given, of all steps: one variable, or a list."""
+        return self._kept[0] if len(self._kept) == 1 else self._kept
+
+
+class TensorArray(list):
+    """Variables in order, at places that the script knows."""
+
+
+def create_array(dtype: DTypeLike, initialized_list: Sequence[Any] | None = None) -> TensorArray:
+    """An array of these variables."""
+    return TensorArray(initialized_list or ())
+
+
+def _place(i, call):
+    place = value_of(i)
+    if place is None:
+        raise Error(
+            "config",
+            f"fluid.layers.{call}: the place depends on what is fed or on parameters",
+            "use a number that the script knows",
+        )
+    return int(place)
+
+
+def array_write(x: Variable, i: Any, array: TensorArray | None = None) -> TensorArray:
+    """The array with a copy of x at the place i, one behind the last or one that is there."""
+    array = TensorArray() if array is None else array
+    place = _place(i, "array_write")
+    if place > len(array):
+        raise Error("config", f"fluid.layers.array_write at {place} of an array of {len(array)}")
+    array[place : place + 1] = [tensor.assign(x)]
+    return array
+
+
+def array_read(array: TensorArray, i: Any) -> Variable:
+    """What lies at the place i."""
+    place = _place(i, "array_read")
+    if not 0 <= place < len(array):
+        raise Error("config", f"fluid.layers.array_read at {place} of an array of {len(array)}")
+    found: Variable = array[place]
+    return found
+
+
+def array_length(array: TensorArray) -> Variable:
+    """How many variables it has. Shape: [1] int64."""
+    return tensor.assign(numpy.array([len(array)], dtype="int64"))
+
+
+def tensor_array_to_tensor(
+    input: TensorArray, axis: int = 1, name: str | None = None, use_stack: bool = False
+) -> tuple[Variable, Variable]:
+    """(the variables side by side along `axis`, or stacked; their sizes along it, int32)."""
+    whole = tensor.stack(input, axis) if use_stack else tensor.concat(input, axis)
+    sizes = [1 if use_stack else one.shape[axis] for one in input]
+    return whole, tensor.assign(numpy.array(sizes, dtype="int32"))
