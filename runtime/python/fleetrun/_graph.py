@@ -7,6 +7,7 @@ program_guard, or else the process, says. Building is single-threaded. Source: d
 from __future__ import annotations
 
 import contextlib
+import importlib
 import linecache
 import os
 import sys
@@ -130,6 +131,19 @@ class Program:
 
     current_block = global_block
 
+    @property
+    def program(self) -> Program:
+        """Of a block: the program."""
+        return self
+
+    @property
+    def blocks(self) -> list[Program]:
+        """The one block."""
+        return [self]
+
+    num_blocks = 1
+    idx = 0
+
     def var(self, name: str) -> Variable:
         """The variable of this name. Throws: Error(config) naming the nearest one when there is none."""
         known = self._variables.get(name)
@@ -238,6 +252,12 @@ class Program:
 
     def __str__(self) -> str:
         return str(self.native)
+
+    @staticmethod
+    def parse_from_string(binary_str: bytes) -> Program:
+        """The program of serialize_program(), or of a file `__model__`. Throws: Error(data)."""
+        # By name: programs lie below what reads files.
+        return importlib.import_module("fleetrun.static.serial").deserialize_program(binary_str)
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         """The program as text."""

@@ -91,7 +91,7 @@ test = paddle.static.default_main_program().clone(for_test=True)
 look = lambda: exe.run(test, feed=feed(True), fetch_list=[out])[0]
 expected = look()
 fleet.save_inference_model(exe, "served", ["x", "ids"], [out])
-assert sorted(os.listdir("served")) == ["model.pdiparams", "model.pdmodel", "tables"]
+assert sorted(os.listdir("served")) == ["dnn_plugin", "model.pdiparams", "model.pdmodel", "tables"]
 fleet.save_dense_params(exe, "dense", scope, paddle.static.default_main_program())
 weights = value("linear_0.w_0")
 for _ in range(3):
@@ -145,9 +145,8 @@ assert fleet.all_reduce(3, "max") == 3
     ("net(False); paddle.static.set_program_state(paddle.static.default_main_program(), "
      "{'linear_0.w_0': np.zeros((2, 2))})",
      "linear_0.w_0 has the shape [2, 2] there, [3, 1] in the program"),
-    ("net(True); fleet.shrink()", "fleet.shrink: no table keeps shows and clicks"),
-    ("net(True); fleet.save_one_table(0, 'there', 0)", "a save holds all tables at one moment"),
-    ("net(True); fleet.save_cache_model('there')", "fleet.save_cache_model: there is no online service"),
+    ("paddle.static.Program.parse_from_string(b'\\n\\x07')", "what is given is not a program of fleetrun"),
+    ("net(True); fleet.load_one_table(0, 'there', 0)", "fleet.load_one_table: a save is loaded whole"),
     ("net(True); fleet.save_dense_params(exe, 'there', scope, "
      "paddle.static.default_main_program(), ['rows'])",
      "rows is not a dense parameter of the program"),
@@ -171,5 +170,39 @@ fleet.distributed_optimizer(paddle.optimizer.SGD(0.1)).minimize(paddle.mean(out)
 exe.run(paddle.static.default_startup_program())
 exe.run(feed={"ids": np.array([[1], [2]])}, fetch_list=[out])
 fleet.save_inference_model(exe, "served", ["ids"], [out])
-assert sorted(os.listdir("served")) == ["model.pdiparams", "model.pdmodel", "tables"]
+assert sorted(os.listdir("served")) == ["dnn_plugin", "model.pdiparams", "model.pdmodel", "tables"]
 """)
+
+
+def test_what_paddle_saves_for_its_own_services_is_saved_whole(run):
+    done = run(HEAD + """
+import os
+net(True)
+exe.run(paddle.static.default_startup_program())
+fleet.init_worker()
+exe.run(feed=feed(True), fetch_list=[loss])
+rows = fleet.fleet.training.client.rows(0)
+print(fleet.shrink(), fleet.save_cache_model("cache"), fleet.save_cache_table(0, 3))
+fleet.save_one_table(0, "one", 0)
+fleet.save_persistables(exe, "patch", mode=5)
+value = exe.run(paddle.static.default_main_program().clone(for_test=True), feed=feed(True), fetch_list=[out])[0]
+for directory in ("cache", "one", "patch"):
+    for times in range(3):
+        exe.run(feed=feed(True))
+    fleet.load_model(directory)
+    again = exe.run(paddle.static.default_main_program().clone(for_test=True), feed=feed(True), fetch_list=[out])[0]
+    print(np.array_equal(value, again), fleet.fleet.training.client.rows(0) == rows)
+fleet.save_inference_model(exe, "served", ["x", "ids"], [out])
+with open("served/dnn_plugin/__model__", "rb") as file:
+    program = paddle.static.Program.parse_from_string(file.read())
+print(str(program) == str(paddle.static.load_inference_model("served/model", exe)[0]))
+""")
+    assert done.stdout.splitlines() == ["0 -1 None", *["True True"] * 3, "True"]
+    assert [line.partition(" has no ")[0].partition(" saves what ")[0].partition(": the save")[0]
+            for line in done.stderr.splitlines()] == [
+        "fleetrun: warning: fleet.shrink",
+        "fleetrun: warning: fleet.save_cache_model",
+        "fleetrun: warning: fleet.save_cache_table",
+        "fleetrun: warning: fleet.save_one_table(0)",
+        "fleetrun: warning: fleet.save_persistables(mode=5) takes all rows, as mode 0 does",
+    ]

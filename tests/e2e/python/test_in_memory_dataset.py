@@ -179,6 +179,7 @@ print(len(batches(dataset)))
      "InMemoryDataset.update_settings(shuffle=...): there is no such setting"),
     ("make([], batch_size=0)", "InMemoryDataset: batch_size=0"),
     ("make([], data_feed_type='PaddleBoxDataFeed')", "set_feed_type('PaddleBoxDataFeed')"),
+    ("make([]).set_parse_logkey(True)", "set_parse_logkey(parse_logkey=True) is not supported"),
     ("make([]).load_into_memory()", "a dataset without files"),
     ("make(['a']).local_shuffle()", "local_shuffle: no examples are in memory"),
     ("exe.infer_from_dataset(dataset=make(['a']))",
@@ -210,6 +211,8 @@ dataset.set_graph_config({"walk_len": 24})
 dataset.set_pass_id(2)
 dataset._set_generate_unique_feasigns(True, 15)
 dataset._generate_local_tables_unlock(0, 11, 1, 25, 15)
+dataset.set_date("20211111")
+dataset.set_enable_pv_merge(False)
 print(dataset.parse_ins_id, dataset.parse_content, dataset.trainer_num, dataset.thread_num, dataset.filelist,
       dataset.get_pass_id(), dataset.get_epoch_finish())
 dataset.thread_num = 0
@@ -236,6 +239,33 @@ for call in (paddle.distributed.fleet.FileInstantDataset().local_shuffle,
     assert done.stderr.splitlines() == [
         "fleetrun: warning: InMemoryDataset.set_graph_config has no effect: there is no graph on "
         "GPUs; files are read as they are",
-        "fleetrun: warning: InMemoryDataset._generate_local_tables_unlock has no effect: a table makes "
+        "fleetrun: warning: InMemoryDataset.generate_local_tables_unlock has no effect: a table makes "
         "a row when its id is first asked for",
+    ]
+
+
+def test_a_data_generator_is_checked_against_the_variables(run):
+    done = run(HEAD + """
+class Generator:
+    def generate_sample(self, line):
+        return lambda: [eval(line)]
+open("a", "w").write("[('ids', [1, 2]), ('price', [0.5, 1.0]), ('label', [1])]\\n")
+check = make([])._check_use_var_with_data_generator
+check([ids, price, label], Generator(), "a")
+for variables in ([ids], [ids, label, price], [price, price, label]):
+    try:
+        check(variables, Generator(), "a")
+    except (ValueError, TypeError) as error:
+        print(type(error).__name__, str(error)[:40])
+open("a", "w").write("[('ids', []), ('price', [0.5, 1.0]), ('label', [1])]\\n")
+try:
+    check([ids, price, label], Generator(), "a")
+except ValueError as error:
+    print(error)
+""")
+    assert done.stdout.splitlines() == [
+        "ValueError var length mismatch error: var_list = 1 ",
+        "TypeError var dtype mismatch error: var name = pri",
+        "TypeError var dtype mismatch error: var name = ids",
+        "var length error: var ids's length in data_generator is 0",
     ]

@@ -106,3 +106,23 @@ else:
     assert job.returncode == 0 and "loss 1.5" in output, output
     said = (tmp_path / "log" / "workerlog.0").read_text()
     assert said.count("has no effect: its program has no trainable parameter") == 1, said
+
+
+def test_what_rewrites_programs_in_paddle_is_imported_and_refused_when_made(run, package):
+    done = run("""
+from paddle.distributed.fleet.meta_optimizers import RawProgramOptimizer
+import paddle
+paddle.enable_static()
+loss = paddle.mean(paddle.static.data("x", [None, 2]))
+block = loss.block
+print(block.program is paddle.static.default_main_program(), block.idx, block.program.num_blocks,
+      block.program.blocks[0] is block)
+try:
+    RawProgramOptimizer(paddle.optimizer.SGD(0.1))
+except ValueError as error:
+    print(error)
+""", PYTHONPATH=package + "/_compat")
+    assert done.stdout.splitlines() == [
+        "True 0 1 True",
+        "fleet.meta_optimizers.RawProgramOptimizer: programs are not rewritten here",
+        "  hint: use fleet.distributed_optimizer(optimizer, strategy): a DistributedStrategy says how to train"]

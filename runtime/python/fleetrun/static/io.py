@@ -338,14 +338,19 @@ def _text_of(program, feeds, fetches, tables=()):
 
 
 def _model_of(path):
+    return _checked_model(_read(path), path)
+
+
+def _checked_model(data, where):
+    """What a .pdmodel holds. Throws: Error(data) naming `where`."""
     try:
-        model = json.loads(_read(path))
+        model = json.loads(data)
     except (ValueError, RecursionError):
         model = None
     if not isinstance(model, dict) or model.get("format") != _FORMAT:
         raise Error(
             "data",
-            f"{path} is not a program of fleetrun",
+            f"{where} is not a program of fleetrun",
             "a .pdmodel that Paddle wrote holds Paddle's operators; "
             "save it with fleetrun's save_inference_model",
         )

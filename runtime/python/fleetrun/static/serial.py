@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from fleetrun import _lazy, _tensors, framework
 from fleetrun._types import Any, Fetches, Program
 from fleetrun.static import io
@@ -37,7 +35,7 @@ def serialize_persistables(
 
 def deserialize_program(data: bytes) -> Program:
     """The program of serialize_program(). Throws: Error(data)."""
-    return io._program_of(json.loads(data))[0]
+    return io._program_of(io._checked_model(data, "what is given"))[0]
 
 
 def deserialize_persistables(program: Program, data: bytes, executor: Any) -> None:

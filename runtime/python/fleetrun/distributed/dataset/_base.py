@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Any
 from fleetrun import _dtypes as dtypes
 from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
+from fleetrun.distributed.dataset._kept import Kept
 
 if TYPE_CHECKING:
     from fleetrun._variable import Variable
 
 
-class DatasetBase:
+class DatasetBase(Kept):
     """Files (`set_filelist`) that go through `pipe_command`, one process per file, into batches of
     `use_var`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.variables: list[Any] = []
         self._slots: list[Any] = []
         self._pipe_command: str | list[str] = "cat"
@@ -36,8 +38,6 @@ class DatasetBase:
         self.filelist: list[Any] = []
         self._bad_line = os.environ.get("FLEETRUN_BAD_LINE", "fail")
         self._drop_last = False
-        self.trainer_num = 1
-        self._uid_slot = ""
         self._remote = {"download_command": "", "fs_name": "", "fs_ugi": ""}
         self._reader: Any = None
         self._turn = threading.Lock()
@@ -217,24 +217,9 @@ class DatasetBase:
         self._drop_last = bool(drop_last)
 
     @property
-    def dataset(self) -> DatasetBase:
-        """Itself: in Paddle's the C++ object, which has some of its calls."""
-        return self
-
-    def _set_uid_slot(self, uid_slot):
-        self._uid_slot = str(uid_slot)
-
-    def _set_trainer_num(self, trainer_num):
-        """Kept: the Fleet that global_shuffle() is given knows the trainers."""
-        self.trainer_num = trainer_num
-
-    @property
     def _readers(self):
         """Paddle has a script set thread_num itself, to 0, too."""
         return max(self.thread_num, 1)
-
-    def _no_effect(self, call, why):
-        warn_once(f"dataset.{call}", f"{self._name()}.{call} has no effect: {why}")
 
     _feed_type = "MultiSlotDataFeed"
     _desc = desc

@@ -63,8 +63,6 @@ class InMemoryDataset(DatasetBase):
         self.parse_ins_id = False
         self.parse_content = False
         self._merges = False
-        self._shuffles_by_uid = False
-        self._pass_id = 0
         self._merge_size = 0
         self._candidates = 0
         self._drop_last = False
@@ -157,11 +155,6 @@ class InMemoryDataset(DatasetBase):
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
         """Accepted: nothing waits between two messages but for the receiver."""
 
-    def set_shuffle_by_uid(self, enable_shuffle_uid: bool) -> None:
-        """True: examples of one user (of one value of _set_uid_slot()) are to come to one trainer.
-        global_shuffle() between several trainers refuses it."""
-        self._shuffles_by_uid = bool(enable_shuffle_uid)
-
     def set_drop_last(self, drop_last: bool) -> None:
         """Whether the last batch of each thread is left out when it is short."""
         self._drop_last = bool(drop_last)
@@ -185,29 +178,6 @@ class InMemoryDataset(DatasetBase):
     _set_fea_eval = set_fea_eval
     _set_fleet_send_batch_size = set_fleet_send_batch_size
     _set_fleet_send_sleep_seconds = set_fleet_send_sleep_seconds
-    _set_shuffle_by_uid = set_shuffle_by_uid
-
-    def set_pass_id(self, pass_id: int) -> None:
-        """Kept, for get_pass_id()."""
-        self._pass_id = pass_id
-
-    def get_pass_id(self) -> int:
-        """What set_pass_id() was given."""
-        return self._pass_id
-
-    def get_epoch_finish(self) -> bool:
-        """False: a graph whose walks end an epoch lies on GPUs."""
-        return False
-
-    def set_graph_config(self, config: Any) -> None:
-        """Accepted with a warning: it is for walks in a graph on GPUs."""
-        self._no_effect("set_graph_config", "there is no graph on GPUs; files are read as they are")
-
-    def _set_generate_unique_feasigns(self, generate_uni_feasigns, shard_num):
-        """Accepted: a table makes a row when its id is first asked for."""
-
-    def _generate_local_tables_unlock(self, *arguments):
-        self._no_effect("_generate_local_tables_unlock", "a table makes a row when its id is first asked for")
 
     # ---- Loading ----
 

@@ -5,7 +5,7 @@ import json
 import os
 
 from fleetrun import framework
-from fleetrun._arguments import refuse
+from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
 from fleetrun._types import Any, Callable, Fetches, Program, Scope, Sequence
 from fleetrun.static.training import Training
@@ -87,11 +87,12 @@ class Saving:
         mode: int | str = 0,
     ) -> None:
         """What computes `target_vars`, to dirname/model.pdmodel and .pdiparams, and the rows that it looks up
-        to dirname/tables, which every server writes on its own host.
+        to dirname/tables, which every server writes on its own host. The program is also where Paddle has it,
+        dirname/dnn_plugin/__model__, for Program.parse_from_string().
 
         Throws: Error(config) when something else than feeded_var_names has to be fed, Error(host).
         """
-        from fleetrun.static import io
+        from fleetrun.static import io, serial
 
         training = self._keep("save_inference_model")
         refuse("fleet.save_inference_model", export_for_deployment=(export_for_deployment, True))
@@ -105,6 +106,10 @@ class Saving:
             feeds,
             fetches,
             json.loads(training.plan.table_text()),
+        )
+        serial.save_to_file(
+            os.path.join(str(dirname), "dnn_plugin", "__model__"),
+            serial.load_from_file(os.path.join(str(dirname), "model.pdmodel")),
         )
         if training.plan.tables():
             training.client.save(os.path.join(str(dirname), "tables"), mode)
@@ -155,46 +160,50 @@ class Saving:
         expired.
 
         threshold: accepted as in Paddle, whose tables have their thresholds in their configuration too.
-        Returns how many rows went. Throws: Error(config) when no table keeps statistics.
+        Returns how many rows went. No row goes of a table without statistics, which is said where no table
+        has them.
         """
         training = self._keep("shrink")
         tables = [entry.table for entry in training.plan.entries() if entry.table.has_statistics]
         if not tables:
-            raise Error(
-                "config",
-                "fleet.shrink: no table keeps shows and clicks, so no row can expire",
-                "give sparse_embedding an entry=ShowClickEntry(…), or the strategy sparse_table_configs",
+            warn_once(
+                "shrink",
+                "fleet.shrink has no effect: no table keeps shows and clicks, so no row can expire; give "
+                "sparse_embedding an entry=ShowClickEntry(…), or the strategy sparse_table_configs",
             )
         return sum(training.client.shrink(table.id) for table in tables)
 
     def save_one_table(self, table_id: int, path: str | os.PathLike[str], mode: int | str) -> None:
-        """Refused. Throws: Error(config)."""
-        raise Error(
-            "config",
-            "fleet.save_one_table: a save holds all tables at one moment",
-            "use fleet.save_persistables",
+        """save_persistables(None, path, mode=mode), with a warning: a save holds all tables at one moment."""
+        warn_once(
+            "save_one_table",
+            f"fleet.save_one_table({table_id}): the save holds all tables",
         )
+        self.save_persistables(None, path, mode=mode)
 
     def load_one_table(self, table_id: int, path: str | os.PathLike[str], mode: int | str) -> None:
         """Refused. Throws: Error(config)."""
         raise Error("config", "fleet.load_one_table: a save is loaded whole", "use fleet.load_model")
 
-    def save_cache_model(self, dirname: str | os.PathLike[str], **configs: Any) -> None:
-        """Refused. Throws: Error(config)."""
-        raise Error(
-            "config",
-            "fleet.save_cache_model: there is no online service that would take a cache of rows",
-            "use fleet.save_persistables(mode=2), which saves rows by their score",
+    def save_cache_model(self, dirname: str | os.PathLike[str], **configs: Any) -> int:
+        """save_persistables(None, dirname, mode=2), with a warning: rows by their score, in fleetrun's files
+        and not those of Paddle's online service. Returns -1: nobody counts them."""
+        warn_once(
+            "save_cache_model",
+            "fleet.save_cache_model saves what fleet.save_persistables(mode=2) does, rows by their score: "
+            "there is no online service that would take a cache of rows",
         )
+        self.save_persistables(None, dirname, mode=2)
+        return -1
 
     def save_cache_table(
         self, table_id: int, pass_id: int, mem_cache_key_threshold: int = 4000000000
     ) -> None:
-        """Refused. Throws: Error(config)."""
-        raise Error(
-            "config",
-            "fleet.save_cache_table: rows stay where they are between passes",
-            'cold rows leave memory by themselves with table_class="SSDSparseTable"',
+        """Accepted with a warning: it moves rows between GPUs and servers in Paddle."""
+        warn_once(
+            "save_cache_table",
+            "fleet.save_cache_table has no effect: rows stay where they are between passes; cold rows leave "
+            'memory by themselves with table_class="SSDSparseTable"',
         )
 
     def check_save_pre_patch_done(self) -> None:
@@ -224,7 +233,11 @@ class Saving:
 
 
 def _mode(call, mode):
-    """One of Paddle's modes of saving as a number. Throws: Error(config)."""
+    """One of Paddle's modes of saving as a number; its 4 and 5 (a part for an online service) save all, which
+    is said. Throws: Error(config)."""
+    if str(mode) in ("4", "5"):
+        warn_once(f"mode {mode}", f"fleet.{call}(mode={mode!r}) takes all rows, as mode 0 does")
+        return 0
     if str(mode) not in ("0", "1", "2", "3"):
         raise Error(
             "config",
