@@ -226,13 +226,13 @@ Message Server::State::answer(const wire::Header& header, Reader& body, const Me
       end_save(header, body);
       return {};
     case wire::Method::load_prepare:
-      return prepare_load(body);
+      return prepare_load(header, body);
     case wire::Method::load_commit:
-      commit_load();
+      commit_load(header.trainer);
       return {};
     case wire::Method::load_abort: {
       const std::lock_guard lock(mutex);
-      loaded.reset();
+      loaded.erase(header.trainer);
       return {};
     }
     default:

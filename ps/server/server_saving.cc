@@ -251,7 +251,7 @@ void Server::State::commit_save(Reader& body) {
   commit_manifest(name.directory, manifest, place.rank);
 }
 
-Message Server::State::prepare_load(Reader& body) {
+Message Server::State::prepare_load(const wire::Header& header, Reader& body) {
   const std::string directory = wire::read_text(body);
   const auto wanted = body.value<std::uint64_t>();
   wire::expect_end(body);
@@ -263,23 +263,27 @@ Message Server::State::prepare_load(Reader& body) {
   writer.value(digest_of(set.manifest));
   wire::write_text(writer, set.fallen_back);
   const std::lock_guard lock(mutex);
-  loaded = std::make_unique<LoadedTables>(std::move(set));
+  WaitingLoad found{std::move(set.manifest), std::move(set.tables)};
+  for (const auto& [trainer, other] : loaded)
+    if (trainer != header.trainer && other.manifest == found.manifest) found.tables = other.tables;
+  loaded[header.trainer] = std::move(found);
   return out;
 }
 
-void Server::State::commit_load() {
+void Server::State::commit_load(std::uint32_t trainer) {
   {
     const std::lock_guard lock(mutex);
-    if (!loaded)
+    const auto mine = loaded.find(trainer);
+    if (mine == loaded.end())
       throw Error(ErrorKind::config, name_of(options) + " has nothing loaded to take over",
-                  "it was killed in between, or another trainer loads too: load once more");
-    if (loaded->manifest.mode == SaveMode::delta) {
-      overlay(*loaded->tables, options.tables, *tables);
+                  "it was killed in between: load once more");
+    if (mine->second.manifest.mode == SaveMode::delta) {
+      overlay(*mine->second.tables, options.tables, *tables);
     } else {
-      tables = std::move(loaded->tables);
+      tables = mine->second.tables;
     }
-    started_from = digest_of(loaded->manifest);
-    loaded.reset();
+    started_from = digest_of(mine->second.manifest);
+    loaded.erase(mine);
   }
   if (durable) make_checkpoint();
 }

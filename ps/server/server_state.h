@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -63,6 +64,12 @@ struct WaitingSave {
   Respond respond;
 };
 
+/// What a trainer's load_prepare found, not committed yet.
+struct WaitingLoad {
+  Manifest manifest;
+  std::shared_ptr<TableSet> tables;
+};
+
 struct Server::State {
   ServerOptions options;
   ServerPlace place;
@@ -76,8 +83,8 @@ struct Server::State {
   std::shared_ptr<TableSet> tables;
   std::weak_ptr<TableSet> recorded_tables;  // those that `touched` is about
   bool recorded_any = false;
-  std::unique_ptr<LoadedTables> loaded;  // load_prepare, not committed yet
-  std::optional<std::uint32_t> saving;   // the trainer whose save is under way
+  std::map<std::uint32_t, WaitingLoad> loaded;  // by trainer; those that found the same save share its tables
+  std::optional<std::uint32_t> saving;          // the trainer whose save is under way
   std::deque<WaitingSave> waiting_saves;
   std::shared_ptr<WriteBarrierHold> hold;  // until the cut is made; shared with the request that uses it
   std::shared_ptr<SavedCut> part;          // what was written, shared with the request that commits it
@@ -151,8 +158,8 @@ struct Server::State {
   void end_saves();
   void drop_save() noexcept;
   void lost_saver(std::uint32_t trainer) noexcept;
-  Message prepare_load(Reader& body);
-  void commit_load();
+  Message prepare_load(const wire::Header& header, Reader& body);
+  void commit_load(std::uint32_t trainer);
   void set_dense(Reader& body);
   void follow_tables();
   void record_touched(const wire::Header& header, const wire::PushRequest& request);

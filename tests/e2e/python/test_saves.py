@@ -104,7 +104,7 @@ def test_servers_that_start_from_different_saves_are_refused(tmp_path, job):
     assert means(job(0, servers=2)) == last
 
 
-def test_trainers_that_save_at_once_leave_a_whole_model(tmp_path, start):
+def test_trainers_that_save_and_load_at_once_leave_a_whole_model(tmp_path, start):
     from fleetrun_job import find_fleetrun
 
     (tmp_path / "train.py").write_text("""
@@ -117,6 +117,7 @@ x = paddle.static.data("x", [None, 4])
 ids = paddle.static.data("ids", [None, 1], "int64")
 y = paddle.static.nn.fc(x, 1) + paddle.static.nn.sparse_embedding(ids, [100, 1])
 loss = paddle.mean(y * y)
+test = paddle.static.default_main_program().clone(for_test=True)
 fleet.distributed_optimizer(paddle.optimizer.SGD(0.1), fleet.DistributedStrategy()).minimize(loss)
 if fleet.is_server():
     fleet.init_server()
@@ -125,6 +126,7 @@ else:
     exe = paddle.static.Executor(paddle.CPUPlace())
     exe.run(paddle.static.default_startup_program())
     fleet.init_worker()
+    feed = {"x": np.ones((2, 4), "float32"), "ids": np.array([[1], [7]])}
     for number in range(4):
         exe.run(feed={"x": np.ones((2, 4), "float32"), "ids": np.array([[number], [7]])})
         fleet.barrier_worker()
@@ -132,6 +134,13 @@ else:
         fleet.save_persistables(exe, "all")
     fleet.barrier_worker()
     fleet.load_model("all") if fleet.is_first_worker() else None
+    fleet.barrier_worker()
+    whole = exe.run(test, feed=feed, fetch_list=[y])[0]
+    for _ in range(6):
+        fleet.load_model("all")
+        fleet.load_inference_model("model")
+    fleet.barrier_worker()
+    assert np.array_equal(exe.run(test, feed=feed, fetch_list=[y])[0], whole)
     fleet.stop_worker()
 """, encoding="utf-8")
     job = start([find_fleetrun(), "--server_num=2", "--trainer_num=3", "--python", sys.executable,
