@@ -67,6 +67,19 @@ assert steps() == [4]
 """)
 
 
+def test_the_rate_of_a_schedule_is_saved_as_paddle_has_it(run):
+    run(TRAINED.replace("=0.05", "=paddle.optimizer.lr.StepDecay(0.05, 1, 0.5)") + """
+exe.run(feed={"x": np.ones((2, 8), "float32")})
+paddle.static.save(main, "model")
+assert paddle.load("model.pdopt")["learning_rate_0"].shape == ()
+for rate in (np.array(0.02, "float32"), np.array([0.02], "float32")):
+    paddle.static.set_program_state(main, {"learning_rate_0": rate})
+    assert np.allclose(np.array(scope.find_var("learning_rate_0").get_tensor()), 0.02)
+paddle.static.load(main, "model", exe)
+assert np.allclose(np.array(scope.find_var("learning_rate_0").get_tensor()), 0.05)
+""")
+
+
 def test_paddles_powers_are_steps(run):
     run(TRAINED + """
 for count in (0, 1, 7, 900):

@@ -50,6 +50,9 @@ def with_powers(program: Program, state: Mapping[str, Any]) -> dict[str, Any]:
             made[name] = numpy.array([beta ** (int(made[steps][0]) + 1)], "float32")
         if not any(name.startswith("learning_rate_") for name in made):
             made["learning_rate_0"] = numpy.array(rate, "float32")
+    for name, value in made.items():
+        if name.startswith("learning_rate_") and numpy.size(value) == 1:
+            made[name] = numpy.reshape(value, ())  # as Paddle has it
     return made
 
 
@@ -67,6 +70,8 @@ def adopted(program: Program, values: Mapping[str, Any]) -> dict[str, Any]:
     for name in [name for name in made if name.startswith("learning_rate_")]:
         if not program.native.has_variable(name):
             del made[name]
+        elif numpy.size(made[name]) == 1:
+            made[name] = numpy.reshape(made[name], (1,))
     return made
 
 
