@@ -78,3 +78,40 @@ try:
 except AttributeError as error:
     print(error)
 """).stdout
+
+
+def test_rules_under_the_names_of_1_x_move_as_those_of_2_x(run):
+    run("""
+import numpy as np
+import fleetrun as paddle
+from fleetrun import fluid
+paddle.enable_static()
+
+def moved(make):
+    main, startup = paddle.static.Program(), paddle.static.Program()
+    with paddle.static.program_guard(main, startup), paddle.static.scope_guard(paddle.static.Scope()):
+        x = paddle.static.data("x", [None, 2])
+        w = paddle.create_parameter([2, 1], "float32", name="w", default_initializer=paddle.nn.initializer.Constant(0.5))
+        make().minimize(paddle.mean(paddle.square(paddle.matmul(x, w))))
+        exe = paddle.static.Executor()
+        exe.run(startup)
+        feed = {"x": np.array([[1, 2], [3, -1]], "float32")}
+        return [exe.run(main, feed=feed, fetch_list=[w])[0] for _ in range(3)][-1]
+
+pairs = (
+    (lambda: fluid.optimizer.Adamax(0.1, 0.8, 0.99, 1e-6), lambda: paddle.optimizer.Adamax(0.1, 0.8, 0.99, 1e-6)),
+    (lambda: fluid.optimizer.AdadeltaOptimizer(0.3, 1e-5, 0.9), lambda: paddle.optimizer.Adadelta(0.3, 1e-5, 0.9)),
+    (lambda: fluid.optimizer.LambOptimizer(0.1, 0.02), lambda: paddle.optimizer.Lamb(0.1, 0.02)),
+    (lambda: fluid.optimizer.Adadelta(0.3, regularization=fluid.regularizer.L2Decay(0.1)),
+     lambda: paddle.optimizer.Adadelta(0.3, weight_decay=0.1)),
+)
+for older, newer in pairs:
+    one, other = moved(older), moved(newer)
+    assert np.array_equal(one, other) and np.all(one != 0.5), (one, other)
+try:
+    fluid.optimizer.LambOptimizer(regularization=fluid.regularizer.L2Decay(0.1))
+except paddle.Error as error:
+    assert "LambOptimizer(regularization=" in str(error)
+else:
+    raise AssertionError("accepted")
+""")

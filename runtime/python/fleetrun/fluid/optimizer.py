@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from fleetrun import _lazy
-from fleetrun._types import Any
+from fleetrun._arguments import refuse
+from fleetrun._types import Any, Callable, Parameter
 from fleetrun.nn.clip import Clip
 from fleetrun.optimizer import optimizers
 from fleetrun.optimizer.lr import LRScheduler
@@ -12,9 +13,9 @@ from fleetrun.optimizer.optimizers import Optimizer
 from fleetrun.regularizer import WeightDecay
 
 __all__ = [
-    "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Ftrl", "FtrlOptimizer", "Momentum",
-    "MomentumOptimizer", "Optimizer", "RecomputeOptimizer", "RMSProp", "RMSPropOptimizer", "SGD",
-    "SGDOptimizer",
+    "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "Adamax", "AdamaxOptimizer",
+    "AdamOptimizer", "Ftrl", "FtrlOptimizer", "LambOptimizer", "Momentum", "MomentumOptimizer", "Optimizer",
+    "RecomputeOptimizer", "RMSProp", "RMSPropOptimizer", "SGD", "SGDOptimizer",
 ]  # fmt: skip
 
 
@@ -91,6 +92,68 @@ class AdamOptimizer(optimizers.Adam):
         )
 
 
+class AdamaxOptimizer(optimizers.Adamax):
+    """paddle.optimizer.Adamax."""
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameter_list: Any = None,
+        regularization: WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameter_list, regularization, grad_clip)
+
+
+class AdadeltaOptimizer(optimizers.Adadelta):
+    """paddle.optimizer.Adadelta."""
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler,
+        epsilon: float = 1e-06,
+        rho: float = 0.95,
+        parameter_list: Any = None,
+        regularization: WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(learning_rate, epsilon, rho, parameter_list, regularization, grad_clip)
+
+
+class LambOptimizer(optimizers.Lamb):
+    """paddle.optimizer.Lamb, which has a decay of its own: another is refused."""
+
+    def __init__(
+        self,
+        learning_rate: float | LRScheduler = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        parameter_list: Any = None,
+        regularization: WeightDecay | None = None,
+        grad_clip: Clip | None = None,
+        exclude_from_weight_decay_fn: Callable[[Parameter], bool] | None = None,
+        name: str | None = None,
+    ) -> None:
+        refuse("LambOptimizer", regularization=(regularization, None))
+        super().__init__(
+            learning_rate,
+            lamb_weight_decay,
+            beta1,
+            beta2,
+            epsilon,
+            parameter_list,
+            grad_clip,
+            exclude_from_weight_decay_fn,
+        )
+
+
 class RMSPropOptimizer(optimizers.RMSProp):
     """paddle.optimizer.RMSProp."""
 
@@ -146,6 +209,8 @@ SGD = SGDOptimizer
 Momentum = MomentumOptimizer
 Adagrad = AdagradOptimizer
 Adam = AdamOptimizer
+Adamax = AdamaxOptimizer
+Adadelta = AdadeltaOptimizer
 RMSProp = RMSPropOptimizer
 Ftrl = FtrlOptimizer
 
