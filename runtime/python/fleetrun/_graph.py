@@ -143,6 +143,7 @@ class Program:
 
     num_blocks = 1
     idx = 0
+    parent_idx = -1
 
     def var(self, name: str) -> Variable:
         """The variable of this name. Throws: Error(config) naming the nearest one when there is none."""
@@ -164,6 +165,30 @@ class Program:
     def list_vars(self) -> list[Variable]:
         """All variables, by name."""
         return list(self.vars.values())
+
+    def create_var(
+        self,
+        name: str | None = None,
+        shape: Sequence[int] = (),
+        dtype: DTypeLike = "float32",
+        persistable: bool = False,
+        stop_gradient: bool = False,
+        lod_level: int = 0,
+        **more: Any,
+    ) -> Variable:
+        """A variable that no operator has made; the one of this name where there is one already. more: what
+        Paddle's C++ object is told besides, accepted."""
+        name = name or unique_name("_generated_var")
+        if not self.has_var(name):
+            self.native.add_variable(
+                name,
+                dtypes.name_of(dtype),
+                [int(size) for size in shape],
+                int(lod_level or 0),
+                persistable=bool(persistable),
+                stop_gradient=bool(stop_gradient),
+            )
+        return self.var(name)
 
     def all_parameters(self) -> list[Parameter]:
         """The parameters in the order in which they were made."""

@@ -14,6 +14,40 @@ from fleetrun._operators import Operators
 from fleetrun._scope import global_scope
 
 
+class Description:
+    """The name, shape and type of a variable, as calls."""
+
+    def __init__(self, variable: Variable) -> None:
+        self._variable = variable
+
+    def name(self) -> str:
+        """Its name."""
+        return self._variable.name
+
+    def shape(self) -> list[int]:
+        """Sizes; -1 for one that is known only when the program runs."""
+        return list(self._variable.shape)
+
+    def dtype(self) -> dtypes.DType:
+        """Its DType."""
+        return self._variable.dtype
+
+    def lod_level(self) -> int:
+        """1 for a variable of sequences, else 0."""
+        return self._variable.lod_level
+
+    def persistable(self) -> bool:
+        """Whether it keeps its value from one run to the next."""
+        return self._variable.persistable
+
+    def need_check_feed(self) -> bool:
+        """True: what is fed has the declared shape and type."""
+        return True
+
+    def set_need_check_feed(self, need_check_feed: bool) -> None:
+        """Accepted: a feed of another shape or type than declared is an error that says so, with either."""
+
+
 class Variable(Operators):
     """A named tensor of a program. Arithmetic on it appends operators (fleetrun/tensor.py)."""
 
@@ -116,6 +150,11 @@ class Variable(Operators):
                 "config", f"set_value of {self.name} {list(self.shape)}: {list(array.shape)} is given"
             )
         (scope or global_scope()).var(self.name).set(array)
+
+    @property
+    def desc(self) -> Description:
+        """What Paddle's C++ object of a variable is asked."""
+        return Description(self)
 
     @property
     def block(self) -> Any:

@@ -192,7 +192,9 @@ for directory in ("cache", "one", "patch"):
     fleet.load_model(directory)
     again = exe.run(paddle.static.default_main_program().clone(for_test=True), feed=feed(True), fetch_list=[out])[0]
     print(np.array_equal(value, again), fleet.fleet.training.client.rows(0) == rows)
-fleet.save_inference_model(exe, "served", ["x", "ids"], [out])
+fleet.fleet.save(dirname="kept")
+fleet.load_model("kept")
+fleet.fleet.save(dirname="served", feed=[x, "ids"], fetch=[out])
 with open("served/dnn_plugin/__model__", "rb") as file:
     program = paddle.static.Program.parse_from_string(file.read())
 print(str(program) == str(paddle.static.load_inference_model("served/model", exe)[0]))

@@ -126,3 +126,50 @@ except ValueError as error:
         "True 0 1 True",
         "fleet.meta_optimizers.RawProgramOptimizer: programs are not rewritten here",
         "  hint: use fleet.distributed_optimizer(optimizer, strategy): a DistributedStrategy says how to train"]
+
+
+def test_what_paddle_s_objects_are_asked_besides(run):
+    done = run(HEAD + """
+from fleetrun.distributed import fleet
+x = paddle.static.data("x", [None, 2])
+x.desc.set_need_check_feed(False)
+print(x.desc.name(), x.desc.shape(), x.desc.dtype() == "float32", x.desc.persistable(), x.desc.need_check_feed())
+block = paddle.static.default_main_program().global_block()
+made = block.create_var(name="made", shape=[2], dtype="int64", persistable=True)
+print(made, block.create_var(name="made") is made, block.create_var().name, block.parent_idx)
+class Mine(fleet.UtilBase):
+    def __init__(self):
+        super().__init__()
+fleet.init()
+mine = Mine()
+mine._set_file_system(3)
+print(mine.all_reduce([1, 2]), mine.get_file_shard(["a"]), mine.fs_client,
+      fleet.base.util_factory.UtilFactory()._create_util({"valid_strategy": 4}).dist_strategy)
+y = paddle.static.data("y", [None, 1], "int32")
+share = paddle.static.accuracy(paddle.nn.functional.softmax(x), y)
+area, _, _ = paddle.static.auc(paddle.nn.functional.softmax(x), y)
+exe.run(paddle.static.default_startup_program())
+fed = {"x": np.float32([[1, 2], [2, 1]]), "y": np.int32([[1], [1]])}
+print(*exe.run(feed=fed, fetch_list=[share]), paddle.static.io.serialize_program is paddle.static.serialize_program)
+""")
+    assert done.stdout.splitlines() == [
+        "x [-1, 2] True False True",
+        "var made : shape(2,), dtype=int64, stop_gradient=False True _generated_var_0 -1",
+        "[1, 2] ['a'] 3 4",
+        "0.5 True",
+    ]
+
+
+def test_older_strategies_take_their_defaults_from_the_environment(run):
+    done = run("""
+from fleetrun.distributed.fleet.older import StrategyFactory
+strategy = StrategyFactory.create_async_strategy()
+configs = strategy.get_trainer_runtime_config().runtime_configs
+print([configs["communicator_" + name] for name in ("send_queue_size", "max_merge_var_num", "send_wait_times")])
+print(strategy._program_config.sync_mode, strategy._execute_strategy.num_threads, strategy.exchange.merged)
+strategy.set_debug_opt({"dump_param": ["w"]})
+print(strategy.get_debug_opt())
+""", CPU_NUM="3", FLAGS_communicator_send_queue_size="7")
+    assert done.stdout.splitlines() == ["['7', '3', '5']", "False 3 3", "{'dump_param': ['w']}"]
+    assert done.stderr == ("fleetrun: warning: set_debug_opt({'dump_param': ['w']}) has no effect: "
+                           "nothing is dumped; fetch_list shows values\n")

@@ -24,7 +24,7 @@ import warnings
 
 import numpy
 
-from fleetrun import _tensors, framework
+from fleetrun import _lazy, _tensors, framework
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._files import replacing
@@ -462,3 +462,13 @@ def _read(path):
 def _write(path, data):
     with replacing(path) as file:
         file.write(data)
+
+
+__getattr__, __dir__ = _lazy.attach(
+    __name__,
+    _lazy.names(
+        "static.serial",
+        "deserialize_persistables deserialize_program load_from_file normalize_program save_to_file "
+        "serialize_persistables serialize_program",
+    ),
+)

@@ -21,13 +21,15 @@ def auc(
     """The area under the ROC curve of the last column of `input`: over everything seen, and over the last
     batches.
 
-    Shape: input[batch, 2] float32 probabilities, label[batch, 1] int64 of 0 and 1; the results are float64.
+    Shape: input[batch, 2] float32 probabilities, label[batch, 1] int64 or int32 of 0 and 1; the results are
+    float64.
     Returns (auc, batch_auc, [batch_stat_pos, batch_stat_neg, stat_pos, stat_neg]): the counters of labels 1
     and 0 in num_thresholds + 1 buckets of the probability. batch_auc looks at the last slide_steps batches,
     with 0 at everything seen. Shape of counters of everything seen: [1, num_thresholds + 1]. Throws:
     Error(config).
     """
     refuse("paddle.static.auc", curve=(curve, "ROC"), topk=(topk, 1), ins_tag_weight=(ins_tag_weight, None))
+    label = _whole(label)
     batch, batch_counters = _auc(input, label, num_thresholds, int(slide_steps))
     total, counters = _auc(input, label, num_thresholds, 0)
     return total, batch, [*batch_counters, *counters]
@@ -88,7 +90,12 @@ def accuracy(
 ) -> Variable:
     """The share of examples whose label is among the k largest of `input`.
 
-    Shape: input[batch, classes] float32, label[batch, 1] int64; the result has one value.
+    Shape: input[batch, classes] float32, label[batch, 1] int64 or int32; the result has one value.
     """
     refuse("paddle.static.accuracy", correct=(correct, None), total=(total, None))
-    return framework.append("accuracy", "accuracy", [input, label], {"k": int(k)})
+    return framework.append("accuracy", "accuracy", [input, _whole(label)], {"k": int(k)})
+
+
+def _whole(label):
+    """Labels as int64; Paddle takes int32, too."""
+    return tensor.cast(label, "int64") if getattr(label, "dtype", None) == "int32" else label

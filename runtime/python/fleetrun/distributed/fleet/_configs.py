@@ -8,6 +8,7 @@ done.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from fleetrun._arguments import whole_number
@@ -144,6 +145,8 @@ class TrainerRuntimeConfig(Config):
     communicator_send_wait_times (a gradient with no other to merge with is sent),
     communicator_is_sgd_optimizer (servers know their rule), rpc_deadline and rpc_retry_times (a call ends
     when its server is gone, and is never repeated unseen).
+    FLAGS_KEY of the environment is the default of a key, CPU_NUM that of the first two and of the number of
+    pushes, as in Paddle.
     """
 
     _DEFAULTS = {
@@ -157,6 +160,19 @@ class TrainerRuntimeConfig(Config):
         "rpc_deadline": "180000",
         "rpc_retry_times": "3",
     }
+
+    def __init__(self) -> None:
+        super().__init__()
+        threads = dict.fromkeys(
+            (
+                "communicator_max_merge_var_num",
+                "communicator_send_queue_size",
+                "communicator_min_send_grad_num_before_recv",
+            ),
+            os.environ.get("CPU_NUM", "1"),
+        )
+        for name, default in {**self._DEFAULTS, **threads}.items():
+            self._values[name] = os.environ.get(f"FLAGS_{name}", default)
 
     @property
     def runtime_configs(self) -> dict[str, Any]:

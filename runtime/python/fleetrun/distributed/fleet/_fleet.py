@@ -533,3 +533,4 @@ def _endpoints(endpoints, to_string):
 
 
 the_fleet = Fleet()
+UtilBase._fleet = the_fleet

@@ -265,8 +265,7 @@ class PaddleCloudRoleMaker(RoleMakerBase):
                 "TRAINING_ROLE=PSERVER, but PADDLE_PSERVERS_IP_PORT_LIST is not set",
                 "set it to all servers' IP:PORT, separated by commas; fleetrun --server_num does",
             )
-        self._trainers_num = _number("PADDLE_TRAINERS_NUM", 1)
-        self._current_id = _number("PADDLE_TRAINER_ID", 0)
+        self._trainers_num, self._current_id = _number("PADDLE_TRAINERS_NUM", 1), 0
         if self._trainers_num > 1:
             raise Error(
                 "config",

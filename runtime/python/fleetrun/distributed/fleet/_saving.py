@@ -59,6 +59,22 @@ class Saving:
         else:
             local_model.save(training, main_program, str(dirname), mode)
 
+    def save(
+        self,
+        dirname: str | os.PathLike[str],
+        feed: Sequence[Any] = (),
+        fetch: Sequence[Any] = (),
+        mode: int | str = 0,
+        **configs: Any,
+    ) -> None:
+        """save_inference_model of what computes `fetch` from `feed`, variables or names; without the two
+        save_persistables."""
+        if not feed and not fetch:
+            self.save_persistables(None, dirname, mode=mode)
+            return
+        names = [one if isinstance(one, str) else one.name for one in feed]
+        self.save_inference_model(None, str(dirname), names, list(fetch), mode=mode)
+
     def load_model(self, path: str | os.PathLike[str], mode: int | str = 0) -> None:
         """Reads back what save_persistables wrote; `mode` is the one that it was saved in.
 

@@ -1,7 +1,9 @@
 """The older strategies: one class for each mode, made by DistributedStrategyFactory. Source: document 000."""
 
+import os
 from typing import Any
 
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun.distributed.fleet._configs import (
     BuildStrategy,
@@ -21,63 +23,77 @@ class TranspilerStrategy:
     _flags: dict[Any, Any] = {}
 
     def __init__(self) -> None:
-        self._program = DistributeTranspilerConfig()
-        self._trainer_runtime = TrainerRuntimeConfig()
-        self._server_runtime = ServerRuntimeConfig()
-        self._execute = ExecutionStrategy()
-        self._build = BuildStrategy()
-        self._execute.use_thread_barrier = self.mode in ("sync", "half_async")
-        self._build.async_mode = True
+        self._program_config = DistributeTranspilerConfig()
+        self._trainer_runtime_config = TrainerRuntimeConfig()
+        self._server_runtime_config = ServerRuntimeConfig()
+        self._execute_strategy = ExecutionStrategy()
+        self._build_strategy = BuildStrategy()
+        self._execute_strategy.num_threads = int(os.environ.get("CPU_NUM", "1"))
+        self.debug_opt: dict[str, Any] = {}
+        self._execute_strategy.use_thread_barrier = self.mode in ("sync", "half_async")
+        self._build_strategy.async_mode = True
         self._take_mode()
 
     def _take_mode(self):
-        self._program.take_mode({"sync_mode": False, "runtime_split_send_recv": True, **self._flags})
+        self._program_config.take_mode({"sync_mode": False, "runtime_split_send_recv": True, **self._flags})
+
+    def set_debug_opt(self, opt_info: dict[str, Any]) -> None:
+        """Kept, with a warning: nothing is dumped."""
+        warn_once(
+            "debug_opt",
+            f"set_debug_opt({opt_info!r}) has no effect: nothing is dumped; fetch_list shows values",
+        )
+        self.debug_opt = dict(opt_info)
+
+    def get_debug_opt(self) -> dict[str, Any]:
+        """What set_debug_opt() was given."""
+        return dict(self.debug_opt)
 
     def get_program_config(self) -> DistributeTranspilerConfig:
         """The DistributeTranspilerConfig of this strategy; changes to it count."""
-        return self._program
+        return self._program_config
 
     def set_program_config(self, config: Any) -> None:
         """Takes a DistributeTranspilerConfig, or a dict with some of its keys."""
-        self._program.update(config)
+        self._program_config.update(config)
         self._take_mode()
 
     def get_trainer_runtime_config(self) -> TrainerRuntimeConfig:
         """The TrainerRuntimeConfig of this strategy; changes to it count."""
-        return self._trainer_runtime
+        return self._trainer_runtime_config
 
     def set_trainer_runtime_config(self, config: Any) -> None:
         """Takes a TrainerRuntimeConfig, or a dict with some of its keys."""
-        self._trainer_runtime.update(config)
+        self._trainer_runtime_config.update(config)
 
     def get_server_runtime_config(self) -> ServerRuntimeConfig:
         """The ServerRuntimeConfig of this strategy."""
-        return self._server_runtime
+        return self._server_runtime_config
 
     def set_server_runtime_config(self, config: Any) -> None:
         """Takes a ServerRuntimeConfig, or a dict with some of its keys."""
-        self._server_runtime.update(config)
+        self._server_runtime_config.update(config)
 
     def get_execute_strategy(self) -> ExecutionStrategy:
         """The ExecutionStrategy of this strategy."""
-        return self._execute
+        return self._execute_strategy
 
     def set_execute_strategy(self, config: Any) -> None:
         """Takes an ExecutionStrategy, or a dict with some of its keys."""
-        self._execute.update(config)
+        self._execute_strategy.update(config)
 
     def get_build_strategy(self) -> BuildStrategy:
         """The BuildStrategy of this strategy."""
-        return self._build
+        return self._build_strategy
 
     def set_build_strategy(self, config: Any) -> None:
         """Takes a BuildStrategy, or a dict with some of its keys."""
-        self._build.update(config)
+        self._build_strategy.update(config)
 
     @property
     def exchange(self) -> Exchange:
         """The mode and its settings."""
-        program, trainer = self._program, self._trainer_runtime
+        program, trainer = self._program_config, self._trainer_runtime_config
         independent = trainer.number("independent_recv_thread") != 0
         return Exchange(
             self.mode,
@@ -120,9 +136,9 @@ class GeoStrategy(TranspilerStrategy):
 
     def __init__(self, update_frequency: int = 100) -> None:
         super().__init__()
-        self._program.geo_sgd_need_push_nums = update_frequency
-        steps = self._program.geo_sgd_need_push_nums
-        self._trainer_runtime.update(
+        self._program_config.geo_sgd_need_push_nums = update_frequency
+        steps = self._program_config.geo_sgd_need_push_nums
+        self._trainer_runtime_config.update(
             {"communicator_send_queue_size": steps, "communicator_max_merge_var_num": steps}
         )
 

@@ -8,12 +8,39 @@ from fleetrun._arguments import refuse
 from fleetrun._error import Error
 
 
-class UtilBase:
-    """Made by the Fleet that it asks for rank, size and the way to the other trainers."""
+class UtilFactory:
+    """Makes a UtilBase of {"role_maker", "valid_strategy"}."""
 
-    def __init__(self, fleet: Any) -> None:
-        self._fleet = fleet
+    def _create_util(self, context=None):
+        made = UtilBase()
+        made._set_strategy((context or {}).get("valid_strategy"))
+        made._set_role_maker((context or {}).get("role_maker"))
+        return made
+
+
+class UtilBase:
+    """Asks a Fleet for rank, size and the way to the other trainers: the process's when none is given."""
+
+    # The process's, from when there is one.
+    _fleet: Any = None
+
+    def __init__(self, fleet: Any = None) -> None:
+        if fleet is not None:
+            self._fleet = fleet
         self._dynamic_passes = 0  # passes over shared files so far
+        self.role_maker: Any = None
+        self.dist_strategy: Any = None
+        self.fs_client: Any = None
+
+    def _set_strategy(self, dist_strategy):
+        """Kept, as the next two: the Fleet has its own."""
+        self.dist_strategy = dist_strategy
+
+    def _set_role_maker(self, role_maker):
+        self.role_maker = role_maker
+
+    def _set_file_system(self, fs_client):
+        self.fs_client = fs_client
 
     def get_file_shard(self, files: list[str]) -> list[str]:
         """This trainer's part of `files`: contiguous, sizes differ by at most one, the first trainers get
