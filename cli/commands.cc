@@ -4,6 +4,7 @@
 
 #include "cli/agent_command.h"
 #include "cli/attach_command.h"
+#include "cli/check_command.h"
 #include "cli/data_command.h"
 #include "cli/doctor_command.h"
 #include "cli/k8s_command.h"
@@ -27,6 +28,7 @@ constexpr Command kCommands[] = {
     {"attach", "look on at a running job until it ends", run_attach_command},
     {"stop", "end a running job", run_stop_command},
     {"ps", "look into the parameter servers of a running job", run_ps_command},
+    {"check", "say what of a script is not here, before it runs", run_check_command},
     {"data", "look into training data, check it, convert it", run_data_command},
     {"predict", "compute a saved model over files", run_predict_command},
     {"trace", "run a job and draw what its time goes into", run_trace_command, true},

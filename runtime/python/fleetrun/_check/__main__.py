@@ -1,0 +1,15 @@
+"""What `fleetrun check` runs: as a file, so that no module of the current folder stands in the way."""
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+# Not where a script's modules are looked for: this folder, and with -m the current one.
+if sys.path and os.path.abspath(sys.path[0] or os.curdir) in (_HERE, os.path.abspath(os.curdir)):
+    del sys.path[0]
+sys.path.append(os.path.dirname(os.path.dirname(_HERE)))
+sys.setrecursionlimit(10_000)  # calls within calls of a script are that here, too
+
+from fleetrun._check.command import main  # noqa: E402
+
+sys.exit(main(sys.argv[1:]))

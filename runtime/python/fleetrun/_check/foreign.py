@@ -1,0 +1,210 @@
+"""What a check computes of Python itself and its library: constants of paths, text and numbers."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import posixpath
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from fleetrun._check.values import (
+    UNKNOWN,
+    Abstract,
+    Foreign,
+    Listing,
+    Mapping,
+    NotConcrete,
+    abstract,
+    concrete,
+    element,
+    items_of,
+    truth,
+)
+
+# Functions of their arguments alone, or of the files that are there now.
+_COMPUTED: dict[str, Callable[..., Any]] = {
+    **{f"os.path.{name}": getattr(posixpath, name) for name in (
+        "join", "dirname", "abspath", "basename", "realpath", "normpath", "split", "splitext", "isabs")},
+    "os.getcwd": os.getcwd,
+    **{f"builtins.{each.__name__}": each for each in (
+        abs, bool, bytes, chr, complex, divmod, float, hash, hex, int, len, max, min, oct, ord, pow, repr,
+        round, sorted, str, sum, tuple, list, dict, slice)},
+}  # fmt: skip
+_VALUES: dict[str, Any] = {
+    "sys.version_info": tuple(sys.version_info), "sys.version": sys.version, "sys.platform": sys.platform,
+    "sys.maxsize": sys.maxsize, "os.name": os.name, "os.sep": os.sep, "os.linesep": os.linesep,
+    "sys.executable": sys.executable, "six.PY2": False, "six.PY3": True, "typing.TYPE_CHECKING": False,
+}  # fmt: skip
+# What the launcher and the schedulers set: another value in each process.
+_OF_THE_JOB = ("PADDLE_", "TRAINING_ROLE", "POD_", "FLAGS_", "PORT", "CUDA_", "SYS_", "FLEETRUN_", "RANK")
+_LARGEST = 4096
+
+
+def value_of(name: str) -> Any:
+    """What the foreign name is, as far as it is known."""
+    return abstract(_VALUES[name]) if name in _VALUES else Foreign(name)
+
+
+def call(name: str, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """What a call of the foreign name gives."""
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(args, keywords)
+    function = _COMPUTED.get(name)
+    if function is None:
+        return UNKNOWN
+    return compute(function, args, keywords)
+
+
+def compute(function: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
+    """The function's result for values that are known, else UNKNOWN."""
+    try:
+        given = [concrete(arg) for arg in args]
+        named = {key: concrete(value) for key, value in keywords.items()}
+        if any(isinstance(each, int) and abs(each) > 10**9 for each in given):
+            return UNKNOWN
+        result = function(*given, **named)
+    except Exception:  # NotConcrete, and what the script itself would raise
+        return UNKNOWN
+    if isinstance(result, (str, bytes, list, dict, tuple)) and len(result) > _LARGEST:
+        return UNKNOWN
+    return abstract(result)
+
+
+def _environment(args: list[Any], keywords: dict[str, Any]) -> Any:
+    name = args[0] if args else keywords.get("key", UNKNOWN)
+    default = args[1] if len(args) > 1 else keywords.get("default")
+    if not isinstance(name, str) or name.startswith(_OF_THE_JOB):
+        return UNKNOWN
+    return os.environ.get(name, default)
+
+
+def _range(args: list[Any], keywords: dict[str, Any]) -> Any:
+    try:
+        numbers = range(*(concrete(arg) for arg in args))
+    except (NotConcrete, TypeError, ValueError):
+        return Listing([UNKNOWN], exact=False)
+    if not numbers:
+        return Listing([])
+    return Listing(list(numbers)) if len(numbers) <= 64 else Listing([UNKNOWN], exact=False)
+
+
+def _enumerate(args: list[Any], keywords: dict[str, Any]) -> Any:
+    known = items_of(args[0]) if args else None
+    start = args[1] if len(args) > 1 else keywords.get("start", 0)
+    if known is not None and isinstance(start, int):
+        return Listing([(start + i, item) for i, item in enumerate(known)])
+    return Listing([(UNKNOWN, element(args[0]) if args else UNKNOWN)], exact=False)
+
+
+def _zip(args: list[Any], keywords: dict[str, Any]) -> Any:
+    known = [items_of(arg) for arg in args]
+    if args and all(each is not None for each in known):
+        return Listing(list(zip(*(each or [] for each in known))))
+    return Listing([tuple(element(arg) for arg in args)], exact=False)
+
+
+def _list(args: list[Any], keywords: dict[str, Any]) -> Any:
+    if not args:
+        return Listing([])
+    known = items_of(args[0])
+    return Listing(list(known)) if known is not None else Listing([element(args[0])], exact=False)
+
+
+def _tuple(args: list[Any], keywords: dict[str, Any]) -> Any:
+    known = items_of(args[0]) if args else []
+    return tuple(known) if known is not None else UNKNOWN
+
+
+def _dict(args: list[Any], keywords: dict[str, Any]) -> Any:
+    if not args:
+        return Mapping(dict(keywords))
+    if isinstance(args[0], Mapping):
+        return Mapping({**args[0].items, **keywords}, args[0].exact)
+    return Mapping(dict(keywords), exact=False)
+
+
+def _bool(args: list[Any], keywords: dict[str, Any]) -> Any:
+    known = truth(args[0]) if args else False
+    return UNKNOWN if known is None else known
+
+
+def _len(args: list[Any], keywords: dict[str, Any]) -> Any:
+    known = items_of(args[0]) if args else None
+    if known is not None:
+        return len(known)
+    return len(args[0]) if args and isinstance(args[0], (str, bytes)) else UNKNOWN
+
+
+_SPECIAL: dict[str, Callable[[list[Any], dict[str, Any]], Any]] = {
+    "os.getenv": _environment,
+    "os.environ.get": _environment,
+    "builtins.range": _range,
+    "builtins.xrange": _range,
+    "builtins.enumerate": _enumerate,
+    "builtins.zip": _zip,
+    "builtins.list": _list,
+    "builtins.tuple": _tuple,
+    "builtins.dict": _dict,
+    "builtins.bool": _bool,
+    "builtins.len": _len,
+    "collections.OrderedDict": _dict,
+    "argparse.ArgumentParser": lambda args, keywords: Options(),
+}
+
+
+class Options(Abstract):
+    """An argparse.ArgumentParser of the script; groups of arguments are itself."""
+
+    def __init__(self) -> None:
+        self.parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=True)
+        self.unknown: set[str] = set()
+
+    def add(self, args: list[Any], keywords: dict[str, Any]) -> None:
+        """parser.add_argument(…)."""
+        names = [arg for arg in args if isinstance(arg, str)]
+        if not names:
+            return
+        given: dict[str, Any] = {}
+        for key, value in keywords.items():
+            if key in ("action", "default", "nargs", "dest", "const") or key == "type":
+                try:
+                    given[key] = _type_of(value) if key == "type" else concrete(value)
+                except NotConcrete:
+                    self.unknown.add(_destination(names, given))
+        if keywords.get("required") is True or not names[0].startswith("-"):
+            self.unknown.add(_destination(names, given))
+            if not names[0].startswith("-"):
+                given["nargs"] = given.get("nargs") or "?"
+        if given.get("type") is None:
+            given.pop("type", None)
+        try:
+            self.parser.add_argument(*names, **given)
+        except Exception:
+            self.unknown.add(_destination(names, given))
+
+    def parse(self, words: list[str]) -> dict[str, Any]:
+        """{name: value} of the options, by their defaults and the arguments that the check was given."""
+        try:
+            found = vars(self.parser.parse_known_args(words)[0])
+        except (Exception, SystemExit):
+            return {}
+        given = {name.lstrip("-").replace("-", "_").partition("=")[0] for name in words}
+        return {
+            name: abstract(value)
+            for name, value in found.items()
+            if name in given or (name not in self.unknown and value is not None)
+        }
+
+
+def _type_of(value: Any) -> Any:
+    if isinstance(value, Foreign) and value.name.startswith("builtins."):
+        return {"int": int, "float": float, "str": str, "bool": bool}.get(value.name.partition(".")[2])
+    raise NotConcrete
+
+
+def _destination(names: list[str], given: dict[str, Any]) -> str:
+    long = [name for name in names if name.startswith("--")] or names
+    return str(given.get("dest") or long[0].lstrip("-").replace("-", "_"))

@@ -1,0 +1,233 @@
+"""`fleetrun check`: what a script lacks is listed with file, line and way out; nothing of it is executed."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import environment
+from fleetrun_job import find_fleetrun
+from flow import LIMIT
+
+STATIC = """import paddle
+paddle.enable_static()
+x = paddle.static.data("x", [None, 4])
+"""
+
+# name: (script, [(line, kind, part of the text, part of what to write instead)] of its findings).
+CASES = {
+    "runs": (STATIC + """
+import paddle.distributed.fleet as fleet
+strategy = fleet.DistributedStrategy()
+strategy.a_sync = True
+strategy.a_sync_configs = {"k_steps": 100}
+loss = paddle.mean(paddle.static.nn.fc(x, 1) * 2.0)
+optimizer = fleet.distributed_optimizer(paddle.optimizer.Adam(0.1), strategy)
+optimizer.get_lr()
+optimizer.minimize(loss)
+""", []),
+    "module": ("from paddle.vision.models import resnet18\n",
+               [(1, "name", "paddle.vision: it is part of dynamic models", "run the script with the real")]),
+    "name": (STATIC + "y = paddle.static.nn.crf_decodingg(x)\n",
+             [(4, "name", "fleetrun has no paddle.static.nn.crf_decodingg", "")]),
+    "alias": ("import paddle.fluid as fluid\nlayers = fluid.layers\nlayers.While(1)\n",
+              [(3, "name", "fleetrun has no paddle.fluid.layers.While: a program here runs its operators in",
+                "use paddle.where")]),
+    "near": ("import paddle\npaddle.concatt([1])\n",
+             [(2, "name", "fleetrun has no paddle.concatt", "paddle.concat")]),
+    "method": (STATIC + "y = (x * 2.0).backward()\n",
+               [(4, "name", "paddle.Tensor.backward: it belongs to dynamic mode", "with the real Paddle")]),
+    "argument": (STATIC + "y = paddle.mean(x, axes=1)\n",
+                [(4, "argument", "paddle.mean(x, axis, keepdim, name) has no argument axes", "")]),
+    "value": (STATIC + "paddle.static.auc(x, x, curve='PR')\n",
+              [(4, "refused", "curve='PR'", "leave curve at its default, 'ROC'")]),
+    "object": (STATIC + """
+class Weights:
+    pass
+paddle.static.auc(x, x, ins_tag_weight=Weights())
+""", [(7, "refused", "ins_tag_weight=Weights", "leave ins_tag_weight at its default, None")]),
+    "strategy": ("""import sys
+from paddle.distributed import fleet
+def settings(k):
+    strategy = fleet.DistributedStrategy()
+    strategy.a_sync_configs = {"k_steps": k, "steps": len(sys.argv)}
+    strategy.tensor_parallel = True
+    return strategy
+settings(10)
+""", [(5, "name", "DistributedStrategy.a_sync_configs.steps", "k_steps"),
+      (6, "refused", "DistributedStrategy.tensor_parallel = True", "leave it at False")]),
+    "shapes": (STATIC + """
+import math
+w = paddle.create_parameter([5, int(math.pow(2, 1))], "float32")
+y = paddle.matmul(x, paddle.create_parameter([5, 2], "float32"))
+z = paddle.nn.functional.relu(y) @ w
+""", [(7, "refused", "matmul: the inner dimensions differ", "")]),
+    "python2": ("import cPickle\nfor i in xrange(3):\n    pass\n",
+                [(1, "module", "No module named 'cPickle'", "install it"),
+                 (2, "name", "name 'xrange' is not defined: it is Python 2's", "write it for Python 3")]),
+    "syntax": ("print 'hello'\n", [(1, "syntax", "SyntaxError", "write it for Python 3")]),
+    "dynamic": ("""import paddle
+class Net(paddle.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.pool = paddle.nn.AdaptiveAvgPool3D(1)
+        self.fc = paddle.nn.Linear(3, 1)
+    def forward(self, x):
+        return self.fc(self.pool(x))
+net = Net()
+paddle.DataParallel(net)
+""", [(5, "name", "paddle.nn.AdaptiveAvgPool3D", "with the real Paddle"),
+      (10, "name", "paddle.DataParallel: it belongs to dynamic mode", "with the real Paddle")]),
+    "fallback": ("""import paddle
+try:
+    from paddle.vision import nothing
+except ImportError:
+    nothing = None
+try:
+    import cPickle as pickle
+except ImportError:
+    import pickle
+if paddle.__version__ < "2.0":
+    paddle.enable_imperative()
+if hasattr(paddle, "Model"):
+    paddle.Model()
+getattr(paddle, "Model", None)
+if paddle.is_compiled_with_cuda():
+    paddle.device.cuda.get_device_name()
+""", []),
+    "roles": ("""from paddle.distributed import fleet
+fleet.init()
+if fleet.is_server():
+    fleet.run_servers()
+else:
+    fleet.train_worker()
+""", [(4, "name", "paddle.distributed.fleet.run_servers", "run_server"),
+      (6, "name", "paddle.distributed.fleet.train_worker", "")]),
+    "options": ("""import argparse, paddle
+parser = argparse.ArgumentParser()
+parser.add_argument("--new", default=True)
+parser.add_argument("--old", action="store_true")
+args = parser.parse_args()
+if args.new:
+    paddle.newer()
+if args.old:
+    paddle.older()
+""", [(7, "name", "fleetrun has no paddle.newer", "")]),
+    "library": ("""import paddle
+class Model:
+    def __init__(self, config):
+        self.size = config.get("size")
+    def net(self, inputs):
+        return paddle.nonsense(inputs[0])
+""", [(6, "name", "fleetrun has no paddle.nonsense", "")]),
+    "own_name": ("from helper import missing\n",
+                 [(1, "name", "cannot import name 'missing' from 'helper'", "")]),
+    "folder": ("""import os, sys
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from inner import build
+build()
+""", [(4, "name", "fleetrun has no paddle.inner_name", "")]),
+    "unknown_folder": ("import sys\nsys.path.append(sys.argv[1])\nimport somewhere_else\n", []),
+    "pipe": ("import paddle\npaddle.distributed.QueueDataset().init(pipe_command='python pipe.py')\n",
+             [(2, "name", "fleetrun has no paddle.distributed.fleet.Generator", "DataGenerator")]),
+    "cases": ("""import unittest, paddle
+class TestIt(unittest.TestCase):
+    def setUp(self):
+        self.name = "x"
+    def test_b(self):
+        with self.assertRaises(AttributeError):
+            paddle.expected()
+        paddle.second()
+    def test_a(self):
+        paddle.first()
+""", [(10, "name", "fleetrun has no paddle.first", ""),
+      (8, "name", "fleetrun has no paddle.second", "")]),
+    "left": ("""import paddle
+def main():
+    try:
+        paddle.static.load_program_state("nowhere")
+    except Exception:
+        return
+    paddle.later()
+main()
+""", []),
+    "endless": ("import paddle\ndef f(n):\n    return f(n + 1)\nf(0)\nwhile True:\n    f(1)\n", []),
+}
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """({script: its part of the JSON}, the folder): every case in one run of the command."""
+    folder = tmp_path_factory.mktemp("check")
+    for name, (text, _) in CASES.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    (folder / "helper.py").write_text("present = 1\n", encoding="utf-8")
+    (folder / "pipe.py").write_text("import paddle.distributed.fleet as fleet\n"
+                                    "class Lines(fleet.Generator):\n    pass\n", encoding="utf-8")
+    (folder / "lib").mkdir()
+    (folder / "lib" / "inner.py").write_text(
+        "import paddle\n\ndef build():\n    paddle.inner_name\n", encoding="utf-8")
+    done = check(folder, "--json", *(f"{name}.py" for name in CASES))
+    assert done.returncode == 1, done.stderr
+    return {entry["script"]: entry for entry in json.loads(done.stdout)["scripts"]}
+
+
+def check(folder, *words):
+    """`python -m fleetrun._check WORDS` in `folder`, which has to leave no new file there."""
+    before = sorted(os.listdir(folder))
+    done = subprocess.run([sys.executable, "-m", "fleetrun._check", *words], cwd=folder, env=environment(),
+                          text=True, capture_output=True, timeout=LIMIT, stdin=subprocess.DEVNULL)
+    assert sorted(os.listdir(folder)) == before
+    return done
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_findings_of(checked, name):
+    entry = checked[f"{name}.py"]
+    found = [(each["line"], each["kind"], each["text"], each["instead"]) for each in entry["findings"]]
+    wanted = CASES[name][1]
+    assert len(found) == len(wanted), found
+    for (line, kind, text, instead), (at, of_kind, part, way_out) in zip(found, wanted):
+        assert (line, kind) == (at, of_kind) and part in text and way_out in instead, (text, instead)
+
+
+def test_the_first_finding_of_a_dynamic_script_says_so(checked):
+    assert "dynamic.py:10 is of dynamic mode, and this engine runs static programs" in (
+        checked["dynamic.py"]["findings"][0]["text"])
+
+
+def test_what_perhaps_is_not_reached_is_possible(checked):
+    assert [(each["line"], each["certain"]) for each in checked["left.py"]["possible"]] == [(7, False)]
+
+
+def test_text_and_exit_statuses(tmp_path):
+    (tmp_path / "good.py").write_text("import paddle\npaddle.enable_static()\n", encoding="utf-8")
+    (tmp_path / "bad.py").write_text("open('made', 'w')\nimport paddle\npaddle.Model()\n", "utf-8")
+    good = check(tmp_path, "good.py")
+    assert (good.returncode, good.stdout, good.stderr) == (0, "good.py: nothing is found\n", "")
+    bad = check(tmp_path, "good.py", "bad.py")
+    assert bad.returncode == 1
+    lines = bad.stdout.splitlines()
+    assert lines[1].startswith("bad.py:3: fleetrun has no paddle.Model: it belongs to dynamic mode")
+    assert lines[2].startswith("    instead: run the script with the real Paddle (fleetrun script.py,")
+    assert lines[3] == "bad.py: 1 finding"
+    for words, wrong in ([], "there is no script"), (["--fast", "good.py"], "there is no flag --fast"), (
+            ["nowhere.py"], "there is no file nowhere.py"):
+        done = check(tmp_path, *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"fleetrun: error: check: {wrong}\n  hint: fleetrun check --help\n"
+
+
+def test_the_command_takes_the_interpreter_of_a_launch(tmp_path):
+    (tmp_path / "keyword.py").write_text("import paddle\npaddle.Model()\n", encoding="utf-8")
+    words = [find_fleetrun(), "check", f"--python={sys.executable}", "keyword.py"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), text=True, capture_output=True,
+                          timeout=LIMIT)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "keyword.py: 1 finding"), done.stderr
+
+
+def test_arguments_of_the_script_choose_its_branches(tmp_path):
+    (tmp_path / "script.py").write_text(CASES["options"][0], encoding="utf-8")
+    done = check(tmp_path, "--json", "script.py", "--old", "--new", "")
+    assert [each["line"] for each in json.loads(done.stdout)["scripts"][0]["findings"]] == [9]
