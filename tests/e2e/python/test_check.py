@@ -33,7 +33,7 @@ optimizer.minimize(loss)
              [(4, "name", "fleetrun has no paddle.static.nn.crf_decodingg", "")]),
     "alias": ("import paddle.fluid as fluid\nlayers = fluid.layers\nlayers.While(1)\n",
               [(3, "name", "fleetrun has no paddle.fluid.layers.While: a program here runs its operators in",
-                "use paddle.where")]),
+                "use ")]),
     "near": ("import paddle\npaddle.concatt([1])\n",
              [(2, "name", "fleetrun has no paddle.concatt", "paddle.concat")]),
     "method": (STATIC + "y = (x * 2.0).backward()\n",
