@@ -147,13 +147,22 @@ void bind_client(py::module_& module) {
             return *count;
           },
           "table"_a, "How many rows the table has on all servers.")
-      .def_property_readonly("is_late", &Client::is_late, "Whether the other trainers train already.")
-      .def_property_readonly("next_change", &Client::next_change, "The number of the next push, from 1.")
+      // pybind11 does not see that a noexcept function of a base is one of Client.
+      .def_property_readonly(
+          "is_late", [](const Client& client) { return client.is_late(); },
+          "Whether the other trainers train already.")
+      .def_property_readonly(
+          "next_change", [](const Client& client) { return client.next_change(); },
+          "The number of the next push, from 1.")
       .def_property_readonly("is_catching_up", &Client::is_catching_up,
                              "Whether it does again what the process before it did.")
       .def("skip_steps", &Client::skip_steps, "steps"_a, "Takes up to so many steps as done; how many were.")
-      .def("set_epoch", &Client::set_generation, "epoch"_a, "The number of the world that the job has now.")
-      .def("set_rate", &Client::set_rate, "rate"_a, "What pushes from now on multiply scheduled rates by.")
+      .def(
+          "set_epoch", [](Client& client, std::uint64_t epoch) { client.set_generation(epoch); }, "epoch"_a,
+          "The number of the world that the job has now.")
+      .def(
+          "set_rate", [](Client& client, float rate) { client.set_rate(rate); }, "rate"_a,
+          "What pushes from now on multiply scheduled rates by.")
       .def(
           "goodbye", [](ClientPtr self) { run_interruptibly([=] { self->goodbye(); }); },
           "This trainer is done; servers end when all are.");
