@@ -1,5 +1,5 @@
-"""Loops and branches of Paddle 1.x, which Paddle 2.6.2 has not: StaticRNN against differences, Switch, arrays;
-and what is refused, with its way out."""
+"""Loops and branches of Paddle 1.x, which Paddle 2.6.2 has not: StaticRNN against differences, Switch,
+arrays, and what is refused, with its way out."""
 
 import json
 

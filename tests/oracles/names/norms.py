@@ -85,5 +85,6 @@ def channels_of_examples(paddle, net):
     flat = paddle.reshape(x, [2, 4, 12])
     attr, bias = paddle.ParamAttr(name="scale"), paddle.ParamAttr(name="bias")
     return {"layer": paddle.nn.InstanceNorm2D(4)(x), "line": paddle.nn.InstanceNorm1D(4)(flat),
-            "plain": paddle.static.nn.instance_norm(x), "own": paddle.static.nn.instance_norm(x, 1e-3, attr, bias),
+            "plain": paddle.static.nn.instance_norm(x),
+            "own": paddle.static.nn.instance_norm(x, 1e-3, attr, bias),
             "function": paddle.nn.functional.instance_norm(x)}

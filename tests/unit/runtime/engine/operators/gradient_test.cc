@@ -16,11 +16,12 @@ namespace {
 
 struct Input {
   Shape shape;
-  /// Values are drawn from here; int64 when `labels` is above 0 (drawn from 0 … labels-1, not
+  /// Values are drawn from here; int64 when `labels` is above 0 (that many numbers from first_label on, not
   /// differentiated).
   double low = -1.5;
   double high = 1.5;
   std::int64_t labels = 0;
+  std::int64_t first_label = 0;
   bool differentiated = true;
   int lod_level = 0;
   std::vector<std::size_t> offsets = {};
@@ -207,6 +208,9 @@ std::vector<Row> lookup_and_loss_rows() {
       {"sigmoid_cross_entropy_with_logits", {{.shape = {4, 1}}, kTarget}},
       {"square_error_cost", {{.shape = {4, 1}}, {.shape = {4, 1}}}},
   };
+  rows.push_back(
+      {"lod_reset",
+       {{.shape = {6, 3}}, {.shape = {3}, .labels = 1, .first_label = 2, .differentiated = false}}});
   for (const char* pool : {"sum", "average", "sqrt", "max"}) {
     rows.push_back({"sequence_pool", {sequences}, {{"pool_type", std::string(pool)}}});
   }
@@ -349,7 +353,7 @@ Harness::Harness(const Row& row) {
     if (input.labels > 0) {
       std::vector<std::int64_t> values(size);
       for (std::size_t k = 0; k < size; ++k)
-        values[k] = static_cast<std::int64_t>(draw(k) * double(input.labels));
+        values[k] = input.first_label + static_cast<std::int64_t>(draw(k) * double(input.labels));
       add_data(program, name, DataType::int64, input.shape);
       fed.emplace(name, ints(input.shape, values));
       continue;
