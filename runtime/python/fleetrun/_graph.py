@@ -145,6 +145,11 @@ class Program:
     idx = 0
     parent_idx = -1
 
+    @contextlib.contextmanager
+    def _lr_schedule_guard(self, is_with_opt: bool = False) -> Iterator[None]:
+        """Accepted: operators that compute a learning rate are like the others."""
+        yield
+
     def var(self, name: str) -> Variable:
         """The variable of this name. Throws: Error(config) naming the nearest one when there is none."""
         known = self._variables.get(name)

@@ -57,19 +57,6 @@ assert np.allclose(values, 1 - np.cumsum(0.1 * 0.5 ** np.arange(5)), atol=1e-6),
 """)
 
 
-def test_over_a_dataset_such_a_schedule_is_refused(run):
-    said = run(COUNTED + """
-dataset = fluid.DatasetFactory().create_dataset("QueueDataset")
-dataset.set_use_var([x])
-dataset.set_filelist(["script.py"])
-try:
-    exe.train_from_dataset(fluid.default_main_program(), dataset)
-except Exception as error:
-    print(error)
-""").stdout
-    assert "train_from_dataset uses one learning rate for all batches" in said
-
-
 def test_names_that_are_not_there_are_named(run):
     assert "fleetrun has no paddle.fluid.layers.embeding; did you mean paddle.fluid.layers.embedding?" in run("""
 from fleetrun import fluid

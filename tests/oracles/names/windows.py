@@ -78,3 +78,16 @@ def avg_pool2d(paddle, net):
             "counted": paddle.nn.functional.avg_pool2d(x, 3, 2, 1, exclusive=False),
             "ceil": paddle.nn.functional.avg_pool2d(x, 2, 2, ceil_mode=True),
             "divisor": paddle.nn.functional.avg_pool2d(x, 3, 2, 1, divisor_override=5)}
+
+
+def adaptive_pools(paddle, net):
+    image = net.parameter("image", numpy.sin(numpy.arange(2 * 3 * 5 * 7) * 1.3).reshape(2, 3, 5, 7))
+    line, functional = image[:, :, 2], paddle.nn.functional
+    return {"means": functional.adaptive_avg_pool2d(image, [3, 4]),
+            "one": paddle.nn.AdaptiveAvgPool2D(1)(image),
+            "high": functional.adaptive_avg_pool2d(image, [2, None]),
+            "last": paddle.nn.AdaptiveAvgPool2D(2, data_format="NHWC")(paddle.transpose(image, [0, 2, 3, 1])),
+            "largest": functional.adaptive_max_pool2d(image, [3, 4]),
+            "square": paddle.nn.AdaptiveMaxPool2D(2)(image),
+            "line_means": paddle.nn.AdaptiveAvgPool1D(3)(line),
+            "line_largest": paddle.nn.AdaptiveMaxPool1D(3)(line)}

@@ -10,7 +10,7 @@ __getattr__, __dir__ = _lazy.attach(
         "transpiler": "distributed.transpiler",
         **_lazy.names("distributed.dataset", "InMemoryDataset QueueDataset"),
         **_lazy.names("distributed.entries", "CountFilterEntry ProbabilityEntry ShowClickEntry"),
-        **_lazy.names("distributed.ranks", "get_rank get_world_size"),
+        **_lazy.names("distributed.ranks", "get_rank get_world_size ParallelEnv"),
         **_lazy.names(
             "distributed.collectives",
             "ReduceOp all_gather all_reduce alltoall alltoall_single barrier broadcast destroy_process_group "

@@ -12,8 +12,8 @@ from fleetrun.static import inputs, nn
 from fleetrun.static.printing import Print as _print
 
 __all__ = [
-    "create_parameter", "create_py_reader_by_data", "create_tensor", "data", "double_buffer", "embedding",
-    "fc", "pool2d", "Print", "py_reader", "read_file", "Reader",
+    "adaptive_pool2d", "create_parameter", "create_py_reader_by_data", "create_tensor", "data",
+    "double_buffer", "embedding", "fc", "pool2d", "Print", "py_reader", "read_file", "Reader",
 ]  # fmt: skip
 
 
@@ -94,6 +94,22 @@ def pool2d(
     return functional.avg_pool2d(
         input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format
     )
+
+
+def adaptive_pool2d(
+    input: Variable,
+    pool_size: int | Sequence[int],
+    pool_type: str = "max",
+    require_index: bool = False,
+    name: str | None = None,
+) -> Variable:
+    """The largest value ("max") or the mean ("avg") of windows, pool_size of them along each axis. Shape:
+    [n, channels, high, wide]."""
+    refuse("fluid.layers.adaptive_pool2d", require_index=(require_index, False))
+    if pool_type not in ("max", "avg"):
+        raise Error("config", f'fluid.layers.adaptive_pool2d(pool_type="{pool_type}")', 'use "max" or "avg"')
+    pool = functional.adaptive_max_pool2d if pool_type == "max" else functional.adaptive_avg_pool2d
+    return pool(input, pool_size)
 
 
 def create_parameter(

@@ -27,8 +27,8 @@ __getattr__, __dir__ = _lazy.attach(
         ),
         **_lazy.names(
             "fluid._layers",
-            "create_parameter create_py_reader_by_data create_tensor data double_buffer embedding fc pool2d "
-            "Print py_reader read_file",
+            "adaptive_pool2d create_parameter create_py_reader_by_data create_tensor data double_buffer "
+            "embedding fc pool2d Print py_reader read_file",
         ),
         **_lazy.names(
             "tensor",

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 from fleetrun import _lazy
-from fleetrun._types import Callable, Sequence
+from fleetrun._types import Callable, Sequence, Variable
 from fleetrun.optimizer.lr import LRScheduler
 
 __all__ = [
-    "cosine_decay", "exponential_decay", "inverse_time_decay", "linear_lr_warmup", "natural_exp_decay",
-    "noam_decay", "piecewise_decay", "polynomial_decay", "StepSchedule",
+    "cosine_decay", "decay_step_counter", "exponential_decay", "inverse_time_decay", "linear_lr_warmup",
+    "natural_exp_decay", "noam_decay", "piecewise_decay", "polynomial_decay", "StepSchedule",
 ]  # fmt: skip
 
 
@@ -111,3 +111,15 @@ def linear_lr_warmup(
 
 
 __getattr__, __dir__ = _lazy.attach(__name__)
+
+
+def decay_step_counter(begin: int = 0) -> Variable:
+    """How many runs the program had before this one, and `begin`, counted in the program. Shape: [1]
+    float32."""
+    from fleetrun import tensor
+    from fleetrun.fluid._math import autoincreased_step_counter
+
+    return tensor.cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin, 1), "float32")
+
+
+_decay_step_counter = decay_step_counter

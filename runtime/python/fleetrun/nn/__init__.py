@@ -26,6 +26,9 @@ __getattr__, __dir__ = _lazy.attach(
             "LayerNorm BatchNorm BatchNorm1D BatchNorm2D GroupNorm InstanceNorm1D InstanceNorm2D "
             "InstanceNorm3D PReLU",
         ),
+        **_lazy.names(
+            "nn.adaptive", "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveMaxPool1D AdaptiveMaxPool2D"
+        ),
         **_lazy.names("nn.recurrent", "SimpleRNNCell GRUCell LSTMCell RNN BiRNN SimpleRNN GRU LSTM"),
         **_lazy.names("nn.transformer", "MultiHeadAttention TransformerEncoderLayer TransformerEncoder"),
         **_lazy.names(

@@ -6,11 +6,18 @@ from fleetrun import _in_place, _lazy, _more_names, framework, tensor
 from fleetrun._arguments import refuse
 from fleetrun._error import Error
 from fleetrun._types import Any, DTypeLike, Sequence, Variable
+from fleetrun.nn._adaptive import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+)
 from fleetrun.nn._norms import batch_norm, instance_norm, layer_norm, prelu
 from fleetrun.nn._windows import avg_pool1d, avg_pool2d, conv1d, conv2d, max_pool1d, max_pool2d
 from fleetrun.tensor import _unary, tanh
 
 __all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d",
     "avg_pool1d", "avg_pool2d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits",
     "conv1d", "conv2d", "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding", "gelu",
     "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "instance_norm", "kl_div", "l1_loss",

@@ -2,7 +2,7 @@
 
 import math
 
-from fleetrun import _native, framework, regularizer
+from fleetrun import _native, framework, regularizer, tensor
 from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
@@ -24,8 +24,8 @@ __all__ = [
 
 
 class Optimizer:
-    """Base: learning rate (a number or a paddle.optimizer.lr schedule) and weight decay. `config` is what the
-    engine gets."""
+    """Base: learning rate (a number, a paddle.optimizer.lr schedule, or where no table needs to know it a
+    variable of one number that the program computes) and weight decay. `config` is what the engine gets."""
 
     kind = ""
 
@@ -38,13 +38,15 @@ class Optimizer:
         **config: Any,
     ) -> None:
         function = f"paddle.optimizer.{type(self).__name__}"
-        if isinstance(learning_rate, bool) or not isinstance(learning_rate, (int, float, LRScheduler)):
+        if isinstance(learning_rate, bool) or not isinstance(
+            learning_rate, (int, float, LRScheduler, framework.Variable)
+        ):
             raise Error(
                 "config",
                 f"{function}(learning_rate={learning_rate!r}) is not supported",
                 "give the learning rate as a number or a paddle.optimizer.lr schedule",
             )
-        if not isinstance(learning_rate, LRScheduler):
+        if isinstance(learning_rate, (int, float)):
             _finite(function, learning_rate=learning_rate)
         refuse(function, **{name: (value, default) for name, (value, default) in refused.items()})
         for name, value in config.items():
@@ -74,8 +76,13 @@ class Optimizer:
         return schedule if isinstance(schedule, LRScheduler) and schedule.by_step else None
 
     def get_lr(self) -> float:
-        """The learning rate that the next step takes."""
+        """The learning rate that the next step takes. Throws: Error(config) for one that the program
+        computes."""
         schedule = self._learning_rate
+        if isinstance(schedule, framework.Variable):
+            raise Error(
+                "config", f"the learning rate is what the program computes: {schedule.name}", "fetch it"
+            )
         return schedule() if isinstance(schedule, LRScheduler) else float(schedule)
 
     def minimize(
@@ -121,6 +128,8 @@ class Optimizer:
         schedule, rate = None, ""
         if isinstance(self._learning_rate, LRScheduler):
             schedule, rate = self, _rate_variable(main, startup, self.get_lr())
+        elif isinstance(self._learning_rate, framework.Variable):
+            rate = _computed_rate(self._learning_rate)
         config = self._native_config(main, rate)
         if adam_d2sum:
             config.adam_d2sum = True
@@ -132,6 +141,12 @@ class Optimizer:
             servers,
             choices_of(main, tables or {}, mode),
         )
+        if rate and schedule is None and plan.tables():
+            raise Error(
+                "config",
+                f"the program computes the learning rate {rate}, and tables are told it by the trainer",
+                "use a schedule of paddle.optimizer.lr or fluid.layers, or embeddings without is_sparse",
+            )
         attach(
             main, Training(plan, mode, servers, (main, startup), schedule, rate, self.grad_clip is not None)
         )
@@ -175,6 +190,17 @@ def _finite(function, **numbers):
                 f"{function}({name}={value!r}) is not a number that can be computed with",
                 f"give {name} as a number",
             )
+
+
+def _computed_rate(variable):
+    """The name of the variable, which is one float32."""
+    if variable.dtype.name != "float32" or list(variable.shape) not in ([], [1]):
+        raise Error(
+            "config",
+            f"the learning rate {variable.name} is {variable.dtype.name} {list(variable.shape)}",
+            "give one float32",
+        )
+    return variable.name if variable.ndim else tensor.reshape(variable, [1]).name
 
 
 def _rate_variable(main, startup, value):

@@ -194,6 +194,12 @@ class Executor:
         fetch_handler,
         debug,
     ):
+        if fetch_handler is not None and not isinstance(fetch_handler, FetchHandler):
+            raise Error(
+                "config",
+                f"Executor.{call}(fetch_handler={fetch_handler!r}): it is not a FetchHandler",
+                "subclass paddle.static.executor.FetchHandler",
+            )
         listener = None if fetch_handler is None else Listener(fetch_handler)
         if listener is not None:
             if fetch_list:

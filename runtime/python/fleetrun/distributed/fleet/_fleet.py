@@ -223,6 +223,11 @@ class Fleet(Saving):
             )
         return scaler
 
+    def _final_strategy(self) -> Any:
+        """The strategy that counts: the last one that was given."""
+        self._need_role("_final_strategy")
+        return self._strategy
+
     def _parallel_options(self):
         """What the strategy says of modules and their optimizers; one object for both."""
         if self._options is None:

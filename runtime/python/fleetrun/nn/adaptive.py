@@ -1,0 +1,60 @@
+"""Layers of adaptive pools: their functions (_adaptive.py)."""
+
+from __future__ import annotations
+
+from fleetrun._arguments import refuse
+from fleetrun._types import Sequence, Variable
+from fleetrun.nn import _adaptive
+from fleetrun.nn._layer import Layer
+
+__all__ = ["AdaptiveAvgPool1D", "AdaptiveAvgPool2D", "AdaptiveMaxPool1D", "AdaptiveMaxPool2D"]
+
+
+class AdaptiveAvgPool1D(Layer):
+    """functional.adaptive_avg_pool1d."""
+
+    def __init__(self, output_size: int, name: str | None = None) -> None:
+        super().__init__()
+        self._size = output_size
+
+    def forward(self, x: Variable) -> Variable:
+        return _adaptive.adaptive_avg_pool1d(x, self._size)
+
+
+class AdaptiveAvgPool2D(Layer):
+    """functional.adaptive_avg_pool2d."""
+
+    def __init__(
+        self, output_size: int | Sequence[int | None], data_format: str = "NCHW", name: str | None = None
+    ) -> None:
+        super().__init__()
+        self._size, self._format = output_size, data_format
+
+    def forward(self, x: Variable) -> Variable:
+        return _adaptive.adaptive_avg_pool2d(x, self._size, self._format)
+
+
+class AdaptiveMaxPool1D(Layer):
+    """functional.adaptive_max_pool1d."""
+
+    def __init__(self, output_size: int, return_mask: bool = False, name: str | None = None) -> None:
+        super().__init__()
+        refuse("paddle.nn.AdaptiveMaxPool1D", return_mask=(return_mask, False))
+        self._size = output_size
+
+    def forward(self, x: Variable) -> Variable:
+        return _adaptive.adaptive_max_pool1d(x, self._size)
+
+
+class AdaptiveMaxPool2D(Layer):
+    """functional.adaptive_max_pool2d."""
+
+    def __init__(
+        self, output_size: int | Sequence[int | None], return_mask: bool = False, name: str | None = None
+    ) -> None:
+        super().__init__()
+        refuse("paddle.nn.AdaptiveMaxPool2D", return_mask=(return_mask, False))
+        self._size = output_size
+
+    def forward(self, x: Variable) -> Variable:
+        return _adaptive.adaptive_max_pool2d(x, self._size)
