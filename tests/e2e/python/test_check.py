@@ -34,6 +34,7 @@ optimizer.minimize(loss)
     "alias": ("import paddle.fluid as fluid\nlayers = fluid.layers\nlayers.While(1)\n",
               [(3, "name", "fleetrun has no paddle.fluid.layers.While: a program here runs its operators in",
                 "use ")]),
+    "prints": ("import paddle\npaddle.optimizer.lr.StepDecay(0.1, 2, verbose=True)\n", []),
     "near": ("import paddle\npaddle.concatt([1])\n",
              [(2, "name", "fleetrun has no paddle.concatt", "paddle.concat")]),
     "method": (STATIC + "y = (x * 2.0).backward()\n",

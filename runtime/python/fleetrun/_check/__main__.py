@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 # Not where a script's modules are looked for: this folder, and with -m the current one.
@@ -12,4 +13,9 @@ sys.setrecursionlimit(10_000)  # calls within calls of a script are that here, t
 
 from fleetrun._check.command import main  # noqa: E402
 
-sys.exit(main(sys.argv[1:]))
+try:
+    status = main(sys.argv[1:])
+except Exception:
+    traceback.print_exc()
+    status = 125  # an error of the check's own is no finding
+sys.exit(status)

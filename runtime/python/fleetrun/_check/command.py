@@ -8,10 +8,12 @@ import json
 import os
 import sys
 
+from fleetrun._check.build import build
 from fleetrun._check.script import Result, check
 
 USAGE = """\
 usage: fleetrun check [--json] SCRIPT… [-- ARGUMENTS OF THE SCRIPT]
+       fleetrun check --build [--json] SCRIPT [-- ARGUMENTS OF THE SCRIPT]
 
 Reads each script and the modules of yours that it imports, and lists what would end its run with
 `fleetrun --compat=paddle` (or with `import fleetrun`): names that are not here, arguments and settings that
@@ -23,6 +25,8 @@ What a run comes to only where a branch is taken that cannot be foreseen is list
 possible; it does not count.
 
   --json         as one line of JSON, for programs
+  --build        execute the script, too, up to its first batch: without data, and without starting a process
+                 or opening a port; finds what depends on values that reading does not tell
   --python=PATH  as the first word: the interpreter; default as for a launch
   -h, --help     show this
 
@@ -37,7 +41,7 @@ def parse(words: list[str]) -> tuple[set[str], list[str], list[str]]:
     for i, word in enumerate(words):
         if word == "--":
             return flags, scripts, words[i + 1 :]
-        if word in ("-h", "--help", "--json"):
+        if word in ("-h", "--help", "--json", "--build"):
             flags.add("--help" if word == "-h" else word)
         elif scripts and (word.startswith("-") or not word.endswith(".py")):
             return flags, scripts, words[i:]  # as behind a launch: the script's own
@@ -47,6 +51,8 @@ def parse(words: list[str]) -> tuple[set[str], list[str], list[str]]:
             scripts.append(word)
     if not scripts and "--help" not in flags:
         raise ValueError("there is no script")
+    if "--build" in flags and len(scripts) > 1:
+        raise ValueError("--build executes one script")
     missing = [each for each in scripts if not os.path.isfile(each)]
     if missing:
         raise ValueError(f"there is no file {missing[0]}")
@@ -65,8 +71,11 @@ def main(words: list[str]) -> int:
         return 0
     sys.path.append(os.path.join(os.path.dirname(os.path.dirname(__file__)), "_compat"))
     folders = [os.path.dirname(os.path.abspath(each)) for each in scripts]
-    with contextlib.redirect_stderr(io.StringIO()):  # warnings of what is really made
+    # What is really made may print and warn.
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         results = [check(each, arguments, folders) for each in scripts]
+    if "--build" in flags:
+        results[0].add(build(scripts[0], arguments))
     if "--json" in flags:
         print(json.dumps({"scripts": [_as_json(each) for each in results]}))
     else:

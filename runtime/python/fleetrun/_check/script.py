@@ -26,6 +26,15 @@ class Result:
     possible: list[Finding]
     seconds: float
 
+    def add(self, built: Finding | None) -> None:
+        """Takes what ended a build, which is the first failure of a run."""
+        if built is not None:
+            place = (built.file, built.line)
+            same = [each for each in [*self.findings, *self.possible] if (each.file, each.line) == place]
+            first = dataclasses.replace(same[0], certain=True) if same else built
+            self.findings = [first, *(each for each in self.findings if each not in same)]
+            self.possible = [each for each in self.possible if each not in same]
+
 
 class Script(Statements):
     """The walk of one script."""
