@@ -4,14 +4,14 @@
     python train.py                            # one process
 
 Classifies bags of ids by their sum of hidden signs. The embedding's rows are trained by the servers' adagrad,
-the rest of the model by PyTorch's SGD; its gradients are averaged over the trainers,
-so that all have the same model.
+the rest of the model by PyTorch's SGD; its gradients are averaged over the trainers, so that all have the
+same model. With PyTorch 2.1 or later one optimizer of all parameters does, too.
 """
 
 import torch
 
 from fleetrun import ps
-from fleetrun.torch import Embedding
+from fleetrun.torch import Embedding, RowOptimizer
 
 IDS, BAG, BATCH, WIDTH, STEPS = 1000, 8, 128, 8, 150
 TABLES = [ps.SparseTable("emb", WIDTH, rule=ps.Rule("adagrad", learning_rate=0.3),
@@ -42,16 +42,18 @@ def average_gradients(client, model):
 def train(client):
     """Trains, and prints how many bags of fresh ones are classified well."""
     embedding, tail = make_model(client)
-    optimizer = torch.optim.SGD(tail.parameters(), lr=0.5)
+    optimizers = torch.optim.SGD(tail.parameters(), lr=0.5), RowOptimizer(embedding.parameters())
     random = torch.Generator().manual_seed(client.trainer)
     for number in range(STEPS):
         ids, classes = batch(random)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(tail(embedding(ids).sum(dim=1)).squeeze(
             1), classes)
-        optimizer.zero_grad()
-        loss.backward()  # pushes the rows' gradients
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        loss.backward()
         average_gradients(client, tail)
-        optimizer.step()
+        for optimizer in optimizers:
+            optimizer.step()  # RowOptimizer's pushes the rows' gradients
         if number % 50 == 0:
             print(f"trainer {client.trainer} step {number} loss {loss.item():.4f}", flush=True)
     embedding.eval()

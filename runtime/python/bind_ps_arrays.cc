@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,37 @@ void push(const ClientPtr& client, std::uint32_t table, const py::buffer& array,
                               .slot = slot}},
                   .dense = {}});
   });
+}
+
+/// One request of several tables: (table, keys, width) each. Distinct widths make distinct tensors.
+std::vector<std::shared_ptr<Tensor>> pull_many(
+    const ClientPtr& client, const std::vector<std::tuple<std::uint32_t, py::buffer, std::size_t>>& tables,
+    bool create) {
+  std::vector<std::shared_ptr<std::vector<std::uint64_t>>> keys;
+  std::vector<std::shared_ptr<Tensor>> rows;
+  ps::Pull request{.sparse = {}, .dense = {}, .create = create};
+  for (const auto& [table, array, width] : tables) {
+    keys.push_back(copy_of<std::uint64_t>(array));
+    rows.push_back(make_tensor(keys.back()->size(), width));
+    request.sparse.push_back({.table = table, .keys = *keys.back(), .rows = rows.back()->values<float>()});
+  }
+  run_interruptibly([=] { client->pull(request); });
+  return rows;
+}
+
+/// One change of several tables: (table, keys, gradients) each.
+void push_many(const ClientPtr& client,
+               const std::vector<std::tuple<std::uint32_t, py::buffer, py::buffer>>& tables,
+               std::uint32_t thread) {
+  std::vector<std::shared_ptr<std::vector<std::uint64_t>>> keys;
+  std::vector<std::shared_ptr<std::vector<float>>> gradients;
+  ps::Push request{.thread = thread, .sparse = {}, .dense = {}};
+  for (const auto& [table, array, values] : tables) {
+    keys.push_back(copy_of<std::uint64_t>(array));
+    gradients.push_back(copy_of<float>(values));
+    request.sparse.push_back({.table = table, .keys = *keys.back(), .gradients = *gradients.back()});
+  }
+  run_interruptibly([=] { client->push(request); });
 }
 
 void push_dense(const ClientPtr& client, std::uint32_t table, const py::buffer& values,
@@ -264,6 +296,11 @@ void bind_ps_arrays(py::module_& module) {
       "thread"_a,
       "Shape: keys uint64 [n], gradients float32 [n * width], shows and clicks float32 [n] or None. Throws: "
       "Error(data) for gradients that are NaN or infinite; nothing is applied then.");
+  module.def("ps_pull_many", pull_many, "client"_a, "tables"_a, "create"_a,
+             "ps_pull of several tables in one request. tables: (table, keys, width) each.");
+  module.def("ps_push_many", push_many, "client"_a, "tables"_a, "thread"_a,
+             "ps_push of several tables as one change. tables: (table, keys, gradients) each. Throws: as "
+             "ps_push.");
   module.def("ps_push_dense", push_dense, "client"_a, "table"_a, "gradients"_a, "thread"_a,
              "Shape: float32 [width]. Throws: as ps_push.");
   module.def("ps_get", get, "client"_a, "table"_a, "keys"_a,

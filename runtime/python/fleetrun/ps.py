@@ -33,7 +33,7 @@ import numpy as np
 
 from fleetrun import _native
 from fleetrun._error import Error
-from fleetrun._types import Any, ArrayLike, Iterable, Sequence
+from fleetrun._types import Any, ArrayLike, Iterable, Mapping, Sequence
 
 __all__ = [
     "Accessor", "Admission", "Client", "Constant", "DenseTable", "Initializer", "is_server", "MODES",
@@ -289,7 +289,7 @@ class Client:
                     "config", "this process is a server of its job, not a trainer", "make a ps.Server here"
                 )
             endpoints, trainer, trainers = role.server_endpoints, role.rank, role.trainers
-        self.trainer, self.trainers = trainer, trainers
+        self.trainer, self.trainers, self.mode = trainer, trainers, mode
         self._entries = {
             table.name: (number, table, _native.pulled_width(config))
             for number, (table, config) in enumerate(zip(tables, configs))
@@ -374,6 +374,28 @@ class Client:
             for what, value in (("shows", shows), ("clicks", clicks))
         )
         _native.ps_push(self._client, number, wanted.reshape(-1), steps, shown, clicked, slot, thread)
+
+    def pull_many(self, tables: Mapping[str, ArrayLike], create: bool = True) -> dict[str, np.ndarray]:
+        """pull() of several tables in one request to each server. tables: keys by the name of their table;
+        returns rows by the same names."""
+        asked = {name: (self._table(name, True), self._keys(name, keys)) for name, keys in tables.items()}
+        wanted = [(entry[0], keys.reshape(-1), entry[2]) for entry, keys in asked.values()]
+        rows = _native.ps_pull_many(self._client, wanted, bool(create))
+        return {
+            name: np.asarray(values).reshape(*keys.shape, entry[2])
+            for (name, (entry, keys)), values in zip(asked.items(), rows)
+        }
+
+    def push_many(self, tables: Mapping[str, tuple[ArrayLike, ArrayLike]], thread: int = 0) -> None:
+        """push() to several tables as one change, in one request to each server: all of it is applied, or
+        nothing. tables: (keys, gradients) by the name of their table. Mode sync: one step."""
+        changes = []
+        for name, (keys, gradients) in tables.items():
+            number, entry, _ = self._table(name, True)
+            wanted = self._keys(name, keys)
+            steps = self._floats(name, "gradients", gradients, (*wanted.shape, entry.width))
+            changes.append((number, wanted.reshape(-1), steps.reshape(-1)))
+        _native.ps_push_many(self._client, changes, thread)
 
     def pull_dense(self, table: str) -> np.ndarray:
         """The values of a dense table. Shape: float32 [width]. Throws: Error(config) before anybody set or

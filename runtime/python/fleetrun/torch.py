@@ -1,15 +1,18 @@
-"""PyTorch on parameter servers: an embedding whose rows lie there. Importing this module imports torch.
+"""PyTorch on parameter servers: embeddings whose rows lie there. Importing this module imports torch.
 
 from fleetrun import ps
 from fleetrun.torch import Embedding
 
 client = ps.Client([ps.SparseTable("emb", 16, rule=ps.Rule("adagrad", learning_rate=0.05))])
 model = torch.nn.Sequential(Embedding(client, "emb"), ...)
+optimizer = torch.optim.Adam(model.parameters())  # its step() pushes the rows' gradients, too
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
 
 try:
     import torch
@@ -18,84 +21,337 @@ except ImportError as error:
         "fleetrun.torch needs PyTorch, which is not installed: python -m pip install torch"
     ) from error
 
+from torch.nn import functional
+
+try:
+    from torch.optim.optimizer import register_optimizer_step_pre_hook as _before_steps
+except ImportError:  # before PyTorch 2.1
+    _before_steps = None
+
 from fleetrun._error import Error
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import torch
 
     from fleetrun.ps import Client
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "EmbeddingBag", "RowOptimizer"]
+
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+# Steps of optimizers that leave a layer with gradients out, until its user is told.
+_LEFT_OUT = 10
+# Layers whose rows have gradients that are not pushed yet.
+_waiting: weakref.WeakSet[_Layer] = weakref.WeakSet()
 
 
-class _Rows(torch.autograd.Function):
-    """Rows pulled forward, gradients pushed backward. `anchor` is what makes autograd come back here."""
+class _Weight(torch.nn.Parameter):
+    """What an optimizer, a gradient scaler and clipping see of a layer: its gradient, float [rows, width], is
+    that of the distinct rows that backward passes have touched since the last step."""
+
+    # Nothing to average or to broadcast: servers add up what trainers push.
+    _ddp_ignored = True
+    layer: weakref.ref[_Layer]
+
+
+class _Pulled(torch.autograd.Function):
+    """Rows as autograd knows them: backward leaves their gradients with the layer."""
 
     @staticmethod
-    def forward(context, anchor, layer, ids):
+    def forward(context: Any, weight: _Weight, layer: _Layer, ids: Any, rows: Any) -> Any:
         context.layer, context.ids = layer, ids
-        return layer.look_up(ids, create=True)
+        return rows.view_as(rows)
 
     @staticmethod
-    def backward(context, gradients):
-        context.layer.push(context.ids, gradients)
-        return None, None, None
+    @torch.autograd.function.once_differentiable
+    def backward(context: Any, gradients: Any) -> Any:
+        context.layer._keep(context.ids, gradients)
+        return None, None, None, None
 
 
-class Embedding(torch.nn.Module):
-    """Rows of a sparse table as torch.nn.Embedding gives rows of a matrix: forward pulls them, backward
-    pushes their gradients, to which the table's rule is applied by the servers, not by the optimizer. The
-    layer has no parameters: any int64 is an id, and rows are saved by the servers (ps.Client.save), not in
-    state_dict().
+class _Layer(torch.nn.Module):
+    """A table as a layer. Rows' gradients wait in `weight.grad` for an optimizer's step."""
 
-    client: a fleetrun.ps.Client. table: the name of a sparse table without accessor "ctr". padding_idx: this
-    id gives zeros and gets no gradient. In evaluation (eval(), or without gradients) unknown ids give initial
-    values and get no row.
-    Shape: ids any shape of integers; returns float32 [*ids.shape, width], on the device of ids. Mode sync:
-    each backward of each use of the layer is one step, so all trainers use it equally often.
-    Throws: Error(config) for ids that are not integers, and as ps.Client.pull and push.
-    """
-
-    def __init__(self, client: Client, table: str, padding_idx: int | None = None) -> None:
+    def __init__(self, client: Client, table: str, padding_idx: int | None, scale_grad_by_freq: bool) -> None:
         super().__init__()
         _, entry, pulled = client._table(table, True)
         if pulled != entry.width:
             raise Error(
                 "config",
                 f"table '{table}': a pull gives show and click before the values",
-                "use an accessor of kind 'sparse' or 'plain' for an Embedding",
+                f"use an accessor of kind 'sparse' or 'plain' for an {type(self).__name__}",
             )
         self.client, self.table, self.padding_idx = client, table, padding_idx
-        self.embedding_dim = entry.width
-        self._anchor = torch.zeros((), requires_grad=True)
+        self.embedding_dim, self.scale_grad_by_freq = entry.width, scale_grad_by_freq
+        self.weight = _Weight(torch.empty(0, entry.width))
+        self.weight.layer = weakref.ref(self)
+        self._ids = torch.empty(0, dtype=torch.int64)  # whose gradients weight.grad has, in order
+        self._left_out = 0
+        # Whether some optimizer's step is known to push.
+        self._is_pushed = _before_steps is not None
 
     def extra_repr(self) -> str:
         """Shown in the model's text."""
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.table!r}, {self.embedding_dim}{padding}"
 
-    def look_up(self, ids: torch.Tensor, create: bool) -> torch.Tensor:
-        """The rows of `ids`, without gradients."""
-        rows = torch.from_numpy(self.client.pull(self.table, ids.detach().cpu().numpy(), create=create)).to(
-            ids.device
-        )
-        if self.padding_idx is not None:
-            rows.masked_fill_((ids == self.padding_idx).unsqueeze(-1), 0.0)
-        return rows
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Layer:
+        """Another layer of the same table, without gradients: the rows are the servers'."""
+        other = type(self).__new__(type(self))
+        memo[id(self)] = other
+        _Layer.__init__(other, self.client, self.table, self.padding_idx, self.scale_grad_by_freq)
+        for name, value in self.__dict__.items():
+            if not name.startswith("_"):
+                other.__dict__[name] = value
+        other.weight.data = self.weight.data[:0].clone()
+        return other.requires_grad_(self.weight.requires_grad)
 
-    def push(self, ids: torch.Tensor, gradients: torch.Tensor) -> None:
-        """Pushes the gradients of `ids`, but for those of padding."""
-        ids = ids.reshape(-1)
-        gradients = gradients.detach().reshape(-1, self.embedding_dim).to(torch.float32)
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, **more: Any
+    ) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        """None when asked for this module's alone, as DistributedDataParallel does to find what it averages;
+        an optimizer asks for those of all modules, and gets `weight`."""
+        return super().named_parameters(prefix, recurse, **more) if recurse else iter(())
+
+    def _save_to_state_dict(self, *arguments: Any, **named: Any) -> None:
+        """Nothing: ps.Client.save writes the rows."""
+
+    def _load_from_state_dict(
+        self,
+        state: Any,
+        prefix: str,
+        metadata: Any,
+        strict: bool,
+        missing: Any,
+        unexpected: list[str],
+        *_: Any,
+    ) -> None:
+        """Nothing: ps.Client.load reads the rows. Those of a matrix have no place here."""
+        unexpected.extend(key for key in state if key.startswith(prefix))
+
+    def _local(self, ids: Any) -> tuple[Any, Any, int | None]:
+        """(rows of the distinct ids, with gradients where they are wanted; where each id is among them, in
+        the shape of ids; where the padding is)."""
+        if ids.dtype not in _INTEGERS:
+            raise Error("config", f"the ids of an {type(self).__name__} are {ids.dtype}, not integers")
+        distinct, places = torch.unique(ids.to(torch.int64), return_inverse=True)
+        learns = torch.is_grad_enabled() and self.weight.requires_grad
+        pulled = self.client.pull(self.table, distinct.cpu().numpy(), create=learns)
+        rows = torch.from_numpy(pulled).to(ids.device, self.weight.dtype)
+        padding = None
+        if self.padding_idx is not None:
+            found = (distinct == self.padding_idx).nonzero()
+            if len(found):
+                padding = int(found)
+                rows[padding] = 0.0
+        if learns:
+            rows = _Pulled.apply(self.weight, self, distinct, rows)
+        return rows, places, padding
+
+    @torch.no_grad()
+    def _keep(self, ids: Any, gradients: Any) -> None:
+        """Adds gradients [rows, width] of distinct ids to those that wait."""
+        if not self._is_pushed:
+            raise Error(
+                "config",
+                f"PyTorch {torch.__version__} does not tell when an optimizer's step begins",
+                f"give the parameters of the {type(self).__name__} to fleetrun.torch.RowOptimizer, the "
+                "others to theirs; or install PyTorch 2.1 or later",
+            )
+        weight = self.weight
         if self.padding_idx is not None:
             kept = ids != self.padding_idx
             ids, gradients = ids[kept], gradients[kept]
-        self.client.push(self.table, ids.cpu().numpy(), gradients.cpu().numpy())
+        ids, gradients = ids.to(weight.device), gradients.to(weight.device, weight.dtype)
+        # zero_grad(set_to_none=False) leaves zeros: what waited is dropped then, too.
+        if weight.grad is not None and weight.grad.any():
+            every = torch.cat((self._ids.to(weight.device), ids))
+            ids, places = torch.unique(every, return_inverse=True)
+            several = torch.cat((weight.grad, gradients))
+            gradients = several.new_zeros(len(ids), self.embedding_dim).index_add_(0, places, several)
+        self._ids, self.weight.grad = ids, None
+        # The values are nobody's: one number in the shape that the gradient has to have.
+        weight.data = weight.data.new_zeros(()).expand(len(ids), self.embedding_dim)
+        weight.grad = gradients.contiguous()
+        _waiting.add(self)
+
+    def _take(self) -> tuple[Any, Any]:
+        """(ids, gradients) that wait, which wait no longer."""
+        gradients = self.weight.grad
+        self.weight.grad, self._left_out = None, 0
+        _waiting.discard(self)
+        if gradients is None:
+            return self._ids[:0], torch.empty(0, self.embedding_dim)
+        return self._ids, gradients
+
+
+class Embedding(_Layer):
+    """Rows of a sparse table as torch.nn.Embedding gives rows of a matrix: forward pulls them, and step() of
+    the optimizer that has model.parameters() pushes their gradients: unscaled by a GradScaler, clipped with
+    the others, added up over backward passes, dropped by zero_grad(). The table's rule applies them, with its
+    own learning rate; the optimizer's does not reach the rows. Any int64 is an id. Rows are saved by the
+    servers (ps.Client.save), not in state_dict(), and a deepcopy shares them.
+
+    client: a fleetrun.ps.Client. table: the name of a sparse table without accessor "ctr". padding_idx: this
+    id gives zeros and gets no gradient. scale_grad_by_freq: gradients are divided by how often the id is in
+    the call. Where nothing learns (no_grad(), requires_grad_(False)) unknown ids give initial values and get
+    no row. half() and double() change what forward gives and the gradients are; servers keep float32.
+    Shape: ids any shape of integers; returns [*ids.shape, width], on the device of ids. Mode sync: each
+    step() is one step of the servers, so all trainers take equally many.
+    Throws: Error(config) for ids that are not integers, and as ps.Client.pull; step() as ps.Client.push.
+    Needs PyTorch 2.1 or later, or RowOptimizer.
+    """
+
+    def __init__(
+        self, client: Client, table: str, padding_idx: int | None = None, scale_grad_by_freq: bool = False
+    ) -> None:
+        super().__init__(client, table, padding_idx, scale_grad_by_freq)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """See the class."""
-        if ids.dtype not in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8):
-            raise Error("config", f"the ids of an Embedding are {ids.dtype}, not integers")
-        if self.training and torch.is_grad_enabled():
-            return _Rows.apply(self._anchor, self, ids)
-        return self.look_up(ids, create=False)
+        rows, places, padding = self._local(ids)
+        return functional.embedding(places, rows, padding, scale_grad_by_freq=self.scale_grad_by_freq)
+
+
+class EmbeddingBag(_Layer):
+    """Sums, means or maxima of rows of a sparse table, as torch.nn.EmbeddingBag makes them of a matrix; all
+    else as Embedding.
+
+    mode: "sum", "mean" or "max". include_last_offset: the last offset is the number of ids.
+    Shape: ids [bags, length], or [ids] with offsets [bags]; per_sample_weights (mode "sum") as ids; returns
+    [bags, width].
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        table: str,
+        mode: str = "mean",
+        padding_idx: int | None = None,
+        include_last_offset: bool = False,
+        scale_grad_by_freq: bool = False,
+    ) -> None:
+        super().__init__(client, table, padding_idx, scale_grad_by_freq)
+        if mode not in ("sum", "mean", "max"):
+            raise Error("config", f"the mode of an EmbeddingBag is {mode!r}", "use 'sum', 'mean' or 'max'")
+        self.mode, self.include_last_offset = mode, include_last_offset
+
+    def extra_repr(self) -> str:
+        """Shown in the model's text."""
+        return f"{super().extra_repr()}, mode={self.mode!r}"
+
+    def forward(
+        self,
+        ids: torch.Tensor,
+        offsets: torch.Tensor | None = None,
+        per_sample_weights: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """See the class."""
+        rows, places, padding = self._local(ids)
+        return functional.embedding_bag(
+            places,
+            rows,
+            None if offsets is None else offsets.to(torch.int64),
+            mode=self.mode,
+            scale_grad_by_freq=self.scale_grad_by_freq,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=padding,
+        )
+
+
+class RowOptimizer(torch.optim.Optimizer):
+    """An optimizer of rows alone: step() pushes their gradients, zero_grad() drops them. For those whose
+    other parameters are in an optimizer that has no model.parameters(), or is not of torch.optim.
+
+    params: of Embedding and EmbeddingBag layers. Throws: Error(config) for parameters of other layers.
+    """
+
+    def __init__(self, params: Iterable[torch.nn.Parameter]) -> None:
+        params = list(params)
+        if any(not isinstance(parameter, _Weight) for parameter in params):
+            raise Error(
+                "config",
+                "RowOptimizer has a parameter that is of no fleetrun.torch layer",
+                "give it those of Embedding and EmbeddingBag; any optimizer of torch.optim takes both",
+            )
+        super().__init__(params, {})
+        for parameter in params:
+            parameter.layer()._is_pushed = True
+
+    def step(self, closure: None = None) -> None:
+        """Pushes. There is nothing that a closure could be asked for."""
+        if _before_steps is None:
+            _push_rows(self, (), {"closure": closure})
+
+
+def _push_rows(optimizer: torch.optim.Optimizer, arguments: Any, named: Any) -> None:
+    """Before a step of any optimizer: what waits in the layers that it has goes to the servers, in one
+    message a client."""
+    clients: dict[Any, dict[str, Any]] = {}
+    signs = {}
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            layer = parameter.layer() if isinstance(parameter, _Weight) else None
+            if layer is not None:
+                _warn_of_decay(layer, group)
+                signs[layer] = -1.0 if group.get("maximize") else 1.0
+    _look_for_left_out(signs)
+    if signs and any(callable(value) for value in (*arguments, *named.values()) if value is not optimizer):
+        raise Error(
+            "config",
+            "a closure makes the gradients of rows within step(), where they cannot be pushed before it",
+            "call backward() first, and step() without a closure",
+        )
+    # As a GradScaler leaves it to an optimizer that unscales by itself.
+    scale, found = getattr(optimizer, "grad_scale", None), getattr(optimizer, "found_inf", None)
+    for layer, sign in signs.items():
+        ids, gradients = layer._take()
+        if found is not None and bool(found):
+            ids, gradients = ids[:0], gradients[:0]
+        if scale is not None:
+            sign = sign / float(scale)
+        steps = gradients if sign == 1.0 else gradients * sign
+        tables = clients.setdefault(layer.client, {})
+        tables.setdefault(layer.table, []).append((ids.cpu(), steps.to("cpu", torch.float32)))
+    for client, tables in clients.items():
+        _push(client, tables)
+
+
+def _push(client: Client, tables: dict[str, list[tuple[Any, Any]]]) -> None:
+    """One push of each table's (ids, gradients). Without rows it is a step in mode sync, and nothing else."""
+    joined = {name: [torch.cat(part) for part in zip(*parts)] for name, parts in tables.items()}
+    if client.mode != "sync":
+        joined = {name: parts for name, parts in joined.items() if len(parts[0])}
+    if joined:
+        client.push_many({name: (ids.numpy(), steps.numpy()) for name, (ids, steps) in joined.items()})
+
+
+def _warn_of_decay(layer: _Layer, group: dict[str, Any]) -> None:
+    if group.get("weight_decay") and not getattr(layer, "_said_decay", False):
+        layer._said_decay = True
+        warnings.warn(
+            f"weight_decay={group['weight_decay']} of the optimizer does not reach the rows of table "
+            f"'{layer.table}': give its rule an l2_decay",
+            stacklevel=2,
+        )
+
+
+def _look_for_left_out(here: dict[_Layer, float]) -> None:
+    """Tells of a layer whose gradients wait while optimizers step without it."""
+    for layer in list(_waiting):
+        if layer in here or layer.weight.grad is None:
+            continue
+        layer._left_out += 1
+        if layer._left_out == _LEFT_OUT:
+            warnings.warn(
+                f"{_LEFT_OUT} steps of optimizers without the rows of table '{layer.table}', "
+                "whose gradients wait: give an optimizer model.parameters(), or use "
+                "fleetrun.torch.RowOptimizer",
+                stacklevel=2,
+            )
+
+
+if _before_steps is not None:
+    _before_steps(_push_rows)

@@ -202,41 +202,6 @@ def test_without_torch_the_embedding_says_what_to_install(tmp_path):
     assert "fleetrun.torch needs PyTorch" in out
 
 
-def test_an_embedding_gives_rows_and_pushes_gradients(tmp_path):
-    if not have_torch():
-        pytest.skip("PyTorch is not installed")
-    run(tmp_path, """
-        import torch
-        from fleetrun.torch import Embedding
-        client = ps.Client([ps.SparseTable("emb", 3, rule=ps.Rule("sgd", learning_rate=0.1), initializer=ps.Constant(1.0))])
-        layer = Embedding(client, "emb", padding_idx=0)
-        assert list(layer.parameters()) == [] and "padding_idx=0" in repr(layer)
-        ids = torch.tensor([[1, 2, 0], [1, 0, 5]])
-        rows = layer(ids)
-        assert rows.shape == (2, 3, 3) and rows[0, 2].tolist() == [0, 0, 0] and rows[0, 0].tolist() == [1, 1, 1]
-        (rows * torch.arange(3.0)).sum().backward()
-        assert np.allclose(client.pull("emb", [1]), [[1, 0.8, 0.6]]) and np.allclose(client.pull("emb", [5]), [[1, 0.9, 0.8]])
-        assert not client.get("emb", [0])["values"].any() or client.get("emb", [0])["values"].tolist() == [[1, 1, 1]]
-        layer.eval()
-        before = client.rows("emb")
-        assert layer(torch.tensor([77])).tolist() == [[1, 1, 1]] and client.rows("emb") == before
-        reference = torch.nn.Embedding(10, 3, padding_idx=0)
-        torch.nn.init.constant_(reference.weight, 1.0)
-        with torch.no_grad():
-            reference.weight[0] = 0
-        optimizer = torch.optim.SGD(reference.parameters(), lr=0.1)
-        fresh = Embedding(ps.Client([ps.SparseTable("emb", 3, rule=ps.Rule("sgd", learning_rate=0.1), initializer=ps.Constant(1.0))]), "emb", padding_idx=0)
-        for step in range(5):
-            ids = torch.randint(0, 10, (4, 6), generator=torch.Generator().manual_seed(step))
-            losses = [(layer_(ids).tanh() ** 2).sum() for layer_ in (reference, fresh)]
-            assert torch.allclose(*losses), step
-            optimizer.zero_grad()
-            for loss in losses:
-                loss.backward()
-            optimizer.step()
-        """)
-
-
 def test_the_torch_example_learns_with_two_trainers_and_both_have_one_model(tmp_path):
     if not have_torch():
         pytest.skip("PyTorch is not installed")

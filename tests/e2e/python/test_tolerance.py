@@ -125,7 +125,8 @@ except ValueError as error:
     assert done.stdout.splitlines() == [
         "True 0 1 True",
         "fleet.meta_optimizers.RawProgramOptimizer: programs are not rewritten here",
-        "  hint: use fleet.distributed_optimizer(optimizer, strategy): a DistributedStrategy says how to train"]
+        "  hint: use fleet.distributed_optimizer(optimizer, strategy): a DistributedStrategy says how to "
+        "train"]
 
 
 def test_what_paddle_s_objects_are_asked_besides(run):

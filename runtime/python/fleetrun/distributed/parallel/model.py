@@ -87,7 +87,11 @@ class DistributedDataParallel(torch.nn.Module):
         return name in getattr(self.module, "_ddp_params_and_buffers_to_ignore", ())
 
     def _parameters_here(self):
-        return [each for each in self.module.named_parameters() if not self._is_left_out(each[0])]
+        return [
+            (name, value)
+            for name, value in self.module.named_parameters()
+            if not self._is_left_out(name) and not getattr(value, "_ddp_ignored", False)
+        ]
 
     def _buffers_here(self):
         return [value for name, value in self.module.named_buffers() if not self._is_left_out(name)]

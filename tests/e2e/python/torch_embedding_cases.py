@@ -1,0 +1,328 @@
+"""What torch.nn.Embedding and EmbeddingBag do, asked of fleetrun.torch beside them: rows, gradients, steps.
+Prints "ok NAME" for each case, "n/a NAME" for one that this PyTorch cannot be asked."""
+
+import copy
+import warnings
+
+import numpy as np
+import torch
+from fleetrun import Error, ps
+from fleetrun.torch import Embedding, EmbeddingBag, RowOptimizer
+
+IDS, WIDTH = 10, 3
+HAS_HOOKS = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 1)
+
+
+def table(name="emb", rate=0.1):
+    return ps.SparseTable(name, WIDTH, rule=ps.Rule("sgd", learning_rate=rate),
+                          initializer=ps.Uniform(-1, 1, seed=3))
+
+
+def rows_of(layer):
+    return torch.from_numpy(layer.client.pull(layer.table, np.arange(IDS), create=False))
+
+
+class Pair:
+    """A layer of ours and PyTorch's with the same rows, each before the same Linear, and their optimizers."""
+
+    def __init__(self, kind=Embedding, **options):
+        torch.manual_seed(1)
+        self.ours = kind(ps.Client([table()]), "emb", **options)
+        self.theirs = getattr(torch.nn, kind.__name__)(IDS, WIDTH, **options)
+        with torch.no_grad():
+            self.theirs.weight.copy_(rows_of(self.ours))
+            if self.ours.padding_idx is not None:
+                self.theirs.weight[self.ours.padding_idx] = 0
+        tail = torch.nn.Linear(WIDTH, 2)
+        self.models = [torch.nn.ModuleList([layer, copy.deepcopy(tail)])
+                       for layer in (self.ours, self.theirs)]
+        theirs = [torch.optim.SGD(self.models[1].parameters(), lr=0.1)]
+        if HAS_HOOKS:
+            ours = [torch.optim.SGD(self.models[0].parameters(), lr=0.1)]
+        else:
+            ours = [torch.optim.SGD(self.models[0][1].parameters(), lr=0.1),
+                    RowOptimizer(self.ours.parameters())]
+        self.optimizers = [ours, theirs]
+
+    def zero_grad(self, **options):
+        for optimizer in sum(self.optimizers, []):
+            optimizer.zero_grad(**options)
+
+    def backward(self, *arguments, scale=1.0, **named):
+        losses = [(tail(layer(*arguments, **named)) ** 2).mean() for layer, tail in self.models]
+        assert torch.allclose(*losses, rtol=1e-5, atol=1e-7), losses
+        for loss in losses:
+            (loss * scale).backward()
+
+    def step(self):
+        for optimizer in sum(self.optimizers, []):
+            optimizer.step()
+
+    def check(self):
+        kept = [number for number in range(IDS) if number != self.ours.padding_idx]
+        difference = (rows_of(self.ours) - self.theirs.weight.detach())[kept].abs().max()
+        assert difference < 1e-5, difference
+
+
+def some_ids(seed, *shape):
+    return torch.randint(0, IDS, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def each_step_is_pytorchs():
+    for options in ({}, {"padding_idx": 0}, {"scale_grad_by_freq": True}):
+        pair = Pair(**options)
+        for step in range(8):
+            pair.zero_grad()
+            pair.backward(some_ids(step, 4, 6))
+            pair.step()
+            pair.check()
+
+
+def backward_passes_add_up():
+    pair = Pair()
+    for step in range(6):
+        pair.zero_grad(set_to_none=step % 2 == 0)
+        for part in range(1 + step % 3):
+            pair.backward(some_ids(10 * step + part, 4, 6))
+        pair.step()
+        pair.check()
+
+
+def backward_alone_changes_no_row():
+    pair = Pair()
+    before = rows_of(pair.ours)
+    pair.backward(some_ids(1, 5))
+    assert torch.equal(rows_of(pair.ours), before)
+    pair.zero_grad()
+    pair.step()
+    assert torch.equal(rows_of(pair.ours), before)
+
+
+def a_second_step_pushes_nothing():
+    pair = Pair()
+    pair.backward(some_ids(1, 5))
+    pair.step()
+    after = rows_of(pair.ours)
+    for optimizer in pair.optimizers[0]:
+        optimizer.step()
+    assert torch.equal(rows_of(pair.ours), after)
+
+
+def gradients_are_clipped_with_the_rest():
+    pair = Pair()
+    for step in range(4):
+        pair.zero_grad()
+        pair.backward(some_ids(step, 4, 6), scale=100.0)
+        norms = [torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5) for model in pair.models]
+        assert torch.allclose(*norms), norms
+        pair.step()
+        pair.check()
+        pair.zero_grad()
+        pair.backward(some_ids(step, 4, 6))
+        for model in pair.models:
+            torch.nn.utils.clip_grad_value_(model.parameters(), 0.01)
+        pair.step()
+        pair.check()
+
+
+def a_scaled_loss_is_unscaled_and_its_overflows_are_skipped():
+    if not hasattr(torch.amp, "GradScaler"):
+        return "n/a"
+    pair = Pair()
+    scalers = [torch.amp.GradScaler("cpu", init_scale=65536.0) for _ in pair.models]
+    for step in range(5):
+        pair.zero_grad()
+        before = rows_of(pair.ours)
+        losses = [(tail(layer(some_ids(step, 4, 6))) ** 2).mean() * (float("inf") if step == 2 else 1.0)
+                  for layer, tail in pair.models]
+        for scaler, loss, (optimizer,) in zip(scalers, losses, pair.optimizers):
+            scaler.scale(loss).backward()
+            if step % 2:
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+        assert torch.equal(rows_of(pair.ours), before) == (step == 2), step
+        pair.check()
+    assert scalers[0].get_scale() == scalers[1].get_scale() == 32768.0
+
+
+def eval_keeps_gradients_and_no_grad_makes_no_rows():
+    pair = Pair()
+    for model in pair.models:
+        model.eval()
+    pair.backward(some_ids(2, 7))
+    pair.step()
+    pair.check()
+    rows = pair.ours.client.rows("emb")
+    with torch.no_grad():
+        pair.ours(torch.tensor([77, -5]))
+    pair.ours.requires_grad_(False)
+    assert not pair.ours(torch.tensor([78])).requires_grad
+    assert pair.ours.client.rows("emb") == rows
+    pair.ours.requires_grad_(True)
+    assert pair.ours(torch.tensor([78])).requires_grad
+
+
+def bags_are_pytorchs():
+    flat, offsets = some_ids(3, 20), torch.tensor([0, 3, 3, 9])
+    for mode in ("sum", "mean", "max"):
+        for more in ({}, {"padding_idx": 2}, {"include_last_offset": True}):
+            if mode == "max" and "include_last_offset" in more and not HAS_HOOKS:
+                continue  # PyTorch 1.13 writes beyond its memory
+            pair = Pair(EmbeddingBag, mode=mode, **more)
+            weights = {"per_sample_weights": torch.rand(20)} if mode == "sum" else {}
+            ends = torch.tensor([0, 3, 3, 9, 20]) if "include_last_offset" in more else offsets
+            for _ in range(3):
+                pair.zero_grad()
+                pair.backward(flat, ends, **weights)
+                pair.step()
+                pair.check()
+            pair.backward(some_ids(4, 5, 3))
+
+
+def half_and_double_change_what_it_gives():
+    pair = Pair()
+    for kind in (torch.float16, torch.float64, torch.float32):
+        pair.ours.to(kind)
+        rows = pair.ours(some_ids(1, 4))
+        assert rows.dtype == kind
+        rows.sum().backward()
+        assert pair.ours.weight.grad.dtype == kind
+        pair.ours.weight.grad = None
+
+
+def a_copy_shares_the_rows():
+    pair = Pair(padding_idx=1)
+    pair.backward(some_ids(1, 4))
+    other = copy.deepcopy(pair.models[0])
+    assert other[0].client is pair.ours.client and other[0].weight.grad is None
+    assert torch.equal(other[0](some_ids(2, 6)), pair.ours(some_ids(2, 6)))
+
+
+def a_state_has_no_rows():
+    pair = Pair()
+    pair.backward(some_ids(1, 4))
+    state = pair.models[0].state_dict()
+    assert list(state) == ["1.weight", "1.bias"]
+    pair.models[0].load_state_dict(state)
+    try:
+        pair.models[0].load_state_dict(pair.models[1].state_dict())
+        raise AssertionError("rows of a file were taken for those of a table")
+    except RuntimeError as error:
+        assert "0.weight" in str(error)
+
+
+def two_tables_go_in_one_change():
+    client = ps.Client([table("a"), table("b")])
+    layers = [Embedding(client, name) for name in ("a", "b", "a")]
+    optimizer = RowOptimizer([layer.weight for layer in layers])
+    ids = torch.tensor([1, 2, 2])
+    before = {name: client.pull(name, [1, 2]) for name in ("a", "b")}
+    calls = client.next_change
+    sum(layer(ids).sum() for layer in layers).backward()
+    optimizer.step()
+    assert client.next_change == calls + 1
+    for name, times in (("a", 2), ("b", 1)):
+        moved = before[name] - client.pull(name, [1, 2])
+        assert np.allclose(moved, np.array([[0.1], [0.2]]) * times), (name, moved)
+    many = client.pull_many({"a": [[1, 2]], "b": [2]})
+    assert many["a"].shape == (1, 2, WIDTH) and np.array_equal(many["b"], client.pull("b", [2]))
+
+
+class Unscaling(torch.optim.Optimizer):
+    """Takes scaled gradients, as fused optimizers do; a scaler tells it how they are scaled."""
+
+    def step(self):
+        pass
+
+
+def maximize_and_an_optimizers_own_scale_are_followed():
+    if not HAS_HOOKS:
+        return "n/a"
+    layer = Embedding(ps.Client([table()]), "emb")
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1, maximize=True)
+    before = rows_of(layer)[3]
+    layer(torch.tensor([3])).sum().backward()
+    optimizer.step()
+    assert torch.allclose(rows_of(layer)[3], before + 0.1)
+    optimizer = Unscaling(layer.parameters(), {})
+    optimizer.grad_scale, optimizer.found_inf = torch.tensor(8.0), torch.tensor(0.0)
+    (8 * layer(torch.tensor([3])).sum()).backward()
+    optimizer.step()
+    assert torch.allclose(rows_of(layer)[3], before)
+    optimizer.found_inf = torch.tensor(1.0)
+    layer(torch.tensor([3])).sum().backward()
+    optimizer.step()
+    assert torch.allclose(rows_of(layer)[3], before)
+
+
+def momentum_of_another_optimizer_is_not_confused_by_other_rows():
+    if not HAS_HOOKS:
+        return "n/a"
+    pair = Pair()
+    optimizer = torch.optim.Adam(pair.models[0].parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        layer, tail = pair.models[0]
+        tail(layer(some_ids(step, 2 + step))).sum().backward()
+        optimizer.step()
+    assert optimizer.state[pair.ours.weight] == {}
+
+
+def pytorchs_data_parallel_leaves_the_rows_alone():
+    if not HAS_HOOKS:
+        return "n/a"
+    import torch.distributed as dist
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    client = ps.Client([table()])
+    model = torch.nn.parallel.DistributedDataParallel(
+        torch.nn.Sequential(Embedding(client, "emb"), torch.nn.Linear(WIDTH, 1)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    before = client.pull("emb", [5])
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.tensor([5])).sum().backward()
+        optimizer.step()
+    assert (client.pull("emb", [5]) != before).all()
+    dist.destroy_process_group()
+
+
+def what_cannot_be_is_said():
+    layer = Embedding(ps.Client([table()]), "emb")
+    for made, words in ((lambda: layer(torch.tensor([0.5])), "not integers"),
+                        (lambda: RowOptimizer(torch.nn.Linear(1, 1).parameters()), "no fleetrun.torch layer"),
+                        (lambda: EmbeddingBag(layer.client, "emb", mode="median"), "'median'")):
+        try:
+            made()
+            raise AssertionError(words)
+        except Error as error:
+            assert words in str(error), error
+    layer(torch.tensor([3])).sum().backward() if HAS_HOOKS else None
+    other = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(12):
+            other.step()
+        if HAS_HOOKS:
+            torch.optim.SGD(layer.parameters(), lr=0.1, weight_decay=0.5).step()
+    words = " ".join(str(one.message) for one in told)
+    assert not HAS_HOOKS or ("10 steps of optimizers without" in words and "l2_decay" in words), words
+    if HAS_HOOKS:
+        try:
+            torch.optim.SGD(layer.parameters(), lr=0.1).step(lambda: 1.0)
+            raise AssertionError("a closure")
+        except Error as error:
+            assert "closure" in str(error)
+    else:
+        try:
+            layer(torch.tensor([3])).sum().backward()
+            raise AssertionError("no hooks")
+        except Error as error:
+            assert "RowOptimizer" in str(error)
+
+
+CASES = [value for value in list(globals().values())
+         if getattr(value, "__module__", "") == "__main__" and callable(value) and not isinstance(value, type)
+         and value not in (table, rows_of, some_ids)]
+for case in CASES:
+    print(case() or "ok", case.__name__, flush=True)
