@@ -82,6 +82,21 @@ np.testing.assert_array_equal(got, np.load("expected.npy"))
 """)
 
 
+def test_what_computes_a_variable_that_is_fed_is_left_out(run):
+    run(HEAD + """
+x = paddle.static.data("x", [None, 3])
+hidden = paddle.static.nn.fc(x, 4, activation="relu")
+fed_twice = paddle.static.nn.fc(hidden, 2) + paddle.mean(hidden)
+exe.run(paddle.static.default_startup_program())
+values, expected = exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[hidden, fed_twice])
+paddle.static.save_inference_model("served/net", [hidden], [fed_twice], exe)
+with paddle.static.scope_guard(paddle.static.Scope()):
+    program, feeds, fetches = paddle.static.load_inference_model("served/net", exe)
+    assert feeds == [hidden.name] and {one.name for one in program.all_parameters()} == {"fc_1.w_0", "fc_1.b_0"}
+    assert np.array_equal(exe.run(program, feed={feeds[0]: values}, fetch_list=fetches)[0], expected)
+""")
+
+
 def test_fleet_saves_an_inference_model_with_its_rows(run):
     run(HEAD + """
 net(True)

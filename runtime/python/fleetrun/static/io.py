@@ -249,14 +249,14 @@ def _program_of(model):
 
 
 def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
-    """The part of `program` that computes `fetches`, for test. Throws: Error(config) naming an input that is
-    not in `feeds`."""
+    """The part of `program` that computes `fetches` from `feeds`, for test; what computes a variable that is fed
+    is left out. Throws: Error(config) naming an input that is not in `feeds`."""
     native = program.native.clone_for_test()
     needed, kept = set(fetches), []
     for name in fetches:
         native.variable(name)
     for op in reversed(native.operators()):
-        if needed.intersection(op.outputs):
+        if needed.intersection(op.outputs).difference(feeds):
             needed.update(name for name in op.inputs if name)
             kept.append(op)
     pruned = framework.Program()
@@ -265,8 +265,9 @@ def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
             needed.add(str(op.attributes["parameter"]))
     for name in native.variable_names():
         variable = native.variable(name)
-        if name in needed and (variable.is_data or variable.persistable):
-            pruned.native.add_variable(**_fields(variable))
+        is_data = variable.is_data or (name in feeds and not variable.persistable)
+        if name in needed and (is_data or variable.persistable):
+            pruned.native.add_variable(**{**_fields(variable), "is_data": is_data})
             if variable.is_data and name not in feeds:
                 raise Error(
                     "config",
