@@ -18,7 +18,7 @@ from fleetrun import _dtypes as dtypes
 from fleetrun import _mode, _native
 from fleetrun._dtypes import DTypeLike
 from fleetrun._error import Error
-from fleetrun._lazy import missing
+from fleetrun._lazy import MissingName
 from fleetrun._param_attr import ParamAttr, ParamLike, to_attr
 from fleetrun._scope import Scope, global_scope
 from fleetrun._variable import Parameter, Variable
@@ -298,7 +298,7 @@ class Program:
         for table, value in self.__dict__.get("sides", {}).items():
             if table.name == name:
                 return value
-        raise AttributeError(missing("paddle.static.Program", name, dir(self)))
+        raise MissingName("paddle.static.Program", name, lambda: dir(self))
 
 
 class _Defaults:

@@ -31,6 +31,24 @@ def missing(owner: str, name: str, known: "Iterable[str]") -> str:
     return f"fleetrun has no {owner}.{name}{suggestion}"
 
 
+class MissingName(AttributeError):
+    """`owner.name` is not there. The message, missing(), is made when it is read: hasattr() reads none, and
+    whoever asks in every step shall not wait for it."""
+
+    def __init__(self, owner: str, name: str, known: "Callable[[], Iterable[str]]") -> None:
+        super().__init__(name=name)
+        self._asked = (owner, name, known)
+
+    def __str__(self) -> str:
+        owner, name, known = self._asked
+        return missing(owner, name, known())
+
+
+# What a traceback says.
+MissingName.__module__ = "builtins"
+MissingName.__name__ = MissingName.__qualname__ = "AttributeError"
+
+
 def attach(
     module_name: str, table: "dict[str, str] | None" = None, owner: str | None = None
 ) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
@@ -54,7 +72,7 @@ def attach(
             # `from fleetrun import _x` asks here first, before it imports that module.
             if name.startswith("_"):
                 raise AttributeError(f"fleetrun has no {owner}.{name}")
-            raise AttributeError(missing(owner, name, known))
+            raise MissingName(owner, name, lambda: known)
         home, _, attributes = target.partition(":")
         value = importlib.import_module("fleetrun." + home)
         for attribute in attributes.split(".") if attributes else ():

@@ -4,11 +4,11 @@ The class is empty until fleetrun/_methods.py, above those functions, fills it. 
 _operators.pyi.
 """
 
-from fleetrun._lazy import missing
+from fleetrun._lazy import MissingName
 
 
 class Operators:
     """Base of Variable."""
 
     def __getattr__(self, name: str) -> object:
-        raise AttributeError(missing("paddle.Tensor", name, dir(type(self))))
+        raise MissingName("paddle.Tensor", name, lambda: dir(type(self)))

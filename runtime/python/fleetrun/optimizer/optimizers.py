@@ -6,7 +6,7 @@ from fleetrun import _native, framework, regularizer, tensor
 from fleetrun._arguments import refuse, warn_once
 from fleetrun._error import Error
 from fleetrun._graph import SideTable
-from fleetrun._lazy import missing
+from fleetrun._lazy import MissingName
 from fleetrun._types import Any, Callable, Parameter, Program, Sequence, Variable, WeightDecay
 from fleetrun.nn import clip
 from fleetrun.nn.clip import Clip
@@ -67,7 +67,7 @@ class Optimizer:
         self.config = {"l1_decay": l1_decay, "l2_decay": l2_decay, **config}
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(missing("paddle.optimizer.Optimizer", name, dir(type(self))))
+        raise MissingName("paddle.optimizer.Optimizer", name, lambda: dir(type(self)))
 
     @property
     def counted(self) -> LRScheduler | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from fleetrun._arguments import whole_number
 from fleetrun._error import Error
-from fleetrun._lazy import missing
+from fleetrun._lazy import MissingName, missing
 
 
 class Config:
@@ -30,7 +30,7 @@ class Config:
     def __getattr__(self, name: str) -> Any:
         values = object.__getattribute__(self, "__dict__").get("_values", {})
         if name not in values:
-            raise AttributeError(missing(type(self).__name__, name, values))
+            raise MissingName(type(self).__name__, name, lambda: values)
         return values[name]
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -327,9 +327,9 @@ class Fleet(Saving):
         optimizer = self.__dict__.get("_optimizer")
         if optimizer is not None and not name.startswith("_") and hasattr(optimizer, name):
             return getattr(optimizer, name)
-        from fleetrun._lazy import missing
+        from fleetrun._lazy import MissingName
 
-        raise AttributeError(missing("paddle.distributed.fleet", name, dir(type(self))))
+        raise MissingName("paddle.distributed.fleet", name, lambda: dir(type(self)))
 
     def _need_training(self, call):
         if self.training is None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from fleetrun._arguments import warn_once, whole_number
 from fleetrun._error import Error
-from fleetrun._lazy import missing
+from fleetrun._lazy import MissingName, missing
 from fleetrun.distributed.fleet import _collective_fields as collective_fields
 from fleetrun.distributed.fleet import _stored_fields as stored_fields
 from fleetrun.distributed.fleet._configs import BuildStrategy, ExecutionStrategy
@@ -304,7 +304,7 @@ class DistributedStrategy:
         if name in stored_fields.DEFAULTS:
             return self._stored[name]
         known = (_ATTRIBUTES, collective_fields.DEFAULTS, collective_fields.ALIASES, stored_fields.DEFAULTS)
-        raise AttributeError(missing(_OWNER, name, [each for names in known for each in names]))
+        raise MissingName(_OWNER, name, lambda: [each for names in known for each in names])
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in collective_fields.ALIASES:
