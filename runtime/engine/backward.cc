@@ -43,8 +43,8 @@ class Backward final : public GradientBuilder {
   const Program& program() const noexcept override { return program_; }
 
   std::string output_gradient(std::size_t index) const override {
-    const auto found = gradients_.find(op_.outputs[index]);
-    return found == gradients_.end() ? std::string() : found->second.front();
+    const auto found = reached_.find(op_.outputs[index]);
+    return found == reached_.end() ? std::string() : found->second;
   }
 
   bool wants(std::size_t index) const override {
@@ -90,13 +90,15 @@ class Backward final : public GradientBuilder {
   std::set<std::string> wanted_;
   /// Parameters of lookups that are used in another way too.
   std::set<std::string> dense_;
+  /// Of values that later operators read, and of the outputs of the operator that is being differentiated.
   std::map<std::string, std::vector<std::string>> gradients_;
+  std::map<std::string, std::string> reached_;
   std::map<std::string, RowLookups> rows_;
 };
 
 void Backward::mark_wanted(std::size_t operators) {
   for (const auto& [name, variable] : program_.variables()) {
-    if (variable.trainable && variable.type == DataType::float32) wanted_.insert(name);
+    if (variable.trainable && has_gradients(variable.type)) wanted_.insert(name);
   }
   std::map<std::string, std::pair<int, int>> uses;  // by row lookups, otherwise
   for (std::size_t i = 0; i < operators; ++i) {
@@ -113,9 +115,8 @@ void Backward::mark_wanted(std::size_t operators) {
     for (const std::string& output : op.outputs) {
       if (output.empty() || program_.variable(output).trainable) continue;
       const Variable& variable = program_.variable(output);
-      if (definition->gradient == nullptr || variable.stop_gradient || variable.type != DataType::float32) {
+      if (definition->gradient == nullptr || variable.stop_gradient || !has_gradients(variable.type))
         continue;
-      }
       wanted_.insert(output);
     }
   }
@@ -150,13 +151,14 @@ void Backward::add_up(const std::string& name) {
 
 void Backward::differentiate(const Operator& op) {
   op_ = op;
-  bool reached = false;
+  reached_.clear();
   for (const std::string& output : op_.outputs) {
     if (!wanted_.contains(output)) continue;
     add_up(output);
-    reached = reached || gradients_.contains(output);
+    // Taken, because an operator before this one may have made a value of the same name, which has its own.
+    if (auto found = gradients_.extract(output)) reached_[output] = found.mapped().front();
   }
-  if (!reached) return;
+  if (reached_.empty()) return;
   const OperatorDefinition* definition = find_operator(op_.type);
   definition->gradient(*this);
 }
@@ -193,10 +195,11 @@ std::vector<ParameterGradient> Backward::run() {
         "the loss '" + loss_ + "' depends on no trainable parameter through differentiable operators");
   }
   const std::string seed = new_gradient(loss_);
-  append({.type = "fill_constant",
-          .inputs = {},
-          .outputs = {seed},
-          .attributes = {{"shape", program_.variable(loss_).shape}, {"value", 1.0}}});
+  append(
+      {.type = "fill_constant",
+       .inputs = {},
+       .outputs = {seed},
+       .attributes = {{"shape", loss.shape}, {"value", 1.0}, {"dtype", std::string(to_string(loss.type))}}});
   for (std::size_t i = operators; i-- > 0;) differentiate(Operator(program_.operators()[i]));
 
   std::vector<ParameterGradient> result;

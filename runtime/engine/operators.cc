@@ -76,6 +76,10 @@ DataType parse_data_type(std::string_view name) {
               "use float32, float64, int32, int64 or bool");
 }
 
+bool has_gradients(DataType type) noexcept {
+  return type == DataType::float32 || type == DataType::float64;
+}
+
 std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (const std::int64_t dimension : shape) {

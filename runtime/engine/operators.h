@@ -21,6 +21,8 @@ namespace fleetrun::engine {
 std::string_view to_string(DataType type) noexcept;
 /// Throws: Error(config) for a name that is not a type.
 DataType parse_data_type(std::string_view name);
+/// Whether values of this type have gradients: float32 and float64.
+bool has_gradients(DataType type) noexcept;
 /// "[-1, 400]".
 std::string to_string(const Shape& shape);
 /// The product of all dimensions; -1 when one is unknown. The largest number stands for every larger one.

@@ -123,7 +123,7 @@ const Operator& Program::append(Operator op) {
   definition->infer(inference);
   for (const std::string& name : made) {
     Variable& output = variable(name);
-    if (differentiable && definition->gradient != nullptr && output.type == DataType::float32) {
+    if (differentiable && definition->gradient != nullptr && has_gradients(output.type)) {
       output.stop_gradient = false;
     }
   }

@@ -16,7 +16,8 @@
 
 namespace fleetrun::engine {
 
-/// bool is stored as one byte. Ids and labels are int64; everything that has a gradient is float32.
+/// bool is stored as one byte. Ids and labels are int64; parameters are float32, and what has a gradient is
+/// that or float64.
 enum class DataType { float32, float64, int32, int64, boolean };
 
 /// -1 stands for a size known only when the program runs (the batch).

@@ -85,6 +85,13 @@ void bind_program(py::module_& module) {
           "name"_a, "stop"_a,
           "Says whether gradients end at a variable. Throws: Error(config) for an unknown one.")
       .def(
+          "set_trainable",
+          [](Program& self, const std::string& name, bool trainable) {
+            self.variable(name).trainable = trainable;
+          },
+          "name"_a, "trainable"_a,
+          "Says whether optimizers update a parameter. Throws: Error(config) for an unknown one.")
+      .def(
           "append",
           [](Program& self, std::string type, std::vector<std::string> inputs,
              std::vector<std::string> outputs, std::map<std::string, engine::Attribute> attributes,

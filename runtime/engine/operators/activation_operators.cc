@@ -15,6 +15,12 @@ float logistic(float x) {
   return 1.0f / (1.0f + std::exp(-x));
 }
 
+/// x cut to [0, most]; NaN stays.
+float cut(float x, float most) {
+  const float low = x < 0.0f ? 0.0f : x;
+  return low > most ? most : low;
+}
+
 struct Sin {
   static float value(float x, Coefficients) { return std::sin(x); }
   static float slope(float x, float, Coefficients) { return std::cos(x); }
@@ -59,7 +65,7 @@ struct Round {
   static float slope(float, float, Coefficients) { return 0.0f; }
 };
 struct Sign {
-  static float value(float x, Coefficients) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : 0.0f); }
+  static float value(float x, Coefficients) { return x > 0.0f ? 1.0f : (x < 0.0f ? -1.0f : x); }
   static float slope(float, float, Coefficients) { return 0.0f; }
 };
 
@@ -95,7 +101,7 @@ struct Mish {
   }
 };
 struct Relu6 {
-  static float value(float x, Coefficients) { return std::fmin(std::fmax(x, 0.0f), 6.0f); }
+  static float value(float x, Coefficients) { return cut(x, 6.0f); }
   static float slope(float x, float, Coefficients) { return x > 0.0f && x < 6.0f ? 1.0f : 0.0f; }
 };
 struct HardSwish {
@@ -109,12 +115,12 @@ struct HardSigmoid {
   static Coefficients coefficients(const Operator& op) {
     return {number(op, "slope", 1.0 / 6.0), number(op, "offset", 0.5)};
   }
-  static float value(float x, Coefficients c) { return std::fmin(std::fmax(c.a * x + c.b, 0.0f), 1.0f); }
+  static float value(float x, Coefficients c) { return cut(c.a * x + c.b, 1.0f); }
   static float slope(float, float y, Coefficients c) { return y > 0.0f && y < 1.0f ? c.a : 0.0f; }
 };
 struct HardShrink {
   static Coefficients coefficients(const Operator& op) { return {number(op, "threshold", 0.5), 0.0f}; }
-  static float value(float x, Coefficients c) { return std::fabs(x) > c.a ? x : 0.0f; }
+  static float value(float x, Coefficients c) { return std::fabs(x) > c.a ? x : x * 0.0f; }
   static float slope(float x, float, Coefficients c) { return std::fabs(x) > c.a ? 1.0f : 0.0f; }
 };
 struct Elu {

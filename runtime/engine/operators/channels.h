@@ -33,7 +33,8 @@ inline float* filled(Tensor* tensor, std::size_t size) {
 inline void expect_size(const Inference& inference, std::size_t index, std::int64_t size, const char* what) {
   if (index >= inference.op().inputs.size() || inference.op().inputs[index].empty()) return;
   inference.expect_type(index, DataType::float32);
-  if (size >= 0 && count(inference.input(index).shape) != size) {
+  const std::int64_t given = count(inference.input(index).shape);
+  if (size >= 0 && given >= 0 && given != size) {
     inference.fail("the " + std::string(what) + " '" + inference.op().inputs[index] + "' has not " +
                    std::to_string(size) + " values");
   }

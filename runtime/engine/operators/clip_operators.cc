@@ -56,7 +56,9 @@ Kernel prepare_factor(const Preparation& p) {
     float sum = 0.0f;
     for (const Tensor* one : squares) sum += one->values<float>()[0];
     out->resize(DataType::float32, {});
-    out->values<float>()[0] = norm / std::max(norm, std::sqrt(sum));
+    const float size = std::sqrt(sum);
+    // NaN where a gradient is, so that no parameter takes a step that was not clipped.
+    out->values<float>()[0] = norm / (norm > size ? norm : size);
   };
 }
 

@@ -20,24 +20,24 @@ struct Add {
   [[gnu::always_inline]] static T value(T x, T y) {
     return static_cast<T>(x + y);
   }
-  [[gnu::always_inline]] static float by_x(float, float, float g) { return g; }
-  [[gnu::always_inline]] static float by_y(float, float, float g) { return g; }
+  [[gnu::always_inline]] static auto by_x(auto, auto, auto g) { return g; }
+  [[gnu::always_inline]] static auto by_y(auto, auto, auto g) { return g; }
 };
 struct Sub {
   template <class T>
   [[gnu::always_inline]] static T value(T x, T y) {
     return static_cast<T>(x - y);
   }
-  [[gnu::always_inline]] static float by_x(float, float, float g) { return g; }
-  [[gnu::always_inline]] static float by_y(float, float, float g) { return -g; }
+  [[gnu::always_inline]] static auto by_x(auto, auto, auto g) { return g; }
+  [[gnu::always_inline]] static auto by_y(auto, auto, auto g) { return -g; }
 };
 struct Mul {
   template <class T>
   [[gnu::always_inline]] static T value(T x, T y) {
     return static_cast<T>(x * y);
   }
-  [[gnu::always_inline]] static float by_x(float, float y, float g) { return g * y; }
-  [[gnu::always_inline]] static float by_y(float x, float, float g) { return g * x; }
+  [[gnu::always_inline]] static auto by_x(auto, auto y, auto g) { return g * y; }
+  [[gnu::always_inline]] static auto by_y(auto x, auto, auto g) { return g * x; }
 };
 /// x / y of integers. The processor stops a program that divides by 0, or the least number by -1: the first
 /// gives 0, the second the least number.
@@ -55,32 +55,34 @@ struct Div {
     if constexpr (std::is_integral_v<T>) return divide(x, y);
     return static_cast<T>(x / y);
   }
-  [[gnu::always_inline]] static float by_x(float, float y, float g) { return g / y; }
-  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return -g * x / (y * y); }
+  [[gnu::always_inline]] static auto by_x(auto, auto y, auto g) { return g / y; }
+  [[gnu::always_inline]] static auto by_y(auto x, auto y, auto g) { return -g * x / (y * y); }
 };
+/// As in Paddle the result is y where one of the two is NaN, and neither has a slope there. Processors have
+/// an instruction for it.
 struct Max {
   template <class T>
   [[gnu::always_inline]] static T value(T x, T y) {
-    return x < y ? y : x;
+    return x > y ? x : y;
   }
-  [[gnu::always_inline]] static float by_x(float x, float y, float g) { return x > y ? g : 0.0f; }
-  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return x > y ? 0.0f : g; }
+  [[gnu::always_inline]] static auto by_x(auto x, auto y, auto g) { return x > y ? g : g * 0; }
+  [[gnu::always_inline]] static auto by_y(auto x, auto y, auto g) { return x <= y ? g : g * 0; }
 };
 struct Min {
   template <class T>
   [[gnu::always_inline]] static T value(T x, T y) {
-    return y < x ? y : x;
+    return x < y ? x : y;
   }
-  [[gnu::always_inline]] static float by_x(float x, float y, float g) { return x < y ? g : 0.0f; }
-  [[gnu::always_inline]] static float by_y(float x, float y, float g) { return x < y ? 0.0f : g; }
+  [[gnu::always_inline]] static auto by_x(auto x, auto y, auto g) { return x < y ? g : g * 0; }
+  [[gnu::always_inline]] static auto by_y(auto x, auto y, auto g) { return x >= y ? g : g * 0; }
 };
 struct Pow {
   template <class T>
   static T value(T x, T y) {
     return static_cast<T>(std::pow(x, y));
   }
-  static float by_x(float x, float y, float g) { return g * y * std::pow(x, y - 1.0f); }
-  static float by_y(float x, float y, float g) { return g * std::pow(x, y) * std::log(x); }
+  static auto by_x(auto x, auto y, auto g) { return g * y * std::pow(x, y - 1); }
+  static auto by_y(auto x, auto y, auto g) { return g * std::pow(x, y) * std::log(x); }
 };
 
 /// Like Python's %: the result has y's sign.
@@ -96,8 +98,6 @@ struct Mod {
       return rest != T{} && (rest < T{}) != (y < T{}) ? static_cast<T>(rest + y) : rest;
     }
   }
-  static float by_x(float, float, float g) { return g; }
-  static float by_y(float x, float y, float g) { return -g * std::floor(x / y); }
 };
 /// Like Python's //.
 struct FloorDiv {
@@ -266,30 +266,33 @@ Kernel prepare_binary(const Preparation& p) {
 }
 
 /// target[...] += f(x, y, g) over one run; the sum goes to one value when the operand stands still.
-template <class F>
-[[gnu::always_inline]] inline void add_run(float* target, bool walks, std::size_t run, const F& f) {
+template <class T, class F>
+[[gnu::always_inline]] inline void add_run(T* target, bool walks, std::size_t run, const F& f) {
   if (walks) {
     for (std::size_t k = 0; k < run; ++k) target[k] += f(k);
     return;
   }
-  float lanes[16] = {};
+  T lanes[16] = {};
   std::size_t k = 0;
   for (; k + 16 <= run; k += 16) {
     for (std::size_t l = 0; l < 16; ++l) lanes[l] += f(k + l);
   }
   for (; k < run; ++k) lanes[k % 16] += f(k);
-  *target += sum_of(lanes, 16);
+  if constexpr (std::is_same_v<T, float>) {
+    *target += sum_of(lanes, 16);
+  } else {
+    for (const T lane : lanes) *target += lane;
+  }
 }
 
-template <class F>
-void differentiate(const Broadcast& broadcast, const float* x, const float* y, const float* g, float* dx,
-                   float* dy) {
+template <class F, class T>
+void differentiate(const Broadcast& broadcast, const T* x, const T* y, const T* g, T* dx, T* dy) {
   const std::size_t run = broadcast.run(), step_x = broadcast.step_x(), step_y = broadcast.step_y();
   vectorized([&]() __attribute__((always_inline)) {
     broadcast.for_each_run([&](std::size_t o, std::size_t i, std::size_t j) __attribute__((always_inline)) {
-      const float* a = x + i;
-      const float* b = y + j;
-      const float* c = g + o;
+      const T* a = x + i;
+      const T* b = y + j;
+      const T* c = g + o;
       if (dx != nullptr) {
         add_run(
             dx + i, step_x == 1, run, [=](std::size_t k) __attribute__((always_inline)) {
@@ -306,26 +309,25 @@ void differentiate(const Broadcast& broadcast, const float* x, const float* y, c
   });
 }
 
+/// The values of a gradient, all 0; nullptr for one that nobody wants.
+template <class T>
+T* zeros(Tensor* gradient, const Shape& shape) {
+  if (gradient == nullptr) return nullptr;
+  gradient->resize(std::is_same_v<T, float> ? DataType::float32 : DataType::float64, shape);
+  T* values = gradient->values<T>().data();
+  return std::fill_n(values, gradient->size(), T{}) - gradient->size();
+}
+
 /// (X, Y, dOut) -> dX, dY
 template <class F>
 Kernel prepare_binary_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), y = p.input(1), g = p.input(2), dx = p.output(0), dy = p.output(1),
           broadcast = Broadcast(), axis = attribute(p.op, "axis", std::int64_t{-1})]() mutable {
     plan_or_fail(broadcast, *op, *x, *y, axis);
-    float* to_x = nullptr;
-    float* to_y = nullptr;
-    if (dx != nullptr) {
-      dx->resize(DataType::float32, x->shape());
-      to_x = dx->values<float>().data();
-      std::fill_n(to_x, dx->size(), 0.0f);
-    }
-    if (dy != nullptr) {
-      dy->resize(DataType::float32, y->shape());
-      to_y = dy->values<float>().data();
-      std::fill_n(to_y, dy->size(), 0.0f);
-    }
-    differentiate<F>(broadcast, x->values<float>().data(), y->values<float>().data(),
-                     g->values<float>().data(), to_x, to_y);
+    with_gradient_type(g->type(), [&]<class T>(T) {
+      differentiate<F>(broadcast, x->values<T>().data(), y->values<T>().data(), g->values<T>().data(),
+                       zeros<T>(dx, x->shape()), zeros<T>(dy, y->shape()));
+    });
   };
 }
 
@@ -445,14 +447,16 @@ Kernel prepare_where(const Preparation& p) {
 Kernel prepare_where_gradient(const Preparation& p) {
   return [condition = p.input(0), g = p.input(1), dx = p.output(0), dy = p.output(1)] {
     const auto take = condition->values<bool>();
-    const auto gradient = g->values<float>();
     for (Tensor* target : {dx, dy}) {
       if (target == nullptr) continue;
-      target->resize(DataType::float32, g->shape());
-      const auto values = target->values<float>();
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = take[i] == (target == dx) ? gradient[i] : 0.0f;
-      }
+      target->resize(g->type(), g->shape());
+      with_gradient_type(g->type(), [&]<class T>(T) {
+        const auto gradient = g->values<T>();
+        const auto values = target->values<T>();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i] = take[i] == (target == dx) ? gradient[i] : T{};
+        }
+      });
     }
   };
 }
@@ -511,14 +515,17 @@ std::span<const OperatorDefinition> elementwise_operators() {
       gradient_of<Mul>("elementwise_mul_grad"),
       arithmetic<Div>("elementwise_div", "X / Y"),
       gradient_of<Div>("elementwise_div_grad"),
-      arithmetic<Max>("elementwise_max", "the greater value; Y gets the gradient of a tie"),
+      arithmetic<Max>("elementwise_max", "the greater value, Y for a NaN; Y gets the gradient of a tie"),
       gradient_of<Max>("elementwise_max_grad"),
-      arithmetic<Min>("elementwise_min", "the smaller value; Y gets the gradient of a tie"),
+      arithmetic<Min>("elementwise_min", "the smaller value, Y for a NaN; Y gets the gradient of a tie"),
       gradient_of<Min>("elementwise_min_grad"),
       arithmetic<Pow>("elementwise_pow", "X to the power of Y"),
       gradient_of<Pow>("elementwise_pow_grad"),
-      arithmetic<Mod>("elementwise_mod", "remainder, as % in Python"),
-      gradient_of<Mod>("elementwise_mod_grad"),
+      {"elementwise_mod",
+       infer_binary<Kind::numbers>,
+       prepare_binary<Mod, Kind::numbers>,
+       nullptr,
+       {"(X, Y) -> Out", "remainder, as % in Python", kAxis}},
       {"elementwise_floordiv",
        infer_binary<Kind::numbers>,
        prepare_binary<FloorDiv, Kind::numbers>,

@@ -6,6 +6,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
+#include "runtime/engine/operators/typed.h"
 
 namespace fleetrun::engine {
 
@@ -104,18 +105,20 @@ Kernel prepare_gather_gradient(const Preparation& p) {
     const Shape& to = x->shape();
     const std::size_t axis = gather_axis(*op, to), size = static_cast<std::size_t>(to[axis]);
     const auto& rows = places.read(*op, *index, size);
-    dx->resize(DataType::float32, to);
-    float* target = dx->values<float>().data();
-    std::fill_n(target, dx->size(), 0.0f);
+    dx->resize(g->type(), to);
     const std::size_t inner = product(to, axis + 1, to.size());
-    const float* source = g->values<float>().data();
-    for (std::size_t o = product(to, 0, axis); o-- > 0; target += size * inner) {
-      for (const std::size_t row : rows) {
-        float* sum = target + row * inner;
-        for (std::size_t k = 0; k < inner; ++k) sum[k] += source[k];
-        source += inner;
+    with_gradient_type(g->type(), [&]<class T>(T) {
+      T* target = dx->values<T>().data();
+      std::fill_n(target, dx->size(), T{});
+      const T* source = g->values<T>().data();
+      for (std::size_t o = product(to, 0, axis); o-- > 0; target += size * inner) {
+        for (const std::size_t row : rows) {
+          T* sum = target + row * inner;
+          for (std::size_t k = 0; k < inner; ++k) sum[k] += source[k];
+          source += inner;
+        }
       }
-    }
+    });
   };
 }
 
@@ -183,15 +186,18 @@ Kernel prepare_gather_nd(const Preparation& p) {
 Kernel prepare_gather_nd_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), index = p.input(1), g = p.input(2), dx = p.output(0),
           picks = Picks()]() mutable {
-    dx->resize(DataType::float32, x->shape());
-    float* to = dx->values<float>().data();
-    std::fill_n(to, dx->size(), 0.0f);
+    dx->resize(g->type(), x->shape());
     const auto deep = static_cast<std::size_t>(index->shape().back());
     const std::size_t inner = product(x->shape(), deep, x->shape().size());
-    const float* from = g->values<float>().data();
-    for (const std::size_t start : picks.read(*op, *x, *index)) {
-      for (std::size_t k = 0; k < inner; ++k) to[start * inner + k] += *from++;
-    }
+    const auto& starts = picks.read(*op, *x, *index);
+    with_gradient_type(g->type(), [&]<class T>(T) {
+      T* to = dx->values<T>().data();
+      std::fill_n(to, dx->size(), T{});
+      const T* from = g->values<T>().data();
+      for (const std::size_t start : starts) {
+        for (std::size_t k = 0; k < inner; ++k) to[start * inner + k] += *from++;
+      }
+    });
   };
 }
 
@@ -244,11 +250,13 @@ Kernel prepare_take_along_axis(const Preparation& p) {
 Kernel prepare_take_along_axis_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), index = p.input(1), g = p.input(2), dx = p.output(0),
           places = Places()]() mutable {
-    dx->resize(DataType::float32, x->shape());
-    const auto to = dx->values<float>();
-    std::fill(to.begin(), to.end(), 0.0f);
-    const auto from = g->values<float>();
-    along_axis(*op, *x, *index, places, [=](std::size_t i, std::size_t place) { to[place] += from[i]; });
+    dx->resize(g->type(), x->shape());
+    with_gradient_type(g->type(), [&]<class T>(T) {
+      const auto to = dx->values<T>();
+      std::fill(to.begin(), to.end(), T{});
+      const auto from = g->values<T>();
+      along_axis(*op, *x, *index, places, [=](std::size_t i, std::size_t place) { to[place] += from[i]; });
+    });
   };
 }
 
@@ -297,6 +305,7 @@ Kernel prepare_scatter(const Preparation& p) {
       scatter_rows(rows, updates->values<T>().data(), out->values<T>().data(), inner, overwrite);
     };
     if (x->type() == DataType::float32) return run(float{});
+    if (x->type() == DataType::float64) return run(double{});
     if (x->type() == DataType::int64) return run(std::int64_t{});
     if (x->type() == DataType::int32) return run(std::int32_t{});
     fail(*op, "rows of " + std::string(to_string(x->type())) + " cannot be scattered");
@@ -309,18 +318,20 @@ Kernel prepare_scatter_gradient(const Preparation& p) {
           du = p.output(1), places = Places()]() mutable {
     const auto& rows = places.read(*op, *index, static_cast<std::size_t>(g->shape()[0]));
     const std::size_t inner = product(g->shape(), 1, g->shape().size());
-    const float* from = g->values<float>().data();
-    if (dx != nullptr) {
-      dx->resize(DataType::float32, g->shape());
-      float* to = dx->values<float>().data();
-      std::copy_n(from, g->size(), to);
-      for (const std::size_t row : rows) std::fill_n(to + row * inner, inner, 0.0f);
-    }
-    if (du != nullptr) {
-      du->resize(DataType::float32, updates->shape());
-      float* to = du->values<float>().data();
-      for (const std::size_t row : rows) to = std::copy_n(from + row * inner, inner, to);
-    }
+    with_gradient_type(g->type(), [&]<class T>(T) {
+      const T* from = g->values<T>().data();
+      if (dx != nullptr) {
+        dx->resize(g->type(), g->shape());
+        T* to = dx->values<T>().data();
+        std::copy_n(from, g->size(), to);
+        for (const std::size_t row : rows) std::fill_n(to + row * inner, inner, T{});
+      }
+      if (du != nullptr) {
+        du->resize(g->type(), updates->shape());
+        T* to = du->values<T>().data();
+        for (const std::size_t row : rows) to = std::copy_n(from + row * inner, inner, to);
+      }
+    });
   };
 }
 
@@ -393,11 +404,13 @@ Kernel prepare_masked_select(const Preparation& p) {
 /// (X, Mask, dOut) -> dX
 Kernel prepare_masked_select_gradient(const Preparation& p) {
   return [mask = p.input(1), g = p.input(2), dx = p.output(0)] {
-    dx->resize(DataType::float32, mask->shape());
+    dx->resize(g->type(), mask->shape());
     const auto take = mask->values<bool>();
-    const auto to = dx->values<float>();
-    const float* from = g->values<float>().data();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = take[i] ? *from++ : 0.0f;
+    with_gradient_type(g->type(), [&]<class T>(T) {
+      const auto to = dx->values<T>();
+      const T* from = g->values<T>().data();
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] = take[i] ? *from++ : T{};
+    });
   };
 }
 

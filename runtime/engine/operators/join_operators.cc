@@ -92,9 +92,9 @@ Kernel prepare_concat_gradient(const Preparation& p) {
     const std::size_t axis = axis_of(*op, wanted, g->shape().size());
     parts.clear();
     for (const auto& [x, dx] : inputs) {
-      if (dx != nullptr) dx->resize(DataType::float32, x->shape());
+      if (dx != nullptr) dx->resize(g->type(), x->shape());
       parts.push_back({dx == nullptr ? nullptr : static_cast<std::byte*>(dx->data()),
-                       product(x->shape(), axis, x->shape().size()) * sizeof(float)});
+                       product(x->shape(), axis, x->shape().size()) * size_of(g->type())});
     }
     auto* whole = static_cast<std::byte*>(const_cast<void*>(g->data()));
     copy_parts<false>(whole, parts, product(g->shape(), 0, axis));
@@ -165,9 +165,9 @@ Kernel prepare_stack_gradient(const Preparation& p) {
     const std::size_t axis = stack_axis(*op, shape.size());
     parts.clear();
     for (const auto& [x, dx] : inputs) {
-      if (dx != nullptr) dx->resize(DataType::float32, x->shape());
+      if (dx != nullptr) dx->resize(g->type(), x->shape());
       parts.push_back({dx == nullptr ? nullptr : static_cast<std::byte*>(dx->data()),
-                       product(shape, axis, shape.size()) * sizeof(float)});
+                       product(shape, axis, shape.size()) * size_of(g->type())});
     }
     auto* whole = static_cast<std::byte*>(const_cast<void*>(g->data()));
     copy_parts<false>(whole, parts, product(shape, 0, axis));
@@ -241,10 +241,10 @@ Kernel prepare_split_gradient(const Preparation& p) {
     forward.outputs.resize(gradients.size());
     const std::size_t axis = axis_of(*op, attribute(*op, "axis", std::int64_t{0}), x->shape().size());
     const auto sections = sections_of(forward, x->shape()[axis]);
-    dx->resize(DataType::float32, x->shape());
+    dx->resize(x->type(), x->shape());
     if (dx->bytes() > 0) std::memset(dx->data(), 0, dx->bytes());
     parts.clear();
-    const std::size_t inner = product(x->shape(), axis + 1, x->shape().size()) * sizeof(float);
+    const std::size_t inner = product(x->shape(), axis + 1, x->shape().size()) * size_of(x->type());
     for (std::size_t i = 0; i < sections.size(); ++i) {
       void* from = gradients[i] == nullptr ? nullptr : const_cast<void*>(gradients[i]->data());
       parts.push_back({static_cast<std::byte*>(from), static_cast<std::size_t>(sections[i]) * inner});

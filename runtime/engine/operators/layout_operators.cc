@@ -210,9 +210,7 @@ struct Cut {
         axes.size() != steps.size()) {
       fail(op, "axes, starts and ends differ in length");
     }
-    for (const std::int64_t step : steps) {
-      if (step < 1) fail(op, "the step " + std::to_string(step) + " is below 1");
-    }
+    if (std::ranges::find(steps, 0) != steps.end()) fail(op, "a step is 0");
   }
 
   const Operator* op;
@@ -226,12 +224,18 @@ struct Cut {
     for (std::size_t i = 0; i < axes.size(); ++i) {
       const std::size_t d = axis_of(*op, axes[i], x.size());
       if (x[d] < 0) continue;
-      const auto bounded = [size = x[d]](std::int64_t at) {
-        return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
-      };
-      const std::int64_t start = bounded(from[i]), end = std::max(bounded(to[i]), start);
-      view.shape[d] = end == start ? 0 : (end - start - 1) / steps[i] + 1;
-      view.offset += static_cast<std::size_t>(start) * view.strides[d];
+      const std::int64_t size = x[d], step = std::abs(steps[i]);
+      const auto place = [size](std::int64_t at) { return at < 0 ? at + size : at; };
+      std::int64_t start = std::clamp<std::int64_t>(place(from[i]), 0, size);
+      std::int64_t way = std::clamp<std::int64_t>(place(to[i]), 0, size) - start;
+      if (steps[i] < 0) {
+        // Down to the place above `end`; as in Paddle, -1 stands for the one before the first.
+        start = std::clamp<std::int64_t>(place(from[i]), -1, size - 1);
+        way = start - (to[i] == -1 ? -1 : std::clamp<std::int64_t>(place(to[i]), 0, size));
+      }
+      view.shape[d] = way <= 0 ? 0 : (way - 1) / step + 1;
+      view.offset += static_cast<std::size_t>(std::max<std::int64_t>(start, 0)) * view.strides[d];
+      // Places are computed without a sign, so that a stride down wraps around.
       view.strides[d] *= static_cast<std::size_t>(steps[i]);
     }
     return view;
@@ -268,10 +272,8 @@ Kernel prepare_slice_gradient(const Preparation& p) {
   return [cut = Cut(p.op), x = p.input(0), g = p.input(p.inputs() - 1), dx = p.output(0),
           inputs = inputs_of(p)]() mutable {
     const SliceView view = cut.view(x->shape(), cut.starts.read(inputs), cut.ends.read(inputs));
-    dx->resize(DataType::float32, x->shape());
-    const auto to = dx->values<float>();
-    std::fill(to.begin(), to.end(), 0.0f);
-    add_to_view(g->values<float>().data(), to.data() + view.offset, view.shape, view.strides);
+    dx->resize(g->type(), x->shape());
+    add_to_view(*g, *dx, view.offset, view.shape, view.strides);
   };
 }
 
@@ -324,7 +326,8 @@ std::span<const OperatorDefinition> layout_operators() {
        prepare_slice,
        slice_gradient,
        {"(X, numbers ...) -> Out", "a range of places along some axes",
-        "axes; starts, ends: negative ones count from the end, too large ones are cut; steps: 1 or more"}},
+        "axes; starts, ends: negative ones count from the end, too large ones are cut; "
+        "steps: with negative ones an end of -1 is before the first place"}},
       {"slice_grad", infer_gradient, prepare_slice_gradient, nullptr},
   };
   return all;

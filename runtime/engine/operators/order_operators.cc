@@ -98,7 +98,9 @@ void sort_line(const T* line, std::size_t step, const Choice& choice, std::vecto
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const auto before = [=](std::int64_t a, std::int64_t b) {
     const T x = line[static_cast<std::size_t>(a) * step], y = line[static_cast<std::size_t>(b) * step];
-    if (x != y) return choice.largest ? x > y : x < y;
+    // NaN counts as the greatest.
+    if ((x != x) != (y != y)) return choice.largest ? x != x : y != y;
+    if (x != y && x == x) return choice.largest ? x > y : x < y;
     return a < b;
   };
   std::partial_sort(order.begin(), order.begin() + choice.kept, order.end(), before);
@@ -135,19 +137,20 @@ Kernel prepare_sorted(const Preparation& p) {
 /// (X, Indices, dOut) -> dX
 Kernel prepare_sorted_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), indices = p.input(1), g = p.input(2), dx = p.output(0)] {
-    dx->resize(DataType::float32, x->shape());
-    const auto to = dx->values<float>();
-    std::fill(to.begin(), to.end(), 0.0f);
+    dx->resize(g->type(), x->shape());
     const Lines lines(x->shape(), sorted_axis(*op, x->shape()));
     const auto places = indices->values<std::int64_t>();
-    const auto from = g->values<float>();
-    if (from.empty()) return;
-    const std::size_t kept = from.size() / lines.outer / lines.inner;
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      const std::size_t outer = i / lines.inner / kept;
-      to[(outer * lines.size + static_cast<std::size_t>(places[i])) * lines.inner + i % lines.inner] +=
-          from[i];
-    }
+    const std::size_t kept = g->size() == 0 ? 1 : g->size() / lines.outer / lines.inner;
+    with_gradient_type(g->type(), [&]<class T>(T) {
+      const auto from = g->values<T>();
+      const auto to = dx->values<T>();
+      std::fill(to.begin(), to.end(), T{});
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        const std::size_t outer = i / lines.inner / kept;
+        const std::size_t line = outer * lines.size + static_cast<std::size_t>(places[i]);
+        to[line * lines.inner + i % lines.inner] += from[i];
+      }
+    });
   };
 }
 
@@ -188,7 +191,8 @@ Kernel prepare_best(const Preparation& p) {
         std::size_t best = 0;
         for (std::size_t k = 1; k < lines.size; ++k) {
           const T value = from[first + k * lines.inner], leader = from[first + best * lines.inner];
-          if (max ? value > leader : value < leader) best = k;
+          // As in Paddle, NaN is best where there is nothing else.
+          if ((max ? value > leader : value < leader) || (leader != leader && value == value)) best = k;
         }
         to[line] = static_cast<std::int64_t>(best);
       });
@@ -231,8 +235,10 @@ Kernel prepare_cumsum(const Preparation& p) {
 Kernel prepare_cumsum_gradient(const Preparation& p) {
   return [op = &p.op, x = p.input(0), g = p.input(1), dx = p.output(0),
           reverse = attribute(p.op, "reverse", false)] {
-    dx->resize(DataType::float32, x->shape());
-    accumulate(lines_of(*op, *x), !reverse, g->values<float>().data(), dx->values<float>().data());
+    dx->resize(g->type(), x->shape());
+    with_gradient_type(g->type(), [&]<class T>(T) {
+      accumulate(lines_of(*op, *x), !reverse, g->values<T>().data(), dx->values<T>().data());
+    });
   };
 }
 
@@ -324,27 +330,27 @@ std::span<const OperatorDefinition> order_operators() {
        prepare_sorted,
        sorted_gradient,
        {"(X, K int32 or int64 [1] optional) -> Out, Indices int64",
-        "the k largest values, in order; among equal ones the first comes first",
+        "the k largest values, in order, NaN the largest; among equal ones the first comes first",
         "k: where K is not given; axis = -1; largest = true: false for the smallest"}},
       {"top_k_grad", infer_gradient, prepare_sorted_gradient, nullptr},
       {"argsort",
        infer_sorted,
        prepare_sorted,
        sorted_gradient,
-       {"(X) -> Out, Indices int64", "all values in order; equal ones keep theirs",
+       {"(X) -> Out, Indices int64", "all values in order, NaN the largest; equal ones keep theirs",
         "axis = -1; descending = false"}},
       {"argsort_grad", infer_gradient, prepare_sorted_gradient, nullptr},
       {"arg_max",
        infer_best,
        prepare_best,
        nullptr,
-       {"(X) -> Out int64", "place of the greatest value",
+       {"(X) -> Out int64", "place of the greatest value, NaN aside",
         "axis: one, or none for the place in the flattened X; keepdim = false"}},
       {"arg_min",
        infer_best,
        prepare_best,
        nullptr,
-       {"(X) -> Out int64", "place of the smallest value",
+       {"(X) -> Out int64", "place of the smallest value, NaN aside",
         "axis: one, or none for the place in the flattened X; keepdim = false"}},
       {"cumsum",
        infer_cumsum,

@@ -6,6 +6,7 @@
 #include "runtime/engine/operators.h"
 #include "runtime/engine/operators/all_operators.h"
 #include "runtime/engine/operators/axes.h"
+#include "runtime/engine/operators/typed.h"
 #include "runtime/engine/operators/vector_math.h"
 
 namespace fleetrun::engine {
@@ -56,7 +57,7 @@ void infer_reduce(Inference& inference) {
   const bool counts = kind == Reduction::sum && x.type == DataType::boolean;
   if (logical) {
     inference.expect_type(0, DataType::boolean);
-  } else if (!counts && (kind == Reduction::mean || !is_integer(x.type))) {
+  } else if (!counts && x.type != DataType::float64 && (kind == Reduction::mean || !is_integer(x.type))) {
     inference.expect_type(0, DataType::float32);
   }
   const auto reduced = reduced_axes(inference.op(), x.shape.size());
@@ -153,17 +154,53 @@ void fold(const Walk& walk, const Tensor& x, Tensor& out, T first, const Combine
   });
 }
 
+/// The greater, or the smaller, of two values; NaN when one of them is.
+template <bool kGreater, class T>
+[[gnu::always_inline]] inline T better(T best, T value) {
+  const bool leads = kGreater ? value > best : value < best;
+  return leads | (value != value) ? value : best;
+}
+
+/// Sixteen lanes do not wait for one another.
+template <bool kGreater, class T>
+[[gnu::always_inline]] inline T best_of(T best, const T* values, std::size_t size) {
+  constexpr std::size_t kLanes = 16;
+  std::size_t k = 0;
+  if (size >= kLanes) {
+    T lanes[kLanes];
+    std::copy_n(values, kLanes, lanes);
+    for (k = kLanes; k + kLanes <= size; k += kLanes) {
+      for (std::size_t l = 0; l < kLanes; ++l) lanes[l] = better<kGreater>(lanes[l], values[k + l]);
+    }
+    for (const T lane : lanes) best = better<kGreater>(best, lane);
+  }
+  for (; k < size; ++k) best = better<kGreater>(best, values[k]);
+  return best;
+}
+
+template <bool kGreater, class T>
+void find_best(const Walk& walk, const T* from, std::span<T> to) {
+  using Limits = std::numeric_limits<T>;
+  const T worst = kGreater ? (Limits::has_infinity ? -Limits::infinity() : Limits::lowest())
+                           : (Limits::has_infinity ? Limits::infinity() : Limits::max());
+  std::fill(to.begin(), to.end(), worst);
+  walk.for_each([&](std::size_t at, std::size_t size, std::size_t result, bool reduced) {
+    const T* x = from + at;
+    T* out = to.data() + result;
+    vectorized([=]() __attribute__((always_inline)) {
+      if (reduced) {
+        *out = best_of<kGreater>(*out, x, size);
+      } else {
+        for (std::size_t k = 0; k < size; ++k) out[k] = better<kGreater>(out[k], x[k]);
+      }
+    });
+  });
+}
+
 template <class T>
 void reduce_numbers(Reduction kind, const Walk& walk, const Tensor& x, Tensor& out) {
-  using Limits = std::numeric_limits<T>;
-  constexpr T kMin = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-  constexpr T kMax = Limits::has_infinity ? Limits::infinity() : Limits::max();
-  if (kind == Reduction::max) {
-    return fold<T>(walk, x, out, kMin, [](T a, T b) { return std::max(a, b); });
-  }
-  if (kind == Reduction::min) {
-    return fold<T>(walk, x, out, kMax, [](T a, T b) { return std::min(a, b); });
-  }
+  if (kind == Reduction::max) return find_best<true>(walk, x.values<T>().data(), out.values<T>());
+  if (kind == Reduction::min) return find_best<false>(walk, x.values<T>().data(), out.values<T>());
   if (kind == Reduction::prod) {
     return fold<T>(walk, x, out, T{1}, [](T a, T b) { return static_cast<T>(a * b); });
   }
@@ -191,6 +228,7 @@ Kernel prepare_reduce(const Preparation& p) {
     if (x->type() == DataType::boolean) return reduce_booleans(kind, walk, *x, *out);
     if (x->type() == DataType::int64) return reduce_numbers<std::int64_t>(kind, walk, *x, *out);
     if (x->type() == DataType::int32) return reduce_numbers<std::int32_t>(kind, walk, *x, *out);
+    if (x->type() == DataType::float64) return reduce_numbers<double>(kind, walk, *x, *out);
     reduce_numbers<float>(kind, walk, *x, *out);
   };
 }
@@ -204,20 +242,21 @@ void for_each_value(const Walk& walk, const F& f) {
 }
 
 /// The product of the other values: Out / X, and where X is 0 what the others give.
-void differentiate_product(const Walk& walk, std::span<const float> x, std::span<const float> y,
-                           std::span<const float> g, std::span<float> dx) {
-  std::vector<float> others(y.size(), 1.0f);
+template <class T>
+void differentiate_product(const Walk& walk, std::span<const T> x, std::span<const T> y, std::span<const T> g,
+                           std::span<T> dx) {
+  std::vector<T> others(y.size(), T{1});
   std::vector<std::size_t> zeros(y.size(), 0);
   for_each_value(walk, [&](std::size_t i, std::size_t r) {
-    if (x[i] == 0.0f) {
+    if (x[i] == T{}) {
       ++zeros[r];
     } else {
       others[r] *= x[i];
     }
   });
   for_each_value(walk, [&](std::size_t i, std::size_t r) {
-    const bool is_only_zero = x[i] == 0.0f && zeros[r] == 1;
-    dx[i] = g[r] * (zeros[r] == 0 ? y[r] / x[i] : is_only_zero ? others[r] : 0.0f);
+    const bool is_only_zero = x[i] == T{} && zeros[r] == 1;
+    dx[i] = g[r] * (zeros[r] == 0 ? y[r] / x[i] : is_only_zero ? others[r] : T{});
   });
 }
 
@@ -227,16 +266,19 @@ Kernel prepare_reduce_gradient(const Preparation& p) {
           kind = reduction_of(p.op), plan = Plan()]() mutable {
     plan.follow(*op, x->shape());
     const Walk& walk = plan.walk;
-    dx->resize(DataType::float32, x->shape());
-    const auto value = x->values<float>(), best = y->values<float>(), from = g->values<float>();
-    const auto to = dx->values<float>();
-    if (kind == Reduction::max || kind == Reduction::min) {
-      return for_each_value(
-          walk, [=](std::size_t i, std::size_t r) { to[i] = value[i] == best[r] ? from[r] : 0.0f; });
-    }
-    if (kind == Reduction::prod) return differentiate_product(walk, value, best, from, to);
-    const float factor = kind == Reduction::mean ? 1.0f / static_cast<float>(walk.values) : 1.0f;
-    for_each_value(walk, [=](std::size_t i, std::size_t r) { to[i] = from[r] * factor; });
+    dx->resize(g->type(), x->shape());
+    with_gradient_type(g->type(), [&]<class T>(T) {
+      const auto value = x->values<T>(), best = y->values<T>(), from = g->values<T>();
+      const auto to = dx->values<T>();
+      if (kind == Reduction::max || kind == Reduction::min) {
+        return for_each_value(walk, [=](std::size_t i, std::size_t r) {
+          to[i] = value[i] == best[r] ? from[r] : from[r] * T{};
+        });
+      }
+      if (kind == Reduction::prod) return differentiate_product(walk, value, best, from, to);
+      const T factor = kind == Reduction::mean ? T{1} / static_cast<T>(walk.values) : T{1};
+      for_each_value(walk, [=](std::size_t i, std::size_t r) { to[i] = from[r] * factor; });
+    });
   };
 }
 
@@ -252,7 +294,8 @@ void infer_add_n(Inference& inference) {
   inference.expect_inputs(1, static_cast<std::size_t>(-1));
   inference.expect_outputs(1, 1);
   const Variable first = inference.input(0);
-  if (first.type != DataType::int64) inference.expect_type(0, DataType::float32);
+  const bool is_wide = first.type == DataType::int64 || first.type == DataType::float64;
+  if (!is_wide) inference.expect_type(0, DataType::float32);
   Shape shape = first.shape;
   for (std::size_t i = 1; i < inference.op().inputs.size(); ++i) {
     const Variable& next = inference.input(i);
@@ -296,6 +339,7 @@ Kernel prepare_add_n(const Preparation& p) {
       out->offsets = inputs[0]->offsets;
     }
     if (out->type() == DataType::int64) return add_up<std::int64_t>(inputs, *out);
+    if (out->type() == DataType::float64) return add_up<double>(inputs, *out);
     add_up<float>(inputs, *out);
   };
 }
@@ -318,13 +362,13 @@ std::span<const OperatorDefinition> reduce_operators() {
        infer_reduce,
        prepare_reduce,
        reduce_gradient,
-       {"(X) -> Out", "mean", "axis = [] (all); keepdim = false"}},
+       {"(X) -> Out", "mean; also of float64", "axis = [] (all); keepdim = false"}},
       {"mean_grad", infer_gradient, prepare_reduce_gradient, nullptr},
       {"sum",
        infer_reduce,
        prepare_reduce,
        reduce_gradient,
-       {"(X) -> Out", "sum; also of int64 and int32, and of bool as int64: how many are true",
+       {"(X) -> Out", "sum; also of float64, int64 and int32, and of bool as int64: how many are true",
         "axis = [] (all); keepdim = false"}},
       {"sum_grad", infer_gradient, prepare_reduce_gradient, nullptr},
       {"max",
@@ -332,7 +376,8 @@ std::span<const OperatorDefinition> reduce_operators() {
        prepare_reduce,
        reduce_gradient,
        {"(X) -> Out",
-        "greatest value, also of int64 and int32; every value that reaches it gets the gradient",
+        "greatest value, NaN for a NaN; also of float64, int64 and int32; every value that reaches it gets "
+        "the gradient",
         "axis = [] (all); keepdim = false"}},
       {"max_grad", infer_gradient, prepare_reduce_gradient, nullptr},
       {"min",
@@ -340,14 +385,15 @@ std::span<const OperatorDefinition> reduce_operators() {
        prepare_reduce,
        reduce_gradient,
        {"(X) -> Out",
-        "smallest value, also of int64 and int32; every value that reaches it gets the gradient",
+        "smallest value, NaN for a NaN; also of float64, int64 and int32; every value that reaches it gets "
+        "the gradient",
         "axis = [] (all); keepdim = false"}},
       {"min_grad", infer_gradient, prepare_reduce_gradient, nullptr},
       {"prod",
        infer_reduce,
        prepare_reduce,
        reduce_gradient,
-       {"(X) -> Out", "product, also of int64 and int32", "axis = [] (all); keepdim = false"}},
+       {"(X) -> Out", "product, also of float64, int64 and int32", "axis = [] (all); keepdim = false"}},
       {"prod_grad", infer_gradient, prepare_reduce_gradient, nullptr},
       {"all",
        infer_reduce,
@@ -363,7 +409,7 @@ std::span<const OperatorDefinition> reduce_operators() {
        infer_add_n,
        prepare_add_n,
        add_n_gradient,
-       {"(X1, X2, ...) -> Out", "sum of tensors of one shape, also of int64; Out may be X1"}},
+       {"(X1, X2, ...) -> Out", "sum of tensors of one shape, also of int64 and float64; Out may be X1"}},
   };
   return all;
 }

@@ -91,10 +91,8 @@ void repeat(const Tensor& x, const Repetition& repetition, Tensor& out) {
 }
 
 void add_repeats(const Tensor& g, const Repetition& repetition, const Shape& x, Tensor& dx) {
-  dx.resize(DataType::float32, x);
-  const auto to = dx.values<float>();
-  std::fill(to.begin(), to.end(), 0.0f);
-  add_to_view(g.values<float>().data(), to.data(), repetition.shape, repetition.strides);
+  dx.resize(g.type(), x);
+  add_to_view(g, dx, 0, repetition.shape, repetition.strides);
 }
 
 const char* numbers_of(const Operator& op) {

@@ -2,10 +2,12 @@
 // exchanged strides transpose, larger ones skip.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
 #include "runtime/engine/operators/axes.h"
+#include "runtime/engine/operators/typed.h"
 #include "runtime/engine/tensor.h"
 
 namespace fleetrun::engine {
@@ -58,11 +60,17 @@ inline void gather_view(const Tensor& x, std::size_t offset, const Shape& shape,
   copy(std::uint64_t{});
 }
 
-/// Adds values in order to those of a view.
-inline void add_to_view(const float* from, float* view, const Shape& shape,
+/// The gradient dx of an X of which a view was taken: 0, and g added, in order, to the places of the view.
+inline void add_to_view(const Tensor& g, Tensor& dx, std::size_t offset, const Shape& shape,
                         const std::vector<std::size_t>& strides) {
-  for_each_run(shape, strides, [=](std::size_t at, std::size_t place, std::size_t run, std::size_t step) {
-    for (std::size_t k = 0; k < run; ++k) view[place + k * step] += from[at + k];
+  with_gradient_type(g.type(), [&]<class T>(T) {
+    const T* from = g.values<T>().data();
+    const auto to = dx.values<T>();
+    std::fill(to.begin(), to.end(), T{});
+    T* view = to.data() + offset;
+    for_each_run(shape, strides, [=](std::size_t at, std::size_t place, std::size_t run, std::size_t step) {
+      for (std::size_t k = 0; k < run; ++k) view[place + k * step] += from[at + k];
+    });
   });
 }
 

@@ -24,4 +24,11 @@ void with_type(DataType type, const Call& call) {
   }
 }
 
+/// call(T{}) for values that have gradients: double for float64, else float.
+template <class Call>
+void with_gradient_type(DataType type, const Call& call) {
+  if (type == DataType::float64) return call(double{});
+  call(float{});
+}
+
 }  // namespace fleetrun::engine

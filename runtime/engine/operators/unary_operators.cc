@@ -1,5 +1,6 @@
 // Operators over one float32 tensor, value by value: (X) -> Out of the same shape, offsets kept.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -104,12 +105,10 @@ struct Clip {
 void infer_unary(Inference& inference) {
   inference.expect_inputs(1, 1);
   inference.expect_outputs(1, 1);
-  if (inference.op().type == "scale") {
-    const DataType type = inference.input(0).type;
-    if (type == DataType::boolean || type == DataType::float64) inference.expect_type(0, DataType::float32);
-  } else {
-    inference.expect_type(0, DataType::float32);
-  }
+  const std::string& type = inference.op().type;
+  const DataType of = inference.input(0).type;
+  const bool any_number = (type == "scale" || type == "abs") && of != DataType::boolean;
+  if (!any_number) inference.expect_type(0, DataType::float32);
   const Variable& x = inference.input(0);
   inference.set_output(0, x.type, x.shape, x.lod_level);
 }
@@ -124,25 +123,48 @@ void unary_gradient(GradientBuilder& builder) {
 
 namespace {
 
-template <class T>
-void scale_integers(const Tensor& x, Tensor& out, const Operator& op) {
-  const double scale = attribute(op, "scale", 1.0), bias = attribute(op, "bias", 0.0);
-  const bool after = attribute(op, "bias_after_scale", true);
-  const auto from = x.values<T>();
-  const auto to = out.values<T>();
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const auto value = static_cast<double>(from[i]);
-    to[i] = static_cast<T>(after ? scale * value + bias : scale * (value + bias));
-  }
+/// Of the types beside float32, which is the fast one: out = f(x), f being a function of the value.
+template <class F>
+void map_numbers(const Tensor& x, Tensor& out, const F& f) {
+  out.resize(x.type(), x.shape());
+  out.offsets = x.offsets;
+  with_type(x.type(), [&]<class T>(T) {
+    if constexpr (!std::is_same_v<T, bool>) {
+      const auto from = x.values<T>();
+      std::transform(from.begin(), from.end(), out.values<T>().begin(), f);
+    }
+  });
 }
 
 Kernel prepare_scale(const Preparation& p) {
-  return [op = &p.op, x = p.input(0), out = p.output(0), floats = prepare_unary<Scale>(p)] {
+  const double scale = attribute(p.op, "scale", 1.0), bias = attribute(p.op, "bias", 0.0);
+  return [scale, added = attribute(p.op, "bias_after_scale", true) ? bias : scale * bias, x = p.input(0),
+          out = p.output(0), floats = prepare_unary<Scale>(p)] {
     if (x->type() == DataType::float32) return floats();
-    out->resize(x->type(), x->shape());
-    out->offsets = x->offsets;
-    if (x->type() == DataType::int64) return scale_integers<std::int64_t>(*x, *out, *op);
-    scale_integers<std::int32_t>(*x, *out, *op);
+    map_numbers(*x, *out,
+                [=]<class T>(T value) { return static_cast<T>(scale * static_cast<double>(value) + added); });
+  };
+}
+
+/// (X, Out, dOut) -> dX of F, also for float64.
+template <class F>
+Kernel prepare_wide_gradient(const Preparation& p) {
+  return [x = p.input(0), g = p.input(2), dx = p.output(0), c = coefficients_of<F>(p.op),
+          floats = prepare_unary_gradient<F>(p)] {
+    if (x->type() != DataType::float64) return floats();
+    dx->resize(DataType::float64, x->shape());
+    const auto from = x->values<double>(), gradient = g->values<double>();
+    const auto to = dx->values<double>();
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      to[i] = gradient[i] * static_cast<double>(F::slope(static_cast<float>(from[i]), 0.0f, c));
+    }
+  };
+}
+
+Kernel prepare_abs(const Preparation& p) {
+  return [x = p.input(0), out = p.output(0), floats = prepare_unary<Abs>(p)] {
+    if (x->type() == DataType::float32) return floats();
+    map_numbers(*x, *out, []<class T>(T value) { return value < T{} ? static_cast<T>(T{} - value) : value; });
   };
 }
 
@@ -309,8 +331,12 @@ std::span<const OperatorDefinition> unary_operators() {
       gradient_of<Rsqrt>("rsqrt_grad"),
       unary<Reciprocal>("reciprocal", "1 / x"),
       gradient_of<Reciprocal>("reciprocal_grad"),
-      unary<Abs>("abs", "absolute value"),
-      gradient_of<Abs>("abs_grad"),
+      {"abs",
+       infer_unary,
+       prepare_abs,
+       unary_gradient,
+       {"(X) -> Out", "absolute value; also of float64, int64 and int32"}},
+      {"abs_grad", infer_gradient, prepare_wide_gradient<Abs>, nullptr},
       unary<Softsign>("softsign", "x / (1 + |x|)"),
       gradient_of<Softsign>("softsign_grad"),
       unary<Pow>("pow", "x to the power of a constant", "factor = 1"),
@@ -321,9 +347,9 @@ std::span<const OperatorDefinition> unary_operators() {
        infer_unary,
        prepare_scale,
        unary_gradient,
-       {"(X) -> Out", "scale * x + bias, or scale * (x + bias); also int64 and int32",
+       {"(X) -> Out", "scale * x + bias, or scale * (x + bias); also of float64, int64 and int32",
         "scale = 1; bias = 0; bias_after_scale = true"}},
-      gradient_of<Scale>("scale_grad"),
+      {"scale_grad", infer_gradient, prepare_wide_gradient<Scale>, nullptr},
       {"dropout",
        infer_dropout,
        prepare_dropout,

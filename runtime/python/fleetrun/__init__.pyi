@@ -99,7 +99,7 @@ from fleetrun.tensor import clip as clip
 from fleetrun.tensor import concat as concat
 from fleetrun.tensor import cos as cos
 from fleetrun.tensor import cumsum as cumsum
-from fleetrun.tensor import diag as diag
+from fleetrun._more_shapes import diag as diag
 from fleetrun.tensor import divide as divide
 from fleetrun.tensor import dot as dot
 from fleetrun.tensor import einsum as einsum

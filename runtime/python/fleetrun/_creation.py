@@ -3,8 +3,6 @@ fleetrun/tensor.py."""
 
 from __future__ import annotations
 
-import builtins
-
 from fleetrun import _dtypes as dtypes
 from fleetrun import _numbers
 from fleetrun._error import Error
@@ -210,22 +208,10 @@ def multinomial(
 def meshgrid(*args: Any, **kwargs: Any) -> list[Variable]:
     """Each of n vectors repeated to the grid that they span. Shape: n times [size of each, in order]."""
     vectors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
+    sizes = [one.numel() if one.size < 0 else one.size for one in vectors]
     made = []
     for place, vector in enumerate(vectors):
         grid = [1] * len(vectors)
-        grid[place] = vector.shape[0]
-        made.append(vector.reshape(grid).expand([other.shape[0] for other in vectors]))
+        grid[place] = -1
+        made.append(vector.reshape(grid).expand(sizes))
     return made
-
-
-def diag(x: Variable, offset: int = 0, padding_value: float = 0, name: str | None = None) -> Variable:
-    """A vector of fixed size on a diagonal, `padding_value` elsewhere."""
-    if x.ndim != 1 or builtins.min(x.shape) < 0 or offset:
-        raise Error(
-            "config",
-            f"paddle.diag of {x.name} {list(x.shape)} with offset={offset} is not supported",
-            "give it a vector of fixed size",
-        )
-    unit = eye(x.shape[0], dtype=x.dtype)
-    made = unit * x.unsqueeze(0)
-    return made if padding_value == 0 else made + (1.0 - unit) * float(padding_value)

@@ -55,15 +55,13 @@ class _Cut:
             self._add(item, tensor.scale(item, 1.0, 1.0), 1)
         elif isinstance(item, builtins.slice):
             step = 1 if item.step is None else int(item.step)
-            if step < 1:
-                raise Error(
-                    "config",
-                    f"{self.x.name}[{item!r}] is not supported",
-                    "use paddle.flip for a step below 1",
-                )
+            # Of a step below 0, -1 is the end before the first place.
+            first, last = (0, _LAST) if step > 0 else (_LAST, -1)
             if item != _ALL:
                 self._add(
-                    0 if item.start is None else item.start, _LAST if item.stop is None else item.stop, step
+                    first if item.start is None else item.start,
+                    last if item.stop is None else item.stop,
+                    step,
                 )
         else:
             raise Error(

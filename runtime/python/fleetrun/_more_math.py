@@ -105,14 +105,12 @@ def heaviside(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 def fmax(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """The larger of x and y; of a NaN and a number the number."""
-    left, right = tensor.where(tensor.isnan(x), y, x), tensor.where(tensor.isnan(y), x, y)
-    return tensor.maximum(left, right)
+    return tensor.where(tensor.logical_or(tensor.greater_equal(x, y), tensor.isnan(y)), x, y)
 
 
 def fmin(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """The smaller of x and y; of a NaN and a number the number."""
-    left, right = tensor.where(tensor.isnan(x), y, x), tensor.where(tensor.isnan(y), x, y)
-    return tensor.minimum(left, right)
+    return tensor.where(tensor.logical_or(tensor.less_equal(x, y), tensor.isnan(y)), x, y)
 
 
 def nan_to_num(
@@ -166,7 +164,9 @@ def _shared(pick: Any, x: Variable, axis: Any, keepdim: bool) -> Variable:
     offset = (x - tensor.expand_as(best, x)) * chosen
     mean = (tensor.sum(offset, axis, keepdim=True) if axis is not None else tensor.sum(offset)) / count
     made = best + mean
-    return made if keepdim or axis is None else tensor.squeeze(made, axis)
+    if axis is None:
+        return tensor.reshape(made, [1] * x.ndim) if keepdim else made
+    return made if keepdim else tensor.squeeze(made, axis)
 
 
 def amax(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:

@@ -8,8 +8,8 @@ MATH = (
 )
 SHAPES = (
     "atleast_1d atleast_2d atleast_3d broadcast_shape broadcast_tensors bucketize clone combinations "
-    "crop diag_embed diagflat diagonal diff empty empty_like increment index_add index_sample inner kron "
-    "kthvalue logspace masked_fill median moveaxis multiplex randint_like repeat_interleave reverse "
+    "crop diag diag_embed diagflat diagonal diff empty empty_like increment index_add index_sample inner "
+    "kron kthvalue logspace masked_fill median moveaxis multiplex randint_like repeat_interleave reverse "
     "rot90 scatter_nd scatter_nd_add searchsorted shard_index standard_normal take tensordot trace "
     "trapezoid tril_indices triu_indices unflatten vander view view_as vsplit"
 )

@@ -224,26 +224,41 @@ def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None =
     return tensor.slice(x, list(range(x.ndim)), starts, ends)
 
 
+def diag(x: Variable, offset: int = 0, padding_value: float = 0, name: str | None = None) -> Variable:
+    """A vector of fixed size on a diagonal, `padding_value` elsewhere; of a matrix its diagonal. As in
+    Paddle's programs no gradient flows through it."""
+    if x.ndim not in (1, 2):
+        raise Error("config", f"paddle.diag of {x.name} {list(x.shape)}", "give it a vector or a matrix")
+    made = diagonal(x, offset) if x.ndim == 2 else spread(x, offset, padding_value)
+    made.stop_gradient = True
+    return made
+
+
 def diagflat(x: Variable, offset: int = 0, name: str | None = None) -> Variable:
-    """The values of x on a diagonal."""
-    return diag_embed(tensor.flatten(x) if x.ndim != 1 else x, offset)
+    """The values of x on a diagonal. As in Paddle's programs no gradient flows through it."""
+    return diag(tensor.flatten(x) if x.ndim != 1 else x, offset)
+
+
+def spread(input: Variable, offset: int, padding_value: float) -> Variable:
+    """The last axis (of fixed size) of `input` on the diagonal of two axes, padding_value elsewhere."""
+    size = _fixed("diag", input, -1)
+    width, first = size + builtins.abs(offset), builtins.max(-offset, 0)
+    places = [i - first if i + offset == j else size for i in range(width) for j in range(width)]
+    last = input.ndim - 1
+    padding = tensor.full_like(tensor.slice(input, [last], [0], [1]), padding_value)
+    flat = tensor.gather(tensor.concat([input, padding], last), tensor.to_tensor(places, "int64"), last)
+    return tensor.reshape(flat, [*[0 if s < 0 else s for s in input.shape[:-1]], width, width])
 
 
 def diag_embed(
     input: Variable, offset: int = 0, dim1: int = -2, dim2: int = -1, name: str | None = None
 ) -> Variable:
-    """The last axis (of fixed size) of `input` on the diagonal of two new axes dim1 and dim2."""
-    size = _fixed("diag_embed", input, -1)
-    width = size + builtins.abs(offset)
-    first = builtins.max(-offset, 0)
-    places = [[float(i == first + k and i + offset == j) for i in range(width) for j in range(width)]
-              for k in range(size)]  # fmt: skip
-    table = tensor.cast(tensor.reshape(tensor.to_tensor(places), [size, width * width]), input.dtype)
-    flat = tensor.matmul(tensor.unsqueeze(input, -2), table)
+    """The last axis (of fixed size) of `input` on the diagonal of two new axes dim1 and dim2. As in Paddle's
+    programs no gradient flows through it."""
     axes = input.ndim + 1
-    made = tensor.reshape(flat, [*[0 if s < 0 else s for s in input.shape[:-1]], width, width])
-    dim1, dim2 = dim1 % axes, dim2 % axes
-    return made if (dim1, dim2) == (axes - 2, axes - 1) else moveaxis(made, [-2, -1], [dim1, dim2])
+    made = moveaxis(spread(input, offset, 0), [-2, -1], [dim1 % axes, dim2 % axes])
+    made.stop_gradient = True
+    return made
 
 
 def diagonal(
@@ -350,7 +365,8 @@ def multiplex(inputs: Sequence[Variable], index: Variable, name: str | None = No
     """Row n of inputs[index[n]]. Shape: each [n, ..], index[n, 1] or [n]."""
     rows = tensor.stack(list(inputs), 1)
     chosen = tensor.flatten(tensor.cast(index, "int64"))
-    numbers = tensor.arange(0, tensor.shape(inputs[0])[0], 1, "int64")
+    count = inputs[0].shape[0]
+    numbers = tensor.arange(0, tensor.shape(inputs[0])[0] if count < 0 else count, 1, "int64")
     return tensor.gather_nd(rows, tensor.stack([numbers, chosen], 1))
 
 
@@ -405,7 +421,7 @@ def searchsorted(
     compare = tensor.greater_equal if right else tensor.greater_than
     row = tensor.unsqueeze(sorted_sequence, -2) if sorted_sequence.ndim > 1 else sorted_sequence
     below = compare(tensor.unsqueeze(values, -1), row)
-    return tensor.sum(tensor.cast(below, "int32" if out_int32 else "int64"), -1)
+    return tensor.cast(tensor.sum(below, -1), "int32" if out_int32 else "int64")
 
 
 def bucketize(

@@ -66,6 +66,8 @@ class Program():
     def random_seed(self, value: int) -> None: ...
     def set_stop_gradient(self, name: str, stop: bool) -> None:
         """Says whether gradients end at a variable. Throws: Error(config) for an unknown one."""
+    def set_trainable(self, name: str, trainable: bool) -> None:
+        """Says whether optimizers update a parameter. Throws: Error(config) for an unknown one."""
     def to_dot(self) -> str:
         """The program for graphviz."""
     def variable(self, name: str) -> Variable:

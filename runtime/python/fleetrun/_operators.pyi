@@ -70,7 +70,7 @@ class Operators:
     def flatten(self, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Variable:
         """x with the axes start_axis … stop_axis joined into one."""
     def flip(self, axis: int | Sequence[int], name: str | None = None) -> Variable:
-        """x with the values along the axes `axis` (of fixed size) in reverse order."""
+        """x with the values along the axes `axis` in reverse order."""
     def floor(self, name: str | None = None) -> Variable:
         """Rounded down, value by value."""
     def floor_divide(self, y: Operand, name: str | None = None) -> Variable:
@@ -188,13 +188,12 @@ class Operators:
     def std(self, axis: int | Sequence[int] | None = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Variable:
         """The square root of var()."""
     def strided_slice(self, axes: Sequence[int], starts: Shape, ends: Shape, strides: Sequence[int] | None, name: str | None = None) -> Variable:
-        """slice() that takes every `strides`-th place."""
+        """slice() that takes every `strides`-th place; below 0 from `starts` down, where an end of -1 is before
+        the first place."""
     def subtract(self, y: Operand, name: str | None = None) -> Variable:
         """x - y, with broadcasting."""
     def sum(self, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
-        """The sum over `axis` (a number, a list, or None for all); of whole numbers and bools int64.
-
-        float64 that was cast from whole numbers or bools, as counts are, is added up as those."""
+        """The sum over `axis` (a number, a list, or None for all); of whole numbers and bools int64."""
     def t(self, name: str | None = None) -> Variable:
         """A matrix with its axes exchanged; a vector as it is."""
     def take_along_axis(self, indices: Variable, axis: int, broadcast: bool = True) -> Variable:
@@ -317,9 +316,10 @@ class Operators:
     def crop(self, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
         """The part of x of this shape that begins at `offsets`; -1 goes to the end."""
     def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1, name: str | None = None) -> Variable:
-        """The last axis (of fixed size) of `input` on the diagonal of two new axes dim1 and dim2."""
+        """The last axis (of fixed size) of `input` on the diagonal of two new axes dim1 and dim2. As in Paddle's
+        programs no gradient flows through it."""
     def diagflat(self, offset: int = 0, name: str | None = None) -> Variable:
-        """The values of x on a diagonal."""
+        """The values of x on a diagonal. As in Paddle's programs no gradient flows through it."""
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Variable:
         """The diagonal of two axes of fixed size, as the last axis."""
     def diff(self, n: int = 1, axis: int = -1, prepend: Variable | None = None, append: Variable | None = None, name: str | None = None) -> Variable:

@@ -153,13 +153,10 @@ def cumsum(
 
 
 def flip(x: Variable, axis: int | Sequence[int], name: str | None = None) -> Variable:
-    """x with the values along the axes `axis` (of fixed size) in reverse order."""
-    for one in _numbers.listed(axis):
-        size = x.shape[one]
-        if size < 0:
-            raise Error("config", f"paddle.flip: axis {one} of {x.name} {list(x.shape)} has no fixed size")
-        x = gather(x, to_tensor(list(range(size - 1, -1, -1)), "int64"), axis=one)
-    return x
+    """x with the values along the axes `axis` in reverse order."""
+    axes = _numbers.listed(axis)
+    down = {"starts": [2**31 - 1] * len(axes), "ends": [-1] * len(axes), "steps": [-1] * len(axes)}
+    return append("flip", "slice", [x], {"axes": [int(one) for one in axes], **down})
 
 
 def roll(

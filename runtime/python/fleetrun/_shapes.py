@@ -109,7 +109,8 @@ def strided_slice(
     strides: Sequence[int] | None,
     name: str | None = None,
 ) -> Variable:
-    """slice() that takes every `strides`-th place."""
+    """slice() that takes every `strides`-th place; below 0 from `starts` down, where an end of -1 is before
+    the first place."""
     inputs, attributes = _numbers.resolve(
         "paddle.slice", [x], starts=_numbers.listed(starts), ends=_numbers.listed(ends)
     )

@@ -213,5 +213,9 @@ class Parameter(Variable):
         """Whether optimizers update it."""
         return self.native.trainable
 
+    @trainable.setter
+    def trainable(self, trainable: bool) -> None:
+        self.program.native.set_trainable(self.name, bool(trainable))
+
     def __repr__(self) -> str:
         return "persist " + ("trainable " if self.trainable else "") + "param" + super().__repr__()[3:]

@@ -15,7 +15,6 @@ from fleetrun._arguments import refuse
 from fleetrun._creation import (
     arange,
     bernoulli,
-    diag,
     eye,
     full,
     full_like,
@@ -82,7 +81,7 @@ from fleetrun._types import Any, ArrayLike, Callable, DTypeLike, Operand, Sequen
 __all__ = [
     "abs", "add", "add_n", "all", "any", "arange", "argmax", "argmin", "argsort", "assign", "bernoulli",
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
-    "bmm", "broadcast_to", "cast", "ceil", "chunk", "clip", "concat", "cos", "cumsum", "diag", "divide",
+    "bmm", "broadcast_to", "cast", "ceil", "chunk", "clip", "concat", "cos", "cumsum", "divide",
     "dot", "einsum", "equal", "equal_all", "erf", "exp", "expand", "expand_as", "expm1", "eye", "flatten",
     "flip", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_nd",
     "greater_equal", "greater_than", "index_select", "isfinite", "isinf", "isnan", "less_equal",
@@ -360,28 +359,10 @@ def sum(
     keepdim: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """The sum over `axis` (a number, a list, or None for all); of whole numbers and bools int64.
-
-    float64 that was cast from whole numbers or bools, as counts are, is added up as those.
-    """
+    """The sum over `axis` (a number, a list, or None for all); of whole numbers and bools int64."""
     if dtype is not None or (isinstance(x, Variable) and x.dtype.name == "int32"):
         x = cast(x, dtype or "int64")
-    counted = _cast_from_whole(x)
-    if counted is not None:
-        return cast(_reduce("sum", "sum", counted, axis, keepdim), x.dtype)
     return _reduce("sum", "sum", x, axis, keepdim)
-
-
-def _cast_from_whole(x):
-    """The whole numbers that the float64 variable `x` was cast from, as int64; None for any other."""
-    if not isinstance(x, Variable) or x.dtype.name != "float64":
-        return None
-    makers = [each for each in x.program.ops if x.name in each.outputs]
-    if [each.type for each in makers] != ["cast"]:
-        return None
-    source = x.program.var(makers[0].inputs[0])
-    is_kept = builtins.sum(source.name in each.outputs for each in x.program.ops) <= 1
-    return cast(source, "int64") if is_kept and not source.dtype.name.startswith("float") else None
 
 
 def max(

@@ -18,7 +18,8 @@ def celu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
 
 def softshrink(x: Variable, threshold: float = 0.5, name: str | None = None) -> Variable:
     """x moved by the threshold towards 0, 0 within ±threshold."""
-    return functional.relu(x - threshold) - functional.relu(tensor.scale(x, -1.0, -threshold))
+    beyond = functional.hardshrink(x, threshold)
+    return beyond - tensor.scale(tensor.sign(beyond), threshold)
 
 
 def thresholded_relu(x: Variable, threshold: float = 1.0, name: str | None = None) -> Variable:

@@ -93,8 +93,10 @@ def batch_norm_with(
             f'paddle.nn.functional.batch_norm(data_format="{data_format}"): there is no such format',
             "use NC, NCL, NCHW, NLC or NHWC",
         )
-    own = framework.temporaries(layer or framework.unique_name("batch_norm"), 3)
-    names = [own[0], mean.name, variance.name, *own[1:]]
+    own = framework.temporaries(layer or framework.unique_name("batch_norm"), 5)
+    # Only what is kept from run to run can follow the batch.
+    kept = [one.name if one.persistable else made for one, made in zip((mean, variance), own[3:])]
+    names = [own[0], *kept, *own[1:3]]
     return framework.append(
         "batch_norm",
         "batch_norm",

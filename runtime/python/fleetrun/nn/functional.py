@@ -165,9 +165,15 @@ def label_smooth(
     label: Variable, prior_dist: Variable | None = None, epsilon: float = 0.1, name: str | None = None
 ) -> Variable:
     """(1 - epsilon) * label + epsilon * prior_dist, which is 1 / classes without one."""
+    label = fixed(label)
     if prior_dist is not None:
         return label * (1.0 - epsilon) + prior_dist * epsilon
     return label * (1.0 - epsilon) + epsilon / label.shape[-1]
+
+
+def fixed(label: Variable) -> Variable:
+    """A label through which no gradient flows: Paddle's losses have none for it."""
+    return label if label.stop_gradient else label.detach()
 
 
 def linear(x: Variable, weight: Variable, bias: Variable | None = None, name: str | None = None) -> Variable:
@@ -256,6 +262,7 @@ def smooth_l1_loss(
 
 def kl_div(input: Variable, label: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
     """label * (log(label) - input), `input` being logarithms; 0 where label is; reduced, or "batchmean"."""
+    label = fixed(label)
     known = tensor.greater_than(label, 0.0)
     logarithm = tensor.log(tensor.where(known, label, tensor.ones_like(label)))
     loss = tensor.where(known, label * (logarithm - input), tensor.zeros_like(label))
@@ -406,13 +413,15 @@ def binary_cross_entropy_with_logits(
     pos_weight: Variable | None = None,
     name: str | None = None,
 ) -> Variable:
-    """binary_cross_entropy of sigmoid(logit), computed without overflow, reduced."""
-    loss = framework.append(
-        "sigmoid_cross_entropy_with_logits", "sigmoid_cross_entropy_with_logits", [logit, label]
-    )
-    if pos_weight is not None:
-        loss = loss * ((pos_weight - 1.0) * label + 1.0)
-    return _weighted(loss, weight, reduction)
+    """binary_cross_entropy of sigmoid(logit), computed without overflow, reduced. pos_weight: how often the
+    part of label 1 counts: (1 - label) * logit + (1 + (pos_weight - 1) * label) * log(1 + exp(-logit)), as
+    Paddle's manual has it; 2.6.2 itself leaves part of the weight out, and learns in the wrong direction."""
+    if pos_weight is None:
+        kind = "sigmoid_cross_entropy_with_logits"
+        return _weighted(framework.append(kind, kind, [logit, label]), weight, reduction)
+    label = fixed(label)
+    counted = (pos_weight - 1.0) * label + 1.0
+    return _weighted((1.0 - label) * logit - counted * log_sigmoid(logit), weight, reduction)
 
 
 def _weighted(loss, weight, reduction):

@@ -7,7 +7,7 @@ from fleetrun._error import Error
 from fleetrun._param_attr import ParamAttr
 from fleetrun._types import Any, DTypeLike, ParamLike, Sequence, Variable
 from fleetrun.distributed.entries import EntryAttr
-from fleetrun.nn import _norms, _windows, functional, initializer
+from fleetrun.nn import _norms, _windows, initializer
 from fleetrun.static import lookups
 from fleetrun.static.activated import activated
 from fleetrun.static.sequence_lod import sequence_pool
@@ -49,7 +49,8 @@ def fc(
                 "the axes from num_flatten_dims on need known sizes",
             )
         weight = framework.make_parameter(layer, [width, size], "float32", attr, False, None, named=True)
-        product = functional.linear(flat, weight)
+        # Within the layer: the next nn.Linear takes the next number of "linear".
+        product = framework.append("linear", "linear", [flat, weight], layer=layer)
         total = product if total is None else tensor.add(total, product)
     if bias_attr is not False:
         bias = framework.make_parameter(layer, [size], "float32", bias_attr, True, None, named=True)
@@ -219,8 +220,11 @@ def embedding(
     is_sparse: only looked-up rows get gradients, and on servers the table is a sparse one; is_distributed:
     the same.
     """
-    weight = framework.make_parameter("embedding", size, dtype, param_attr, False, None)
-    return functional.embedding(input, weight, padding_idx=padding_idx, sparse=is_sparse or is_distributed)
+    layer = framework.unique_name("embedding")
+    weight = framework.make_parameter(layer, size, dtype, param_attr, False, None, named=True)
+    sparse = bool(is_sparse or is_distributed)
+    attributes = {"is_sparse": sparse, "padding_idx": _padding(padding_idx, weight.shape[0])}
+    return framework.append("embedding", "embedding", [weight, input], attributes, layer=layer)
 
 
 def sparse_embedding(
