@@ -249,8 +249,8 @@ def _program_of(model):
 
 
 def prune(program: Program, feeds: list[str], fetches: list[str]) -> Program:
-    """The part of `program` that computes `fetches` from `feeds`, for test; what computes a variable that is fed
-    is left out. Throws: Error(config) naming an input that is not in `feeds`."""
+    """The part of `program` that computes `fetches` from `feeds`, for test, without what computes a feed.
+    Throws: Error(config) naming an input that is not in `feeds`."""
     native = program.native.clone_for_test()
     needed, kept = set(fetches), []
     for name in fetches:
