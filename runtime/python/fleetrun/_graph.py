@@ -264,6 +264,7 @@ class Program:
         twin = Parameter(
             self, parameter.name, parameter.regularizer, parameter.rate_factor, parameter.need_clip
         )
+        twin.startup = parameter.startup
         self._variables[parameter.name] = twin
         return twin
 
@@ -382,6 +383,10 @@ def temporaries(layer: str, count: int) -> list[str]:
     return [unique_name(layer + ".tmp") for _ in range(count)]
 
 
+# Which input is ids or labels: the engine has them as int64, and Paddle takes int32, too.
+_WHOLE = {"embedding": 1, "sparse_embedding": 0, "cross_entropy": 1, "accuracy": 1, "auc": 1}
+
+
 def append(
     kind: str,
     operator: str,
@@ -408,6 +413,10 @@ def append(
                 ),
             )
     names = ["" if variable is None else variable.name for variable in inputs]
+    place = _WHOLE.get(operator)
+    whole = None if place is None else inputs[place]
+    if place is not None and whole is not None and whole.dtype.name == "int32":
+        names[place] = append("cast", "cast", [whole], {"dtype": "int64"}).name
     if _Defaults.branch is not None:
         names, outputs = _Defaults.branch.inputs(names), _Defaults.branch.outputs(outputs)
     program.native.append(operator, names, list(outputs), dict(attributes or {}), _script_line())
@@ -491,4 +500,6 @@ def make_parameter(
     if initializer is None:
         initializer = initializers.Constant(0.0) if is_bias else initializers.XavierUniform()
     initializer.append(startup, name, shape)
-    return main.add_parameter(name, attr.regularizer, attr.learning_rate, bool(attr.need_clip))
+    parameter = main.add_parameter(name, attr.regularizer, attr.learning_rate, bool(attr.need_clip))
+    parameter.startup = startup
+    return parameter

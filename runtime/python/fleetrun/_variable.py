@@ -195,6 +195,9 @@ class Variable(Operators):
 class Parameter(Variable):
     """A variable that lives in the scope and that optimizers update."""
 
+    # The program that gives it its first value.
+    startup: Any = None
+
     def __init__(
         self,
         program: Any,

@@ -174,3 +174,18 @@ print(strategy.get_debug_opt())
     assert done.stdout.splitlines() == ["['7', '3', '5']", "False 3 3", "{'dump_param': ['w']}"]
     assert done.stderr == ("fleetrun: warning: set_debug_opt({'dump_param': ['w']}) has no effect: "
                            "nothing is dumped; fetch_list shows values\n")
+
+
+def test_a_net_may_be_minimized_outside_of_its_guard(run):
+    done = run(HEAD + """
+main, startup = paddle.static.Program(), paddle.static.Program()
+with paddle.static.program_guard(main, startup):
+    ids = paddle.static.data("ids", [None, 1], "int64")
+    loss = paddle.mean(paddle.static.nn.fc(paddle.static.nn.sparse_embedding(ids, [10, 2]), 1))
+paddle.optimizer.Adam(paddle.optimizer.lr.ExponentialDecay(0.5, 0.9)).minimize(loss)
+exe.run(startup)
+fed = {"ids": np.array([[1], [2]])}
+values = [float(exe.run(main, feed=fed, fetch_list=[loss])[0]) for times in range(3)]
+print(values[0] > values[1] > values[2])
+""")
+    assert done.stdout == "True\n"

@@ -124,3 +124,9 @@ def auc(paddle, net):
     values = net.run([total, batch], p=numpy.array([[0.1, 0.9], [0.7, 0.3]], "float32"),
                      label=numpy.array([[1], [0]]))
     return {"total": values[0].reshape([1]), "batch": values[1].reshape([1])}
+
+
+def whole_numbers(paddle, net):
+    functional, x = paddle.nn.functional, net.parameter("x", LOGITS)
+    label, ids = net.data("label", CLASSES, "int32"), net.data("ids", [[0], [3], [3]], "int32")
+    return {"entropy": functional.cross_entropy(x, label), "rows": functional.embedding(ids, x)}

@@ -117,7 +117,7 @@ class Optimizer:
         """
         main = loss.program
         self.grad_clip = self.grad_clip or CLIPS.of(main)
-        startup = startup_program or framework.default_startup_program()
+        startup = startup_program or _startup_of(main)
         if not any(parameter.trainable for parameter in main.all_parameters()):
             warn_once(
                 f"minimize {loss.name}",
@@ -201,6 +201,16 @@ def _computed_rate(variable):
             "give one float32",
         )
     return variable.name if variable.ndim else tensor.reshape(variable, [1]).name
+
+
+def _startup_of(main):
+    """The default start-up program, or where that gives a parameter no first value, the one that does: a
+    script may minimize() outside of the program_guard that it built its net in."""
+    default = framework.default_startup_program()
+    for parameter in main.all_parameters():
+        if not default.has_var(parameter.name):
+            return parameter.startup or default
+    return default
 
 
 def _rate_variable(main, startup, value):

@@ -29,7 +29,6 @@ def auc(
     Error(config).
     """
     refuse("paddle.static.auc", curve=(curve, "ROC"), topk=(topk, 1), ins_tag_weight=(ins_tag_weight, None))
-    label = _whole(label)
     batch, batch_counters = _auc(input, label, num_thresholds, int(slide_steps))
     total, counters = _auc(input, label, num_thresholds, 0)
     return total, batch, [*batch_counters, *counters]
@@ -93,9 +92,4 @@ def accuracy(
     Shape: input[batch, classes] float32, label[batch, 1] int64 or int32; the result has one value.
     """
     refuse("paddle.static.accuracy", correct=(correct, None), total=(total, None))
-    return framework.append("accuracy", "accuracy", [input, _whole(label)], {"k": int(k)})
-
-
-def _whole(label):
-    """Labels as int64; Paddle takes int32, too."""
-    return tensor.cast(label, "int64") if getattr(label, "dtype", None) == "int32" else label
+    return framework.append("accuracy", "accuracy", [input, label], {"k": int(k)})
