@@ -10,6 +10,7 @@
 #include "dataset/memory/line_merge.h"
 #include "dataset/memory/redistribution.h"
 #include "dataset/memory/shuffle.h"
+#include "dataset/memory/trainer_exchange.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::dataset {
@@ -50,7 +51,7 @@ void drop_zeros(Batch& batch) {
 
 }  // namespace
 
-InMemoryDataset::InMemoryDataset() = default;
+InMemoryDataset::InMemoryDataset(std::uint32_t trainer) : trainer_(trainer) {}
 
 InMemoryDataset::~InMemoryDataset() {
   stop_loading();
@@ -176,7 +177,7 @@ void InMemoryDataset::set_seed(std::uint64_t seed) noexcept {
 }
 
 std::uint64_t InMemoryDataset::next_seed() noexcept {
-  return RandomWords(seed_, random_calls_++).next();
+  return RandomWords(RandomWords(seed_, trainer_).next(), random_calls_++).next();
 }
 
 void InMemoryDataset::local_shuffle(std::size_t threads) {
@@ -190,6 +191,7 @@ void InMemoryDataset::global_shuffle(TrainerExchange& exchange, Destination dest
   if (destination == Destination::line_id && !store.prefixes().id && !store.prefixes().log_key)
     throw Error(ErrorKind::config, "global_shuffle by line ids of examples that were loaded without them",
                 "call set_parse_ins_id(True) before load_into_memory()");
+  trainer_ = exchange.rank();
   cursors_.clear();
   order_ = {};
   const std::unique_ptr<ExampleStore> old = std::move(store_);

@@ -6,7 +6,7 @@
 //
 // The order after loading is that of the source's readers, one after the other, each in turn: the same in
 // every run with the same files and threads. All that is random is decided
-// by the seed and by how many random calls came before.
+// by the seed, by the trainer's rank, and by how many random calls came before.
 //
 // Threads: load(), shuffles and start() by one owner; stop() by any thread; next(r, …) by one consumer thread
 // per reader r. Nothing may change while an epoch is under way.
@@ -41,7 +41,8 @@ struct MergeCounts {
 
 class InMemoryDataset : public BatchSource {
  public:
-  InMemoryDataset();
+  /// trainer: the rank of the one that it belongs to; its orders are its own. global_shuffle() knows better.
+  explicit InMemoryDataset(std::uint32_t trainer = 0);
   ~InMemoryDataset() override;
   InMemoryDataset(const InMemoryDataset&) = delete;
   InMemoryDataset& operator=(const InMemoryDataset&) = delete;
@@ -121,6 +122,7 @@ class InMemoryDataset : public BatchSource {
   std::vector<ExampleNumber> order_;
   SlotShuffle slot_shuffle_;
   std::uint64_t seed_ = 0;
+  std::uint32_t trainer_;
   std::uint64_t random_calls_ = 0;
 
   std::mutex loading_mutex_;

@@ -66,7 +66,7 @@ void bind_memory_dataset(py::module_& module) {
       .def("set_endpoints", &GlobalShuffle::set_endpoints, "endpoints"_a,
            "HOST:PORT of all trainers, by rank.");
   py::class_<InMemoryDataset, BatchSource, DatasetPtr>(module, "InMemoryDataset", "Examples in memory.")
-      .def(py::init<>())
+      .def(py::init<std::uint32_t>(), "trainer"_a)
       .def("load", load, "source"_a, "ids"_a, "contents"_a, "drop_zeros"_a, "background"_a,
            "Reads all of `source`; background: returns at once. Throws: Error(data), and nothing is in "
            "memory then.")

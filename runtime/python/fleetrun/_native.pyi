@@ -639,7 +639,7 @@ class GlobalShuffle():
         """HOST:PORT of all trainers, by rank."""
 class InMemoryDataset(BatchSource):
     """Examples in memory."""
-    def __init__(self) -> None: ...
+    def __init__(self, trainer: int) -> None: ...
     @property
     def bytes(self) -> int:
         """Bytes that they take."""

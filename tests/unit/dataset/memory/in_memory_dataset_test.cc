@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -111,6 +112,29 @@ TEST_CASE("the seed decides all shuffles") {
   CHECK(orders(2) != first);
   CHECK(first[0] != first[1]);
   CHECK(std::set<std::int64_t>(first[1].begin(), first[1].end()).size() == 300);
+}
+
+TEST_CASE("trainers of one seed have orders that have nothing to do with each other") {
+  constexpr std::size_t kRows = 4000;
+  const auto order = [](std::uint32_t trainer) {
+    InMemoryDataset dataset(trainer);
+    dataset.set_seed(5);
+    load(dataset, {mixed_lines(0, kRows, 2)});
+    dataset.local_shuffle(2);
+    return pass(dataset);
+  };
+  const std::vector<Labels> orders{order(0), order(1), order(2)};
+  CHECK(order(1) == orders[1]);
+  for (std::size_t one = 0; one < orders.size(); ++one) {
+    for (std::size_t other = 0; other < one; ++other) {
+      double sum = 0.0;
+      const double mean = (kRows - 1) / 2.0;
+      for (std::size_t i = 0; i < kRows; ++i)
+        sum += (static_cast<double>(orders[one][i]) - mean) * (static_cast<double>(orders[other][i]) - mean);
+      // Of independent orders the correlation has a deviation of 1 / sqrt(kRows), 0.016.
+      CHECK(std::abs(sum / (kRows * (1.0 * kRows * kRows - 1) / 12.0)) < 0.06);
+    }
+  }
 }
 
 TEST_CASE("zeros of sparse slots are kept, or left out as Paddle does") {

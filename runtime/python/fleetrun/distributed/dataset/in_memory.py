@@ -165,8 +165,8 @@ class InMemoryDataset(DatasetBase):
         self._drop_zeros = bool(drop_zeros)
 
     def set_shuffle_seed(self, shuffle_seed: int) -> None:
-        """Decides every order that follows: the n-th shuffle after it is the same in every run. Trainers may
-        have the same seed or different ones."""
+        """Decides every order that follows: the n-th shuffle after it is the same in every run, and another
+        one on each trainer. Trainers may have the same seed or different ones."""
         self._memory.set_seed(int(shuffle_seed) & (2**64 - 1))
 
     _feed_type = "MultiSlotInMemoryDataFeed"
@@ -328,8 +328,9 @@ class InMemoryDataset(DatasetBase):
     def _memory(self):
         if self._native_memory is None:
             from fleetrun import _native
+            from fleetrun.distributed.ranks import get_rank
 
-            self._native_memory = _native.InMemoryDataset()
+            self._native_memory = _native.InMemoryDataset(trainer=get_rank())
         return self._native_memory
 
 
