@@ -40,6 +40,7 @@ DEPARTURES = {
     "layer_norm with a fed scale": r"F\.layer_norm\(",
     "gather along the third axis": r"paddle\.(gather|index_select)\(.*axis=2",
     "expand_as of a size that is not known": r"expand_as\(",
+    "increment that its gradient takes back": r"paddle\.increment\(",
     "amax and amin of one value": r"paddle\.(amax|amin)\(",
 }
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fleetrun import _dtypes as dtypes
 from fleetrun import _indexing, tensor
 from fleetrun._operators import Operators
 from fleetrun._variable import Variable
@@ -16,36 +17,66 @@ _FUNCTIONS_ONLY = {
 }  # fmt: skip
 
 
+def _agreed(function: Any, x: Variable, other: Any) -> tuple[Variable, Any]:
+    """Both as an operator computes with them: the second in the type of the first, but float32 and float64
+    are added, subtracted and multiplied as float64, and whole numbers divided as float32."""
+    if not isinstance(other, Variable):
+        return x, other
+    if function in _WIDENING and {x.dtype, other.dtype} == {dtypes.float32, dtypes.float64}:
+        return x.cast("float64"), other.cast("float64")
+    other = other if other.dtype == x.dtype else other.cast(x.dtype)
+    if function is tensor.divide and x.dtype in (dtypes.int32, dtypes.int64):
+        return x.cast("float32"), other.cast("float32")
+    return x, other
+
+
+_WIDENING = (tensor.add, tensor.subtract, tensor.multiply)
+
+
+def _operator(function: Any) -> Any:
+    def method(x: Variable, other: Any, name: str | None = None) -> Variable:
+        return function(*_agreed(function, x, other))
+
+    method.__doc__ = function.__doc__
+    return method
+
+
 def _equal(x: Variable, other: Any) -> Any:
     """Compares values when `other` is a variable or a number; a variable is not equal to any other thing."""
-    return tensor.equal(x, other) if isinstance(other, (Variable, int, float)) else False
+    return _operator(tensor.equal)(x, other) if isinstance(other, (Variable, int, float)) else False
 
 
 def _not_equal(x: Variable, other: Any) -> Any:
-    return tensor.not_equal(x, other) if isinstance(other, (Variable, int, float)) else True
+    return _operator(tensor.not_equal)(x, other) if isinstance(other, (Variable, int, float)) else True
+
+
+def _power_of(x: Variable, base: float) -> Variable:
+    """base to the power of x, float32 where the base is a fraction."""
+    x = x.cast("float32") if base != int(base) and x.dtype != dtypes.float64 else x
+    return tensor.pow(tensor.full_like(x, base), x)
 
 
 METHODS = {
     **{name: getattr(tensor, name) for name in tensor.__all__ if name not in _FUNCTIONS_ONLY},
     "assign": tensor.assign,
     "astype": tensor.cast,
-    "__add__": tensor.add,
+    "__add__": _operator(tensor.add),
     "__radd__": tensor.add,
-    "__sub__": tensor.subtract,
+    "__sub__": _operator(tensor.subtract),
     "__rsub__": lambda x, other: tensor.subtract(other, x),
-    "__mul__": tensor.multiply,
+    "__mul__": _operator(tensor.multiply),
     "__rmul__": tensor.multiply,
-    "__truediv__": tensor.divide,
+    "__truediv__": _operator(tensor.divide),
     "__rtruediv__": lambda x, other: tensor.divide(other, x),
-    "__floordiv__": tensor.floor_divide,
-    "__mod__": tensor.mod,
-    "__pow__": tensor.pow,
-    "__rpow__": lambda x, base: tensor.pow(tensor.full_like(x, base), x),
+    "__floordiv__": _operator(tensor.floor_divide),
+    "__mod__": _operator(tensor.mod),
+    "__pow__": _operator(tensor.pow),
+    "__rpow__": _power_of,
     "__matmul__": tensor.matmul,
-    "__lt__": tensor.less_than,
-    "__le__": tensor.less_equal,
-    "__gt__": tensor.greater_than,
-    "__ge__": tensor.greater_equal,
+    "__lt__": _operator(tensor.less_than),
+    "__le__": _operator(tensor.less_equal),
+    "__gt__": _operator(tensor.greater_than),
+    "__ge__": _operator(tensor.greater_equal),
     "__eq__": _equal,
     "__ne__": _not_equal,
     "__and__": tensor.bitwise_and,

@@ -487,37 +487,38 @@ class Operators:
         """A copy of a variable, or a constant of an array or number; into `output` when it is given."""
     def astype(self, dtype: DTypeLike) -> Variable:
         """x in another type."""
-    def __add__(self, y: Any) -> Variable:
+    def __add__(self, other: Any) -> Variable:
         """x + y, with broadcasting."""
     def __radd__(self, y: Any) -> Variable:
         """x + y, with broadcasting."""
-    def __sub__(self, y: Any) -> Variable:
+    def __sub__(self, other: Any) -> Variable:
         """x - y, with broadcasting."""
     def __rsub__(self, other: Any) -> Variable: ...
-    def __mul__(self, y: Any) -> Variable:
+    def __mul__(self, other: Any) -> Variable:
         """x * y, value by value, with broadcasting."""
     def __rmul__(self, y: Any) -> Variable:
         """x * y, value by value, with broadcasting."""
-    def __truediv__(self, y: Any) -> Variable:
+    def __truediv__(self, other: Any) -> Variable:
         """x / y, value by value, with broadcasting."""
     def __rtruediv__(self, other: Any) -> Variable: ...
-    def __floordiv__(self, y: Any) -> Variable:
+    def __floordiv__(self, other: Any) -> Variable:
         """x / y rounded down, value by value, with broadcasting."""
-    def __mod__(self, y: Any) -> Variable:
+    def __mod__(self, other: Any) -> Variable:
         """The rest of x / y with y's sign, value by value, with broadcasting."""
-    def __pow__(self, y: Any) -> Variable:
+    def __pow__(self, other: Any) -> Variable:
         """x to the power of a number or of a variable."""
-    def __rpow__(self, base: Any) -> Variable: ...
+    def __rpow__(self, base: Any) -> Variable:
+        """base to the power of x, float32 where the base is a fraction."""
     def __matmul__(self, y: Any) -> Variable:
         """The matrix product. Shape: [.., N, K] x [.., K, M] with leading axes broadcast; [K] is a row of x, a
         column of y."""
-    def __lt__(self, y: Any) -> Variable:
+    def __lt__(self, other: Any) -> Variable:
         """less_than of x and y, value by value, as bool."""
-    def __le__(self, y: Any) -> Variable:
+    def __le__(self, other: Any) -> Variable:
         """less_equal of x and y, value by value, as bool."""
-    def __gt__(self, y: Any) -> Variable:
+    def __gt__(self, other: Any) -> Variable:
         """greater_than of x and y, value by value, as bool."""
-    def __ge__(self, y: Any) -> Variable:
+    def __ge__(self, other: Any) -> Variable:
         """greater_equal of x and y, value by value, as bool."""
     def __eq__(self, other: Any) -> Any:
         """Compares values when `other` is a variable or a number; a variable is not equal to any other thing."""

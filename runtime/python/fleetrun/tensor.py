@@ -209,7 +209,11 @@ def floor_divide(x: Operand, y: Operand, name: str | None = None) -> Variable:
 def pow(x: Variable, y: Variable | float, name: str | None = None) -> Variable:
     """x to the power of a number or of a variable."""
     if not isinstance(y, Variable):
-        return append("pow", "pow", [x], {"factor": float(y)})
+        if x.dtype in (dtypes.int32, dtypes.int64) and y != int(y):
+            x = cast(x, "float32")
+        if x.dtype == dtypes.float32:
+            return append("pow", "pow", [x], {"factor": float(y)})
+        y = full_like(x, y)
     return append("elementwise_pow", "elementwise_pow", [x, y])
 
 

@@ -254,7 +254,7 @@ def interpolation(maker):
     elif maker.flag():
         maker.step("paddle.add_n([{0}, {1}, {0}])", lambda x, y: x + y + x, x, y)
     else:
-        maker.step("paddle.heaviside({0}, {1})", np.heaviside, x, y, flat=True)
+        maker.step("paddle.heaviside({0}, {1})", np.heaviside, x, y)
 
 
 @operation

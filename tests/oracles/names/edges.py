@@ -33,6 +33,32 @@ def float64_at_the_end(paddle, net):
     return {"mean": paddle.mean(x), "wide": paddle.cast(x, "float64") * 3.0}
 
 
+def types_of_operators(paddle, net):
+    """An operator computes in the type of its first value, and divides whole numbers as float32."""
+    whole, other = net.data("whole", [[7, -7, 3]], "int64"), net.data("other", [[2, 2, -2]], "int64")
+    short, number = paddle.cast(other, "int32"), net.data("number", [[1.5, 2.5, -3.5]])
+    wide, flags = paddle.cast(number, "float64"), paddle.cast(whole > 0, "bool")
+    return {
+        "quotient": whole / other,
+        "of_numbers": whole / number,
+        "short": short / whole,
+        "sum": number + whole,
+        "cut": whole + number,
+        "narrow": short * whole,
+        "wide": number + wide,
+        "kept": number / wide,
+        "flagged": number * flags,
+        "below": number < whole,
+        "same": whole == number,
+        "rest": number % whole,
+        "squares": whole**2,
+        "roots": paddle.abs(whole) ** 0.5,
+        "powers": 2.5**whole,
+        "cubes": wide**3,
+        "of_wide": number - 2 * wide,
+    }
+
+
 def nan_of_two(paddle, net):
     x, y = net.data("x", [[NAN, 1.0, NAN, 2.0]]), net.data("y", [[1.0, NAN, NAN, 3.0]])
     return {name: getattr(paddle, name)(x, y) for name in ("minimum", "maximum", "fmin", "fmax")}
