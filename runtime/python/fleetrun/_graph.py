@@ -496,9 +496,7 @@ def make_parameter(
             trainable=bool(attr.trainable),
             stop_gradient=not attr.trainable,
         )
-    initializer = attr.initializer or default_initializer
-    if initializer is None:
-        initializer = initializers.Constant(0.0) if is_bias else initializers.XavierUniform()
+    initializer = attr.initializer or initializers.of_layer(is_bias, default_initializer)
     initializer.append(startup, name, shape)
     parameter = main.add_parameter(name, attr.regularizer, attr.learning_rate, bool(attr.need_clip))
     parameter.startup = startup

@@ -78,6 +78,27 @@ for layer, name in ((wide, "_rows"), (embedding, "_width"), (wide, "rows")):
 """)
 
 
+def test_a_global_initializer_is_of_layers_without_one_of_their_own(run):
+    run(HEAD + """
+of = paddle.nn.initializer
+of.set_global_initializer(of.Constant(2.0), of.Constant(3.0))
+first, own = paddle.nn.Linear(6, 2), paddle.nn.Linear(6, 2, weight_attr=paddle.ParamAttr(initializer=of.Constant(5.0)))
+norm = paddle.nn.BatchNorm1D(4)
+of.set_global_initializer(None)
+last = paddle.nn.BatchNorm1D(4)
+exe.run(paddle.static.default_startup_program())
+for parameter, expected in ((first.weight, 2), (first.bias, 3), (own.weight, 5), (own.bias, 3), (norm.weight, 2),
+                            (norm.bias, 3), (norm._mean, 0), (norm._variance, 1), (last.weight, 1), (last.bias, 0)):
+    assert (value(parameter.name) == expected).all(), (parameter.name, value(parameter.name))
+try:
+    of.set_global_initializer(1.0)
+except paddle.Error as error:
+    assert "set_global_initializer(1.0) is not an initializer" in str(error)
+else:
+    raise AssertionError("accepted")
+""")
+
+
 def test_apply_calls_for_every_layer_and_its_own_last(run):
     run(HEAD + """
 net = paddle.nn.Sequential(paddle.nn.Sequential(paddle.nn.Linear(6, 2), paddle.nn.ReLU()), paddle.nn.Linear(2, 1))

@@ -6,12 +6,12 @@ from fleetrun import _lazy
 from fleetrun._arguments import refuse
 from fleetrun._types import ArrayLike
 from fleetrun.nn import initializer
-from fleetrun.nn.initializer import Initializer
+from fleetrun.nn.initializer import Initializer, set_global_initializer
 
 __all__ = [
     "Constant", "ConstantInitializer", "Initializer", "MSRA", "MSRAInitializer", "Normal",
-    "NormalInitializer", "NumpyArrayInitializer", "TruncatedNormal", "TruncatedNormalInitializer",
-    "Uniform", "UniformInitializer", "Xavier", "XavierInitializer",
+    "NormalInitializer", "NumpyArrayInitializer", "set_global_initializer", "TruncatedNormal",
+    "TruncatedNormalInitializer", "Uniform", "UniformInitializer", "Xavier", "XavierInitializer",
 ]  # fmt: skip
 
 

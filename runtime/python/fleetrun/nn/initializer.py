@@ -17,8 +17,27 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Assign", "calculate_gain", "Constant", "Initializer", "KaimingNormal", "KaimingUniform", "Normal",
-    "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform",
+    "set_global_initializer", "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform",
 ]  # fmt: skip
+
+
+# Those of set_global_initializer, of weights and of biases.
+_everywhere: dict[bool, Initializer | None] = {False: None, True: None}
+
+
+def set_global_initializer(weight_init: Initializer | None, bias_init: Initializer | None = None) -> None:
+    """First values of the weights and biases of all layers that are made from now on, and whose ParamAttr has
+    no initializer; None: those of each layer again. Throws: Error(config) for what is no initializer."""
+    for given in (weight_init, bias_init):
+        if not isinstance(given, (Initializer, type(None))):
+            raise Error("config", f"set_global_initializer({given!r}) is not an initializer")
+    _everywhere.update({False: weight_init, True: bias_init})
+
+
+def of_layer(is_bias: bool, own: Initializer | None) -> Initializer:
+    """The first values of a layer's parameter: those of all layers, else its `own`, else Paddle's default."""
+    default = Constant(0.0) if is_bias else XavierUniform()
+    return _everywhere[bool(is_bias)] or own or default
 
 
 class Initializer:
