@@ -141,6 +141,12 @@ class Program:
         """The one block."""
         return [self]
 
+    def block(self, index: int) -> Program:
+        """The one block, 0. Throws: Error(config) for another."""
+        if index != 0:
+            raise Error("config", f"Program.block({index}): a program has one block", "use global_block()")
+        return self
+
     num_blocks = 1
     idx = 0
     parent_idx = -1

@@ -116,7 +116,7 @@ paddle.enable_static()
 loss = paddle.mean(paddle.static.data("x", [None, 2]))
 block = loss.block
 print(block.program is paddle.static.default_main_program(), block.idx, block.program.num_blocks,
-      block.program.blocks[0] is block)
+      block.program.blocks[0] is block.program.block(0) is block)
 try:
     RawProgramOptimizer(paddle.optimizer.SGD(0.1))
 except ValueError as error:
