@@ -55,6 +55,7 @@ distributed.fleet.metrics: distributed.fleet.metrics.metric
 distributed.fleet._util: distributed.fleet.base.util_factory
 distributed.fleet._strategy: distributed.fleet.base.distributed_strategy
 distributed.fleet._fleet: distributed.fleet.base.fleet_base
+distributed.fleet.log_util: distributed.fleet.utils.log_util
 distributed.fleet.utils: fluid.contrib.utils
 distributed.fleet.utils.fs: fluid.contrib.utils.hdfs_utils
 io.readers: fluid.contrib.reader

@@ -56,6 +56,10 @@ class ScopeVariable:
         """Sizes."""
         return list(self.__array__().shape)
 
+    def _is_initialized(self) -> bool:
+        """Whether it has values."""
+        return self.__array__().size > 0
+
     _get_dims = shape  # what scripts call that zero a metric's counters
 
     def set(self, array: ArrayLike, place: Any = None) -> None:

@@ -31,6 +31,10 @@ class LoDTensor:
         """Takes other values."""
         self.array = numpy.ascontiguousarray(array)
 
+    def _is_initialized(self) -> bool:
+        """Whether it has been given values."""
+        return bool(self.array.size)
+
     def shape(self) -> list[int]:
         """Sizes of the array."""
         return list(self.array.shape)

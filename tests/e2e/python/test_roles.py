@@ -239,3 +239,22 @@ except ImportError as error:
         "MPISymetricRoleMaker: jobs are not started by MPI here; start the script with fleetrun "
         "--server_num=… --trainer_num=…, and use PaddleCloudRoleMaker()",
     ]
+
+
+def test_how_much_fleet_says_is_a_level_of_logging(run, package):
+    done = run("""
+import paddle.distributed.fleet as fleet
+from paddle.distributed.fleet.utils.log_util import logger
+fleet.set_log_level("debug")
+print(fleet.get_log_level_code(), fleet.get_log_level_name(), logger.level)
+fleet.set_log_level(30)
+print(fleet.get_log_level_code(), fleet.get_log_level_name())
+try:
+    fleet.set_log_level(None)
+except Exception as error:
+    print(str(error).splitlines()[0])
+strategy = fleet.DistributedStrategy()
+fleet.init(strategy=strategy)
+print(fleet._final_strategy() is strategy)
+""", PYTHONPATH=f"{package}/_compat")
+    assert done.stdout.splitlines() == ["10 DEBUG 10", "30 WARNING", "fleet.set_log_level(None)", "True"]

@@ -162,3 +162,35 @@ for lengths in ([2, 1], [1, 2], [3], [4]):
     first, second, long, longer = done.stdout.splitlines()
     assert first == second == "[[1.0], [2.0]]"
     assert "index" in long and "outside" in long and ("index" in longer or "lod_reset" in longer)
+
+
+def test_rows_keep_their_sequences_through_what_keeps_rows(run, package):
+    """As in tagspace: a cosine of rows, and a sum over what is not the rows, are still sequences."""
+    done = run("""
+import json
+import numpy
+import paddle.fluid as fluid
+
+ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
+first = fluid.initializer.NumpyArrayInitializer(numpy.arange(8.0).reshape(4, 2).astype("float32"))
+rows = fluid.embedding(ids, [4, 2], param_attr=fluid.ParamAttr(name="rows", initializer=first))
+dropped = fluid.layers.embedding(ids, [4, 2], param_attr="rows")
+flat = fluid.layers.reduce_sum(rows, dim=1)
+conv = fluid.nets.sequence_conv_pool(flat, 3, 2)
+made = [fluid.layers.sequence_pool(fluid.layers.reduce_sum(fluid.layers.sequence_concat([rows, rows]), dim=1), "sum"),
+        fluid.layers.sequence_reshape(fluid.layers.cos_sim(flat, flat), 2)]
+print(rows.shape, dropped.shape, conv.shape, fluid.one_hot(ids, 4).shape, fluid.layers.one_hot(ids, 4).shape)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+fed = fluid.create_lod_tensor(numpy.array([[1], [2], [3], [3]]), [[2, 2]], None)
+print(json.dumps([one.round(4).tolist() for one in exe.run(feed={"ids": fed}, fetch_list=made)]))
+print(fluid.global_scope().find_var("rows").get_tensor()._is_initialized(), fluid.LoDTensor()._is_initialized())
+try:
+    fluid.layers.sequence_pool(fluid.layers.reduce_sum(rows, dim=0), "sum")
+except Exception as error:
+    print(error)
+""", PYTHONPATH=f"{package}/_compat")
+    shapes, values, told, refused = done.stdout.splitlines()[:4]
+    assert shapes == "(-1, 1, 2) (-1, 2) (-1, 3) (-1, 1, 4) (-1, 4)"
+    assert json.loads(values) == [[[12, 16], [24, 28]], [[1, 1], [1, 1]]]
+    assert told == "True False" and "has no sequences" in refused

@@ -51,6 +51,8 @@ NAMES = {
     **_lazy.LOADERS,
     **_lazy.names("static.inputs", "data"),
     **_lazy.names("static.io", "save load load_program_state set_program_state"),
-    **_lazy.names("fluid.layers", "embedding one_hot"),
+    # Those of fluid.layers drop a last axis of one, these do not.
+    "embedding": "static.nn:embedding",
+    "one_hot": "fluid._math:one_hot_of_all",
 }
 __getattr__, __dir__ = _lazy.attach(__name__, NAMES)

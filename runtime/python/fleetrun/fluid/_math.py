@@ -14,14 +14,14 @@ __all__ = [
     "argsort", "assign", "autoincreased_step_counter", "cast", "clip_by_norm", "concat", "cos_sim",
     "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
     "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "equal", "expand",
-    "expand_as", "fill_constant", "fill_constant_batch_size_like", "flatten", "gather", "gaussian_random",
-    "gaussian_random_batch_size_like", "greater_equal", "greater_than", "has_inf", "has_nan", "increment",
-    "is_empty", "isfinite", "l2_normalize", "less_equal", "less_than", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "matmul", "mean", "mul", "multiplex", "not_equal", "one_hot", "ones",
-    "range", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_sum", "reshape", "reverse", "scale", "scatter", "size", "split", "squeeze", "stack",
-    "strided_slice", "sum", "sums", "topk", "transpose", "uniform_random", "uniform_random_batch_size_like",
-    "unsqueeze", "where", "zeros",
+    "expand_as", "fill_constant", "fill_constant_batch_size_like", "flatten", "gather",
+    "gaussian_random", "gaussian_random_batch_size_like", "greater_equal", "greater_than", "has_inf",
+    "has_nan", "increment", "is_empty", "isfinite", "l2_normalize", "less_equal", "less_than",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "mean", "mul", "multiplex",
+    "not_equal", "one_hot", "one_hot_of_all", "ones", "range", "reduce_all", "reduce_any", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "reshape", "reverse", "scale", "scatter",
+    "size", "split", "squeeze", "stack", "strided_slice", "sum", "sums", "topk", "transpose",
+    "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "where", "zeros",
 ]  # fmt: skip
 
 Axes = int | Sequence[int] | None
@@ -278,6 +278,12 @@ def one_hot(input: Variable, depth: int, allow_out_of_range: bool = False) -> Va
     refuse("fluid.layers.one_hot", allow_out_of_range=(allow_out_of_range, False))
     squeezed = input.ndim > 1 and input.shape[-1] == 1
     return functional.one_hot(tensor.squeeze(input, -1) if squeezed else input, depth)
+
+
+def one_hot_of_all(input: Variable, depth: int, allow_out_of_range: bool = False) -> Variable:
+    """fluid.one_hot: 1 at the place that `input` says, else 0. Shape: [..] -> [.., depth]."""
+    refuse("fluid.one_hot", allow_out_of_range=(allow_out_of_range, False))
+    return functional.one_hot(input, depth)
 
 
 def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[Variable, Variable]:

@@ -71,6 +71,7 @@ __getattr__, __dir__ = _lazy.attach(
             "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay "
             "noam_decay piecewise_decay polynomial_decay",
         ),
+        "Variable": "framework:Variable",
         "utils": "utils.nest",
     },
 )

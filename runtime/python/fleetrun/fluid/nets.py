@@ -6,9 +6,11 @@ from fleetrun import _lazy, tensor
 from fleetrun._types import Any, ParamLike, Sequence, Variable
 from fleetrun.fluid import _layers, _losses
 from fleetrun.nn import functional
-from fleetrun.static import nn
+from fleetrun.static import nn, sequence_lod
 
-__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool"]
+__all__ = [
+    "glu", "img_conv_group", "scaled_dot_product_attention", "sequence_conv_pool", "simple_img_conv_pool",
+]  # fmt: skip
 
 
 def simple_img_conv_pool(
@@ -99,6 +101,22 @@ def scaled_dot_product_attention(
     if num_heads == 1:
         return out
     return tensor.reshape(tensor.transpose(out, [0, 2, 1, 3]), [0, 0, values.shape[-1]])
+
+
+def sequence_conv_pool(
+    input: Variable,
+    num_filters: int,
+    filter_size: int,
+    param_attr: ParamLike = None,
+    act: str | None = "sigmoid",
+    pool_type: str = "max",
+    bias_attr: ParamLike = None,
+) -> Variable:
+    """sequence_conv and sequence_pool. Shape: input[total, width] with lod_level 1 -> [n, num_filters]."""
+    rows = sequence_lod.sequence_conv(
+        input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act
+    )
+    return sequence_lod.sequence_pool(rows, pool_type)
 
 
 __getattr__, __dir__ = _lazy.attach(__name__)

@@ -13,7 +13,7 @@ from fleetrun._types import Any, ParamLike, Sequence, Variable
 from fleetrun.nn import functional
 from fleetrun.nn.functional import sequence_mask
 from fleetrun.static.activated import activated
-from fleetrun.static.sequences import Layout, context, flat_numbers, lengths_of, with_lengths
+from fleetrun.static.sequences import Layout, context, flat_numbers, in_sequences, lengths_of, with_lengths
 
 __all__ = [
     "lod_reset", "row_conv", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand",
@@ -30,6 +30,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
     Shape: input[total, width] with lod_level 1 -> [examples, width].
     """
     kind = str(pool_type).lower()
+    input = in_sequences(input, "sequence_pool")
     if kind in ("first", "last"):
         pooled = _end(input, kind)
     else:
@@ -63,6 +64,7 @@ def sequence_last_step(input: Variable) -> Variable:
 def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None = None) -> Variable:
     """Each sequence's values as parts of 1: softmax over its rows. Shape: that of input, [total] or
     [total, 1]."""
+    input = in_sequences(input, "sequence_softmax")
     layout = Layout(lengths_of(input, "sequence_softmax"))
     largest = framework.append("sequence_pool", "sequence_pool", [input], {"pool_type": "max"})
     largest.stop_gradient = True

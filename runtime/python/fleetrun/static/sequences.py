@@ -9,18 +9,13 @@ from fleetrun import framework, tensor
 from fleetrun._error import Error
 from fleetrun._types import Any, Variable
 
-__all__ = ["context", "flat_numbers", "Layout", "lengths_of", "with_lengths"]
+__all__ = ["context", "flat_numbers", "in_sequences", "Layout", "lengths_of", "with_lengths"]
 
 
 def lengths_of(x: Variable, call: str) -> Variable:
     """How many rows each sequence has. Shape: [n] int64. Throws: Error(config) for a variable without
     sequences, naming `call`."""
-    if not x.lod_level:
-        raise Error(
-            "config",
-            f"paddle.static.nn.{call}: {x.name} has no sequences",
-            "declare its data variable with lod_level=1",
-        )
+    x = _with_sequences(x, call)
     ones = tensor.cast(tensor.full_like(x, 1), "float32")
     counts = framework.append("sequence_pool", "sequence_pool", [ones], {"pool_type": "sum"})
     width = 1
@@ -31,6 +26,42 @@ def lengths_of(x: Variable, call: str) -> Variable:
                     "all axes but the first need known sizes")  # fmt: skip
     first = tensor.slice(tensor.reshape(counts, [-1, width]), [1], [0], [1])
     return tensor.cast(tensor.reshape(first, [-1]), "int64")
+
+
+# What keeps the rows of its first input, also where the engine gives its output no sequences.
+_KEEPS = (
+    "abs assign cast clip concat dropout exp layer_norm linear log matmul pow relu reshape scale sigmoid "
+    "softmax sqrt square squeeze stack tanh unsqueeze"
+)
+_REDUCES = "all any max mean min prod sum"
+
+
+def _with_sequences(x, call):
+    """x, or the variable whose rows it has, as it has sequences: Paddle's layers hand them on."""
+    program, seen = framework.default_main_program(), framework.standing_for(x.name)
+    operators = [] if x.lod_level else list(reversed(program.ops))
+    for op in operators:
+        if seen not in op.outputs:
+            continue
+        axes: Any = op.attributes.get("axis")
+        keeps = op.type in _KEEPS.split() and axes != 0 or op.type.startswith("elementwise_")
+        if not keeps and not (op.type in _REDUCES.split() and axes and 0 not in axes):
+            break
+        seen = op.inputs[0]
+        if program.native.variable(seen).lod_level:
+            return program.var(seen)
+    if x.lod_level:
+        return x
+    raise Error(
+        "config",
+        f"paddle.static.nn.{call}: {x.name} has no sequences",
+        "declare its data variable with lod_level=1",
+    )
+
+
+def in_sequences(x: Variable, call: str) -> Variable:
+    """x with the sequences of what its rows come from. Throws: Error(config) where there are none."""
+    return x if x.lod_level else with_lengths(x, lengths_of(x, call))
 
 
 def with_lengths(x: Variable, lengths: Variable) -> Variable:

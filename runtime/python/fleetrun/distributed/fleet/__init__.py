@@ -32,6 +32,7 @@ _named, __dir__ = _lazy.attach(
         "DistributedStrategy": "distributed.fleet._strategy:DistributedStrategy",
         "Fleet": "distributed.fleet._fleet:Fleet",
         "UtilBase": "distributed.fleet._util:UtilBase",
+        **_lazy.names("distributed.fleet.log_util", "get_log_level_code get_log_level_name set_log_level"),
         "base": "distributed.fleet.base",
         "metrics": "distributed.fleet.metrics",
         "utils": "distributed.fleet.utils",
@@ -43,9 +44,9 @@ _named, __dir__ = _lazy.attach(
 
 
 def __getattr__(name: str) -> object:
-    if name != "_role_maker":
+    if name not in ("_role_maker", "_final_strategy"):
         return _named(name)
     # Scripts ask the role maker of fleet.init() itself; another init() makes another one.
     from fleetrun.distributed.fleet._fleet import the_fleet
 
-    return the_fleet._role_maker
+    return getattr(the_fleet, name)
