@@ -71,7 +71,7 @@ def train(day, model, test_program):
     fleet.barrier_worker()
     if fleet.is_first_worker():
         gone = fleet.shrink()
-        fleet.save_persistables(exe, f"model/{day}/all")
+        fleet.save_persistables(exe, f"model/{day}/all", mode=3)  # ends the day: rows age
         feeds = [ids.name for ids in model.ids]
         fleet.save_inference_model(exe, f"model/{day}/serve", feeds, [model.predict])
         print(f"day {day}: {gone} rows went", flush=True)

@@ -8,6 +8,7 @@
 #include "ps/base/key_partition.h"
 #include "ps/saving/parallel.h"
 #include "ps/saving/piece_format.h"
+#include "ps/table/accessor.h"
 #include "runtime/base/error.h"
 
 namespace fleetrun::ps {
@@ -149,6 +150,9 @@ void PieceReader::read_rows(const TableConfig& config) {
   SparseTable& table = loading_.set.sparse(config.id);
   const std::size_t row_floats = table.row_floats();
   const std::size_t row_bytes = sizeof(std::uint64_t) + row_floats * sizeof(float);
+  // A save of mode 3 ends a day after its rows are written: for who goes on from it, too.
+  const bool ages =
+      config.accessor.kind != Accessor::Kind::plain && loading_.manifest.mode == SaveMode::checkpoint;
   std::vector<std::byte> copy;
   std::vector<float> row(row_floats);
   for (;;) {
@@ -163,6 +167,11 @@ void PieceReader::read_rows(const TableConfig& config) {
       std::memcpy(&key, at, sizeof key);
       if (server_of(key, loading_.place.servers) != loading_.place.rank) continue;
       std::memcpy(row.data(), at + sizeof key, row_floats * sizeof(float));
+      if (ages) {
+        Statistics statistics = read_statistics(row.data());
+        note_saved(config.accessor, statistics, SaveMode::checkpoint, statistics);
+        write_statistics(statistics, row.data());
+      }
       table.insert(key, row);
     }
   }

@@ -106,7 +106,7 @@ TEST_CASE("a base holds the rows of high score, and deltas count from it") {
   CHECK(all.at(3).delta_score == 1.0f);
 }
 
-TEST_CASE("after a checkpoint a day has passed for every row, in the tables and not in the files") {
+TEST_CASE("after a save of mode 3 a day has passed for every row, in the tables and for who loads it") {
   const std::vector<TableConfig> tables{scored_table()};
   const TempDir dir;
   const auto client = one_client(2, tables);
@@ -116,11 +116,32 @@ TEST_CASE("after a checkpoint a day has passed for every row, in the tables and 
   client->save(dir.file("b"), SaveMode::checkpoint);
   client->save(dir.file("c"), SaveMode::all);
   for (const auto& [name, days] :
-       std::map<std::string, std::vector<int>>{{"a", {0, 0}}, {"b", {1, 0}}, {"c", {2, 1}}}) {
+       std::map<std::string, std::vector<int>>{{"a", {1, 1}}, {"b", {2, 1}}, {"c", {2, 1}}}) {
     const auto rows = saved_rows(dir.file(name), tables);
     CHECK(rows.at(1).unseen_days() == days[0]);
     CHECK(rows.at(2).unseen_days() == days[1]);
   }
+}
+
+TEST_CASE("days that are jobs of their own age rows as those of one job, on any number of servers") {
+  std::vector<TableConfig> tables{scored_table()};
+  tables[0].accessor.delete_after_unseen_days = 2.0f;
+  const TempDir dir;
+  const std::vector<std::uint64_t> keys{1, 2};
+  auto client = one_client(2, tables);
+  push_ones(*client, keys);
+  for (const std::uint32_t servers : {3, 1, 2}) {
+    client->save(dir.file("day"), SaveMode::checkpoint);
+    const auto here = client->get(0, keys).statistics;
+    client = one_client(servers, tables);
+    client->load(dir.file("day"));
+    const auto there = client->get(0, keys).statistics;
+    for (std::size_t i = 0; i < keys.size(); ++i) CHECK(there[i].unseen_days == here[i].unseen_days);
+    push_ones(*client, {2});
+  }
+  CHECK(client->get(0, keys).statistics[0].unseen_days == 3);
+  CHECK(client->shrink(0) == 1);
+  CHECK(client->get(0, keys).found == std::vector<bool>{false, true});
 }
 
 TEST_CASE("a base and the deltas after it, loaded in their order, give what was trained") {
