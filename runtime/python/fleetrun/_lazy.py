@@ -49,6 +49,10 @@ MissingName.__module__ = "builtins"
 MissingName.__name__ = MissingName.__qualname__ = "AttributeError"
 
 
+# A script's first variable may come from these, and needs its methods, which lie above them.
+_CREATES = ("tensor", "_more_math", "_more_shapes", "_in_place")
+
+
 def attach(
     module_name: str, table: "dict[str, str] | None" = None, owner: str | None = None
 ) -> "tuple[Callable[[str], Any], Callable[[], list[str]]]":
@@ -75,6 +79,8 @@ def attach(
             raise MissingName(owner, name, lambda: known)
         home, _, attributes = target.partition(":")
         value = importlib.import_module("fleetrun." + home)
+        if home in _CREATES:
+            importlib.import_module("fleetrun._methods")
         for attribute in attributes.split(".") if attributes else ():
             value = getattr(value, attribute)
         setattr(module, name, value)

@@ -124,6 +124,7 @@ class Model:
 """, [(6, "name", "fleetrun has no paddle.nonsense", "")]),
     "own_name": ("from helper import missing\n",
                  [(1, "name", "cannot import name 'missing' from 'helper'", "")]),
+    "relative": ("from . import helper\n", [(1, "module", "attempted relative import", "by its name")]),
     "folder": ("""import os, sys
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 from inner import build

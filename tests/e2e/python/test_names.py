@@ -144,6 +144,15 @@ places = [paddle.CUDAPlace(0), paddle.CUDAPlace(1), paddle.set_device("gpu:0")]
     assert done.stderr == "fleetrun: warning: paddle.CUDAPlace(0): fleetrun's engine runs on the CPU\n"
 
 
+def test_the_first_variable_of_a_script_has_its_methods(run):
+    done = run("""
+import fleetrun as paddle
+x = paddle.ones([2])
+print((x + 1).astype("int32").dtype)
+""")
+    assert done.stdout == "paddle.int32\n"
+
+
 def test_an_error_shows_what_disagrees_and_what_to_do(run):
     done = run("""
 import fleetrun as paddle

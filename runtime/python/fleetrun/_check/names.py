@@ -29,7 +29,7 @@ from fleetrun._check.values import (
 )
 
 _PYTHON_2 = {"basestring", "execfile", "long", "raw_input", "reduce", "unichr", "unicode", "xrange"}
-_STEPS = 250_000
+_STEPS = 100_000
 
 
 def _is_own(folder: str) -> bool:

@@ -155,8 +155,12 @@ class Statements(Calls):
         if name == "__future__":
             return
         if node.level:
-            above = frame.module.name.split(".")
+            above = [] if frame.module.name == "__main__" else frame.module.name.split(".")
             is_folder = frame.module.path.endswith("__init__.py")
+            if len(above) + is_folder <= node.level:
+                text = "attempted relative import with no known parent package"
+                self.report(node, "module", text, "import it by its name", ImportError)
+                return
             above = above[: len(above) - node.level + is_folder]
             name = ".".join([*above, *([name] if name else [])])
         module = self.import_module(name, node) if name else UNKNOWN
