@@ -277,7 +277,7 @@ def picked(maker):
     elif x.dtype == "float32":
         index = maker.leaf((x.shape[0], 1), 0, 1, "int64")
         maker.step(
-            "paddle.multiplex([{0}, {1}], {2})",
+            "paddle.multiplex([{0}, {1}], paddle.cast({2}, 'int32'))",
             lambda x, y, i: np.where(i.reshape([-1] + [1] * (x.ndim - 1)) == 0, x, y),
             x,
             maker.like(x.shape),

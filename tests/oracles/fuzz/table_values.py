@@ -531,8 +531,8 @@ def ordered(maker):
             x,
         )
     elif kind == 5:
-        # The places of Paddle 2.6.2 have the shape without the axis, unless it is the last one.
-        k, keep = maker.random.randint(1, size), maker.flag() and axis in (-1, x.ndim - 1)
+        # The places of Paddle 2.6.2 have the shape without the axis.
+        k, keep = maker.random.randint(1, size), maker.flag() and not maker.ties
 
         def kth(x):
             places = np.argsort(x, axis=axis, kind="stable")
