@@ -139,9 +139,16 @@ class Variable(Operators):
         return found.get_tensor()
 
     def set_value(self, value: Any, scope: Any = None) -> None:
-        """Copies an array of its shape into the scope. Throws: Error(config) for one of another shape."""
+        """Copies an array of its shape into the scope. Throws: Error(config) for one of another shape and
+        for a variable, which has no values before its program runs."""
         import numpy
 
+        if isinstance(value, Variable):
+            raise Error(
+                "config",
+                f"set_value of {self.name}: {value.name} is a variable, whose values only a run gives",
+                "give it an array, or the parameter an initializer (ParamAttr)",
+            )
         array = numpy.asarray(value, dtype=self.dtype.name)
         if len(array.shape) != self.ndim or any(
             want not in (-1, size) for want, size in zip(self.shape, array.shape)

@@ -99,6 +99,19 @@ else:
 """)
 
 
+def test_a_parameter_takes_no_variable_for_a_value(run):
+    run(HEAD + """
+weight = paddle.nn.Linear(300, 200).weight
+try:
+    weight.set_value(paddle.normal(shape=weight.shape))
+except paddle.Error as error:
+    assert "set_value of linear_0.w_0: " in str(error) and "is a variable, whose values only a run" in str(error)
+    assert "give it an array, or the parameter an initializer (ParamAttr)" in str(error)
+else:
+    raise AssertionError("accepted")
+""")
+
+
 def test_apply_calls_for_every_layer_and_its_own_last(run):
     run(HEAD + """
 net = paddle.nn.Sequential(paddle.nn.Sequential(paddle.nn.Linear(6, 2), paddle.nn.ReLU()), paddle.nn.Linear(2, 1))
