@@ -9,6 +9,7 @@ from typing import Any
 
 from fleetrun import _dtypes as dtypes
 from fleetrun import _native
+from fleetrun._arguments import warn_once
 from fleetrun._error import Error
 from fleetrun._operators import Operators
 from fleetrun._scope import global_scope
@@ -182,11 +183,19 @@ class Variable(Operators):
         return f"var {self.name} : shape{self.shape}, {kind}"
 
     def __bool__(self) -> bool:
-        raise Error(
-            "config",
-            f"variable {self.name} has no value while the program is being built",
-            "fetch it with Executor.run and decide on the fetched array",
+        """True, as in Paddle, where scripts ask whether there is a variable. Throws: Error(config) for a
+        bool, which scripts take for its value."""
+        if self.dtype.name == "bool":
+            raise Error(
+                "config",
+                f"variable {self.name} has no value while the program is being built",
+                "use paddle.static.nn.cond or paddle.where, or fetch it and decide on the fetched array",
+            )
+        warn_once(
+            "variable as a bool",
+            f"variable {self.name} counts as true, whatever its value; write `is not None`",
         )
+        return True
 
     def __len__(self) -> int:
         if not self.shape or self.shape[0] < 0:

@@ -194,3 +194,12 @@ except Exception as error:
     assert shapes == "(-1, 1, 2) (-1, 2) (-1, 3) (-1, 1, 4) (-1, 4)"
     assert json.loads(values) == [[[12, 16], [24, 28]], [[1, 1], [1, 1]]]
     assert told == "True False" and "has no sequences" in refused
+
+
+def test_a_variable_is_there_and_counts_as_true(run, package):
+    done = run("""
+import paddle.fluid as fluid
+x = fluid.data("x", [None, 3])
+print("there" if x else "not", "there" if not x else "not")
+""", PYTHONPATH=f"{package}/_compat")
+    assert done.stdout == "there not\n" and done.stderr.count("counts as true, whatever its value") == 1

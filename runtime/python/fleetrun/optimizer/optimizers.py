@@ -46,6 +46,8 @@ class Optimizer:
                 f"{function}(learning_rate={learning_rate!r}) is not supported",
                 "give the learning rate as a number or a paddle.optimizer.lr schedule",
             )
+        if isinstance(learning_rate, framework.Variable):
+            _expect_one(function, learning_rate)
         if isinstance(learning_rate, (int, float)):
             _finite(function, learning_rate=learning_rate)
         refuse(function, **{name: (value, default) for name, (value, default) in refused.items()})
@@ -192,14 +194,17 @@ def _finite(function, **numbers):
             )
 
 
-def _computed_rate(variable):
-    """The name of the variable, which is one float32."""
+def _expect_one(function, variable):
     if variable.dtype.name != "float32" or list(variable.shape) not in ([], [1]):
         raise Error(
             "config",
-            f"the learning rate {variable.name} is {variable.dtype.name} {list(variable.shape)}",
+            f"{function}(learning_rate={variable.name}): it is {variable.dtype.name} {list(variable.shape)}",
             "give one float32",
         )
+
+
+def _computed_rate(variable):
+    """The name of the variable as float32 [1]."""
     return variable.name if variable.ndim else tensor.reshape(variable, [1]).name
 
 
