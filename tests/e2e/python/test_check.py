@@ -133,6 +133,11 @@ build()
     "unknown_folder": ("import sys\nsys.path.append(sys.argv[1])\nimport somewhere_else\n", []),
     "pipe": ("import paddle\npaddle.distributed.QueueDataset().init(pipe_command='python pipe.py')\n",
              [(2, "name", "fleetrun has no paddle.distributed.fleet.Generator", "DataGenerator")]),
+    "starts": ("import os, subprocess, sys\nif not os.path.exists('pipe.py'):\n    print('pipe.py')\n"
+               "subprocess.run([sys.executable, 'pipe.py'])\n",
+               [(2, "name", "fleetrun has no paddle.distributed.fleet.Generator", "DataGenerator")]),
+    "names_file": ("import os, paddle\npath = os.path.join(os.path.dirname(__file__), 'pipe.py')\n"
+                   "if paddle.is_compiled_with_cuda():\n    os.system(path)\n", []),
     "cases": ("""import unittest, paddle
 class TestIt(unittest.TestCase):
     def setUp(self):

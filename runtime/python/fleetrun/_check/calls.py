@@ -34,6 +34,8 @@ _DEPTH = 40
 _PROGRAM = re.compile(r"[\w./-]+\.py\b")
 # What calls the functions that it is given.
 _CALLERS = ("threading.", "multiprocessing.", "builtins.map", "builtins.filter", "functools.partial")
+# What runs the commands that it is given; the script's own functions and the package's may, too.
+_STARTERS = ("os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "subprocess.")
 _ENDS = ("sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort")
 
 
@@ -76,17 +78,23 @@ class Calls(Expressions):
                 exact = exact and value.exact
             else:
                 exact = False
-        for value in (*args, *keywords.values()):
-            if isinstance(value, str) and ".py" in value:
-                self._starts(value)
+        if not isinstance(function, Foreign) or function.name.startswith(_STARTERS):
+            self._starts([*args, *keywords.values()])
         return self.applied(function, args, keywords, exact, node)
 
-    def _starts(self, words: str) -> None:
-        """Notes the scripts that a command names."""
-        for word in _PROGRAM.findall(words)[:4]:
-            path = os.path.join(os.path.dirname(os.path.abspath(self.script)), word)
-            if os.path.isfile(path) and path not in self.started:
-                self.started.append(path)
+    def _starts(self, values: list[Any]) -> None:
+        """Notes the scripts that the words of a command name."""
+        words = [
+            word for value in values for word in (value.items if isinstance(value, Listing) else [value])
+        ]
+        folder = os.path.dirname(os.path.abspath(self.script))
+        for word in words:
+            if self.maybe or not isinstance(word, str) or ".py" not in word:
+                continue
+            for name in _PROGRAM.findall(word)[:4]:
+                path = os.path.join(folder, name)
+                if os.path.isfile(path) and path not in self.started:
+                    self.started.append(path)
 
     def _super(self, node: ast.Call, frame: Frame) -> Any:
         cls, instance = frame.cls, frame.self
