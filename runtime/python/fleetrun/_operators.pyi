@@ -141,8 +141,8 @@ class Operators:
     def nonzero(self, as_tuple: bool = False) -> Any:
         """Where x is not 0. Shape: [how many, axes of x] int64; as_tuple: one [how many, 1] for each axis."""
     def norm(self, p: float | str = 'fro', axis: int | Sequence[int] | None = None, keepdim: bool = False, name: str | None = None) -> Variable:
-        """The p-norm over `axis`: p a number, infinity or "fro" (2). 1e-12 where all values are 0, so that it has
-        a slope."""
+        """The p-norm over `axis`: p a number, plus or minus infinity, or "fro" (2); of 0 how many are not 0.
+        1e-12 where all values are 0, so that it has a slope."""
     def not_equal(self, y: Operand, name: str | None = None) -> Variable:
         """not_equal of x and y, value by value, as bool."""
     def numel(self, name: str | None = None) -> Variable:

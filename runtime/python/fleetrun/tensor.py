@@ -426,10 +426,14 @@ def norm(
     keepdim: bool = False,
     name: str | None = None,
 ) -> Variable:
-    """The p-norm over `axis`: p a number, infinity or "fro" (2). 1e-12 where all values are 0, so that it has
-    a slope."""
+    """The p-norm over `axis`: p a number, plus or minus infinity, or "fro" (2); of 0 how many are not 0.
+    1e-12 where all values are 0, so that it has a slope."""
     if p == float("inf"):
         return max(abs(x), axis, keepdim)
+    if p == float("-inf"):
+        return min(abs(x), axis, keepdim)
+    if p == 0:
+        return sum(cast(not_equal(x, 0.0), x.dtype), axis, keepdim=keepdim)
     power = 2.0 if p == "fro" else float(p)
     if power == 1.0:
         return sum(abs(x), axis, keepdim=keepdim)

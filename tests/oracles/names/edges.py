@@ -119,6 +119,27 @@ def absolute_integers(paddle, net):
     }
 
 
+@within(relative=2e-5, absolute=1e-5)
+def norms(paddle, net):
+    x = net.parameter("x", X)
+    least, count = paddle.norm(x, float("-inf"), axis=1), paddle.norm(x, 0, axis=1)
+    equal = net.parameter("equal", [[[[1.0]], [[1.0]], [[0.5]], [[2.0]]]])
+    return {
+        "first": paddle.nn.functional.maxout(equal, 2),
+        "least": least,
+        "most": paddle.norm(x, float("inf"), axis=1),
+        "count": count,
+    }
+
+
+def certain_chances(paddle, net):
+    x = net.parameter("x", [[0.0, 1.0, 0.5, 1.0, 0.0, 0.25]])
+    label = net.data("label", [[1.0, 0.0, 1.0, 1.0, 0.0, 0.5]])
+    weight = net.data("weight", [[1.0, 0.5, 2.0, 1.0, 1.0, 3.0]])
+    bce = paddle.nn.functional.binary_cross_entropy
+    return {"mean": bce(x, label) * 1e-6, "weighted": bce(x, label, weight, reduction="none") * 1e-6}
+
+
 def overwritten(paddle, net):
     x, y = net.parameter("x", [2.0]), net.parameter("y", X)
     return {"counted": paddle.increment(x * 3.0, 2.5) * 1.0, "largest": paddle.amax(y, keepdim=True)}

@@ -34,7 +34,10 @@ def maxout(x: Variable, groups: int, axis: int = 1, name: str | None = None) -> 
     axis %= x.ndim
     sizes = [0 if size < 0 else size for size in x.shape]
     grouped = [*sizes[:axis], x.shape[axis] // groups, groups, *x.shape[axis + 1 :]]
-    return tensor.max(tensor.reshape(x, grouped), axis + 1)
+    parts = tensor.reshape(x, grouped)
+    # As in Paddle the first of equal ones alone has a slope.
+    first = tensor.argmax(parts, axis + 1, keepdim=True)
+    return tensor.squeeze(tensor.take_along_axis(parts, first, axis + 1), axis + 1)
 
 
 def glu(x: Variable, axis: int = -1, name: str | None = None) -> Variable:

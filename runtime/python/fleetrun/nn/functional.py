@@ -401,8 +401,15 @@ def binary_cross_entropy(
     reduction: str = "mean",
     name: str | None = None,
 ) -> Variable:
-    """-label * log(input) - (1 - label) * log(1 - input), reduced; 1e-12 is added inside the logarithms."""
-    return _weighted(log_loss(input, label, epsilon=1e-12), weight, reduction)
+    """-label * log(input) - (1 - label) * log(1 - input), reduced. As in Paddle the logarithms are at least
+    -100, and the slope is (input - label) / max(input * (1 - input), 1e-12)."""
+    label, still = fixed(label), input.detach()
+    low = tensor.full_like(still, -100.0)
+    right, wrong = (tensor.maximum(tensor.log(one), low) for one in (still, 1.0 - still))
+    loss = (label - 1.0) * wrong - label * right
+    slope = (still - label) / tensor.clip((1.0 - still) * still, min=1e-12)
+    # The second term is 0, and has the slope.
+    return _weighted(loss + (input - still) * slope, weight, reduction)
 
 
 def binary_cross_entropy_with_logits(
