@@ -2,6 +2,7 @@
 (tests/oracles/fuzz_programs.py; tests/campaigns/programs.py draws more, and asks real Paddle)."""
 
 import concurrent.futures
+import functools
 import pathlib
 import re
 import subprocess
@@ -34,6 +35,12 @@ def run(*words):
         timeout=2 * LIMIT,
         stdin=subprocess.DEVNULL,
     )
+
+
+@functools.cache
+def names_of_programs():
+    """The names of Paddle that random programs use."""
+    return set(run("--list", "--count", 4000).stdout.split())
 
 
 def test_random_programs_give_what_float64_gives():
@@ -86,7 +93,7 @@ def test_a_wrong_program_becomes_a_small_script(tmp_path):
     "module, prefix", [("tensor", "paddle."), ("nn.functional", "paddle.nn.functional.")]
 )
 def test_every_function_is_drawn(module, prefix):
-    used = set(run("--list", "--count", 4000).stdout.split())
+    used = names_of_programs()
     names = subprocess.run(
         [sys.executable, "-c", f"import fleetrun.{module} as m; print(*m.__all__)"],
         text=True,
