@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -43,6 +44,10 @@ optimizer.minimize(loss)
                 [(4, "argument", "paddle.mean(x, axis, keepdim, name) has no argument axes", "")]),
     "value": (STATIC + "paddle.static.auc(x, x, curve='PR')\n",
               [(4, "refused", "curve='PR'", "leave curve at its default, 'ROC'")]),
+    "never": ("import paddle\nmodel = paddle.jit.to_static(print)\nfrom paddle.distributed import fleet\n"
+              "fleet.load_one_table(0, 'saved', 0)\n",
+              [(2, "refused", "paddle.jit.to_static: fleetrun has no dynamic models", "paddle.static"),
+               (4, "refused", "fleet.load_one_table: a save is loaded whole", "use fleet.load_model")]),
     "object": (STATIC + """
 class Weights:
     pass
@@ -206,6 +211,13 @@ def test_the_first_finding_of_a_dynamic_script_says_so(checked):
 
 def test_what_perhaps_is_not_reached_is_possible(checked):
     assert [(each["line"], each["certain"]) for each in checked["left.py"]["possible"]] == [(7, False)]
+
+
+def test_the_examples_lack_nothing():
+    folder = pathlib.Path(__file__).resolve().parents[3] / "examples"
+    scripts = [str(path) for path in sorted(folder.rglob("*.py")) if "torch" not in path.read_text("utf-8")]
+    done = check(folder, *scripts)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
 def test_text_and_exit_statuses(tmp_path):

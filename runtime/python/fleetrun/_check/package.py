@@ -234,6 +234,7 @@ def call(
         given = [function.owner, *args]
     bound = _bound(target, what, given, keywords, exact, isinstance(function, Bound))
     _refused_values(target, what, bound)
+    _refused_always(target)
     if isinstance(function, Bound):
         return _call_method(function, args, keywords, exact, builds)
     real = None
@@ -403,6 +404,10 @@ def _why(text: str) -> str:
     return text.replace("too many positional arguments", "takes fewer arguments without a name")
 
 
+# Functions that _refusals() is about: some call each other.
+_asked: list[Any] = []
+
+
 @functools.cache
 def _refusals(function: Any) -> dict[str, Any]:
     """{argument: the only value that it may have}: the calls of refuse() in the function, and in those of its
@@ -419,7 +424,9 @@ def _refusals(function: Any) -> dict[str, Any]:
         if isinstance(call.func, ast.Name) and call.func.id == "refuse":
             found.update(_kept_at_defaults(call))
         else:
+            _asked.append(function)
             found.update(_handed_on(function, call))
+            _asked.pop()
     return found
 
 
@@ -441,7 +448,7 @@ def _handed_on(function: Any, call: ast.Call) -> dict[str, Any]:
     owner = function.__qualname__.rpartition(".")[0]
     inner = getattr(getattr(home, owner, None), name, None) if owner else getattr(home, name, None)
     signature = _signature(inner) if inspect.isfunction(inner) else None
-    if signature is None or inner is function:
+    if signature is None or inner in _asked:
         return {}
     names = [each for each in signature.parameters if not (owner and each == "self")]
     handed = dict(zip(names, call.args)) | {each.arg: each.value for each in call.keywords if each.arg}
@@ -450,6 +457,36 @@ def _handed_on(function: Any, call: ast.Call) -> dict[str, Any]:
         for each, default in _refusals(inner).items()
         if isinstance(node := handed.get(each), ast.Name)
     }
+
+
+def _refused_always(function: Any) -> None:
+    """Throws: Refused, for a function whose first statement is that it is not supported."""
+    function = vars(function).get("__init__") if isinstance(function, type) else inspect.unwrap(function)
+    function = getattr(function, "__func__", function)
+    if not inspect.isfunction(function) or not is_package(function.__module__) or not _only_raises(function):
+        return
+    names = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
+    try:
+        function(*[None for each in names if each.kind is each.POSITIONAL_OR_KEYWORD])
+    except (Error, ImportError) as error:
+        raise Refused("refused", str(error), type(error)) from None
+    except Exception:  # the text is of an object that there is not
+        return
+
+
+@functools.cache
+def _only_raises(function: Any) -> bool:
+    body = getattr(_tree(function), "body", None)
+    statements = (
+        [
+            node
+            for node in getattr(body[0], "body", ())
+            if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        ]
+        if body
+        else []
+    )
+    return bool(statements) and isinstance(statements[0], ast.Raise)
 
 
 def _kind(value: Any) -> str:
