@@ -55,6 +55,10 @@ std::string bad_line(const Value& value) {
   return value.text;
 }
 
+std::string sentinel(const Value& value) {
+  return read_word<const char*>(value, {{"rotating", "rotating"}, {"every", "every"}, {"off", "off"}});
+}
+
 }  // namespace
 
 void read_run(const Values& values, JobConfig& config) {
@@ -65,6 +69,7 @@ void read_run(const Values& values, JobConfig& config) {
     config.compat_paddle = true;
   }
   if (values.given("bad_line")) config.bad_line = bad_line(values["bad_line"]);
+  if (values.given("sentinel")) config.sentinel = sentinel(values["sentinel"]);
   config.script_kind = script_kind(values);
   config.role_name = values["role"].text;
   config.run_id = values.given("rdzv_id") ? values["rdzv_id"].text : config.job_id;

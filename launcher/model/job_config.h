@@ -169,6 +169,7 @@ struct JobConfig {
   std::optional<std::string> python;
   bool compat_paddle = false;
   std::optional<std::string> bad_line;  // "fail" or "skip:N", as datasets read it
+  std::optional<std::string> sentinel;  // "rotating", "every" or "off", as data parallel training reads it
   std::optional<std::string> trace;     // where the processes write their timelines (fleetrun trace)
   Bind bind = Bind::automatic;
   StandardInput standard_input;

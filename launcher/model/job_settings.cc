@@ -121,6 +121,10 @@ constexpr Setting kSettings[] = {
    "`fail` gives an error that names file, line, column and slot. `skip:N` counts in each trainer, reports "
    "on standard error how many such lines there were and where the first ones are, and fails at one more. "
    "A script's own `bad_line` wins."},
+  {"sentinel", "", "FLEETRUN_SENTINEL", "rotating", "rotating|every|off", Group::run, kOurs, Kind::value,
+   "what ranks compare of the parameters of a PyTorch module after each step of data parallel training",
+   "`rotating` compares a part, all within some steps, whose number rank 0 prints; `every` all of them in "
+   "each step. Ranks that have drifted apart end with an error that names rank, tensor and step."},
   {"role", "", "PET_ROLE", "default", "NAME", Group::run, kTorchrun, Kind::value,
    "ROLE_NAME of the trainers of a collective job"},
   {"bind", "", "", "auto", "auto|none|core|numa", Group::run, kOurs, Kind::value,

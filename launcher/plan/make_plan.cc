@@ -49,6 +49,7 @@ void add_surroundings(const Program& program, const HostFacts& facts, int thread
 /// What the user wants of every process.
 void add_user_choices(const JobConfig& config, Environ& environ) {
   if (config.bad_line) environ.set("FLEETRUN_BAD_LINE", *config.bad_line);
+  if (config.sentinel) environ.set("FLEETRUN_SENTINEL", *config.sentinel);
   if (config.trace) environ.set("FLEETRUN_TRACE", *config.trace);
   if (config.rendezvous.insecure && proves_itself(config)) environ.set("FLEETRUN_INSECURE", "1");
 }

@@ -77,6 +77,11 @@ std::span<const EnvVariable> other_variables() noexcept {
      "The error names the operator, its variable and the batch. It holds for train_from_dataset, and for "
      "Executor.run where it is not collective and not on replicas. It is slower, and for finding where a "
      "loss went wrong. Without it training goes on."},
+    {"FLAGS_nccl_nrings PADDLE_PG_TIMEOUT", runtime,
+     "what ParallelEnv().nrings and pg_timeout (milliseconds) say; without further effect"},
+    {"PADDLE_PSERVER_ID", runtime,
+     "of GeneralRoleMaker: which of PADDLE_PSERVERS_IP_PORT_LIST a server is that has no POD_IP and "
+     "PADDLE_PORT"},
     {"FLAGS_fuse_parameter_memory_size FLAGS_fuse_parameter_groups_size", runtime,
      "size of the buckets in which collective trainers reduce gradients: MiB, and number of gradients",
      "0 MiB means one bucket, below 0 one for each layer. Default: `fuse_grad_size_in_MB` of the strategy "
@@ -89,7 +94,7 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"FLEETRUN_MEET_TIMEOUT", runtime, "seconds that a rank waits for the others to come; default: 300"},
     {"FLEETRUN_SENTINEL", runtime,
      "what data parallel training of PyTorch modules compares between ranks at the end of each step: "
-     "rotating (the default), every or off",
+     "rotating (the default), every or off (--sentinel)",
      "rotating compares a part of the parameters, all within some steps, whose number rank 0 prints; every "
      "compares all of them."},
     {"FLEETRUN_READER_PROCESSES", runtime,

@@ -38,6 +38,13 @@ std::string listed(const JobConfig& config, const std::string& key) {
 
 }  // namespace
 
+TEST_CASE("sentinel is one of three words, from the flag or the environment") {
+  CHECK_FALSE(make_job_config(options({}), {}).sentinel);
+  CHECK(make_job_config(options({{"sentinel", "every"}}), {}).sentinel == "every");
+  CHECK(make_job_config(options({}), {{"FLEETRUN_SENTINEL", "off"}}).sentinel == "off");
+  CHECK(refusal(options({{"sentinel", "never"}})).find("--sentinel is 'never'") != std::string::npos);
+}
+
 TEST_CASE("bad_line is fail or skip:N, from the flag or the environment") {
   CHECK_FALSE(make_job_config(options({}), {}).bad_line);
   CHECK(make_job_config(options({{"bad_line", "skip:12"}}), {}).bad_line == "skip:12");

@@ -156,6 +156,15 @@ TEST_CASE("what a bad line does reaches the processes where it was asked for") {
         "skip:5");
 }
 
+TEST_CASE("what ranks compare reaches the processes where it was asked for") {
+  JobConfig wanted = config(Mode::collective);
+  CHECK_FALSE(
+      make_plan(wanted, program(), facts(0, 2)).processes.back().environment.has("FLEETRUN_SENTINEL"));
+  wanted.sentinel = "every";
+  CHECK(*make_plan(wanted, program(), facts(0, 2)).processes.back().environment.find("FLEETRUN_SENTINEL") ==
+        "every");
+}
+
 TEST_CASE("a process computes with its share of the cores, and CPU_NUM is never guessed") {
   HostFacts host = facts(1, 2);
   host.cpus.cores = 13;
