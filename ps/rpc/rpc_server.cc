@@ -47,7 +47,7 @@ constexpr std::size_t kArmedCalls = 16;
 constexpr std::chrono::seconds kFinishCalls{5};
 constexpr std::chrono::seconds kHearGoodbyes{5};
 
-// How many calls are under way, so that the queue is closed after the last.
+// How many calls are awaited or under way, so that the queue is closed after the last.
 class LiveCalls {
  public:
   void add() {
@@ -113,17 +113,15 @@ class ServerCall {
   static void arm(const Service& service) { new ServerCall(service); }
 
  private:
+  // It counts from here on: a call that has come in, and that no thread has looked at yet, needs the queue.
   explicit ServerCall(const Service& service) : service_(service), stream_(&context_) {
+    service_.live.add();
     context_.AsyncNotifyWhenDone(&done_);
     service_.generic.RequestCall(&context_, &stream_, &service_.queue, &service_.queue, &requested_);
   }
 
   void on_requested(bool ok) {
-    if (!ok) {
-      delete this;
-      return;
-    }
-    service_.live.add();
+    if (!ok) return free_itself();
     arm(service_);
     if (context_.method() != kRpcMethod) {
       return stream_.Finish({grpc::StatusCode::UNIMPLEMENTED, "not a method of a parameter server"},
@@ -223,7 +221,10 @@ class ServerCall {
 
   // The second of finished and done frees the call.
   void release() {
-    if (endings_.fetch_add(1) == 0) return;
+    if (endings_.fetch_add(1) > 0) free_itself();
+  }
+
+  void free_itself() {
     LiveCalls& live = service_.live;
     delete this;
     live.remove();
