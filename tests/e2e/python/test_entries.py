@@ -178,9 +178,9 @@ fleet.load_model("base", 2)
 assert rows_of() == 2 and np.asarray(training.client.pull_rows(table.id, [1], 2)).tolist() == [[0.5, 0.5]]
 fleet.save_persistables(exe, "all", mode=3)
 try:
-    fleet.save_persistables(exe, "all", mode=5)
+    fleet.save_persistables(exe, "all", mode=6)
 except paddle.Error as error:
-    assert "mode=5" in str(error)
+    assert "mode=6" in str(error)
 else:
     raise AssertionError
 """)

@@ -172,9 +172,10 @@ def test_staleness_is_counted_and_bounded(tmp_path, job):
     outputs = job(2, 2, "paced", 3, 2)
     counted = [line.split() for output in outputs for line in words(output, "staleness")]
     assert all(int(pushes) > 0 for pushes, _, _ in counted)
-    # The other trainer's two threads do so many steps at most while one of ours does one, a step being a push
-    # of rows and one of dense values: from two behind to two ahead, and what is under way.
-    assert max(int(highest) for _, _, highest in counted) <= 2 * (2 + 2 + 4)
+    # A step is a push of rows and one of dense values. Its rows were pulled during the step before:
+    # until its push, each of the other three threads goes from two steps behind that one, and one under way,
+    # to two ahead of this one, and one under way.
+    assert max(int(highest) for _, _, highest in counted) <= 3 * 2 * (1 + 2 + 1 + 2 + 1)
     sync, _ = job(1, 2, "sync", 1, 2)
     assert words(sync, "staleness") == ["0 0.0 0"]
 
