@@ -21,6 +21,7 @@
 #include "launcher/plan/make_plan.h"
 #include "launcher/run/pod_reports.h"
 #include "launcher/run/readiness.h"
+#include "runtime/base/still_here.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -77,7 +78,6 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   // PodListener
-
   void on_frame(const Frame& frame) override {
     std::visit([this](const auto& f) { on(f); }, frame);
   }
@@ -89,7 +89,6 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   // JobControl
-
   asio::io_context& loop() override { return loop_; }
   const Plan& plan() const override { return plan_; }
   const std::vector<LogFile>& logs() const override { return logs_; }
@@ -127,7 +126,6 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   WorldLink* link() const { return settings_.world.link; }
 
   // PodInWorld
-
   void world_ends(const std::string& why, bool at_once) override {
     tell(event::WorldEnded{why, at_once});
     handle(WorldEnds{why, at_once});
@@ -224,9 +222,9 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     held_.push_back(std::move(exited));
     if (held_.size() > 1) return;
     settle_.expires_after(kSettleTime);
-    settle_.async_wait([this](const error_code& error) {
+    settle_.async_wait(still_here_.only([this](const error_code& error) {
       if (!error) release_held();
-    });
+    }));
   }
 
   void release_held() {
@@ -250,7 +248,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   /// Posted, so that an explanation that is under way comes first: init may end on its own account.
   void on(const EmptiedFrame&) {
     release_held();
-    asio::post(loop_, [this] { on_emptied(); });
+    asio::post(loop_, still_here_.only([this] { on_emptied(); }));
   }
 
   template <class Other>
@@ -264,12 +262,12 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void await_signal() {
-    signals_.async_wait([this](const error_code& error, int number) {
+    signals_.async_wait(still_here_.only([this](const error_code& error, int number) {
       if (error) return;
       on_signal(number);
       if (emptied_) loop_.stop();  // only the output is left, and nobody wants to wait for it
       await_signal();
-    });
+    }));
   }
 
   void on_signal(int number) {
@@ -327,16 +325,17 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     if (delay.count() == 0) return start(action);
     auto& timer = delayed_.try_emplace(action.index, loop_).first->second;
     timer.expires_after(delay);
-    timer.async_wait([this, action](const error_code& error) {
+    timer.async_wait(still_here_.only([this, action](const error_code& error) {
       if (error) return;
       delayed_.erase(action.index);
       start(action);
-    });
+    }));
   }
 
   /// A process whose start is delayed ends by never being started.
   void give_up_delayed(std::size_t index) {
-    if (delayed_.erase(index) != 0) asio::post(loop_, [this, index] { handle(Exited{index, {}}); });
+    if (delayed_.erase(index) != 0)
+      asio::post(loop_, still_here_.only([this, index] { handle(Exited{index, {}}); }));
   }
 
   void start(const StartProcess& action) {
@@ -411,9 +410,9 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     stop_probes();
     auto& timer = graces_.try_emplace(action.role, loop_).first->second;
     timer.expires_after(plan_.roles[action.role].grace);
-    timer.async_wait([this, role = action.role](const error_code& error) {
+    timer.async_wait(still_here_.only([this, role = action.role](const error_code& error) {
       if (!error) handle(GraceElapsed{role});
-    });
+    }));
   }
 
   void perform_one(const KillPod&) {
@@ -428,7 +427,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
 
   /// Posted, so that requests to stop the others are on their way before the log is read.
   void perform_one(const ExplainFailure& action) {
-    asio::post(loop_, [this, action] { explain(action); });
+    asio::post(loop_, still_here_.only([this, action] { explain(action); }));
   }
 
   void explain(const ExplainFailure& action) {
@@ -461,9 +460,9 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     if (action.backoff.count() == 0) return handle(BackoffElapsed{action.index});
     auto& timer = rests_.try_emplace(action.index.value_or(kEveryProcess), loop_).first->second;
     timer.expires_after(action.backoff);
-    timer.async_wait([this, index = action.index](const error_code& error) {
+    timer.async_wait(still_here_.only([this, index = action.index](const error_code& error) {
       if (!error) handle(BackoffElapsed{index});
-    });
+    }));
   }
 
   void perform_one(const EndJob&) {
@@ -480,33 +479,33 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   void arm_timeout() {
     if (!plan_.timeout) return;
     timeout_.expires_after(*plan_.timeout);
-    timeout_.async_wait([this](const error_code& error) {
+    timeout_.async_wait(still_here_.only([this](const error_code& error) {
       if (error) return;
       if (link()) link()->timed_out();
       handle(TimedOut{});
-    });
+    }));
   }
 
   void arm_look(std::chrono::milliseconds delay) {
     look_.expires_after(delay);
-    look_.async_wait([this, delay](const error_code& error) {
+    look_.async_wait(still_here_.only([this, delay](const error_code& error) {
       if (error) return;
       explainer_.look();
       arm_look(std::min(delay * 2, kLongestLook));
-    });
+    }));
   }
 
   /// A job does not wait for ever for what cannot be killed: its restart neither.
   void arm_last_resort(std::chrono::milliseconds patience = kKillPatience) {
     last_resort_.expires_after(patience);
-    last_resort_.async_wait([this](const error_code& error) {
+    last_resort_.async_wait(still_here_.only([this](const error_code& error) {
       if (error) return;
       const auto exists = [](pid_t pid) { return ::kill(pid, 0) == 0; };
       if (!unkillable_.empty() && std::none_of(unkillable_.begin(), unkillable_.end(), exists)) return;
       for (const pid_t pid : unkillable_) explainer_.note_left_alive(pid);
       tell(event::Warning{"a process does not end although it was killed; fleetrun-init stays with it"});
       on_emptied();
-    });
+    }));
   }
 
   // Output
@@ -589,6 +588,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   std::set<std::size_t> started_;  // in this attempt of the group
   bool all_running_ = false;
   bool emptied_ = false;
+  StillHere still_here_;  // the loop of a job of several hosts goes on without us
 };
 
 }  // namespace

@@ -31,6 +31,7 @@
 
 #include "launcher/init/containment.h"
 #include "runtime/base/error.h"
+#include "runtime/base/still_here.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::launcher {
@@ -102,10 +103,10 @@ class InitPod final : public Pod {
     pending_.append(encode(frame));
     std::move(descriptors.begin(), descriptors.end(), std::back_inserter(pending_descriptors_));
     if (std::exchange(flush_posted_, true)) return;
-    asio::post(lifeline_.get_executor(), [this] {
+    asio::post(lifeline_.get_executor(), still_here_.only([this] {
       flush_posted_ = false;
       flush();
-    });
+    }));
   }
 
   void start(std::size_t index, const ProcessSpec& spec, const StartExtras& extras) override {
@@ -197,21 +198,21 @@ class InitPod final : public Pod {
     const ssize_t count = ::recv(ready.fd, bytes, sizeof bytes, MSG_DONTWAIT);
     if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EINTR);
     decoder_.append({bytes, static_cast<std::size_t>(count)});
-    asio::post(lifeline_.get_executor(), [this] { deliver(); });
+    asio::post(lifeline_.get_executor(), still_here_.only([this] { deliver(); }));
     return true;
   }
 
   void read_on() {
-    lifeline_.async_read_some(asio::buffer(bytes_),
-                              [this](const boost::system::error_code& error, std::size_t count) {
-                                if (error == asio::error::operation_aborted) return;
-                                decoder_.append({bytes_, error ? 0 : count});
-                                deliver();
-                                if (!error)
-                                  read_on();
-                                else if (!ended_)
-                                  on_end();
-                              });
+    const auto take = [this](const boost::system::error_code& error, std::size_t count) {
+      if (error == asio::error::operation_aborted) return;
+      decoder_.append({bytes_, error ? 0 : count});
+      deliver();
+      if (!error)
+        read_on();
+      else if (!ended_)
+        on_end();
+    };
+    lifeline_.async_read_some(asio::buffer(bytes_), still_here_.only(take));
   }
 
   void deliver() {
@@ -257,6 +258,7 @@ class InitPod final : public Pod {
   std::vector<UniqueFd> pending_descriptors_;  // copies: the caller may close its own
   bool flush_posted_ = false;
   char bytes_[8192];
+  StillHere still_here_;  // the loop of a job of several hosts goes on without us
 };
 
 }  // namespace
