@@ -50,9 +50,17 @@ constexpr std::chrono::seconds kHearGoodbyes{5};
 // How many calls are awaited or under way, so that the queue is closed after the last.
 class LiveCalls {
  public:
-  void add() {
+  /// Calls `make`, which awaits one more call: not while gRPC's server shuts down, which may forget it.
+  template <class Make>
+  void await_one(Make make) {
     const std::lock_guard lock(mutex_);
+    if (closed_) return;
     ++count_;
+    make();
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
   }
   void remove() {
     const std::lock_guard lock(mutex_);
@@ -67,6 +75,7 @@ class LiveCalls {
   std::mutex mutex_;
   std::condition_variable none_;
   std::size_t count_ = 0;
+  bool closed_ = false;
 };
 
 grpc::Status status_of(const Error& error) {
@@ -110,12 +119,13 @@ struct Event {
 class ServerCall {
  public:
   // Waits for the next call to come in; frees itself after that call, or when the server shuts down.
-  static void arm(const Service& service) { new ServerCall(service); }
+  // It counts from here on: a call that has come in, and that no thread has looked at yet, needs the queue.
+  static void arm(const Service& service) {
+    service.live.await_one([&] { new ServerCall(service); });
+  }
 
  private:
-  // It counts from here on: a call that has come in, and that no thread has looked at yet, needs the queue.
   explicit ServerCall(const Service& service) : service_(service), stream_(&context_) {
-    service_.live.add();
     context_.AsyncNotifyWhenDone(&done_);
     service_.generic.RequestCall(&context_, &stream_, &service_.queue, &service_.queue, &requested_);
   }
@@ -419,6 +429,7 @@ struct RpcServer::State {
     metrics_file.reset();
     authenticating_acceptor.reset();
     server.close();
+    live.close();
     listening->Shutdown(std::chrono::system_clock::now() + kFinishCalls);
     slow.finish();
     if (shared_memory) shared_memory->stop();
