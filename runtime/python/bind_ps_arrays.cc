@@ -58,18 +58,6 @@ std::shared_ptr<Tensor> make_tensor(std::size_t rows, std::size_t width) {
       DataType::float32, engine::Shape{static_cast<std::int64_t>(rows), static_cast<std::int64_t>(width)});
 }
 
-std::shared_ptr<Tensor> pull(const ClientPtr& client, std::uint32_t table, const py::buffer& array,
-                             std::size_t width, bool create) {
-  const auto keys = copy_of<std::uint64_t>(array);
-  auto rows = make_tensor(keys->size(), width);
-  run_interruptibly([=] {
-    client->pull({.sparse = {{.table = table, .keys = *keys, .rows = rows->values<float>()}},
-                  .dense = {},
-                  .create = create});
-  });
-  return rows;
-}
-
 void push(const ClientPtr& client, std::uint32_t table, const py::buffer& array, const py::buffer& values,
           const std::optional<py::buffer>& show, const std::optional<py::buffer>& click, std::uint16_t slot,
           std::uint32_t thread) {
@@ -87,7 +75,7 @@ void push(const ClientPtr& client, std::uint32_t table, const py::buffer& array,
   });
 }
 
-/// One request of several tables: (table, keys, width) each. Distinct widths make distinct tensors.
+/// One request of any number of tables: (table, keys, width) each.
 std::vector<std::shared_ptr<Tensor>> pull_many(
     const ClientPtr& client, const std::vector<std::tuple<std::uint32_t, py::buffer, std::size_t>>& tables,
     bool create) {
@@ -289,15 +277,15 @@ void bind_ps_arrays(py::module_& module) {
   module.def(
       "check_tables", [](const std::vector<ps::TableConfig>& tables) { ps::check_tables(tables); },
       "tables"_a, "Throws: Error(config) for tables that cannot be.");
-  module.def("ps_pull", pull, "client"_a, "table"_a, "keys"_a, "width"_a, "create"_a,
-             "Shape: keys uint64 [n] -> float32 [n, width]; create=False makes no rows.");
   module.def(
       "ps_push", push, "client"_a, "table"_a, "keys"_a, "gradients"_a, "shows"_a, "clicks"_a, "slot"_a,
       "thread"_a,
       "Shape: keys uint64 [n], gradients float32 [n * width], shows and clicks float32 [n] or None. Throws: "
       "Error(data) for gradients that are NaN or infinite; nothing is applied then.");
-  module.def("ps_pull_many", pull_many, "client"_a, "tables"_a, "create"_a,
-             "ps_pull of several tables in one request. tables: (table, keys, width) each.");
+  module.def(
+      "ps_pull_many", pull_many, "client"_a, "tables"_a, "create"_a,
+      "Rows of each of `tables`, in one request. tables: (table, keys, width) each. Shape: keys uint64 "
+      "[n] -> float32 [n, width]; create=False makes no rows.");
   module.def("ps_push_many", push_many, "client"_a, "tables"_a, "thread"_a,
              "ps_push of several tables as one change. tables: (table, keys, gradients) each. Throws: as "
              "ps_push.");

@@ -344,12 +344,10 @@ def pulled_width(table: TableConfig) -> int:
     """float32 values that a pull gives for a key."""
 def check_tables(tables: list[TableConfig]) -> None:
     """Throws: Error(config) for tables that cannot be."""
-def ps_pull(client: Client, table: int, keys: numpy.ndarray, width: int, create: bool) -> Tensor:
-    """Shape: keys uint64 [n] -> float32 [n, width]; create=False makes no rows."""
 def ps_push(client: Client, table: int, keys: numpy.ndarray, gradients: numpy.ndarray, shows: typing.Optional[numpy.ndarray], clicks: typing.Optional[numpy.ndarray], slot: int, thread: int) -> None:
     """Shape: keys uint64 [n], gradients float32 [n * width], shows and clicks float32 [n] or None. Throws: Error(data) for gradients that are NaN or infinite; nothing is applied then."""
 def ps_pull_many(client: Client, tables: list[tuple[int, numpy.ndarray, int]], create: bool) -> list[Tensor]:
-    """ps_pull of several tables in one request. tables: (table, keys, width) each."""
+    """Rows of each of `tables`, in one request. tables: (table, keys, width) each. Shape: keys uint64 [n] -> float32 [n, width]; create=False makes no rows."""
 def ps_push_many(client: Client, tables: list[tuple[int, numpy.ndarray, numpy.ndarray]], thread: int) -> None:
     """ps_push of several tables as one change. tables: (table, keys, gradients) each. Throws: as ps_push."""
 def ps_push_dense(client: Client, table: int, gradients: numpy.ndarray, thread: int) -> None:

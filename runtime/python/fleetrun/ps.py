@@ -343,10 +343,7 @@ class Client:
         the values for an accessor of kind "ctr" (width + 2 then). create=False makes no rows: an unknown key
         gives its initial values.
         """
-        number, _, width = self._table(table, True)
-        wanted = self._keys(table, keys)
-        rows = np.asarray(_native.ps_pull(self._client, number, wanted.reshape(-1), width, bool(create)))
-        return rows.reshape(*wanted.shape, width)
+        return self.pull_many({table: keys}, create)[table]
 
     def push(
         self,
