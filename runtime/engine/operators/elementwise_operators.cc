@@ -470,13 +470,16 @@ void where_gradient(GradientBuilder& builder) {
 
 constexpr std::string_view kAxis = "axis = -1: where Y's first dimension meets X's when Y has fewer";
 
+template <class F, Kind kind>
+constexpr OperatorDefinition binary(std::string_view type, std::string_view meaning,
+                                    std::string_view signature = "(X, Y) -> Out") {
+  return {type, infer_binary<kind>, prepare_binary<F, kind>, nullptr, {signature, meaning, kAxis}};
+}
 template <class F>
 constexpr OperatorDefinition arithmetic(std::string_view type, std::string_view meaning) {
-  return {type,
-          infer_binary<Kind::numbers>,
-          prepare_binary<F, Kind::numbers>,
-          binary_gradient,
-          {"(X, Y) -> Out", meaning, kAxis}};
+  OperatorDefinition definition = binary<F, Kind::numbers>(type, meaning);
+  definition.gradient = binary_gradient;
+  return definition;
 }
 template <class F>
 constexpr OperatorDefinition gradient_of(std::string_view type) {
@@ -488,19 +491,11 @@ constexpr OperatorDefinition predicate(std::string_view type, std::string_view m
 }
 template <class F>
 constexpr OperatorDefinition comparison(std::string_view type, std::string_view meaning) {
-  return {type,
-          infer_binary<Kind::truth>,
-          prepare_binary<F, Kind::truth>,
-          nullptr,
-          {"(X, Y) -> Out bool", meaning, kAxis}};
+  return binary<F, Kind::truth>(type, meaning, "(X, Y) -> Out bool");
 }
 template <class F>
 constexpr OperatorDefinition bitwise(std::string_view type, std::string_view meaning) {
-  return {type,
-          infer_binary<Kind::bits>,
-          prepare_binary<F, Kind::bits>,
-          nullptr,
-          {"(X, Y) -> Out", meaning, kAxis}};
+  return binary<F, Kind::bits>(type, meaning);
 }
 
 }  // namespace
