@@ -358,7 +358,8 @@ struct BitNot {
 struct IsNan {
   template <class T>
   static bool value(T x) {
-    return x != x;
+    if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
+    return false;
   }
 };
 struct IsInf {
