@@ -60,6 +60,11 @@ void read_restart(const Values& values, JobConfig& config) {
   }
   config.restart_backoff = read_duration(values["restart_backoff"]);
   config.healthy_after = read_duration(values["healthy_after"]);
+  config.same_failure_limit =
+      static_cast<int>(read_whole_number(values["same_failure_limit"], 0, kMaxRestarts));
+  if (config.same_failure_limit == 1)
+    refuse(values["same_failure_limit"], "one failure is not the same as another",
+           "0 never gives up early; 2 does at the second of two");
 }
 
 }  // namespace fleetrun::launcher

@@ -24,6 +24,7 @@ RestartRules restart_rules(const JobConfig& config) {
   rules.backoff = config.restart_backoff;
   rules.longest_backoff = std::max(rules.longest_backoff, rules.backoff);
   rules.healthy_after = config.healthy_after;
+  rules.same_failures = config.same_failure_limit;
   if (!config.max_restart) return rules;
   const auto set = [&](FailureKind kind, std::optional<int> budget) {
     rules.budgets[static_cast<std::size_t>(kind)] = budget.value_or(*config.max_restart);

@@ -191,6 +191,7 @@ struct JobConfig {
   std::map<std::string, RestartScope, std::less<>> restart;  // by role, where the user said so
   RestartBudget restart_budget;
   std::chrono::milliseconds restart_backoff{}, healthy_after{};
+  int same_failure_limit = 0;                // 0: as many as the budgets allow
   std::optional<std::string> ps_checkpoint;  // as written
   std::string ps_checkpoint_found;
   std::chrono::milliseconds ps_checkpoint_interval{};

@@ -158,6 +158,11 @@ constexpr Setting kSettings[] = {
    "wait before the second restart in a row; it doubles up to a minute, and a random part of it is waited"},
   {"healthy_after", "", "", "600", "SECONDS", Group::restart, kOurs, Kind::value,
    "a run this long resets the restart counters"},
+  {"same_failure_limit", "", "", "0", "N", Group::restart, kOurs, Kind::value,
+   "give up, whatever restarts are left, at the Nth failure in a row that is the same; 0: never",
+   "The same: of the same process, with the same cause, and no process has got to a later step in between. "
+   "It counts only in jobs whose processes say how far they are (`fleetrun.heartbeat(step)`, or lines "
+   "`step N` to FLEETRUN_HEARTBEAT_FD), because others cannot be told from jobs that make progress."},
   {"ps_checkpoint", "", "FLEETRUN_PS_CHECKPOINT", "None", "DIR", Group::restart, kOurs, Kind::value,
    "servers keep their state in DIR, and one that dies is started again with it; default with "
    "--max_restart: in LOG_DIR",

@@ -49,7 +49,9 @@ bool RestartPolicy::same_again(const FailureRecord& failure) {
   last_who_ = failure.who;
   last_signature_ = failure.signature;
   if (progressed) last_progress_ = failure.progress;
-  return same_count_ >= rules_.same_failures && failure.kind != FailureKind::preemption;
+  // Who never says how far it is may have come further each time.
+  return rules_.same_failures > 0 && last_progress_ && same_count_ >= rules_.same_failures &&
+         failure.kind != FailureKind::preemption;
 }
 
 milliseconds RestartPolicy::next_backoff() {

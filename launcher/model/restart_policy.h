@@ -4,7 +4,8 @@
 //   in this order                                               answer
 //   the job does not restart, or the role does not              give up
 //   it could not be started at all                              give up: it would fail again
-//   the last `same_failures` failures are the same, no progress give up: it would fail again
+//   the last `same_failures` failures are the same, and      give up: it would fail again
+//     processes say how far they are, but got no further
 //   the budget of this kind of failure is used up               give up
 //   otherwise                                                   restart, after a backoff
 //
@@ -37,7 +38,7 @@ struct RestartRules {
   std::array<int, kFailureKinds> budgets{};
   std::chrono::milliseconds backoff{1'000}, longest_backoff{60'000};
   std::chrono::milliseconds healthy_after{600'000};
-  int same_failures = 3;
+  int same_failures = 0;  // in a row; 0: they never end the job
 
   bool any() const noexcept;
   bool operator==(const RestartRules&) const = default;

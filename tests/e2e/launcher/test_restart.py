@@ -58,11 +58,27 @@ def test_the_exit_status_is_that_of_the_last_attempt(work):
     assert "no restart: all 1 restarts after crash are used up" in job.err
 
 
-def test_the_same_failure_three_times_ends_it_early(work):
-    script = work.script("train.sh", "#!/bin/sh\necho 'ValueError: shapes differ'\nexit 1\n", 0o755)
-    job = work.run("--max_restart=50", "--restart_backoff=0", script)
+STUCK = """#!/bin/sh
+[ -z "$1" ] || echo "step $1" >&"$FLEETRUN_HEARTBEAT_FD"
+echo 'ValueError: shapes differ'
+exit 1
+"""
+
+
+def test_the_same_failure_ends_it_early_where_it_is_asked_for(work):
+    script = work.script("train.sh", STUCK, 0o755)
+    job = work.run("--max_restart=50", "--restart_backoff=0", "--same_failure_limit=3", script, "7")
     assert job.status == 1 and attempts(job)[1] == [0, 1, 2]
     assert "no restart: the same failure 3 times in a row, and no progress" in job.err
+
+
+@pytest.mark.parametrize("flags, step", [([], "7"), (["--same_failure_limit=3"], "")],
+                         ids=["no limit", "no heartbeats"])
+def test_all_restarts_are_used_otherwise(work, flags, step):
+    script = work.script("train.sh", STUCK, 0o755)
+    job = work.run("--max_restart=5", "--restart_backoff=0", *flags, script, step)
+    assert job.status == 1 and attempts(job)[1] == [0, 1, 2, 3, 4, 5]
+    assert "no restart: all 5 restarts after crash are used up" in job.err
 
 
 def test_preemption_has_a_budget_of_its_own(work):

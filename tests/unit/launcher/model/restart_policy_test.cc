@@ -53,25 +53,37 @@ TEST_CASE("each kind of failure has a budget of its own") {
         "no: all 2 restarts after crash are used up");
 }
 
-TEST_CASE("the same failure three times in a row ends it, unless there was progress") {
-  RestartPolicy policy(budget_of(100), 1);
-  CHECK(std::holds_alternative<Restart>(policy.on_failure(crash("same"), RestartScope::group)));
-  CHECK(std::holds_alternative<Restart>(policy.on_failure(crash("same"), RestartScope::group)));
-  CHECK(words(policy.on_failure(crash("same"), RestartScope::group)) ==
-        "no: the same failure 3 times in a row, and no progress");
-
-  RestartPolicy moving(budget_of(100), 1);
+TEST_CASE("the same failure in a row ends it at the limit, unless there was progress") {
+  RestartRules limited = budget_of(100);
+  limited.same_failures = 3;
+  RestartPolicy moving(limited, 1);
   for (int step = 1; step <= 10; ++step) {
     FailureRecord failure = crash("same");
     failure.progress = step;
     CHECK(std::holds_alternative<Restart>(moving.on_failure(failure, RestartScope::group)));
   }
-  RestartPolicy stuck(budget_of(100), 1);
+  RestartPolicy stuck(limited, 1);
   FailureRecord failure = crash("same");
   failure.progress = 7;
   CHECK(std::holds_alternative<Restart>(stuck.on_failure(failure, RestartScope::group)));
   CHECK(std::holds_alternative<Restart>(stuck.on_failure(failure, RestartScope::group)));
-  CHECK(std::holds_alternative<GiveUp>(stuck.on_failure(failure, RestartScope::group)));
+  CHECK(words(stuck.on_failure(failure, RestartScope::group)) ==
+        "no: the same failure 3 times in a row, and no progress");
+}
+
+TEST_CASE("the same failure uses the whole budget up without a limit, and where nobody says how far it is") {
+  RestartRules limited = budget_of(9);
+  limited.same_failures = 3;
+  RestartPolicy silent(limited, 1), unlimited(budget_of(9), 1);
+  for (int i = 1; i <= 9; ++i) {
+    CHECK(words(silent.on_failure(crash("same"), RestartScope::group)) ==
+          "crash, restart " + std::to_string(i) + " of 9");
+    FailureRecord failure = crash("same");
+    failure.progress = 7;
+    CHECK(std::holds_alternative<Restart>(unlimited.on_failure(failure, RestartScope::group)));
+  }
+  CHECK(words(silent.on_failure(crash("same"), RestartScope::group)) ==
+        "no: all 9 restarts after crash are used up");
 }
 
 TEST_CASE("another process or another signature is not the same failure") {
