@@ -57,6 +57,47 @@ void check_endpoints(const Values& values, const JobConfig& config) {
   }
 }
 
+/// The setting that makes it a ps job.
+const Value& ps_by(const Values& values) {
+  for (const char* key : {"server_num", "servers", "trainer_num", "trainers"}) {
+    if (values.given(key)) return values[key];
+  }
+  return values["run_mode"];
+}
+
+/// Two flags that disagree are an error; of a variable that was meant for other jobs it is only said.
+void disagree(const Value& value, const std::string& why, const std::string& hint, JobConfig& config) {
+  if (value.source == Source::environment)
+    config.notes.push_back(value.name + "=" + printable(value.text) + " is not used: " + why);
+  else
+    refuse(value, why, hint);
+}
+
+/// A ps job counts its trainers by --trainer_num or --trainers, and its processes see all devices.
+void check_ps(const Values& values, JobConfig& config) {
+  if (config.mode != Mode::ps || config.file) return;
+  const Value& number = values["nproc_per_node"];
+  const Value& devices = values["devices"];
+  const std::string by = " in a ps job, which " + ps_by(values).name + " makes it";
+  const auto per_node = static_cast<std::size_t>(config.nproc_per_node.value_or(0));
+  const bool agrees = config.trainers.empty() ? config.nproc_per_node == config.trainer_num.value_or(1)
+                                              : per_node > 0 && config.trainers.size() % per_node ==
+                                                                    0;  // the list is that of all hosts
+  if (values.given("nproc_per_node") && !agrees)
+    disagree(number,
+             config.trainers.empty()
+                 ? "--trainer_num, which is " + std::to_string(config.trainer_num.value_or(1)) +
+                       ", says how many trainers there are" + by
+                 : values["trainers"].name + " says how many trainers there are" + by,
+             "leave " + number.name + " out; --trainer_num=" + number.text + " starts so many trainers",
+             config);
+  if (values.given("devices"))
+    disagree(devices, "devices are for the trainers of collective jobs; all are visible" + by,
+             "leave " + devices.name + " out, or " + ps_by(values).name +
+                 "; CUDA_VISIBLE_DEVICES limits what every process sees",
+             config);
+}
+
 }  // namespace
 
 void read_processes(const Values& values, JobConfig& config) {
@@ -70,6 +111,7 @@ void read_processes(const Values& values, JobConfig& config) {
   config.trainers = endpoint_list(values, "trainers");
   if (values.given("devices")) config.devices = read_list(values["devices"], "0,1,2");
   check_endpoints(values, config);
+  check_ps(values, config);
   // One process alone has nobody to meet.
   if (config.script == kRunCheck && config.mode != Mode::ps && !config.nproc_per_node)
     config.nproc_per_node = 2;

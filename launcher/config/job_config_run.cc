@@ -59,6 +59,15 @@ std::string sentinel(const Value& value) {
   return read_word<const char*>(value, {{"rotating", "rotating"}, {"every", "every"}, {"off", "off"}});
 }
 
+/// The file that Paddle's tuner would read, and write its findings to, before the script runs.
+std::string auto_parallel(const Values& values, std::vector<std::string>& notes) {
+  const Value& file = values["auto_parallel_config"];
+  if (!values.given("auto_parallel_config")) return "";
+  notes.push_back(file.name + ": fleetrun has no tuner, so the script runs with " + printable(file.text) +
+                  " as it is");
+  return file.text;
+}
+
 }  // namespace
 
 void read_run(const Values& values, JobConfig& config) {
@@ -81,6 +90,7 @@ void read_run(const Values& values, JobConfig& config) {
     refuse(values["stdin"], "a detached job has no standard input", "leave --stdin or --detach out");
   config.dry_run = dry_run(values);
   config.auto_cluster = read_truth(values["auto_cluster_config"]) ? "1" : "0";
+  config.auto_parallel = auto_parallel(values, config.notes);
   read_truth(values["standalone"]);
   read_duration(values["monitor_interval"]);
 }

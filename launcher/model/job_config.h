@@ -154,6 +154,7 @@ struct JobConfig {
   std::uint16_t gloo_port = 0;
   bool gloo_port_chosen = false;
   std::string auto_cluster;
+  std::string auto_parallel;          // the file of --auto_parallel_config
   std::size_t longest_list = 48'000;  // PADDLE_ENV_LIMIT_LEN: bytes of a list of endpoints in the environment
   std::string role_name, run_id, signals_to_handle;  // passed on, as torchrun does
 

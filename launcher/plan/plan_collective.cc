@@ -39,6 +39,10 @@ void plan_collective(const JobConfig& config, const HostFacts& facts, const Plan
       process.device_places = own.pci;
       if (!own.visible.empty()) process.environment.set(facts.devices.variable, own.visible);
     }
+    if (!config.auto_parallel.empty()) {
+      process.environment.set("PADDLE_AUTO_PARALLEL_CONFIG", config.auto_parallel);
+      process.environment.set("PADDLE_AUTO_PARALLEL_STAGE", "run");
+    }
     process.ports = {facts.trainers[static_cast<std::size_t>(local_rank)]};
     if (local_rank == 0 && ranks.has_rendezvous) process.ports.push_back(facts.rendezvous);
     plan.processes.push_back(std::move(process));

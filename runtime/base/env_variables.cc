@@ -37,6 +37,8 @@ std::span<const EnvVariable> other_variables() noexcept {
     {"FLEETRUN_COMPAT", every, "`paddle` under --compat=paddle"},
     {"FLEETRUN_PIPE", every, "of the processes of a dataset's pipe command: which command they belong to",
      "Those that have left its process group are found by it when the command ends."},
+    {"PADDLE_AUTO_PARALLEL_CONFIG PADDLE_AUTO_PARALLEL_STAGE", collective,
+     "value of --auto_parallel_config, and `run`, where the flag is given"},
     {"GLOO_SOCKET_IFNAME NCCL_SOCKET_IFNAME", collective,
      "the network interface that has this host's address, in jobs of several hosts, unless they are set "
      "already",

@@ -215,8 +215,52 @@ TEST_CASE("what fleetrun cannot do is refused by its flag or variable, before an
   CHECK(refusal(wanted) ==
         "--heter_worker_num is '127.0.0.1:1': trainers on different kinds of machines (heter) are not "
         "supported");
-  CHECK(refusal(options({}), {{"PADDLE_AUTO_PARALLEL_CONFIG", "x"}}) ==
-        "PADDLE_AUTO_PARALLEL_CONFIG is 'x': fleetrun has no tuner");
+  CHECK(refusal(options({{"auto_tuner_json", "x"}})) == "--auto_tuner_json is 'x': fleetrun has no tuner");
+}
+
+TEST_CASE("the file of Paddle's tuner is handed to the script, and nothing is tuned") {
+  const JobConfig config = make_job_config(options({{"auto_parallel_config", "plan.json"}}), {});
+  CHECK(config.auto_parallel == "plan.json");
+  CHECK(join(config.notes, "|") ==
+        "--auto_parallel_config: fleetrun has no tuner, so the script runs with plan.json as it is");
+}
+
+TEST_CASE("flags of a collective job contradict those of a ps job where their numbers differ") {
+  CHECK(refusal(options({{"server_num", "1"}, {"nproc_per_node", "4"}})) ==
+        "--nproc_per_node is '4': --trainer_num, which is 1, says how many trainers there are in a ps job, "
+        "which --server_num makes it");
+  CHECK(refusal(options({{"server_num", "1"}, {"trainer_num", "2"}, {"nproc_per_node", "auto"}})) ==
+        "--nproc_per_node is 'auto': --trainer_num, which is 2, says how many trainers there are in a ps "
+        "job, which --server_num makes it");
+  CHECK(refusal(options({{"servers", "a:1"}, {"trainers", "a:2,b:2,c:2"}, {"nproc_per_node", "2"}})) ==
+        "--nproc_per_node is '2': --trainers says how many trainers there are in a ps job, which --servers "
+        "makes it");
+  Options gpus = options({{"server_num", "1"}, {"devices", "0,1"}});
+  gpus.spelled["devices"] = "--gpus";
+  CHECK(refusal(gpus) ==
+        "--gpus is '0,1': devices are for the trainers of collective jobs; all are visible in a ps job, "
+        "which --server_num makes it");
+  CHECK(refusal(options({{"server_num", "1"}, {"nproc_per_node", "1"}})) == "accepted");
+  CHECK(refusal(options({{"trainer_num", "2"}, {"nproc_per_node", "2"}})) == "accepted");
+  CHECK(refusal(options({{"servers", "a:1"}, {"trainers", "a:2,a:3,b:2,b:3"}, {"nproc_per_node", "2"}})) ==
+        "accepted");
+}
+
+TEST_CASE("variables that were meant for a collective job are not used in a ps job, which is said") {
+  const Environ variables = {{"PADDLE_NPROC_PER_NODE", "4"}, {"PADDLE_DEVICES", "0,1"}};
+  const JobConfig config = make_job_config(options({{"server_num", "1"}}), variables);
+  CHECK(join(config.notes, "|") ==
+        "PADDLE_NPROC_PER_NODE=4 is not used: --trainer_num, which is 1, says how many trainers there are in "
+        "a ps job, which --server_num makes it|"
+        "PADDLE_DEVICES=0,1 is not used: devices are for the trainers of collective jobs; all are visible in "
+        "a ps job, which --server_num makes it");
+}
+
+TEST_CASE("a job gives up early only where it is asked to") {
+  CHECK(restart_rules(make_job_config(options({{"max_restart", "9"}}), {})).same_failures == 0);
+  CHECK(restart_rules(make_job_config(options({{"same_failure_limit", "3"}}), {})).same_failures == 3);
+  CHECK(refusal(options({{"same_failure_limit", "1"}})) ==
+        "--same_failure_limit is '1': one failure is not the same as another");
 }
 
 TEST_CASE("a variable of torchrun's counts where none of Paddle's is set, and a flag before both") {
