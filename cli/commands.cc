@@ -7,7 +7,9 @@
 #include "cli/check_command.h"
 #include "cli/data_command.h"
 #include "cli/doctor_command.h"
+#include "cli/help.h"
 #include "cli/k8s_command.h"
+#include "cli/list_command.h"
 #include "cli/logs_command.h"
 #include "cli/plot_command.h"
 #include "cli/predict_command.h"
@@ -17,11 +19,13 @@
 #include "cli/stop_command.h"
 #include "cli/top_command.h"
 #include "cli/trace_command.h"
+#include "runtime/base/text.h"
 
 namespace fleetrun::cli {
 namespace {
 
 constexpr Command kCommands[] = {
+    {"list", "list the jobs that run here", run_list_command},
     {"status", "show how a running job is doing", run_status_command},
     {"top", "the same, kept up to date", run_top_command},
     {"logs", "show the logs of a job", run_logs_command},
@@ -36,6 +40,8 @@ constexpr Command kCommands[] = {
     {"doctor", "say what keeps hosts from running a job", run_doctor_command},
     {"slurm", "print or submit a batch script for Slurm", run_slurm_command, true},
     {"k8s", "print manifests for Kubernetes", run_k8s_command, true},
+    {"help", "say what a command or a flag does", run_help_command},
+    {"version", "say which version this is", run_version_command},
     {"agent", "", run_agent_command},
 };
 
@@ -56,6 +62,12 @@ const Command* find_command(const std::vector<std::string>& arguments) noexcept 
   const auto found = std::find_if(std::begin(kCommands), std::end(kCommands),
                                   [&](const Command& command) { return command.name == arguments.front(); });
   return found == std::end(kCommands) ? nullptr : found;
+}
+
+std::optional<std::string> nearest_command(std::string_view word) {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  return nearest(word, names);
 }
 
 }  // namespace fleetrun::cli

@@ -1,6 +1,7 @@
 // The subcommands: `fleetrun NAME …` for a NAME in the table. Any other first word is a flag or the script.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,5 +25,8 @@ std::span<const Command> commands() noexcept;
 
 /// The command that `arguments` begin with, or nothing.
 const Command* find_command(const std::vector<std::string>& arguments) noexcept;
+
+/// The command that a mistyped `word` may mean.
+std::optional<std::string> nearest_command(std::string_view word);
 
 }  // namespace fleetrun::cli

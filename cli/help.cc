@@ -1,11 +1,16 @@
 // Usage and examples first, then the flags of launcher/model/job_settings by group.
 #include "cli/help.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/job_choice.h"
 #include "launcher/model/job_settings.h"
+#include "runtime/base/error.h"
 #include "runtime/base/text.h"
+#include "runtime/base/version.h"
 
 namespace fleetrun::cli {
 namespace {
@@ -72,7 +77,57 @@ void append_flag(const launcher::Setting& row, std::string& text) {
   append_wrapped(std::string(row.help) + (notes.empty() ? "" : " (" + notes + ")"), text);
 }
 
+/// A flag as it may be asked for: "max_restart", "--max-restart", "-t".
+const launcher::Setting* find_flag(std::string word) {
+  const bool dashes = word.starts_with('-');
+  if (word.starts_with("--") || !dashes) std::replace(word.begin() + (dashes ? 2 : 0), word.end(), '-', '_');
+  for (const auto& table : {launcher::settings(), launcher::other_flags()}) {
+    for (const launcher::Setting& row : table) {
+      for (const std::string& spelling : launcher::spellings(row)) {
+        if (spelling == word || spelling == "--" + word) return &row;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> topics() {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  for (const launcher::Setting& row : launcher::settings()) names.emplace_back(row.key);
+  return names;
+}
+
+std::string flag_text(const launcher::Setting& row) {
+  std::string text;
+  append_flag(row, text);
+  if (!row.details.empty()) append_wrapped(std::string(row.details), text);
+  return text;
+}
+
 }  // namespace
+
+int run_help_command(const std::vector<std::string>& arguments, const Environ& environment) {
+  if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h") {
+    write_text(STDOUT_FILENO, help_text());
+    return 0;
+  }
+  const std::string& word = arguments.front();
+  if (const Command* command = find_command({word}); command && command->run != run_help_command)
+    return command->run({"--help"}, environment);
+  if (const launcher::Setting* row = find_flag(word)) {
+    write_text(STDOUT_FILENO, flag_text(*row));
+    return 0;
+  }
+  const auto meant = nearest(word, topics());
+  throw Error(ErrorKind::usage, "there is no command or flag '" + printable(word) + "'",
+              meant ? "did you mean " + *meant + "?" : "fleetrun --help lists both");
+}
+
+int run_version_command(const std::vector<std::string>&, const Environ&) {
+  write_text(STDOUT_FILENO, "fleetrun " FLEETRUN_VERSION "\n");
+  return 0;
+}
 
 std::string help_text() {
   std::string text = kHead;

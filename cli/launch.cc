@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/console_reporter.h"
 #include "cli/failure_screen.h"
 #include "cli/launch_log.h"
@@ -57,6 +58,13 @@ int show(launcher::DryRun form, Plan plan) {
   return print(form == launcher::DryRun::sh ? to_shell(plan) : to_text(plan));
 }
 
+/// A script that is not there may be a slip of a command's name.
+Error with_meant_command(const Error& error, const launcher::JobConfig& config) {
+  const auto meant = nearest_command(config.script);
+  if (!meant || config.file || config.script_kind != launcher::ScriptKind::by_name) return error;
+  return Error(error.kind(), error.what(), "did you mean fleetrun " + *meant + "? If not, " + error.hint());
+}
+
 }  // namespace
 
 int print(const std::string& text) {
@@ -74,7 +82,7 @@ int launch(const launcher::JobConfig& requested, const Environ& environment) {
   const std::string directory = launcher::directory_of(launcher::own_program());
   auto found = launcher::find_programs(config, environment, directory);
   if (const auto* refusal = std::get_if<launcher::ProgramRefusal>(&found))
-    return refuse(refusal->error, refusal->exit_status);
+    return refuse(with_meant_command(refusal->error, config), refusal->exit_status);
   Console console(config);
   launcher::Session session(config, std::move(std::get<std::vector<launcher::Program>>(found)), environment,
                             directory, console);

@@ -73,9 +73,37 @@ Flag cut(const std::string& word, const Flags& flags) {
   return flag;
 }
 
+/// How other launchers (mpirun, DeepSpeed, Horovod, accelerate, torch.multiprocessing) say it.
+constexpr std::pair<std::string_view, std::string_view> kElsewhere[] = {
+    {"n", "nproc_per_node"},
+    {"np", "nproc_per_node"},
+    {"nprocs", "nproc_per_node"},
+    {"nproc", "nproc_per_node"},
+    {"num_proc", "nproc_per_node"},
+    {"num_processes", "nproc_per_node"},
+    {"num_gpus", "nproc_per_node"},
+    {"num_workers", "trainer_num"},
+    {"num_servers", "server_num"},
+    {"num_nodes", "nnodes"},
+    {"num_machines", "nnodes"},
+    {"machine_rank", "rank"},
+    {"H", "hosts"},
+    {"host_file", "hostfile"},
+    {"machinefile", "hostfile"},
+    {"main_process_ip", "master_addr"},
+    {"gpu_ids", "gpus"},
+    {"main_process_port", "master_port"},
+    {"gpu", "gpus"},
+    {"worker", "trainer_num"},
+};
+
+std::optional<std::string> meant_by(const std::string& name, const Flags& flags) {
+  const auto row = std::ranges::find(kElsewhere, name, &std::pair<std::string_view, std::string_view>::first);
+  return row != std::end(kElsewhere) ? std::optional<std::string>(row->second) : nearest(name, flags.names());
+}
+
 [[noreturn]] void refuse_unknown(const Flag& flag, const Flags& flags) {
-  const std::string name = flag.name.substr(flag.name.starts_with("--") ? 2 : 1);
-  const auto meant = nearest(name, flags.names());
+  const auto meant = meant_by(flag.name.substr(flag.name.starts_with("--") ? 2 : 1), flags);
   throw Error(ErrorKind::usage, "unknown flag " + printable(flag.written),
               meant ? "did you mean --" + *meant + "?"
                     : "fleetrun --help lists the flags; the script's own flags come after the script");

@@ -147,7 +147,7 @@ class Attributes {
   RemoteHost host_;
 };
 
-/// Collects hosts, none of them twice.
+/// Collects hosts; one that is named again is counted.
 class Collector {
  public:
   /// `attributes` are those behind the word, "slots=2".
@@ -173,7 +173,14 @@ class Collector {
     }
   }
 
-  RemoteHosts result() { return std::move(result_); }
+  /// Where any name is repeated, each line without a number is one trainer.
+  RemoteHosts result() {
+    if (!counted_.empty()) {
+      for (RemoteHost& host : result_.hosts) host.slots = host.slots.value_or(1);
+      result_.notes.push_back(counted_ + " is named more than once: each time counts as one trainer there");
+    }
+    return std::move(result_);
+  }
 
  private:
   static std::string_view take_user(const Entry& entry, std::string_view& word) {
@@ -241,12 +248,9 @@ class Collector {
   void insert(const Entry& entry, const RemoteHost& host) {
     const auto [other, fresh] = seen_.emplace(host_key(host.name), result_.hosts.size());
     if (!fresh) {
-      const RemoteHost& first = result_.hosts[other->second];
-      refuse(entry.where,
-             written(host) + " is in the list twice" +
-                 (first.name == host.name ? "" : ", the other time as " + written(first)) +
-                 (first.where == entry.where ? "" : ", first in " + first.where),
-             "name each host once; h1:2 is two trainers there");
+      count_again(result_.hosts[other->second], host);
+      if (counted_.empty()) counted_ = entry.where + ": " + written(host);
+      return;
     }
     if (result_.hosts.size() == kMaxNamedHosts)
       refuse(entry.where, "these are more than " + std::to_string(kMaxNamedHosts) + " hosts");
@@ -255,6 +259,7 @@ class Collector {
 
   RemoteHosts result_;
   std::map<std::string, std::size_t> seen_;
+  std::string counted_;  // where the first repeated name is, and which
 };
 
 /// "h1 slots = 2 port=22" → {"h1", "slots=2", "port=22"}
@@ -351,6 +356,22 @@ RemoteHosts read_hostfile(const std::string& path) {
            S_ISDIR(facts.st_mode) ? "this is a directory, not a list of hosts" : "this is not a regular file",
            "--hostfile takes a text file, --hosts a list on the command line");
   return parse_hostfile(read_text(file.value(), path), path);
+}
+
+void count_again(RemoteHost& first, const RemoteHost& again) {
+  const auto differ = [&](const std::string& what) {
+    refuse(again.where,
+           written(again) + " is in the list twice" +
+               (first.name == again.name ? "" : ", the other time as " + written(first)) +
+               (first.where == again.where ? "" : ", first in " + first.where) + ", with " + what,
+           "name it once; h1:2 is two trainers there");
+  };
+  if (first.user != again.user || first.port != again.port) differ("another user or port");
+  if (first.devices || again.devices) differ("devices");
+  if (first.servers.has_value() != again.servers.has_value()) differ("and without its servers or trainers");
+  if (first.servers) *first.servers += *again.servers;
+  first.slots = first.slots.value_or(1) + again.slots.value_or(1);
+  if (*first.slots > kMaxSlots) differ("more than " + std::to_string(kMaxSlots) + " trainers");
 }
 
 std::string written(const RemoteHost& host) {

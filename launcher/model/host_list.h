@@ -37,8 +37,9 @@ struct RemoteHosts {
   std::vector<std::string> notes;  // what was written and has no effect
 };
 
-/// Throws: Error(config), the message beginning with `where`:
-/// a name that is none, the same host twice, more than kMaxNamedHosts.
+/// A host that is named again is counted, as PBS and Open MPI write their files: each time without a number
+/// is one trainer there. Throws: Error(config), the message beginning with `where`: a name that is none, the
+/// same host with another user, port or devices, more than kMaxNamedHosts.
 RemoteHosts parse_host_list(std::string_view text, std::string_view where);
 
 /// `path` is for messages, FILE:LINE. Throws: as above, and where no host is in it.
@@ -53,6 +54,10 @@ RemoteHosts read_hostfile(const std::string& path);
 /// a device that it does not have, and where nothing is left.
 std::vector<RemoteHost> include_hosts(const std::vector<RemoteHost>& hosts, std::string_view selection);
 std::vector<RemoteHost> exclude_hosts(const std::vector<RemoteHost>& hosts, std::string_view selection);
+
+/// Adds what `again`, another mention of the host `first`, says of its trainers and servers.
+/// Throws: Error(config) where the two do not agree.
+void count_again(RemoteHost& first, const RemoteHost& again);
 
 /// "h1", or "[fe80::1]" as it is written in a list.
 std::string written(const RemoteHost& host);

@@ -13,7 +13,8 @@ constexpr auto kNoTuner = "fleetrun has no tuner";
 constexpr auto kNoHeter = "trainers on different kinds of machines (heter) are not supported";
 constexpr auto kNoCoordinator = "federated coordinators are not supported";
 constexpr auto kNoElasticServer =
-    "write --nnodes=MIN:MAX for an elastic job, and --master=etcd://HOST:PORT for its etcd";
+    "write --nnodes=MIN:MAX for an elastic job, --master=etcd://HOST:PORT for its etcd, and "
+    "--nproc_per_node=N for N processes on this host";
 
 // clang-format off
 constexpr Setting kSettings[] = {

@@ -40,9 +40,6 @@ void check_flags(const JobConfig& config) {
 }
 
 void check_host(const RemoteHost& host, const JobConfig& config) {
-  if (host.servers.value_or(0) > 0 && config.mode != Mode::ps)
-    refuse(host.where + ": " + written(host) + " has servers, and the job is not a parameter-server job",
-           "add --run_mode=ps, or --server_num");
   if (host.devices && config.mode == Mode::ps)
     refuse(
         host.where + ": devices of " + written(host) + " are chosen, and the job is a parameter-server job",
@@ -51,6 +48,31 @@ void check_host(const RemoteHost& host, const JobConfig& config) {
     refuse(host.where + ": " + written(host) +
                " has a number of trainers, and there is a job file, whose roles say that",
            "leave the number out");
+}
+
+/// Whether the list makes the job a parameter-server job, as --server_num would.
+bool has_servers(const RemoteHosts& list) {
+  return std::any_of(list.hosts.begin(), list.hosts.end(),
+                     [](const RemoteHost& host) { return host.servers.value_or(0) > 0; });
+}
+
+/// localhost, the host's name and its addresses are one host.
+void merge_own(RemoteHosts& list, const OwnHost& own) {
+  RemoteHost* first = nullptr;
+  std::vector<RemoteHost> hosts;
+  hosts.reserve(list.hosts.size());
+  for (RemoteHost& host : list.hosts) {
+    const bool is_this = own.names.contains(host_key(host.name)) || own_address(own, host.name);
+    if (is_this && first) {
+      count_again(*first, host);
+      list.notes.push_back(written(*first) + " and " + written(host) +
+                           " are this host: " + std::to_string(*first->slots) + " trainers are counted here");
+      continue;
+    }
+    hosts.push_back(std::move(host));
+    if (is_this) first = &hosts.back();
+  }
+  list.hosts = std::move(hosts);
 }
 
 NodeCount nodes_of(const JobConfig& config, const Options& options, std::size_t hosts) {
@@ -180,13 +202,24 @@ RemoteHosts hosts_of(const HostList& list) {
   return found;
 }
 
-ControllerPlan make_controller_plan(const Options& options, const JobConfig& config, const Environ& environ,
+ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given, const Environ& environ,
                                     const ControllerPlace& place) {
+  Options options = asked;
+  JobConfig config = given;
   check_flags(config);
   ControllerPlan plan;
   RemoteHosts list =
       config.host_list.slurm ? hosts_of_slurm(config, environ, plan.srun) : hosts_of(config.host_list);
+  if (!config.host_list.slurm) merge_own(list, place.own);
   plan.notes = std::move(list.notes);
+  if (has_servers(list)) {
+    if (config.mode != Mode::ps && options.values.contains("run_mode"))
+      plan.notes.push_back("run_mode is ps, not " + std::string(to_string(config.mode)) +
+                           ", because the list of hosts names servers");
+    config.mode = Mode::ps;
+    options.values["run_mode"] = "ps";
+    for (RemoteHost& host : list.hosts) host.servers = host.servers.value_or(config.server_num.value_or(0));
+  }
   plan.nodes = nodes_of(config, options, list.hosts.size());
   plan.elastic = config.rendezvous.elastic;
   plan.mode = config.mode;

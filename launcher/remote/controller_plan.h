@@ -48,10 +48,10 @@ struct ControllerPlace {
 /// The list as the configuration has it, files read. Throws: Error(config), see launcher/model/host_list.
 RemoteHosts hosts_of(const HostList& list);
 
-/// `options` before a job file was applied. Throws: Error(usage|config) for what does not go together with a
-/// list of hosts: fewer of them than --nnodes, servers in a collective job,
-/// devices in a parameter-server job, --detach …
-ControllerPlan make_controller_plan(const Options& options, const JobConfig& config, const Environ& environ,
+/// `asked` before a job file was applied. A list that names servers makes the job a parameter-server job.
+/// Throws: Error(usage|config) for what does not go together with a list of hosts: fewer of them than
+/// --nnodes, devices in a parameter-server job, --detach …
+ControllerPlan make_controller_plan(const Options& asked, const JobConfig& given, const Environ& environ,
                                     const ControllerPlace& place);
 
 /// For --dry-run: what would happen on every host, for people.

@@ -309,7 +309,7 @@ def test_fleetrun_that_is_absent_or_another_there(hosts, work):
         ("user@-x", "begins with '-'"),
         ("h1,,h2", "is empty"),
         ("n[0-999999999]", "more than 65536 hosts"),
-        ("h1,h1", "h1 is in the list twice"),
+        ("h1,me@h1", "h1 is in the list twice"),
         ("", "no host is given"),
     ],
 )

@@ -125,6 +125,22 @@ def test_version(work):
     assert f"version: '{job.out.split()[1]}'" in meson
 
 
+def test_help_and_version_are_commands_too(work):
+    assert work.run("version").out == work.run("--version").out
+    assert work.run("help").out == work.run("--help").out
+    assert work.run("help", "status").out == work.run("status", "--help").out
+    flag = work.run("help", "max-restart")
+    assert flag.status == 0 and flag.out.startswith("  --max_restart")
+    other = work.run("help", "max_restar")
+    assert other.status == 125 and "did you mean max_restart?" in other.err
+
+
+def test_a_mistyped_command_is_met_with_the_one_that_was_meant(work):
+    job = work.run("stauts")
+    assert job.status == 127 and "did you mean fleetrun status?" in job.err
+    assert "did you mean" not in work.run("no_such_program_anywhere").err
+
+
 def test_it_needs_no_library_but_the_c_library(work):
     from fleetrun_job import find_fleetrun
 

@@ -110,6 +110,10 @@ def test_several_jobs_are_listed_and_nothing_is_done(control):
         code, _, err = control.command(command)
         assert (code == 125 and "2 jobs run, and nothing was done" in err and "one (pod " in err
                 and "two (pod " in err)
+    code, out, _ = control.command("list")
+    assert code == 0 and [line.split()[0] for line in out.splitlines()] == ["JOB", "one", "two"]
+    code, out, _ = control.command("list", "--json")
+    assert [json.loads(line)["job_id"] for line in out.splitlines()] == ["one", "two"]
     code, _, err = control.command("stop", "three")
     assert code == 125 and "no job is called three" in err
     assert control.status("two")["job_id"] == "two"

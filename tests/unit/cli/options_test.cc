@@ -57,6 +57,23 @@ TEST_CASE("an unknown flag comes with the nearest known one") {
   CHECK_FALSE(parse_command_line({"-"}).options.script == "x");
 }
 
+TEST_CASE("flags of other launchers are met with ours") {
+  const std::pair<const char*, const char*> meant[] = {{"-n", "--nproc_per_node"},
+                                                       {"-np", "--nproc_per_node"},
+                                                       {"--nprocs=2", "--nproc_per_node"},
+                                                       {"--num-processes=2", "--nproc_per_node"},
+                                                       {"-H", "--hosts"},
+                                                       {"--machine_rank=1", "--rank"}};
+  for (const auto& [word, flag] : meant) {
+    try {
+      parse_command_line({word, "x"});
+      FAIL("accepted");
+    } catch (const Error& error) {
+      CHECK(error.hint() == "did you mean " + std::string(flag) + "?");
+    }
+  }
+}
+
 TEST_CASE("a flag is given once, and with its value") {
   const auto refusal = [](const std::vector<std::string>& arguments) -> std::string {
     try {

@@ -186,15 +186,28 @@ TEST_CASE("a list with empty parts, bad numbers or unknown words is refused") {
   CHECK(has(list_refusal("n[1-"), "the '[' is not closed"));
 }
 
-TEST_CASE("the same host twice is refused, however it is spelled, and both places are named") {
-  CHECK(has(list_refusal("h1:2,h1"), "h1 is in the list twice"));
-  CHECK(has(list_refusal("h1,root@H1"), "H1 is in the list twice, the other time as h1"));
-  CHECK(has(list_refusal("h1,h1."), "h1. is in the list twice, the other time as h1"));
-  CHECK(has(list_refusal("n[1-3],n2"), "n2 is in the list twice"));
-  CHECK(has(list_refusal("[fe80:0::1],fe80::1"),
-            "[fe80::1] is in the list twice, the other time as [fe80:0::1]"));
-  CHECK(has(file_refusal("h1\nh2\nh1 slots=2\n"),
-            "hosts.txt:3: h1 is in the list twice, first in hosts.txt:1"));
+TEST_CASE("a host that is named again is counted, as PBS and Open MPI write their files") {
+  const RemoteHosts pbs = parse_hostfile("h1\nh1\nh2\nH1.\n", "nodes");
+  REQUIRE(pbs.hosts.size() == 2);
+  CHECK(pbs.hosts[0].slots == 3);
+  CHECK(pbs.hosts[1].slots == 1);
+  REQUIRE(pbs.notes.size() == 1);
+  CHECK(pbs.notes[0] == "nodes:2: h1 is named more than once: each time counts as one trainer there");
+  CHECK(parse_host_list("h1:2,h1", "--hosts").hosts[0].slots == 3);
+  CHECK(parse_host_list("n[1-3],n2", "--hosts").hosts[1].slots == 2);
+  CHECK(parse_host_list("[fe80:0::1],fe80::1", "--hosts").hosts.size() == 1);
+  const RemoteHosts roles = parse_host_list("h1:servers=1,h1:trainers=2", "--hosts");
+  CHECK(roles.hosts[0].servers == 1);
+  CHECK(roles.hosts[0].slots == 2);
+  CHECK_FALSE(parse_host_list("h1,h2", "--hosts").hosts[0].slots);
+}
+
+TEST_CASE("a host that is named again otherwise is refused, and both places are named") {
+  CHECK(has(list_refusal("h1,root@H1"), "H1 is in the list twice, the other time as h1, with another user"));
+  CHECK(has(list_refusal("h1,h1:port=22"), "with another user or port"));
+  CHECK(has(list_refusal("h1:servers=1,h1"), "with and without its servers or trainers"));
+  CHECK(has(file_refusal("h1 devices=0\nh2\nh1 slots=2\n"),
+            "hosts.txt:3: h1 is in the list twice, first in hosts.txt:1, with devices"));
 }
 
 TEST_CASE("a host file has comments, blank lines, slots in every usual spelling") {

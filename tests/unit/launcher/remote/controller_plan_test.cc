@@ -71,6 +71,33 @@ TEST_CASE("what is not known before a host says it is left open") {
   CHECK(!plan.hosts[2].first_trainer);
 }
 
+TEST_CASE("a list that names servers makes the job one of servers, and its other hosts train") {
+  const ControllerPlan plan = plan_of({{"hosts", "h1:servers=2,h2:trainers=2,h3"}});
+  CHECK(plan.mode == Mode::ps);
+  CHECK(plan.hosts[0].servers == 2);
+  CHECK(plan.hosts[0].trainers == 0);
+  CHECK(plan.hosts[1].trainers == 2);
+  CHECK(plan.hosts[2].servers == 0);
+  CHECK(plan.hosts[2].trainers == 1);
+  CHECK(plan.hosts[2].order.servers == 0);
+  CHECK(plan.hosts[2].order.values.at("run_mode") == "ps");
+  CHECK(plan.notes.empty());
+  const ControllerPlan other = plan_of({{"hosts", "h1:servers=1,h2"}, {"run_mode", "collective"}});
+  CHECK(other.mode == Mode::ps);
+  REQUIRE(other.notes.size() == 1);
+  CHECK(other.notes[0] == "run_mode is ps, not collective, because the list of hosts names servers");
+}
+
+TEST_CASE("localhost, the host's own name and its address are one host") {
+  const ControllerPlan plan = plan_of({{"hosts", "localhost,h2:3,ME:2,10.0.0.1"}});
+  REQUIRE(plan.hosts.size() == 2);
+  CHECK(plan.hosts[0].here);
+  CHECK(plan.hosts[0].trainers == 4);
+  CHECK(plan.hosts[1].first_trainer == 4);
+  REQUIRE(plan.notes.size() == 2);
+  CHECK(plan.notes[0] == "localhost and ME are this host: 3 trainers are counted here");
+}
+
 TEST_CASE("servers on one host and trainers on others") {
   const ControllerPlan plan =
       plan_of({{"hosts", "h1:servers=2,h2:trainers=2,h3"}, {"server_num", "1"}, {"trainer_num", "3"}});
@@ -97,11 +124,9 @@ TEST_CASE("only the first trainer of the first host that has one is shown, unles
 }
 
 TEST_CASE("this machine is known by its names and addresses, and needs no ssh") {
-  const ControllerPlan plan =
-      plan_of({{"hosts", "ME.lan,localhost,10.0.0.1,[fe80::1],127.0.0.9,[::1],10.0.0.2,me2"}});
-  std::vector<bool> here;
-  for (const HostPart& part : plan.hosts) here.push_back(part.here);
-  CHECK(here == std::vector<bool>{true, true, true, true, true, true, false, false});
+  for (const char* name : {"ME.lan", "localhost", "10.0.0.1", "[fe80::1]", "127.0.0.9", "[::1]"})
+    CHECK(plan_of({{"hosts", name}}).hosts[0].here);
+  for (const char* name : {"10.0.0.2", "me2"}) CHECK_FALSE(plan_of({{"hosts", name}}).hosts[0].here);
 }
 
 TEST_CASE("a range of hosts makes some of them spares, and more than there are is refused") {
@@ -130,8 +155,6 @@ TEST_CASE("what does not go together with a list of hosts is refused") {
   CHECK(has(refusal({{"hosts", "h1"}, {"dry_run", "json"}}), "shown as text only"));
   CHECK(has(refusal({{"hosts", "h1"}, {"servers", "a:1"}, {"trainers", "a:2"}}), "write h1:servers=1"));
   CHECK(has(refusal({{"hosts", "h1"}, {"master", "etcd://e:2379"}}), "give one of them"));
-  CHECK(has(refusal({{"hosts", "h1:servers=1,h2"}}),
-            "h1 has servers, and the job is not a parameter-server job"));
   CHECK(has(refusal({{"hosts", "h1:servers=1"}, {"run_mode", "ps"}}), "no host of the list has a trainer"));
   CHECK(has(refusal({{"hosts", "h1:trainers=1"}, {"run_mode", "ps"}}), "no host of the list has a server"));
   CHECK(has(refusal({{"hosts", "h1:2"}, {"include", "h1:0"}, {"run_mode", "ps"}}),

@@ -1,0 +1,96 @@
+// What the entries say is enough: a fleetrun that is stopped (SIGSTOP) is listed like any other.
+#include "cli/list_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_flags.h"
+#include "cli/job_choice.h"
+#include "cli/status_text.h"
+#include "launcher/host/run_directory.h"
+#include "runtime/base/error.h"
+#include "runtime/base/text.h"
+
+namespace fleetrun::cli {
+namespace {
+
+constexpr CommandFlag kListFlags[] = {
+    {"json", 0, "", "a line of JSON per job, for programs"},
+    {"help", 'h', "", "show this"},
+};
+
+constexpr const char* kListHelp = R"(usage: fleetrun list [--json]
+
+Lists your jobs that run on this host, the oldest first. status, logs, attach and stop take a JOB or a POD.
+
+)";
+
+using Cells = std::array<std::string, 7>;
+
+Cells cells_of(const launcher::JobEntry& job, std::int64_t now) {
+  return {printable(job.job_id),
+          printable(job.pod),
+          printable(job.mode),
+          std::to_string(job.processes),
+          std::to_string(job.pid),
+          short_time(static_cast<double>(std::max<std::int64_t>(now - job.began_at, 0)) / 1e9),
+          printable(job.log_dir)};
+}
+
+std::string table_of(const std::vector<launcher::JobEntry>& jobs) {
+  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  std::vector<Cells> rows = {{"JOB", "POD", "MODE", "PROCESSES", "PID", "TIME", "LOGS"}};
+  for (const launcher::JobEntry& job : jobs) rows.push_back(cells_of(job, now));
+  std::array<std::size_t, std::tuple_size_v<Cells>> widths = {};
+  for (const Cells& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (Cells& row : rows) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) row[i].resize(widths[i], ' ');
+    text += join({row.begin(), row.end()}, "  ") + "\n";
+  }
+  return text;
+}
+
+std::string json_of(const std::vector<launcher::JobEntry>& jobs) {
+  std::string text;
+  for (const launcher::JobEntry& job : jobs) {
+    const nlohmann::ordered_json line = {{"job_id", job.job_id},     {"pod", job.pod},
+                                         {"mode", job.mode},         {"pid", job.pid},
+                                         {"began_at", job.began_at}, {"processes", job.processes},
+                                         {"log_dir", job.log_dir},   {"launch_log", job.launch_log},
+                                         {"metrics", job.metrics},   {"detached", job.detached}};
+    text += line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+int run_list_command(const std::vector<std::string>& arguments, const Environ& environment) {
+  const CommandArguments words = parse_command_arguments("list", arguments, kListFlags);
+  if (words.has("help")) {
+    write_text(STDOUT_FILENO, kListHelp + describe_flags(kListFlags));
+    return 0;
+  }
+  if (!words.words.empty())
+    throw Error(ErrorKind::usage, "fleetrun list takes no " + printable(words.words.front()),
+                "fleetrun status " + printable(words.words.front()) + " shows one job");
+  const auto jobs = launcher::list_jobs(launcher::run_directories(environment, ::geteuid()));
+  if (words.has("json"))
+    write_text(STDOUT_FILENO, json_of(jobs));
+  else if (jobs.empty())
+    write_text(STDERR_FILENO, "no job of this user runs on this host\n");
+  else
+    write_text(STDOUT_FILENO, table_of(jobs));
+  return 0;
+}
+
+}  // namespace fleetrun::cli
