@@ -181,7 +181,7 @@ def reverse(x: Variable, axis: Any, name: str | None = None) -> Variable:
 
 
 def rot90(x: Variable, k: int = 1, axes: Sequence[int] = (0, 1), name: str | None = None) -> Variable:
-    """x turned k times by 90 degrees, from the first of the two axes to the second."""
+    """x turned k times by 90 degrees, from the first axis to the second; x itself for no turn."""
     first, second = (axis % x.ndim for axis in axes)
     order = list(range(x.ndim))
     order[first], order[second] = second, first
@@ -189,7 +189,7 @@ def rot90(x: Variable, k: int = 1, axes: Sequence[int] = (0, 1), name: str | Non
         return tensor.flip(tensor.flip(x, first), second)
     if k % 4 == 1:
         return tensor.transpose(tensor.flip(x, second), order)
-    return tensor.flip(tensor.transpose(x, order), second) if k % 4 == 3 else tensor.assign(x)
+    return tensor.flip(tensor.transpose(x, order), second) if k % 4 == 3 else x
 
 
 def vsplit(x: Variable, num_or_sections: Any, name: str | None = None) -> list[Variable]:

@@ -349,7 +349,7 @@ class Operators:
     def reverse(self, axis: Any, name: str | None = None) -> Variable:
         """flip()."""
     def rot90(self, k: int = 1, axes: Sequence[int] = (0, 1), name: str | None = None) -> Variable:
-        """x turned k times by 90 degrees, from the first of the two axes to the second."""
+        """x turned k times by 90 degrees, from the first axis to the second; x itself for no turn."""
     def scatter_nd(self, updates: Variable, shape: Sequence[int], name: str | None = None) -> Variable:
         """zeros of `shape` with `updates` added at index[.., k]."""
     def scatter_nd_add(self, index: Variable, updates: Variable, name: str | None = None) -> Variable:

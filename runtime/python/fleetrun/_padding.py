@@ -19,6 +19,8 @@ def _sizes(x: Variable, axis: int, size: int) -> list[Any]:
 
 def constant_pad(x: Variable, paddings: Sequence[tuple[int, int]], value: float) -> Variable:
     """x with `value` before and behind each axis; a number below 0 cuts off."""
+    if not any(before or behind for before, behind in paddings):
+        return tensor.assign(x)
     for axis, (before, behind) in enumerate(paddings):
         if before < 0 or behind < 0:
             end = behind if behind < 0 else 2**31 - 1
@@ -54,6 +56,8 @@ def pad_last(
         around = [(0, 0)] * x.ndim
         around[first : first + len(paddings)] = list(paddings)
         return constant_pad(x, around, value)
+    if not any(before or behind for before, behind in paddings):
+        return tensor.assign(x)
     for axis, (before, behind) in enumerate(paddings, first):
         size = x.shape[axis]
         if not before and not behind:

@@ -8,14 +8,14 @@ from fleetrun._graph import append, temporaries, unique_name
 from fleetrun._types import Sequence, Shape, Variable
 
 
-def concat(x: Sequence[Variable], axis: int = 0, name: str | None = None) -> Variable:
-    """Variables side by side along `axis`."""
-    return append("concat", "concat", list(x), {"axis": int(axis)})
+def concat(x: Variable | Sequence[Variable], axis: int = 0, name: str | None = None) -> Variable:
+    """Variables side by side along `axis`; a copy of one alone."""
+    return append("concat", "concat", [x] if isinstance(x, Variable) else list(x), {"axis": int(axis)})
 
 
-def stack(x: Sequence[Variable], axis: int = 0, name: str | None = None) -> Variable:
+def stack(x: Variable | Sequence[Variable], axis: int = 0, name: str | None = None) -> Variable:
     """Variables of one shape, stacked along a new axis."""
-    return append("stack", "stack", list(x), {"axis": int(axis)})
+    return append("stack", "stack", [x] if isinstance(x, Variable) else list(x), {"axis": int(axis)})
 
 
 def split(

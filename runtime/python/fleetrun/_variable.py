@@ -68,8 +68,8 @@ class Variable(Operators):
 
     @property
     def T(self) -> Variable:
-        """With its axes in reverse order."""
-        return self.transpose(list(range(self.ndim))[::-1])
+        """With its axes in reverse order; a vector is itself."""
+        return self if self.ndim == 1 else self.transpose(list(range(self.ndim))[::-1])
 
     @property
     def size(self) -> int:

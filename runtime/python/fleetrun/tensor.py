@@ -479,7 +479,7 @@ def std(
 def add_n(inputs: Variable | Sequence[Variable], name: str | None = None) -> Variable:
     """The sum of a list of variables of one shape."""
     listed = [inputs] if isinstance(inputs, Variable) else list(inputs)
-    total = listed[0]
+    total = listed[0] if len(listed) > 1 else assign(listed[0])
     for variable in listed[1:]:
         total = add(total, variable)
     return total

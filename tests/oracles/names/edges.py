@@ -216,3 +216,36 @@ def frozen_later(paddle, net):
     net.start()
     net.executor.run(net.main, feed=net.feed, scope=net.scope)
     return {"w": net.value("w"), "frozen": net.value("frozen"), "trainable": [w.trainable, frozen.trainable]}
+
+
+def celu_at_zero(paddle, net):
+    x = net.parameter("x", [[0.0, -0.0, 1.5], [-1.5, 0.0, 2.0]])
+    celu = paddle.nn.functional.celu
+    return {"out": celu(x), "softer": celu(paddle.nn.functional.relu(x), 0.5)}
+
+
+def one_alone(paddle, net):
+    x = net.parameter("x", X)
+    return {"concat": paddle.concat(x, 1), "sum": paddle.add_n(x)}
+
+
+def itself_or_a_copy(paddle, net):
+    """What is overwritten later: where a function gives its input back, that shows in its result."""
+    functional = paddle.nn.functional
+    x, place = net.data("x", X, shape=[2, 3]), net.data("place", [[[X[0]]]], shape=[1, 1, 1, 3])
+    vector = net.data("vector", [1.0, 2.0], shape=[2])
+    x, place, vector = (paddle.scale(one, 1.0) for one in (x, place, vector))
+    found = {
+        "all": x[:, :],
+        "turned": paddle.rot90(x, 4),
+        "dropout": functional.dropout(x, 0.0),
+        "vector.T": vector.T,
+        "dropout2d": functional.dropout2d(place, training=False),
+        "sum": paddle.add_n([x]),
+        "pad": functional.pad(x, [0, 0, 0, 0]),
+        "circular": functional.pad(place, [0, 0, 0, 0], "circular"),
+        "einsum": paddle.einsum("ij->ij", x),
+    }
+    for one in (x, place, vector):
+        paddle.assign(one + 10.0, one)
+    return found

@@ -12,8 +12,8 @@ from fleetrun.nn import functional
 
 def celu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
     """x where it is positive, else alpha * (exp(x / alpha) - 1)."""
-    below = tensor.expm1(tensor.scale(tensor.clip(x, max=0.0), 1.0 / alpha))
-    return functional.relu(x) + tensor.scale(below, alpha)
+    # At 0 the slope is that of the exponent, as in Paddle.
+    return tensor.scale(functional.elu(tensor.scale(x, 1.0 / alpha)), alpha)
 
 
 def softshrink(x: Variable, threshold: float = 0.5, name: str | None = None) -> Variable:
@@ -99,9 +99,11 @@ def dropout2d(
 ) -> Variable:
     """Zeroes each channel of each example with probability p while training. Shape: [n, channels, high,
     wide]."""
+    if not training or isinstance(p, (int, float)) and p == 0:
+        return x
     first = 2 if data_format == "NCHW" else 1
     one = tensor.slice(x, [first, first + 1], [0, 0], [1, 1])
-    return x * functional.dropout(tensor.ones_like(one), p, training=training)
+    return x * functional.dropout(tensor.ones_like(one), p)
 
 
 def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: str | None = None) -> Variable:

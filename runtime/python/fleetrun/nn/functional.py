@@ -215,7 +215,9 @@ def dropout(
     name: str | None = None,
 ) -> Variable:
     """Zeroes each value with probability p while training; mode says whether the kept values are scaled then
-    ("upscale_in_train") or in a test ("downscale_in_infer")."""
+    ("upscale_in_train") or in a test ("downscale_in_infer"). Returns x itself for p=0, as Paddle does."""
+    if isinstance(p, (int, float)) and p == 0:
+        return x
     refuse("paddle.nn.functional.dropout", axis=(axis, None))
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise Error(
