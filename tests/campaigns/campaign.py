@@ -105,6 +105,7 @@ def main(description, run, count, prepare=None, summary=None):
                         help="of the random choices; it is printed")
     parser.add_argument("--count", type=int, default=count, help=f"how many runs ({count})")
     parser.add_argument("--only", type=int, help="only the run of this number: to see a failure again")
+    parser.add_argument("--first", type=int, default=0, help="go on from this run (0)")
     parser.add_argument("--fleetrun", default=find_fleetrun(), help="the fleetrun to test")
     options = parser.parse_args()
     options.fleetrun = os.path.abspath(options.fleetrun)
@@ -113,7 +114,7 @@ def main(description, run, count, prepare=None, summary=None):
                          "  hint: build it, or set FLEETRUN_BIN")
     print(f"seed {options.seed}, {options.fleetrun}", flush=True)
     begin, failures = time.monotonic(), 0
-    numbers = [options.only] if options.only is not None else range(options.count)
+    numbers = [options.only] if options.only is not None else range(options.first, options.count)
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
         if prepare:
             prepare(options, folder)

@@ -37,11 +37,12 @@ class Leaf(Value):
 
 
 class Step:
-    """A line of a program. reference: its results, of the arrays of its inputs; flat: no gradient flows."""
+    """A line of a program. reference: its results, of the arrays of its inputs; flat: no gradient flows;
+    same: Paddle gives the variable itself back, so that what changes it later shows in the result, too."""
 
-    def __init__(self, text, inputs, outputs, reference, flat):
+    def __init__(self, text, inputs, outputs, reference, flat, same=False):
         self.text, self.inputs, self.outputs = text, inputs, outputs
-        self.reference, self.flat = reference, flat
+        self.reference, self.flat, self.same = reference, flat, same
 
 
 def dtype_of(array):
@@ -64,8 +65,11 @@ class Program:
 
     def evaluate(self, given=None, frozen=None, factors=None):
         """{name: array}. given: other values of leaves; frozen: results through which no gradient flows;
-        factors: of results, by which they are multiplied."""
-        known = {leaf.name: leaf.array for leaf in self.leaves}
+        factors: by which values are multiplied. Leaves have the digits that float32 has of them."""
+        known = {leaf.name: held(leaf.array) for leaf in self.leaves}
+        for name, factor in (factors or {}).items():
+            if name in known:
+                known[name] = known[name] * factor
         known.update(given or {})
         with np.errstate(all="ignore"):
             for step in self.steps:
@@ -98,14 +102,21 @@ class Program:
             found.update(zip(step.outputs, step.dtypes))
         return found
 
-    def errors(self):
-        """Factors of results that stand for the errors of float32; those of equal values are equal."""
-        made = {name for step in self.steps for name in step.outputs}
+    def errors(self, most=4e-7):
+        """Factors of values that stand for the errors of float32; those of equal values are equal."""
         return {
-            name: 1.0 + 4e-7 * np.sin(array * 1e7)
+            name: 1.0 + most * np.sin(array * 1e7)
             for name, array in self.evaluated.items()
-            if name in made and array.dtype.kind == "f"
+            if array.dtype.kind == "f"
         }
+
+    def after_the_step(self, known, gradients):
+        """`known`, where what is a parameter itself holds what the optimizer's step left."""
+        moved = {name: known[name] - self.RATE * slope for name, slope in gradients.items()}
+        for step in self.steps:
+            if step.same and step.inputs[0] in moved:
+                moved[step.outputs[0]] = moved[step.inputs[0]]
+        return {**known, **moved} if self.minimizes else known
 
     def gradients(self, factors=None):
         """({parameter: gradient}, {parameter: where it has one}): False where the slopes of both sides
@@ -117,7 +128,7 @@ class Program:
             for place in np.ndindex(leaf.shape):
                 sides = []
                 for sign in (1.0, -1.0):
-                    moved = leaf.array.copy()
+                    moved = base[leaf.name].copy()
                     moved[place] += sign * STEP
                     sides.append(self.loss(self.evaluate({leaf.name: moved}, base, factors)))
                 slope[place] = (sides[0] - sides[1]) / (2 * STEP)
@@ -215,6 +226,11 @@ class Program:
             if not hasattr(step, "dtypes"):
                 step.dtypes = [dtype_of(self.evaluated[name]) for name in step.outputs]
         return self
+
+
+def held(array):
+    """Values as float32 holds them, in float64; others as they are."""
+    return array.astype("float32").astype("float64") if array.dtype.kind == "f" else array
 
 
 def weights(shape):
@@ -321,9 +337,12 @@ class Maker:
         """One of them."""
         return self.random.choice(choices)
 
-    def step(self, text, reference, *inputs, outputs=1, flat=False, dtypes=None):
+    def step(self, text, reference, *inputs, flat=False, same=False, dtypes=None):
         """Appends a line: {0}, {1} … in its text are its inputs. Its first result. Raises Unfit where a
-        result cannot be used."""
+        result cannot be used, or an input is what rounding left of 0."""
+        for one in inputs:
+            if one.array.dtype.kind == "f" and np.any((one.array != 0) & (np.abs(one.array) < 1e-6)):
+                raise Unfit
         with np.errstate(all="ignore"):
             made = reference(*(one.array for one in inputs))
         made = [np.asarray(one) for one in (made if isinstance(made, tuple) else (made,))]
@@ -334,9 +353,8 @@ class Maker:
                 raise Unfit
         names = [self.name("v") for _ in made]
         flat = flat or all(array.dtype.kind != "f" for array in made)
-        step = Step(
-            text.format(*(one.name for one in inputs)), [one.name for one in inputs], names, reference, flat
-        )
+        names_in = [one.name for one in inputs]
+        step = Step(text.format(*names_in), names_in, names, reference, flat, same)
         if dtypes is None:
             wide = any(one.dtype == "float64" for one in inputs)
             dtypes = ["float64" if wide and array.dtype.kind == "f" else dtype_of(array) for array in made]

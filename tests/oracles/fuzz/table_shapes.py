@@ -78,7 +78,7 @@ def turned(maker):
         maker.step(maker.pick("paddle.t({0})", "{0}.T"), np.transpose, x)
     elif kind == 5 and x.ndim > 1:
         k, axes = maker.random.randint(-1, 3), maker.random.sample(range(x.ndim), 2)
-        maker.step(f"paddle.rot90({{0}}, {k}, {axes})", lambda x: np.rot90(x, k, axes), x)
+        maker.step(f"paddle.rot90({{0}}, {k}, {axes})", lambda x: np.rot90(x, k, axes), x, same=k == 0)
     elif x.ndim > 1:
         k, name = maker.random.randint(-1, 1), maker.pick("tril", "triu")
         maker.step(f"paddle.{name}({{0}}, {k})", lambda x, f=getattr(np, name): f(x, k), x)
@@ -195,7 +195,7 @@ def cut(maker):
             for size in x.shape
         ]
         text = ", ".join(items)
-        maker.step(f"{{0}}[{text}]", lambda x: eval(f"x[{text}]", {"x": x}), x)
+        maker.step(f"{{0}}[{text}]", lambda x: eval(f"x[{text}]", {"x": x}), x, same=set(items) == {":"})
     elif kind == 4:
         shape = [maker.random.randint(1, size) for size in x.shape]
         offsets = [maker.random.randint(0, size - one) for size, one in zip(x.shape, shape)]
