@@ -20,6 +20,7 @@
 #include "launcher/status/control_client.h"
 #include "launcher/status/job_status_json.h"
 #include "runtime/base/error.h"
+#include "runtime/base/terminal_text.h"
 #include "runtime/base/unique_fd.h"
 
 namespace fleetrun::cli {
@@ -54,11 +55,20 @@ class Tail {
   void show(int output) {
     char bytes[16384];
     for (ssize_t count; file_ && (count = ::read(file_.value(), bytes, sizeof bytes)) > 0;)
-      write_text(output, {bytes, static_cast<std::size_t>(count)});
+      add({bytes, static_cast<std::size_t>(count)}, output);
   }
 
  private:
+  void add(std::string_view bytes, int output) {
+    if (::isatty(output) != 1) return write_bytes(output, bytes);
+    std::string shown;
+    text_.add(bytes, shown);
+    text_.pause(shown);
+    write_bytes(output, shown);
+  }
+
   UniqueFd file_;
+  TerminalText text_{TerminalText::Mark{}};
 };
 
 /// Shows logs as they grow, in a process of its own.

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "runtime/base/error.h"
+#include "runtime/base/terminal_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -20,11 +21,15 @@ launcher::JobEntry choose_job(std::string_view command, const std::vector<std::s
 }
 
 void write_text(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(fd, text.data(), text.size());
+  write_bytes(fd, text_for(fd, text));
+}
+
+void write_bytes(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(count));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
   }
 }
 

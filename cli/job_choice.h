@@ -13,8 +13,10 @@ namespace fleetrun::cli {
 launcher::JobEntry choose_job(std::string_view command, const std::vector<std::string>& words,
                               const Environ& environment);
 
-/// Writes all of `text`; what the reader does not take is lost.
+/// Writes all of `text`, on a terminal as TerminalText; what the reader does not take is lost.
 void write_text(int fd, std::string_view text);
+/// The same for bytes that are meant to act on a terminal.
+void write_bytes(int fd, std::string_view bytes);
 
 /// "job default (pod abcdef)"
 std::string name_of(const launcher::JobEntry& job);

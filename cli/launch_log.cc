@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "cli/render.h"
+#include "runtime/base/terminal_text.h"
 #include "runtime/base/text.h"
 
 namespace fleetrun::cli {
@@ -40,7 +41,8 @@ std::string pod_line(const char* what, const Plan& plan, const char* status) {
 
 }  // namespace
 
-void LaunchLog::raw(const std::string& text) {
+void LaunchLog::raw(const std::string& bytes) {
+  const std::string text = text_for(fd_, bytes);
   // A pipe that poll() calls writable takes PIPE_BUF bytes without blocking.
   const std::size_t piece = patience_ ? PIPE_BUF : text.size();
   for (std::size_t sent = 0; sent < text.size();) {
@@ -106,7 +108,7 @@ void LaunchLog::show_end(const Report& report, const Plan& plan, const std::stri
   error(report.cause + " (first failure; log " + log + ")");
   if (!last_lines.empty()) {
     const std::string dashes(25, '-');
-    raw(dashes + " ERROR LOG DETAIL " + dashes + "\n" + last_lines +
+    raw(dashes + " ERROR LOG DETAIL " + dashes + "\n" + terminal_text(last_lines, process.name + " | ") +
         (last_lines.ends_with('\n') ? "" : "\n"));
   }
   info("Exit code " + std::to_string(report.exit_status));

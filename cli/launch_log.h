@@ -31,8 +31,8 @@ class LaunchLog {
   /// Are lines of this level printed?
   bool shows(launcher::LogLevel level) const noexcept { return level >= min_; }
 
-  /// Bytes as they are, whatever the level.
-  void raw(const std::string& text);
+  /// Bytes as they are, but on a terminal, whatever the level.
+  void raw(const std::string& bytes);
 
   /// The "Configuration" block, the job, and what was understood differently from what was asked.
   void show_configuration(const launcher::JobConfig& config);

@@ -20,6 +20,7 @@
 #include "launcher/status/control_client.h"
 #include "launcher/status/job_status_json.h"
 #include "runtime/base/error.h"
+#include "runtime/base/terminal_text.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -50,10 +51,10 @@ class Screen {
     termios now = before_;
     now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     ::tcsetattr(STDIN_FILENO, TCSANOW, &now);
-    write_text(STDOUT_FILENO, "\x1b[?1049h\x1b[?25l");  // alternate screen, no cursor
+    write_bytes(STDOUT_FILENO, "\x1b[?1049h\x1b[?25l");  // alternate screen, no cursor
   }
   ~Screen() {
-    write_text(STDOUT_FILENO, "\x1b[?25h\x1b[?1049l");
+    write_bytes(STDOUT_FILENO, "\x1b[?25h\x1b[?1049l");
     ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
   }
   Screen(const Screen&) = delete;
@@ -69,9 +70,9 @@ class Screen {
   static void draw(const std::string& table) {
     std::string text = "\x1b[H";
     for (const std::string& line : split(table, '\n')) {
-      if (!line.empty()) text += line + "\x1b[K\r\n";
+      if (!line.empty()) text += terminal_text(line) + "\x1b[K\r\n";
     }
-    write_text(STDOUT_FILENO, text + "\x1b[J\x1b[7m q leaves \x1b[0m\x1b[K");
+    write_bytes(STDOUT_FILENO, text + "\x1b[J\x1b[7m q leaves \x1b[0m\x1b[K");
   }
 
  private:

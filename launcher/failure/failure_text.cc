@@ -6,6 +6,8 @@
 #include <cctype>
 
 #include "launcher/failure/failure_parts.h"
+#include "runtime/base/terminal_text.h"
+#include "runtime/base/text.h"
 
 namespace fleetrun::launcher {
 namespace {
@@ -156,8 +158,10 @@ std::string plain_text(std::string_view text) {
     } else if (c == '\r') {
       const std::size_t after = text.find_first_not_of('\r', i);
       if (after != std::string_view::npos && text[after] != '\n') plain.resize(line);  // overwritten
-    } else if (c == '\t' || static_cast<unsigned char>(c) >= 0x20) {
-      if (c != '\x7f') plain += c;
+    } else if (const std::size_t length = std::max<std::size_t>(utf8_length(text.substr(i - 1)), 1);
+               c == '\t' || !acts_on_terminal(text.substr(i - 1, length))) {
+      plain.append(text, i - 1, length);
+      i += length - 1;
     }
   }
   return plain;

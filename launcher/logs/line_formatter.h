@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/terminal_text.h"
+
 namespace fleetrun::launcher {
 
 class LineFormatter {
@@ -20,15 +22,8 @@ class LineFormatter {
   void end(std::string& out, std::string_view newline = "\n");
 
  private:
-  void guard(unsigned char byte, std::string& out);
-  void start_sequence(unsigned char byte, std::string& out);
-  void add_to_sequence(unsigned char byte, std::string& out);
-  void give_up(std::string& out);
-
   bool guarded_;
-  bool coloured_ = false;
-  std::string held_;        // an escape or a character that is not whole yet
-  std::size_t wanted_ = 0;  // bytes of the character that is held; 0: an escape is
+  TerminalText text_ = TerminalText::of_line({"| "});
 };
 
 /// `line`, which was written by a guarded LineFormatter, cut to `columns` of a terminal.

@@ -2,8 +2,6 @@
 // process after the other; with it all as they grow, later attempts too.
 #include "launcher/logs/log_show.h"
 
-#include <unistd.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -53,12 +51,10 @@ class LogShow {
     const bool alone = logs_.size() == 1;
     for (const auto& [process, logs] : logs_) {
       indices_[process] = viewed_.size();
-      viewed_.push_back({alone ? "" : process.first + " " + std::to_string(process.second), Showing::always});
+      viewed_.push_back({process.first + " " + std::to_string(process.second), Showing::always});
     }
-    settings_ = {.output = spec_.output,
-                 .raw = alone && ::isatty(spec_.output) != 1,
-                 .colour = spec_.colour && !alone,
-                 .waits_for_ever = true};
+    settings_ = {
+        .output = spec_.output, .raw = alone, .colour = spec_.colour && !alone, .waits_for_ever = true};
   }
 
   bool empty() const { return logs_.empty(); }

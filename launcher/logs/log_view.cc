@@ -56,6 +56,14 @@ struct LongLine {
   LineSpan left;
 };
 
+/// What tells the lines of the process that is shown as it is from fleetrun's own.
+std::string mark_of(const std::vector<ViewedProcess>& processes) {
+  const auto shown = std::find_if(processes.begin(), processes.end(), [](const ViewedProcess& process) {
+    return process.showing != Showing::never && !process.name.empty();
+  });
+  return (shown == processes.end() ? "process" : shown->name) + " | ";
+}
+
 class View final : public LogView {
  public:
   View(asio::io_context& loop, std::vector<ViewedProcess> processes, const ViewSettings& settings)
@@ -64,6 +72,8 @@ class View final : public LogView {
         patient_(settings.waits_for_ever),
         output_(settings.output),
         formatter_(output_.is_terminal()),
+        stream_(raw_ && output_.is_terminal() ? std::optional(TerminalText::Mark{mark_of(processes)})
+                                              : std::nullopt),
         block_(kBlock, '\0'),
         writable_(loop),
         poll_(loop),
@@ -185,6 +195,12 @@ class View final : public LogView {
     if (count == 0) return at_end(process);
     pause_ = kShortestPause;
     std::string_view bytes(block_.data(), count);
+    if (raw_ && stream_) {
+      lines = LineSplitter(offset + static_cast<off_t>(count));
+      stream_->add(bytes, text_);
+      stream_->pause(text_);
+      return;
+    }
     if (raw_) {
       const std::size_t written = output_.write(bytes);
       lines = LineSplitter(offset + static_cast<off_t>(written));
@@ -221,7 +237,9 @@ class View final : public LogView {
         long_line_ = {&process, *rest};
         return;
       }
+      if (stream_) stream_->end(text_);
       if (goes_on && source.advance()) return;
+      if (stream_ && !flush()) return;
     }
     process.ready = false;
     if (source.is_open() && !on_drained_) look_again_later();
@@ -360,6 +378,7 @@ class View final : public LogView {
   bool raw_, patient_;
   LogOutput output_;
   LineFormatter formatter_;
+  std::optional<TerminalText> stream_;  // for bytes on a terminal
   std::vector<std::unique_ptr<Viewed>> processes_;
   std::size_t turn_ = 0;
   LongLine long_line_;

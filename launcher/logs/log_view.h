@@ -1,5 +1,5 @@
 // Shows the logs of processes on a terminal, pipe or file while they grow, whole lines with the process's
-// name before them, or one process's bytes as they are.
+// name before them, or one process's bytes as they are. On a terminal they are TerminalText.
 //
 // The processes write to their files and know nothing of this: a reader that is slow or gone costs them
 // nothing. What cannot be shown yet stays in the files;
@@ -33,7 +33,7 @@ struct ViewedProcess {
 
 struct ViewSettings {
   int output = 1;               // borrowed while the view is made
-  bool raw = false;             // bytes as they are: for one process
+  bool raw = false;             // bytes as they are, but on a terminal: for one process
   bool colour = false;          // of the names
   bool waits_for_ever = false;  // for a reader that takes nothing, also when nothing is written any more
 };

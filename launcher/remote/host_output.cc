@@ -8,9 +8,12 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
+#include "launcher/logs/line_formatter.h"
 #include "launcher/logs/log_output.h"
+#include "runtime/base/terminal_text.h"
 
 namespace fleetrun::launcher::remote {
 namespace {
@@ -28,6 +31,7 @@ class Output final : public HostOutput {
       : loop_(loop),
         settings_(std::move(settings)),
         output_(settings_.output),
+        formatter_(output_.is_terminal()),
         partial_(settings_.names.size()),
         writable_(loop),
         patience_(loop) {}
@@ -35,7 +39,7 @@ class Output final : public HostOutput {
   void take(std::uint32_t host, std::string_view bytes) override {
     if (output_.gone() || host >= partial_.size()) return;
     if (settings_.raw) {
-      held_.append(bytes);
+      take_raw(host, bytes);
       return write();
     }
     std::string& partial = partial_[host];
@@ -49,6 +53,10 @@ class Output final : public HostOutput {
   }
 
   void end(std::uint32_t host) override {
+    if (stream_) {
+      stream_->end(held_);
+      return write();
+    }
     if (host >= partial_.size() || partial_[host].empty()) return;
     add_line(host, std::exchange(partial_[host], {}), {});
     write();
@@ -66,8 +74,21 @@ class Output final : public HostOutput {
   }
 
  private:
+  void take_raw(std::uint32_t host, std::string_view bytes) {
+    if (!output_.is_terminal()) {
+      held_.append(bytes);
+      return;
+    }
+    if (!stream_) stream_.emplace(TerminalText::Mark{settings_.names[host] + " | "});
+    stream_->add(bytes, held_);
+    stream_->pause(held_);
+  }
+
   void add_line(std::uint32_t host, std::string_view first, std::string_view rest) {
-    held_.append(settings_.names[host]).append(":").append(first).append(rest).append("\n");
+    formatter_.begin(settings_.names[host] + ":", held_);
+    formatter_.add(first, held_);
+    formatter_.add(rest, held_);
+    formatter_.end(held_);
   }
 
   void write() {
@@ -129,6 +150,8 @@ class Output final : public HostOutput {
   asio::io_context& loop_;
   HostOutputSettings settings_;
   LogOutput output_;
+  LineFormatter formatter_;
+  std::optional<TerminalText> stream_;  // for bytes on a terminal
   std::vector<std::string> partial_;
   std::string held_;
   asio::posix::stream_descriptor writable_;

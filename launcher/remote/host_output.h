@@ -1,6 +1,6 @@
 // What the processes of all hosts show, on one terminal, pipe or file: whole lines with their host before
-// them, or one process's bytes as they are. Nobody waits for a reader that is slow: what it does not take is
-// held up to a limit, and then the hosts are asked to hold theirs.
+// them, or one process's bytes as they are; on a terminal as TerminalText. Nobody waits for a reader that is
+// slow: what it does not take is held up to a limit, and then the hosts are asked to hold theirs.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 
 #include "launcher/host/run_directory.h"
 #include "launcher/logs/log_files.h"
+#include "runtime/base/terminal_text.h"
 #include "runtime/base/text.h"
 #include "runtime/base/unique_fd.h"
 
@@ -41,7 +42,7 @@ std::string shown(std::string_view line, std::size_t max) {
       length = utf8_length(line);
       if (length == 0) text += '?';
       if (text.size() + length > max) break;
-      text.append(line.substr(0, length));
+      if (!acts_on_terminal(line.substr(0, length))) text.append(line.substr(0, length));
       length = std::max<std::size_t>(length, 1);
     }
     line.remove_prefix(length);

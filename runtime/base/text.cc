@@ -4,6 +4,8 @@
 #include <charconv>
 #include <numeric>
 
+#include "runtime/base/terminal_text.h"
+
 namespace fleetrun {
 namespace {
 
@@ -157,15 +159,20 @@ std::string python_repr(std::span<const std::string> values) {
 }
 
 std::string printable(std::string_view text, std::size_t limit) {
+  std::size_t end = std::min(limit, text.size());
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   std::string out;
-  for (const char c : text.substr(0, limit)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      append_hex(out, byte);
+  for (std::string_view rest = text.substr(0, end); !rest.empty();) {
+    const std::string_view character = rest.substr(0, std::max<std::size_t>(utf8_length(rest), 1));
+    // A lone byte of 0x80 to 0x9f is a control to terminals that read no UTF-8.
+    const bool lone_c1 = character.size() == 1 && (static_cast<unsigned char>(character[0]) & 0xe0) == 0x80;
+    if (lone_c1 || acts_on_terminal(character))
+      for (const char c : character) append_hex(out, static_cast<unsigned char>(c));
     else
-      out.push_back(c);
+      out.append(character);
+    rest.remove_prefix(character.size());
   }
-  if (text.size() > limit) out.append("…");
+  if (end < text.size()) out.append("…");
   return out;
 }
 

@@ -1,11 +1,13 @@
 #include "runtime/base/tool_main.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
 
 #include "runtime/base/error.h"
+#include "runtime/base/terminal_text.h"
 
 namespace fleetrun {
 
@@ -20,7 +22,7 @@ int run_tool_main(const std::string& name, const std::function<int()>& work) {
   } catch (const std::exception& error) {
     refusal = Error(ErrorKind::host, error.what());
   }
-  std::fputs((render(refusal, name) + "\n").c_str(), stderr);
+  std::fputs(text_for(STDERR_FILENO, render(refusal, name) + "\n").c_str(), stderr);
   return kRefused;
 }
 

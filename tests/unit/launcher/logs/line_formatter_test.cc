@@ -52,7 +52,7 @@ TEST_CASE("guarded, what acts on a terminal becomes visible") {
 }
 
 TEST_CASE("colours pass, and end with the line") {
-  CHECK(guarded("\x1b[31mred\x1b[0m") == "\x1b[31mred\x1b[0m\x1b[0m");
+  CHECK(guarded("\x1b[31mred\x1b[0m") == "\x1b[31mred\x1b[0m");
   CHECK(guarded("\x1b[38;2;1;2;3mtrue\x1b[4:3m") == "\x1b[38;2;1;2;3mtrue\x1b[4:3m\x1b[0m");
   LineFormatter formatter(true);
   std::string out;
