@@ -164,6 +164,61 @@ def main():
     paddle.later()
 main()
 """, []),
+    # A file of settings is read: one names a missing module, and says that the other branch is not taken.
+    "settings": ("""import copy, importlib, json, os, paddle
+def load(path):
+    if os.path.isfile(path):
+        with open(path, "r", encoding="utf-8") as file:
+            if os.environ.get("UNKNOWN_ENVIRONMENT_OF_A_TEST"):
+                found = json.load(file)
+            else:
+                found = json.loads(file.read())
+        return found
+    else:
+        raise ValueError("there is no " + path)
+def flat(settings):
+    made = {}
+    def into(above, inner):
+        for key, value in inner.items():
+            names = copy.deepcopy(above)
+            names.append(key)
+            if isinstance(value, dict):
+                into(names, value)
+            else:
+                made[".".join(names)] = value
+    into([], settings)
+    return made
+settings = flat(load("settings.json"))
+importlib.import_module(settings.get("runner.reader"))
+if type(settings.get("runner.old", False)) is bool and settings["runner.old"]:
+    paddle.older()
+if settings.get("runner.other") is None:
+    paddle.newer()
+""", [(25, "module", "No module named 'a_reader'", "install it"),
+      (29, "name", "fleetrun has no paddle.newer", "")]),
+    "unknown_settings": ("""import json, os, sys, paddle
+def load(path):
+    if path.startswith("/"):
+        return json.load(open(path))
+    else:
+        raise ValueError(path)
+def of_one(settings, section):
+    found = {}
+    for key, value in settings.items():
+        if key.startswith(section):
+            found[key] = value
+    return found
+settings = of_one(load(sys.argv[1]), "runner")
+optimizer = paddle.optimizer.Adam(settings.get("runner.rate"))
+if settings.get("runner.old") or settings.get("runner.older"):
+    paddle.older()
+settings.get("runner.dynamic") and paddle.dynamic()
+paddle.newer()
+""", [(18, "name", "fleetrun has no paddle.newer", "")]),
+    "kept": (STATIC + """
+width = paddle.nn.Embedding(9, 4)._embedding_dim
+(width, 1).clear_grad()
+""", [(6, "name", "'tuple' object has no attribute 'clear_grad'", "")]),
     "endless": ("import paddle\ndef f(n):\n    return f(n + 1)\nf(0)\nwhile True:\n    f(1)\n", []),
 }
 
@@ -174,6 +229,8 @@ def checked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("check")
     for name, (text, _) in CASES.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    (folder / "settings.json").write_text(
+        '{"runner": {"old": false, "reader": "a_reader"}}\n', encoding="utf-8")
     (folder / "helper.py").write_text("present = 1\n", encoding="utf-8")
     (folder / "pipe.py").write_text("import paddle.distributed.fleet as fleet\n"
                                     "class Lines(fleet.Generator):\n    pass\n", encoding="utf-8")

@@ -24,6 +24,7 @@ from fleetrun._check.values import (
     Mapping,
     Method,
     Module,
+    Opened,
     Super,
     element,
     join,
@@ -198,6 +199,8 @@ class Calls(Expressions):
     ) -> Any:
         """Walks the body with these arguments. Throws: Caught, Exit."""
         if function.walks >= _WALKS or self.depth >= _DEPTH:
+            outer = [value for names in function.outer for value in names.values()]
+            self._lose([*args, *keywords.values(), *outer])
             return function.result
         function.walks += 1
         frame = Frame(
@@ -225,6 +228,13 @@ class Calls(Expressions):
             result = join(result, each)
         function.result = result if function.walks == 1 else join(function.result, result)
         return result
+
+    @staticmethod
+    def _lose(values: list[Any]) -> None:
+        """Lists and dicts that a function may have changed which is not walked any more."""
+        for value in values:
+            if isinstance(value, (Listing, Mapping)):
+                value.exact = False
 
     @staticmethod
     def _arguments(
@@ -321,6 +331,8 @@ class Calls(Expressions):
             )
         if isinstance(owner, foreign.Options):
             return self._option(owner, name, args, keywords)
+        if isinstance(owner, Opened):
+            return foreign.read(owner, name)
         if isinstance(owner, Listing):
             return self._list_method(owner, name, args)
         return self._dict_method(owner, name, args)
@@ -367,9 +379,9 @@ class Calls(Expressions):
         if name in ("get", "setdefault") and known and owner.exact:
             return args[1] if len(args) > 1 else None
         if name == "items":
-            return Listing([(key, value) for key, value in owner.items.items()] or [], owner.exact)
+            return owner.pairs()
         if name in ("keys", "values"):
-            return Listing(list(getattr(owner.items, name)()), owner.exact)
+            return Listing([pair[name == "values"] for pair in owner.pairs().items], owner.exact)
         if name == "update" and isinstance(key, Mapping):
             owner.items.update(key.items)
             owner.exact = owner.exact and key.exact and not self.maybe
@@ -395,5 +407,7 @@ def _is_instance(value: Any, cls: Any) -> Any:
             return kind == name or (kind == "bool" and name == "int")
         return False if isinstance(value, (Made, Instance, Module)) else UNKNOWN
     if isinstance(value, Made) and isinstance(cls, type):
+        if value.real is not None:
+            return isinstance(value.real, cls)
         return True if issubclass(value.cls, cls) else UNKNOWN
     return UNKNOWN

@@ -184,7 +184,11 @@ class Expressions(Names):
         result: Any = None
         unknown = False
         for i, each in enumerate(node.values):
-            value = self.evaluate(each, frame)
+            self.maybe += unknown
+            try:
+                value = self.evaluate(each, frame)
+            finally:
+                self.maybe -= unknown
             known = truth(value)
             if known is ends and not unknown:
                 return value
@@ -315,6 +319,9 @@ class Expressions(Names):
 
 def _is(left: Any, right: Any) -> bool | None:
     """Whether left is right, for None, truth values and types."""
+    if isinstance(left, Foreign) and isinstance(right, Foreign):
+        both = left.name.startswith("builtins.") and right.name.startswith("builtins.")
+        return left.name == right.name if both else None
     if left is UNKNOWN or right is UNKNOWN or isinstance(left, Foreign) or isinstance(right, Foreign):
         return None
     return left is right

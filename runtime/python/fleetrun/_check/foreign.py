@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import posixpath
 import sys
@@ -16,6 +17,7 @@ from fleetrun._check.values import (
     Listing,
     Mapping,
     NotConcrete,
+    Opened,
     abstract,
     concrete,
     element,
@@ -81,6 +83,48 @@ def _environment(args: list[Any], keywords: dict[str, Any]) -> Any:
     return os.environ.get(name, default)
 
 
+def _is_there(ask: Callable[[str], bool]) -> Callable[..., Any]:
+    """What is there now is there in a run; what is not may be made by it."""
+
+    def asked(args: list[Any], keywords: dict[str, Any]) -> Any:
+        return True if args and isinstance(args[0], str) and ask(args[0]) else UNKNOWN
+
+    return asked
+
+
+def _open(args: list[Any], keywords: dict[str, Any]) -> Any:
+    path, mode = args[0] if args else UNKNOWN, args[1] if len(args) > 1 else keywords.get("mode", "r")
+    reads = isinstance(path, str) and mode in ("r", "rt", "rb") and os.path.isfile(path)
+    return Opened(path) if reads else UNKNOWN
+
+
+def read(file: Opened, method: str) -> Any:
+    """What a method of an opened file gives."""
+    if method in ("read", "readlines"):
+        text = file.text()
+        if method == "read" or not isinstance(text, str):
+            return text
+        return Listing(text.splitlines(keepends=True))
+    return None if method == "close" else UNKNOWN
+
+
+def _parsed(parse: Callable[[str], Any]) -> Callable[..., Any]:
+    """A document of a file that is there, or of a text."""
+
+    def loaded(args: list[Any], keywords: dict[str, Any]) -> Any:
+        given = args[0] if args else UNKNOWN
+        text = given.text() if isinstance(given, Opened) else given
+        return compute(parse, [text], {})
+
+    return loaded
+
+
+def _yaml(text: str) -> Any:
+    import yaml
+
+    return yaml.safe_load(text)
+
+
 def _range(args: list[Any], keywords: dict[str, Any]) -> Any:
     try:
         numbers = range(*(concrete(arg) for arg in args))
@@ -126,6 +170,29 @@ def _dict(args: list[Any], keywords: dict[str, Any]) -> Any:
     return Mapping(dict(keywords), exact=False)
 
 
+def _copied(value: Any) -> Any:
+    """A copy of lists and dicts, and of those in them; other values are themselves."""
+    if isinstance(value, tuple):
+        return tuple(_copied(item) for item in value)
+    if isinstance(value, Listing):
+        return Listing([_copied(item) for item in value.items], value.exact)
+    if isinstance(value, Mapping):
+        return Mapping({key: _copied(item) for key, item in value.items.items()}, value.exact)
+    return value
+
+
+def _copy(args: list[Any], keywords: dict[str, Any]) -> Any:
+    return _copied(args[0]) if args else UNKNOWN
+
+
+def _type(args: list[Any], keywords: dict[str, Any]) -> Any:
+    """type(value) of Python's own types."""
+    if len(args) != 1 or not isinstance(args[0], (bool, int, float, str, bytes, tuple, Listing, Mapping)):
+        return UNKNOWN
+    names = {Listing: "list", Mapping: "dict"}
+    return Foreign("builtins." + names.get(type(args[0]), type(args[0]).__name__))
+
+
 def _bool(args: list[Any], keywords: dict[str, Any]) -> Any:
     known = truth(args[0]) if args else False
     return UNKNOWN if known is None else known
@@ -139,6 +206,12 @@ def _len(args: list[Any], keywords: dict[str, Any]) -> Any:
 
 
 _SPECIAL: dict[str, Callable[[list[Any], dict[str, Any]], Any]] = {
+    **{f"os.path.{name}": _is_there(getattr(os.path, name)) for name in ("exists", "isfile", "isdir")},
+    "builtins.open": _open,
+    "io.open": _open,
+    "json.load": _parsed(json.loads),
+    "json.loads": _parsed(json.loads),
+    **{f"yaml.{name}": _parsed(_yaml) for name in ("load", "safe_load", "full_load", "unsafe_load")},
     "os.getenv": _environment,
     "os.environ.get": _environment,
     "builtins.range": _range,
@@ -150,6 +223,9 @@ _SPECIAL: dict[str, Callable[[list[Any], dict[str, Any]], Any]] = {
     "builtins.dict": _dict,
     "builtins.bool": _bool,
     "builtins.len": _len,
+    "builtins.type": _type,
+    "copy.copy": _copy,
+    "copy.deepcopy": _copy,
     "collections.OrderedDict": _dict,
     "argparse.ArgumentParser": lambda args, keywords: Options(),
 }

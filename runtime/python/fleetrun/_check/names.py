@@ -24,6 +24,7 @@ from fleetrun._check.values import (
     Mapping,
     Method,
     Module,
+    Opened,
     Super,
     truth,
 )
@@ -230,7 +231,10 @@ class Names:
             return found if found is not None else UNKNOWN
         if isinstance(value, Super):
             return self._of_super(value, name)
-        if isinstance(value, (str, Listing, Mapping, foreign.Options)):
+        if isinstance(value, tuple) and not hasattr(value, name):
+            text = f"'tuple' object has no attribute {name!r}"
+            raise package.Refused("name", text, AttributeError)
+        if isinstance(value, (str, Listing, Mapping, Opened, foreign.Options)):
             return BuiltinMethod(value, name)
         return UNKNOWN
 

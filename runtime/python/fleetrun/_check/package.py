@@ -161,6 +161,8 @@ def _ask(cls: type, name: str) -> None:
     hook = getattr(cls, "__getattr__", None)
     if hook is None:
         raise Refused("name", f"{cls.__name__!r} object has no attribute {name!r}", AttributeError)
+    if name.removeprefix("_") in inspect.signature(cls).parameters:
+        return  # layers keep what they were made with
     try:
         hook(object.__new__(cls), name)
     except AttributeError as error:
@@ -448,7 +450,7 @@ def _handed_on(function: Any, call: ast.Call) -> dict[str, Any]:
     owner = function.__qualname__.rpartition(".")[0]
     inner = getattr(getattr(home, owner, None), name, None) if owner else getattr(home, name, None)
     signature = _signature(inner) if inspect.isfunction(inner) else None
-    if signature is None or inner in _asked:
+    if signature is None or inspect.unwrap(inner) in _asked:
         return {}
     names = [each for each in signature.parameters if not (owner and each == "self")]
     handed = dict(zip(names, call.args)) | {each.arg: each.value for each in call.keywords if each.arg}

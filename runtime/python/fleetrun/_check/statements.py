@@ -27,6 +27,7 @@ from fleetrun._check.values import (
     Made,
     Mapping,
     Module,
+    Opened,
     element,
     items_of,
     join,
@@ -240,7 +241,8 @@ class Statements(Calls):
             )
 
     def arms(self, node: ast.AST, test: Any, frame: Frame, *arms: Callable[[], None]) -> None:
-        """Walks each arm from here; what they leave is joined. Throws: Leave, where every arm does."""
+        """Walks each arm from here; what they leave is joined. Throws: Leave, where every arm does: the one
+        behind which the script goes on."""
         unsure = not (isinstance(test, ast.expr) and _ROLE.search(ast.unparse(test)))
         before = dict(frame.names)
         ends: list[dict[str, Any]] = []
@@ -253,7 +255,7 @@ class Statements(Calls):
                 arm()
                 ends.append(dict(frame.names))
             except Leave as leave:
-                left = leave
+                left = leave if left is None or isinstance(left, (Raised, Exit)) else left
             finally:
                 self.maybe -= unsure
         frame.names.clear()
@@ -323,7 +325,9 @@ class Statements(Calls):
             value = self.evaluate(item.context_expr, frame)
             if item.optional_vars is not None:
                 self.bind(
-                    item.optional_vars, value if isinstance(value, (Made, Instance)) else UNKNOWN, frame
+                    item.optional_vars,
+                    value if isinstance(value, (Made, Instance, Opened)) else UNKNOWN,
+                    frame,
                 )
             self._enter(item.context_expr, value, frame, entered)
         try:

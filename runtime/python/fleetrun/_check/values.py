@@ -149,6 +149,32 @@ class Mapping(Abstract):
     items: dict[Any, Any]
     exact: bool = True
 
+    def pairs(self) -> Listing:
+        """items(): where it is not exact, with one of a key that is not known."""
+        found: list[Any] = list(self.items.items())
+        if not self.exact:
+            values = element(Listing([value for _, value in found]))
+            found.append((UNKNOWN, values))
+        return Listing(found, self.exact)
+
+
+@dataclasses.dataclass(eq=False)
+class Opened(Abstract):
+    """A file that is there, opened for reading."""
+
+    path: str
+
+    LARGEST = 1 << 16
+
+    def text(self) -> Any:
+        """What is in it; UNKNOWN for much, and for what is no text."""
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                text = file.read(self.LARGEST + 1)
+        except (OSError, ValueError):
+            return UNKNOWN
+        return text if len(text) <= self.LARGEST else UNKNOWN
+
 
 def concrete(value: Any) -> Any:
     """The value itself. Throws: NotConcrete."""
@@ -211,15 +237,32 @@ def join(left: Any, right: Any) -> Any:
         return UNKNOWN
     if isinstance(left, Made) and isinstance(right, Made) and left.cls is right.cls:
         return Made(left.cls)
+    if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
+        return tuple(join(one, other) for one, other in zip(left, right))
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return _joined(left, right)
     if isinstance(left, Listing) and isinstance(right, Listing):
         return Listing([*left.items, *right.items][:8], exact=False)
     return UNKNOWN
 
 
+def _joined(left: Mapping, right: Mapping) -> Mapping:
+    try:
+        if concrete(left) == concrete(right):
+            return left
+    except NotConcrete:
+        pass
+    items = {
+        key: join(left.items[key], right.items[key]) if key in left.items and key in right.items else UNKNOWN
+        for key in {**left.items, **right.items}
+    }
+    return Mapping(items, exact=False)
+
+
 def element(value: Any) -> Any:
     """What an iteration over the value yields."""
-    if isinstance(value, Mapping) and value.items:
-        items: list[Any] = list(value.items)
+    if isinstance(value, Mapping):
+        items: list[Any] = [key for key, _ in value.pairs().items]
     elif isinstance(value, Listing):
         items = value.items
     elif isinstance(value, tuple):
