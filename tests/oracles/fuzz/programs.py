@@ -367,12 +367,12 @@ class Maker:
         """A program of about `length` steps, each drawn from `operations`."""
         for _ in range(length):
             for _ in range(TURNS):
-                leaves, values = len(self.program.leaves), len(self.values)
+                leaves, steps, values = map(len, (self.program.leaves, self.program.steps, self.values))
                 try:
                     self.random.choice(operations)(self)
                     break
                 except Unfit:
-                    del self.program.leaves[leaves:], self.values[values:]
+                    del self.program.leaves[leaves:], self.program.steps[steps:], self.values[values:]
         used = {name for step in self.program.steps for name in step.inputs}
         self.program.leaves = [leaf for leaf in self.program.leaves if leaf.name in used]
         made = [name for step in self.program.steps for name in step.outputs]
