@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import posixpath
@@ -94,8 +95,9 @@ def _is_there(ask: Callable[[str], bool]) -> Callable[..., Any]:
 
 def _open(args: list[Any], keywords: dict[str, Any]) -> Any:
     path, mode = args[0] if args else UNKNOWN, args[1] if len(args) > 1 else keywords.get("mode", "r")
-    reads = isinstance(path, str) and mode in ("r", "rt", "rb") and os.path.isfile(path)
-    return Opened(path) if reads else UNKNOWN
+    if isinstance(path, str) and mode in ("r", "rt", "rb") and os.path.isfile(path):
+        return Opened(path)
+    return UNKNOWN
 
 
 def read(file: Opened, method: str) -> Any:
@@ -120,9 +122,7 @@ def _parsed(parse: Callable[[str], Any]) -> Callable[..., Any]:
 
 
 def _yaml(text: str) -> Any:
-    import yaml
-
-    return yaml.safe_load(text)
+    return importlib.import_module("yaml").safe_load(text)
 
 
 def _range(args: list[Any], keywords: dict[str, Any]) -> Any:

@@ -450,7 +450,7 @@ def _handed_on(function: Any, call: ast.Call) -> dict[str, Any]:
     owner = function.__qualname__.rpartition(".")[0]
     inner = getattr(getattr(home, owner, None), name, None) if owner else getattr(home, name, None)
     signature = _signature(inner) if inspect.isfunction(inner) else None
-    if signature is None or inspect.unwrap(inner) in _asked:
+    if inner is None or signature is None or inspect.unwrap(inner) in _asked:
         return {}
     names = [each for each in signature.parameters if not (owner and each == "self")]
     handed = dict(zip(names, call.args)) | {each.arg: each.value for each in call.keywords if each.arg}
