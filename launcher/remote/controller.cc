@@ -262,6 +262,7 @@ class Controller final : public FanOutListener, public ControllerListener {
     result_.exit_status = end.exit_status;
     stage_ = Stage::ending;
     output_->hurry();
+    stop_strangers();
     arm(settings_.end_patience, [this] {
       for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
         if (hosts_[i].hello && !hosts_[i].gone && !hosts_[i].ended)
@@ -270,6 +271,13 @@ class Controller final : public FanOutListener, public ControllerListener {
       let_go();
     });
     advance();
+  }
+
+  /// The coordinator has gone; a launcher that had not come to it yet would look for it in vain.
+  void stop_strangers() {
+    for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+      if (!hosts_[i].in_job && !hosts_[i].ended) fan_out_->send(i, Signal{SIGTERM});
+    }
   }
 
   /// Its channel broke while the job ran.
@@ -461,6 +469,7 @@ class Controller final : public FanOutListener, public ControllerListener {
     }
     if (!again) {
       if (stage_ == Stage::running) coordinator_->stop(as);
+      if (stage_ == Stage::ending) stop_strangers();
       return;
     }
     if (std::exchange(forcing_, true)) return fan_out_->kill();

@@ -289,6 +289,21 @@ def test_a_busy_sshd_is_tried_again_and_every_host_starts_once(hosts, work):
     assert outcomes.count("ok") == 8 and outcomes.count("busy") > 0
 
 
+@pytest.mark.parametrize("without", [["h2"], ["h3"], ["h2", "h3"]])
+def test_a_program_that_a_host_lacks_ends_the_job_at_once(hosts, work, without):
+    (work.directory / "bin").mkdir()
+    work.script("bin/only", "#!/bin/sh\nsleep 60\n", mode=0o755)
+    for host in ("h2", "h3"):
+        path = "/usr/bin:/bin" + ("" if host in without else f":{work.directory}/bin")
+        work.script(f"fleetrun-{host}", f'#!/bin/sh\nPATH={path} exec {find_fleetrun()} "$@"\n', mode=0o755)
+    hosts.settle({"path": {host: f"{work.directory}/fleetrun-{host}" for host in ("h2", "h3")}})
+    job = hosts.run("--hosts", "h2,h3", "only", seconds=20)
+    assert job.status == 127, job.err
+    assert "program 'only' is not on PATH" in job.err
+    assert any(f"{host} ended with 127" in job.err for host in without), job.err
+    wait_until(lambda: not job.survivors(), "everything gone")
+
+
 def test_fleetrun_that_is_absent_or_another_there(hosts, work):
     work.script("say.py", "print('hello')")
     hosts.settle({"hosts": {"h1": "absent", "*": "ok"}})
