@@ -25,6 +25,13 @@ bool surely_here(const State& state, const Node& node) {
   return node.connection != 0 && state.now - node.heard < 2 * state.settings.beat;
 }
 
+std::string nodes_text(const NodeCount& nodes) {
+  std::string text = "--nnodes=" + std::to_string(nodes.min);
+  if (nodes.max != nodes.min || nodes.multiple != 1) text += ":" + std::to_string(nodes.max);
+  if (nodes.multiple != 1) text += ":" + std::to_string(nodes.multiple);
+  return text;
+}
+
 std::optional<Refused> misfit(const State& state, const Hello& hello) {
   if (hello.protocol != kClusterProtocol || hello.version != state.settings.version)
     return Refused{"this host runs fleetrun " + hello.version +
@@ -35,6 +42,10 @@ std::optional<Refused> misfit(const State& state, const Hello& hello) {
                        state.settings.job_id + "\" meets",
                    "give all hosts the same --job_id, or each job a --master port of its own", kRefusal};
   if (hello.node.empty() || hello.name.empty()) return Refused{"a host without a name", "", kRefusal};
+  if (hello.nodes.min != 0 && hello.nodes != state.settings.nodes)
+    return Refused{hello.name + " was started with " + nodes_text(hello.nodes) +
+                       ", and the host that coordinates the job with " + nodes_text(state.settings.nodes),
+                   "give all hosts the same --nnodes", kRefusal};
   const int max = state.settings.nodes.max;
   if (hello.requested_rank >= max)
     return Refused{"node rank " + std::to_string(hello.requested_rank) + " of " + hello.name +

@@ -37,8 +37,9 @@ struct MemberSettings {
   std::string job_id, version;
   std::string node, name, pod;
   int requested_rank = -1;
-  Endpoint successor;  // where this node listens for others; port 0: nowhere
-  PodOffer offer;      // of the first generation
+  NodeCount nodes = {0, 0, 1};  // of the job, as it was started here; 0: that is not known
+  Endpoint successor;           // where this node listens for others; port 0: nowhere
+  PodOffer offer;               // of the first generation
   bool wants_list = true;
   bool takeover = false;                // members look for, and become, the next coordinator by themselves
   std::optional<Endpoint> coordinator;  // to dial; nullopt: follow() will say

@@ -161,6 +161,7 @@ void greet(State& state) {
   hello.pod = own.pod;
   hello.connection = ++state.connections;
   hello.requested_rank = own.requested_rank;
+  hello.nodes = own.nodes;
   hello.successor = own.successor;
   hello.offer = state.offer;
   hello.wants_list = own.wants_list;

@@ -26,6 +26,7 @@
 #include <variant>
 #include <vector>
 
+#include "launcher/model/job_config.h"
 #include "launcher/model/restart_policy.h"
 #include "launcher/model/world.h"
 
@@ -34,7 +35,7 @@ namespace fleetrun::launcher {
 /// Time since some start that both calls and answers of one core share; each host has its own.
 using Instant = std::chrono::microseconds;
 
-constexpr std::uint32_t kClusterProtocol = 1;
+constexpr std::uint32_t kClusterProtocol = 2;
 constexpr std::size_t kMaxText = 65'536;     // bytes of one text
 constexpr std::size_t kMaxMembers = 65'536;  // of a world
 constexpr std::size_t kMaxPods = 65'536;     // trainers or servers of one host
@@ -71,11 +72,12 @@ struct Hello {
   bool wants_list = true;  // the members of each world without asking
   // What it was part of; empty and 0 for a node that was part of nothing yet.
   std::string run;
-  std::uint64_t promised = 0;  // the highest generation that it prepared for
-  std::uint64_t formed = 0;    // the highest generation that it knows to have formed
-  std::uint64_t world = 0;     // the newest world that it was told of
-  std::int32_t rank = -1;      // its node rank in that
-  bool fenced = false;         // what ran here was stopped for want of a coordinator
+  std::uint64_t promised = 0;   // the highest generation that it prepared for
+  std::uint64_t formed = 0;     // the highest generation that it knows to have formed
+  std::uint64_t world = 0;      // the newest world that it was told of
+  std::int32_t rank = -1;       // its node rank in that
+  bool fenced = false;          // what ran here was stopped for want of a coordinator
+  NodeCount nodes = {0, 0, 1};  // of the job, as it was started here; 0: that is not known
   bool operator==(const Hello&) const = default;
 };
 

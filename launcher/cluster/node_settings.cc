@@ -50,6 +50,7 @@ MemberSettings member_settings(const JobConfig& config, const NodeSelf& self) {
   settings.pod = self.pod;
   settings.offer = self.offer;
   settings.requested_rank = rendezvous.node_rank;
+  settings.nodes = rendezvous.nodes;
   settings.takeover = has_takeover(rendezvous);
   if (rendezvous.join_timeout.count() > 0) settings.join_timeout = rendezvous.join_timeout;
   if (rendezvous.elastic_timeout.count() > 0) settings.elastic_timeout = rendezvous.elastic_timeout;

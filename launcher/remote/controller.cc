@@ -77,7 +77,7 @@ class Controller final : public FanOutListener, public ControllerListener {
     arm(settings_.login_patience, [this] { on_late(); });
     await_signal();
     loop_.run();
-    if (refusal_) throw *refusal_;
+    if (refusal_) throw Error(*refusal_);
     return std::move(result_);
   }
 

@@ -35,11 +35,11 @@ constexpr std::size_t kNoLimit = 0xffffffff;
 
 /// Bytes that a value takes at least: what the length of a list of them is checked against.
 template <class Value>
-constexpr std::size_t kMinBytes = std::is_integral_v<Value> ? sizeof(Value) : 1;
+inline constexpr std::size_t kMinBytes = std::is_integral_v<Value> ? sizeof(Value) : 1;
 template <>
 inline constexpr std::size_t kMinBytes<std::string> = 4;
 template <class One, class Other>
-constexpr std::size_t kMinBytes<std::pair<One, Other>> = kMinBytes<One> + kMinBytes<Other>;
+inline constexpr std::size_t kMinBytes<std::pair<One, Other>> = kMinBytes<One> + kMinBytes<Other>;
 
 template <class Archive, class Value>
 void field(Archive& archive, Value& value);

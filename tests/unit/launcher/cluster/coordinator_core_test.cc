@@ -170,6 +170,12 @@ TEST_CASE("who does not fit is refused in words that name both sides") {
   Hello copy = hello(1);
   copy.name = "h6";
   job.say(6, copy);
+  other = hello(7);
+  other.nodes = {2, 4, 1};
+  job.say(7, other);
+  CHECK(job.newest<Refused>(7)->text ==
+        "h7 was started with --nnodes=2:4, and the host that coordinates the job with --nnodes=3");
+  CHECK(job.newest<Refused>(7)->hint == "give all hosts the same --nnodes");
   CHECK(job.newest<Refused>(6)->text == "two hosts have the same identity: h1 and h6");
   CHECK(job.newest<Refused>(6)->exit_status == 125);
   CHECK(job.noted("h4 was refused: node rank 0 is taken twice: by h1 and by h4"));

@@ -46,6 +46,7 @@ std::vector<Message> one_of_each() {
   hello.world = 7;
   hello.rank = 1;
   hello.fenced = true;
+  hello.nodes = {2, 8, 2};
   const Configuration configuration{8, 1, kNode, {kNode, "b"}};
   JobEnd end{1, "trainer 3 on h2 exited with 1", "h2", a_failure()};
   WorldList list{
