@@ -109,6 +109,8 @@ void InitHolder::on_signals() {
 void InitHolder::on_lifeline() {
   if (!lifeline_.receive()) {
     ::epoll_ctl(events_.value(), EPOLL_CTL_DEL, lifeline_.socket(), nullptr);
+    // fleetrun is gone. Whoever reads what it wrote does not wait for what cannot be killed.
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(null_.value(), fd);
     end();
     return;
   }

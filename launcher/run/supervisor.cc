@@ -239,7 +239,10 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
   }
 
   void on(const UnkillableFrame& frame) {
-    const std::string where = frame.where.empty() ? "" : ", waiting in " + frame.where;
+    const bool not_ours = ::kill(frame.pid, 0) != 0 && errno == EPERM;
+    const std::string where = not_ours              ? ", no permission: it has become another user's"
+                              : frame.where.empty() ? ""
+                                                    : ", waiting in " + frame.where;
     tell(event::Unkillable{frame.pid, frame.name + " (state " + frame.state + where + ")"});
     unkillable_.push_back(frame.pid);
     arm_last_resort(kNamedPatience);
@@ -500,7 +503,7 @@ class Supervisor final : public PodListener, public JobControl, private PodInWor
     last_resort_.expires_after(patience);
     last_resort_.async_wait(still_here_.only([this](const error_code& error) {
       if (error) return;
-      const auto exists = [](pid_t pid) { return ::kill(pid, 0) == 0; };
+      const auto exists = [](pid_t pid) { return ::kill(pid, 0) == 0 || errno == EPERM; };
       if (!unkillable_.empty() && std::none_of(unkillable_.begin(), unkillable_.end(), exists)) return;
       for (const pid_t pid : unkillable_) explainer_.note_left_alive(pid);
       tell(event::Warning{"a process does not end although it was killed; fleetrun-init stays with it"});

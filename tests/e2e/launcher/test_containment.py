@@ -5,11 +5,12 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import tempfile
 import textwrap
 
 import pytest
 
-from fleetrun_job import clean_environment, find_fleetrun, wait_until
+from fleetrun_job import Job, clean_environment, find_fleetrun, wait_until
 
 
 def children_of(pid):
@@ -308,3 +309,33 @@ def test_a_job_runs_in_a_cgroup_in_which_everything_was_killed_before(work):
     finally:
         wait_until(lambda: not (group / "cgroup.procs").read_text(), "an empty cgroup")
         group.rmdir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a setuid program needs root to be made")
+def test_a_process_that_may_not_be_killed_is_named_and_not_waited_for():
+    """It becomes root's; fleetrun is nobody's."""
+    nobody = 65534
+    with tempfile.TemporaryDirectory(prefix="fleetrun-", dir="/var/tmp") as name:
+        directory = pathlib.Path(name)
+        os.chown(directory, nobody, nobody)
+        python = shutil.copy(os.path.realpath("/usr/bin/python3"), directory / "setuid_python")
+        os.chmod(python, 0o4755)
+        become_root = """import os, time
+os.setresuid(0, 0, 0)
+print("up", os.getpid(), flush=True)
+time.sleep(1000)"""
+        job = Job(["--grace=0", str(python), "-IS", "-c", become_root], directory, clean_environment(),
+                  user=nobody, group=nobody, extra_groups=[])
+        try:
+            if os.statvfs(directory).f_flag & os.ST_NOSUID:
+                pytest.skip("setuid programs have no effect there")
+            job.wait_for_log("workerlog.0", "up")
+            culprit = int(job.log("workerlog.0").split()[1])
+            job.signal(signal.SIGINT)
+            job.finish(30)
+        finally:
+            for pid in job.survivors():
+                os.kill(pid, signal.SIGKILL)
+        assert job.status == 125, job.err
+        assert f"process {culprit} was killed and does not end: setuid_python" in job.err
+        assert "no permission: it has become another user's" in job.err
